@@ -1,0 +1,53 @@
+"""Every error that Poolwise raises on purpose.
+
+    PoolwiseError
+    ├── InvalidInput        what a person wrote cannot be used; says what, where, value, allowed
+    ├── TableError          a table that ships with Poolwise is malformed
+    └── ClusterError        the API server refused or could not be reached
+        ├── Conflict        somebody else changed the object first; read again and retry
+        ├── Forbidden       our service account lacks a verb; names verb and resource
+        └── Unavailable     no answer, or an answer that asks to come back later
+"""
+
+from __future__ import annotations
+
+
+class PoolwiseError(Exception):
+    """Base of all errors below."""
+
+
+class InvalidInput(PoolwiseError):
+    """One thing a person wrote that cannot be used.
+
+    ``where`` names file, document, object or field as precisely as known; ``problem`` is one
+    sentence with the value found and what is allowed.
+    """
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where}: {problem}" if where else problem)
+        self.where = where
+        self.problem = problem
+
+
+class TableError(PoolwiseError):
+    """A row of a shipped table has an unknown key, a missing figure or an impossible one."""
+
+
+class ClusterError(PoolwiseError):
+    """The API server refused a request or did not answer."""
+
+
+class Conflict(ClusterError):
+    """The object changed since it was read (HTTP 409)."""
+
+
+class Forbidden(ClusterError):
+    """The service account lacks a verb (HTTP 403)."""
+
+
+class Unavailable(ClusterError):
+    """No answer, 429 or 5xx: worth a retry, after ``retry_after_seconds`` if the server said so."""
+
+    def __init__(self, message: str, retry_after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds

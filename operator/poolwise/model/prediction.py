@@ -1,0 +1,119 @@
+"""What the model answers: times with an interval, a ledger of terms, memory, and the bottleneck."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from poolwise.model.hardware import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A prediction and the range that holds the truth nine times in ten."""
+
+    mid: float
+    low: float
+    high: float
+
+    def overlaps(self, other: Interval) -> bool:
+        """Whether the two ranges share a value, so that neither is surely the smaller."""
+        return self.low <= other.high and other.low <= self.high
+
+    def scaled(self, factor: float) -> Interval:
+        """The same interval in other units."""
+        return Interval(self.mid * factor, self.low * factor, self.high * factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One line of the ledger of time."""
+
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Peak memory of the fullest device, by use."""
+
+    usable_bytes: float
+    weights_bytes: float = 0.0
+    gradients_bytes: float = 0.0
+    optimizer_bytes: float = 0.0
+    activations_bytes: float = 0.0
+    kv_cache_bytes: float = 0.0
+    reserve_bytes: float = 0.0
+    """Driver context, communication buffers, allocator slack."""
+
+    @property
+    def needed_bytes(self) -> float:
+        """Sum of all uses."""
+        return (
+            self.weights_bytes
+            + self.gradients_bytes
+            + self.optimizer_bytes
+            + self.activations_bytes
+            + self.kv_cache_bytes
+            + self.reserve_bytes
+        )
+
+    @property
+    def fits(self) -> bool:
+        """Whether the need is within what the device can give."""
+        return self.needed_bytes <= self.usable_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """The resource with the largest elasticity (api.md, "Bottleneck")."""
+
+    resource: Resource
+    gains: Mapping[Resource, float]
+    """Relative gain in throughput (0.071 is 7.1 %) when that resource alone grows by 10 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingPrediction:
+    """One optimizer step of one shape on one machine."""
+
+    step_seconds: Interval
+    ledger: tuple[Term, ...]
+    """Sums to ``step_seconds.mid``."""
+    memory: Memory
+    samples_per_second: float
+    tokens_per_second: float | None
+    """None where tokens have no meaning (vision, custom models)."""
+    arithmetic_intensity: float
+    """FLOP per byte of device memory traffic of one step."""
+    ridge_point: float
+    """FLOP per byte where compute and memory bandwidth balance on this device."""
+    power_watts: float
+    """Per device."""
+    provenance: str
+    """measured | fitted | inherited | specification: where the efficiencies came from."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServingPrediction:
+    """One replica under a given request rate."""
+
+    requests_per_second: float
+    """The rate that the times below hold at."""
+    capacity_requests_per_second: float
+    """The highest rate at which every target still holds; 0 when none holds even unloaded."""
+    ttft_seconds: Interval
+    itl_seconds: Interval
+    e2e_seconds: Interval
+    limiting: str
+    """What stops the capacity: ``TTFT p99``, ``ITL p99``, ``E2E p99``, ``KV cache`` or ``Rate``."""
+    concurrency: float
+    """Requests in flight at that rate."""
+    ledger: tuple[Term, ...]
+    """Seconds of one request at that rate (prefill, decode and their parts, queue)."""
+    memory: Memory
+    tokens_per_second: float | None
+    arithmetic_intensity: float
+    ridge_point: float
+    power_watts: float
+    provenance: str

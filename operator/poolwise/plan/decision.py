@@ -1,0 +1,112 @@
+"""Values: a candidate, and the plan of one workload with every candidate that lost."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from poolwise.model.prediction import Bottleneck, ServingPrediction, TrainingPrediction
+from poolwise.model.work import ServingLayout, TrainingLayout
+
+
+class Kind(enum.StrEnum):
+    """Kinds of workload."""
+
+    TRAINING_JOB = "TrainingJob"
+    INFERENCE_SERVICE = "InferenceService"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Identity of a workload."""
+
+    kind: Kind
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One pool at its best shape for one workload, feasible or not."""
+
+    pool: str
+    accelerator: str | None
+    feasible: bool
+    """Whether it could run there now: hardware, memory, targets, limits and free capacity."""
+    reason: str
+    """One sentence with the number that decides; for the chosen one, why it won."""
+    reason_code: str
+    """CamelCase: MemoryDoesNotFit, InsufficientCapacity, TargetUnreachable, UnknownHardware, ..."""
+    waits: bool = False
+    """Infeasible only for lack of free capacity: it may run there later."""
+    count: int = 0
+    """Accelerators of the job, or of one replica."""
+    replicas: int | None = None
+    layout: TrainingLayout | ServingLayout | None = None
+    prediction: TrainingPrediction | ServingPrediction | None = None
+    bottleneck: Bottleneck | None = None
+    cost_per_hour: float | None = None
+    """Of the whole workload."""
+    total_cost: float | None = None
+    """Training: of the whole run."""
+    total_seconds: float | None = None
+    """Training: of the whole run."""
+    energy_joules: float | None = None
+    """Training: of the run; serving: per hour."""
+    objective_value: float | None = None
+    """What the ranking minimises (seconds, money or joules)."""
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one placed workload holds of a pool, per node; see :mod:`poolwise.plan.capacity`."""
+
+    key: Key
+    pool: str
+    accelerators_by_node: Mapping[str, int]
+    cores_by_node: Mapping[str, float]
+    memory_bytes_by_node: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The decision for one workload, with its story."""
+
+    key: Key
+    uid: str
+    generation: int
+    placed: bool
+    reason: str
+    """One or two sentences with numbers: why here, or what it waits for."""
+    reason_code: str
+    chosen: Candidate | None
+    """The winner; while waiting, the candidate it waits for; None when nothing can ever run it."""
+    candidates: tuple[Candidate, ...]
+    """Every pool, the chosen one included."""
+    claim: Claim | None = None
+    """Present exactly when placed."""
+    kept: bool = False
+    """True when the workload already runs where an earlier plan put it: then only ``claim`` and
+    ``chosen.pool`` are current, and the story in its status stays as it was told."""
+    is_significant: bool = True
+    """False where the runner-up's interval overlaps, so that the cheaper was taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A spec that cannot be used at all (``Accepted=False``); it blocks nothing else."""
+
+    key: Key
+    uid: str
+    generation: int
+    reason_code: str
+    reason: str
+    """The sentence: field, value, what is allowed."""
+
+
+Outcome = Plan | Rejection

@@ -1,0 +1,38 @@
+"""Labels, annotations and names that Poolwise writes; one place, since other tools read them."""
+
+from __future__ import annotations
+
+import hashlib
+
+GROUP = "poolwise.dev"
+FIELD_MANAGER = "poolwise"
+
+MANAGED_BY = "app.kubernetes.io/managed-by"
+OWNER_KIND = f"{GROUP}/owner-kind"
+OWNER_NAME = f"{GROUP}/owner"
+"""The owner's name, shortened to a label's length; the ownerReference's uid is what counts."""
+POOL = f"{GROUP}/pool"
+DISCOVERED = f"{GROUP}/discovered"
+
+PLACEMENT = f"{GROUP}/placement"
+"""Annotation on the child that runs the pods: the decision as JSON (see plan.placement_record).
+
+It is the durable record: a restarted operator learns from it what each workload holds.
+"""
+PAUSED = f"{GROUP}/paused"
+
+LABEL_LIMIT = 63
+
+
+def child_name(owner: str, suffix: str = "", limit: int = LABEL_LIMIT) -> str:
+    """A deterministic DNS label: ``owner`` and ``suffix``, shortened with a hash if too long.
+
+    >>> child_name("llama-70b", "-ranks")
+    'llama-70b-ranks'
+    """
+    dashed = owner.replace(".", "-")
+    if dashed == owner and len(owner) + len(suffix) <= limit:
+        return owner + suffix
+    digest = hashlib.sha256(owner.encode()).hexdigest()[:8]
+    kept = dashed[: limit - len(suffix) - len(digest) - 1].rstrip("-")
+    return f"{kept}-{digest}{suffix}"

@@ -1,0 +1,97 @@
+"""Values: a node as Poolwise sees it, and the pool it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from poolwise.model.hardware import Machine
+
+CPU = "CPU"
+"""The ``accelerator`` of a pool without any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node of a pool, with what its pods may take (not: what is free)."""
+
+    name: str
+    labels: Mapping[str, str]
+    accelerators: int
+    """Physical devices (or MIG slices of the pool's profile) that the node allocates."""
+    cores: float
+    memory_bytes: float
+    unusable_reason: str | None = None
+    """cordoned, NotReady, being deleted, or a taint that nobody tolerates; None: usable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A metav1.Condition without its time: that is the shell's to keep."""
+
+    type: str
+    status: bool | None
+    """None is ``Unknown``."""
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What one node costs."""
+
+    per_node_hour: float
+    currency: str
+    source: str
+    """``spec.price`` or the shipped table with its date."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Nodes that are alike, and what is known of them."""
+
+    name: str
+    is_discovered: bool
+    """False when a person declared it."""
+    accelerator: str | None
+    """Name in the shipped table, ``CPU``, or None while unknown."""
+    resource: str | None
+    """Extended resource that pods ask for, e.g. ``nvidia.com/gpu``; None for CPU pools."""
+    machine: Machine | None
+    """None while the hardware is unknown: such a pool gets no work."""
+    nodes: tuple[Node, ...]
+    accelerators_per_node: int
+    node_selector: Mapping[str, str]
+    """Labels that select exactly this pool's nodes."""
+    tolerations: tuple[Mapping[str, Any], ...]
+    price: Price | None
+    capacity_type: str
+    """Reserved | OnDemand | Spot"""
+    role: str | None
+    """Interconnect | MemoryBandwidth | Balanced | Cpu"""
+    role_reason: str = ""
+    ridge_points: Mapping[str, float] = field(default_factory=dict)
+    """FLOP per byte by format."""
+    topology_keys: tuple[str, ...] = ()
+    """Node labels of the fabric's levels, nearest first."""
+    allowed_namespaces: tuple[str, ...] = ()
+    max_nodes: int | None = None
+    node_startup_seconds: float | None = None
+    is_mig: bool = False
+    """Slices are accelerators of their own, for one-accelerator services only."""
+    unusable_reason: str | None = None
+    """Why the pool gets no work at all (shared devices, unknown hardware); None: it may."""
+    conditions: tuple[Condition, ...] = ()
+    discovered: Mapping[str, Any] = field(default_factory=dict)
+    """What the labels said, for ``status.discovered``."""
+
+    @property
+    def usable_nodes(self) -> tuple[Node, ...]:
+        """Nodes that can take new pods."""
+        return tuple(node for node in self.nodes if node.unusable_reason is None)
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether replicas here run on CPU cores."""
+        return self.accelerator == CPU
