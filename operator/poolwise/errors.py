@@ -1,12 +1,12 @@
 """Every error that Poolwise raises on purpose.
 
-    PoolwiseError
-    ├── InvalidInput        what a person wrote cannot be used; says what, where, value, allowed
-    ├── TableError          a table that ships with Poolwise is malformed
-    └── ClusterError        the API server refused or could not be reached
-        ├── Conflict        somebody else changed the object first; read again and retry
-        ├── Forbidden       our service account lacks a verb; names verb and resource
-        └── Unavailable     no answer, or an answer that asks to come back later
+PoolwiseError
+├── InvalidInput        what a person wrote cannot be used; says what, where, value, allowed
+├── TableError          a table that ships with Poolwise is malformed
+└── ClusterError        the API server refused or could not be reached
+    ├── Conflict        somebody else changed the object first; read again and retry
+    ├── Forbidden       our service account lacks a verb; names verb and resource
+    └── Unavailable     no answer, or an answer that asks to come back later
 """
 
 from __future__ import annotations
