@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -74,6 +75,45 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacementRecord:
+    """What a placed workload runs as: all that its child objects are made from.
+
+    It is written on the child (:mod:`poolwise.plan.placement_record`), so that a restarted
+    operator knows what each workload holds and renders the same children again.
+    """
+
+    generation: int
+    """Of the spec that was planned."""
+    accelerator: str
+    resource: str | None
+    """Extended resource of the pods; None on CPU."""
+    count: int
+    """Accelerators of the job, or of one replica (0 on CPU)."""
+    replicas: int | None
+    layout: TrainingLayout | ServingLayout
+    claim: Claim
+    start_budget_seconds: int | None = None
+    """Services: how long a replica may take until it serves."""
+    drain_seconds: int | None = None
+    """Services: how long requests in flight may take to finish; None: not predicted."""
+
+    @property
+    def pool(self) -> str:
+        """Name of the pool that holds it."""
+        return self.claim.pool
+
+    @property
+    def accelerators_per_pod(self) -> int:
+        """Of a gang: what divides the claim of every node, since its pods are all alike."""
+        return math.gcd(*self.claim.accelerators_by_node.values())
+
+    @property
+    def pods(self) -> int:
+        """Of a gang."""
+        return self.count // max(1, self.accelerators_per_pod)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The decision for one workload, with its story."""
 
@@ -93,6 +133,8 @@ class Plan:
     kept: bool = False
     """True when the workload already runs where an earlier plan put it: then only ``claim`` and
     ``chosen.pool`` are current, and the story in its status stays as it was told."""
+    record: PlacementRecord | None = None
+    """Where ``kept``: what was written when it was placed."""
     is_significant: bool = True
     """False where the runner-up's interval overlaps, so that the cheaper was taken."""
 

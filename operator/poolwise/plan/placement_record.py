@@ -1,0 +1,100 @@
+"""The record of a placement as JSON, on the child that runs the pods (``poolwise.dev/placement``).
+
+Small and deterministic, since it is compared and stored with every child. A record that somebody
+damaged is no record: :func:`parse` answers None and never raises.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from poolwise.plan.decision import Claim, Key, Kind, PlacementRecord
+from poolwise.plan.shape import serving_layout, shape, training_layout
+
+_Count = Annotated[int, Field(ge=0)]
+_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class _Document(BaseModel):
+    """The JSON, checked: an edited record must not free capacity that is in use."""
+
+    model_config = ConfigDict(alias_generator=to_camel, frozen=True)
+
+    version: Literal[1]
+    generation: _Count
+    pool: Annotated[str, Field(min_length=1)]
+    accelerator: Annotated[str, Field(min_length=1)]
+    resource: str | None = None
+    count: _Count
+    replicas: _Count | None = None
+    shape: dict[str, Any]
+    claim: dict[str, tuple[_Count, _Amount, _Amount]]
+    """By node: accelerators, cores, bytes of memory."""
+    start_budget_seconds: _Count | None = None
+    drain_seconds: _Count | None = None
+
+
+def render(record: PlacementRecord) -> str:
+    """The annotation's value: compact JSON with sorted keys."""
+    document = {
+        "version": 1,
+        "generation": record.generation,
+        "pool": record.pool,
+        "accelerator": record.accelerator,
+        "resource": record.resource,
+        "count": record.count,
+        "replicas": record.replicas,
+        "shape": shape(record.layout),
+        "claim": _by_node(record.claim),
+        "startBudgetSeconds": record.start_budget_seconds,
+        "drainSeconds": record.drain_seconds,
+    }
+    present = {name: value for name, value in document.items() if value is not None}
+    return json.dumps(present, sort_keys=True, separators=(",", ":"))
+
+
+def parse(text: str | None, key: Key) -> PlacementRecord | None:
+    """The record of the workload ``key``; None for anything that :func:`render` did not write."""
+    try:
+        record = _record(_Document.model_validate_json(text or ""), key)
+    except ValueError:  # what is no JSON, has a wrong type (ValidationError), or no such layout
+        return None
+    return record if _holds_what_it_runs(record) else None
+
+
+def _record(document: _Document, key: Key) -> PlacementRecord:
+    to_layout = training_layout if key.kind is Kind.TRAINING_JOB else serving_layout
+    return PlacementRecord(
+        generation=document.generation,
+        accelerator=document.accelerator,
+        resource=document.resource,
+        count=document.count,
+        replicas=document.replicas,
+        layout=to_layout(document.shape),
+        claim=_claim(document, key),
+        start_budget_seconds=document.start_budget_seconds,
+        drain_seconds=document.drain_seconds,
+    )
+
+
+def _holds_what_it_runs(record: PlacementRecord) -> bool:
+    held = sum(record.claim.accelerators_by_node.values())
+    return held == record.count * (1 if record.replicas is None else record.replicas)
+
+
+def _by_node(claim: Claim) -> dict[str, list[float]]:
+    kinds = (claim.accelerators_by_node, claim.cores_by_node, claim.memory_bytes_by_node)
+    nodes = sorted(set().union(*kinds))
+    return {node: [kind.get(node, 0) for kind in kinds] for node in nodes}
+
+
+def _claim(document: _Document, key: Key) -> Claim:
+    def held(index: int) -> Mapping[str, Any]:
+        return {node: row[index] for node, row in document.claim.items() if row[index]}
+
+    return Claim(key, document.pool, held(0), held(1), held(2))
