@@ -6,7 +6,19 @@ The environment sets a field by its upper-case name behind ``POOLWISE_``
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from poolwise.errors import InvalidInput
+
+PREFIX = "POOLWISE_"
+
+_SERVICE_LINK = re.compile(r"_(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\d+_\w+)?)$")
+"""Variables that Kubernetes itself sets for each Service of the namespace."""
 
 
 class Settings(BaseModel):
@@ -16,3 +28,131 @@ class Settings(BaseModel):
 
     # Placement
     currency: str = Field("USD", description="Currency of the shipped prices.")
+
+    # Scope
+    namespaces: tuple[str, ...] = Field(
+        (),
+        description="Namespaces to serve, separated by commas; empty means all, with ClusterRoles.",
+    )
+
+    # Leader election: client-go's defaults, by which a standby acts within 17 s of a crash
+    leader_election: bool = Field(
+        True, description="Wait for the Lease before writing; off only where one replica is sure."
+    )
+    lease_name: str = Field("poolwise", min_length=1, description="Name of the Lease.")
+    lease_namespace: str = Field(
+        "", description="Namespace of the Lease; empty means the operator's own."
+    )
+    lease_seconds: float = Field(
+        15, ge=1, description="Time without a renewal after which a standby takes over."
+    )
+    lease_renew_seconds: float = Field(
+        10, gt=0, description="Time after which a leader that could not renew exits."
+    )
+    lease_retry_seconds: float = Field(
+        2, gt=0, description="Time between renewals, and between attempts of a standby."
+    )
+
+    # Client of the API server
+    client_connections: int = Field(
+        20,
+        ge=1,
+        le=1000,
+        description="Requests in flight; 20 keep one API server busy and leave others their share.",
+    )
+    request_timeout_seconds: float = Field(
+        30, gt=0, description="Limit of one request; watches have none."
+    )
+    list_page_size: int = Field(
+        500, ge=1, description="Objects of one LIST page: bounds memory on both sides."
+    )
+
+    # Reconciling
+    queue_workers: int = Field(
+        16, ge=1, le=256, description="Workloads whose writes are in flight together."
+    )
+    debounce_seconds: float = Field(
+        0.03, ge=0, le=5, description="Wait for more events before a planning pass: one per burst."
+    )
+    retry_seconds: float = Field(
+        0.5, gt=0, description="First delay after a failed write; doubles with each failure."
+    )
+    retry_limit_seconds: float = Field(60, gt=0, description="Longest delay between two attempts.")
+    resync_seconds: float = Field(
+        600, gt=0, description="Every workload is looked at again at least this often."
+    )
+    relist_seconds: float = Field(
+        300,
+        gt=0,
+        description="Names and uids are listed again this often, to drop what a watch lost.",
+    )
+
+    # Health, metrics, logs
+    metrics_listen: str = Field(
+        "0.0.0.0:8080", description="Address and port of /metrics; empty turns it off."
+    )
+    liveness_listen: str = Field(
+        "0.0.0.0:8081", description="Address and port of /healthz; empty turns it off."
+    )
+    watch_stale_seconds: float = Field(
+        180,
+        gt=0,
+        description="A watch without event or bookmark for so long is dead: bookmarks come each "
+        "60 s, and kopf reopens a silent stream after 70 s.",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Least severe message that is logged."
+    )
+
+    @field_validator("namespaces", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("metrics_listen", "liveness_listen")
+    @classmethod
+    def _is_endpoint(cls, value: str) -> str:
+        host, _, port = value.rpartition(":")
+        if value and not (host and port.isdigit() and int(port) < 65536):
+            raise ValueError("must be ADDRESS:PORT with a port of 0 to 65535, or empty")
+        return value
+
+
+def from_environment(environ: Mapping[str, str]) -> Settings:
+    """Settings from the variables that begin with ``POOLWISE_``.
+
+    :raises InvalidInput: for a value that cannot be used, or a name that is a setting's but for a
+        typing error. Other unknown names are left alone: Kubernetes sets some for each Service.
+    """
+    given = {}
+    for variable, value in environ.items():
+        if variable.startswith(PREFIX) and not _SERVICE_LINK.search(variable):
+            field = variable.removeprefix(PREFIX).lower()
+            if field in Settings.model_fields:
+                given[field] = value
+            else:
+                _refuse_typo(variable)
+    try:
+        return Settings.model_validate(given)
+    except ValidationError as error:
+        raise _sentence(error) from error
+
+
+def _refuse_typo(variable: str) -> None:
+    known = [PREFIX + field.upper() for field in Settings.model_fields]
+    near = difflib.get_close_matches(variable, known, n=1, cutoff=0.9)
+    if near:
+        raise InvalidInput(f"environment variable {variable}", f"unknown; did you mean {near[0]}?")
+
+
+def _sentence(error: ValidationError) -> InvalidInput:
+    first = error.errors()[0]
+    field = str(first["loc"][0])
+    problem = first["msg"].removeprefix("Value error, ")
+    return InvalidInput(
+        f"environment variable {PREFIX}{field.upper()}",
+        f"{first['input']!r} cannot be used: {problem[:1].lower()}{problem[1:]} "
+        f"({Settings.model_fields[field].description})",
+    )

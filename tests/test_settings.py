@@ -1,0 +1,55 @@
+"""Settings come from the environment, or say in one sentence why not."""
+
+from __future__ import annotations
+
+import pytest
+
+from poolwise.errors import InvalidInput
+from poolwise.settings import Settings, from_environment
+
+
+def test_an_empty_environment_gives_the_defaults():
+    assert from_environment({"PATH": "/bin"}) == Settings()
+
+
+def test_each_field_has_a_reason():
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+def test_values_are_parsed_by_type():
+    settings = from_environment(
+        {
+            "POOLWISE_NAMESPACES": "research, serving",
+            "POOLWISE_QUEUE_WORKERS": "4",
+            "POOLWISE_LEADER_ELECTION": "false",
+            "POOLWISE_METRICS_LISTEN": "127.0.0.1:0",
+        }
+    )
+    assert settings.namespaces == ("research", "serving")
+    assert settings.queue_workers == 4
+    assert settings.leader_election is False
+    assert settings.metrics_listen == "127.0.0.1:0"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        pytest.param("QUEUE_WORKERS", "many", "'many' cannot be used", id="not-a-number"),
+        pytest.param("QUEUE_WORKERS", "0", "greater than or equal to 1", id="too-small"),
+        pytest.param("LOG_LEVEL", "loud", "'debug', 'info'", id="not-one-of"),
+        pytest.param("METRICS_LISTEN", "8080", "must be ADDRESS:PORT", id="no-address"),
+        pytest.param("METRICS_LISTEN", "::99999", "must be ADDRESS:PORT", id="port-too-large"),
+        pytest.param("NAMESPACE", "a", "did you mean POOLWISE_NAMESPACES?", id="typing-error"),
+    ],
+)
+def test_a_bad_value_is_named_with_what_is_allowed(variable, value, said):
+    with pytest.raises(InvalidInput) as caught:
+        from_environment({f"POOLWISE_{variable}": value})
+    assert f"POOLWISE_{variable}" in str(caught.value)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_service_links_of_kubernetes_are_left_alone():
+    links = {"POOLWISE_METRICS_PORT": "tcp://10.0.0.7:8080", "POOLWISE_SERVICE_HOST": "10.0.0.7"}
+    assert from_environment(links) == Settings()
