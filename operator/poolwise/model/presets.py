@@ -1,0 +1,75 @@
+"""From a row of the shipped table to a model that the formulas take."""
+
+from __future__ import annotations
+
+from poolwise.model.work import Custom, Experts, LatentAttention, Model, Transformer
+from poolwise.tables.models import ModelRow
+
+
+def model(row: ModelRow) -> Model:
+    """The row's shape, or its counts where it has none."""
+    published = row.counts_from == "published" and row.layers is not None
+    return Model(
+        name=row.name,
+        shape=_custom(row) if row.layers is None else _transformer(row),
+        max_context_tokens=row.max_context_tokens,
+        native_format=row.native_format,
+        published_parameters=row.parameters if published else None,
+        published_active_parameters=row.active_parameters if published else None,
+    )
+
+
+def _custom(row: ModelRow) -> Custom:
+    total = row.parameters or 0.0
+    return Custom(
+        parameters=total,
+        active_parameters=row.active_parameters or total,
+        forward_flops_per_sample=row.forward_flops_per_item or 0.0,
+        activation_bytes_per_sample=row.activation_bytes_per_item or 0.0,
+    )
+
+
+def _transformer(row: ModelRow) -> Transformer:
+    hidden, heads = row.hidden or 0, row.heads or 1
+    return Transformer(
+        layers=row.layers or 0,
+        hidden=hidden,
+        ffn=row.ffn or 0,
+        heads=heads,
+        kv_heads=row.kv_heads or heads,
+        head_dim=row.head_dim or hidden // heads,
+        vocab=row.vocab or 0,
+        gated_mlp=bool(row.gated_mlp),
+        tied_embeddings=bool(row.tied_embeddings),
+        is_decoder=row.kind == "decoder",
+        sliding_window=row.sliding_window_tokens,
+        windowed_layers=row.windowed_layers,
+        linear_attention_layers=row.linear_attention_layers or 0,
+        experts=_experts(row),
+        latent_attention=_latent_attention(row),
+    )
+
+
+def _experts(row: ModelRow) -> Experts | None:
+    if not row.experts:
+        return None
+    return Experts(
+        count=row.experts,
+        top_k=row.experts_per_token or 1,
+        shared=row.shared_experts or 0,
+        ffn=row.expert_ffn or row.ffn or 0,
+        dense_layers=row.dense_layers or 0,
+        every=row.moe_every or 1,
+    )
+
+
+def _latent_attention(row: ModelRow) -> LatentAttention | None:
+    if not row.kv_rank:
+        return None
+    return LatentAttention(
+        query_rank=row.query_rank or 0,
+        kv_rank=row.kv_rank,
+        nope_dim=row.nope_dim or 0,
+        rope_dim=row.rope_dim or 0,
+        value_dim=row.value_dim or 0,
+    )

@@ -1,0 +1,249 @@
+"""What a model needs, counted from its shape: parameters, FLOPs and bytes of cache.
+
+Parameters of one layer (h hidden, a heads, g key-value heads, d head size, f MLP width):
+attention ``h*a*d + 2*h*g*d + a*d*h``; MLP ``2*h*f`` or gated ``3*h*f``; a mixture of experts has
+E such MLPs of its own width, its shared ones, and a router ``h*E``. Latent attention:
+``h*q_r + q_r*a*(d_n+d_r) + h*(kv_r+d_r) + kv_r*a*(d_n+d_v) + a*d_v*h`` (DeepSeek-V2,
+arXiv 2405.04434). Biases and learned positions are left out: below 0.5 % beyond 1 B parameters.
+
+FLOPs count a multiply-add as two. One token forward costs ``2*N`` for the N parameters that it
+is multiplied with, and ``2*a*(d_qk + d_v)`` for each key it attends to in each layer
+(Megatron, arXiv 2104.04473).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from poolwise.model.work import Custom, Experts, Model, Transformer
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Parameter counts by term, over all layers."""
+
+    embedding: float = 0.0
+    """Input look-up: read one row a token, never multiplied (unless it is tied to the head)."""
+    attention: float = 0.0
+    mlp: float = 0.0
+    """Dense MLPs."""
+    experts: float = 0.0
+    """Routed experts, all of them."""
+    shared_experts: float = 0.0
+    router: float = 0.0
+    norms: float = 0.0
+    head: float = 0.0
+    """Output projection; 0 where it shares the embedding's matrix."""
+    other: float = 0.0
+    """A custom model's, whose parts are unknown."""
+    routed_fraction: float = 0.0
+    """Share of the routed experts that one token uses: top-k over count."""
+    tied_head: float = 0.0
+    """Multiplied with each token but counted in ``embedding``."""
+
+    @property
+    def total(self) -> float:
+        """Everything that is stored once."""
+        return self.embedding + self.head + self.body
+
+    @property
+    def body(self) -> float:
+        """All layers, without embedding and head."""
+        dense = self.attention + self.mlp + self.shared_experts + self.router + self.norms
+        return dense + self.experts + self.other
+
+    @property
+    def active(self) -> float:
+        """What one token uses, embedding included (the published convention)."""
+        return self.total - self.experts * (1 - self.routed_fraction)
+
+    @property
+    def multiplied(self) -> float:
+        """What one token is multiplied with: active, with the head and without the look-up."""
+        return self.active - self.embedding + self.tied_head
+
+
+@lru_cache(maxsize=1024)
+def parameters(model: Model) -> Parameters:
+    """Counts of a model; published totals win where the model carries them."""
+    if isinstance(model.shape, Custom):
+        return _custom_parameters(model.shape)
+    counted = shape_parameters(model.shape)
+    if model.published_parameters is None:
+        return counted
+    active = model.published_active_parameters or model.published_parameters
+    return _fitted_to(counted, model.published_parameters, active)
+
+
+def shape_parameters(shape: Transformer) -> Parameters:
+    """Counts that follow from the shape alone (layers of linear attention count like others)."""
+    experts = shape.experts
+    embedding = float(shape.vocab * shape.hidden)
+    sparse = sparse_layers(shape)
+    one = mlp_parameters(shape, experts.ffn) if experts else 0.0
+    return Parameters(
+        embedding=embedding,
+        attention=attention_parameters(shape) * shape.layers,
+        mlp=mlp_parameters(shape, shape.ffn) * (shape.layers - sparse),
+        experts=one * sparse * experts.count if experts else 0.0,
+        shared_experts=one * sparse * experts.shared if experts else 0.0,
+        router=float(shape.hidden * experts.count * sparse) if experts else 0.0,
+        norms=2.0 * shape.hidden * shape.layers,
+        head=0.0 if shape.tied_embeddings else embedding,
+        routed_fraction=experts.top_k / experts.count if experts else 0.0,
+        tied_head=embedding if shape.tied_embeddings else 0.0,
+    )
+
+
+def _custom_parameters(shape: Custom) -> Parameters:
+    idle = shape.parameters - shape.active_parameters
+    return Parameters(other=shape.active_parameters, experts=idle)
+
+
+def _fitted_to(counted: Parameters, total: float, active: float) -> Parameters:
+    """Counts scaled to a published total and active count.
+
+    Routed experts X and the rest U follow from ``U + X = total`` and ``U + X*k/E = active``.
+    """
+    share = counted.routed_fraction
+    routed = (total - active) / (1 - share) if counted.experts else 0.0
+    kept = counted.embedding + counted.head
+    scale = (total - routed - kept) / (counted.body - counted.experts)
+    return replace(
+        counted,
+        attention=counted.attention * scale,
+        mlp=counted.mlp * scale,
+        experts=routed,
+        shared_experts=counted.shared_experts * scale,
+        router=counted.router * scale,
+        norms=counted.norms * scale,
+    )
+
+
+def attention_parameters(shape: Transformer) -> float:
+    """Projections of one layer."""
+    latent, hidden, heads = shape.latent_attention, shape.hidden, shape.heads
+    if latent is None:
+        return float(2 * hidden * shape.head_dim * (heads + shape.kv_heads))
+    key_dim = latent.nope_dim + latent.rope_dim
+    if latent.query_rank:
+        queries = latent.query_rank * (hidden + heads * key_dim)
+    else:
+        queries = hidden * heads * key_dim
+    compressed = hidden * (latent.kv_rank + latent.rope_dim)
+    expanded = latent.kv_rank * heads * (latent.nope_dim + latent.value_dim)
+    return float(queries + compressed + expanded + heads * latent.value_dim * hidden)
+
+
+def mlp_parameters(shape: Transformer, width: int) -> float:
+    """One MLP of the given width."""
+    return float((3 if shape.gated_mlp else 2) * shape.hidden * width)
+
+
+def sparse_layers(shape: Transformer) -> int:
+    """Layers whose MLP is a mixture of experts."""
+    if shape.experts is None:
+        return 0
+    return (shape.layers - shape.experts.dense_layers) // shape.experts.every
+
+
+def forward_flops_per_token(model: Model, sequence_tokens: int) -> dict[str, float]:
+    """FLOPs of one token of a sequence processed whole, by term; the mean over its tokens.
+
+    A custom model has no tokens: its one term is the FLOPs of a sample.
+    """
+    shape = model.shape
+    if isinstance(shape, Custom):
+        return {"sample": shape.forward_flops_per_sample}
+    count = parameters(model)
+    share = count.routed_fraction
+    return {
+        "projections": 2 * (count.attention + count.norms),
+        "attention": attention_flops_per_key(shape) * attended_keys(shape, sequence_tokens),
+        "mlp": 2 * count.mlp,
+        "experts": 2 * (count.experts * share + count.shared_experts + count.router),
+        "head": 2 * (count.head + count.tied_head),
+    }
+
+
+def attention_flops_per_key(shape: Transformer) -> float:
+    """Scores and weighted values of one query against one key, one layer."""
+    latent = shape.latent_attention
+    if latent is None:
+        return 4.0 * shape.heads * shape.head_dim
+    return 2.0 * shape.heads * (latent.nope_dim + latent.rope_dim + latent.value_dim)
+
+
+def decode_attention_flops_per_key(shape: Transformer) -> float:
+    """The same while generating, where latent attention works on the compressed cache.
+
+    ``2*a*(2*kv_r + d_r)``: the up-projections are absorbed into queries and output.
+    """
+    latent = shape.latent_attention
+    if latent is None:
+        return attention_flops_per_key(shape)
+    return 2.0 * shape.heads * (2 * latent.kv_rank + latent.rope_dim)
+
+
+def attended_keys(shape: Transformer, sequence_tokens: float) -> float:
+    """Keys that one token attends to, summed over layers, on average over a sequence.
+
+    Causal: ``s/2``; under a window w < s: ``w - w*w/(2*s)``; bidirectional: s.
+    """
+    full = sequence_tokens / 2 if shape.is_decoder else sequence_tokens
+    windowed, whole = _attending_layers(shape)
+    window = min(shape.sliding_window or sequence_tokens, sequence_tokens)
+    inside = window - window * window / (2 * sequence_tokens)
+    return whole * full + windowed * min(inside, full)
+
+
+def cached_keys(shape: Transformer, context_tokens: float) -> float:
+    """Keys that a newly generated token reads, summed over layers; a window caps its layers."""
+    windowed, whole = _attending_layers(shape)
+    return whole * context_tokens + windowed * min(
+        context_tokens, shape.sliding_window or context_tokens
+    )
+
+
+def _attending_layers(shape: Transformer) -> tuple[int, int]:
+    """Layers with a cache: under the window, and without one."""
+    attending = shape.layers - shape.linear_attention_layers
+    if shape.sliding_window is None:
+        return 0, attending
+    windowed = attending if shape.windowed_layers is None else shape.windowed_layers
+    return windowed, attending - windowed
+
+
+def kv_bytes_per_key(shape: Transformer, bytes_per_element: float = 2.0) -> float:
+    """Cache of one token in one layer: ``2*g*d``, or ``kv_r + d_r`` when compressed."""
+    latent = shape.latent_attention
+    if latent is None:
+        return 2.0 * shape.kv_heads * shape.head_dim * bytes_per_element
+    return (latent.kv_rank + latent.rope_dim) * bytes_per_element
+
+
+def kv_bytes_per_token(shape: Transformer, bytes_per_element: float = 2.0) -> float:
+    """Cache of one token in all layers, before any window caps it."""
+    return kv_bytes_per_key(shape, bytes_per_element) * cached_keys(shape, 1)
+
+
+def kv_cache_bytes(
+    shape: Transformer, context_tokens: float, bytes_per_element: float = 2.0
+) -> float:
+    """Cache of one request at a context."""
+    return kv_bytes_per_key(shape, bytes_per_element) * cached_keys(shape, context_tokens)
+
+
+def kv_shards(shape: Transformer, tensor: int) -> int:
+    """Tensor-parallel ranks that the cache is divided over: a compressed one is replicated."""
+    return 1 if shape.latent_attention else min(tensor, shape.kv_heads)
+
+
+def experts_touched(experts: Experts, tokens: float) -> float:
+    """Experts of one layer whose weights a batch of tokens reads: ``E*(1 - (1 - k/E)**B)``.
+
+    Assumes that routing is uniform; a skewed router touches fewer.
+    """
+    idle: float = (1 - experts.top_k / experts.count) ** tokens
+    return experts.count * (1 - idle)

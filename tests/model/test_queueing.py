@@ -1,0 +1,97 @@
+"""Queues and tails against exact laws and hand-derived numbers."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from poolwise.model.queueing import (
+    NEVER,
+    Delay,
+    log_normal,
+    mixture_percentile,
+    total,
+    waiting,
+)
+
+
+def erlang_c(servers: int, offered: float) -> float:
+    """Probability to wait in M/M/m, by the textbook sum."""
+    terms = [offered**k / math.factorial(k) for k in range(servers)]
+    last = offered**servers / math.factorial(servers) * servers / (servers - offered)
+    return last / (sum(terms) + last)
+
+
+def test_one_server_with_fixed_service_is_pollaczek_khinchine() -> None:
+    # M/D/1: W = rate D^2 / (2 (1 - rate D)); rate 4/s, D = 0.2 s gives 0.4 s.
+    assert waiting(4.0, Delay(0.2), 1.0, 1.0).mean_seconds == pytest.approx(0.4)
+
+
+def test_one_server_with_exponential_service_is_m_m_1() -> None:
+    wait = waiting(4.0, Delay(0.2, 0.04), 1.0, 1.0)
+    assert wait.mean_seconds == pytest.approx(0.8 * 0.2 / 0.2)
+    # Var W of M/M/1 is rho (2 - rho) / (mu - lambda)^2.
+    assert wait.variance_seconds2 == pytest.approx(0.8 * 1.2 / 1.0)
+
+
+@pytest.mark.parametrize("servers", [8, 32, 80])
+@pytest.mark.parametrize("load", [0.8, 0.95])
+def test_many_servers_are_near_erlang(servers: int, load: float) -> None:
+    exact = erlang_c(servers, servers * load) / (servers * (1 - load))
+    approximate = waiting(servers * load, Delay(1.0, 1.0), servers, 1.0).mean_seconds
+    assert approximate == pytest.approx(exact, rel=0.20)
+
+
+def test_overload_never_ends() -> None:
+    assert waiting(10.0, Delay(0.1), 1.0, 1.0) == NEVER
+    assert waiting(1.0, Delay(0.1), 0.0, 1.0) == NEVER
+    assert NEVER.percentile(99.0) == math.inf
+
+
+def test_regular_arrivals_and_service_do_not_wait() -> None:
+    assert waiting(4.0, Delay(0.2), 1.0, 0.0).mean_seconds == 0.0
+
+
+@pytest.mark.parametrize(("percent", "exact"), [(95.0, 2.996), (99.0, 4.605)])
+def test_exponential_tail_within_eight_percent(percent: float, exact: float) -> None:
+    assert Delay(1.0, 1.0).percentile(percent) == pytest.approx(exact, rel=0.08)
+
+
+def test_log_normal_gives_back_its_quantiles() -> None:
+    lengths = log_normal(400.0, 1500.0)
+    delay = Delay(lengths.mean, lengths.scv * lengths.mean**2)
+    assert delay.percentile(50.0) == pytest.approx(400.0)
+    assert delay.percentile(95.0) == pytest.approx(1500.0)
+    assert lengths.biased_mean > lengths.mean > 400.0
+
+
+def test_equal_quantiles_mean_one_size() -> None:
+    assert log_normal(512.0, 512.0).scv == 0.0
+    assert log_normal(0.0, 0.0).mean == 0.0
+
+
+def test_sum_of_independent_delays() -> None:
+    assert total([Delay(1.0, 0.5), Delay(2.0, 0.25)]) == Delay(3.0, 0.75)
+
+
+def test_mixture_jumps_where_the_rare_kind_reaches_the_percentile() -> None:
+    usual, rare = Delay(0.01), Delay(0.1)
+    assert mixture_percentile(usual, rare, 0.005, 99.0) == pytest.approx(0.01)
+    assert mixture_percentile(usual, rare, 0.02, 99.0) == pytest.approx(0.1)
+
+
+@given(st.floats(0.01, 0.95), st.floats(1.0, 200.0), st.floats(0.0, 10.0), st.floats(0.0, 4.0))
+def test_waiting_grows_with_load_bursts_and_spread(
+    load: float, servers: float, bursts: float, spread: float
+) -> None:
+    wait = waiting(load * servers, Delay(1.0, spread), servers, bursts).mean_seconds
+    assert waiting(1.02 * load * servers, Delay(1.0, spread), servers, bursts).mean_seconds >= wait
+    assert waiting(load * servers, Delay(1.0, spread), servers, bursts + 1).mean_seconds >= wait
+    assert waiting(load * servers, Delay(1.0, spread + 1), servers, bursts).mean_seconds >= wait
+
+
+@given(st.floats(1e-4, 100.0), st.floats(0.0, 25.0), st.floats(1.0, 99.0))
+def test_percentiles_rise(mean: float, scv: float, percent: float) -> None:
+    delay = Delay(mean, scv * mean**2)
+    assert delay.percentile(percent) <= delay.percentile(percent + 0.9)

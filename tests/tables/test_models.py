@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+from poolwise.errors import TableError
+from poolwise.tables import models
+from poolwise.tables.reading import parse_rows
+
+CELLS = {
+    "name": "mine",
+    "kind": "cnn",
+    "parameters": "1e6",
+    "active_parameters": "1e6",
+    "counts_from": "shape",
+    "native_format": "bf16",
+    "forward_flops_per_item": "1e9",
+    "source": "a paper",
+}
+
+
+def rows(*changes: dict[str, str]) -> tuple[models.ModelRow, ...]:
+    cells = [CELLS | change for change in changes]
+    header = list(cells[0])
+    lines = [",".join(header), *(",".join(each[column] for column in header) for each in cells)]
+    return parse_rows(models.FILE, lines, models.ModelRow)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        ("llama-3.1-8b", "Llama-3.1-8B"),
+        ("meta-llama/Llama-3.1-8B", "Llama-3.1-8B"),
+        ("META-LLAMA/Llama-3.1-8B-Instruct", "Llama-3.1-8B"),
+        ("deepseek-r1", "DeepSeek-V3"),
+        ("resnet50", "ResNet-50"),
+    ],
+)
+def test_every_spelling_leads_to_its_row(spelling: str, name: str) -> None:
+    row = models.load().find(spelling)
+    assert row is not None
+    assert row.name == name
+
+
+def test_counts_are_plain_numbers() -> None:
+    row = models.load().find("llama-3.1-70b")
+    assert row is not None
+    assert row.parameters == 70.6e9
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"kind": "gnn"}, "kind: Input should be 'decoder'"),
+        ({"layers": "two"}, "layers: Input should be a valid integer"),
+        ({"layers": "2"}, "has layers, but not the whole shape"),
+        ({"parameters": "-1"}, "parameters: Input should be greater than 0"),
+        ({"forward_flops_per_item": ""}, "has neither layers nor forward_flops_per_item"),
+    ],
+    ids=str,
+)
+def test_a_malformed_row_is_refused(change: dict[str, str], sentence: str) -> None:
+    with pytest.raises(TableError, match=sentence):
+        rows(change)
+
+
+def test_two_rows_of_one_name_are_refused() -> None:
+    with pytest.raises(TableError, match="names both"):
+        models.Models(rows({}, {"name": "MINE"}))
