@@ -1,0 +1,105 @@
+"""Numbers in sentences: one spelling for bytes, money, times, shares and rates."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+
+GIB = 2**30
+MESSAGE_LIMIT = 1024
+"""Characters of one sentence in a status; Kubernetes allows 32768 in a condition's message."""
+
+_SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£"}
+_LARGE = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_DAY, _HOUR, _MINUTE = 86_400.0, 3_600.0, 60.0
+
+
+def significant(value: float, digits: int = 4) -> float:
+    """``value`` rounded to so many significant digits, as an integer where it is one.
+
+    >>> significant(125.0374)
+    125.0
+    """
+    if not value or not math.isfinite(value):
+        return value
+    rounded = float(f"{value:.{digits - 1}e}")
+    return int(rounded) if isinstance(value, int) else rounded
+
+
+def gib(size_bytes: float) -> str:
+    """Memory with one decimal: ``91.2 GiB``; small amounts in MiB."""
+    if 0 < size_bytes < 0.1 * GIB:
+        return f"{size_bytes / 2**20:.0f} MiB"
+    return f"{size_bytes / GIB:.1f} GiB"
+
+
+def money(amount: float, currency: str = "USD") -> str:
+    """``$36,400``, ``$38.20``, ``0.31 CHF``: cents below 100, four digits where it is tiny."""
+    shown = f"{amount:,.4f}" if 0 < abs(amount) < 0.1 else f"{amount:,.2f}"
+    if abs(amount) >= 100:
+        shown = f"{amount:,.0f}"
+    symbol = _SYMBOLS.get(currency)
+    return f"{symbol}{shown}" if symbol else f"{shown} {currency}"
+
+
+def duration(seconds: float) -> str:
+    """A time in its natural unit: ``350 ms``, ``118 s``, ``42 min``, ``83 h``, ``12 d``."""
+    if not math.isfinite(seconds):
+        return "for ever"
+    for unit_seconds, unit, above in (
+        (_DAY, "d", 10 * _DAY),
+        (_HOUR, "h", 2 * _HOUR),
+        (_MINUTE, "min", 5 * _MINUTE),
+        (1.0, "s", 1.0),
+        (1e-3, "ms", 1e-3),
+    ):
+        if seconds >= above:
+            return f"{three_digits(seconds / unit_seconds)} {unit}"
+    return f"{three_digits(seconds * 1e6)} µs"
+
+
+def percent(fraction: float) -> str:
+    """A share, with a decimal where it is small: ``74 %``, ``7.1 %``, ``0.04 %``."""
+    share = 100 * fraction
+    decimals = 0 if abs(share) >= 10 else 1 if abs(share) >= 0.1 or not share else 2
+    return f"{share:.{decimals}f} %"
+
+
+def change(fraction: float) -> str:
+    """A signed share: ``+7.1 %``."""
+    return f"{'+' if fraction >= 0 else '-'}{percent(abs(fraction))}"
+
+
+def quantity(amount: float) -> str:
+    """A large count in short: ``67k``, ``20G``, ``1.3M``; small ones as they are."""
+    for unit, letter in _LARGE:
+        if abs(amount) >= unit:
+            return f"{three_digits(amount / unit)}{letter}"
+    return three_digits(amount)
+
+
+def three_digits(value: float) -> str:
+    """At most three significant digits without an exponent: ``125``, ``8.4``, ``0.071``."""
+    rounded = significant(float(value), 3)
+    if abs(rounded) >= 100 or rounded == int(rounded):
+        return f"{rounded:.0f}"
+    return f"{rounded:.6f}".rstrip("0").rstrip(".")
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 node``, ``8 nodes``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def sentence(text: str, limit: int = MESSAGE_LIMIT) -> str:
+    """Text from outside (a container, a user) on one line, without control characters, bounded.
+
+    Format characters go too: they can turn the reading direction of what follows.
+    """
+    kept = (
+        " " if character.isspace() else character
+        for character in text
+        if character.isspace() or unicodedata.category(character)[0] != "C"
+    )
+    line = " ".join("".join(kept).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
