@@ -1,0 +1,104 @@
+"""What fraction of its peak a machine reaches: fitted constants, looked up by scope.
+
+A constant is known for all devices, for a family (``hopper``) or for one accelerator; the most
+specific one counts, so an accelerator that nobody measured inherits its family, and a family that
+nobody measured inherits the whole. The pooling that decides how far a specific value may leave its
+parent is done where the constants are fitted (``bench/fit``), so here nothing is left to weigh.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from poolwise.errors import TableError
+from poolwise.model.hardware import Device
+from poolwise.tables.efficiencies import EfficiencyRow
+
+EVERY = "*"
+"""Scope or format of a constant that holds for all."""
+
+
+class Provenance(enum.StrEnum):
+    """Where a constant came from, best first."""
+
+    MEASURED = "measured"
+    """Directly, on this accelerator."""
+    FITTED = "fitted"
+    """On runs of this accelerator."""
+    INHERITED = "inherited"
+    """On others of its family, or on all."""
+    SPECIFICATION = "specification"
+    """A data sheet or a paper."""
+
+    @staticmethod
+    def weakest(several: Iterable[Provenance]) -> Provenance:
+        """The least trustworthy one, which is what a prediction made of several deserves."""
+        return max(several, key=list(Provenance).index, default=Provenance.SPECIFICATION)
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """One constant with what stands behind it."""
+
+    value: float
+    spread: float
+    """Standard deviation of ln(measured / predicted)."""
+    count: int
+    provenance: Provenance
+    source: str
+
+
+class Calibration:
+    """All constants, by phase, term, scope and format. Immutable."""
+
+    def __init__(self, rows: Iterable[EfficiencyRow]) -> None:
+        self._known = {(row.phase, row.term, row.scope, row.format): row for row in rows}
+        self._found: dict[tuple[str, str, str, str, str], Efficiency | None] = {}
+
+    def replaced(self, changes: Mapping[tuple[str, str, str, str], float]) -> Calibration:
+        """The same with other values for known (phase, term, scope, format): for fitting."""
+        rows = dict(self._known)
+        for key, value in changes.items():
+            rows[key] = rows[key].model_copy(update={"value": value})
+        return Calibration(rows.values())
+
+    def find(
+        self, phase: str, term: str, device: Device, number_format: str = EVERY
+    ) -> Efficiency | None:
+        """The most specific one: accelerator, family, all; at each, the format before ``*``."""
+        key = (phase, term, device.name, device.family, number_format)
+        if key not in self._found:
+            self._found[key] = self._search(*key)
+        return self._found[key]
+
+    def efficiency(
+        self, phase: str, term: str, device: Device, number_format: str = EVERY
+    ) -> Efficiency:
+        """As :meth:`find`; a constant that no table has is a TableError."""
+        found = self.find(phase, term, device, number_format)
+        if found is None:
+            raise TableError(f"no efficiency for {phase} {term} of {device.name} {number_format}")
+        return found
+
+    def value(self, phase: str, term: str, device: Device, number_format: str = EVERY) -> float:
+        """The bare figure of :meth:`efficiency`."""
+        return self.efficiency(phase, term, device, number_format).value
+
+    def _search(
+        self, phase: str, term: str, name: str, family: str, number_format: str
+    ) -> Efficiency | None:
+        for scope in (name, family, EVERY):
+            for wanted in (number_format, EVERY):
+                row = self._known.get((phase, term, scope, wanted))
+                if row is not None:
+                    return _efficiency(row, is_own=scope == name)
+        return None
+
+
+def _efficiency(row: EfficiencyRow, is_own: bool) -> Efficiency:
+    provenance = Provenance(row.provenance)
+    if not is_own and provenance is not Provenance.SPECIFICATION:
+        provenance = Provenance.INHERITED
+    return Efficiency(row.value, row.spread, row.count, provenance, row.source)

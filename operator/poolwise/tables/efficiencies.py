@@ -1,0 +1,68 @@
+"""Efficiencies: what fraction of its peak a device reaches, and other fitted constants.
+
+The files are written by the programs of ``bench/fit`` from published measurements, one per part
+of the model: ``efficiencies.toml`` (training and collectives) and ``efficiencies_serving.toml``.
+Tables are named by phase; a row is one term for one scope, the most specific scope wins:
+an accelerator, a family of accelerators, or ``*``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from importlib import resources
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from poolwise.errors import TableError
+
+FILES = ("efficiencies.toml", "efficiencies_serving.toml")
+
+
+class EfficiencyRow(BaseModel):
+    """One fitted or measured constant."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    phase: str
+    """``training``, ``collectives``, ``prefill``, ``decode``, ..."""
+    term: str
+    """What it scales; the unit is in the name unless it is a fraction of peak."""
+    scope: str = "*"
+    """An accelerator's name, a family, or ``*`` for all."""
+    format: str = "*"
+    """Arithmetic or class that it holds for; ``*`` for all."""
+    value: float = Field(ge=0, allow_inf_nan=False)
+    spread: float = Field(default=0.0, ge=0)
+    """Standard deviation of ln(measured / predicted) among the rows behind it."""
+    count: int = Field(ge=0)
+    """Measured rows behind it; 0: from a data sheet or a paper."""
+    provenance: Literal["measured", "fitted", "specification"]
+    source: str
+
+
+def load() -> tuple[EfficiencyRow, ...]:
+    """Rows of all shipped files. Raises TableError for a malformed one."""
+    folder = resources.files("poolwise.tables")
+    present = [file for file in FILES if (folder / file).is_file()]
+    texts = {file: (folder / file).read_text(encoding="utf-8") for file in present}
+    return tuple(row for file, text in texts.items() for row in parse(file, text))
+
+
+def parse(file: str, text: str) -> tuple[EfficiencyRow, ...]:
+    """Rows of one file; ``file`` is for messages."""
+    try:
+        phases = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TableError(f"{file}: {error}") from error
+    rows = [(phase, cells) for phase, table in phases.items() for cells in table]
+    return tuple(_row(f"{file}: {phase}", {"phase": phase, **cells}) for phase, cells in rows)
+
+
+def _row(where: str, cells: dict[str, object]) -> EfficiencyRow:
+    try:
+        return EfficiencyRow.model_validate(cells)
+    except ValidationError as error:
+        first = error.errors()[0]
+        column = ".".join(map(str, first["loc"]))
+        raise TableError(f"{where}, {cells.get('term')}, {column}: {first['msg']}") from error

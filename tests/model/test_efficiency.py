@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from poolwise.errors import TableError
+from poolwise.model.efficiency import Calibration, Provenance
+from poolwise.model.hardware import Device
+from poolwise.tables.efficiencies import EfficiencyRow
+
+
+def row(scope: str, value: float, number_format: str = "*") -> EfficiencyRow:
+    return EfficiencyRow(
+        phase="training",
+        term="compute",
+        scope=scope,
+        format=number_format,
+        value=value,
+        count=9,
+        provenance="fitted",
+        source="a table",
+    )
+
+
+def device(name: str, family: str) -> Device:
+    return Device(name, False, family, 80e9, 3e12, {"bf16": 1e15}, 700, {})
+
+
+CALIBRATION = Calibration(
+    [row("*", 0.5), row("hopper", 0.6), row("hopper", 0.55, "fp8"), row("H100", 0.65)]
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "family", "number_format", "value", "provenance"),
+    [
+        ("H100", "hopper", "bf16", 0.65, Provenance.FITTED),
+        ("H20", "hopper", "bf16", 0.6, Provenance.INHERITED),
+        ("H20", "hopper", "fp8", 0.55, Provenance.INHERITED),
+        ("MI300X", "cdna3", "bf16", 0.5, Provenance.INHERITED),
+    ],
+)
+def test_the_most_specific_scope_wins(
+    name: str, family: str, number_format: str, value: float, provenance: Provenance
+) -> None:
+    found = CALIBRATION.efficiency("training", "compute", device(name, family), number_format)
+    assert (found.value, found.provenance) == (value, provenance)
+
+
+def test_a_constant_that_nobody_has_is_named() -> None:
+    with pytest.raises(TableError, match="no efficiency for decode memory of H100 bf16"):
+        CALIBRATION.efficiency("decode", "memory", device("H100", "hopper"), "bf16")
+
+
+def test_a_chain_is_as_good_as_its_weakest_link() -> None:
+    links = [Provenance.FITTED, Provenance.INHERITED, Provenance.MEASURED]
+    assert Provenance.weakest(links) is Provenance.INHERITED
+
+
+def test_replacing_a_value_leaves_the_original() -> None:
+    other = CALIBRATION.replaced({("training", "compute", "H100", "*"): 0.7})
+    h100 = device("H100", "hopper")
+    assert other.value("training", "compute", h100) == 0.7
+    assert CALIBRATION.value("training", "compute", h100) == 0.65
