@@ -6,6 +6,8 @@ PoolwiseError
 └── ClusterError        the API server refused or could not be reached
     ├── Conflict        somebody else changed the object first; read again and retry
     ├── Forbidden       our service account lacks a verb; names verb and resource
+    ├── NotFound        no such object, kind or namespace
+    ├── Refused         what we sent is not acceptable to the API server, now or later
     └── Unavailable     no answer, or an answer that asks to come back later
 """
 
@@ -43,6 +45,14 @@ class Conflict(ClusterError):
 
 class Forbidden(ClusterError):
     """The service account lacks a verb (HTTP 403)."""
+
+
+class NotFound(ClusterError):
+    """No such object, kind or namespace (HTTP 404)."""
+
+
+class Refused(ClusterError):
+    """The API server will not have what we sent (HTTP 400, 413, 422): no use in a quick retry."""
 
 
 class Unavailable(ClusterError):

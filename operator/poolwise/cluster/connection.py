@@ -1,0 +1,72 @@
+"""How to reach the API server: from a kubeconfig, or from inside a pod."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+import aiohttp
+import yaml
+from kubernetes.aio import config
+from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.client.rest import RESTClientObject
+from kubernetes.aio.config.incluster_config import SERVICE_HOST_ENV_NAME
+
+from poolwise import __version__
+from poolwise.errors import InvalidInput
+from poolwise.settings import Settings
+
+USER_AGENT = f"poolwise/{__version__}"
+
+
+@dataclass
+class Connection:
+    """Address and credentials, shared by our own requests and by kopf's watches."""
+
+    settings: Settings
+    kubeconfig: str | None = None
+    """None: ``KUBECONFIG`` or ``~/.kube/config``, unless this is a pod."""
+    context: str | None = None
+    configuration: Configuration = field(default_factory=Configuration)
+
+    async def log_in(self) -> None:
+        """Read the credentials (again): tokens expire.
+
+        :raises InvalidInput: when the kubeconfig is missing, broken or lacks the context.
+        """
+        if self.kubeconfig is None and SERVICE_HOST_ENV_NAME in os.environ:
+            config.load_incluster_config(self.configuration)
+        else:
+            await self._read_kubeconfig()
+        self.configuration.connection_pool_maxsize = self.settings.client_connections
+
+    async def _read_kubeconfig(self) -> None:
+        try:
+            await config.load_kube_config(
+                self.kubeconfig, self.context, self.configuration, persist_config=False
+            )
+        except (config.ConfigException, OSError, yaml.YAMLError) as error:
+            where = self.kubeconfig or os.environ.get("KUBECONFIG", "~/.kube/config")
+            raise InvalidInput(f"kubeconfig {where}", " ".join(str(error).split())) from error
+
+    def client(self) -> ApiClient:
+        """Client for requests; its pool bounds how many are in flight."""
+        client = ApiClient(self.configuration)
+        client.user_agent = USER_AGENT
+        return client
+
+    async def watch_session(self, trace: aiohttp.TraceConfig) -> aiohttp.ClientSession:
+        """Session for kopf; unbounded, since every watch holds a connection of its own."""
+        token = (await self.configuration.auth_settings()).get("BearerToken")
+        headers = {"User-Agent": USER_AGENT}
+        if token:
+            headers["Authorization"] = token["value"] or ""
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=0, ssl=RESTClientObject(self.configuration).ssl_context
+            ),
+            headers=headers,
+            proxy=self.configuration.proxy,
+            trust_env=True,
+            trace_configs=[trace],
+        )

@@ -1,0 +1,202 @@
+"""The API server, as seven verbs on plain dicts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Protocol
+
+import aiohttp
+from kubernetes.aio.client import ApiClient
+from kubernetes.aio.client.exceptions import ApiException
+from kubernetes.aio.dynamic import DynamicClient
+from kubernetes.aio.dynamic.exceptions import DynamicApiError
+
+from poolwise.cluster.resources import Resource, resource_of
+from poolwise.errors import ClusterError, Conflict, Forbidden, NotFound, Refused, Unavailable
+from poolwise.plan.names import FIELD_MANAGER
+from poolwise.plan.observed import Object
+from poolwise.settings import Settings
+
+Document = dict[str, Any]
+
+_METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_EXPIRED = 410
+_MESSAGE_LIMIT = 1000
+"""Characters of a server's message that we keep: it ends up in logs and conditions."""
+
+
+class Kube(Protocol):
+    """What the operator may do to a cluster. All of them raise :class:`ClusterError`."""
+
+    def pages(
+        self, resource: Resource, namespace: str | None = None, *, metadata_only: bool = False
+    ) -> AsyncIterator[list[Document]]:
+        """List the collection; a page is an ordinary list."""
+
+    async def get(self, resource: Resource, namespace: str | None, name: str) -> Document | None:
+        """Read one object; None when there is none."""
+
+    async def create(self, document: Object) -> Document:
+        """Create an object; Conflict when there is one of that name."""
+
+    async def replace(self, document: Object) -> Document:
+        """Write an object whole; Conflict unless its resourceVersion is the current one."""
+
+    async def apply(self, document: Object) -> Document:
+        """Server-side apply, as field manager ``poolwise``, taking fields over by force."""
+
+    async def patch_status(self, document: Object, patch: Object) -> Document:
+        """Merge ``patch`` into the object's status."""
+
+    async def delete(self, document: Object) -> None:
+        """Delete exactly this object (its uid); what is gone already is no error."""
+
+
+class ApiKube:
+    """:class:`Kube` on ``kubernetes.aio``."""
+
+    def __init__(self, client: ApiClient, settings: Settings) -> None:
+        self._client = client
+        # Not awaited: that would discover every kind of the cluster, and ours are known.
+        self._dynamic = DynamicClient(client)
+        self._timeout = aiohttp.ClientTimeout(total=settings.request_timeout_seconds)
+        self._page_size = settings.list_page_size
+
+    async def pages(
+        self, resource: Resource, namespace: str | None = None, *, metadata_only: bool = False
+    ) -> AsyncIterator[list[Document]]:
+        """List the collection; a page is an ordinary list.
+
+        A continue token that expired half-way (410) starts the list again, so that a page may
+        repeat objects.
+        """
+        token: str | None = None
+        while True:
+            try:
+                answer = await self._list(resource, namespace, token, metadata_only)
+            except _Expired:
+                token = None
+                continue
+            yield [
+                {"apiVersion": resource.api_version, "kind": resource.kind} | item
+                for item in answer.get("items") or []
+            ]
+            token = answer["metadata"].get("continue")
+            if not token:
+                return
+
+    async def _list(
+        self, resource: Resource, namespace: str | None, token: str | None, metadata_only: bool
+    ) -> Document:
+        return await self._request(
+            "get",
+            resource.path(namespace),
+            limit=self._page_size,
+            _continue=token,
+            label_selector=resource.label_selector or None,
+            field_selector=resource.field_selector or None,
+            header_params={"Accept": _METADATA_ONLY} if metadata_only else {},
+        )
+
+    async def get(self, resource: Resource, namespace: str | None, name: str) -> Document | None:
+        """Read one object; None when there is none."""
+        try:
+            return await self._request("get", resource.path(namespace, name))
+        except NotFound:
+            return None
+
+    async def create(self, document: Object) -> Document:
+        """Create an object; Conflict when there is one of that name."""
+        path = resource_of(document).path(document["metadata"].get("namespace"))
+        return await self._request("post", path, body=document, field_manager=FIELD_MANAGER)
+
+    async def replace(self, document: Object) -> Document:
+        """Write an object whole; Conflict unless its resourceVersion is the current one."""
+        return await self._request(
+            "put", _path(document), body=document, field_manager=FIELD_MANAGER
+        )
+
+    async def apply(self, document: Object) -> Document:
+        """Server-side apply, as field manager ``poolwise``, taking fields over by force."""
+        return await self._request(
+            "patch",
+            _path(document),
+            body=document,
+            content_type="application/apply-patch+yaml",
+            field_manager=FIELD_MANAGER,
+            force_conflicts="true",
+        )
+
+    async def patch_status(self, document: Object, patch: Object) -> Document:
+        """Merge ``patch`` into the object's status."""
+        return await self._request(
+            "patch",
+            f"{_path(document)}/status",
+            body={"metadata": {"uid": document["metadata"]["uid"]}, "status": patch},
+            content_type="application/merge-patch+json",
+            field_manager=FIELD_MANAGER,
+        )
+
+    async def delete(self, document: Object) -> None:
+        """Delete exactly this object (its uid); what is gone already is no error."""
+        body = {
+            "preconditions": {"uid": document["metadata"]["uid"]},
+            "propagationPolicy": "Background",
+        }
+        try:
+            await self._request("delete", _path(document), body=body)
+        except (NotFound, Conflict):
+            return  # gone, or another object has the name now
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _request(self, method: str, path: str, **options: Any) -> Document:
+        what = f"{method.upper()} {path}"
+        try:
+            response = await self._dynamic.request(
+                method, path, serialize=False, _request_timeout=self._timeout, **options
+            )
+            answer: Document = await response.json()
+        except ApiException as error:
+            raise _translated(error, what) from error
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            raise Unavailable(f"{what}: {type(error).__name__} {error}".rstrip()) from error
+        return answer
+
+
+class _Expired(ClusterError):
+    """The continue token of a list is too old."""
+
+
+_ERRORS: Mapping[int, type[ClusterError]] = {
+    400: Refused,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    _EXPIRED: _Expired,
+    413: Refused,
+    422: Refused,
+}
+
+
+def _translated(error: ApiException, what: str) -> ClusterError:
+    status = int(error.status or 0)
+    message = f"{what}: {_message(error)}"
+    if status in _ERRORS:
+        return _ERRORS[status](message)
+    seconds = (error.headers or {}).get("Retry-After", "")
+    return Unavailable(message, float(seconds) if seconds.isdigit() else None)
+
+
+def _message(error: ApiException) -> str:
+    """The sentence of the API server's Status, else the bare code; one line, of bounded length."""
+    summary = error.summary() if isinstance(error, DynamicApiError) else error.reason
+    sentence = " ".join(str(summary or "").split())
+    return sentence[:_MESSAGE_LIMIT] or f"{error.status} {error.reason}"
+
+
+def _path(document: Object) -> str:
+    metadata = document["metadata"]
+    return resource_of(document).path(metadata.get("namespace"), metadata["name"])
