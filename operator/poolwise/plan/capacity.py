@@ -1,0 +1,211 @@
+"""The one ledger of what nodes have left; every placement of a pass takes its share from it.
+
+A ledger is a value: a claim gives a new one. It starts from what usable nodes allocate, less the
+pods that Poolwise did not place (:mod:`poolwise.plan.capacity_pods`), less the claims of what
+already runs. Pods of one node share its cores and memory whatever pool they belong to, so rooms
+are kept by node, and accelerators within them by resource.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from poolwise.plan.capacity_pods import Usage
+from poolwise.plan.decision import Claim, Key
+from poolwise.plan.pool import Node, Pool
+
+ROUNDING_SLACK = 1e-6
+"""Relative; cores and bytes are sums of binary fractions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What one node has left; negative where more was promised than the node still has."""
+
+    accelerators: Mapping[str, int]
+    """By extended resource."""
+    cores: float
+    memory_bytes: float
+
+    def less(self, usage: Usage, factor: int = 1) -> Room:
+        """The room once ``factor`` times a usage is taken."""
+        accelerators = dict(self.accelerators)
+        for resource, count in usage.accelerators.items():
+            if resource in accelerators:
+                accelerators[resource] -= factor * count
+        return Room(
+            accelerators,
+            self.cores - factor * usage.cores,
+            self.memory_bytes - factor * usage.memory_bytes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """Equal pods of one workload that get room together or not at all."""
+
+    pods: int
+    accelerators: int
+    """Of each pod, in the pool's resource; 0 on CPU."""
+    cores: float = 0.0
+    memory_bytes: float = 0.0
+    one_per_node: bool = False
+    """Ranks of a training job: a pod holds all that the job uses of its node."""
+
+    def claim(self, key: Key, pool: str, pods_by_node: Mapping[str, int]) -> Claim:
+        """What the gang holds when its pods run on these nodes."""
+        return Claim(
+            key,
+            pool,
+            {name: pods * self.accelerators for name, pods in pods_by_node.items()},
+            {name: pods * self.cores for name, pods in pods_by_node.items()},
+            {name: pods * self.memory_bytes for name, pods in pods_by_node.items()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Free capacity of all pools, and who holds the rest."""
+
+    pools: Mapping[str, Pool]
+    rooms: Mapping[str, Room]
+    """By node; unusable nodes have none."""
+    claims: tuple[Claim, ...] = field(default=())
+
+    def total(self, pool: Pool) -> int:
+        """Accelerators of the pool's usable nodes, free or not."""
+        return sum(node.accelerators for node in pool.usable_nodes)
+
+    def free(self, pool: Pool) -> int:
+        """Accelerators of the pool that nobody holds."""
+        return sum(self._free_on(node, pool) for node in pool.usable_nodes)
+
+    def holders(self, pool: Pool) -> dict[Key, int]:
+        """Accelerators of the pool held by each workload, the largest first."""
+        held = {
+            claim.key: sum(claim.accelerators_by_node.values())
+            for claim in self.claims
+            if claim.pool == pool.name
+        }
+        return dict(sorted(held.items(), key=lambda item: (-item[1], str(item[0]))))
+
+    def fit(self, pool: Pool, gang: Gang, levels: Iterable[str] = ()) -> dict[str, int] | None:
+        """Nodes with room for the whole gang: pods by node; None when it does not fit.
+
+        ``levels`` are node labels of the fabric, nearest first: a gang goes into one domain of
+        the nearest level that has room, the fullest such domain, and else anywhere in the pool.
+        """
+        slots = {node.name: self._slots(node, pool, gang) for node in pool.usable_nodes}
+        domains = (nodes for level in levels for nodes in _domains(pool, level, slots))
+        for nodes in (*domains, pool.usable_nodes):
+            chosen = self._spread(nodes, pool, gang, slots)
+            if chosen is not None:
+                return chosen
+        return None
+
+    def most_pods(self, pool: Pool, gang: Gang) -> int:
+        """How many pods like the gang's would find room now."""
+        return sum(self._slots(node, pool, gang) for node in pool.usable_nodes)
+
+    def with_claim(self, claim: Claim) -> Ledger:
+        """The ledger once a workload holds its claim."""
+        return Ledger(self.pools, self._rooms_less(claim, 1), (*self.claims, claim))
+
+    def without_claim(self, claim: Claim) -> Ledger:
+        """The ledger once a workload gave its claim back."""
+        others = tuple(other for other in self.claims if other is not claim)
+        return Ledger(self.pools, self._rooms_less(claim, -1), others)
+
+    def _rooms_less(self, claim: Claim, factor: int) -> dict[str, Room]:
+        pool = self.pools.get(claim.pool)
+        resource = pool.resource if pool else None
+        rooms = dict(self.rooms)
+        for name in _nodes_of(claim) & rooms.keys():
+            rooms[name] = rooms[name].less(_usage(claim, name, resource), factor)
+        return rooms
+
+    def _free_on(self, node: Node, pool: Pool) -> int:
+        room = self.rooms.get(node.name)
+        return max(0, room.accelerators.get(pool.resource or "", 0)) if room else 0
+
+    def _slots(self, node: Node, pool: Pool, gang: Gang) -> int:
+        """Pods of the gang that the node has room for."""
+        room = self.rooms[node.name]
+        bounds = [gang.pods, 1 if gang.one_per_node else gang.pods]
+        if gang.accelerators:
+            bounds.append(self._free_on(node, pool) // gang.accelerators)
+        if gang.cores:
+            bounds.append(_times(room.cores, gang.cores))
+        if gang.memory_bytes:
+            bounds.append(_times(room.memory_bytes, gang.memory_bytes))
+        return max(0, min(bounds))
+
+    def _spread(
+        self, nodes: Iterable[Node], pool: Pool, gang: Gang, slots: Mapping[str, int]
+    ) -> dict[str, int] | None:
+        """Pods by node: evenly, as their topology spread asks, onto nodes with least left over.
+
+        Nodes that are in use already come first, so that whole nodes stay whole for gangs.
+        """
+        fitting = [node for node in nodes if slots[node.name]]
+        if sum(slots[node.name] for node in fitting) < gang.pods:
+            return None
+        fitting.sort(key=lambda node: (self._left_over(node, pool), node.name))
+        chosen: dict[str, int] = {}
+        while (missing := gang.pods - sum(chosen.values())) > 0:
+            open_nodes = [n.name for n in fitting if chosen.get(n.name, 0) < slots[n.name]]
+            for name in open_nodes[:missing]:
+                chosen[name] = chosen.get(name, 0) + 1
+        return chosen
+
+    def _left_over(self, node: Node, pool: Pool) -> float:
+        return self.rooms[node.name].cores if pool.is_cpu else self._free_on(node, pool)
+
+
+def ledger(pools: Iterable[Pool], foreign: Mapping[str, Usage]) -> Ledger:
+    """What usable nodes have left beside pods that Poolwise did not place."""
+    by_name = {pool.name: pool for pool in pools}
+    rooms: dict[str, Room] = {}
+    for pool in by_name.values():
+        for node in pool.usable_nodes:
+            earlier = rooms.get(node.name)
+            accelerators = dict(earlier.accelerators) if earlier else {}
+            if pool.resource:
+                accelerators[pool.resource] = node.accelerators
+            rooms[node.name] = Room(accelerators, node.cores, node.memory_bytes)
+    for name, usage in foreign.items():
+        if name in rooms:
+            rooms[name] = rooms[name].less(usage)
+    return Ledger(by_name, rooms)
+
+
+def _domains(pool: Pool, level: str, slots: Mapping[str, int]) -> Iterator[list[Node]]:
+    """Nodes by their value of one label, the domain with the fewest open slots first."""
+    domains: dict[str, list[Node]] = {}
+    for node in pool.usable_nodes:
+        if node.labels.get(level):
+            domains.setdefault(node.labels[level], []).append(node)
+
+    def open_slots(value: str) -> tuple[int, str]:
+        return sum(slots[node.name] for node in domains[value]), value
+
+    for value in sorted(domains, key=open_slots):
+        yield domains[value]
+
+
+def _times(available: float, each: float) -> int:
+    return int(available / each * (1 + ROUNDING_SLACK))
+
+
+def _nodes_of(claim: Claim) -> set[str]:
+    return {*claim.accelerators_by_node, *claim.cores_by_node, *claim.memory_bytes_by_node}
+
+
+def _usage(claim: Claim, node: str, resource: str | None) -> Usage:
+    count = claim.accelerators_by_node.get(node, 0)
+    return Usage(
+        {resource: count} if resource and count else {},
+        claim.cores_by_node.get(node, 0.0),
+        claim.memory_bytes_by_node.get(node, 0.0),
+    )

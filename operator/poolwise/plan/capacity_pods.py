@@ -1,0 +1,186 @@
+"""What pods hold of their nodes: foreign ones as they are, our own where they really run.
+
+The scheduler may bind a pod to another node of the pool than the claim named. A claim is
+therefore settled: it counts where its pods are bound, and only its rest where it was promised.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from poolwise.api.quantity import parse_quantity
+from poolwise.plan.decision import Claim, Key
+from poolwise.plan.names import FIELD_MANAGER, MANAGED_BY, OWNER_KIND, OWNER_NAME, child_name
+from poolwise.plan.observed import Object
+
+FINISHED_PHASES = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Resources that something holds on one node."""
+
+    accelerators: Mapping[str, int] = field(default_factory=dict)
+    """By extended resource."""
+    cores: float = 0.0
+    memory_bytes: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return self._each(other, lambda mine, theirs: mine + theirs)
+
+    def __or__(self, other: Usage) -> Usage:
+        """The larger of both, resource by resource."""
+        return self._each(other, max)
+
+    def _each(self, other: Usage, join: Any) -> Usage:
+        names = self.accelerators.keys() | other.accelerators.keys()
+        return Usage(
+            {
+                name: join(self.accelerators.get(name, 0), other.accelerators.get(name, 0))
+                for name in names
+            },
+            join(self.cores, other.cores),
+            join(self.memory_bytes, other.memory_bytes),
+        )
+
+
+NOTHING = Usage()
+ByNode = Mapping[str, Usage]
+
+
+def usage_by_node(
+    pods: Iterable[Object], running: Iterable[Key]
+) -> tuple[ByNode, Mapping[Key, ByNode]]:
+    """What bound, unfinished pods hold by node: foreign ones, and those of running workloads.
+
+    A pod that calls itself ours without a running workload behind it (a leftover, a forgery) is
+    foreign: it holds its devices whatever its labels say.
+    """
+    owners: Mapping[object, Key] = {_owner_labels(key): key for key in running}
+    foreign: defaultdict[str, Usage] = defaultdict(Usage)
+    ours: defaultdict[Key, defaultdict[str, Usage]] = defaultdict(lambda: defaultdict(Usage))
+    for pod in pods:
+        node = _node_held_by(pod)
+        if node:
+            owner = owners.get(_labels_of(pod))
+            by_node = foreign if owner is None else ours[owner]
+            by_node[node] += requests(pod)
+    return foreign, ours
+
+
+def settled(claim: Claim, resource: str | None, bound: ByNode) -> Claim:
+    """The claim where its pods are bound, and its rest on the nodes that it named.
+
+    Never less than what the pods hold: an update may run old and new ones side by side.
+    """
+    if not bound:
+        return claim
+    accelerators = {node: use.accelerators.get(resource or "", 0) for node, use in bound.items()}
+    return replace(
+        claim,
+        accelerators_by_node={
+            node: round(count)
+            for node, count in _settled(claim.accelerators_by_node, accelerators).items()
+        },
+        cores_by_node=_settled(
+            claim.cores_by_node, {node: use.cores for node, use in bound.items()}
+        ),
+        memory_bytes_by_node=_settled(
+            claim.memory_bytes_by_node, {node: use.memory_bytes for node, use in bound.items()}
+        ),
+    )
+
+
+def requests(pod: Object) -> Usage:
+    """What the scheduler counts for a pod.
+
+    The larger of what regular and sidecar containers ask together and what any init container
+    asks beside the sidecars started before it; the pod's own requests replace sums of cores and
+    memory; overhead comes on top. Source: kubernetes/component-helpers, resource.PodRequests.
+    """
+    spec = _mapping(pod.get("spec"))
+    running = NOTHING
+    for container in _items(spec.get("containers")):
+        running += _asked(container)
+    starting = sidecars = NOTHING
+    for container in _items(spec.get("initContainers")):
+        if container.get("restartPolicy") == "Always":
+            sidecars += _asked(container)
+            starting |= sidecars
+        else:
+            starting |= sidecars + _asked(container)
+    total = (running + sidecars) | starting
+    own = _asked(spec)
+    if own.cores or own.memory_bytes:
+        total = replace(
+            total,
+            cores=own.cores or total.cores,
+            memory_bytes=own.memory_bytes or total.memory_bytes,
+        )
+    return total + _usage(_mapping(spec.get("overhead")))
+
+
+def _node_held_by(pod: Object) -> str | None:
+    finished = _mapping(pod.get("status")).get("phase") in FINISHED_PHASES
+    node = _mapping(pod.get("spec")).get("nodeName")
+    return node if isinstance(node, str) and not finished else None
+
+
+def _labels_of(pod: Object) -> tuple[str, str, str] | None:
+    metadata = _mapping(pod.get("metadata"))
+    labels = _mapping(metadata.get("labels"))
+    if labels.get(MANAGED_BY) != FIELD_MANAGER:
+        return None
+    kind, name = str(labels.get(OWNER_KIND)), str(labels.get(OWNER_NAME))
+    return kind, str(metadata.get("namespace")), name
+
+
+def _owner_labels(key: Key) -> tuple[str, str, str]:
+    return key.kind.value, key.namespace, child_name(key.name)
+
+
+def _asked(container: Mapping[str, Any]) -> Usage:
+    """Requests, where a limit without a request counts as one (as the API server defaults)."""
+    resources = _mapping(container.get("resources"))
+    return _usage({**_mapping(resources.get("limits")), **_mapping(resources.get("requests"))})
+
+
+def _usage(quantities: Mapping[str, Any]) -> Usage:
+    if not quantities:
+        return NOTHING
+    return Usage(
+        {name: int(_number(text)) for name, text in quantities.items() if "/" in name},
+        _number(quantities.get("cpu", 0)),
+        _number(quantities.get("memory", 0)),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _number(text: str | int | float) -> float:
+    """A quantity that the API server has accepted; 0 for what it would refuse."""
+    try:
+        return float(parse_quantity(text))
+    except ValueError:
+        return 0.0
+
+
+def _settled(held: Mapping[str, float], bound: Mapping[str, float]) -> dict[str, float]:
+    rest = max(0.0, sum(held.values()) - sum(bound.values()))
+    result = dict(bound)
+    for node, amount in sorted(held.items()):
+        here = min(rest, max(0.0, amount - bound.get(node, 0)))
+        result[node] = result.get(node, 0) + here
+        rest -= here
+    return {node: amount for node, amount in result.items() if amount}
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _items(value: Any) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
