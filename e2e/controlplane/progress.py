@@ -42,7 +42,7 @@ class Command:
     """A command worth watching: what to call it, what to run, where, and where its output goes."""
 
     title: str
-    arguments: Sequence[str | Path]
+    arguments: Sequence[object]
     folder: Path
     log: Path
     environment: Mapping[str, str]
@@ -55,7 +55,7 @@ class Command:
         started = time.monotonic()
         with self.log.open("w") as output:
             process = subprocess.Popen(
-                self.arguments,
+                [str(argument) for argument in self.arguments],
                 cwd=self.folder,
                 env={**os.environ, **self.environment},
                 stdin=subprocess.DEVNULL,
