@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import pytest
+
+from poolwise import tables
+from poolwise.tables.accelerators import FORMATS, USABLE_FRACTION, AcceleratorRow
+
+TABLE = tables.load().accelerators
+ROWS = pytest.mark.parametrize("row", TABLE.rows, ids=lambda row: row.name)
+
+
+def find(name: str) -> AcceleratorRow:
+    row = TABLE.find(name)
+    assert row is not None, name
+    return row
+
+
+@pytest.mark.parametrize(
+    ("name", "gigabytes_per_second", "bf16_teraflops", "watts"),
+    [
+        ("A10G", 600, 70, 150),
+        ("L4", 300, 121, 72),
+        ("L40S", 864, 362.05, 350),
+        ("A100-SXM4-80GB", 2039, 312, 400),
+        ("H100-SXM5-80GB", 3350, 989, 700),
+        ("H200-SXM-141GB", 4800, 989, 700),
+        ("MI300X", 5300, 1307.4, 750),
+        ("Gaudi3", 3700, 1677, 900),
+    ],
+)
+def test_published_figures(
+    name: str, gigabytes_per_second: float, bf16_teraflops: float, watts: float
+) -> None:
+    row = find(name)
+    assert row.memory_bandwidth_bytes_per_second == gigabytes_per_second * 1e9
+    assert row.peak_flops_per_second["bf16"] == bf16_teraflops * 1e12
+    assert row.power_watts == watts
+
+
+@pytest.mark.parametrize(
+    ("name", "gibibytes"),
+    [("T4", 14.58), ("L40S", 44.40), ("A100-SXM4-80GB", 79.15), ("H100-SXM5-80GB", 79.11)],
+)
+def test_usable_memory_is_what_pytorch_reports_as_capacity(name: str, gibibytes: float) -> None:
+    assert find(name).usable_memory_bytes / 2**30 == pytest.approx(gibibytes, abs=0.01)
+
+
+def test_unreported_memory_is_taken_below_every_reported_one() -> None:
+    reported = [
+        row.usable_memory_bytes / row.labelled_memory_bytes
+        for row in TABLE
+        if row.usable_memory_mib is not None
+    ]
+    assert len(reported) > 20
+    assert min(reported) - 0.02 < USABLE_FRACTION < min(reported)
+
+
+@ROWS
+def test_a_row_is_plausible(row: AcceleratorRow) -> None:
+    peaks = row.peak_flops_per_second
+    assert row.usable_memory_mib is None or row.driver_memory_mib is not None
+    assert (row.usable_memory_mib or 0) <= (row.driver_memory_mib or 0)
+    assert all(ceiling < peaks[name] for name, ceiling in row.matmul_flops_per_second.items())
+    assert all(peaks[name] > 1e12 for name in FORMATS if name in peaks)
+    assert (row.peer_bytes_per_second or row.link_bytes_per_second) <= row.link_bytes_per_second
+    assert row.link_is_switched is not row.link.startswith("PCIe") or "bridge" in row.link
+    assert row.domain_accelerators is None or row.domain_accelerators > row.accelerators_per_node
+
+
+@ROWS
+def test_every_label_leads_to_its_row(row: AcceleratorRow) -> None:
+    for label in (row.name, *row.aliases, *row.product_labels):
+        assert TABLE.labelled(label) == (row,)
+
+
+@ROWS
+def test_every_short_name_leads_to_several_rows_with_this_among_them(row: AcceleratorRow) -> None:
+    for name in row.short_names:
+        assert row in TABLE.labelled(name)
+
+
+@pytest.mark.parametrize(
+    ("label", "names"),
+    [
+        ("NVIDIA-H100-80GB-HBM3", {"H100-SXM5-80GB"}),
+        ("Tesla-T4", {"T4"}),
+        ("t4", {"T4"}),
+        ("AMD_Instinct_MI300X_OAM", {"MI300X"}),
+        ("tpu-v5-lite-podslice", {"TPU v5e"}),
+        ("V100-PCIE-16/32GB", {"V100-PCIE-16GB"}),
+        ("NVIDIA-A100-PCIE-80GB", {"A100-PCIE-80GB"}),
+        ("h100", {"H100-SXM5-80GB", "H100-PCIe-80GB", "H100-NVL-94GB"}),
+        ("NVIDIA-Z9000", set()),
+    ],
+)
+def test_what_labels_mean(label: str, names: set[str]) -> None:
+    assert {row.name for row in TABLE.labelled(label)} == names
