@@ -1,0 +1,63 @@
+"""What every object of the API shares: names of fields, leniency, and cross-field rules."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic.alias_generators import to_camel
+
+from poolwise.api.markers import Rule
+
+
+class ApiModel(BaseModel):
+    """Snake case in Python, camel case on the wire; the docstring of a field is its description.
+
+    Unknown fields are ignored, so that an operator reads objects written for a newer version;
+    null and the empty string count as absent, as they do for the API server's defaulting and
+    for people.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="ignore",
+        frozen=True,
+        use_attribute_docstrings=True,
+    )
+
+    rules: ClassVar[tuple[Rule, ...]] = ()
+    """Rules across fields, checked by the API server and offline."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_empty(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {key: value for key, value in data.items() if value is not None and value != ""}
+
+
+class ObjectMeta(ApiModel):
+    """The part of Kubernetes' ObjectMeta that Poolwise reads."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    generation: int = 0
+    resource_version: str = ""
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+
+class Resource(ApiModel):
+    """A custom resource: what is asked for in ``spec``, what came of it in ``status``."""
+
+    short_name: ClassVar[str]
+    scope: ClassVar[str] = "Namespaced"
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta

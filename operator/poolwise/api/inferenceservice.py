@@ -1,0 +1,59 @@
+"""InferenceService: one model behind one address."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from poolwise.api.accelerators import ServingAccelerators, ServingParallelism
+from poolwise.api.base import Resource
+from poolwise.api.markers import Rule
+from poolwise.api.model_spec import ServedModel
+from poolwise.api.placement import ServingObjective
+from poolwise.api.service import Engine, LatencyTargets, ModelCache, Scaling, Traffic
+from poolwise.api.status import InferenceServiceStatus
+from poolwise.api.workload import WorkloadSpec
+
+
+class InferenceServiceSpec(WorkloadSpec):
+    """Which model, under which traffic, inside which latency."""
+
+    model: ServedModel
+    """The model that is served. Example: `{preset: llama-3.1-8b, uri: "pvc://models/llama"}`."""
+    traffic: Traffic = Field(default_factory=Traffic)
+    """The peak that the service must withstand; learned when absent.
+    Example: `{requestsPerSecond: "12.5"}`."""
+    slo: LatencyTargets = ()
+    """Tails that must hold; at least one unless `trafficClass` is Throughput.
+    Example: `[{metric: TTFT, percentile: 99, target: 500ms}]`."""
+    traffic_class: Literal["LatencyCritical", "Throughput"] = "LatencyCritical"
+    """Whether the tail counts, or only the rate. Example: `LatencyCritical`."""
+    replicas: int = Field(1, ge=0, le=10_000)
+    """Replicas in the scaling modes External and Off; written by people, HPA or KEDA through the
+    scale subresource, ignored in mode Direct. Example: `2`."""
+    scaling: Scaling = Field(default_factory=Scaling)
+    """Who sets the number of replicas, and its limits. Example: `{maxReplicas: 10}`."""
+    accelerators: ServingAccelerators = Field(default_factory=ServingAccelerators)
+    """Accelerators of one replica; chosen when absent. Example: `{perReplica: 1}`."""
+    parallelism: ServingParallelism = Field(default_factory=ServingParallelism)
+    """Parallel sizes to keep; tensor x pipeline is the number per replica.
+    Example: `{tensor: 2}`."""
+    engine: Engine = Field(default_factory=Engine)
+    """The server that answers requests. Example: `{type: vllm}`."""
+    objective: ServingObjective = Field(default_factory=ServingObjective)
+    """What the choice among feasible places minimises. Example: `{goal: Cost}`."""
+    model_cache: ModelCache | None = None
+    """Where weights are kept between starts. Example: `{claimName: models}`."""
+
+
+class InferenceService(Resource):
+    """One model behind one address, with as many replicas as its latency targets need."""
+
+    short_name: ClassVar[str] = "isvcp"
+    rules: ClassVar[tuple[Rule, ...]] = ()
+
+    spec: InferenceServiceSpec
+    """What is to be served. Example: `{}`."""
+    status: InferenceServiceStatus | None = None
+    """What became of it; written by Poolwise only. Example: `{}`."""

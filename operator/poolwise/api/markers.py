@@ -1,0 +1,77 @@
+"""Markers: what a model says to the API server beyond types and bounds.
+
+A marker is attached to a type (``Annotated[str, Rule(...)]``) and ends up in its schema; the
+names are those of kubebuilder where it has one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import GetJsonSchemaHandler
+from pydantic_core import CoreSchema
+
+VALIDATIONS = "x-kubernetes-validations"
+LIST_TYPE = "x-kubernetes-list-type"
+LIST_MAP_KEYS = "x-kubernetes-list-map-keys"
+INT_OR_STRING = "x-kubernetes-int-or-string"
+PRESERVE_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A CEL rule over ``self``, and the sentence that a person reads when it does not hold.
+
+    The API server prints field and value before the sentence, but the value only of scalars:
+    a rule on an object or a list names it in ``expression``.
+    """
+
+    rule: str
+    message: str
+    """What is allowed; also the fallback when ``expression`` cannot be evaluated."""
+    expression: str = ""
+    """CEL that yields the sentence with the values in it."""
+    field_path: str = ""
+    """The field at fault below ``self``, e.g. ``.max``."""
+
+    def as_validation(self) -> dict[str, str]:
+        """One item of ``x-kubernetes-validations``."""
+        parts = {
+            "rule": self.rule,
+            "message": self.message,
+            "messageExpression": self.expression,
+            "fieldPath": self.field_path,
+        }
+        return {key: text for key, text in parts.items() if text}
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        schema = handler(core_schema)
+        schema[VALIDATIONS] = [*schema.get(VALIDATIONS, ()), self.as_validation()]
+        return schema
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaExtra:
+    """Keywords that go into the schema as they are."""
+
+    keywords: dict[str, Any] = field(default_factory=dict)
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {**handler(core_schema), **self.keywords}
+
+
+def list_map(*keys: str) -> SchemaExtra:
+    """A list that server-side apply merges by these keys, which no two items may share."""
+    return SchemaExtra({LIST_TYPE: "map", LIST_MAP_KEYS: list(keys)})
+
+
+LIST_SET = SchemaExtra({LIST_TYPE: "set"})
+"""A list without duplicates."""
+
+FREE_FORM = SchemaExtra({PRESERVE_UNKNOWN: True})
+"""An object that may carry more than its schema describes; nothing of it is pruned."""

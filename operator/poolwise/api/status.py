@@ -1,0 +1,137 @@
+"""Status of a workload: conditions, the plan with its story, and what was measured.
+
+The form of what :mod:`poolwise.plan` tells is open (numbers are added as the model learns), so
+these objects describe the fields that people and printer columns rely on and keep all others.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from poolwise.api.base import ApiModel
+from poolwise.api.conditions import Conditions
+from poolwise.api.markers import PRESERVE_UNKNOWN
+
+Sentence = Annotated[str, Field(max_length=4096)]
+Word = Annotated[str, Field(max_length=253)]
+Figures = Annotated[dict[Annotated[str, Field(max_length=63)], float], Field(max_length=64)]
+Bottleneck = Literal[
+    "Compute", "MemoryBandwidth", "MemoryCapacity", "Interconnect", "Input", "Host", "Latency"
+]
+
+
+class OpenModel(ApiModel):
+    """An object that may carry more than is described here."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra={PRESERVE_UNKNOWN: True})
+
+
+class Term(ApiModel):
+    """One line of the ledger of time."""
+
+    term: Word
+    """What the time goes to. Example: `Compute`."""
+    seconds: float
+    """Seconds of one step, or of one request. Example: `92.0`."""
+
+
+class Summary(ApiModel):
+    """The plan in words, for `kubectl get`."""
+
+    accelerators: Word = ""
+    """Count and product. Example: `64xH100-SXM5-80GB`."""
+    shape: Word = ""
+    """Parallel sizes above 1. Example: `dp4 tp8 pp2`."""
+
+
+class CandidateStatus(OpenModel):
+    """One pool at its best shape, feasible or not."""
+
+    pool: Word
+    """AcceleratorPool. Example: `l40s-eth`."""
+    accelerator: Word | None = None
+    """Its accelerator, CPU, or absent while unknown. Example: `L40S`."""
+    feasible: bool
+    """Whether the workload could run there now. Example: `false`."""
+    chosen: bool | None = None
+    """Whether it was taken. Example: `true`."""
+    reason: Sentence = ""
+    """What decides, with the number.
+    Example: `needs 91.2 GiB per accelerator at the smallest shape, L40S has 44.0 usable`."""
+
+
+class PlanStatus(OpenModel):
+    """Where the workload runs and why; `poolwise explain` tells it as prose."""
+
+    placed: bool | None = None
+    """Whether capacity is held for it. Example: `true`."""
+    pool: Word | None = None
+    """AcceleratorPool that was chosen. Example: `h100-ib`."""
+    accelerator: Word | None = None
+    """Its accelerator, or CPU. Example: `H100-SXM5-80GB`."""
+    count: int | None = Field(None, ge=0)
+    """Accelerators of the job, or of one replica. Example: `64`."""
+    replicas: int | None = Field(None, ge=0)
+    """Replicas of the service. Example: `3`."""
+    summary: Summary | None = None
+    """The plan in words, for `kubectl get`. Example: `{accelerators: 64xH100-SXM5-80GB}`."""
+    shape: Annotated[dict[str, object], Field(max_length=64)] | None = None
+    """Parallel sizes, micro-batch, formats. Example: `{data: 4, tensor: 8, pipeline: 2}`."""
+    bottleneck: Bottleneck | None = None
+    """Resource of which 10 % more would gain most. Example: `Compute`."""
+    gains: Figures | None = None
+    """Relative gain in throughput from 10 % more of each resource. Example: `{Compute: 0.071}`."""
+    ledger: Annotated[tuple[Term, ...], Field(max_length=64)] = ()
+    """Where the time goes. Example: `[{term: Compute, seconds: 92.0}]`."""
+    memory: Figures | None = None
+    """Bytes of the fullest accelerator by use. Example: `{weightsBytes: 1.8e10}`."""
+    predicted: Annotated[dict[str, object], Field(max_length=64)] | None = None
+    """Times, rates and their ranges. Example: `{stepSeconds: 125.0}`."""
+    arithmetic_intensity: float | None = None
+    """FLOP per byte of memory traffic of the workload. Example: `412.0`."""
+    ridge_point: float | None = None
+    """FLOP per byte where compute and bandwidth of the accelerator balance. Example: `295.0`."""
+    cost_per_hour: float | None = None
+    """Cost of all that it holds, in the operator's currency. Example: `440.0`."""
+    reason: Sentence = ""
+    """Why here, or what it waits for. Example: `6 % slower than h200-ib for 20 % less`."""
+    candidates: Annotated[tuple[CandidateStatus, ...], Field(max_length=512)] = ()
+    """Every pool with the reason that decided for or against it.
+    Example: `[{pool: l40s-eth, feasible: false, reason: 16 free}]`."""
+
+
+class ObservedStatus(OpenModel):
+    """What was measured, and its ratio to the prediction."""
+
+    ratio: float | None = None
+    """Measured over predicted step time or latency. Example: `1.04`."""
+
+
+class WorkloadStatus(ApiModel):
+    """What became of a workload; written by Poolwise only."""
+
+    observed_generation: int | None = Field(None, ge=0)
+    """`metadata.generation` that this status is about. Example: `3`."""
+    conditions: Conditions = ()
+    """What is so and why. Example: `[]`."""
+    plan: PlanStatus | None = None
+    """Where it runs and why. Example: `{pool: h100-ib, bottleneck: Compute}`."""
+    observed: ObservedStatus | None = None
+    """What was measured. Example: `{ratio: 1.04}`."""
+
+
+class TrainingJobStatus(WorkloadStatus):
+    """Status of a TrainingJob."""
+
+
+class InferenceServiceStatus(WorkloadStatus):
+    """Status of an InferenceService."""
+
+    replicas: int | None = Field(None, ge=0)
+    """Replicas that exist, for the scale subresource. Example: `3`."""
+    ready_replicas: int | None = Field(None, ge=0)
+    """Replicas that answer. Example: `3`."""
+    selector: Annotated[str, Field(max_length=1024)] | None = None
+    """Label selector of the pods, for autoscalers. Example: `app.kubernetes.io/name=chat`."""

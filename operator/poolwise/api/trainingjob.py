@@ -1,0 +1,65 @@
+"""TrainingJob: one training run."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from poolwise.api.accelerators import TrainingAccelerators
+from poolwise.api.base import Resource
+from poolwise.api.markers import Rule
+from poolwise.api.model_spec import Model
+from poolwise.api.names import DnsName
+from poolwise.api.placement import TrainingObjective
+from poolwise.api.quantity import Duration
+from poolwise.api.status import TrainingJobStatus
+from poolwise.api.training import Checkpoint, Data, Training
+from poolwise.api.workload import WorkloadSpec
+
+SECONDS_LIMIT = 2_147_483_647
+
+
+class TrainingJobSpec(WorkloadSpec):
+    """What is to be trained, on how much, and how it runs."""
+
+    model: Model
+    """The model that is trained. Example: `{preset: llama-3.1-70b}`."""
+    training: Training
+    """Batch, precision and length of the run.
+    Example: `{globalBatchSize: 1024, sequenceLength: 8192, tokens: 20G}`."""
+    data: Data = Field(default_factory=Data)
+    """What one sample costs before it reaches an accelerator; nothing when absent.
+    Example: `{bytesPerSample: 32Ki, cpuTimePerSample: 5ms}`."""
+    checkpoint: Checkpoint | None = None
+    """Where and how often the run saves its state. Example: `{claimName: ckpt, interval: 30m}`."""
+    accelerators: TrainingAccelerators
+    """How many accelerators of which kinds. Example: `{count: 64}`."""
+    objective: TrainingObjective = Field(default_factory=TrainingObjective)
+    """What the choice among feasible places minimises. Example: `{goal: Cost}`."""
+    runtime: Literal["Auto", "Job", "JobSet", "TrainJob"] = "Auto"
+    """Kind of object that runs the pods; Auto takes a Job. Example: `Auto`."""
+    queue_name: DnsName = ""
+    """Kueue LocalQueue of the same namespace. Example: `research`."""
+    suspend: bool = False
+    """Whether the run is stopped and its accelerators are given back. Example: `false`."""
+    backoff_limit: int = Field(3, ge=0, le=1000)
+    """Restarts after failures before the run counts as failed. Example: `3`."""
+    active_deadline_seconds: int | None = Field(None, ge=1, le=SECONDS_LIMIT)
+    """Seconds after which a running job is stopped and counts as failed. Example: `259200`."""
+    ttl_seconds_after_finished: int | None = Field(None, ge=0, le=SECONDS_LIMIT)
+    """Seconds after which a finished job's pods are deleted. Example: `86400`."""
+    start_timeout: Annotated[float, Duration("1s", "168h", "30m")] = Field(1800.0)
+    """Time that all pods may take to start. Example: `30m`."""
+
+
+class TrainingJob(Resource):
+    """One training run: what it computes is said here, where and how it runs is in its status."""
+
+    short_name: ClassVar[str] = "tj"
+    rules: ClassVar[tuple[Rule, ...]] = ()
+
+    spec: TrainingJobSpec
+    """What is to be trained. Example: `{}`."""
+    status: TrainingJobStatus | None = None
+    """What became of it; written by Poolwise only. Example: `{}`."""
