@@ -1,0 +1,206 @@
+"""What is known of the cluster: the newest version of each object, from watches and own writes.
+
+Three things a plain dict would get wrong:
+
+- An own write is stored at once (``put`` of its answer), and events that are older than it are
+  ignored, so that a decision never repeats what was just done.
+- An object that was deleted does not come back by a late event of its earlier life.
+- A write that is under way counts already (``expect``), so that the next plan cannot promise the
+  same accelerators again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator
+
+from poolwise.cluster.pruning import pruned
+from poolwise.cluster.resources import (
+    ACCELERATOR_POOLS,
+    CHILDREN,
+    DEPLOYMENTS,
+    INFERENCE_SERVICES,
+    JOBS,
+    NODES,
+    PODS,
+    TRAINING_JOBS,
+    WATCHED,
+    Resource,
+    owner_uid,
+)
+from poolwise.plan.names import DISCOVERED, OWNER_KIND, OWNER_NAME
+from poolwise.plan.observed import Object, Observed
+
+Name = tuple[str | None, str]
+"""Namespace and name."""
+
+_GRAVES = 4096
+"""Deleted objects that are remembered by uid: more than events can be late for."""
+
+
+def name_of(document: Object) -> Name:
+    """Key of an object within its kind."""
+    metadata = document["metadata"]
+    return metadata.get("namespace"), metadata["name"]
+
+
+class Store:
+    """Objects of one kind by name, and by one attribute that they are looked up by."""
+
+    def __init__(self) -> None:
+        self._objects: dict[Name, Object] = {}
+        self._by_index: dict[Hashable, dict[Name, Object]] = defaultdict(dict)
+        self._graves: dict[str, None] = {}
+
+    def __iter__(self) -> Iterator[Object]:
+        return iter(list(self._objects.values()))
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def get(self, name: Name) -> Object | None:
+        """The object of that name."""
+        return self._objects.get(name)
+
+    def with_index(self, value: Hashable) -> list[Object]:
+        """Objects whose :func:`index_of` is ``value``."""
+        return list(self._by_index.get(value, {}).values())
+
+    def put(self, document: Object) -> bool:
+        """Remember ``document`` unless it is older than what is known; whether anything changed."""
+        name = name_of(document)
+        known = self._objects.get(name)
+        if document["metadata"]["uid"] in self._graves or _is_older(document, known):
+            return False
+        self._forget(name)
+        self._objects[name] = document
+        self._by_index[index_of(document)][name] = document
+        return known is None or _content(known) != _content(document)
+
+    def remove(self, document: Object) -> bool:
+        """Forget ``document``, for good; whether it was known."""
+        uid = document["metadata"]["uid"]
+        self._graves[uid] = None
+        if len(self._graves) > _GRAVES:
+            del self._graves[next(iter(self._graves))]
+        known = self._objects.get(name_of(document))
+        if known is None or known["metadata"]["uid"] != uid:
+            return False
+        self._forget(name_of(document))
+        return True
+
+    def _forget(self, name: Name) -> None:
+        known = self._objects.pop(name, None)
+        if known is not None:
+            index = index_of(known)
+            self._by_index[index].pop(name)
+            if not self._by_index[index]:
+                del self._by_index[index]
+
+
+def index_of(document: Object) -> Hashable:
+    """What an object is looked up by: a pod by the workload on its labels, a child by its owner."""
+    if document["kind"] == "Pod":
+        labels = document["metadata"].get("labels") or {}
+        namespace = document["metadata"].get("namespace")
+        return namespace, labels.get(OWNER_KIND), labels.get(OWNER_NAME)
+    return owner_uid(document)
+
+
+def _is_older(document: Object, known: Object | None) -> bool:
+    if known is None:
+        return False
+    versions = [each["metadata"].get("resourceVersion", "") for each in (document, known)]
+    # Numbers by contract since Kubernetes 1.35, and in practice before; else trust the order.
+    return all(each.isdigit() for each in versions) and int(versions[0]) < int(versions[1])
+
+
+def _content(document: Object) -> tuple[Object, Object]:
+    metadata = {
+        field: value
+        for field, value in document["metadata"].items()
+        if field not in ("resourceVersion", "generation")
+    }
+    return metadata, {field: value for field, value in document.items() if field != "metadata"}
+
+
+class Cache:
+    """Every kind that Poolwise watches, and the children that are being written."""
+
+    def __init__(self) -> None:
+        self.stores = {resource: Store() for resource in WATCHED}
+        self.synced = asyncio.Event()
+        """Set once every kind was listed in full: no decision is made before."""
+        self._expected: dict[tuple[Resource, Name], Object] = {}
+
+    def put(self, resource: Resource, document: Object) -> bool:
+        """Remember an object; whether anything changed that anybody reads."""
+        return self.stores[resource].put(pruned(resource, document))
+
+    def remove(self, resource: Resource, document: Object) -> bool:
+        """Forget an object; whether it was known."""
+        return self.stores[resource].remove(document)
+
+    def get(self, resource: Resource, namespace: str | None, name: str) -> Object | None:
+        """The object of that name."""
+        return self.stores[resource].get((namespace, name))
+
+    def children_of(self, uid: str) -> list[Object]:
+        """Live objects whose controller has that uid."""
+        return [child for kind in CHILDREN for child in self.stores[kind].with_index(uid)]
+
+    def pods_of(self, workload: Object) -> list[Object]:
+        """Pods that carry the workload's labels."""
+        namespace, name = name_of(workload)
+        return self.stores[PODS].with_index((namespace, workload["kind"], name))
+
+    def expect(self, resource: Resource, child: Object) -> None:
+        """Count ``child`` as there until :meth:`unexpect`, or until it is."""
+        self._expected[resource, name_of(child)] = child
+
+    def unexpect(self, resource: Resource, name: Name) -> bool:
+        """Stop counting it; whether it was counted."""
+        return self._expected.pop((resource, name), None) is not None
+
+    def observed(self) -> Observed:
+        """One consistent view of everything, for the planner."""
+        return Observed(
+            nodes=tuple(self.stores[NODES]),
+            pods=tuple(self.stores[PODS]),
+            pools=tuple(pool for pool in self.stores[ACCELERATOR_POOLS] if not is_discovered(pool)),
+            training_jobs=tuple(self.stores[TRAINING_JOBS]),
+            inference_services=tuple(self.stores[INFERENCE_SERVICES]),
+            children=(*self._children(JOBS), *self._children(DEPLOYMENTS)),
+        )
+
+    def _children(self, resource: Resource) -> Iterable[Object]:
+        live = {name_of(child): child for child in self.stores[resource]}
+        expected = {
+            name: child for (kind, name), child in self._expected.items() if kind == resource
+        }
+        return (expected | live).values()
+
+    def uids(self, resource: Resource, namespace: str | None) -> set[str]:
+        """Uids that are known, in one namespace or in all."""
+        return {
+            each["metadata"]["uid"]
+            for each in self.stores[resource]
+            if namespace in (None, each["metadata"].get("namespace"))
+        }
+
+    def drop(self, resource: Resource, uids: Collection[str]) -> list[Object]:
+        """Forget what a fresh list no longer has; the objects that are gone.
+
+        kopf never learns of objects that vanish while its watch is interrupted (410 Gone).
+        """
+        gone = [each for each in self.stores[resource] if each["metadata"]["uid"] in uids]
+        for document in gone:
+            self.remove(resource, document)
+        return gone
+
+
+def is_discovered(pool: Object) -> bool:
+    """Whether Poolwise made this AcceleratorPool, from labels."""
+    labels = pool["metadata"].get("labels") or {}
+    return bool(labels.get(DISCOVERED) == "true")

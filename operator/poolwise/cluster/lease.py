@@ -1,0 +1,145 @@
+"""One writer at a time, by a ``coordination.k8s.io/Lease``, as client-go elects leaders.
+
+No wall clock is ever compared with another machine's: a standby waits until the record has not
+changed for ``lease_seconds`` of *its own* monotonic clock, and a leader counts from the moment it
+*sent* its last renewal. With ``lease_renew_seconds < lease_seconds`` the old leader stops before
+a new one may start, whatever the clocks say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from poolwise.cluster.kube import Kube
+from poolwise.cluster.resources import LEASES
+from poolwise.errors import ClusterError, Conflict
+from poolwise.plan.observed import Object
+from poolwise.settings import Settings
+
+_log = structlog.get_logger(__name__)
+
+
+class Lease:
+    """Our claim to be the one that writes."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        settings: Settings,
+        identity: str,
+        monotonic_seconds: Callable[[], float],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._kube = kube
+        self._settings = settings
+        self._identity = identity
+        self._monotonic_seconds = monotonic_seconds
+        self._now = now
+        self._record: Object | None = None
+        self._changed_at = 0.0
+        """When we first saw the record as it is, on our own clock."""
+        self._renewed_at: float | None = None
+        """When we sent the last renewal that succeeded; None while we do not lead."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether writing is safe at this very moment."""
+        if self._renewed_at is None:
+            return False
+        return self._monotonic_seconds() - self._renewed_at < self._settings.lease_renew_seconds
+
+    async def acquire(self) -> None:
+        """Wait until we lead."""
+        while not await self._try():
+            await asyncio.sleep(self._pause_seconds())
+
+    async def hold(self) -> None:
+        """Renew; returns only when the Lease is lost."""
+        while self.is_held:
+            await asyncio.sleep(self._settings.lease_retry_seconds)
+            await self._try()
+        self._renewed_at = None
+
+    async def release(self) -> None:
+        """Hand over, so that a standby need not wait."""
+        if self._renewed_at is None or self._record is None:
+            return
+        self._renewed_at = None
+        spec = {**self._record["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
+        try:
+            await self._kube.replace({**self._record, "spec": spec})
+        except ClusterError as error:
+            _log.warning("the Lease could not be released", error=str(error))
+
+    async def _try(self) -> bool:
+        """Take or renew the Lease if we may."""
+        started = self._monotonic_seconds()
+        try:
+            async with asyncio.timeout(self._settings.lease_renew_seconds):
+                held = await self._take()
+        except Conflict:
+            return False  # somebody was faster
+        except (ClusterError, TimeoutError) as error:
+            _log.warning("the Lease could not be read or written", error=str(error))
+            return False
+        if held:
+            self._renewed_at = started
+        return held
+
+    async def _take(self) -> bool:
+        namespace, name = self._settings.lease_namespace, self._settings.lease_name
+        self._observe(await self._kube.get(LEASES, namespace, name))
+        if self._record is None:
+            self._observe(await self._kube.create(self._document({}, transitions=0)))
+            return True
+        spec = self._record.get("spec") or {}
+        is_ours = spec.get("holderIdentity") == self._identity
+        if not is_ours and self._remaining_seconds(spec) > 0:
+            self._renewed_at = None
+            return False
+        transitions = int(spec.get("leaseTransitions") or 0) + (not is_ours)
+        self._observe(await self._kube.replace(self._document(self._record, transitions)))
+        return True
+
+    def _observe(self, record: Object | None) -> None:
+        if record is None or self._record is None or record["spec"] != self._record["spec"]:
+            self._changed_at = self._monotonic_seconds()
+        self._record = record
+
+    def _remaining_seconds(self, spec: Object) -> float:
+        """Time that another's Lease still runs, by our clock; 0 when nobody holds it."""
+        if not spec.get("holderIdentity"):
+            return 0.0
+        duration = float(spec.get("leaseDurationSeconds") or 0)
+        return self._changed_at + duration - self._monotonic_seconds()
+
+    def _pause_seconds(self) -> float:
+        """Until the next attempt: no later than another's Lease runs out."""
+        pause = self._settings.lease_retry_seconds
+        if self._record is not None:
+            remaining = self._remaining_seconds(self._record.get("spec") or {})
+            pause = min(pause, remaining) if remaining > 0 else pause
+        return pause
+
+    def _document(self, record: Object, transitions: int) -> dict[str, Any]:
+        now = self._now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        known = record.get("spec") or {}
+        is_ours = known.get("holderIdentity") == self._identity
+        return {
+            "apiVersion": LEASES.api_version,
+            "kind": LEASES.kind,
+            "metadata": record.get("metadata")
+            or {"name": self._settings.lease_name, "namespace": self._settings.lease_namespace},
+            "spec": {
+                "holderIdentity": self._identity,
+                "leaseDurationSeconds": round(self._settings.lease_seconds),
+                "acquireTime": known.get("acquireTime") if is_ours else now,
+                "renewTime": now,
+                "leaseTransitions": transitions,
+            },
+        }

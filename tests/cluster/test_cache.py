@@ -1,0 +1,149 @@
+"""The cache: newest version wins, the dead stay dead, and what is being written counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from poolwise.cluster.cache import Cache
+from poolwise.cluster.resources import ACCELERATOR_POOLS, JOBS, NODES, PODS, TRAINING_JOBS
+
+
+def job(name="train", *, version=1, uid="uid-1", owner="uid-owner", **fields):
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name,
+            "namespace": "research",
+            "uid": uid,
+            "resourceVersion": str(version),
+            "ownerReferences": [{"uid": owner, "controller": True}],
+        },
+        **fields,
+    }
+
+
+@pytest.fixture
+def cache():
+    return Cache()
+
+
+def test_only_a_change_that_somebody_reads_is_one(cache):
+    assert cache.put(JOBS, job(version=1))
+    assert not cache.put(JOBS, job(version=2))
+    assert cache.put(JOBS, job(version=3, spec={"parallelism": 2}))
+
+
+def test_an_event_older_than_our_own_write_is_ignored(cache):
+    cache.put(JOBS, job(version=7, spec={"parallelism": 2}))
+    assert not cache.put(JOBS, job(version=6, spec={"parallelism": 1}))
+    assert cache.get(JOBS, "research", "train")["spec"] == {"parallelism": 2}
+
+
+def test_versions_are_numbers(cache):
+    cache.put(JOBS, job(version=9))
+    assert cache.put(JOBS, job(version=10, spec={"parallelism": 2}))
+
+
+def test_a_deleted_object_does_not_come_back_by_a_late_event(cache):
+    cache.put(JOBS, job(version=1))
+    assert cache.remove(JOBS, job(version=3))
+    assert not cache.put(JOBS, job(version=2, spec={}))
+    assert cache.get(JOBS, "research", "train") is None
+
+
+def test_a_new_object_of_the_same_name_survives_the_late_end_of_the_old_one(cache):
+    cache.put(JOBS, job(version=1, uid="old"))
+    cache.put(JOBS, job(version=5, uid="new"))
+    assert not cache.remove(JOBS, job(version=4, uid="old"))
+    assert cache.get(JOBS, "research", "train")["metadata"]["uid"] == "new"
+
+
+def test_children_are_found_by_the_uid_of_their_controller(cache):
+    cache.put(JOBS, job("a", uid="1"))
+    cache.put(JOBS, job("b", uid="2", owner="somebody-else"))
+    assert [child["metadata"]["name"] for child in cache.children_of("uid-owner")] == ["a"]
+    cache.put(JOBS, job("a", uid="1", version=2, owner="somebody-else"))
+    assert cache.children_of("uid-owner") == []
+
+
+def test_a_heartbeat_of_a_node_is_no_change_and_readiness_is(cache):
+    def node(version, ready="True", beat="1"):
+        return {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "n", "uid": "1", "resourceVersion": str(version)},
+            "status": {
+                "allocatable": {"cpu": "8"},
+                "images": [{"names": ["large"]}],
+                "conditions": [
+                    {"type": "MemoryPressure", "status": "False", "lastHeartbeatTime": beat},
+                    {"type": "Ready", "status": ready, "lastHeartbeatTime": beat},
+                ],
+            },
+        }
+
+    assert cache.put(NODES, node(1))
+    assert not cache.put(NODES, node(2, beat="2"))
+    assert cache.put(NODES, node(3, ready="False"))
+    assert "images" not in cache.get(NODES, None, "n")["status"]
+
+
+def test_environment_and_commands_of_pods_are_not_kept(cache):
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "a", "uid": "1", "resourceVersion": "1"},
+        "spec": {"containers": [{"name": "c", "env": [{"name": "TOKEN", "value": "secret"}]}]},
+    }
+    cache.put(PODS, pod)
+    assert "secret" not in str(cache.get(PODS, "a", "p"))
+
+
+def test_a_child_that_is_being_written_counts_until_it_is_there_or_given_up(cache):
+    written = job(version=4, spec={"parallelism": 2})
+    wanted = {**written, "metadata": {"name": "train", "namespace": "research"}}
+    cache.expect(JOBS, wanted)
+    assert cache.observed().children == (wanted,)
+    cache.put(JOBS, written)
+    assert [each["metadata"].get("uid") for each in cache.observed().children] == ["uid-1"]
+    cache.unexpect(JOBS, ("research", "train"))
+    cache.remove(JOBS, written)
+    assert cache.observed().children == ()
+
+
+def test_what_a_fresh_list_lacks_is_dropped(cache):
+    cache.put(JOBS, job("a", uid="1"))
+    cache.put(JOBS, job("b", uid="2"))
+    before = cache.uids(JOBS, None)
+    cache.put(JOBS, job("c", uid="3"))
+    listed = {"2"}
+    gone = cache.drop(JOBS, before - listed)
+    assert [each["metadata"]["name"] for each in gone] == ["a"]
+    assert cache.uids(JOBS, None) == {"2", "3"}
+
+
+def test_uids_are_of_one_namespace_if_asked(cache):
+    cache.put(JOBS, job(uid="1"))
+    assert cache.uids(JOBS, "elsewhere") == set()
+    assert cache.uids(JOBS, "research") == {"1"}
+
+
+def test_discovered_pools_are_never_read_back(cache):
+    for name, labels in (("mine", {}), ("found", {"poolwise.dev/discovered": "true"})):
+        cache.put(
+            ACCELERATOR_POOLS,
+            {
+                "apiVersion": "poolwise.dev/v1alpha1",
+                "kind": "AcceleratorPool",
+                "metadata": {"name": name, "uid": name, "resourceVersion": "1", "labels": labels},
+            },
+        )
+    assert [pool["metadata"]["name"] for pool in cache.observed().pools] == ["mine"]
+
+
+def test_managed_fields_are_not_kept(cache):
+    crowded = {"apiVersion": "poolwise.dev/v1alpha1", "kind": "TrainingJob", **job()}
+    crowded["metadata"]["managedFields"] = [{"manager": "kubectl"}]
+    cache.put(TRAINING_JOBS, crowded)
+    assert "managedFields" not in cache.get(TRAINING_JOBS, "research", "train")["metadata"]

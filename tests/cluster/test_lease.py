@@ -1,0 +1,160 @@
+"""Leader election on the one fake API server, with a clock of our own for each candidate."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from poolwise.cluster.lease import Lease
+from poolwise.cluster.resources import LEASES
+from poolwise.errors import Unavailable
+from poolwise.settings import Settings
+from tests.fake_kube import FakeKube
+
+SETTINGS = Settings(lease_namespace="poolwise-system")
+
+
+class Clock:
+    """Monotonic seconds and a wall clock that may be wrong."""
+
+    def __init__(self, skew: timedelta = timedelta()) -> None:
+        self.seconds = 0.0
+        self.skew = skew
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def now(self) -> datetime:
+        return datetime(2026, 11, 21, tzinfo=UTC) + timedelta(seconds=self.seconds) + self.skew
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Sleeping moves the clock, so that a quarter of a minute takes no time."""
+    clock = Clock()
+
+    async def sleep(seconds: float) -> None:
+        clock.seconds += seconds
+
+    monkeypatch.setattr("poolwise.cluster.lease.asyncio.sleep", sleep)
+    return clock
+
+
+@pytest.fixture
+def kube():
+    return FakeKube()
+
+
+def lease(kube, clock, identity="a", skew=timedelta()) -> Lease:
+    return Lease(kube, SETTINGS, identity, clock.monotonic, lambda: clock.now() + skew)
+
+
+def record(kube):
+    return kube.objects[LEASES, "poolwise-system", "poolwise"]["spec"]
+
+
+def test_the_first_one_leads_at_once(kube, clock):
+    first = lease(kube, clock)
+    asyncio.run(first.acquire())
+    assert first.is_held
+    assert clock.seconds == 0
+    assert record(kube)["holderIdentity"] == "a"
+    assert record(kube)["leaseTransitions"] == 0
+
+
+def test_a_crashed_leader_is_replaced_within_twenty_seconds(kube, clock):
+    asyncio.run(lease(kube, clock).acquire())
+    second = lease(kube, clock, "b")
+    asyncio.run(second.acquire())
+    assert second.is_held
+    assert 15 <= clock.seconds < 20
+    assert record(kube)["leaseTransitions"] == 1
+
+
+@pytest.mark.parametrize("minutes", [-60, 60], ids=["behind", "ahead"])
+def test_a_wrong_wall_clock_neither_hastens_nor_delays_it(kube, clock, minutes):
+    asyncio.run(lease(kube, clock, skew=timedelta(minutes=minutes)).acquire())
+    second = lease(kube, clock, "b")
+    asyncio.run(second.acquire())
+    assert 15 <= clock.seconds < 20
+
+
+def test_a_living_leader_keeps_the_lease(kube, clock):
+    first, second = lease(kube, clock), lease(kube, clock, "b")
+
+    async def scenario():
+        await first.acquire()
+        for _ in range(30):
+            assert not await second._try()
+            clock.seconds += 2
+            assert await first._try()
+
+    asyncio.run(scenario())
+    assert first.is_held
+    assert not second.is_held
+
+
+def test_a_released_lease_is_free_at_once(kube, clock):
+    first, second = lease(kube, clock), lease(kube, clock, "b")
+
+    async def scenario():
+        await first.acquire()
+        await first.release()
+        await second.acquire()
+
+    asyncio.run(scenario())
+    assert not first.is_held
+    assert second.is_held
+    assert clock.seconds == 0
+
+
+def test_a_leader_that_cannot_renew_stops_before_another_may_start(kube, clock):
+    first = lease(kube, clock)
+
+    def refuse(write: str) -> None:
+        raise Unavailable("no answer")
+
+    async def scenario():
+        await first.acquire()
+        kube.before_write = refuse
+        await first.hold()
+
+    asyncio.run(scenario())
+    assert not first.is_held
+    assert SETTINGS.lease_renew_seconds <= clock.seconds < SETTINGS.lease_seconds
+
+
+def test_a_stalled_leader_may_not_write_even_before_it_notices(kube, clock):
+    first = lease(kube, clock)
+    asyncio.run(first.acquire())
+    clock.seconds += SETTINGS.lease_renew_seconds
+    assert not first.is_held
+
+
+def test_a_leader_that_was_replaced_notices(kube, clock):
+    first, second = lease(kube, clock), lease(kube, clock, "b")
+
+    async def scenario():
+        await first.acquire()
+        clock.seconds += 20
+        await second._try()
+        clock.seconds += 15
+        await second._try()
+        assert not await first._try()
+
+    asyncio.run(scenario())
+    assert not first.is_held
+
+
+def test_of_two_that_start_together_one_leads(kube, clock):
+    candidates = [lease(kube, clock, name) for name in "ab"]
+
+    async def scenario():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.gather(*(each._try() for each in candidates))
+
+    asyncio.run(scenario())
+    assert [each.is_held for each in candidates].count(True) == 1

@@ -1,0 +1,205 @@
+"""The one fake of the API server: :class:`poolwise.cluster.kube.Kube` in memory.
+
+It keeps what the shell depends on: resourceVersions that grow, uids, conflicts, an apply that
+changes nothing and leaves the object alone, status apart from the rest, and deletion of children
+with their owner. Every write is recorded; ``on_write`` may raise before or after one.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from poolwise.cluster.resources import Resource, owner_uid, resource_of
+from poolwise.errors import Conflict, NotFound
+
+Document = dict[str, Any]
+Watcher = Callable[[str, Resource, Document], None]
+
+
+class FakeKube:
+    """A cluster without controllers: nothing happens that a test does not do."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[Resource, str | None, str], Document] = {}
+        self.writes: list[str] = []
+        """``verb plural/name``, in order."""
+        self.before_write: Callable[[str], None] = lambda write: None
+        self.after_write: Callable[[str], None] = lambda write: None
+        self.watcher: Watcher = lambda change, resource, document: None
+        self._version = 0
+        self._applied: dict[str, Document] = {}
+
+    # The protocol
+
+    async def pages(self, resource, namespace=None, *, metadata_only=False):
+        """List, in one page."""
+        found = [
+            copy.deepcopy(document)
+            for (kind, where, _), document in self.objects.items()
+            if kind == resource and namespace in (None, where) and _matches(resource, document)
+        ]
+        if metadata_only:
+            found = [{"metadata": each["metadata"]} for each in found]
+        yield found
+
+    async def get(self, resource, namespace, name):
+        """Read one."""
+        return copy.deepcopy(self.objects.get((resource, namespace, name)))
+
+    async def create(self, document):
+        """Create one."""
+        document = copy.deepcopy(dict(document))
+        if "generateName" in document["metadata"]:
+            document["metadata"]["name"] = f"{document['metadata']['generateName']}{self._version}"
+        key = _key(document)
+        if key in self.objects:
+            raise Conflict(f"{key[2]} already exists")
+        return self._write("create", key, self._born(document))
+
+    async def replace(self, document):
+        """Replace one, if its version is current."""
+        key, document = _key(document), copy.deepcopy(dict(document))
+        self._check_version(key, document["metadata"].get("resourceVersion"))
+        return self._write("replace", key, document)
+
+    async def apply(self, document):
+        """Server-side apply: what was applied before and is no longer, goes."""
+        key, document = _key(document), copy.deepcopy(dict(document))
+        live = self.objects.get(key)
+        if live is None:
+            self._applied[str(key)] = document
+            return self._write("apply", key, self._born(copy.deepcopy(document)))
+        merged = _merged(live, self._applied.get(str(key), {}), document)
+        self._applied[str(key)] = document
+        return self._write("apply", key, merged)
+
+    async def patch_status(self, document, patch):
+        """Merge into the status."""
+        key = _key(document)
+        live = self._existing(key)
+        if live["metadata"]["uid"] != document["metadata"]["uid"]:
+            raise Conflict(f"{key[2]} is another object now")
+        merged = {**live, "status": _patched(live.get("status") or {}, patch)}
+        return self._write("status", key, merged)
+
+    async def delete(self, document):
+        """Delete one, and what it owns."""
+        live = self.objects.get(_key(document))
+        if live is not None and live["metadata"]["uid"] == document["metadata"]["uid"]:
+            self.before_write(self._name("delete", _key(document)))
+            self.vanish(live)
+            self._record("delete", _key(document))
+
+    # What a test does, as other actors
+
+    def put(self, document: Document) -> Document:
+        """Create or replace, as somebody else: not recorded as a write."""
+        key, document = _key(document), copy.deepcopy(document)
+        known = self.objects.get(key)
+        born = self._born(document)
+        if known is not None:
+            born["metadata"] = {**known["metadata"], **document["metadata"]}
+            changed = known.get("spec") != document.get("spec")
+            born["metadata"]["generation"] = known["metadata"]["generation"] + changed
+        return self._store(key, born, "MODIFIED" if known else "ADDED")
+
+    def vanish(self, document: Document) -> None:
+        """Delete, and let the garbage collector take what it owns."""
+        key = _key(document)
+        gone = self.objects.pop(key)
+        self._applied.pop(str(key), None)
+        self.watcher("DELETED", key[0], copy.deepcopy(gone))
+        for child in [o for o in self.objects.values() if owner_uid(o) == gone["metadata"]["uid"]]:
+            if _key(child) in self.objects:
+                self.vanish(child)
+
+    def all(self, resource: Resource) -> list[Document]:
+        """Objects of one kind."""
+        return [document for (kind, _, _), document in self.objects.items() if kind == resource]
+
+    # Below the surface
+
+    def _existing(self, key: tuple[Resource, str | None, str]) -> Document:
+        if key not in self.objects:
+            raise NotFound(f"{key[0]} {key[2]} not found")
+        return self.objects[key]
+
+    def _check_version(self, key: tuple[Resource, str | None, str], version: str | None) -> None:
+        if version not in (None, self._existing(key)["metadata"]["resourceVersion"]):
+            raise Conflict(f"{key[2]} has changed")
+
+    def _born(self, document: Document) -> Document:
+        self._version += 1
+        metadata = {"uid": f"uid-{self._version}", "generation": 1, **document["metadata"]}
+        metadata.setdefault("creationTimestamp", "2026-11-21T00:00:00Z")
+        return {**document, "metadata": metadata}
+
+    def _write(
+        self, verb: str, key: tuple[Resource, str | None, str], document: Document
+    ) -> Document:
+        self.before_write(self._name(verb, key))
+        known = self.objects.get(key)
+        if known is not None and _without_version(known) == _without_version(document):
+            self._record(verb, key)
+            return copy.deepcopy(known)
+        stored = self._store(key, document, "MODIFIED" if known else "ADDED")
+        self._record(verb, key)
+        return stored
+
+    def _store(
+        self, key: tuple[Resource, str | None, str], document: Document, change: str
+    ) -> Document:
+        self._version += 1
+        document["metadata"]["resourceVersion"] = str(self._version)
+        self.objects[key] = document
+        if _matches(key[0], document):
+            self.watcher(change, key[0], copy.deepcopy(document))
+        return copy.deepcopy(document)
+
+    def _record(self, verb: str, key: tuple[Resource, str | None, str]) -> None:
+        self.writes.append(self._name(verb, key))
+        self.after_write(self.writes[-1])
+
+    @staticmethod
+    def _name(verb: str, key: tuple[Resource, str | None, str]) -> str:
+        return f"{verb} {key[0].plural}/{key[2]}"
+
+
+def _key(document: Document) -> tuple[Resource, str | None, str]:
+    metadata = document["metadata"]
+    return resource_of(document), metadata.get("namespace"), metadata["name"]
+
+
+def _matches(resource: Resource, document: Document) -> bool:
+    labels = document["metadata"].get("labels") or {}
+    wanted = [pair.split("=") for pair in resource.label_selector.split(",") if pair]
+    return all(labels.get(label) == value for label, value in wanted)
+
+
+def _without_version(document: Document) -> Document:
+    metadata = {k: v for k, v in document["metadata"].items() if k != "resourceVersion"}
+    return {**document, "metadata": metadata}
+
+
+def _merged(live: Any, before: Any, after: Any) -> Any:
+    """Three-way merge of maps; lists are taken whole."""
+    if not (isinstance(live, dict) and isinstance(after, dict)):
+        return after
+    before = before if isinstance(before, dict) else {}
+    kept = {k: v for k, v in live.items() if k in after or k not in before}
+    return {**kept, **{k: _merged(live.get(k), before.get(k), v) for k, v in after.items()}}
+
+
+def _patched(live: Any, patch: Any) -> Any:
+    """RFC 7386."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(live) if isinstance(live, dict) else {}
+    for field, value in patch.items():
+        if value is None:
+            result.pop(field, None)
+        else:
+            result[field] = _patched(result.get(field), value)
+    return result
