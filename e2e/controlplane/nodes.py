@@ -1,0 +1,47 @@
+"""Give a cluster fake nodes, and take them away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from e2e.controlplane.client import POLL_SECONDS, Client, Object
+
+READY_TIMEOUT_SECONDS = 60.0
+
+
+def add(client: Client, nodes: Iterable[Object]) -> list[Object]:
+    """Create nodes as a kubelet does, status included, and return when all are schedulable.
+
+    Raises :class:`TimeoutError` that names those which are not.
+    """
+    created = client.create_all(nodes)
+    names = {node["metadata"]["name"] for node in created}
+    deadline = time.monotonic() + READY_TIMEOUT_SECONDS
+    while pending := names - {each["metadata"]["name"] for each in _settled(client)}:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{len(pending)} nodes are not ready, as {min(pending)}")
+        time.sleep(POLL_SECONDS)
+    return created
+
+
+def remove(client: Client, nodes: Iterable[Object]) -> None:
+    """Delete these nodes; the pods on them go with them."""
+    for node in nodes:
+        client.delete(node)
+
+
+def _settled(client: Client) -> list[Object]:
+    """Nodes whose kubelet has answered and that carry no taint of the node controller any more."""
+    return [node for node in client.list("v1", "Node") if _answered(node) and not _tainted(node)]
+
+
+def _answered(node: Object) -> bool:
+    conditions = node["status"].get("conditions", [])
+    return any(condition["type"] == "Ready" for condition in conditions)
+
+
+def _tainted(node: Object) -> bool:
+    not_ready = node["metadata"].get("annotations", {}).get("e2e.poolwise.dev/ready") == "false"
+    taints = (taint["key"] for taint in node["spec"].get("taints", []))
+    return not not_ready and "node.kubernetes.io/not-ready" in taints
