@@ -6,6 +6,7 @@ PoolwiseError
 └── ClusterError        the API server refused or could not be reached
     ├── Conflict        somebody else changed the object first; read again and retry
     ├── Forbidden       our service account lacks a verb; names verb and resource
+    ├── NameTaken       an object of somebody else has the name of a child of ours
     ├── NotFound        no such object, kind or namespace
     ├── Refused         what we sent is not acceptable to the API server, now or later
     └── Unavailable     no answer, or an answer that asks to come back later
@@ -45,6 +46,10 @@ class Conflict(ClusterError):
 
 class Forbidden(ClusterError):
     """The service account lacks a verb (HTTP 403)."""
+
+
+class NameTaken(ClusterError):
+    """An object of somebody else has the name that a child of ours would get."""
 
 
 class NotFound(ClusterError):

@@ -10,6 +10,7 @@ from kubernetes.aio.client import ApiClient
 from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.dynamic import DynamicClient
 from kubernetes.aio.dynamic.exceptions import DynamicApiError
+from prometheus_client import Counter
 
 from poolwise.cluster.resources import Resource, resource_of
 from poolwise.errors import ClusterError, Conflict, Forbidden, NotFound, Refused, Unavailable
@@ -20,6 +21,15 @@ from poolwise.settings import Settings
 Document = dict[str, Any]
 
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_METHODS = {
+    "list": "get",
+    "get": "get",
+    "create": "post",
+    "replace": "put",
+    "apply": "patch",
+    "patch_status": "patch",
+    "delete": "delete",
+}
 _EXPIRED = 410
 _MESSAGE_LIMIT = 1000
 """Characters of a server's message that we keep: it ends up in logs and conditions."""
@@ -55,8 +65,9 @@ class Kube(Protocol):
 class ApiKube:
     """:class:`Kube` on ``kubernetes.aio``."""
 
-    def __init__(self, client: ApiClient, settings: Settings) -> None:
+    def __init__(self, client: ApiClient, settings: Settings, requests: Counter) -> None:
         self._client = client
+        self._requests = requests
         # Not awaited: that would discover every kind of the cluster, and ours are known.
         self._dynamic = DynamicClient(client)
         self._timeout = aiohttp.ClientTimeout(total=settings.request_timeout_seconds)
@@ -89,7 +100,8 @@ class ApiKube:
         self, resource: Resource, namespace: str | None, token: str | None, metadata_only: bool
     ) -> Document:
         return await self._request(
-            "get",
+            "list",
+            resource,
             resource.path(namespace),
             limit=self._page_size,
             _continue=token,
@@ -101,26 +113,29 @@ class ApiKube:
     async def get(self, resource: Resource, namespace: str | None, name: str) -> Document | None:
         """Read one object; None when there is none."""
         try:
-            return await self._request("get", resource.path(namespace, name))
+            return await self._request("get", resource, resource.path(namespace, name))
         except NotFound:
             return None
 
     async def create(self, document: Object) -> Document:
         """Create an object; Conflict when there is one of that name."""
-        path = resource_of(document).path(document["metadata"].get("namespace"))
-        return await self._request("post", path, body=document, field_manager=FIELD_MANAGER)
+        resource = resource_of(document)
+        path = resource.path(document["metadata"].get("namespace"))
+        return await self._request(
+            "create", resource, path, body=document, field_manager=FIELD_MANAGER
+        )
 
     async def replace(self, document: Object) -> Document:
         """Write an object whole; Conflict unless its resourceVersion is the current one."""
         return await self._request(
-            "put", _path(document), body=document, field_manager=FIELD_MANAGER
+            "replace", *_target(document), body=document, field_manager=FIELD_MANAGER
         )
 
     async def apply(self, document: Object) -> Document:
         """Server-side apply, as field manager ``poolwise``, taking fields over by force."""
         return await self._request(
-            "patch",
-            _path(document),
+            "apply",
+            *_target(document),
             body=document,
             content_type="application/apply-patch+yaml",
             field_manager=FIELD_MANAGER,
@@ -129,9 +144,11 @@ class ApiKube:
 
     async def patch_status(self, document: Object, patch: Object) -> Document:
         """Merge ``patch`` into the object's status."""
+        resource, path = _target(document)
         return await self._request(
-            "patch",
-            f"{_path(document)}/status",
+            "patch_status",
+            resource,
+            f"{path}/status",
             body={"metadata": {"uid": document["metadata"]["uid"]}, "status": patch},
             content_type="application/merge-patch+json",
             field_manager=FIELD_MANAGER,
@@ -144,7 +161,7 @@ class ApiKube:
             "propagationPolicy": "Background",
         }
         try:
-            await self._request("delete", _path(document), body=body)
+            await self._request("delete", *_target(document), body=body)
         except (NotFound, Conflict):
             return  # gone, or another object has the name now
 
@@ -152,17 +169,21 @@ class ApiKube:
         """Close the connections."""
         await self._client.close()
 
-    async def _request(self, method: str, path: str, **options: Any) -> Document:
-        what = f"{method.upper()} {path}"
+    async def _request(self, verb: str, resource: Resource, path: str, **options: Any) -> Document:
+        what, code = f"{verb} {path}", "200"
         try:
             response = await self._dynamic.request(
-                method, path, serialize=False, _request_timeout=self._timeout, **options
+                _METHODS[verb], path, serialize=False, _request_timeout=self._timeout, **options
             )
             answer: Document = await response.json()
         except ApiException as error:
+            code = str(error.status)
             raise _translated(error, what) from error
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            code = "none"
             raise Unavailable(f"{what}: {type(error).__name__} {error}".rstrip()) from error
+        finally:
+            self._requests.labels(verb, resource.plural, code).inc()
         return answer
 
 
@@ -197,6 +218,6 @@ def _message(error: ApiException) -> str:
     return sentence[:_MESSAGE_LIMIT] or f"{error.status} {error.reason}"
 
 
-def _path(document: Object) -> str:
-    metadata = document["metadata"]
-    return resource_of(document).path(metadata.get("namespace"), metadata["name"])
+def _target(document: Object) -> tuple[Resource, str]:
+    metadata, resource = document["metadata"], resource_of(document)
+    return resource, resource.path(metadata.get("namespace"), metadata["name"])
