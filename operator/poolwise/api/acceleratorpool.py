@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from poolwise.api.base import ApiModel, Resource
+from poolwise.api.base import AGE, READY_REASON, ApiModel, Column, Resource
 from poolwise.api.conditions import Conditions
 from poolwise.api.markers import LIST_SET, Rule
 from poolwise.api.names import DnsLabel, LabelKey, LabelValue, Title
@@ -155,7 +155,14 @@ class AcceleratorPool(Resource):
     """Nodes that are alike. Poolwise never writes the spec of a pool that a person made."""
 
     short_name: ClassVar[str] = "apool"
-    scope: ClassVar[str] = "Cluster"
+    is_namespaced: ClassVar[bool] = False
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("Accelerator", ".status.accelerator"),
+        Column("Nodes", ".status.nodes", "integer"),
+        Column("Free", ".status.free", "integer"),
+        Column("Role", ".status.role"),
+        *(READY_REASON, AGE),
+    )
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "self.metadata.name.size() <= 63",
@@ -164,6 +171,6 @@ class AcceleratorPool(Resource):
     )
 
     spec: AcceleratorPoolSpec
-    """Which nodes, and what labels cannot tell of them. Example: `{}`."""
+    """Which nodes, and what labels cannot tell of them."""
     status: AcceleratorPoolStatus | None = None
-    """What the nodes are and have; written by Poolwise only. Example: `{}`."""
+    """What the nodes are and have; written by Poolwise only."""

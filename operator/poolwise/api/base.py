@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -52,11 +53,27 @@ class ObjectMeta(ApiModel):
     annotations: dict[str, str] = {}
 
 
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of ``kubectl get``."""
+
+    name: str
+    path: str
+    type: str = "string"
+
+
+READY_REASON = Column("Status", '.status.conditions[?(@.type=="Ready")].reason')
+AGE = Column("Age", ".metadata.creationTimestamp", "date")
+
+
 class Resource(ApiModel):
     """A custom resource: what is asked for in ``spec``, what came of it in ``status``."""
 
     short_name: ClassVar[str]
-    scope: ClassVar[str] = "Namespaced"
+    columns: ClassVar[tuple[Column, ...]]
+    is_namespaced: ClassVar[bool] = True
+    is_scalable: ClassVar[bool] = False
+    """Whether autoscalers may set ``spec.replicas`` through the scale subresource."""
 
     api_version: str = ""
     kind: str = ""

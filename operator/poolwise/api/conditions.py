@@ -18,7 +18,7 @@ class Condition(ApiModel):
     """What is judged. Example: `Placed`."""
     status: Literal["True", "False", "Unknown"]
     """Whether it is so. Example: `"True"`."""
-    observed_generation: int = Field(0, ge=0)
+    observed_generation: int | None = Field(None, ge=0)
     """`metadata.generation` that was judged. Example: `3`."""
     last_transition_time: datetime
     """Since when the status is as it is. Example: `"2026-11-02T10:00:00Z"`."""

@@ -7,12 +7,11 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from poolwise.api.accelerators import ServingAccelerators, ServingParallelism
-from poolwise.api.base import Resource
-from poolwise.api.markers import Rule
+from poolwise.api.base import AGE, READY_REASON, Column, Resource
 from poolwise.api.model_spec import ServedModel
 from poolwise.api.placement import ServingObjective
 from poolwise.api.service import Engine, LatencyTargets, ModelCache, Scaling, Traffic
-from poolwise.api.status import InferenceServiceStatus
+from poolwise.api.status import ACCELERATOR, BOTTLENECK, POOL, InferenceServiceStatus
 from poolwise.api.workload import WorkloadSpec
 
 
@@ -51,9 +50,13 @@ class InferenceService(Resource):
     """One model behind one address, with as many replicas as its latency targets need."""
 
     short_name: ClassVar[str] = "isvcp"
-    rules: ClassVar[tuple[Rule, ...]] = ()
+    is_scalable: ClassVar[bool] = True
+    columns: ClassVar[tuple[Column, ...]] = (
+        *(POOL, ACCELERATOR, Column("Replicas", ".status.replicas", "integer")),
+        *(BOTTLENECK, READY_REASON, AGE),
+    )
 
     spec: InferenceServiceSpec
-    """What is to be served. Example: `{}`."""
+    """Which model, under which traffic, inside which latency."""
     status: InferenceServiceStatus | None = None
-    """What became of it; written by Poolwise only. Example: `{}`."""
+    """What became of it; written by Poolwise only."""

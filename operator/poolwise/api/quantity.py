@@ -60,6 +60,16 @@ def parse_duration(text: str) -> float:
     return sum(float(number) * _SECONDS[unit] for number, unit in _DURATION_PART.findall(text))
 
 
+def format_duration(seconds: float) -> str:
+    """The shortest duration of one unit that reads back as ``seconds``.
+
+    >>> format_duration(1800.0), format_duration(0.25)
+    ('30m', '250ms')
+    """
+    unit = next(unit for unit, size in _SECONDS.items() if seconds % size == 0 or unit == "ns")
+    return f"{round(seconds / _SECONDS[unit])}{unit}"
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """Marks a float that is written as a quantity, with the range that the API server allows."""

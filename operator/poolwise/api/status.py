@@ -10,9 +10,13 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from poolwise.api.base import ApiModel
+from poolwise.api.base import ApiModel, Column
 from poolwise.api.conditions import Conditions
-from poolwise.api.markers import PRESERVE_UNKNOWN
+
+POOL = Column("Pool", ".status.plan.pool")
+ACCELERATOR = Column("Accelerator", ".status.plan.summary.accelerators")
+SHAPE = Column("Shape", ".status.plan.summary.shape")
+BOTTLENECK = Column("Bottleneck", ".status.plan.bottleneck")
 
 Sentence = Annotated[str, Field(max_length=4096)]
 Word = Annotated[str, Field(max_length=253)]
@@ -25,7 +29,7 @@ Bottleneck = Literal[
 class OpenModel(ApiModel):
     """An object that may carry more than is described here."""
 
-    model_config = ConfigDict(extra="allow", json_schema_extra={PRESERVE_UNKNOWN: True})
+    model_config = ConfigDict(extra="allow")
 
 
 class Term(ApiModel):

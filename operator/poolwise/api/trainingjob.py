@@ -7,13 +7,12 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from poolwise.api.accelerators import TrainingAccelerators
-from poolwise.api.base import Resource
-from poolwise.api.markers import Rule
+from poolwise.api.base import AGE, READY_REASON, Column, Resource
 from poolwise.api.model_spec import Model
 from poolwise.api.names import DnsName
 from poolwise.api.placement import TrainingObjective
 from poolwise.api.quantity import Duration
-from poolwise.api.status import TrainingJobStatus
+from poolwise.api.status import ACCELERATOR, BOTTLENECK, POOL, SHAPE, TrainingJobStatus
 from poolwise.api.training import Checkpoint, Data, Training
 from poolwise.api.workload import WorkloadSpec
 
@@ -57,9 +56,11 @@ class TrainingJob(Resource):
     """One training run: what it computes is said here, where and how it runs is in its status."""
 
     short_name: ClassVar[str] = "tj"
-    rules: ClassVar[tuple[Rule, ...]] = ()
+    columns: ClassVar[tuple[Column, ...]] = (
+        *(POOL, ACCELERATOR, SHAPE, BOTTLENECK, READY_REASON, AGE),
+    )
 
     spec: TrainingJobSpec
-    """What is to be trained. Example: `{}`."""
+    """What is to be trained, on how much, and how it runs."""
     status: TrainingJobStatus | None = None
-    """What became of it; written by Poolwise only. Example: `{}`."""
+    """What became of it; written by Poolwise only."""
