@@ -24,12 +24,13 @@ from poolwise.cluster.resources import (
     JOBS,
     NODES,
     PODS,
+    PRIORITY_CLASSES,
     TRAINING_JOBS,
     WATCHED,
     Resource,
     owner_uid,
 )
-from poolwise.plan.names import DISCOVERED, OWNER_KIND, OWNER_NAME
+from poolwise.plan.names import DISCOVERED, OWNER_KIND, OWNER_NAME, child_name
 from poolwise.plan.observed import Object, Observed
 
 Name = tuple[str | None, str]
@@ -153,7 +154,7 @@ class Cache:
     def pods_of(self, workload: Object) -> list[Object]:
         """Pods that carry the workload's labels."""
         namespace, name = name_of(workload)
-        return self.stores[PODS].with_index((namespace, workload["kind"], name))
+        return self.stores[PODS].with_index((namespace, workload["kind"], child_name(name)))
 
     def expect(self, resource: Resource, child: Object) -> None:
         """Count ``child`` as there until :meth:`unexpect`, or until it is."""
@@ -171,6 +172,7 @@ class Cache:
             pools=tuple(pool for pool in self.stores[ACCELERATOR_POOLS] if not is_discovered(pool)),
             training_jobs=tuple(self.stores[TRAINING_JOBS]),
             inference_services=tuple(self.stores[INFERENCE_SERVICES]),
+            priority_classes=tuple(self.stores[PRIORITY_CLASSES]),
             children=(*self._children(JOBS), *self._children(DEPLOYMENTS)),
         )
 

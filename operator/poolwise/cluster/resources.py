@@ -62,12 +62,15 @@ SERVICES = Resource("", "v1", "Service", "services", label_selector=_OURS)
 DISRUPTION_BUDGETS = Resource(
     "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", label_selector=_OURS
 )
+PRIORITY_CLASSES = Resource(
+    "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False
+)
 LEASES = Resource("coordination.k8s.io", "v1", "Lease", "leases")
 EVENTS = Resource("events.k8s.io", "v1", "Event", "events")
 
 WORKLOADS = (TRAINING_JOBS, INFERENCE_SERVICES)
 CHILDREN = (JOBS, DEPLOYMENTS, SERVICES, DISRUPTION_BUDGETS)
-WATCHED = (*WORKLOADS, ACCELERATOR_POOLS, NODES, PODS, *CHILDREN)
+WATCHED = (*WORKLOADS, ACCELERATOR_POOLS, NODES, PRIORITY_CLASSES, PODS, *CHILDREN)
 """Everything that the cache holds."""
 
 _BY_KIND = {(each.api_version, each.kind): each for each in (*WATCHED, LEASES, EVENTS)}
