@@ -1,20 +1,58 @@
-# Every target sets up what it needs; `make help` lists them.
+# Every target sets up what it needs. `make help` lists them.
 PYTHON ?= python3
-VENV := .venv
-BIN := $(VENV)/bin
+BIN := .venv/bin
+READY := .venv/.ready
+CLUSTER ?= dev
+NODES ?= demo
 .DEFAULT_GOAL := help
+.PHONY: help setup demo test check verify generate cluster-up cluster-down lock
 
-.PHONY: help
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(VENV)/.ready: requirements/dev.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Poolwise needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Set PYTHON=/path/to/python3"; exit 1; }
-	@echo "==> creating $(VENV) and installing the locked packages (about a minute)"
-	@$(PYTHON) -m venv $(VENV) || { echo "python3 -m venv failed: on Debian and Ubuntu, install python3-venv"; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+$(READY): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Poolwise needs Python 3.11 or newer, $(PYTHON) is older: make PYTHON=/path/to/python3"; exit 1; }
+	@echo "==> .venv: installing the locked packages (about a minute)"
+	@$(PYTHON) -m venv .venv || { echo "python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@
 
-.PHONY: setup
-setup: $(VENV)/.ready ## create .venv with the locked packages
+setup: $(READY) ## create .venv with the locked packages
+
+demo: $(READY) ## place seven workloads on a real control plane and explain them (KEEP=1 leaves it up)
+	@$(BIN)/python -m e2e.demo $(if $(KEEP),--keep)
+
+test: check ## run every check and test, the real API server included (ARGS="-k name" to choose)
+	@echo "==> tests (the control plane's binaries are built once: about 10 minutes the first time)"
+	@$(BIN)/python -m e2e.controlplane build
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(READY) verify ## lint, types, layers
+	@echo "==> ruff, mypy, import-linter"
+	@$(BIN)/ruff format --quiet --check . && $(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache | tail -n 3
+
+verify: $(READY) ## fail when a generated file differs from its source
+	@echo "==> generated files"
+	@$(BIN)/python -m poolwise.api.crd --check
+	@$(BIN)/python -m e2e.profiles demo | cmp - examples/nodes/demo.yaml \
+	  || { echo "examples/nodes/demo.yaml is not what e2e/profiles renders: make generate"; exit 1; }
+
+generate: $(READY) ## write crds/ and examples/nodes from their sources
+	@$(BIN)/python -m poolwise.api.crd --output crds
+	@mkdir -p examples/nodes && $(BIN)/python -m e2e.profiles demo > examples/nodes/demo.yaml
+
+cluster-up: $(READY) ## start a control plane in the background (CLUSTER=dev NODES=demo)
+	@$(BIN)/python -m e2e.controlplane up --detach --name $(CLUSTER) --nodes $(NODES)
+
+cluster-down: $(READY) ## stop it
+	@$(BIN)/python -m e2e.controlplane down --name $(CLUSTER)
+
+lock: $(READY) ## lock the newest versions that pyproject.toml allows, with hashes
+	@$(BIN)/pip install --quiet --disable-pip-version-check uv
+	@for set in runtime dev; do $(BIN)/uv pip compile --quiet --upgrade pyproject.toml \
+	  $$([ $$set = dev ] && echo --group test --group check --group bench --group build) --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --custom-compile-command "make lock" -o requirements/$$set.txt; done

@@ -1,0 +1,171 @@
+"""Kubernetes objects from files, read the way the API server's own YAML reader would.
+
+PyYAML alone differs from it: it turns dates into objects, leaves ``1e3`` a string, and lets the
+last of two equal keys win without a word.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from poolwise.errors import InvalidInput
+
+STANDARD_INPUT = "-"
+SUFFIXES = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One object and where it was found."""
+
+    path: str
+    index: int
+    """Counted from 1, items of a List as ``2.1``-style positions in ``where``."""
+    item: int | None
+    content: Mapping[str, Any]
+
+    @property
+    def where(self) -> str:
+        """File, document and object, for the front of a sentence."""
+        position = f"{self.path}: document {self.index}"
+        if self.item is not None:
+            position += f", item {self.item}"
+        kind, name = self.content.get("kind"), _metadata(self.content).get("name")
+        return f"{position} ({kind}/{name})" if kind and name else position
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # chosen at run time
+    """YAML as ``sigs.k8s.io/yaml`` reads it."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str | int | float | bool):
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {key!r} is no string", key_node.start_mark
+                )
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f'key "{key}" already set in map', key_node.start_mark
+                )
+            seen.add(key)
+        return {str(k): v for k, v in super().construct_mapping(node, deep).items()}
+
+
+def _number(loader: _Loader, node: yaml.ScalarNode) -> float:
+    """A whole float is an integer, as it is once Go has written it as JSON."""
+    value: float = loader.construct_yaml_float(node)
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+_Loader.add_constructor("tag:yaml.org,2002:float", _number)
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in rules if not tag.endswith((":timestamp", ":float"))]
+    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(
+        r"^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$|^[-+]?\.(?:inf|Inf|INF)$|^\.(?:nan|NaN|NAN)$"
+    ),
+    list("-+0123456789."),
+)
+
+
+def read(paths: Iterable[str]) -> Iterator[Document]:
+    """All objects in order, Lists taken apart; a folder gives its own files, ``-`` standard input.
+
+    Raises :class:`InvalidInput` for a file that cannot be read or parsed, naming line and column.
+    """
+    for path in paths:
+        for file in _files(path):
+            yield from _objects(file, _text(file))
+
+
+def _files(path: str) -> list[str]:
+    """As ``kubectl apply -f`` takes a folder: its manifests by name, no folders below."""
+    if path == STANDARD_INPUT or not Path(path).is_dir():
+        return [path]
+    found = sorted(str(file) for file in Path(path).iterdir() if file.suffix in SUFFIXES)
+    if not found:
+        raise InvalidInput(path, f"holds no file named *{', *'.join(SUFFIXES)}")
+    return found
+
+
+def _text(path: str) -> str:
+    if path == STANDARD_INPUT:
+        return sys.stdin.read()
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(path, f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(path, f"is not UTF-8 text: byte {error.start} {error.reason}") from error
+
+
+def _objects(path: str, text: str) -> Iterator[Document]:
+    for index, content in enumerate(_parsed(path, text), start=1):
+        if content is None:
+            continue
+        if not isinstance(content, dict):
+            shown = type(content).__name__
+            raise InvalidInput(f"{path}: document {index}", f"is a {shown}, expected an object")
+        yield from _expanded(path, index, content)
+
+
+def _parsed(path: str, text: str) -> Iterator[Any]:
+    stream = yaml.load_all(text, _Loader)
+    for index in itertools.count(1):
+        try:
+            yield next(stream)
+        except StopIteration:
+            return
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            raise _unparsable(f"{path}: document {index}", error) from error
+
+
+def _unparsable(where: str, error: Exception) -> InvalidInput:
+    mark = getattr(error, "problem_mark", None)
+    if mark is not None:
+        where += f", line {mark.line + 1}, column {mark.column + 1}"
+    return InvalidInput(where, getattr(error, "problem", None) or f"is no YAML: {error}")
+
+
+def _expanded(path: str, index: int, content: dict[str, Any]) -> Iterator[Document]:
+    items = content.get("items")
+    if not str(content.get("kind", "")).endswith("List") or not isinstance(items, list):
+        yield Document(path, index, None, content)
+        return
+    for number, item in enumerate(items, start=1):
+        if not isinstance(item, dict):
+            where = f"{path}: document {index}, item {number}"
+            raise InvalidInput(where, f"is a {type(item).__name__}, expected an object")
+        yield Document(path, index, number, item)
+
+
+def of_kind(documents: Iterable[Document], kind: str) -> list[Mapping[str, Any]]:
+    """The objects, each of which must be a named ``kind``."""
+    return [_checked(document, kind) for document in documents]
+
+
+def _checked(document: Document, kind: str) -> Mapping[str, Any]:
+    found = document.content.get("kind")
+    if found != kind:
+        raise InvalidInput(document.where, f'kind is "{found}", expected {kind}')
+    if not isinstance(_metadata(document.content).get("name"), str):
+        raise InvalidInput(document.where, "metadata.name is missing")
+    return document.content
+
+
+def _metadata(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = content.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}

@@ -1,0 +1,145 @@
+"""``poolwise plan``: the operator's decisions on files, without a cluster."""
+
+from __future__ import annotations
+
+import enum
+import json
+import os
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from poolwise import tables
+from poolwise.api.validation import defaulted, problems
+from poolwise.cli import table
+from poolwise.cli.manifests import Document, of_kind, read
+from poolwise.cluster.clock import utc_now
+from poolwise.model.efficiency import Calibration
+from poolwise.plan.cluster import decide
+from poolwise.plan.decision import Rejection
+from poolwise.plan.names import GROUP
+from poolwise.plan.observed import Decisions, Observed
+from poolwise.plan.report import report
+from poolwise.settings import from_environment
+
+
+class Output(enum.StrEnum):
+    """Forms of the answer."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def plan(
+    files: Annotated[
+        list[str], typer.Option("--file", "-f", help="Manifests; folders and - work too.")
+    ],
+    nodes: Annotated[str, typer.Option(help="Nodes, as `kubectl get nodes -o yaml` prints them.")],
+    more_files: Annotated[list[str] | None, typer.Argument(metavar="[FILE]...")] = None,
+    pods: Annotated[str | None, typer.Option(help="Running pods, subtracted from the nodes.")] = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
+) -> None:
+    """Say where each workload would run, why, and what it would cost.
+
+    Exits 0 also when something cannot be placed, and 2 for bad input.
+    """
+    documents = list(read([*files, *(more_files or [])]))
+    _refuse(_refusals(documents))
+    answer = _decide(_observed(documents, nodes, pods))
+    _refuse(_rejections(documents, answer))
+    if output is Output.JSON:
+        typer.echo(json.dumps(report(answer), indent=2, ensure_ascii=False))
+    else:
+        table.show(report(answer))
+
+
+def _refuse(sentences: list[str]) -> None:
+    if sentences:
+        for sentence in sentences:
+            typer.echo(f"poolwise: {sentence}", err=True)
+        raise typer.Exit(2)
+
+
+def _refusals(documents: list[Document]) -> list[str]:
+    """What the API server would say to each object, and to two objects of one name."""
+    if not any(_is_ours(document.content) for document in documents):
+        where = ", ".join(sorted({document.path for document in documents})) or "the files"
+        return [f"{where}: no TrainingJob, InferenceService or AcceleratorPool found"]
+    sentences = [
+        f"{document.where}: {problem}"
+        for document in documents
+        if _is_ours(document.content)
+        for problem in problems(document.content)
+    ]
+    return sentences or _duplicates(documents)
+
+
+def _is_ours(content: Mapping[str, Any]) -> bool:
+    """Other API groups may stand in the same file, as they may for ``kubectl apply``."""
+    version = content.get("apiVersion")
+    return not isinstance(version, str) or version.startswith(f"{GROUP}/") or "/" not in version
+
+
+def _duplicates(documents: Iterable[Document]) -> list[str]:
+    first: dict[tuple[str, str, str], Document] = {}
+    sentences = []
+    for document in documents:
+        metadata = document.content["metadata"]
+        key = (document.content["kind"], metadata.get("namespace", "default"), metadata["name"])
+        earlier = first.setdefault(key, document)
+        if earlier is not document:
+            sentences.append(f"{document.where}: given before in {earlier.where}")
+    return sentences
+
+
+def _observed(documents: list[Document], nodes: str, pods: str | None) -> Observed:
+    ours = [_stored(document.content) for document in documents if _is_ours(document.content)]
+    by_kind = {
+        kind: [item for item in ours if item["kind"] == kind]
+        for kind in ("AcceleratorPool", "TrainingJob", "InferenceService")
+    }
+    return Observed(
+        nodes=of_kind(read([nodes]), "Node"),
+        pods=of_kind(read([pods]), "Pod") if pods else [],
+        pools=by_kind["AcceleratorPool"],
+        training_jobs=by_kind["TrainingJob"],
+        inference_services=by_kind["InferenceService"],
+    )
+
+
+def _stored(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The object as the API server would store it: with defaults and a namespace."""
+    document = dict(defaulted(content))
+    if document["kind"] != "AcceleratorPool":
+        document["metadata"] = {"namespace": "default", **document["metadata"]}
+    return document
+
+
+def _decide(observed: Observed) -> Decisions:
+    calibration = Calibration.from_table(tables.load().efficiencies)
+    settings = from_environment(os.environ)
+    return decide(observed, tables.load(), settings, calibration, utc_now())
+
+
+def _rejections(documents: Iterable[Document], decisions: Decisions) -> list[str]:
+    """Specs that admission cannot judge alone, such as a preset that nobody knows."""
+    rejected = {
+        (str(outcome.key.kind), outcome.key.namespace, outcome.key.name): outcome.reason
+        for outcome in decisions.outcomes.values()
+        if isinstance(outcome, Rejection)
+    }
+    return [
+        f"{document.where}: {reason}"
+        for document in documents
+        if (reason := rejected.get(_identity(document.content)))
+    ]
+
+
+def _identity(content: Mapping[str, Any]) -> tuple[str, str, str]:
+    metadata = content.get("metadata") or {}
+    return (
+        str(content.get("kind")),
+        metadata.get("namespace", "default"),
+        str(metadata.get("name")),
+    )
