@@ -59,6 +59,8 @@ class Interconnect:
     """Accelerators joined by the intra link: a node's, or 72 on an NVL72 rack."""
     is_switched: bool
     """NVLink, xGMI or ICI (true) against PCIe through the host (false)."""
+    peer_bytes_per_second: float | None = None
+    """To one peer, where the fabric is a mesh or torus and that is less; None: the whole link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +107,7 @@ class Machine:
             case Resource.MEMORY_CAPACITY:
                 device = replace(device, memory_bytes=device.memory_bytes * factor)
             case Resource.INTERCONNECT:
-                link = replace(
-                    link,
-                    intra_node_bytes_per_second=link.intra_node_bytes_per_second * factor,
-                    inter_node_bytes_per_second=link.inter_node_bytes_per_second * factor,
-                )
+                link = _faster(link, factor)
             case Resource.INPUT:
                 host = replace(
                     host,
@@ -122,6 +120,16 @@ class Machine:
             case Resource.LATENCY:
                 pass
         return Machine(device, link, host)
+
+
+def _faster(link: Interconnect, factor: float) -> Interconnect:
+    peer = link.peer_bytes_per_second
+    return replace(
+        link,
+        intra_node_bytes_per_second=link.intra_node_bytes_per_second * factor,
+        inter_node_bytes_per_second=link.inter_node_bytes_per_second * factor,
+        peer_bytes_per_second=None if peer is None else peer * factor,
+    )
 
 
 def _scaled(figures: Mapping[str, float], factor: float) -> dict[str, float]:

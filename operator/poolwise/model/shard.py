@@ -1,0 +1,111 @@
+"""What one device holds and does in a training run laid over many: the base of time and memory.
+
+Figures are those of the fullest device: ``ceil(L/p)`` layers, embedding and head divided by the
+tensor-parallel size, routed experts by tensor times expert-parallel size (Megatron-LM's memory
+calculator). A custom model has no layers to cut: it counts as one layer, and its samples as
+tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from poolwise.model import transformer
+from poolwise.model.transformer import Parameters
+from poolwise.model.work import Custom, Method, Model, TrainingLayout, TrainingWork, Transformer
+
+CUSTOM_ADAPTER_SHARE = 0.01
+"""LoRA parameters of a custom model over its own: about rank 16 on matrices a few thousand wide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Per device. Parameters are counts, divided by tensor and expert parallelism."""
+
+    tokens: float
+    """Of one micro-batch, after context parallelism; samples for a custom model."""
+    micro_batches: int
+    stage_layers: int
+    dense_parameters: float
+    """Of one layer, routed experts left out; layers of a model are taken as alike."""
+    expert_parameters: float
+    """Of one layer, all routed experts that live here."""
+    active_expert_parameters: float
+    """Multiplied with each token here, of one layer, at balanced routing."""
+    embedding_parameters: float
+    head_parameters: float
+    """Multiplied with each token at the end; may be the embedding's."""
+    adapter_parameters: float
+    """LoRA's, all stages' layers here; 0 when the model itself is trained."""
+    replicas: int
+    """Ranks that hold the same dense parameters, and may shard their state."""
+    expert_replicas: int
+
+    @property
+    def stored_parameters(self) -> float:
+        """All that lives here, embedding and an untied head included."""
+        return self.dense_stored + self.stage_layers * self.expert_parameters
+
+    @property
+    def dense_stored(self) -> float:
+        """All but the routed experts."""
+        return self.stage_layers * self.dense_parameters + self.embedding_parameters
+
+
+def sequence_tokens(work: TrainingWork) -> int:
+    """Tokens of one sample: as asked, else the model's own (patches of an image); 1 if none."""
+    if isinstance(work.model.shape, Custom):
+        return 1
+    return work.sequence_tokens or work.model.max_context_tokens or 1
+
+
+def shard(work: TrainingWork, layout: TrainingLayout) -> Shard:
+    """The fullest device's share."""
+    count = transformer.parameters(work.model)
+    layers = layer_count(work.model)
+    stage = math.ceil(layers / layout.pipeline)
+    tensor, split = layout.tensor, layout.tensor * layout.expert
+    edge = _edge_parameters(count, layout)
+    return Shard(
+        tokens=layout.micro_batch_size * sequence_tokens(work) / layout.context,
+        micro_batches=max(1, math.ceil(layout.micro_batches(work.global_batch_samples))),
+        stage_layers=stage,
+        dense_parameters=(count.body - count.experts) / layers / tensor,
+        expert_parameters=count.experts / layers / split,
+        active_expert_parameters=count.experts * count.routed_fraction / layers / tensor,
+        embedding_parameters=edge,
+        head_parameters=(count.head + count.tied_head) / tensor,
+        adapter_parameters=adapter_parameters(work) / layers * stage / tensor,
+        replicas=layout.data * layout.context,
+        expert_replicas=max(1, layout.data * layout.context // layout.expert),
+    )
+
+
+def layer_count(model: Model) -> int:
+    """Layers that a pipeline can cut between."""
+    return model.shape.layers if isinstance(model.shape, Transformer) else 1
+
+
+def adapter_parameters(work: TrainingWork) -> float:
+    """Trained parameters of LoRA: ``r*(in + out)`` for each linear layer.
+
+    Routed experts are left alone, as the usual recipes do.
+    """
+    if work.method is Method.FULL:
+        return 0.0
+    shape = work.model.shape
+    if isinstance(shape, Custom):
+        return CUSTOM_ADAPTER_SHARE * shape.parameters
+    width = shape.heads * shape.head_dim
+    attention = 4 * shape.hidden + 2 * width + 2 * shape.kv_heads * shape.head_dim
+    mlp = (3 if shape.gated_mlp else 2) * (shape.hidden + shape.ffn)
+    dense = shape.layers - transformer.sparse_layers(shape)
+    return float(work.lora_rank * (shape.layers * attention + dense * mlp))
+
+
+def _edge_parameters(count: Parameters, layout: TrainingLayout) -> float:
+    """Embedding and head of the fullest stage: both when there is but one."""
+    if layout.pipeline == 1:
+        return (count.embedding + count.head) / layout.tensor
+    return max(count.embedding, count.head) / layout.tensor
