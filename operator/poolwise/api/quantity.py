@@ -91,8 +91,14 @@ class Quantity:
         self, source: type[Any], handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         return core_schema.no_info_before_validator_function(
-            lambda text: float(parse_quantity(text)), core_schema.float_schema()
+            self._number, core_schema.float_schema()
         )
+
+    def _number(self, text: str | int | float) -> float:
+        number = parse_quantity(text)
+        if not parse_quantity(self.minimum) <= number <= parse_quantity(self.maximum):
+            raise ValueError(self.rule().message)
+        return float(number)
 
     def __get_pydantic_json_schema__(
         self, core: CoreSchema, handler: GetJsonSchemaHandler
@@ -125,8 +131,14 @@ class Duration:
         self, source: type[Any], handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         return core_schema.no_info_before_validator_function(
-            lambda text: parse_duration(str(text)), core_schema.float_schema()
+            self._seconds, core_schema.float_schema()
         )
+
+    def _seconds(self, text: str) -> float:
+        seconds = parse_duration(str(text))
+        if not parse_duration(self.minimum) <= seconds <= parse_duration(self.maximum):
+            raise ValueError(self.rule().message)
+        return seconds
 
     def __get_pydantic_json_schema__(
         self, core: CoreSchema, handler: GetJsonSchemaHandler
