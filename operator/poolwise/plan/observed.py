@@ -25,6 +25,8 @@ class Observed:
     inference_services: Sequence[Object] = ()
     children: Sequence[Object] = ()
     """Jobs and Deployments labelled ``app.kubernetes.io/managed-by: poolwise``."""
+    priority_classes: Sequence[Object] = ()
+    """PriorityClasses, for the order in which workloads are placed."""
 
 
 @dataclass(frozen=True, slots=True)
