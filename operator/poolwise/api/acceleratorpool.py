@@ -59,7 +59,7 @@ class Toleration(ApiModel):
         Rule(
             "self.operator != 'Exists' || !has(self.value) || self.value == ''",
             "must be empty when operator is Exists",
-            field_path=".value",
+            field=".value",
         ),
     )
 

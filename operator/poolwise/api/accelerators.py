@@ -25,8 +25,8 @@ class TrainingAccelerators(ApiModel):
         ),
         Rule(
             "!has(self.min) || !has(self.max) || self.min <= self.max",
-            "min must be at most max",
-            "'must be at most max (' + string(self.max) + '), is ' + string(self.min)",
+            "must be at most max (%d), is %d",
+            ("self.max", "self.min"),
             ".min",
         ),
     )
@@ -60,23 +60,3 @@ class ServingAccelerators(ApiModel):
     products: Products = ()
     """Names or aliases of the shipped table that may be used; all when empty.
     Example: `[L40S]`."""
-
-
-class ServingParallelism(ApiModel):
-    """What is given is kept, the rest is chosen."""
-
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            "!has(self.expert) || !has(self.tensor) || self.tensor % self.expert == 0",
-            "expert must divide tensor",
-            "'must divide tensor (' + string(self.tensor) + '), is ' + string(self.expert)",
-            ".expert",
-        ),
-    )
-
-    tensor: int | None = Field(None, ge=1, le=1024)
-    """Accelerators that share each layer. Example: `2`."""
-    pipeline: int | None = Field(None, ge=1, le=1024)
-    """Stages of consecutive layers. Example: `1`."""
-    expert: int | None = Field(None, ge=1, le=1024)
-    """Accelerators of one replica that share the experts; divides `tensor`. Example: `2`."""

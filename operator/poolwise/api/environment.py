@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from poolwise.api.base import ApiModel
-from poolwise.api.markers import Rule, list_map
+from poolwise.api.markers import Rule, exactly_one, list_map
 from poolwise.api.names import EnvName, Text
 from poolwise.api.volumes import Key, RequiredName
 
@@ -42,11 +42,7 @@ class ValueSource(ApiModel):
     """Exactly one source."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            "[has(self.configMapKeyRef), has(self.secretKeyRef), has(self.fieldRef)]"
-            ".filter(given, given).size() == 1",
-            "must have exactly one of configMapKeyRef, secretKeyRef and fieldRef",
-        ),
+        exactly_one("configMapKeyRef", "secretKeyRef", "fieldRef"),
     )
 
     config_map_key_ref: KeySelector | None = None
@@ -87,12 +83,7 @@ class ObjectReference(ApiModel):
 class EnvSource(ApiModel):
     """All keys of one config map or secret, as variables."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            "has(self.configMapRef) != has(self.secretRef)",
-            "must have exactly one of configMapRef and secretRef",
-        ),
-    )
+    rules: ClassVar[tuple[Rule, ...]] = (exactly_one("configMapRef", "secretRef"),)
 
     prefix: Annotated[str, Field(max_length=128)] = ""
     """Put before each name. Example: `WANDB_`."""

@@ -6,9 +6,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from poolwise.api.accelerators import ServingAccelerators, ServingParallelism
+from poolwise.api.accelerators import ServingAccelerators
 from poolwise.api.base import AGE, READY_REASON, Column, Resource
+from poolwise.api.markers import Rule
 from poolwise.api.model_spec import ServedModel
+from poolwise.api.parallelism import SERVING_RULES, ServingParallelism
 from poolwise.api.placement import ServingObjective
 from poolwise.api.service import Engine, LatencyTargets, ModelCache, Scaling, Traffic
 from poolwise.api.status import ACCELERATOR, BOTTLENECK, POOL, InferenceServiceStatus
@@ -17,6 +19,34 @@ from poolwise.api.workload import WorkloadSpec
 
 class InferenceServiceSpec(WorkloadSpec):
     """Which model, under which traffic, inside which latency."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        *SERVING_RULES,
+        Rule(
+            "self.trafficClass == 'Throughput' || (has(self.slo) && self.slo.size() > 0)",
+            "must have at least one target unless trafficClass is Throughput",
+            field=".slo",
+        ),
+        Rule(
+            "self.replicas > 0 || self.scaling.scaleToZero",
+            "must be at least 1 unless scaling.scaleToZero is true, is %d",
+            ("self.replicas",),
+            ".replicas",
+        ),
+        Rule(
+            "self.engine.type != 'custom' || has(self.engine.image) || has(self.run.image)",
+            "is required when engine.type is custom (here or as engine.image)",
+            field=".run.image",
+        ),
+        Rule(
+            "!has(self.model.maxModelLength) || !has(self.traffic)"
+            " || !has(self.traffic.inputTokens) || !has(self.traffic.inputTokens.p95)"
+            " || self.traffic.inputTokens.p95 <= self.model.maxModelLength",
+            "must be at most model.maxModelLength (%d), is %d",
+            ("self.model.maxModelLength", "self.traffic.inputTokens.p95"),
+            ".traffic.inputTokens.p95",
+        ),
+    )
 
     model: ServedModel
     """The model that is served. Example: `{preset: llama-3.1-8b, uri: "pvc://models/llama"}`."""

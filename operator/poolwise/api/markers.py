@@ -6,7 +6,7 @@ names are those of kubebuilder where it has one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import GetJsonSchemaHandler
@@ -24,26 +24,29 @@ class Rule:
     """A CEL rule over ``self``, and the sentence that a person reads when it does not hold.
 
     The API server prints field and value before the sentence, but the value only of scalars:
-    a rule on an object or a list names it in ``expression``.
+    a rule on an object or a list says it with ``values``.
     """
 
     rule: str
     message: str
-    """What is allowed; also the fallback when ``expression`` cannot be evaluated."""
-    expression: str = ""
-    """CEL that yields the sentence with the values in it."""
-    field_path: str = ""
+    """What is allowed; with ``values``, a format for them (``%d``, ``%s``)."""
+    values: tuple[str, ...] = ()
+    """CEL of what goes into the message. ``format`` because its cost is known beforehand: that of
+    ``+`` on a number's text is not, and the API server refuses what it cannot bound."""
+    field: str = ""
     """The field at fault below ``self``, e.g. ``.max``."""
 
     def as_validation(self) -> dict[str, str]:
         """One item of ``x-kubernetes-validations``."""
-        parts = {
-            "rule": self.rule,
-            "message": self.message,
-            "messageExpression": self.expression,
-            "fieldPath": self.field_path,
-        }
-        return {key: text for key, text in parts.items() if text}
+        validation = {"rule": self.rule}
+        if self.values:
+            text = self.message.replace("'", "\\'")
+            validation["messageExpression"] = f"'{text}'.format([{', '.join(self.values)}])"
+        else:
+            validation["message"] = self.message
+        if self.field:
+            validation["fieldPath"] = self.field
+        return validation
 
     def __get_pydantic_json_schema__(
         self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -57,7 +60,7 @@ class Rule:
 class SchemaExtra:
     """Keywords that go into the schema as they are."""
 
-    keywords: dict[str, Any] = field(default_factory=dict)
+    keywords: dict[str, Any]
 
     def __get_pydantic_json_schema__(
         self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -73,5 +76,10 @@ def list_map(*keys: str) -> SchemaExtra:
 LIST_SET = SchemaExtra({LIST_TYPE: "set"})
 """A list without duplicates."""
 
-FREE_FORM = SchemaExtra({PRESERVE_UNKNOWN: True})
-"""An object that may carry more than its schema describes; nothing of it is pruned."""
+
+def exactly_one(*fields: str) -> Rule:
+    """A union: exactly one of the optional fields is given."""
+    given = f"[{', '.join(f'has(self.{name})' for name in fields)}].filter(given, given).size()"
+    *others, last = fields
+    names = f"{', '.join(others)} and {last}"
+    return Rule(f"{given} == 1", f"must have exactly one of {names}, has %d", (given,))

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from poolwise.api.base import ApiModel
-from poolwise.api.markers import Rule
+from poolwise.api.markers import Rule, exactly_one
 from poolwise.api.names import Title
 from poolwise.api.quantity import Quantity
 
@@ -18,8 +18,8 @@ class Experts(ApiModel):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "self.topK <= self.count",
-            "topK must be at most count",
-            "'must be at most count (' + string(self.count) + '), is ' + string(self.topK)",
+            "must be at most count (%d), is %d",
+            ("self.count", "self.topK"),
             ".topK",
         ),
     )
@@ -65,29 +65,26 @@ class Transformer(ApiModel):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "has(self.mla) || has(self.headDim) || self.hidden % self.heads == 0",
-            "hidden must be divisible by heads, or headDim be given",
-            "'must be divisible by heads (' + string(self.heads) + ') unless headDim is given,"
-            " is ' + string(self.hidden)",
+            "must be divisible by heads (%d) unless headDim is given, is %d",
+            ("self.heads", "self.hidden"),
             ".hidden",
         ),
         Rule(
             "has(self.mla) || !has(self.kvHeads) || self.heads % self.kvHeads == 0",
-            "kvHeads must divide heads",
-            "'must divide heads (' + string(self.heads) + '), is ' + string(self.kvHeads)",
+            "must divide heads (%d), is %d",
+            ("self.heads", "self.kvHeads"),
             ".kvHeads",
         ),
         Rule(
             "!has(self.experts) || self.experts.denseLayers <= self.layers",
-            "experts.denseLayers must be at most layers",
-            "'must be at most layers (' + string(self.layers) + '), is '"
-            " + string(self.experts.denseLayers)",
+            "must be at most layers (%d), is %d",
+            ("self.layers", "self.experts.denseLayers"),
             ".experts.denseLayers",
         ),
         Rule(
             "self.linearAttentionLayers <= self.layers",
-            "linearAttentionLayers must be at most layers",
-            "'must be at most layers (' + string(self.layers) + '), is '"
-            " + string(self.linearAttentionLayers)",
+            "must be at most layers (%d), is %d",
+            ("self.layers", "self.linearAttentionLayers"),
             ".linearAttentionLayers",
         ),
     )
@@ -134,9 +131,8 @@ class Custom(ApiModel):
             " || !isQuantity(string(self.activeParameters))"
             " || quantity(string(self.activeParameters))"
             ".compareTo(quantity(string(self.parameters))) <= 0",
-            "activeParameters must be at most parameters",
-            "'must be at most parameters (' + string(self.parameters) + '), is '"
-            " + string(self.activeParameters)",
+            "must be at most parameters (%s), is %s",
+            ("string(self.parameters)", "string(self.activeParameters)"),
             ".activeParameters",
         ),
     )
@@ -156,16 +152,7 @@ class Custom(ApiModel):
 class Model(ApiModel):
     """Exactly one of `preset`, `transformer` and `custom`."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            "[has(self.preset), has(self.transformer), has(self.custom)]"
-            ".filter(given, given).size() == 1",
-            "must have exactly one of preset, transformer and custom",
-            "'must have exactly one of preset, transformer and custom, has '"
-            " + string([has(self.preset), has(self.transformer), has(self.custom)]"
-            ".filter(given, given).size())",
-        ),
-    )
+    rules: ClassVar[tuple[Rule, ...]] = (exactly_one("preset", "transformer", "custom"),)
 
     preset: Annotated[Title, Field(min_length=1)] | None = None
     """A name or alias of the shipped table, in any case. Example: `llama-3.1-70b`."""

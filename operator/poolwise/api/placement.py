@@ -37,9 +37,8 @@ class Placement(ApiModel):
         Rule(
             "!has(self.pools) || !has(self.excludePools)"
             " || !self.pools.exists(pool, pool in self.excludePools)",
-            "must not name a pool that pools names too",
-            "'must not name a pool that pools names too: '"
-            " + self.pools.filter(pool, pool in self.excludePools)[0]",
+            "must not name %s, which pools names too",
+            ("self.pools.filter(pool, pool in self.excludePools)[0]",),
             ".excludePools",
         ),
     )

@@ -40,9 +40,8 @@ ResourceList = Annotated[
     Field(max_length=16),
     Rule(
         f"!self.exists(name, name.matches('{_ACCELERATORS}'))",
-        "must not name accelerators: they come from spec.accelerators",
-        "'must not name ' + self.filter(name, name.matches("
-        f"'{_ACCELERATORS}'))[0] + ': accelerators come from spec.accelerators'",
+        "must not name %s: accelerators come from spec.accelerators",
+        (f"self.filter(name, name.matches('{_ACCELERATORS}'))[0]",),
     ),
     Rule(
         "self.all(name, name.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?"
@@ -62,7 +61,7 @@ class Resources(ApiModel):
             " || quantity(string(self.requests[name]))"
             ".compareTo(quantity(string(self.limits[name]))) <= 0)",
             "must not exceed limits",
-            field_path=".requests",
+            field=".requests",
         ),
     )
 

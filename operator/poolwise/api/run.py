@@ -60,10 +60,11 @@ class Run(ApiModel):
         Rule(
             "!has(self.volumeMounts) || self.volumeMounts.all(mount, has(self.volumes)"
             " && self.volumes.exists(volume, volume.name == mount.name))",
-            "volumeMounts must name volumes",
-            "'must name a volume of volumes, ' + self.volumeMounts.filter(mount,"
-            " !has(self.volumes) || !self.volumes.exists(volume, volume.name == mount.name))[0]"
-            ".name + ' is none'",
+            "must name a volume of volumes, %s is none",
+            (
+                "self.volumeMounts.filter(mount, !has(self.volumes)"
+                " || !self.volumes.exists(volume, volume.name == mount.name))[0].name",
+            ),
             ".volumeMounts",
         ),
     )

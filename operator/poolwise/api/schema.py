@@ -115,18 +115,20 @@ def _restate_default(schema: Schema) -> None:
 
 
 def _default_objects(schema: Schema) -> None:
-    """``default: {}`` where children have defaults, which the API server would not apply else.
+    """Children's defaults on their parent: the API server goes into no absent object.
 
-    A null default marks an optional object, whose absence means something; it ends here.
+    They are spelled out, since it checks rules on a default as it stands. A null default marks an
+    optional object, whose absence means something; it ends here.
     """
     required = schema.get("required", ())
     for name, child in schema["properties"].items():
         if "default" in child:
             if child["default"] is None:
                 del child["default"]
-        elif name not in required and _has_defaults(child):
-            schema["properties"][name] = _in_order({**child, "default": {}})
+        elif name not in required and (defaults := _defaults(child)):
+            schema["properties"][name] = _in_order({**child, "default": defaults})
 
 
-def _has_defaults(schema: Schema) -> bool:
-    return any("default" in child for child in schema.get("properties", {}).values())
+def _defaults(schema: Schema) -> Schema:
+    children = schema.get("properties", {}).items()
+    return {name: child["default"] for name, child in children if "default" in child}

@@ -25,8 +25,8 @@ class TokenLengths(ApiModel):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "!has(self.p95) || self.p50 <= self.p95",
-            "p95 must be at least p50",
-            "'must be at least p50 (' + string(self.p50) + '), is ' + string(self.p95)",
+            "must be at least p50 (%d), is %d",
+            ("self.p50", "self.p95"),
             ".p95",
         ),
     )
@@ -104,21 +104,19 @@ class Scaling(ApiModel):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "self.minReplicas <= self.maxReplicas",
-            "minReplicas must be at most maxReplicas",
-            "'must be at most maxReplicas (' + string(self.maxReplicas) + '), is '"
-            " + string(self.minReplicas)",
+            "must be at most maxReplicas (%d), is %d",
+            ("self.maxReplicas", "self.minReplicas"),
             ".minReplicas",
         ),
         Rule(
             "self.minReplicas > 0 || self.scaleToZero",
             "must be at least 1, or scaleToZero be true",
-            field_path=".minReplicas",
+            field=".minReplicas",
         ),
         Rule(
             "self.redundancy < self.maxReplicas",
-            "redundancy must be below maxReplicas",
-            "'must be below maxReplicas (' + string(self.maxReplicas) + '), is '"
-            " + string(self.redundancy)",
+            "must be below maxReplicas (%d), is %d",
+            ("self.maxReplicas", "self.redundancy"),
             ".redundancy",
         ),
     )

@@ -7,68 +7,33 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from poolwise.api.base import ApiModel
-from poolwise.api.markers import Rule
+from poolwise.api.markers import Rule, exactly_one
 from poolwise.api.names import AbsolutePath, DnsName
+from poolwise.api.parallelism import TrainingParallelism
 from poolwise.api.quantity import Duration, Quantity
-
-
-class TrainingParallelism(ApiModel):
-    """What is given is kept, the rest is chosen."""
-
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            "!has(self.expert) || !has(self.data) || self.data % self.expert == 0",
-            "expert must divide data",
-            "'must divide data (' + string(self.data) + '), is ' + string(self.expert)",
-            ".expert",
-        ),
-    )
-
-    data: int | None = Field(None, ge=1, le=65_536)
-    """Data-parallel ranks. Example: `4`."""
-    tensor: int | None = Field(None, ge=1, le=1024)
-    """Accelerators that share each layer. Example: `8`."""
-    pipeline: int | None = Field(None, ge=1, le=1024)
-    """Stages of consecutive layers. Example: `2`."""
-    expert: int | None = Field(None, ge=1, le=4096)
-    """Data-parallel ranks that share the experts; divides `data`. Example: `4`."""
-    context: int | None = Field(None, ge=1, le=1024)
-    """Accelerators that share each sequence. Example: `1`."""
-    zero_stage: int | None = Field(None, ge=0, le=3)
-    """What data-parallel ranks shard: 0 nothing, 1 optimizer, 2 gradients too, 3 weights too.
-    Example: `1`."""
 
 
 class Training(ApiModel):
     """What one run computes."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            "[has(self.tokens), has(self.samples), has(self.steps)]"
-            ".filter(given, given).size() == 1",
-            "must have exactly one of tokens, samples and steps",
-            "'must have exactly one of tokens, samples and steps, has '"
-            " + string([has(self.tokens), has(self.samples), has(self.steps)]"
-            ".filter(given, given).size())",
-        ),
+        exactly_one("tokens", "samples", "steps"),
         Rule(
             "!has(self.tokens) || has(self.sequenceLength)",
             "tokens needs sequenceLength; without it, give samples or steps",
-            field_path=".sequenceLength",
+            field=".sequenceLength",
         ),
         Rule(
             "!has(self.microBatchSize) || self.microBatchSize <= self.globalBatchSize",
-            "microBatchSize must be at most globalBatchSize",
-            "'must be at most globalBatchSize (' + string(self.globalBatchSize) + '), is '"
-            " + string(self.microBatchSize)",
+            "must be at most globalBatchSize (%d), is %d",
+            ("self.globalBatchSize", "self.microBatchSize"),
             ".microBatchSize",
         ),
         Rule(
             "!has(self.parallelism) || !has(self.parallelism.data)"
             " || self.parallelism.data <= self.globalBatchSize",
-            "parallelism.data must be at most globalBatchSize",
-            "'must be at most globalBatchSize (' + string(self.globalBatchSize) + '), is '"
-            " + string(self.parallelism.data)",
+            "must be at most globalBatchSize (%d), is %d",
+            ("self.globalBatchSize", "self.parallelism.data"),
             ".parallelism.data",
         ),
     )

@@ -8,8 +8,10 @@ from pydantic import Field
 
 from poolwise.api.accelerators import TrainingAccelerators
 from poolwise.api.base import AGE, READY_REASON, Column, Resource
+from poolwise.api.markers import Rule
 from poolwise.api.model_spec import Model
 from poolwise.api.names import DnsName
+from poolwise.api.parallelism import TRAINING_RULES
 from poolwise.api.placement import TrainingObjective
 from poolwise.api.quantity import Duration
 from poolwise.api.status import ACCELERATOR, BOTTLENECK, POOL, SHAPE, TrainingJobStatus
@@ -18,9 +20,52 @@ from poolwise.api.workload import WorkloadSpec
 
 SECONDS_LIMIT = 2_147_483_647
 
+_FROZEN = (
+    *("model", "training", "data", "checkpoint", "accelerators", "run", "runtime", "mode"),
+    *("queueName", "backoffLimit"),
+)
+"""Fields that describe the run itself: its pods have been made from them."""
+
+_IS_PLACED = (
+    "has(oldSelf.status) && has(oldSelf.status.conditions)"
+    " && oldSelf.status.conditions.exists(c, c.type == 'Placed' && c.status == 'True')"
+)
+
+_RESERVED_VARIABLES = (
+    "^(POOLWISE_.*|PET_(NNODES|NPROC_PER_NODE|NODE_RANK|RDZV_ENDPOINT)|MASTER_(ADDR|PORT)"
+    "|WORLD_SIZE|RANK)$"
+)
+"""What the plan sets in every container; another value would break the rendezvous."""
+
 
 class TrainingJobSpec(WorkloadSpec):
     """What is to be trained, on how much, and how it runs."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        *TRAINING_RULES,
+        Rule(
+            "!has(self.model.transformer) || has(self.training.sequenceLength)",
+            "is required when model.transformer is given",
+            field=".training.sequenceLength",
+        ),
+        Rule(
+            "!has(self.checkpoint) || !has(self.run.volumeMounts)"
+            " || !self.run.volumeMounts.exists(mount, mount.mountPath == self.checkpoint.path)",
+            "must not be a mountPath of run.volumeMounts, is %s",
+            ("self.checkpoint.path",),
+            ".checkpoint.path",
+        ),
+        Rule(
+            "!has(self.run.env)"
+            f" || !self.run.env.exists(variable, variable.name.matches('{_RESERVED_VARIABLES}'))",
+            "must not set %s, which the plan sets",
+            (
+                "self.run.env.filter(variable,"
+                f" variable.name.matches('{_RESERVED_VARIABLES}'))[0].name",
+            ),
+            ".run.env",
+        ),
+    )
 
     model: Model
     """The model that is trained. Example: `{preset: llama-3.1-70b}`."""
@@ -56,6 +101,15 @@ class TrainingJob(Resource):
     """One training run: what it computes is said here, where and how it runs is in its status."""
 
     short_name: ClassVar[str] = "tj"
+    rules: ClassVar[tuple[Rule, ...]] = tuple(
+        Rule(
+            f"!({_IS_PLACED}) || (has(self.spec.{name}) ? has(oldSelf.spec.{name})"
+            f" && self.spec.{name} == oldSelf.spec.{name} : !has(oldSelf.spec.{name}))",
+            "cannot change once pods exist: delete and create again, or set suspend first",
+            field=f".spec.{name}",
+        )
+        for name in _FROZEN
+    )
     columns: ClassVar[tuple[Column, ...]] = (
         *(POOL, ACCELERATOR, SHAPE, BOTTLENECK, READY_REASON, AGE),
     )

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from poolwise.api.base import ApiModel
-from poolwise.api.markers import Rule, list_map
+from poolwise.api.markers import Rule, exactly_one, list_map
 from poolwise.api.names import AbsolutePath, DnsLabel, DnsName, RelativePath
 from poolwise.api.resources import QuantityText
 
@@ -78,25 +78,18 @@ class EmptyDirVolume(ApiModel):
     """Most that it may hold. Example: `64Gi`."""
 
 
-_SOURCES = (
-    "[has(self.persistentVolumeClaim), has(self.configMap), has(self.secret), has(self.emptyDir)]"
-    ".filter(given, given).size()"
-)
-
-
 class Volume(ApiModel):
     """A name and exactly one source."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            f"{_SOURCES} == 1",
-            "must have exactly one of persistentVolumeClaim, configMap, secret and emptyDir",
-            "'must have exactly one of persistentVolumeClaim, configMap, secret and emptyDir,"
-            f" has ' + string({_SOURCES})",
-        ),
+        exactly_one("persistentVolumeClaim", "configMap", "secret", "emptyDir"),
     )
 
-    name: Annotated[DnsLabel, Field(min_length=1)]
+    name: Annotated[
+        DnsLabel,
+        Field(min_length=1),
+        Rule("!self.startsWith('poolwise-')", "must not start with poolwise-, which Poolwise adds"),
+    ]
     """Name that mounts refer to. Example: `dataset`."""
     persistent_volume_claim: ClaimVolume | None = None
     """A claim of the same namespace. Example: `{claimName: dataset, readOnly: true}`."""
