@@ -28,6 +28,51 @@ class Settings(BaseModel):
 
     # Placement
     currency: str = Field("USD", description="Currency of the shipped prices.")
+    default_input_tokens: tuple[float, float] = Field(
+        (1015, 4085),
+        description="Median and 95th percentile of prompts where a service tells none: those of "
+        "14,176 conversations of Azure's public trace of 2023.",
+    )
+    default_output_tokens: tuple[float, float] = Field(
+        (115, 448), description="The same for answers, of the same trace."
+    )
+    marginal_efficiency: float = Field(
+        0.5,
+        gt=0,
+        le=1,
+        description="A run that may grow takes more accelerators while each new one yields at "
+        "least this share of what one of the fewest yields.",
+    )
+
+    # Engines: their images where a service names none, and how they start and stop
+    vllm_image: str = Field("vllm/vllm-openai:v0.29.0", description="vLLM for NVIDIA.")
+    vllm_rocm_image: str = Field("vllm/vllm-openai-rocm:v0.29.0", description="vLLM for AMD.")
+    vllm_cpu_image: str = Field("vllm/vllm-openai-cpu:v0.29.0", description="vLLM for CPU.")
+    sglang_image: str = Field("lmsysorg/sglang:v0.5.18", description="SGLang for NVIDIA.")
+    tgi_image: str = Field(
+        "ghcr.io/huggingface/text-generation-inference:3.3.7", description="TGI for NVIDIA."
+    )
+    triton_image: str = Field(
+        "nvcr.io/nvidia/tritonserver:26.08-py3", description="Triton for NVIDIA and CPU."
+    )
+    engine_start_seconds: float = Field(
+        600,
+        gt=0,
+        description="Time that an engine may take to start beside loading weights (imports, "
+        "compilation, graph capture); what KServe's templates allow in all.",
+    )
+    load_margin: float = Field(
+        3, ge=1, description="Loading weights may take so many times its prediction."
+    )
+    endpoint_removal_seconds: int = Field(
+        15,
+        ge=1,
+        le=300,
+        description="A replica that stops still answers for so long, until no proxy sends to it.",
+    )
+    drain_limit_seconds: int = Field(
+        600, ge=1, description="Longest that requests in flight may hold up the end of a replica."
+    )
 
     # Scope
     namespaces: tuple[str, ...] = Field(
@@ -104,7 +149,9 @@ class Settings(BaseModel):
         "info", description="Least severe message that is logged."
     )
 
-    @field_validator("namespaces", mode="before")
+    @field_validator(
+        "namespaces", "default_input_tokens", "default_output_tokens", mode="before"
+    )
     @classmethod
     def _split(cls, value: Any) -> Any:
         if isinstance(value, str):

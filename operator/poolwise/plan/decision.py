@@ -95,7 +95,15 @@ class PlacementRecord:
     start_budget_seconds: int | None = None
     """Services: how long a replica may take until it serves."""
     drain_seconds: int | None = None
-    """Services: how long requests in flight may take to finish; None: not predicted."""
+    """Services: how long requests in flight may take to finish."""
+    memory_fraction: float | None = None
+    """Services: share of the accelerator's memory that the engine may take."""
+    kv_cache_bytes: int | None = None
+    """Services on CPU: memory that the engine may fill with keys and values."""
+    may_surge: bool = False
+    """Services: whether the pool had room for one replica more, so that updates start first."""
+    hub_id: str | None = None
+    """Services: where the preset's weights are published, for specs without a ``uri``."""
 
     @property
     def pool(self) -> str:
@@ -134,7 +142,12 @@ class Plan:
     """True when the workload already runs where an earlier plan put it: then only ``claim`` and
     ``chosen.pool`` are current, and the story in its status stays as it was told."""
     record: PlacementRecord | None = None
-    """Where ``kept``: what was written when it was placed."""
+    """What was written when it was placed: all that counts where ``kept``, and else (a service
+    that is planned again) the source of what should not change without need."""
+    may_surge: bool = False
+    """Services: whether the pool still has room for one replica more once this one is placed."""
+    hub_id: str | None = None
+    """Services: id of the preset's weights on Hugging Face, for specs without a ``uri``."""
     is_significant: bool = True
     """False where the runner-up's interval overlaps, so that the cheaper was taken."""
 

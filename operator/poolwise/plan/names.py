@@ -27,12 +27,16 @@ LABEL_LIMIT = 63
 def child_name(owner: str, suffix: str = "", limit: int = LABEL_LIMIT) -> str:
     """A deterministic DNS label: ``owner`` and ``suffix``, shortened with a hash if too long.
 
+    It starts with a letter, as names of Services must.
+
     >>> child_name("llama-70b", "-ranks")
     'llama-70b-ranks'
     """
     dashed = owner.replace(".", "-")
-    if dashed == owner and len(owner) + len(suffix) <= limit:
+    if dashed == owner and owner[:1].isalpha() and len(owner) + len(suffix) <= limit:
         return owner + suffix
+    if not dashed[:1].isalpha():
+        dashed = f"n{dashed}"
     digest = hashlib.sha256(owner.encode()).hexdigest()[:8]
     kept = dashed[: limit - len(suffix) - len(digest) - 1].rstrip("-")
     return f"{kept}-{digest}{suffix}"

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from poolwise.plan.decision import Claim, Key, Kind, PlacementRecord
-from poolwise.plan.shape import serving_layout, shape, training_layout
+from poolwise.plan.shape import serving_layout, shape, training_layout, whole
 
 _Count = Annotated[int, Field(ge=0)]
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -37,6 +37,10 @@ class _Document(BaseModel):
     """By node: accelerators, cores, bytes of memory."""
     start_budget_seconds: _Count | None = None
     drain_seconds: _Count | None = None
+    memory_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
+    kv_cache_bytes: _Count | None = None
+    may_surge: bool = False
+    hub_id: str | None = None
 
 
 def render(record: PlacementRecord) -> str:
@@ -53,6 +57,10 @@ def render(record: PlacementRecord) -> str:
         "claim": _by_node(record.claim),
         "startBudgetSeconds": record.start_budget_seconds,
         "drainSeconds": record.drain_seconds,
+        "memoryFraction": record.memory_fraction,
+        "kvCacheBytes": record.kv_cache_bytes,
+        "maySurge": record.may_surge or None,
+        "hubId": record.hub_id,
     }
     present = {name: value for name, value in document.items() if value is not None}
     return json.dumps(present, sort_keys=True, separators=(",", ":"))
@@ -79,6 +87,10 @@ def _record(document: _Document, key: Key) -> PlacementRecord:
         claim=_claim(document, key),
         start_budget_seconds=document.start_budget_seconds,
         drain_seconds=document.drain_seconds,
+        memory_fraction=document.memory_fraction,
+        kv_cache_bytes=document.kv_cache_bytes,
+        may_surge=document.may_surge,
+        hub_id=document.hub_id,
     )
 
 
@@ -90,7 +102,7 @@ def _holds_what_it_runs(record: PlacementRecord) -> bool:
 def _by_node(claim: Claim) -> dict[str, list[float]]:
     kinds = (claim.accelerators_by_node, claim.cores_by_node, claim.memory_bytes_by_node)
     nodes = sorted(set().union(*kinds))
-    return {node: [kind.get(node, 0) for kind in kinds] for node in nodes}
+    return {node: [whole(kind.get(node, 0)) for kind in kinds] for node in nodes}
 
 
 def _claim(document: _Document, key: Key) -> Claim:

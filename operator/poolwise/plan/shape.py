@@ -49,12 +49,17 @@ def shape(layout: Layout) -> dict[str, Any]:
     'None'
     """
     keys = _keys(layout)
-    figures = {key: getattr(layout, attribute) for key, attribute in keys.items()}
+    figures = {key: whole(getattr(layout, attribute)) for key, attribute in keys.items()}
     if isinstance(layout, TrainingLayout):
         return figures | {"recompute": layout.recompute.value}
     if not layout.cpu_cores:
         figures = {key: value for key, value in figures.items() if key not in _CPU_ONLY}
     return figures | {"quantization": quantization(layout.weight_format)}
+
+
+def whole(value: Any) -> Any:
+    """A float without a fraction as the integer that it is, so that equal values read alike."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def quantization(weight_format: str) -> str:

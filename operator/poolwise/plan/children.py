@@ -1,0 +1,41 @@
+"""The objects that run a placed workload, as complete manifests for server-side apply.
+
+============== ============================================================================
+TrainingJob    Indexed Job, headless Service (:mod:`poolwise.plan.children_training`)
+InferenceService  Deployment, Service, PodDisruptionBudget (:mod:`poolwise.plan.children_serving`)
+============== ============================================================================
+
+They follow from the resource, the pool and the :class:`PlacementRecord` alone, which is written on
+the Job or Deployment: a plan that is kept gives the same bytes again.
+
+A Job's pods cannot be changed once it exists, so a Job is applied only where there is none;
+:func:`changes_to_job` has what may still change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from poolwise.plan.children_budget import record_of
+from poolwise.plan.children_serving import serving_children
+from poolwise.plan.children_training import changes_to_job, training_children
+from poolwise.plan.decision import Kind, Plan
+from poolwise.plan.observed import Object
+from poolwise.plan.pool import Pool
+from poolwise.settings import Settings
+
+__all__ = ["changes_to_job", "children", "record_of"]
+
+Manifest = dict[str, Any]
+
+
+def children(resource: Object, plan: Plan, pool: Pool, settings: Settings) -> tuple[Manifest, ...]:
+    """Manifests in the order in which they should be applied; what runs pods comes last.
+
+    :raises InvalidInput: where the engine of a service has no build for the pool, or its model
+        cannot be loaded from where the spec says.
+    """
+    record = record_of(plan, pool, settings)
+    if plan.key.kind is Kind.TRAINING_JOB:
+        return training_children(resource, record, pool)
+    return serving_children(resource, record, pool, settings)

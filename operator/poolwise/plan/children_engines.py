@@ -1,0 +1,155 @@
+"""Serving engines: one row each, with the names of the flags that the plan sets.
+
+Flags were read in the engines' own documentation: vLLM 0.29 (``vllm serve --help``), SGLang 0.5
+(server_arguments.md), TGI 3.3 (launcher reference), Triton 26.08 (``tritonserver --help``). What a
+row does not name, the engine is not told. Arguments of the spec come last, so that they win.
+
+Quantisation: a checkpoint that is published in a smaller format says so itself. Only ``fp8`` can
+be made from wider weights at start, so only a spec that asks for it gets a flag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from poolwise.plan.pool import Pool
+from poolwise.settings import Settings
+
+NVIDIA, AMD, CPU = "NVIDIA", "AMD", "CPU"
+
+METRICS_BESIDE_HTTP = 8002
+"""Triton's default; taken where ``metricsPort`` is the port of its API."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """How one engine is started, and where it answers."""
+
+    command: tuple[str, ...] = ()
+    """Explicit, since vendors' builds of one engine have different entry points."""
+    positional: str | None = None
+    """What goes before all flags."""
+    flags: Mapping[str, str] = field(default_factory=dict)
+    """What the plan sets to the flag's text, ``{}`` standing for the value."""
+    default_image_flags: Mapping[str, str] = field(default_factory=dict)
+    """Flags of recent versions: left out where the user chose the image."""
+    images: Mapping[str, str] = field(default_factory=dict)
+    """Platform to the field of :class:`Settings` that names the default image."""
+    health_path: str | None = None
+    """Answers 200 once the model is loaded; None: only the port tells."""
+    live_path: str | None = None
+    http_port: int | None = None
+    """Port of the API where it is not the one of the metrics."""
+    splits_pipeline: bool = True
+    """Whether one replica may have several pipeline stages."""
+
+
+ENGINES: Mapping[str, Engine] = {
+    "vllm": Engine(
+        command=("vllm", "serve"),
+        positional="model",
+        flags={
+            "revision": "--revision={}",
+            "name": "--served-model-name={}",
+            "port": "--port={}",
+            "tensor": "--tensor-parallel-size={}",
+            "pipeline": "--pipeline-parallel-size={}",
+            "expert": "--enable-expert-parallel",
+            "max_model_tokens": "--max-model-len={}",
+            "max_num_seqs": "--max-num-seqs={}",
+            "quantization": "--quantization={}",
+            "memory_fraction": "--gpu-memory-utilization={}",
+        },
+        default_image_flags={
+            "drain_seconds": "--shutdown-timeout={}",
+            "health_path": "--disable-access-log-for-endpoints={},/metrics",
+        },
+        images={NVIDIA: "vllm_image", AMD: "vllm_rocm_image", CPU: "vllm_cpu_image"},
+        health_path="/health",
+        live_path="/health",
+    ),
+    "sglang": Engine(
+        command=("python3", "-m", "sglang.launch_server"),
+        flags={
+            "model": "--model-path={}",
+            "revision": "--revision={}",
+            "name": "--served-model-name={}",
+            "host": "--host={}",
+            "port": "--port={}",
+            "metrics": "--enable-metrics",
+            "tensor": "--tp-size={}",
+            "pipeline": "--pp-size={}",
+            "expert": "--ep-size={}",
+            "max_model_tokens": "--context-length={}",
+            "max_num_seqs": "--max-running-requests={}",
+            "quantization": "--quantization={}",
+        },
+        images={NVIDIA: "sglang_image"},
+        health_path="/health",
+        live_path="/health",
+    ),
+    "tgi": Engine(
+        command=("text-generation-launcher",),
+        flags={
+            "model": "--model-id={}",
+            "revision": "--revision={}",
+            "host": "--hostname={}",
+            "port": "--port={}",
+            "tensor": "--num-shard={}",
+            "max_model_tokens": "--max-total-tokens={}",
+            "max_num_seqs": "--max-batch-size={}",
+            "quantization": "--quantize={}",
+        },
+        images={NVIDIA: "tgi_image"},
+        health_path="/health",
+        live_path="/health",
+        splits_pipeline=False,
+    ),
+    "triton": Engine(
+        command=("tritonserver",),
+        flags={
+            "model": "--model-repository={}",
+            "port": "--http-port={}",
+            "metrics_port": "--metrics-port={}",
+        },
+        images={NVIDIA: "triton_image", CPU: "triton_image"},
+        health_path="/v2/health/ready",
+        live_path="/v2/health/live",
+        http_port=8000,
+    ),
+    "custom": Engine(),
+}
+
+
+def platform(pool: Pool) -> str | None:
+    """The build of an engine that runs on the pool; None for hardware that no row has one for."""
+    if pool.is_cpu:
+        return CPU
+    vendor = (pool.resource or "").partition("/")[0]
+    return {"nvidia.com": NVIDIA, "amd.com": AMD}.get(vendor)
+
+
+def default_image(engine: str, pool: Pool, settings: Settings) -> str | None:
+    """Image for the pool's hardware where the spec names none; None: there is no such build."""
+    field_name = ENGINES[engine].images.get(platform(pool) or "")
+    return getattr(settings, field_name) if field_name else None
+
+
+def arguments(engine: Engine, values: Mapping[str, object], is_default: bool) -> list[str]:
+    """The engine's arguments for what the plan sets; a value of None is not set."""
+    flags = {**engine.flags, **(engine.default_image_flags if is_default else {})}
+    given = [
+        text.format(values[what]) for what, text in flags.items() if values.get(what) is not None
+    ]
+    first = values.get(engine.positional or "")
+    return [*([str(first)] if first is not None else []), *given]
+
+
+def without_overridden(planned: Sequence[str], users: Sequence[str]) -> list[str]:
+    """Planned arguments less those that the user gives again, spelled alike.
+
+    Engines differ in what a repeated flag means, so the user's is the only one left.
+    """
+    given = {argument.partition("=")[0] for argument in users if argument.startswith("--")}
+    return [argument for argument in planned if argument.partition("=")[0] not in given]

@@ -1,0 +1,284 @@
+"""What holds for every manifest, whatever people write."""
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from poolwise.errors import InvalidInput
+from poolwise.model.work import ServingLayout
+from poolwise.plan.children import changes_to_job, children, record_of
+from poolwise.plan.decision import Plan
+from poolwise.plan.names import PLACEMENT, child_name
+from poolwise.plan.placement_record import parse
+from poolwise.settings import Settings
+from tests.plan.children_cases import CASES, manifests
+from tests.plan.children_given import (
+    cpu_pool,
+    h100_pool,
+    placed_job,
+    placed_service,
+    service,
+    training_job,
+)
+
+DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def job_of(job, plan=None):
+    return children(job, plan or placed_job(), h100_pool(), Settings())[-1]
+
+
+def deployment_of(isvc, layout=None, pool=None, **plan):
+    pool = pool or h100_pool()
+    placed = placed_service(pool, layout or ServingLayout(), **plan)
+    return children(isvc, placed, pool, Settings())[-1]
+
+
+def pod_of(child):
+    return child["spec"]["template"]["spec"]
+
+
+def container_of(child):
+    (container,) = pod_of(child)["containers"]
+    return container
+
+
+def environment_of(child):
+    return {each["name"]: each for each in container_of(child)["env"]}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_same_decision_same_bytes(name):
+    assert json.dumps(manifests(CASES[name]())) == json.dumps(manifests(CASES[name]()))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_child_goes_with_its_owner(name):
+    resource, plan, _ = CASES[name]()
+    for child in manifests(CASES[name]()):
+        (owner,) = child["metadata"]["ownerReferences"]
+        assert (owner["uid"], owner["controller"]) == (plan.uid, True)
+        assert child["metadata"]["namespace"] == resource["metadata"]["namespace"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_kept_plan_gives_the_same_bytes(name):
+    resource, plan, pool = CASES[name]()
+    first = children(resource, plan, pool, Settings())
+    record = parse(first[-1]["metadata"]["annotations"][PLACEMENT], plan.key)
+    kept = Plan(plan.key, plan.uid, 2, True, "", "PlanReady", None, (), plan.claim, True, record)
+    assert children(resource, kept, pool, Settings()) == first
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_of_the_node_and_no_token(name):
+    pod = pod_of(manifests(CASES[name]())[-1])
+    assert not {"hostNetwork", "hostPID", "hostIPC", "nodeName", "schedulerName"} & set(pod)
+    assert pod.get("automountServiceAccountToken") is (
+        None if pod.get("serviceAccountName") else False
+    )
+    assert pod["securityContext"]["seccompProfile"]["type"] == "RuntimeDefault"
+    assert not any("hostPath" in volume for volume in pod["volumes"])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pods_are_for_the_chosen_pool_only(name):
+    _, _, pool = CASES[name]()
+    pod = pod_of(manifests(CASES[name]())[-1])
+    assert pod["nodeSelector"] == pool.node_selector
+    assert pod.get("tolerations", []) == list(pool.tolerations)
+
+
+@pytest.mark.parametrize("owner", ["a" * 63, "a.b." + "c" * 200, "0-digit", "x" * 250])
+def test_names_are_dns_labels(owner):
+    job = children(training_job(owner), placed_job(), h100_pool(), Settings())
+    isvc = children(
+        service(owner), placed_service(h100_pool(), ServingLayout()), h100_pool(), Settings()
+    )
+    for child in (*job, *isvc):
+        assert DNS_LABEL.fullmatch(child["metadata"]["name"])
+        assert all(len(value) <= 63 for value in child["metadata"]["labels"].values())
+    assert DNS_LABEL.fullmatch(f"{job[-1]['metadata']['name']}-99999")
+
+
+def test_names_of_different_owners_differ():
+    assert child_name("a.b") != child_name("a-b")
+
+
+TEXT = st.text(min_size=1, max_size=80).filter(lambda text: "\x00" not in text)
+
+
+@given(TEXT)
+def test_a_users_argument_stays_one_argument(text):
+    job = job_of(training_job(run={"image": "i", "args": [text]}))
+    assert container_of(job)["args"] == [text]
+
+
+@given(TEXT)
+def test_a_users_value_stays_one_value(text):
+    env = [{"name": "NOTE", "value": text}]
+    variables = environment_of(job_of(training_job(run={"image": "i", "env": env})))
+    assert variables["NOTE"] == {"name": "NOTE", "value": text}
+
+
+@pytest.mark.parametrize("path", ["$(HOME)", "a b", 'a"b', "ü", "a\nb"])
+def test_a_path_in_a_uri_is_not_expanded(path):
+    model = {"preset": "llama-3.1-8b", "uri": f"pvc://models/{path}"}
+    first = container_of(deployment_of(service(model=model)))["args"][0]
+    assert first == f"/mnt/models/{path}".replace("$(", "$$(")
+
+
+def test_a_checkpoint_path_is_not_expanded():
+    job = job_of(training_job(checkpoint={"claimName": "c", "path": "/x/$(HOME)"}))
+    assert environment_of(job)["POOLWISE_CHECKPOINT_DIR"]["value"] == "/x/$$(HOME)"
+
+
+class TestTrainingEnvironment:
+    def test_torchrun_gets_all_processes_of_a_node(self):
+        variables = environment_of(job_of(training_job()))
+        assert variables["PET_NNODES"]["value"] == "2"
+        assert variables["PET_NPROC_PER_NODE"]["value"] == "8"
+        assert variables["PET_RDZV_ENDPOINT"]["value"] == "llama-70b-0.llama-70b-ranks:29500"
+        assert "WORLD_SIZE" not in variables and "RANK" not in variables
+
+    def test_one_process_per_pod_gets_rank_and_world_size(self):
+        run = {"image": "i", "processesPerNode": 1}
+        variables = environment_of(job_of(training_job(run=run)))
+        assert variables["WORLD_SIZE"]["value"] == "2"
+        index = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+        assert variables["RANK"]["valueFrom"]["fieldRef"]["fieldPath"] == index
+
+    def test_a_users_variable_wins_in_place(self):
+        env = [{"name": "MASTER_PORT", "value": "1"}, {"name": "X", "value": "$(MASTER_PORT)"}]
+        names = list(environment_of(job_of(training_job(run={"image": "i", "env": env}))))
+        assert names.index("MASTER_PORT") < names.index("X")
+        assert names.count("MASTER_PORT") == 1
+
+    def test_a_reserved_variable_is_ours(self):
+        env = [{"name": "POOLWISE_NODES", "value": "99"}, {"name": "POOLWISE_X", "value": "1"}]
+        variables = environment_of(job_of(training_job(run={"image": "i", "env": env})))
+        assert variables["POOLWISE_NODES"]["value"] == "2"
+        assert "POOLWISE_X" not in variables
+
+    def test_every_name_once(self):
+        names = [each["name"] for each in container_of(job_of(training_job()))["env"]]
+        assert len(names) == len(set(names))
+
+
+class TestJob:
+    def test_gang_is_whole_and_disruptions_are_free(self):
+        spec = job_of(training_job(backoffLimit=2))["spec"]
+        assert spec["parallelism"] == spec["completions"] == 2
+        assert (spec["backoffLimitPerIndex"], spec["maxFailedIndexes"]) == (2, 0)
+        (rule,) = spec["podFailurePolicy"]["rules"]
+        assert rule["action"] == "Ignore"
+
+    def test_pods_are_one_per_node_near_the_claim(self):
+        affinity = pod_of(job_of(training_job()))["affinity"]
+        assert affinity["podAntiAffinity"]
+        (near,) = affinity["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+        assert near["preference"]["matchExpressions"][0]["values"] == ["a3-0", "a3-1"]
+
+    def test_one_pod_needs_no_distance(self):
+        job = job_of(training_job(), placed_job({"a3-3": 4}))
+        assert "podAntiAffinity" not in pod_of(job)["affinity"]
+        assert container_of(job)["resources"]["limits"] == {"nvidia.com/gpu": "4"}
+
+    def test_a_users_mount_takes_the_place_of_ours(self):
+        run = {
+            "image": "i",
+            "volumes": [{"name": "shm", "emptyDir": {"sizeLimit": "1Gi"}}],
+            "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm/"}],
+        }
+        pod = pod_of(job_of(training_job(run=run)))
+        assert [volume["name"] for volume in pod["volumes"]] == ["shm"]
+
+    def test_deadlines_may_change_later(self):
+        assert changes_to_job(training_job(activeDeadlineSeconds=60)) == {
+            "spec": {"activeDeadlineSeconds": 60, "ttlSecondsAfterFinished": None}
+        }
+
+
+class TestReplica:
+    def test_scaling_changes_nothing_in_the_pod(self):
+        one, three = (deployment_of(service(), replicas=n) for n in (1, 3))
+        assert one["spec"]["template"] == three["spec"]["template"]
+
+    def test_budgets_stay_when_planned_again_in_the_same_shape(self):
+        plan = placed_service(h100_pool(), ServingLayout())
+        first = record_of(plan, h100_pool(), Settings())
+        slower = Settings(engine_start_seconds=5000)
+        again = placed_service(h100_pool(), ServingLayout(), replicas=5, record=first)
+        assert record_of(again, h100_pool(), slower).start_budget_seconds == (
+            first.start_budget_seconds
+        )
+
+    def test_start_budget_follows_the_weights(self):
+        # 15 GiB over 5 GB/s is 3.2 s; three times that and 600 s of engine: below 1200 s
+        probe = container_of(deployment_of(service()))["startupProbe"]
+        assert probe["failureThreshold"] * probe["periodSeconds"] == 1200
+
+    def test_grace_covers_endpoints_drain_and_margin(self):
+        pod = pod_of(deployment_of(service()))
+        sleep = pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]
+        assert pod["terminationGracePeriodSeconds"] > sleep + 7.9
+
+    def test_update_surges_only_where_there_is_room(self):
+        def strategy(may_surge):
+            child = deployment_of(service(), may_surge=may_surge)
+            return child["spec"]["strategy"]["rollingUpdate"]
+
+        assert strategy(True) == {"maxSurge": 1, "maxUnavailable": 0}
+        assert strategy(False) == {"maxSurge": 0, "maxUnavailable": 1}
+
+    @pytest.mark.parametrize(
+        ("replicas", "redundancy", "minimum"), [(1, 0, 0), (3, 0, 2), (5, 2, 3), (2, 5, 0)]
+    )
+    def test_disruption_budget(self, replicas, redundancy, minimum):
+        isvc = service(scaling={"redundancy": redundancy, "maxReplicas": 10})
+        plan = placed_service(h100_pool(), ServingLayout(), replicas=replicas)
+        _, budget, _ = children(isvc, plan, h100_pool(), Settings())
+        assert budget["spec"]["minAvailable"] == minimum
+
+    def test_flags_of_recent_versions_only_for_our_image(self):
+        own = container_of(deployment_of(service(engine={"image": "vllm/vllm-openai:v0.11.0"})))
+        assert not any("--shutdown-timeout" in argument for argument in own["args"])
+
+    def test_a_users_argument_replaces_the_plans(self):
+        args = container_of(deployment_of(service(engine={"args": ["--max-num-seqs", "4"]})))[
+            "args"
+        ]
+        assert args[-2:] == ["--max-num-seqs", "4"]
+        assert not any(argument.startswith("--max-num-seqs=") for argument in args)
+
+    def test_a_preset_is_loaded_from_where_it_is_published(self):
+        isvc = service(model={"preset": "llama-3.1-8b"})
+        child = deployment_of(isvc, hub_id="meta-llama/Llama-3.1-8B")
+        assert container_of(child)["args"][0] == "meta-llama/Llama-3.1-8B"
+
+    def test_a_revision_is_told(self):
+        model = {"preset": "llama-3.1-8b", "uri": "hf://org/model:refs/pr/2"}
+        args = container_of(deployment_of(service(model=model)))["args"]
+        assert args[:2] == ["org/model", "--revision=refs/pr/2"]
+
+    @pytest.mark.parametrize(
+        "uri", ["hf://--trust-remote-code", "hf://a/b/c", "s3://bucket/x", "oci://"]
+    )
+    def test_what_no_engine_can_load_is_one_sentence(self, uri):
+        model = {"preset": "llama-3.1-8b", "uri": uri}
+        with pytest.raises(InvalidInput, match=r"spec\.model\.uri: .* cannot be loaded by engine"):
+            deployment_of(service(model=model))
+
+    def test_an_engine_without_a_build_for_the_pool_is_one_sentence(self):
+        layout = ServingLayout(cpu_cores=4, cpu_memory_bytes=2**33)
+        with pytest.raises(InvalidInput, match="engine sglang has no default image for pool cpu"):
+            deployment_of(service(engine={"type": "sglang"}), layout, cpu_pool())
+
+
+def test_nothing_to_record_where_nothing_is_placed():
+    plan = Plan(placed_job().key, "uid", 1, False, "waits", "InsufficientCapacity", None, ())
+    with pytest.raises(ValueError, match="not placed"):
+        record_of(plan, h100_pool(), Settings())
