@@ -1,0 +1,167 @@
+"""Layouts divide what they must, keep what was fixed, fit the memory, and are fast."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from poolwise.model.hardware import Resource
+from poolwise.model.memory import training_memory
+from poolwise.model.training import step_seconds
+from poolwise.model.work import Custom, Model, Recompute, TrainingLayout, TrainingWork
+from poolwise.plan.requests import FixedLayout
+from poolwise.plan.training_layouts import (
+    NoTrainingShape,
+    TrainingSearch,
+    TrainingShape,
+    divisions_of,
+    divisors,
+)
+from tests.plan.machines import CALIBRATION, machine, model
+
+H100 = machine("H100-SXM5-80GB")
+L40S = machine("L40S", per_node=4, network_bytes_per_second=12.5e9)
+FREE = FixedLayout()
+MODELS = [
+    "llama-3.1-8b",
+    "llama-3.1-70b",
+    "llama-3.1-405b",
+    "mixtral-8x7b",
+    "deepseek-v3",
+    "falcon-7b",
+]
+
+
+def work(name="llama-3.1-70b", batch=512, sequence=2048, **more):
+    return TrainingWork(model(name), batch, sequence, "bf16", steps=1000, **more)
+
+
+def search(of=None, on=H100, fixed=FREE):
+    return TrainingSearch(of or work(), fixed, on, CALIBRATION)
+
+
+def layouts(count, of=None, fixed=FREE, on=H100):
+    return list(divisions_of(count, of or work(), fixed, on.interconnect))
+
+
+@given(
+    st.sampled_from(MODELS),
+    st.integers(1, 300),
+    st.sampled_from([1, 96, 512, 1024]),
+    st.sampled_from([H100, L40S]),
+)
+def test_every_division_divides(name, count, batch, on):
+    of = work(name, batch)
+    shape = of.model.shape
+    for layout in layouts(count, of, on=on):
+        assert layout.count == count
+        assert shape.heads % layout.tensor == 0
+        assert layout.tensor <= on.interconnect.domain_accelerators
+        assert batch % layout.data == 0
+        assert layout.data % layout.expert == 0
+        assert layout.expert == 1 or shape.experts.count % layout.expert == 0
+        assert layout.pipeline <= shape.layers
+        assert layout.zero_stage < 2 or layout.pipeline == 1
+
+
+def test_divisors():
+    assert divisors(12) == (1, 2, 3, 4, 6, 12)
+    assert divisors(1) == (1,)
+
+
+@pytest.mark.parametrize(
+    ("fixed", "expected"),
+    [
+        pytest.param({"tensor": 4}, {4}, id="tensor"),
+        pytest.param({"pipeline": 16}, {16}, id="pipeline"),
+        pytest.param({"data": 8}, {8}, id="data"),
+        pytest.param({"context": 2}, {2}, id="context, though the sequence is short"),
+        pytest.param({"zero_stage": 3}, {3}, id="ZeRO stage"),
+    ],
+)
+def test_what_is_fixed_is_kept(fixed, expected):
+    found = layouts(64, fixed=FixedLayout(**fixed))
+    assert {getattr(layout, *fixed) for layout in found} == expected
+
+
+def test_fixed_micro_batch_and_recomputation_are_kept():
+    fixed = FixedLayout(micro_batch_size=2, recompute=Recompute.FULL)
+    layout = search(fixed=fixed).best(64).layout
+    assert (layout.micro_batch_size, layout.recompute) == (2, Recompute.FULL)
+
+
+def test_tensor_parallelism_stays_inside_a_node():
+    assert max(layout.tensor for layout in layouts(64, on=L40S)) == 4
+    assert not layouts(64, fixed=FixedLayout(tensor=8), on=L40S)
+
+
+def test_uneven_stages_where_layers_are_odd():
+    """Llama 3 405B ran 126 layers in 16 stages (arXiv 2407.21783)."""
+    assert 16 in {layout.pipeline for layout in layouts(1024, work("llama-3.1-405b"))}
+
+
+@pytest.mark.parametrize(("sequence", "most"), [(8192, 1), (131_072, 16)])
+def test_context_parallelism_only_for_long_sequences(sequence, most):
+    found = layouts(256, work("llama-3.1-8b", sequence=sequence))
+    assert max(layout.context for layout in found) == most
+
+
+def test_chosen_layout_fits_and_none_of_its_neighbours_is_faster():
+    of, on = work(), H100
+    shape = search(of).best(64)
+    assert isinstance(shape, TrainingShape)
+    assert shape.prediction.memory.fits
+    for sizes in layouts(64, of):
+        for recompute in Recompute:
+            other = replace(sizes, recompute=recompute)
+            if training_memory(of, other, on).fits:
+                seconds = step_seconds(of, other, on, CALIBRATION)
+                assert seconds >= shape.prediction.step_seconds.mid * 0.99
+
+
+def test_no_layout_tells_the_least_memory():
+    found = search(on=L40S).best(8)
+    assert isinstance(found, NoTrainingShape)
+    assert found.smallest is not None
+    assert found.smallest.needed_bytes > found.smallest.usable_bytes
+    for layout in layouts(8, on=L40S):
+        least = replace(layout, recompute=Recompute.FULL)
+        need = training_memory(work(), least, L40S).needed_bytes
+        assert need >= found.smallest.needed_bytes
+
+
+@pytest.mark.parametrize(
+    ("of", "fixed", "says"),
+    [
+        pytest.param(
+            TrainingWork(Model("custom", Custom(25e6, 25e6, 4e9, 9e7)), 512, None, "bf16"),
+            FREE,
+            "512 samples does not divide over 12 accelerators",
+            id="batch",
+        ),
+        pytest.param(work(), FixedLayout(tensor=5), "tensor 5", id="given size"),
+    ],
+)
+def test_what_does_not_divide_is_named(of, fixed, says):
+    found = search(of, fixed=fixed).best(12)
+    assert isinstance(found, NoTrainingShape)
+    assert says in found.problem
+
+
+def test_more_memory_buys_less_recomputation():
+    """The layouts are chosen anew under more memory, which is what its elasticity measures."""
+    of = work("llama-3.1-8b", batch=256, sequence=8192)
+    chosen = search(of).best(8)
+    more = search(of, on=H100.with_more(Resource.MEMORY_CAPACITY, 2.0))
+    assert search(of).rechosen(chosen.layout) == pytest.approx(
+        chosen.prediction.step_seconds.mid, rel=0.01
+    )
+    assert more.rechosen(chosen.layout) <= chosen.prediction.step_seconds.mid
+
+
+def test_one_accelerator_shards_nothing():
+    layout = search(work("llama-3.2-1b")).best(1).layout
+    assert replace(layout, micro_batch_size=1, recompute=Recompute.NONE) == TrainingLayout(
+        zero_stage=0
+    )
