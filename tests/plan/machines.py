@@ -4,14 +4,17 @@ from poolwise import tables
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Host, Interconnect, Machine
 from poolwise.model.presets import model as preset_model
+from poolwise.model.work import Model
 from poolwise.plan.machines import device
 
 TABLES = tables.load()
 CALIBRATION = Calibration(TABLES.efficiencies)
 
 
-def model(name):
-    return preset_model(TABLES.model(name))
+def model(name: str) -> Model:
+    row = TABLES.model(name)
+    assert row is not None
+    return preset_model(row)
 
 
 def machine(name, per_node=8, network_bytes_per_second=400e9, cores=96.0):
