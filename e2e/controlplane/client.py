@@ -15,7 +15,7 @@ from typing import Any
 
 from kubernetes import config
 from kubernetes.dynamic import DynamicClient
-from kubernetes.dynamic.exceptions import DynamicApiError
+from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
 
 Object = dict[str, Any]
 
@@ -23,6 +23,7 @@ CONNECTIONS = 16
 POLL_SECONDS = 0.05
 NOT_FOUND = 404
 MERGE_PATCH = "application/merge-patch+json"
+BACKGROUND = {"propagationPolicy": "Background"}
 
 
 class Refused(Exception):
@@ -93,15 +94,22 @@ class Client:
         name = target["metadata"]["name"]
         return self._call("patch", target, body=changes, name=name, content_type=MERGE_PATCH)
 
+    def clear(self, api_version: str, kind: str, namespace: str) -> None:
+        """Delete all objects of a kind in a namespace at once, and what they own soon after."""
+        target = _target(api_version, kind, namespace)
+        everything = f"metadata.namespace={namespace}"
+        options = BACKGROUND | {"gracePeriodSeconds": 0}
+        self._call("delete", target, body=options, field_selector=everything)
+
+    def delete_all(self, targets: Iterable[Object]) -> None:
+        """Delete many at once, over several connections."""
+        with ThreadPoolExecutor(CONNECTIONS) as pool:
+            list(pool.map(self.delete, targets))
+
     def delete(self, target: Object) -> None:
         """Delete, and what it owns in the background; nothing happens when it is gone already."""
         try:
-            self._call(
-                "delete",
-                target,
-                name=target["metadata"]["name"],
-                body={"propagationPolicy": "Background"},
-            )
+            self._call("delete", target, name=target["metadata"]["name"], body=BACKGROUND)
         except Refused as refusal:
             if refusal.status != NOT_FOUND:
                 raise
@@ -136,6 +144,8 @@ class Client:
                 api_version=target["apiVersion"], kind=target["kind"]
             )
             answer = getattr(resource, verb)(namespace=namespace, serialize=False, **arguments)
+        except ResourceNotFoundError as error:
+            raise Refused(NOT_FOUND, str(error)) from error
         except DynamicApiError as error:
             raise Refused(error.status, _sentence(error)) from error
         document: Object = json.loads(answer.data)

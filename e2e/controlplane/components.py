@@ -9,6 +9,7 @@ from e2e.controlplane.ports import LOOPBACK
 from e2e.controlplane.state import State
 
 STAGES = Path(__file__).parent / "stages"
+FAKE_NODE = "kwok.x-k8s.io/node=fake"
 
 FAST_CLIENT = {"kube-api-qps": "1000", "kube-api-burst": "2000"}
 """The default of 20 requests per second is what a test would measure instead of us."""
@@ -30,6 +31,8 @@ class Component:
 
 def start_order(state: State) -> tuple[tuple[Component, ...], ...]:
     """Groups to start one after another; the members of a group start together."""
+    if not state.is_ours:
+        return ((kwok(state),),)
     return (
         (etcd(state),),
         (apiserver(state),),
@@ -111,14 +114,19 @@ def scheduler(state: State) -> Component:
 
 
 def kwok(state: State) -> Component:
-    """Plays the kubelets of all nodes, as the files in ``stages`` say."""
+    """Plays the kubelets of fake nodes, as the files in ``stages`` say.
+
+    In our own cluster all nodes are fake. Elsewhere the marked ones are, and renew a lease, without
+    which the controllers would give them up.
+    """
     address = f"{LOOPBACK}:{state.ports.kwok}"
+    marked = "manage-nodes-with-annotation-selector"
     flags = {
         "kubeconfig": str(state.folder / "kwok.kubeconfig"),
-        "manage-all-nodes": "true",
+        **({"manage-all-nodes": "true"} if state.is_ours else {marked: FAKE_NODE}),
         "config": str(STAGES),
         "cidr": "10.64.0.0/10",
-        "node-lease-duration-seconds": "0",  # else a thousand nodes write a hundred times a second
+        "node-lease-duration-seconds": "0" if state.is_ours else "40",
         "server-address": address,
     }
     return Component("kwok", flags, (state.ports.kwok,), f"http://{address}/healthz")

@@ -38,5 +38,15 @@ def write(path: Path, server: str, authority: bytes, client: Pair, name: str) ->
     return path
 
 
+def with_token(source: Path, token: str, path: Path) -> Path:
+    """A kubeconfig for the same cluster as ``source``'s, but for the bearer of ``token``."""
+    document = yaml.safe_load(source.read_text())
+    for user in document["users"]:
+        user["user"] = {"token": token}
+    path.touch(mode=0o600)
+    path.write_text(yaml.safe_dump(document, sort_keys=False))
+    return path
+
+
 def _base64(pem: bytes) -> str:
     return b64encode(pem).decode()

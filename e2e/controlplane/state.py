@@ -11,13 +11,18 @@ from e2e.controlplane.ports import LOOPBACK, Ports
 
 @dataclass(frozen=True)
 class State:
-    """One control plane on disk. ``disposable`` folders are removed when it stops."""
+    """One control plane on disk.
+
+    ``disposable`` folders are removed when it stops. Where the API server is not ours, only the
+    fake kubelets run.
+    """
 
     folder: Path
     name: str
     ports: Ports
     binaries: dict[str, str]
     disposable: bool = True
+    is_ours: bool = True
 
     @property
     def url(self) -> str:

@@ -70,8 +70,10 @@ class Supervisor:
         self._state = state
         self._wishes = wishes
         self._running: list[Process] = []
-        self._client = ssl.create_default_context(cafile=str(state.folder / "ca.crt"))
-        self._client.load_cert_chain(state.folder / "admin.crt", state.folder / "admin.key")
+        self._client = ssl.create_default_context()
+        if state.is_ours:
+            self._client.load_verify_locations(state.folder / "ca.crt")
+            self._client.load_cert_chain(state.folder / "admin.crt", state.folder / "admin.key")
 
     def start(self) -> None:
         """Start everything, each group when the one before is ready.

@@ -98,12 +98,13 @@ def _kubernetes(name: str, cold_build_seconds: int) -> Tool:
     return Tool(name, KUBERNETES, f"k8s.io/kubernetes/cmd/{name}", cold_build_seconds)
 
 
-KUBECTL = Tool("kubectl", KUBERNETES, "k8s.io/kubernetes/cmd/kubectl", 60, ("version", "--client"))
+KUBECTL = Tool("kubectl", KUBERNETES, "k8s.io/kubernetes/cmd/kubectl", 20, ("version", "--client"))
+FAKE_KUBELET = Tool("kwok", KWOK, "sigs.k8s.io/kwok/cmd/kwok", 60)
 TOOLS = (
-    Tool("etcd", ETCD, "go.etcd.io/etcd/server/v3", 45),
-    _kubernetes("kube-apiserver", 200),
-    _kubernetes("kube-controller-manager", 90),
-    _kubernetes("kube-scheduler", 20),
+    Tool("etcd", ETCD, "go.etcd.io/etcd/server/v3", 40),
+    _kubernetes("kube-apiserver", 190),
+    _kubernetes("kube-controller-manager", 60),
+    _kubernetes("kube-scheduler", 5),
     KUBECTL,
-    Tool("kwok", KWOK, "sigs.k8s.io/kwok/cmd/kwok", 60),
+    FAKE_KUBELET,
 )

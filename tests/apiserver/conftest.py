@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -11,18 +10,15 @@ from typing import Protocol
 import pytest
 import yaml
 
+from e2e.controlplane import namespaces
 from e2e.controlplane import nodes as fake_nodes
 from e2e.controlplane.audit import AuditLog
 from e2e.controlplane.client import Client, Object
 from e2e.controlplane.cluster import ControlPlane
+from e2e.controlplane.existing import ExistingCluster
+from e2e.controlplane.supervised import Supervised
 
 CRDS = Path(__file__).resolve().parent.parent.parent / "crds"
-WORKLOADS = (
-    ("poolwise.dev/v1alpha1", "TrainingJob"),
-    ("poolwise.dev/v1alpha1", "InferenceService"),
-    ("batch/v1", "Job"),
-    ("apps/v1", "Deployment"),
-)
 
 
 class Kubectl(Protocol):
@@ -37,20 +33,35 @@ NodeFactory = Callable[[Iterable[Object]], list[Object]]
 
 
 @pytest.fixture(scope="session")
-def cluster(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
-    """The control plane of this session."""
-    with ControlPlane.prepare("poolwise-tests") as control_plane:
-        yield control_plane
+def cluster(request: pytest.FixtureRequest) -> Iterator[Supervised]:
+    """The cluster of this session, as ``--cluster`` says."""
+    kind, _, context = request.config.getoption("--cluster").partition(":")
+    if kind == "local":
+        running: Supervised = ControlPlane.prepare("poolwise-tests")
+    elif kind == "context" and context:
+        running = ExistingCluster.prepare(context)
+    else:
+        raise pytest.UsageError("--cluster is local or context:NAME")
+    with running:
+        yield running
 
 
 @pytest.fixture(scope="session")
-def kubeconfig(cluster: ControlPlane) -> Path:
+def control_plane(cluster: Supervised) -> ControlPlane:
+    """The cluster, for tests that need one of our own: its certificates, flags or audit log."""
+    if not isinstance(cluster, ControlPlane):
+        pytest.skip("needs --cluster=local")
+    return cluster
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(cluster: Supervised) -> Path:
     """The administrator's kubeconfig file."""
     return cluster.kubeconfig
 
 
 @pytest.fixture(scope="session")
-def kubectl(cluster: ControlPlane, kubeconfig: Path) -> Kubectl:
+def kubectl(cluster: Supervised) -> Kubectl:
     """The pinned kubectl as administrator; check ``returncode``, ``stdout`` and ``stderr``."""
 
     def run(
@@ -58,8 +69,10 @@ def kubectl(cluster: ControlPlane, kubeconfig: Path) -> Kubectl:
     ) -> subprocess.CompletedProcess[str]:
         documents = [stdin] if isinstance(stdin, dict) else stdin
         text = stdin if isinstance(stdin, str) else yaml.safe_dump_all(documents)
-        command = [cluster.state.binaries["kubectl"], f"--kubeconfig={kubeconfig}", *arguments]
-        return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        kubectl = [cluster.state.binaries["kubectl"], f"--kubeconfig={cluster.kubeconfig}"]
+        return subprocess.run(
+            [*kubectl, *arguments], input=text, capture_output=True, text=True, check=False
+        )
 
     return run
 
@@ -73,34 +86,17 @@ def client(kubeconfig: Path) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="session")
-def crds(client: Client, kubectl: Kubectl) -> list[str]:
-    """Poolwise's resources, established; their names."""
+def crds(kubectl: Kubectl) -> Iterator[list[str]]:
+    """Poolwise's resources, established; their names. Those that were not there go at the end."""
+    present = kubectl("get", "crds", "-o", "name").stdout.split()
     applied = kubectl("apply", "--server-side", "-f", str(CRDS), "-o", "name")
     assert applied.returncode == 0, applied.stderr
     names = applied.stdout.split()
     established = kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
     assert established.returncode == 0, established.stderr
-    return [name.rpartition("/")[2] for name in names]
-
-
-@pytest.fixture
-def namespace(client: Client) -> Iterator[str]:
-    """A fresh namespace, ready for pods; workloads in it are gone when the test has ended."""
-    name = f"test-{secrets.token_hex(4)}"
-    document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    client.create(document)
-    account = {"name": "default", "namespace": name}
-    client.wait_for(
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account}, lambda _: True
-    )
-    yield name
-    client.delete(document)
-
-
-@pytest.fixture
-def audit(cluster: ControlPlane) -> AuditLog:
-    """The API server's record of writes: ``mark()``, then ``writes(since=mark, user=...)``."""
-    return cluster.audit
+    yield [name.rpartition("/")[2] for name in names]
+    if added := sorted(set(names) - set(present)):
+        kubectl("delete", *added)
 
 
 @pytest.fixture
@@ -115,3 +111,17 @@ def nodes(client: Client) -> Iterator[NodeFactory]:
 
     yield add
     fake_nodes.remove(client, created)
+
+
+@pytest.fixture
+def namespace(client: Client, nodes: NodeFactory) -> Iterator[str]:
+    """A fresh namespace, ready for pods; what runs in it ends with the test, before the nodes."""
+    name = namespaces.create(client)
+    yield name
+    namespaces.remove(client, name)
+
+
+@pytest.fixture
+def audit(control_plane: ControlPlane) -> AuditLog:
+    """The API server's record of writes: ``mark()``, then ``writes(since=mark, user=...)``."""
+    return control_plane.audit

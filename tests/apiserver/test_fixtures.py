@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from e2e.controlplane.client import Client, Object
+from e2e.controlplane.audit import AuditLog
+from e2e.controlplane.client import Client, Object, Refused
+from e2e.controlplane.cluster import ControlPlane
+from e2e.controlplane.supervised import Supervised
 from tests.apiserver.conftest import Kubectl, NodeFactory
 
 pytestmark = pytest.mark.apiserver
@@ -49,3 +54,102 @@ def test_a_job_on_a_fake_node_runs_as_long_as_its_environment_says(
     ends = client.create(job("ends", namespace, FAKE_RUN_SECONDS="0"))
     done = client.wait_for(ends, lambda seen: bool(seen["status"].get("completionTime")))
     assert done["status"]["succeeded"] == 1
+
+
+def test_a_job_fails_with_the_exit_code_of_its_environment(
+    client: Client, namespace: str, nodes: NodeFactory
+) -> None:
+    nodes([node("one")])
+    fails = client.create(job("fails", namespace, FAKE_RUN_SECONDS="0", FAKE_EXIT_CODE="3"))
+    done = client.wait_for(fails, lambda seen: bool(seen["status"].get("failed")))
+    assert done["status"]["conditions"][-1]["reason"] == "BackoffLimitExceeded"
+    [pod] = client.list("v1", "Pod", namespace)
+    assert pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+
+
+def test_a_pod_waits_for_the_reason_of_its_environment(
+    client: Client, namespace: str, nodes: NodeFactory
+) -> None:
+    nodes([node("one")])
+    client.create(job("waits", namespace, FAKE_WAITING="ImagePullBackOff"))
+    pod = _pod_of(client, "waits", namespace)
+    seen = client.wait_for(pod, lambda pod: "containerStatuses" in pod["status"])
+    assert seen["status"]["phase"] == "Pending"
+    waiting = seen["status"]["containerStatuses"][0]["state"]["waiting"]
+    assert waiting["reason"] == "ImagePullBackOff"
+
+
+def test_pods_do_not_fit_where_no_accelerator_is_left(
+    client: Client, namespace: str, nodes: NodeFactory
+) -> None:
+    nodes([node("one")])
+    first = client.create(job("first", namespace))
+    client.wait_for(first, lambda seen: seen["status"].get("ready") == 1)
+    client.create(job("second", namespace))
+    pod = _pod_of(client, "second", namespace)
+    seen = client.wait_for(pod, lambda pod: "conditions" in pod["status"])
+    assert "Insufficient nvidia.com/gpu" in seen["status"]["conditions"][0]["message"]
+
+
+def test_a_lost_node_is_not_ready_until_it_heals(client: Client, nodes: NodeFactory) -> None:
+    [added] = nodes([node("lost")])
+    for ready, status in (("false", "Unknown"), (None, "True")):
+        client.patch(added, {"metadata": {"annotations": {"e2e.poolwise.dev/ready": ready}}})
+        _await_ready(client, added, status)
+
+
+def test_the_audit_log_counts_writes_by_user(
+    client: Client, audit: AuditLog, namespace: str
+) -> None:
+    mark = audit.mark()
+    document = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "counted", "namespace": namespace},
+    }
+    client.create(document)
+    client.get("v1", "ConfigMap", "counted", namespace)
+    client.apply(document)
+    writes = audit.writes(since=mark, user="kubernetes-admin", resource="configmaps")
+    assert [(write.verb, write.name, write.code) for write in writes] == [
+        ("create", "counted", 201),
+        ("patch", "counted", 200),
+    ]
+    assert not audit.writes(since=audit.mark())
+
+
+def test_a_service_account_has_only_what_rbac_grants(cluster: Supervised, namespace: str) -> None:
+    kubeconfig = cluster.kubeconfig_for_service_account(namespace, "default")
+    refusal = _list_nodes(kubeconfig)
+    assert refusal.status == 403
+    assert f'User "system:serviceaccount:{namespace}:default" cannot list' in refusal.message
+
+
+def test_a_user_has_only_what_rbac_grants(control_plane: ControlPlane) -> None:
+    refusal = _list_nodes(control_plane.kubeconfig_for("ada@example.org", ["research"]))
+    assert (refusal.status, 'User "ada@example.org" cannot list' in refusal.message) == (403, True)
+
+
+def _list_nodes(kubeconfig: Path) -> Refused:
+    user = Client(kubeconfig)
+    try:
+        with pytest.raises(Refused) as refused:
+            user.list("v1", "Node")
+    finally:
+        user.close()
+    return refused.value
+
+
+def _pod_of(client: Client, name: str, namespace: str) -> Object:
+    metadata = {"name": name, "namespace": namespace}
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
+    client.wait_for(owner, lambda seen: seen["status"].get("active") == 1)
+    return client.list("v1", "Pod", namespace, f"batch.kubernetes.io/job-name={name}")[0]
+
+
+def _await_ready(client: Client, added: Object, status: str) -> None:
+    def is_reached(seen: Object) -> bool:
+        conditions = {each["type"]: each["status"] for each in seen["status"]["conditions"]}
+        return bool(conditions["Ready"] == status)
+
+    client.wait_for(added, is_reached)

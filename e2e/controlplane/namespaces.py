@@ -1,0 +1,55 @@
+"""Namespaces for one test each."""
+
+from __future__ import annotations
+
+import secrets
+import time
+
+from e2e.controlplane.client import POLL_SECONDS, Client, Object
+
+GROUP = "poolwise.dev"
+CLEARED_SECONDS = 30.0
+
+
+def create(client: Client) -> str:
+    """A fresh namespace in which pods can be created at once; its name."""
+    name = f"test-{secrets.token_hex(4)}"
+    client.create(_namespace(name))
+    account = {"name": "default", "namespace": name}
+    client.wait_for(
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account}, lambda _: True
+    )
+    return name
+
+
+def remove(client: Client, name: str) -> None:
+    """End what runs in a namespace, so that it occupies nothing any more, and delete it.
+
+    The deletion itself takes the cluster ten seconds, for which nobody has to wait.
+    Raises :class:`TimeoutError` when pods stay.
+    """
+    workloads = [*_own_kinds(client), ("batch/v1", "Job"), ("apps/v1", "Deployment"), ("v1", "Pod")]
+    for api_version, kind in workloads:
+        client.clear(api_version, kind, name)
+    deadline = time.monotonic() + CLEARED_SECONDS
+    while pods := client.list("v1", "Pod", name):
+        if time.monotonic() > deadline:
+            stuck = pods[0]["metadata"]["name"]
+            raise TimeoutError(f"{len(pods)} pods stay in namespace {name}, as {stuck}")
+        time.sleep(POLL_SECONDS)
+    client.delete(_namespace(name))
+
+
+def _namespace(name: str) -> Object:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def _own_kinds(client: Client) -> list[tuple[str, str]]:
+    specs = (
+        crd["spec"] for crd in client.list("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+    )
+    return [
+        (f"{GROUP}/{spec['versions'][0]['name']}", spec["names"]["kind"])
+        for spec in specs
+        if spec["group"] == GROUP and spec["scope"] == "Namespaced"
+    ]
