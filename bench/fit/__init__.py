@@ -1,0 +1,1 @@
+"""Fits of the shipped constants, one module per part of the model; each writes its own tables."""

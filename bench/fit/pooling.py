@@ -1,0 +1,184 @@
+"""Least squares with partial pooling: all accelerators, families, single accelerators.
+
+A constant's value for an accelerator is a product of levels: one for all (by format), one for its
+family, one for itself. The latter two have a prior of 1 with a given width, so a level that few
+rows speak for stays near its parent, and one with many rows may leave it: what a hierarchical
+Bayesian fit does at its mode. A few wild rows do not bend it (soft L1 loss).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from bench.accuracy import Vector
+from poolwise.model.efficiency import EVERY, Calibration
+from poolwise.model.hardware import Device
+from poolwise.tables.efficiencies import EfficiencyRow
+
+NOISE = 0.08
+"""Scatter of ln(measured) between runs of one configuration (releases, submitters)."""
+
+Key = tuple[str, str, str, str]
+"""Phase, term, scope, format."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """One constant with its levels and their priors, as standard deviations of ln."""
+
+    phase: str
+    term: str
+    start: float
+    width: float
+    formats: tuple[str, ...] = (EVERY,)
+    family_width: float = 0.0
+    """0: the same for all families."""
+    accelerator_width: float = 0.0
+    most: float = np.inf
+    """Bound on the common value, e.g. 1 for a share."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameter:
+    constant: Constant
+    level: str
+    """A format for the common level, else ``family:`` or ``accelerator:`` and a name."""
+    width: float
+
+
+@dataclass(slots=True)
+class Pool:
+    """Constants over the devices that were measured."""
+
+    constants: Sequence[Constant]
+    devices: Sequence[Device]
+    """One for each row, in the order of the rows."""
+    parameters: list[_Parameter] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.parameters = [each for constant in self.constants for each in self._levels(constant)]
+
+    def fit(
+        self,
+        residuals: Callable[[Calibration], Vector],
+        fixed: Iterable[EfficiencyRow],
+        start: Vector | None = None,
+    ) -> Vector:
+        """Parameters that minimise ln(predicted / measured); ``fixed`` rows are not fitted."""
+        others = tuple(fixed)
+        widths = np.array([each.width for each in self.parameters])
+
+        def weighted(parameters: Vector) -> Vector:
+            errors = residuals(self.calibration(parameters, others)) / NOISE
+            return np.concatenate([_softened(errors), parameters / widths])
+
+        upper = np.array([self._upper(each) for each in self.parameters])
+        begin = np.zeros(len(self.parameters)) if start is None else start
+        found = least_squares(
+            weighted, np.minimum(begin, upper - 1e-6), bounds=(-np.inf, upper), xtol=1e-4, ftol=1e-4
+        )
+        return np.asarray(found.x)
+
+    def calibration(self, parameters: Vector, fixed: Iterable[EfficiencyRow]) -> Calibration:
+        """All constants at these parameters."""
+        values = self.values(parameters)
+        rows = [_row(key, value, 0, 0.0, "fit") for key, value in values.items()]
+        return Calibration([*fixed, *rows])
+
+    def values(self, parameters: Vector) -> dict[Key, float]:
+        """Values by scope: the common one, and those of families and accelerators with levels."""
+        found: dict[Key, float] = {}
+        levels = {
+            (id(each.constant), each.level): float(value)
+            for each, value in zip(self.parameters, parameters, strict=True)
+        }
+        for constant in self.constants:
+            for scope, parts in self._scopes(constant).items():
+                shift = sum(levels[id(constant), part] for part in parts)
+                for number_format in constant.formats:
+                    total = levels[id(constant), number_format] + shift
+                    key = (constant.phase, constant.term, scope, number_format)
+                    found[key] = constant.start * float(np.exp(total))
+        return found
+
+    def rows(
+        self,
+        parameters: Vector,
+        formats: Sequence[str],
+        spreads: Callable[[str], float],
+        source: str,
+    ) -> list[EfficiencyRow]:
+        """Rows to ship: scopes that no row speaks for are left out, spread by scope."""
+        counts = self._counts(formats)
+        shipped = []
+        for key, value in self.values(parameters).items():
+            count = counts[key[2], key[3]]
+            if count:
+                shipped.append(_row(key, value, count, spreads(key[2]), source))
+        return shipped
+
+    def _counts(self, formats: Sequence[str]) -> Counter[tuple[str, str]]:
+        counts: Counter[tuple[str, str]] = Counter()
+        for device, number_format in zip(self.devices, formats, strict=True):
+            for scope in (device.name, device.family, EVERY):
+                counts.update([(scope, number_format), (scope, EVERY)])
+        return counts
+
+    def _levels(self, constant: Constant) -> list[_Parameter]:
+        common = [_Parameter(constant, each, constant.width) for each in constant.formats]
+        families, names = self._observed()
+        of_family = [_Parameter(constant, f"family:{each}", constant.family_width) for each in families]
+        of_name = [
+            _Parameter(constant, f"accelerator:{each}", constant.accelerator_width) for each in names
+        ]
+        return [
+            *common,
+            *(of_family if constant.family_width else ()),
+            *(of_name if constant.accelerator_width else ()),
+        ]
+
+    def _observed(self) -> tuple[list[str], list[str]]:
+        return (
+            sorted({device.family for device in self.devices}),
+            sorted({device.name for device in self.devices}),
+        )
+
+    def _scopes(self, constant: Constant) -> dict[str, list[str]]:
+        """Each scope with the levels that it multiplies."""
+        scopes: dict[str, list[str]] = {EVERY: []}
+        for device in self.devices:
+            of_family = [f"family:{device.family}"] if constant.family_width else []
+            if of_family:
+                scopes[device.family] = of_family
+            if constant.accelerator_width:
+                scopes[device.name] = [*of_family, f"accelerator:{device.name}"]
+        return scopes
+
+    def _upper(self, parameter: _Parameter) -> float:
+        is_common = ":" not in parameter.level
+        return float(np.log(parameter.constant.most / parameter.constant.start)) if is_common else np.inf
+
+
+def _softened(errors: Vector) -> Vector:
+    """Residuals whose squares are the soft L1 loss, which grows as the error beyond 1."""
+    return np.sign(errors) * np.sqrt(2 * (np.sqrt(1 + errors**2) - 1))
+
+
+def _row(key: Key, value: float, count: int, spread: float, source: str) -> EfficiencyRow:
+    phase, term, scope, number_format = key
+    return EfficiencyRow.model_construct(
+        phase=phase,
+        term=term,
+        scope=scope,
+        format=number_format,
+        value=value,
+        spread=spread,
+        count=count,
+        provenance="fitted",
+        source=source,
+    )
