@@ -111,7 +111,8 @@ class Machine:
             case Resource.INPUT:
                 host = replace(
                     host,
-                    cores=host.cores * factor,
+                    # The cores of a CPU device compute: more of them is COMPUTE.
+                    cores=host.cores * (1.0 if device.is_cpu else factor),
                     storage_read_bytes_per_second=host.storage_read_bytes_per_second * factor,
                     shared_read_bytes_per_second=host.shared_read_bytes_per_second * factor,
                 )

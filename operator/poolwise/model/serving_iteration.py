@@ -1,0 +1,154 @@
+"""How long one engine step takes: a roofline per operator, links, launches and the host.
+
+A step of continuous batching carries one new token of each running sequence and a chunk of
+prompts. Its operators are the dense products, the routed experts, the head, attention to the
+cache, and attention inside prompts. Each costs ``(m**3 + c**3) ** (1/3)`` of its memory time m and
+compute time c: a maximum with the soft knee that products of 128 to 512 rows show (70B on H100,
+rows 128/256/512 over 1: 1.04, 1.22, 2.0 measured, 1.04, 1.27, 2.1 here). The shares ``m**3`` and
+``c**3`` are also the elasticities, so the ledger that they make tells what would help.
+
+On top come two all-reduces a layer, a constant for each layer (launch and drain of its kernels,
+which no faster unit shortens) and the host's own work.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from poolwise.model import transformer
+from poolwise.model.work import Transformer
+
+KNEE = 3.0
+"""Exponent of the soft maximum; 2 to 8 fit the serving runs alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """One step by what it waits for, in seconds."""
+
+    memory_bandwidth: float = 0.0
+    compute: float = 0.0
+    interconnect: float = 0.0
+    latency: float = 0.0
+    host: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """The whole step."""
+        return self.memory_bandwidth + self.compute + self.interconnect + self.latency + self.host
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one step carries."""
+
+    sequences: float = 0.0
+    """Generating one token each."""
+    context_tokens: float = 0.0
+    """Of each of them."""
+    prompt_tokens: float = 0.0
+    prompts: float = 0.0
+    """Prompts that end in this step and so need the head."""
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """Matrix products of one kind over all layers, on one device."""
+
+    read_seconds: float
+    """Weights once through the memory bus."""
+    row_seconds: float
+    """Arithmetic of one token."""
+    row_traffic_seconds: float = 0.0
+    """Activations of one token through the memory bus, where that counts."""
+    idle_share: float = 0.0
+    """Share of the weights that one token leaves alone: 1 - k/E."""
+
+    def split(self, rows: float) -> tuple[float, float]:
+        """Memory and compute part of the time of ``rows`` tokens."""
+        touched = 1.0 - self.idle_share**rows
+        return soft_maximum(
+            self.read_seconds * touched + self.row_traffic_seconds * rows, self.row_seconds * rows
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AllReduce:
+    """Time of one all-reduce as ``a + b*rows + c*sqrt(rows)``, through three sizes."""
+
+    latency_seconds: float = 0.0
+    row_seconds: float = 0.0
+    root_seconds: float = 0.0
+
+    def seconds(self, rows: float) -> float:
+        """Of a message with ``rows`` tokens' activations."""
+        return self.latency_seconds + self.row_seconds * rows + self.root_seconds * math.sqrt(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class StepCosts:
+    """Coefficients of one model, layout and machine: a step is then a handful of products."""
+
+    dense: Products
+    experts: Products
+    head: Products
+    shape: Transformer | None
+    """None for a model without attention that is known."""
+    key_read_seconds: float
+    """One cached key of one sequence in one layer."""
+    key_attend_seconds: float
+    prompt_key_seconds: float
+    """One query against one key inside a prompt, one layer."""
+    prompt_keys: float
+    """Keys that a prompt's token attends to on average, summed over layers."""
+    all_reduces: float
+    all_reduce: AllReduce
+    stage_seconds: float
+    """Hand-over between pipeline stages, all of them."""
+    latency_seconds: float
+    sequence_seconds: float
+    """Sampling and bookkeeping of one sequence; part of the latency, since it does not shrink."""
+    host_seconds: float
+
+    def step(self, batch: Batch) -> StepTime:
+        """Time of one step through all layers."""
+        rows = batch.sequences + batch.prompt_tokens
+        memory = compute = 0.0
+        for products, count in (
+            (self.dense, rows),
+            (self.experts, rows),
+            (self.head, batch.sequences + batch.prompts),
+        ):
+            read, multiply = products.split(count)
+            memory += read
+            compute += multiply
+        read, attend = self._attention(batch)
+        return StepTime(
+            memory_bandwidth=memory + read,
+            compute=compute + attend,
+            interconnect=self.all_reduces * self.all_reduce.seconds(rows) + self.stage_seconds,
+            latency=self.latency_seconds + self.sequence_seconds * batch.sequences,
+            host=self.host_seconds,
+        )
+
+    def _attention(self, batch: Batch) -> tuple[float, float]:
+        if self.shape is None:
+            return 0.0, 0.0
+        inside = batch.prompt_tokens * self.prompt_keys * self.prompt_key_seconds
+        if not batch.sequences:
+            return 0.0, inside
+        keys = batch.sequences * transformer.cached_keys(self.shape, batch.context_tokens)
+        read, attend = soft_maximum(keys * self.key_read_seconds, keys * self.key_attend_seconds)
+        return read, attend + inside
+
+
+def soft_maximum(memory: float, compute: float) -> tuple[float, float]:
+    """Shares of the soft maximum of two times that overlap; they sum to it."""
+    larger = max(memory, compute)
+    if larger <= 0.0:
+        return 0.0, 0.0
+    weight_m, weight_c = (memory / larger) ** KNEE, (compute / larger) ** KNEE
+    both = weight_m + weight_c
+    whole = larger * both ** (1.0 / KNEE)
+    return whole * weight_m / both, whole * weight_c / both

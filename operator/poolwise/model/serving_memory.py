@@ -1,0 +1,171 @@
+"""What one serving replica holds: weights, working memory, and the key-value cache.
+
+An engine claims a fraction of the device, loads its weights, and gives what is left to the cache.
+It refuses to start when the cache cannot hold one request of the maximum length
+(vllm-project/vllm#2418), so that request is part of what a replica needs at least.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from poolwise.model.efficiency import Calibration
+from poolwise.model.formats import weight_bytes
+from poolwise.model.hardware import Machine
+from poolwise.model.prediction import Memory
+from poolwise.model.transformer import kv_cache_bytes, kv_shards, parameters
+from poolwise.model.work import Custom, ServingLayout, ServingWork, Transformer
+
+PHASE = "serving"
+
+ACTIVATION_BYTES = 2.0
+"""Of one element; weight-only formats compute in 16 bits, and so do fp8 layers between products."""
+LOGITS_BYTES = 4.0
+"""Of one entry of the vocabulary, in the fp32 that samplers take."""
+CUSTOM_WORKING_SHARE = 0.25
+"""Of the activations that training keeps, what a forward pass has alive at once, at most.
+
+A forward pass frees each layer's input; a quarter is what full recomputation keeps, and above any
+two neighbouring layers of ResNet-50, ViT and U-Nets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Bytes of the fullest device, without the cache."""
+
+    usable_bytes: float
+    weights_bytes: float
+    activations_bytes: float
+    reserve_bytes: float
+
+    @property
+    def cache_bytes(self) -> float:
+        """What is left for the key-value cache; negative when the rest does not fit."""
+        taken = self.weights_bytes + self.activations_bytes + self.reserve_bytes
+        return self.usable_bytes - taken
+
+    def with_cache(self, kv_cache_bytes: float) -> Memory:
+        """The whole need, with a cache of that size."""
+        return Memory(
+            usable_bytes=self.usable_bytes,
+            weights_bytes=self.weights_bytes,
+            activations_bytes=self.activations_bytes,
+            kv_cache_bytes=kv_cache_bytes,
+            reserve_bytes=self.reserve_bytes,
+        )
+
+
+def replica_machine(layout: ServingLayout, machine: Machine) -> Machine:
+    """The machine as one replica sees it: on CPU, its share of the node's cores.
+
+    FLOP/s and bandwidth go with the cores. A few busy cores can draw more than their share of the
+    bandwidth on an idle node; neighbours may take it, so nothing is built on that.
+    """
+    device = machine.device
+    if not device.is_cpu or not layout.cpu_cores:
+        return machine
+    share = min(1.0, layout.cpu_cores / (machine.host.cores or device.cores))
+    scaled = replace(
+        device,
+        memory_bytes=layout.cpu_memory_bytes or device.memory_bytes * share,
+        memory_bandwidth_bytes_per_second=device.memory_bandwidth_bytes_per_second * share,
+        peak_flops_per_second={
+            unit: peak * share for unit, peak in device.peak_flops_per_second.items()
+        },
+        power_watts=device.power_watts * share,
+        cores=device.cores * share,
+    )
+    return replace(machine, device=scaled)
+
+
+def serving_memory(
+    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
+) -> Memory:
+    """The least with which the engine starts: room for one request of ``max_model_tokens``."""
+    longest = request_cache_bytes(work, layout, layout.max_model_tokens)
+    return footprint(work, layout, machine, calibration).with_cache(longest)
+
+
+def footprint(
+    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
+) -> Footprint:
+    """Everything but the cache, and what may be used (vLLM's ``gpu_memory_utilization``)."""
+    device = replica_machine(layout, machine).device
+    fraction = calibration.value(PHASE, "memory_fraction", device)
+    reserve = calibration.value(PHASE, "reserve_bytes", device)
+    if layout.tensor * layout.pipeline > 1:
+        reserve += calibration.value(PHASE, "communication_reserve_bytes", device)
+    return Footprint(
+        usable_bytes=device.memory_bytes * fraction,
+        weights_bytes=resident_weight_bytes(work, layout),
+        activations_bytes=_activation_bytes(work, layout),
+        reserve_bytes=reserve,
+    )
+
+
+def resident_weight_bytes(work: ServingWork, layout: ServingLayout) -> float:
+    """Weights on the fullest device: layers in their format, embedding and head in 16 bits or more.
+
+    Layers divide by tensor times pipeline; the embedding sits on the first stage, the head on the
+    last, both divided by tensor alone.
+    """
+    count = parameters(work.model)
+    ends = (count.embedding, count.head)
+    outer = sum(ends) if layout.pipeline == 1 else max(ends)
+    body = layer_weight_bytes(work, layout) / (layout.tensor * layout.pipeline)
+    return body + outer * unquantised_weight_bytes(layout) / layout.tensor
+
+
+def layer_weight_bytes(work: ServingWork, layout: ServingLayout) -> float:
+    """Weights of all layers together; mxfp4 (gpt-oss) is a format of the experts alone."""
+    count = parameters(work.model)
+    stored = weight_bytes(layout.weight_format)
+    return count.experts * stored + (count.body - count.experts) * dense_weight_bytes(layout)
+
+
+def dense_weight_bytes(layout: ServingLayout) -> float:
+    """Stored bytes of one parameter outside the experts."""
+    return weight_bytes("bf16" if layout.weight_format == "mxfp4" else layout.weight_format)
+
+
+def unquantised_weight_bytes(layout: ServingLayout) -> float:
+    """Stored bytes of one parameter of embedding and head, which checkpoints leave in 16 bits."""
+    return max(2.0, weight_bytes(layout.weight_format))
+
+
+def request_cache_bytes(work: ServingWork, layout: ServingLayout, context_tokens: float) -> float:
+    """Cache of one request at a context, on each device; nothing is cached without decoding."""
+    shape = work.model.shape
+    if isinstance(shape, Custom) or not shape.is_decoder:
+        return 0.0
+    shards = kv_shards(shape, layout.tensor) * layout.pipeline
+    return kv_cache_bytes(shape, context_tokens, weight_bytes(layout.kv_format)) / shards
+
+
+def kv_tokens(
+    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
+) -> float:
+    """Tokens that the cache holds, over all requests (before any window saves some)."""
+    room = footprint(work, layout, machine, calibration).cache_bytes
+    one = request_cache_bytes(work, layout, 1.0)
+    return max(room, 0.0) / one if one else float("inf")
+
+
+def _activation_bytes(work: ServingWork, layout: ServingLayout) -> float:
+    """Peak of one step at the full batch: the widest layer's inputs and outputs, and the logits."""
+    shape = work.model.shape
+    if isinstance(shape, Custom):
+        per_item = shape.activation_bytes_per_sample * CUSTOM_WORKING_SHARE
+        return per_item * layout.max_num_seqs / layout.tensor
+    logits = LOGITS_BYTES * shape.vocab * layout.max_num_seqs / layout.tensor
+    return layout.max_batched_tokens * _token_bytes(shape, layout.tensor) + logits
+
+
+def _token_bytes(shape: Transformer, tensor: int) -> float:
+    """Residual stream twice, and the wider of the MLP's halves and the attention's projections."""
+    width = shape.ffn
+    if shape.experts:
+        width = max(width, shape.experts.ffn * shape.experts.top_k)
+    projected = (shape.heads + 2 * shape.kv_heads) * shape.head_dim
+    inner = max(width * (2 if shape.gated_mlp else 1), projected)
+    return ACTIVATION_BYTES * (2 * shape.hidden + inner / tensor)
