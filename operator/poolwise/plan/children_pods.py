@@ -16,6 +16,7 @@ from typing import Any
 
 from poolwise.api.run import Run
 from poolwise.plan.children_metadata import without_empty
+from poolwise.plan.children_quantity import canonical, size
 from poolwise.plan.pool import Pool
 
 SHARED_MEMORY_PATH = "/dev/shm"
@@ -61,7 +62,7 @@ def container_of(run: Run, name: str, own_mounts: Iterable[Manifest], **fields: 
 
 def user_volumes(run: Run) -> list[Manifest]:
     """Volumes of the run block."""
-    return _items(run, "volumes")
+    return [_volume(volume) for volume in _items(run, "volumes")]
 
 
 def user_mounts(run: Run) -> list[Manifest]:
@@ -84,7 +85,7 @@ def mounted(container: Manifest, own: Iterable[Manifest]) -> list[Manifest]:
 def shared_memory(size_limit_bytes: int | None = None) -> tuple[Manifest, Manifest]:
     """Volume and mount of ``/dev/shm``: collectives and data loaders need more than its 64 MiB."""
     name = f"{VOLUME_PREFIX}shm"
-    limit = {"sizeLimit": str(size_limit_bytes)} if size_limit_bytes else {}
+    limit = {"sizeLimit": size(size_limit_bytes)} if size_limit_bytes else {}
     volume = {"name": name, "emptyDir": {"medium": "Memory", **limit}}
     return volume, {"name": name, "mountPath": SHARED_MEMORY_PATH}
 
@@ -98,12 +99,14 @@ def claim(name: str, claim_name: str, path: str, read_only: bool) -> tuple[Manif
 
 
 def resources(run: Run, pool: Pool, accelerators: int, own: Mapping[str, str]) -> Manifest:
-    """Requests and limits: the user's, then ours; accelerators always as both."""
+    """Requests and limits: the user's, then ours; what cannot be overcommitted is both."""
     devices = {pool.resource: str(accelerators)} if pool.resource and accelerators else {}
+    requests, limits = _canonical(run.resources.requests), _canonical(run.resources.limits)
+    whole = {name: text for name, text in requests.items() if _is_whole(name)}
     return without_empty(
         {
-            "requests": {**dict(sorted(run.resources.requests.items())), **own, **devices},
-            "limits": {**dict(sorted(run.resources.limits.items())), **own, **devices},
+            "requests": {**requests, **own, **devices},
+            "limits": {**whole, **limits, **own, **devices},
         }
     )
 
@@ -142,6 +145,22 @@ def literal(text: str) -> str:
 
 def _is_reserved(name: str) -> bool:
     return name.startswith("POOLWISE_")
+
+
+def _is_whole(resource: str) -> bool:
+    """Devices and huge pages: their limit must be there, and equal the request."""
+    return "/" in resource or resource.startswith("hugepages-")
+
+
+def _canonical(quantities: Mapping[str, str]) -> dict[str, str]:
+    return {name: canonical(quantity) for name, quantity in sorted(quantities.items())}
+
+
+def _volume(volume: Manifest) -> Manifest:
+    scratch = volume.get("emptyDir")
+    if not scratch or "sizeLimit" not in scratch:
+        return volume
+    return {**volume, "emptyDir": {**scratch, "sizeLimit": canonical(scratch["sizeLimit"])}}
 
 
 def _items(run: Run, field: str) -> list[Manifest]:

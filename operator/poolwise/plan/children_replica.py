@@ -21,6 +21,7 @@ from poolwise.plan.children_engines import (
 )
 from poolwise.plan.children_metadata import pod_metadata
 from poolwise.plan.children_model import Weights, weights
+from poolwise.plan.children_quantity import cores, size
 from poolwise.plan.decision import Key, PlacementRecord
 from poolwise.plan.pool import Pool
 from poolwise.settings import Settings
@@ -154,10 +155,10 @@ def _values(replica: Replica, source: Weights) -> Mapping[str, object]:
 
 def _cpu_environment(replica: Replica) -> list[Manifest]:
     """One thread per core that the plan counted, and the key-value cache that it counted."""
-    cores, cache_bytes = replica.layout.cpu_cores, replica.record.kv_cache_bytes
-    if not cores:
+    cpu_cores, cache_bytes = replica.layout.cpu_cores, replica.record.kv_cache_bytes
+    if not cpu_cores:
         return []
-    own = {"OMP_NUM_THREADS": max(1, math.floor(cores))}
+    own = {"OMP_NUM_THREADS": max(1, math.floor(cpu_cores))}
     if replica.spec.engine.type == "vllm" and cache_bytes:
         own["VLLM_CPU_KVCACHE_SPACE"] = max(1, math.ceil(cache_bytes / GIB))
     return [{"name": name, "value": str(value)} for name, value in own.items()]
@@ -168,8 +169,8 @@ def _cpu_size(layout: ServingLayout) -> dict[str, str]:
     if not layout.cpu_cores:
         return {}
     return {
-        "cpu": f"{round(layout.cpu_cores * 1000)}m",
-        "memory": str(math.ceil(layout.cpu_memory_bytes)),
+        "cpu": cores(layout.cpu_cores),
+        "memory": size(math.ceil(layout.cpu_memory_bytes)),
     }
 
 

@@ -1,0 +1,69 @@
+"""Every manifest of the golden cases, shown to a real API server."""
+
+import copy
+import json
+import re
+
+import pytest
+
+from poolwise.cluster.difference import covers
+from tests.plan.children_cases import CASES, manifests
+
+pytestmark = pytest.mark.apiserver
+
+APPLY = ("apply", "--server-side", "--field-manager=poolwise", "-f", "-")
+
+
+def in_namespace(name, namespace):
+    children = copy.deepcopy(manifests(CASES[name]()))
+    for child in children:
+        child["metadata"]["namespace"] = namespace
+    return children
+
+
+def stored(output):
+    text = json.loads(output)
+    return text["items"] if text["kind"] == "List" else [text]
+
+
+@pytest.fixture
+def watched_namespace(kubectl, namespace):
+    def under(standard):
+        label = f"pod-security.kubernetes.io/warn={standard}"
+        assert kubectl("label", "namespace", namespace, label).returncode == 0
+        return namespace
+
+    return under
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_accepted_without_a_warning_under_baseline(name, kubectl, watched_namespace):
+    children = in_namespace(name, watched_namespace("baseline"))
+    answer = kubectl(*APPLY, "--dry-run=server", "-o", "json", stdin=children)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stderr == ""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_stored_is_what_was_sent(name, kubectl, namespace):
+    children = in_namespace(name, namespace)
+    answer = kubectl(*APPLY, "--dry-run=server", "-o", "json", stdin=children)
+    for sent, live in zip(children, stored(answer.stdout), strict=True):
+        assert covers(live, sent)
+
+
+def test_restricted_asks_for_two_things_more(kubectl, watched_namespace):
+    children = in_namespace("vllm", watched_namespace("restricted"))
+    answer = kubectl(*APPLY, "--dry-run=server", stdin=children)
+    (warning,) = re.findall(r'would violate PodSecurity "restricted:latest": (.*)', answer.stderr)
+    missing = re.findall(r"(?:^|, )([\w ]+?)(?: !=|\?| \()", warning)
+    assert missing == ["unrestricted capabilities", "runAsNonRoot"], warning
+
+
+def test_applying_again_writes_nothing(kubectl, namespace):
+    children = in_namespace("training-two-nodes", namespace)
+    versions = []
+    for _ in range(2):
+        answer = kubectl(*APPLY, "-o", "json", stdin=children[:1])
+        versions.append([each["metadata"]["resourceVersion"] for each in stored(answer.stdout)])
+    assert versions[0] == versions[1]
