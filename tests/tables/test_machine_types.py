@@ -70,6 +70,7 @@ def test_a_machine_agrees_with_its_accelerator(row: MachineTypeRow) -> None:
     if known is None:
         assert row.price_per_hour_usd is None
         return
+    assert row.accelerators is not None
     assert row.accelerators <= max(known.accelerators_per_node, 16)
     assert (row.link_bytes_per_second or known.link_bytes_per_second) >= known.link_bytes_per_second
     if row.price_per_hour_usd and known.price_per_hour_usd:
@@ -84,6 +85,7 @@ def test_a_machine_agrees_with_its_accelerator(row: MachineTypeRow) -> None:
     [
         ("x1,aws,,2,1e9,,", "accelerator and accelerators go together"),
         ("x1,aws,T4,0,1e9,,", "accelerator and accelerators go together"),
+        ("x1,aws,T4,,1e9,,", "accelerator and accelerators go together"),
         ("x1,aws,T4,1,1e9,2.5,", "a price needs a source"),
     ],
 )

@@ -10,11 +10,12 @@ from poolwise.errors import InvalidInput
 from poolwise.model.hardware import Device
 from poolwise.tables import AcceleratorRow, CpuRow
 
-MIG_USABLE_FRACTION = 0.95
-"""Of the gigabytes (10^9) in a MIG profile's name, what a program can allocate.
+MIG_USABLE_FRACTION = 0.89
+"""Of the gigabytes (10^9) in a MIG profile's name, what a program can allocate at least.
 
-``nvidia-smi mig -lgip`` prints 16.00 GiB for an H200's 1g.18gb (0.954, the least of those known),
-9.75 GiB for an H100's 1g.10gb (1.05) and 4.75 GiB for an A100's 1g.5gb (1.02).
+``nvidia-smi mig -lgip`` prints 20.00 GiB for a GB200's 1g.24gb (0.895, the least of those known),
+16.00 for an H200's 1g.18gb (0.954), 10.75 for an H100 NVL's 1g.12gb (0.962) and 4.75 for an A100's
+1g.5gb (1.02). Discovery's own memory label, where there is one, is exact.
 """
 
 _PROFILE = re.compile(r"(?P<compute>\d+)g\.(?P<gigabytes>\d+)gb(?P<variant>[.+][a-z.+]+)?")

@@ -71,8 +71,9 @@ class Cpus(Table[CpuRow]):
         """The slowest known CPU of an architecture, core for core; None: none is known.
 
         Slowest in bf16 arithmetic, then in memory bandwidth: what an unknown CPU at least does.
+        The empty architecture stands for any.
         """
-        same = [row for row in self.rows if row.architecture == architecture]
+        same = [row for row in self.rows if architecture in ("", row.architecture)]
         return min(same, key=_strength_per_core, default=None)
 
 

@@ -25,7 +25,8 @@ class MachineTypeRow(Row):
     cloud: str
     accelerator: str | None = None
     """Name in accelerators.csv."""
-    accelerators: int = Field(ge=0)
+    accelerators: int | None = Field(None, ge=0)
+    """None: any can be attached (Google's n1)."""
     vcpus: int | None = Field(None, gt=0)
     memory_bytes: Figure | None = None
     network_bytes_per_second: Figure
@@ -44,7 +45,7 @@ class MachineTypeRow(Row):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        if (self.accelerator is None) is not (self.accelerators == 0):
+        if (self.accelerator is None) is not (not self.accelerators):
             raise ValueError("accelerator and accelerators go together")
         priced = self.price_per_hour_usd or self.price_per_vcpu_hour_usd
         if (priced is None) is not (self.price_source is None):
