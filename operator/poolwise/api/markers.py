@@ -77,6 +77,11 @@ LIST_SET = SchemaExtra({LIST_TYPE: "set"})
 """A list without duplicates."""
 
 
+def divides(divisor: str, number: str) -> str:
+    """CEL; a divisor below 1 breaks its own bound, which is said there and must not be an error."""
+    return f"({divisor} < 1 || {number} % ({divisor}) == 0)"
+
+
 def exactly_one(*fields: str) -> Rule:
     """A union: exactly one of the optional fields is given."""
     given = f"[{', '.join(f'has(self.{name})' for name in fields)}].filter(given, given).size()"

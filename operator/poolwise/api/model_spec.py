@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from poolwise.api.base import ApiModel
-from poolwise.api.markers import Rule, exactly_one
+from poolwise.api.markers import Rule, divides, exactly_one
 from poolwise.api.names import Title
 from poolwise.api.quantity import Quantity
 
@@ -64,13 +64,13 @@ class Transformer(ApiModel):
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            "has(self.mla) || has(self.headDim) || self.hidden % self.heads == 0",
+            f"has(self.mla) || has(self.headDim) || {divides('self.heads', 'self.hidden')}",
             "must be divisible by heads (%d) unless headDim is given, is %d",
             ("self.heads", "self.hidden"),
             ".hidden",
         ),
         Rule(
-            "has(self.mla) || !has(self.kvHeads) || self.heads % self.kvHeads == 0",
+            f"has(self.mla) || !has(self.kvHeads) || {divides('self.kvHeads', 'self.heads')}",
             "must divide heads (%d), is %d",
             ("self.heads", "self.kvHeads"),
             ".kvHeads",

@@ -99,5 +99,5 @@ PortName = Annotated[
     ),
 ]
 
-Text = Annotated[str, Field(max_length=4096)]
+Text = Annotated[str, Field(max_length=32_768)]
 """Anything: an argument, the value of a variable."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from poolwise.api.base import ApiModel
-from poolwise.api.markers import Rule
+from poolwise.api.markers import Rule, divides
 
 
 class TrainingParallelism(ApiModel):
@@ -15,7 +15,7 @@ class TrainingParallelism(ApiModel):
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            "!has(self.expert) || !has(self.data) || self.data % self.expert == 0",
+            f"!has(self.expert) || !has(self.data) || {divides('self.expert', 'self.data')}",
             "must divide data (%d), is %d",
             ("self.data", "self.expert"),
             ".expert",
@@ -42,7 +42,7 @@ class ServingParallelism(ApiModel):
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            "!has(self.expert) || !has(self.tensor) || self.tensor % self.expert == 0",
+            f"!has(self.expert) || !has(self.tensor) || {divides('self.expert', 'self.tensor')}",
             "must divide tensor (%d), is %d",
             ("self.tensor", "self.expert"),
             ".expert",
@@ -85,7 +85,7 @@ TRAINING_RULES: tuple[Rule, ...] = (
         ".training.parallelism",
     ),
     Rule(
-        f"!has({_SIZES}) || !has({_COUNT}) || ({_COMPLETE}) || {_COUNT} % ({_GIVEN}) == 0",
+        f"!has({_SIZES}) || !has({_COUNT}) || ({_COMPLETE}) || {divides(_GIVEN, _COUNT)}",
         f"{_PRODUCT}, as far as given, must divide accelerators.count (%d), is %d",
         (_COUNT, _GIVEN),
         ".training.parallelism",
@@ -105,7 +105,7 @@ TRAINING_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         f"!has({_SIZES}) || !has({_COUNT}) || !has({_SIZES}.expert) || has({_SIZES}.data)"
-        f" || {_COUNT} % ({_BESIDES_DATA}) == 0",
+        f" || {divides(_BESIDES_DATA, _COUNT)}",
         "must divide data, so tensor x pipeline x context x expert, as far as given, must divide"
         " accelerators.count (%d), is %d",
         (_COUNT, _BESIDES_DATA),
@@ -118,12 +118,12 @@ def fits_transformer(parallelism: str, field: str) -> tuple[Rule, ...]:
     """Sizes that the shape of ``model.transformer`` allows, for the block at ``parallelism``."""
     shape = "self.model.transformer"
     known = f"has({shape}) && has({parallelism})"
-    stages = f"{parallelism}.pipeline"
+    ranks, stages, sharers = (f"{parallelism}.{name}" for name in ("tensor", "pipeline", "expert"))
     return (
         Rule(
-            f"!({known} && has({parallelism}.tensor)) || {shape}.heads % {parallelism}.tensor == 0",
+            f"!({known} && has({ranks})) || {divides(ranks, f'{shape}.heads')}",
             "must divide model.transformer.heads (%d), is %d",
-            (f"{shape}.heads", f"{parallelism}.tensor"),
+            (f"{shape}.heads", ranks),
             f"{field}.tensor",
         ),
         Rule(
@@ -133,10 +133,10 @@ def fits_transformer(parallelism: str, field: str) -> tuple[Rule, ...]:
             f"{field}.pipeline",
         ),
         Rule(
-            f"!({known} && has({parallelism}.expert)) || {parallelism}.expert == 1"
-            f" || (has({shape}.experts) && {shape}.experts.count % {parallelism}.expert == 0)",
+            f"!({known} && has({sharers})) || {sharers} == 1"
+            f" || (has({shape}.experts) && {divides(sharers, f'{shape}.experts.count')})",
             "must divide model.transformer.experts.count (%d), is %d",
-            (f"has({shape}.experts) ? {shape}.experts.count : 1", f"{parallelism}.expert"),
+            (f"has({shape}.experts) ? {shape}.experts.count : 1", sharers),
             f"{field}.expert",
         ),
     )
@@ -156,7 +156,7 @@ SERVING_RULES: tuple[Rule, ...] = (
         ".parallelism",
     ),
     Rule(
-        f"!({_REPLICA_KNOWN}) || ({_REPLICA_COMPLETE}) || {_PER_REPLICA} % ({_REPLICA_GIVEN}) == 0",
+        f"!({_REPLICA_KNOWN}) || ({_REPLICA_COMPLETE}) || {divides(_REPLICA_GIVEN, _PER_REPLICA)}",
         "tensor x pipeline, as far as given, must divide accelerators.perReplica (%d), is %d",
         (_PER_REPLICA, _REPLICA_GIVEN),
         ".parallelism",

@@ -104,7 +104,6 @@ class Quantity:
         self, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         return {
-            "anyOf": [{"type": "integer"}, {"type": "string"}],
             INT_OR_STRING: True,
             "maxLength": QUANTITY_LENGTH,
             "x-kubernetes-validations": [self.rule().as_validation()],

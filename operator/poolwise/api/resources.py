@@ -21,7 +21,6 @@ class _AsQuantity:
         self, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         return {
-            "anyOf": [{"type": "integer"}, {"type": "string"}],
             INT_OR_STRING: True,
             "maxLength": QUANTITY_LENGTH,
             "pattern": _PATTERN,

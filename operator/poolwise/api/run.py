@@ -44,7 +44,6 @@ ProcessesPerNode = Annotated[
     Literal["Auto"] | Annotated[int, Field(ge=1, le=128)],
     WithJsonSchema(
         {
-            "anyOf": [{"type": "integer"}, {"type": "string"}],
             INT_OR_STRING: True,
             "maxLength": 4,
             VALIDATIONS: [_PROCESSES.as_validation()],

@@ -23,7 +23,7 @@ Schema = dict[str, Any]
 
 _ORDER = (
     *("description", "type", "format", "enum", "default", "minimum", "maximum"),
-    *("minLength", "maxLength", "pattern", "anyOf", INT_OR_STRING),
+    *("minLength", "maxLength", "pattern", INT_OR_STRING),
     *("minItems", "maxItems", "minProperties", "maxProperties", "required"),
     *("items", "additionalProperties", "properties"),
     *("x-kubernetes-list-type", "x-kubernetes-list-map-keys", PRESERVE_UNKNOWN, VALIDATIONS),

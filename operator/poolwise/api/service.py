@@ -69,7 +69,6 @@ class _Percentile:
         self, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         return {
-            "anyOf": [{"type": "integer"}, {"type": "string"}],
             INT_OR_STRING: True,
             "maxLength": 16,
             VALIDATIONS: [self.rule.as_validation()],

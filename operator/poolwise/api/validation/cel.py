@@ -1,0 +1,64 @@
+"""CEL with the functions that Kubernetes adds, as far as the rules of this API use them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+import celpy
+from celpy import celtypes
+from celpy.adapter import json_to_cel
+from celpy.evaluation import CELEvalError
+
+from poolwise.api.quantity import parse_quantity
+
+_ENVIRONMENT = celpy.Environment()
+
+
+class _Quantity:
+    """What ``quantity()`` returns: opaque but for ``compareTo``."""
+
+    def __init__(self, number: Decimal) -> None:
+        self.number = number
+
+
+def _is_quantity(text: celtypes.StringType) -> celtypes.BoolType:
+    try:
+        parse_quantity(str(text))
+    except ValueError:
+        return celtypes.BoolType(False)
+    return celtypes.BoolType(True)
+
+
+def _quantity(text: celtypes.StringType) -> Any:
+    try:
+        return _Quantity(parse_quantity(str(text)))
+    except ValueError as error:
+        return CELEvalError(str(error))
+
+
+def _compare_to(left: _Quantity, right: _Quantity) -> celtypes.IntType:
+    return celtypes.IntType((left.number > right.number) - (left.number < right.number))
+
+
+def _format(text: celtypes.StringType, values: celtypes.ListType) -> celtypes.StringType:
+    return celtypes.StringType(str(text) % tuple(values))
+
+
+_FUNCTIONS: dict[str, Any] = {
+    "isQuantity": _is_quantity,
+    "quantity": _quantity,
+    "compareTo": _compare_to,
+    "format": _format,
+}
+
+
+@cache
+def _program(expression: str) -> celpy.Runner:
+    return _ENVIRONMENT.program(_ENVIRONMENT.compile(expression), functions=_FUNCTIONS)
+
+
+def evaluate(expression: str, value: Any) -> Any:
+    """The value of a rule or a message, with ``self`` as ``value``; raises CELEvalError."""
+    return _program(expression).evaluate({"self": json_to_cel(value)})
