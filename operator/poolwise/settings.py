@@ -123,6 +123,12 @@ class Settings(BaseModel):
         0.5, gt=0, description="First delay after a failed write; doubles with each failure."
     )
     retry_limit_seconds: float = Field(60, gt=0, description="Longest delay between two attempts.")
+    status_seconds: float = Field(
+        1,
+        ge=0,
+        description="Least time between two status writes of one workload that tell of no "
+        "decision: pods that start one by one are counted together.",
+    )
     resync_seconds: float = Field(
         600, gt=0, description="Every workload is looked at again at least this often."
     )

@@ -53,29 +53,23 @@ def test_it_is_idle_once_everything_is_done():
 
 
 def test_failures_double_the_delay_up_to_the_limit_and_success_forgives():
-    delays = []
-
     async def scenario():
         keys = queue()
-        keys.add_after = lambda key, seconds: delays.append(seconds)  # type: ignore[method-assign]
-        counts = [keys.add_failed("a") for _ in range(4)]
+        delays = [keys.backoff_seconds("a") for _ in range(4)]
         keys.forgive("a")
-        return [*counts, keys.add_failed("a")]
+        return [*delays, keys.backoff_seconds("a")]
 
-    assert run(scenario) == [1, 2, 3, 4, 1]
-    assert delays == [0.01, 0.02, 0.04, 0.04, 0.01]
+    assert run(scenario) == [0.01, 0.02, 0.04, 0.04, 0.01]
 
 
 def test_the_server_may_ask_for_a_longer_delay():
-    delays = []
-
     async def scenario():
         keys = queue()
-        keys.add_after = lambda key, seconds: delays.append(seconds)  # type: ignore[method-assign]
-        keys.add_failed("a", at_least_seconds=7.0)
+        keys.add_failed("a", at_least_seconds=60)
+        keys.add_failed("b")
+        return await keys.get(), len(keys)
 
-    run(scenario)
-    assert delays == [7.0]
+    assert run(scenario) == ("b", 0)
 
 
 def test_of_two_delays_the_shorter_holds():

@@ -27,6 +27,7 @@ from poolwise.cluster.resources import (
     PRIORITY_CLASSES,
     TRAINING_JOBS,
     WATCHED,
+    WORKLOADS,
     Resource,
     owner_uid,
 )
@@ -35,6 +36,8 @@ from poolwise.plan.observed import Object, Observed
 
 Name = tuple[str | None, str]
 """Namespace and name."""
+
+_WORKLOADS = {resource.kind: resource for resource in WORKLOADS}
 
 _GRAVES = 4096
 """Deleted objects that are remembered by uid: more than events can be late for."""
@@ -101,11 +104,13 @@ class Store:
 
 
 def index_of(document: Object) -> Hashable:
-    """What an object is looked up by: a pod by the workload on its labels, a child by its owner."""
-    if document["kind"] == "Pod":
-        labels = document["metadata"].get("labels") or {}
-        namespace = document["metadata"].get("namespace")
-        return namespace, labels.get(OWNER_KIND), labels.get(OWNER_NAME)
+    """What an object is looked up by: a child by its owner, pods and workloads by their labels."""
+    metadata, kind = document["metadata"], document["kind"]
+    if kind == PODS.kind:
+        labels = metadata.get("labels") or {}
+        return metadata.get("namespace"), labels.get(OWNER_KIND), labels.get(OWNER_NAME)
+    if kind in _WORKLOADS:
+        return metadata.get("namespace"), kind, child_name(metadata["name"])
     return owner_uid(document)
 
 
@@ -153,8 +158,13 @@ class Cache:
 
     def pods_of(self, workload: Object) -> list[Object]:
         """Pods that carry the workload's labels."""
-        namespace, name = name_of(workload)
-        return self.stores[PODS].with_index((namespace, workload["kind"], child_name(name)))
+        return self.stores[PODS].with_index(index_of(workload))
+
+    def workloads_of(self, pod: Object) -> list[Object]:
+        """The workload whose labels a pod carries."""
+        labels = pod["metadata"].get("labels") or {}
+        resource = _WORKLOADS.get(labels.get(OWNER_KIND, ""))
+        return self.stores[resource].with_index(index_of(pod)) if resource else []
 
     def expect(self, resource: Resource, child: Object) -> None:
         """Count ``child`` as there until :meth:`unexpect`, or until it is."""

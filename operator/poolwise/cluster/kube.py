@@ -27,7 +27,7 @@ _METHODS = {
     "create": "post",
     "replace": "put",
     "apply": "patch",
-    "patch_status": "patch",
+    "patch": "patch",
     "delete": "delete",
 }
 _EXPIRED = 410
@@ -55,8 +55,8 @@ class Kube(Protocol):
     async def apply(self, document: Object) -> Document:
         """Server-side apply, as field manager ``poolwise``, taking fields over by force."""
 
-    async def patch_status(self, document: Object, patch: Object) -> Document:
-        """Merge ``patch`` into the object's status."""
+    async def patch(self, document: Object, changes: Object, subresource: str = "") -> Document:
+        """Merge ``changes`` into exactly this object (its uid), or into its ``status``."""
 
     async def delete(self, document: Object) -> None:
         """Delete exactly this object (its uid); what is gone already is no error."""
@@ -142,14 +142,15 @@ class ApiKube:
             force_conflicts="true",
         )
 
-    async def patch_status(self, document: Object, patch: Object) -> Document:
-        """Merge ``patch`` into the object's status."""
+    async def patch(self, document: Object, changes: Object, subresource: str = "") -> Document:
+        """Merge ``changes`` into exactly this object (its uid), or into its ``status``."""
         resource, path = _target(document)
         return await self._request(
-            "patch_status",
+            "patch",
             resource,
-            f"{path}/status",
-            body={"metadata": {"uid": document["metadata"]["uid"]}, "status": patch},
+            f"{path}/{subresource}".rstrip("/"),
+            # A patch of the uid changes nothing, but is a conflict on another object of the name.
+            body={**changes, "metadata": {"uid": document["metadata"]["uid"]}},
             content_type="application/merge-patch+json",
             field_manager=FIELD_MANAGER,
         )

@@ -62,14 +62,16 @@ class WorkQueue(Generic[K]):
         del self._timers[key]
         self.add(key)
 
-    def add_failed(self, key: K, at_least_seconds: float | None = None) -> int:
-        """Work on ``key`` again, later with each failure; how often it has failed in a row."""
+    def backoff_seconds(self, key: K) -> float:
+        """Count a failure of ``key``; how long to wait before the next attempt."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         # 2**20 is beyond any limit; the exponent must not grow with a key that fails for weeks.
-        delay = self._retry_seconds * 2 ** min(failures - 1, 20)
-        delay = min(delay, self._retry_limit_seconds)
-        self.add_after(key, max(delay, at_least_seconds or 0))
-        return failures
+        delay = self._retry_seconds * float(2 ** min(failures - 1, 20))
+        return min(delay, self._retry_limit_seconds)
+
+    def add_failed(self, key: K, at_least_seconds: float | None = None) -> None:
+        """Work on ``key`` again, later with each failure."""
+        self.add_after(key, max(self.backoff_seconds(key), at_least_seconds or 0))
 
     def forgive(self, key: K) -> None:
         """It worked: the next failure starts from the shortest delay."""

@@ -32,11 +32,12 @@ class Writer:
         self._cache.put(resource, applied)
         return applied
 
-    async def patch_status(self, document: Object, patch: Object) -> None:
-        """Merge ``patch`` into the status of an object."""
+    async def patch(self, document: Object, changes: Object, subresource: str = "") -> Object:
+        """Merge ``changes`` into an object, or into its ``status``."""
         self._check_lead()
-        patched = await self._kube.patch_status(document, patch)
+        patched = await self._kube.patch(document, changes, subresource)
         self._cache.put(resource_of(document), patched)
+        return patched
 
     async def delete(self, document: Object) -> None:
         """Delete an object, with what it owns."""
