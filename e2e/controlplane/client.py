@@ -29,10 +29,12 @@ BACKGROUND = {"propagationPolicy": "Background"}
 class Refused(Exception):
     """The API server refused a request: its HTTP status and its own sentence."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, causes: tuple[str, ...] = ()) -> None:
         super().__init__(f"{status}: {message}")
         self.status = status
         self.message = message
+        self.causes = causes
+        """One sentence for each field at fault, where the server takes the message apart."""
 
 
 class Client:
@@ -54,6 +56,11 @@ class Client:
     def create(self, document: Object) -> Object:
         """Create; raises :class:`Refused`."""
         return self._call("create", document, body=document)
+
+    def admit(self, document: Object) -> Object:
+        """What would be stored, were it created with strict decoding; raises :class:`Refused`."""
+        strict = [("fieldValidation", "Strict")]
+        return self._call("create", document, body=document, dry_run="All", query_params=strict)
 
     def create_all(self, documents: Iterable[Object]) -> list[Object]:
         """Create many at once, over several connections."""
@@ -147,7 +154,7 @@ class Client:
         except ResourceNotFoundError as error:
             raise Refused(NOT_FOUND, str(error)) from error
         except DynamicApiError as error:
-            raise Refused(error.status, _sentence(error)) from error
+            raise Refused(error.status, _sentence(error), _causes(error)) from error
         document: Object = json.loads(answer.data)
         return document
 
@@ -162,3 +169,11 @@ def _sentence(error: DynamicApiError) -> str:
         return str(json.loads(error.body or "")["message"])
     except (ValueError, KeyError, TypeError):
         return str(error.reason)
+
+
+def _causes(error: DynamicApiError) -> tuple[str, ...]:
+    try:
+        causes = json.loads(error.body or "")["details"]["causes"]
+        return tuple(f"{cause.get('field', '')}: {cause['message']}" for cause in causes)
+    except (ValueError, KeyError, TypeError):
+        return ()

@@ -68,7 +68,7 @@ class ControlPlane(Supervised):
 def lay_out(state: State) -> None:
     """Write what the processes read: certificates, keys, kubeconfigs, the audit policy."""
     folder = state.folder
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds private keys
     authority = Authority.create()
     authority.save(folder)
     _write_certificates(folder, authority)

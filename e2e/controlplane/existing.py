@@ -12,7 +12,7 @@ from e2e.controlplane.build import binaries
 from e2e.controlplane.errors import NoSuchCluster
 from e2e.controlplane.state import State
 from e2e.controlplane.supervised import Supervised
-from e2e.controlplane.tools import KUBECTL, KWOK
+from e2e.controlplane.tools import FAKE_KUBELET, KUBECTL
 
 
 class ExistingCluster(Supervised):
@@ -24,7 +24,7 @@ class ExistingCluster(Supervised):
 
         Raises :class:`NoSuchCluster` with kubectl's own words, and :class:`BuildFailed`.
         """
-        found = {tool: str(path) for tool, path in binaries([KUBECTL, KWOK]).items()}
+        found = {tool: str(path) for tool, path in binaries([KUBECTL, FAKE_KUBELET]).items()}
         folder = Path(tempfile.mkdtemp(prefix="poolwise-context-"))
         state = State(folder, context, ports.choose(), found, is_ours=False)
         _copy_context(found["kubectl"], context, state.kubeconfig)

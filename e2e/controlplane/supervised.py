@@ -83,6 +83,12 @@ class Supervised:
             return answer
         return {"error": f"the supervisor ended:\n{last_lines(self.state.log('supervisor'))}"}
 
+    def wait(self) -> None:
+        """Return never: raises :class:`StartFailed` when one of the processes dies."""
+        assert self._supervisor is not None
+        answer = self._answer(self._supervisor)
+        raise StartFailed(str(answer["error"]))
+
     def stop(self) -> None:
         """End everything; nothing happens when it is not running.
 

@@ -1,0 +1,69 @@
+"""Control planes that stay up under a name, each in a folder of this clone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+from e2e.controlplane.cluster import ControlPlane
+from e2e.controlplane.errors import ControlPlaneError
+from e2e.controlplane.state import State
+from e2e.controlplane.supervised import REPOSITORY, STOP_TIMEOUT_SECONDS
+from e2e.controlplane.supervisor import LOCK
+
+FOLDER = REPOSITORY / ".cluster"
+POLL_SECONDS = 0.05
+
+
+def names(root: Path = FOLDER) -> list[str]:
+    """The names that have a folder, running or not."""
+    return sorted(state.parent.name for state in root.glob("*/state.json"))
+
+
+def is_running(name: str, root: Path = FOLDER) -> bool:
+    """Whether its supervisor lives: that holds a lock which the kernel drops with the process."""
+    try:
+        with (root / name / LOCK).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def attach(name: str, root: Path = FOLDER) -> ControlPlane:
+    """The control plane of that name, which runs."""
+    return ControlPlane(State.load(root / name))
+
+
+def prepare(name: str, root: Path = FOLDER, *, detached: bool) -> ControlPlane:
+    """One to start under that name, in place of a dead one's remains.
+
+    Raises :class:`ControlPlaneError` when it runs already.
+    """
+    if is_running(name, root):
+        raise ControlPlaneError(f"control plane {name} is running already")
+    shutil.rmtree(root / name, ignore_errors=True)
+    return ControlPlane.prepare(name, root / name, detached=detached)
+
+
+def stop(name: str, root: Path = FOLDER) -> bool:
+    """End the one of that name and remove its folder; whether there was one to end.
+
+    Only the supervisor that holds the lock is signalled, so that no other process can be hit.
+    """
+    running = is_running(name, root)
+    if running:
+        os.kill(int((root / name / LOCK).read_text()), signal.SIGTERM)
+        deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
+        while is_running(name, root):
+            if time.monotonic() > deadline:
+                raise ControlPlaneError(f"{name} did not end in {STOP_TIMEOUT_SECONDS:.0f} s")
+            time.sleep(POLL_SECONDS)
+    shutil.rmtree(root / name, ignore_errors=True)
+    return running
