@@ -60,6 +60,8 @@ def test_the_digest_does_not_depend_on_the_order_of_fields():
         pytest.param({"a": {"b": 1, "c": 2}}, {"a": {"b": 1}}, {"a": {"c": None}}, id="nested"),
         pytest.param({"a": [1, 2]}, {"a": [1]}, {"a": [1]}, id="lists-are-taken-whole"),
         pytest.param({}, {"a": {}}, {"a": {}}, id="empty-map"),
+        pytest.param({}, {"a": None, "b": {"c": None}}, {"b": {"c": None}}, id="none-is-absent"),
+        pytest.param({"a": 1, "b": {}}, {"a": None, "b": {"c": None}}, {"a": None}, id="none-goes"),
         pytest.param({"a": 1}, {"a": {"b": 1}}, {"a": {"b": 1}}, id="another-type"),
     ],
 )

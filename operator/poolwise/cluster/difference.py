@@ -58,14 +58,18 @@ def _key(item: Any) -> tuple[str, Any] | None:
 
 
 def merge_patch(live: Any, desired: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON merge patch that makes ``live`` into ``desired``; empty when they are equal."""
+    """The JSON merge patch that makes ``live`` into ``desired``; empty when they are equal.
+
+    None in ``desired`` is an absent field, as it is in such a patch.
+    """
     known = live if isinstance(live, Mapping) else {}
+    desired = {field: value for field, value in desired.items() if value is not None}
     patch: dict[str, Any] = {field: None for field in known if field not in desired}
     for field, value in desired.items():
         if isinstance(value, Mapping) and isinstance(known.get(field), Mapping):
             nested = merge_patch(known[field], value)
             if nested:
                 patch[field] = nested
-        elif known.get(field) != value or field not in known:
+        elif known.get(field) != value:
             patch[field] = value
     return patch

@@ -1,0 +1,55 @@
+"""``poolwise run``: the operator process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Annotated
+
+import kopf
+import typer
+
+from poolwise.cluster import logs
+from poolwise.cluster.connection import Connection
+from poolwise.handlers.decider import decider
+from poolwise.handlers.operator import Operator
+from poolwise.handlers.registry import kopf_settings, registry
+from poolwise.settings import Settings, from_environment
+
+
+def run(
+    kubeconfig: Annotated[
+        str | None, typer.Option(help="File to use outside of a cluster, as kubectl does.")
+    ] = None,
+    context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None,
+    namespace: Annotated[
+        list[str] | None, typer.Option(help="Serve this namespace only; may be repeated.")
+    ] = None,
+) -> None:
+    """Run the operator until it is told to stop.
+
+    Settings come from the environment, as POOLWISE_LOG_LEVEL=debug.
+    """
+    settings = from_environment(os.environ)
+    if namespace:
+        settings = settings.model_copy(update={"namespaces": tuple(namespace)})
+    logs.configure(settings.log_level)
+    asyncio.run(_operate(Connection(settings, kubeconfig, context), settings))
+
+
+async def _operate(connection: Connection, settings: Settings) -> None:
+    operator = Operator(connection, settings, decider(settings))
+    listen = settings.liveness_listen
+    try:
+        await kopf.operator(
+            registry=registry(operator),
+            settings=kopf_settings(),
+            standalone=True,
+            clusterwide=not settings.namespaces,
+            namespaces=settings.namespaces,
+            liveness_endpoint=f"http://{listen}/healthz" if listen else None,
+            stop_flag=operator.stop_flag,
+        )
+    finally:
+        if operator.failure:
+            raise operator.failure

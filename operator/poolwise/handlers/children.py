@@ -1,0 +1,77 @@
+"""The children of one workload: what is written, what is left alone, what is deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from poolwise.cluster.cache import Cache, name_of
+from poolwise.cluster.difference import covers, signed
+from poolwise.cluster.resources import JOBS, owner_uid, resource_of
+from poolwise.cluster.writer import Writer
+from poolwise.errors import NameTaken
+from poolwise.plan.children import changes_to_job
+from poolwise.plan.observed import Object
+
+FINISHED = ("Complete", "Failed")
+"""Conditions of a Job that has ended."""
+
+
+class Children:
+    """Makes the live children of a workload what they should be."""
+
+    def __init__(self, cache: Cache, writer: Writer) -> None:
+        self._cache = cache
+        self._writer = writer
+
+    async def write(self, workload: Object, desired: tuple[Object, ...]) -> None:
+        """Create or correct ``desired``, and delete what else the workload owns.
+
+        :raises NameTaken: when somebody else's object has the name of one.
+        """
+        for child in desired:
+            await self._write(workload, child)
+        wanted = {(resource_of(child), name_of(child)) for child in desired}
+        await self._delete(workload, lambda each: (resource_of(each), name_of(each)) in wanted)
+
+    async def clear(self, workload: Object) -> None:
+        """Delete all that the workload owns, but for a Job that has ended: that is history."""
+        await self._delete(workload, is_finished)
+
+    async def _write(self, workload: Object, child: Object) -> None:
+        resource = resource_of(child)
+        live = self._cache.get(resource, *name_of(child))
+        if live is None:
+            await self._writer.apply(child)
+        elif owner_uid(live) != workload["metadata"]["uid"]:
+            raise NameTaken(f"{resource.kind} {child['metadata']['name']} exists and is not ours")
+        elif "deletionTimestamp" in live["metadata"]:
+            return  # its end is an event, and then it is written anew
+        elif resource is JOBS:
+            await self._correct_job(workload, live)
+        elif not covers(live, child):
+            await self._writer.apply(child)
+
+    async def _correct_job(self, workload: Object, live: Object) -> None:
+        """A Job's pods cannot be changed; a few limits can."""
+        wanted = changes_to_job(workload)["spec"]
+        changes = {
+            field: value for field, value in wanted.items() if live["spec"].get(field) != value
+        }
+        if changes:
+            await self._writer.patch(live, {"spec": changes})
+
+    async def _delete(self, workload: Object, is_kept: Callable[[Object], bool]) -> None:
+        for child in self._cache.children_of(workload["metadata"]["uid"]):
+            if not is_kept(child) and "deletionTimestamp" not in child["metadata"]:
+                await self._writer.delete(child)
+
+
+def prepared(child: Object) -> Object:
+    """A manifest as it is applied: signed, where it may be applied again."""
+    return child if resource_of(child) is JOBS else signed(child)
+
+
+def is_finished(child: Object) -> bool:
+    """Whether this is a Job that has ended."""
+    conditions = (child.get("status") or {}).get("conditions") or []
+    return any(each["type"] in FINISHED and each["status"] == "True" for each in conditions)

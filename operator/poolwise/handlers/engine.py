@@ -1,0 +1,170 @@
+"""The level-triggered loop: events mark what is dirty, passes decide, workers write.
+
+::
+
+    event -> cache -> want -> [planning pass] -> queue -> [worker] -> writes -> cache
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from poolwise.cluster import clock
+from poolwise.cluster.cache import Cache
+from poolwise.cluster.events import Recorder
+from poolwise.cluster.metrics import Metrics
+from poolwise.cluster.queue import WorkQueue
+from poolwise.cluster.resources import ACCELERATOR_POOLS, WORKLOADS, Resource
+from poolwise.cluster.writer import Writer
+from poolwise.errors import (
+    ClusterError,
+    Forbidden,
+    InvalidInput,
+    NameTaken,
+    PoolwiseError,
+    Refused,
+    Unavailable,
+)
+from poolwise.handlers.children import Children
+from poolwise.handlers.isolation import INTERNAL_ERROR, Decide, internal_error
+from poolwise.handlers.planner import Planner, Target
+from poolwise.handlers.pools import Pools
+from poolwise.handlers.reconciler import Reconciler, manifests, workload_of
+from poolwise.handlers.routing import targets_of
+from poolwise.handlers.story import Story
+from poolwise.plan.decision import Key, Plan
+from poolwise.plan.observed import Decisions, Object
+from poolwise.settings import Settings
+
+_log = structlog.get_logger(__name__)
+
+_REFUSALS: dict[type[PoolwiseError], str] = {
+    NameTaken: "NameConflict",
+    Forbidden: "Forbidden",
+    Refused: "ChildRefused",
+    InvalidInput: "InvalidSpec",
+}
+"""Reasons of what will not work until somebody changes something."""
+
+
+class Engine:
+    """Everything between the events and the writes; knows nothing of kopf or of processes."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        writer: Writer,
+        recorder: Recorder,
+        decide: Decide,
+        settings: Settings,
+        metrics: Metrics,
+    ) -> None:
+        self._cache = cache
+        self._settings = settings
+        self._metrics = metrics
+        self._queue: WorkQueue[Target] = WorkQueue(
+            settings.retry_seconds, settings.retry_limit_seconds, clock.jitter
+        )
+        metrics.queue_depth.set_function(lambda: len(self._queue))
+        self.planner = Planner(cache, self._queue, decide, self._manifests, settings, metrics)
+        story = Story(cache, writer, recorder, self.planner, settings, clock.utc_now)
+        self._reconciler = Reconciler(cache, self.planner, Children(cache, writer), story, settings)
+        self._pools = Pools(cache, writer, self.planner, clock.utc_now)
+
+    def see(self, resource: Resource, change: str | None, document: Object) -> None:
+        """Take an event in."""
+        if change == "DELETED":
+            changed = self._cache.remove(resource, document)
+        else:
+            changed = self._cache.put(resource, document)
+        if changed:
+            self.touch(resource, document)
+
+    def touch(self, resource: Resource, document: Object) -> None:
+        """Look at what ``document`` is part of, and plan again."""
+        self.planner.want()
+        for target in targets_of(self._cache, resource, document):
+            if isinstance(target, Key):
+                self.planner.forgive(target)
+            self.planner.want(target)
+
+    def touch_all(self) -> None:
+        """Look at everything."""
+        self.planner.want()
+        for resource in (*WORKLOADS, ACCELERATOR_POOLS):
+            for document in self._cache.stores[resource]:
+                for target in targets_of(self._cache, resource, document):
+                    self.planner.want(target)
+
+    async def run(self) -> None:
+        """Plan and write, for ever; first of all, look at everything."""
+        self.touch_all()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.planner.run(), name="planner")
+            tasks.create_task(self._resync(), name="resync")
+            for number in range(self._settings.queue_workers):
+                tasks.create_task(self._work(), name=f"worker-{number}")
+
+    async def settle(self) -> None:
+        """Plan and work until nothing is left that could be done at once."""
+        while self.planner.is_wanted or not self._queue.is_idle:
+            if self.planner.is_wanted:
+                await self.planner.plan()
+            while not self._queue.is_idle:
+                await self._work_once()
+
+    async def _resync(self) -> None:
+        while True:
+            await asyncio.sleep(self._settings.resync_seconds * clock.jitter())
+            self.touch_all()
+
+    async def _work(self) -> None:
+        while True:
+            await self._work_once()
+
+    async def _work_once(self) -> None:
+        target = await self._queue.get()
+        try:
+            await self._attempt(target)
+        finally:
+            self._queue.done(target)
+
+    async def _attempt(self, target: Target) -> None:
+        """Work on one target; whatever goes wrong stays with it."""
+        try:
+            if isinstance(target, Key):
+                await self._reconciler.reconcile(target)
+            else:
+                await self._pools.reconcile(target)
+        except tuple(_REFUSALS) as error:
+            self._refused(target, _REFUSALS[type(error)], str(error))
+        except ClusterError as error:
+            seconds = error.retry_after_seconds if isinstance(error, Unavailable) else None
+            self._failed(target, type(error).__name__, str(error))
+            self._queue.add_failed(target, seconds)
+        except Exception as error:
+            _log.exception("reconciliation failed", target=str(target))
+            self._refused(target, INTERNAL_ERROR, internal_error(error))
+        else:
+            if not (isinstance(target, Key) and self.planner.is_refused(target)):
+                self._queue.forgive(target)
+
+    def _refused(self, target: Target, reason_code: str, reason: str) -> None:
+        """What was decided cannot be done: give its place to others, and say so."""
+        self._failed(target, reason_code, reason)
+        outcome = self.planner.decisions.outcomes.get(target) if isinstance(target, Key) else None
+        if isinstance(outcome, Plan) and outcome.placed and not outcome.kept:
+            self.planner.refuse(outcome, reason_code, reason)
+        else:
+            self._queue.add_failed(target)
+
+    def _failed(self, target: Target, reason_code: str, reason: str) -> None:
+        kind = target.kind.value if isinstance(target, Key) else ACCELERATOR_POOLS.kind
+        self._metrics.failures.labels(kind, reason_code).inc()
+        _log.warning("not done", target=str(target), reason=reason_code, problem=reason)
+
+    def _manifests(self, plan: Plan, decisions: Decisions) -> tuple[Object, ...]:
+        workload = workload_of(self._cache, plan.key)
+        return manifests(workload, plan, decisions, self._settings) if workload else ()

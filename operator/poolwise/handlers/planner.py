@@ -1,0 +1,205 @@
+"""One planning pass at a time over the whole cluster, for any number of events.
+
+All placements come out of one pass and one ledger. What a pass has placed counts for the next one
+at once, before the API server has seen it (:meth:`Cache.expect`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import structlog
+
+from poolwise.cluster.cache import Cache, name_of
+from poolwise.cluster.metrics import Metrics
+from poolwise.cluster.queue import WorkQueue
+from poolwise.cluster.resources import Resource, resource_of
+from poolwise.handlers.isolation import Decide, decide_or_isolate, without
+from poolwise.plan.decision import Key, Outcome, Plan
+from poolwise.plan.observed import Decisions, Object
+from poolwise.plan.pool import Pool
+from poolwise.settings import Settings
+
+_log = structlog.get_logger(__name__)
+
+Target = Key | str
+"""A workload, or the name of a pool."""
+
+Children = Callable[[Plan, Decisions], tuple[Object, ...]]
+"""Manifests of a placed plan; none when its pool or its workload is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a plan could not be carried out, for the generation of the spec that it was made for."""
+
+    plan: Plan
+    reason_code: str
+    reason: str
+
+    def outcome(self) -> Plan:
+        """The plan as it stands now: not placed, for this reason."""
+        return replace(
+            self.plan,
+            placed=False,
+            claim=None,
+            record=None,
+            reason_code=self.reason_code,
+            reason=self.reason,
+        )
+
+
+class Planner:
+    """Turns wishes for a look into passes, and passes into work."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        queue: WorkQueue[Target],
+        decide: Decide,
+        children: Children,
+        settings: Settings,
+        metrics: Metrics,
+    ) -> None:
+        self._cache = cache
+        self._queue = queue
+        self._decide = decide
+        self._children = children
+        self._settings = settings
+        self._metrics = metrics
+        self._wanted = asyncio.Event()
+        self._touched: set[Target] = set()
+        self._fresh: dict[Key, Plan] = {}
+        """Placements whose story is not in the status yet."""
+        self._expected: dict[Key, list[tuple[Resource, tuple[str | None, str]]]] = {}
+        self._refusals: dict[Key, Refusal] = {}
+        self.decisions = Decisions((), {})
+        """The newest answer."""
+
+    def want(self, target: Target | None = None) -> None:
+        """Plan again soon, and then look at ``target`` even if nothing was decided anew."""
+        if target is not None:
+            self._touched.add(target)
+        self._wanted.set()
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a pass is due."""
+        return self._wanted.is_set()
+
+    def look_again(self, target: Target, seconds: float) -> None:
+        """Work on ``target`` in a while, whatever happens until then."""
+        self._queue.add_after(target, seconds)
+
+    def told(self, plan: Outcome) -> None:
+        """The story of ``plan`` is in the status: from now on it is kept, not fresh."""
+        if self._fresh.get(plan.key) == plan:
+            del self._fresh[plan.key]
+
+    def settle(self, key: Key) -> None:
+        """Stop counting children that are written by now, or that will not be."""
+        for resource, name in self._expected.pop(key, ()):
+            self._cache.unexpect(resource, name)
+
+    def refuse(self, plan: Plan, reason_code: str, reason: str) -> None:
+        """``plan`` cannot be carried out now: it holds nothing, and others may have its place."""
+        self._refusals[plan.key] = Refusal(plan, reason_code, reason)
+        self._fresh.pop(plan.key, None)
+        self.settle(plan.key)
+        self.want(plan.key)
+        delay = self._queue.backoff_seconds(plan.key)
+        asyncio.get_running_loop().call_later(delay, self.forgive, plan.key)
+
+    def forgive(self, key: Key) -> None:
+        """Plan ``key`` again in spite of an earlier refusal."""
+        if self._refusals.pop(key, None) is not None:
+            self.want(key)
+
+    def is_refused(self, key: Key) -> bool:
+        """Whether ``key`` waits for another attempt."""
+        return key in self._refusals
+
+    def forget(self, key: Key) -> None:
+        """The workload is gone."""
+        self._refusals.pop(key, None)
+        self._fresh.pop(key, None)
+        self.settle(key)
+
+    async def run(self) -> None:
+        """Plan whenever it is wanted, for ever."""
+        while True:
+            await self._wanted.wait()
+            await asyncio.sleep(self._settings.debounce_seconds)
+            try:
+                await self.plan()
+            except Exception:
+                _log.exception("a planning pass failed; tried again later")
+                self._metrics.failures.labels("Plan", "InternalError").inc()
+                await asyncio.sleep(self._settings.retry_limit_seconds)
+                self._wanted.set()
+
+    async def plan(self) -> None:
+        """One pass: observe, decide, and hand on what is new."""
+        self._wanted.clear()
+        touched, self._touched = self._touched, set()
+        try:
+            with self._metrics.plan_seconds.time():
+                observed = without(self._cache.observed(), self._refusals)
+                decisions = await asyncio.to_thread(decide_or_isolate, self._decide, observed)
+        except Exception:
+            self._touched |= touched
+            raise
+        before, self.decisions = self.decisions, self._amended(decisions)
+        changed = _changed(before, self.decisions)
+        for target in changed:
+            if isinstance(target, Key):
+                self._expect(self.decisions.outcomes.get(target))
+        for target in sorted(touched | changed, key=str):
+            self._queue.add(target)
+
+    def _amended(self, decisions: Decisions) -> Decisions:
+        """With what the planner cannot know: refusals, and stories that are still to be told."""
+        refused = {key: refusal.outcome() for key, refusal in self._refusals.items()}
+        fresh = {
+            key: plan
+            for key, plan in self._fresh.items()
+            if isinstance(kept := decisions.outcomes.get(key), Plan)
+            and kept.kept
+            and (kept.uid, kept.generation) == (plan.uid, plan.generation)
+        }
+        return replace(decisions, outcomes={**decisions.outcomes, **fresh, **refused})
+
+    def _expect(self, outcome: Outcome | None) -> None:
+        if not isinstance(outcome, Plan) or not outcome.placed or outcome.kept:
+            return
+        self._fresh[outcome.key] = outcome
+        self.settle(outcome.key)
+        children = self._children_of(outcome)
+        self._expected[outcome.key] = [(resource_of(each), name_of(each)) for each in children]
+        for child in children:
+            self._cache.expect(resource_of(child), child)
+
+    def _children_of(self, plan: Plan) -> tuple[Object, ...]:
+        try:
+            return self._children(plan, self.decisions)
+        except Exception as error:
+            # The worker meets the same error, and tells of it where the user looks.
+            _log.info("no children for a plan", workload=str(plan.key), error=str(error))
+            return ()
+
+
+def _changed(before: Decisions, after: Decisions) -> set[Target]:
+    keys = before.outcomes.keys() | after.outcomes.keys()
+    then, now = _pools(before), _pools(after)
+    return {
+        *(key for key in keys if before.outcomes.get(key) != after.outcomes.get(key)),
+        *(name for name in then.keys() | now.keys() if then.get(name) != now.get(name)),
+    }
+
+
+def _pools(decisions: Decisions) -> dict[str, tuple[Pool, int | None]]:
+    return {
+        pool.name: (pool, decisions.free_accelerators.get(pool.name)) for pool in decisions.pools
+    }

@@ -1,0 +1,120 @@
+"""One workload: compare what is with what was decided, and write the difference.
+
+The story goes into the status before the children are written, so that a crash in between leaves
+an intent that the next process carries out, and never a child that nobody has explained. A
+workload whose last attempt was refused is tried first and told afterwards, so that its status
+does not flicker with every attempt.
+"""
+
+from __future__ import annotations
+
+from poolwise.cluster.cache import Cache
+from poolwise.cluster.resources import INFERENCE_SERVICES, TRAINING_JOBS
+from poolwise.handlers.children import Children, prepared
+from poolwise.handlers.planner import Planner
+from poolwise.handlers.story import Story
+from poolwise.plan.children import children
+from poolwise.plan.decision import Key, Kind, Outcome, Plan
+from poolwise.plan.names import PAUSED
+from poolwise.plan.observed import Decisions, Object
+from poolwise.plan.pool import Pool
+from poolwise.settings import Settings
+
+REFUSALS = frozenset({"NameConflict", "Forbidden", "ChildRefused", "InvalidSpec", "InternalError"})
+"""Reasons for which a placement that was decided could not be carried out."""
+
+_RESOURCES = {Kind.TRAINING_JOB: TRAINING_JOBS, Kind.INFERENCE_SERVICE: INFERENCE_SERVICES}
+
+
+class Reconciler:
+    """Carries decisions out."""
+
+    def __init__(
+        self, cache: Cache, planner: Planner, written: Children, story: Story, settings: Settings
+    ) -> None:
+        self._cache = cache
+        self._planner = planner
+        self._children = written
+        self._story = story
+        self._settings = settings
+
+    async def reconcile(self, key: Key) -> None:
+        """Make the cluster what was last decided for ``key``.
+
+        A decision that was made for another state of the object is dropped: the change that made
+        it stale has asked for a new one already.
+        """
+        workload = workload_of(self._cache, key)
+        outcome = self._planner.decisions.outcomes.get(key)
+        if workload is None:
+            self._planner.forget(key)
+            self._story.forget(key)
+        elif outcome is not None and not _is_stale(outcome, workload):
+            await self._carry_out(workload, outcome)
+
+    async def _carry_out(self, workload: Object, outcome: Outcome) -> None:
+        pool = pool_of(outcome, self._planner.decisions)
+        is_fresh = isinstance(outcome, Plan) and outcome.placed and not outcome.kept
+        if is_fresh and not _was_refused(workload):
+            await self._story.tell(workload, outcome, pool)
+        if not is_paused(workload):
+            await self._write_children(workload, outcome)
+            self._planner.settle(outcome.key)
+        await self._story.tell(workload, outcome, pool)
+
+    async def _write_children(self, workload: Object, outcome: Outcome) -> None:
+        if not isinstance(outcome, Plan):
+            return  # what runs goes on while its spec cannot be read
+        if outcome.placed:
+            desired = manifests(workload, outcome, self._planner.decisions, self._settings)
+            if desired:
+                await self._children.write(workload, desired)
+        elif runs_nothing(workload):
+            await self._children.clear(workload)
+
+
+def manifests(
+    workload: Object, plan: Plan, decisions: Decisions, settings: Settings
+) -> tuple[Object, ...]:
+    """Children of a placed plan; none while its pool is gone: then they are left alone."""
+    pool = pool_of(plan, decisions)
+    if pool is None:
+        return ()
+    return tuple(prepared(child) for child in children(workload, plan, pool, settings))
+
+
+def workload_of(cache: Cache, key: Key) -> Object | None:
+    """The resource, while it exists and is not being deleted."""
+    found = cache.get(_RESOURCES[key.kind], key.namespace, key.name)
+    if found is None or "deletionTimestamp" in found["metadata"]:
+        return None
+    return found
+
+
+def pool_of(outcome: Outcome, decisions: Decisions) -> Pool | None:
+    """The pool that a plan is on, or waits for."""
+    if not isinstance(outcome, Plan) or outcome.chosen is None:
+        return None
+    return next((pool for pool in decisions.pools if pool.name == outcome.chosen.pool), None)
+
+
+def is_paused(workload: Object) -> bool:
+    """Whether a person asked for no writes."""
+    annotations = workload["metadata"].get("annotations") or {}
+    return bool(annotations.get(PAUSED) == "true")
+
+
+def runs_nothing(workload: Object) -> bool:
+    """Whether the spec says that there shall be no pods."""
+    spec = workload.get("spec") or {}
+    return spec.get("suspend") is True or spec.get("mode") == "Plan"
+
+
+def _is_stale(outcome: Outcome, workload: Object) -> bool:
+    metadata = workload["metadata"]
+    return (outcome.uid, outcome.generation) != (metadata["uid"], metadata.get("generation", 0))
+
+
+def _was_refused(workload: Object) -> bool:
+    conditions = (workload.get("status") or {}).get("conditions") or []
+    return any(each["type"] == "Placed" and each["reason"] in REFUSALS for each in conditions)

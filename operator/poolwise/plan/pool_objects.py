@@ -1,0 +1,78 @@
+"""A pool as the AcceleratorPool object that stands for it, and its status."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from poolwise.api import GROUP, VERSION
+from poolwise.plan import names
+from poolwise.plan.conditions import Type, merged
+from poolwise.plan.observed import Object
+from poolwise.plan.pool import Condition, Pool
+from poolwise.plan.wording import plural, significant
+
+Manifest = dict[str, Any]
+
+READY, UNUSABLE, NO_NODES = "Ready", "Unusable", "NoUsableNodes"
+"""Reasons of a pool's condition ``Ready``."""
+
+
+def pool_object(pool: Pool) -> Manifest:
+    """The AcceleratorPool of a discovered pool, as it is applied."""
+    return {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": "AcceleratorPool",
+        "metadata": {
+            "name": pool.name,
+            "labels": {names.MANAGED_BY: names.FIELD_MANAGER, names.DISCOVERED: "true"},
+        },
+        "spec": {"nodeSelector": dict(sorted(pool.node_selector.items()))},
+    }
+
+
+def pool_status(live: Object, pool: Pool, free_accelerators: int, now: datetime) -> Manifest:
+    """What is known of the pool; numbers to four significant digits, as everywhere in status."""
+    generation = live["metadata"].get("generation", 0)
+    previous = (live.get("status") or {}).get("conditions") or []
+    status = {
+        "observedGeneration": generation,
+        "nodes": len(pool.usable_nodes),
+        "unusableNodes": len(pool.nodes) - len(pool.usable_nodes),
+        "accelerator": pool.accelerator,
+        "acceleratorsPerNode": pool.accelerators_per_node,
+        "capacity": sum(node.accelerators for node in pool.usable_nodes),
+        "free": free_accelerators,
+        "ridgePoints": {name: significant(value) for name, value in pool.ridge_points.items()},
+        "role": pool.role,
+        "roleReason": pool.role_reason or None,
+        "price": _price(pool),
+        "discovered": dict(pool.discovered),
+        "conditions": merged(previous, _conditions(pool), generation, now),
+    }
+    return {field: value for field, value in status.items() if value not in (None, {})}
+
+
+def _price(pool: Pool) -> Manifest | None:
+    if pool.price is None:
+        return None
+    return {
+        "perNodeHour": significant(pool.price.per_node_hour),
+        "currency": pool.price.currency,
+        "source": pool.price.source,
+    }
+
+
+def _conditions(pool: Pool) -> list[Condition]:
+    told = [each for each in pool.conditions if each.type != Type.READY]
+    return [*told, next((e for e in pool.conditions if e.type == Type.READY), _ready(pool))]
+
+
+def _ready(pool: Pool) -> Condition:
+    usable = len(pool.usable_nodes)
+    if pool.unusable_reason:
+        return Condition(Type.READY.value, False, UNUSABLE, pool.unusable_reason)
+    if not usable:
+        message = f"none of {plural(len(pool.nodes), 'node')} can take work"
+        return Condition(Type.READY.value, False, NO_NODES, message)
+    return Condition(Type.READY.value, True, READY, f"{plural(usable, 'node')} can take work")

@@ -1,0 +1,63 @@
+"""Which changes of a status are told as Events."""
+
+from __future__ import annotations
+
+import pytest
+
+from poolwise.handlers.announcement import announcements
+
+
+def status(*conditions, pool=None):
+    return {
+        "plan": {"pool": pool},
+        "conditions": [
+            dict(zip(("type", "status", "reason", "message"), each, strict=True))
+            for each in conditions
+        ],
+    }
+
+
+PLACED = ("Placed", "True", "Placed", "runs on h100")
+WAITS = ("Placed", "False", "InsufficientCapacity", "needs 64, 48 are free")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        pytest.param(None, status(PLACED), [("Placed", False)], id="first-placement"),
+        pytest.param(status(PLACED), status(PLACED), [], id="nothing-new"),
+        pytest.param(None, status(WAITS), [("InsufficientCapacity", True)], id="waits"),
+        pytest.param(
+            status(WAITS),
+            status((*WAITS[:3], "needs 64, 56 are free")),
+            [],
+            id="waits-with-other-numbers",
+        ),
+        pytest.param(
+            status(PLACED, pool="a"), status(PLACED, pool="b"), [("Placed", False)], id="moved"
+        ),
+        pytest.param(
+            None,
+            status(("Accepted", "True", "Valid", ""), ("Planned", "True", "PlanReady", ""), PLACED),
+            [("Placed", False)],
+            id="one-event-for-one-decision",
+        ),
+        pytest.param(
+            None,
+            status(("Accepted", "False", "InvalidSpec", "no"), pool=None),
+            [("InvalidSpec", True)],
+            id="rejected",
+        ),
+        pytest.param(
+            status(PLACED),
+            status(PLACED, ("Complete", "True", "Completed", "")),
+            [("Completed", False)],
+            id="completed",
+        ),
+        pytest.param(
+            status(PLACED), status(PLACED, ("PodsReady", "False", "CrashLoop", "")), [], id="pods"
+        ),
+    ],
+)
+def test_announcements(before, after, told):
+    assert [(each.reason, each.is_warning) for each in announcements(before, after)] == told
