@@ -74,7 +74,8 @@ def _build(tool: Tool) -> Path:
     with cache.locked(target.parent, f"building {tool.name}"):
         if not target.exists():
             started = time.monotonic()
-            say(f"==> {tool.name} {tool.module.version}")
+            cold = elapsed(tool.cold_build_seconds)
+            say(f"==> {tool.name} {tool.module.version} (the first time {cold} on 2 cores)")
             _compile(tool, target)
             say(f"    {tool.name}: built in {elapsed(time.monotonic() - started)}")
     return target
