@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import socket
 from dataclasses import dataclass, fields
@@ -23,10 +24,14 @@ class Ports:
 
 
 def choose() -> Ports:
+    """Ports for one control plane."""
+    return Ports(*free(len(fields(Ports))))
+
+
+def free(count: int) -> list[int]:
     """Free ports, chosen at random so that two runs that start at once do not meet."""
-    order = iter(random.sample(CANDIDATES, len(CANDIDATES)))
-    free = (port for port in order if is_free(port))
-    return Ports(**{field.name: next(free) for field in fields(Ports)})
+    order = random.sample(CANDIDATES, len(CANDIDATES))
+    return list(itertools.islice(filter(is_free, order), count))
 
 
 def is_free(port: int) -> bool:

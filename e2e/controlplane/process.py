@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 from e2e.controlplane.components import Component
@@ -38,7 +39,7 @@ class Process:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                preexec_fn=_die_with_parent() if sys.platform == "linux" else None,
+                preexec_fn=end_with_parent(),
             )
 
     @property
@@ -76,7 +77,12 @@ class Process:
             self._process.wait()
 
 
-class _die_with_parent:  # noqa: N801 - reads as the action that it is
+def end_with_parent() -> Callable[[], None] | None:
+    """What ``Popen`` runs in a child that must not outlive this process; Linux only."""
+    return _EndWithParent() if sys.platform == "linux" else None
+
+
+class _EndWithParent:
     """Run in the child before its program: the kernel kills it when its parent is gone.
 
     The C library is opened before the fork, because little is safe after it.
