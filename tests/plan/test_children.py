@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -276,6 +277,20 @@ class TestReplica:
         layout = ServingLayout(cpu_cores=4, cpu_memory_bytes=2**33)
         with pytest.raises(InvalidInput, match="engine sglang has no default image for pool cpu"):
             deployment_of(service(engine={"type": "sglang"}), layout, cpu_pool())
+
+
+@pytest.mark.parametrize("kind", ["job", "service"])
+def test_what_keeps_other_nodes_out_is_required(kind):
+    expression = {"key": "example.com/old", "operator": "DoesNotExist"}
+    pool = replace(h100_pool(), node_expressions=(expression,))
+    if kind == "job":
+        child = children(training_job(), placed_job(), pool, Settings())[-1]
+    else:
+        child = deployment_of(service(), pool=pool)
+    required = pod_of(child)["affinity"]["nodeAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]
+    assert required == {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
 
 
 def test_nothing_to_record_where_nothing_is_placed():

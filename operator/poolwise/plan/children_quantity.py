@@ -40,6 +40,8 @@ def size(size_bytes: int) -> str:
     >>> size(24 * 2**30), size(1536)
     ('24Gi', '1536')
     """
+    if size_bytes % 1024:
+        return canonical(str(size_bytes))  # without a suffix it is read as a decimal number
     power = 0
     while size_bytes and size_bytes % 1024 == 0 and power < len(_BINARY) - 1:
         size_bytes //= 1024

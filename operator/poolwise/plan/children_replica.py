@@ -11,6 +11,7 @@ from poolwise.api import InferenceServiceSpec
 from poolwise.errors import InvalidInput
 from poolwise.model.work import ServingLayout
 from poolwise.plan import children_pods as pods
+from poolwise.plan.children_affinity import of_replica
 from poolwise.plan.children_engines import (
     ENGINES,
     METRICS_BESIDE_HTTP,
@@ -19,7 +20,7 @@ from poolwise.plan.children_engines import (
     default_image,
     without_overridden,
 )
-from poolwise.plan.children_metadata import pod_metadata
+from poolwise.plan.children_metadata import pod_metadata, without_empty
 from poolwise.plan.children_model import Weights, weights
 from poolwise.plan.children_quantity import cores, size
 from poolwise.plan.decision import Key, PlacementRecord
@@ -108,7 +109,11 @@ def template(replica: Replica) -> Manifest:
     pod = pods.pod_spec(spec.run, replica.pool, container, volumes, spec.priority_class_name)
     return {
         "metadata": pod_metadata(replica.key, record.pool),
-        "spec": {**pod, "terminationGracePeriodSeconds": _grace_seconds(replica)},
+        "spec": {
+            **pod,
+            **without_empty({"affinity": of_replica(replica.pool)}),
+            "terminationGracePeriodSeconds": _grace_seconds(replica),
+        },
     }
 
 

@@ -5,10 +5,6 @@ pods before they are ready. A failed rank is replaced ``backoffLimit`` times, co
 one rank fails, the others lose their rendezvous and fail once each, and a limit over the sum of
 failures would be used up by the first incident of a large gang. Pods that were disrupted
 (preemption, drain, node loss) do not count at all.
-
-Ranks are kept apart (one pod of the gang per node, as the ledger counted them) and asked, not
-forced, onto the nodes that the plan named: packing keeps whole nodes free for others, and a node
-that dies does not stop the job.
 """
 
 from __future__ import annotations
@@ -17,6 +13,7 @@ from typing import Any
 
 from poolwise.api import TrainingJob, TrainingJobSpec
 from poolwise.plan import children_pods as pods
+from poolwise.plan.children_affinity import of_rank
 from poolwise.plan.children_environment import RENDEZVOUS_PORT, training_environment
 from poolwise.plan.children_metadata import (
     JOB_NAME_LIMIT,
@@ -27,12 +24,11 @@ from poolwise.plan.children_metadata import (
     selector_labels,
     without_empty,
 )
-from poolwise.plan.decision import Key, PlacementRecord
+from poolwise.plan.decision import PlacementRecord
 from poolwise.plan.names import child_name
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
 
-HOSTNAME_LABEL = "kubernetes.io/hostname"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
 Manifest = dict[str, Any]
@@ -140,26 +136,8 @@ def _template(
     used = pods.mounted(container, volumes)
     pod = pods.pod_spec(spec.run, pool, container, used, spec.priority_class_name)
     gang = {
-        "affinity": _affinity(key, record, pool),
+        "affinity": of_rank(record, pool, selector_labels(key)),
         "restartPolicy": "Never",
         "subdomain": service_name(key.name),
     }
     return {"metadata": pod_metadata(key, record.pool), "spec": {**pod, **without_empty(gang)}}
-
-
-def _affinity(key: Key, record: PlacementRecord, pool: Pool) -> Manifest:
-    labels = {node.name: node.labels.get(HOSTNAME_LABEL, node.name) for node in pool.nodes}
-    hosts = sorted(labels.get(node, node) for node in record.claim.accelerators_by_node)
-    near = {"matchExpressions": [{"key": HOSTNAME_LABEL, "operator": "In", "values": hosts}]}
-    apart = {
-        "labelSelector": {"matchLabels": selector_labels(key)},
-        "topologyKey": HOSTNAME_LABEL,
-    }
-    affinity: Manifest = {
-        "nodeAffinity": {
-            "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": near}]
-        }
-    }
-    if 1 < record.pods == len(hosts):
-        affinity["podAntiAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}
-    return affinity
