@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import aiohttp
 import yaml
@@ -15,6 +16,8 @@ from kubernetes.aio.config.incluster_config import SERVICE_HOST_ENV_NAME
 from poolwise import __version__
 from poolwise.errors import InvalidInput
 from poolwise.settings import Settings
+
+_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 USER_AGENT = f"poolwise/{__version__}"
 
@@ -48,6 +51,11 @@ class Connection:
         except (config.ConfigException, OSError, yaml.YAMLError) as error:
             where = self.kubeconfig or os.environ.get("KUBECONFIG", "~/.kube/config")
             raise InvalidInput(f"kubeconfig {where}", " ".join(str(error).split())) from error
+
+    @property
+    def namespace(self) -> str:
+        """Where the operator itself lives: its pod's namespace, else ``default``."""
+        return _NAMESPACE_FILE.read_text().strip() if _NAMESPACE_FILE.exists() else "default"
 
     def client(self) -> ApiClient:
         """Client for requests; its pool bounds how many are in flight."""

@@ -17,7 +17,7 @@ import structlog
 
 from poolwise.cluster.kube import Kube
 from poolwise.cluster.resources import LEASES
-from poolwise.errors import ClusterError, Conflict
+from poolwise.errors import ClusterError, Conflict, Forbidden
 from poolwise.plan.observed import Object
 from poolwise.settings import Settings
 
@@ -54,7 +54,10 @@ class Lease:
         return self._monotonic_seconds() - self._renewed_at < self._settings.lease_renew_seconds
 
     async def acquire(self) -> None:
-        """Wait until we lead."""
+        """Wait until we lead.
+
+        :raises Forbidden: when our service account may not use the Lease.
+        """
         while not await self._try():
             await asyncio.sleep(self._pause_seconds())
 
@@ -84,6 +87,8 @@ class Lease:
                 held = await self._take()
         except Conflict:
             return False  # somebody was faster
+        except Forbidden:
+            raise  # waiting would look like a standby, for ever
         except (ClusterError, TimeoutError) as error:
             _log.warning("the Lease could not be read or written", error=str(error))
             return False

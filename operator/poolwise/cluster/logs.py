@@ -35,8 +35,9 @@ def configure(level: str, stream: TextIO = sys.stderr) -> None:
     )
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.captureWarnings(True)
-    # kopf tells of every event it hands over; that is detail.
-    logging.getLogger("kopf").setLevel("DEBUG" if level == "debug" else "WARNING")
+    # kopf tells of every event it hands over, aiohttp of every probe; that is detail.
+    for talkative in ("kopf", "aiohttp.access"):
+        logging.getLogger(talkative).setLevel("DEBUG" if level == "debug" else "WARNING")
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

@@ -3,7 +3,14 @@ workloads or text that a user wrote."""
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    start_http_server,
+)
 
 _PASS_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
@@ -12,6 +19,7 @@ class Metrics:
     """Everything under ``poolwise_``."""
 
     def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each counter, which nobody reads
         self.registry = CollectorRegistry()
         self.decisions = self._counter(
             "decisions", "Decisions that were told to users.", "kind", "reason"

@@ -41,7 +41,8 @@ class Operator:
 
     def __init__(self, connection: Connection, settings: Settings, decide: Decide) -> None:
         self._connection = connection
-        self._settings = settings
+        where = settings.lease_namespace or connection.namespace
+        self._settings = settings.model_copy(update={"lease_namespace": where})
         self._decide = decide
         self._metrics = Metrics()
         self._cache = Cache()
@@ -89,6 +90,7 @@ class Operator:
         if self._settings.leader_election:
             await self._lease.release()
         await self._kube.close()
+        self.stop_flag.set()  # kopf waits 5 s for whoever still waits for it
 
     def see(self, resource: Resource, change: str | None, document: Object) -> None:
         """Take an event in."""

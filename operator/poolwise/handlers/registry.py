@@ -25,7 +25,7 @@ def registry(operator: Operator) -> kopf.OperatorRegistry:
 
 
 def _register_life(operator: Operator, handlers: kopf.OperatorRegistry) -> None:
-    @kopf.on.startup(registry=handlers)
+    @kopf.on.startup(registry=handlers, id="start")
     async def start(**_: Any) -> None:
         try:
             await operator.start()
@@ -33,11 +33,11 @@ def _register_life(operator: Operator, handlers: kopf.OperatorRegistry) -> None:
             operator.failure = error
             raise kopf.PermanentError(str(error)) from error
 
-    @kopf.on.cleanup(registry=handlers)
+    @kopf.on.cleanup(registry=handlers, id="stop")
     async def stop(**_: Any) -> None:
         await operator.stop()
 
-    @kopf.on.login(registry=handlers, errors=kopf.ErrorsMode.PERMANENT)
+    @kopf.on.login(registry=handlers, id="login", errors=kopf.ErrorsMode.PERMANENT)
     async def log_in(**_: Any) -> kopf.AiohttpSession:
         server, session = await operator.watch_session()
         return kopf.AiohttpSession(server=server, aiohttp_session=session)
