@@ -73,6 +73,9 @@ def apiserver(state: State) -> Component:
         "service-account-issuer": "https://kubernetes.default.svc",
         "service-cluster-ip-range": "10.0.0.0/16",
         "authorization-mode": "Node,RBAC",
+        # Fake nodes are ready at once: this plugin would taint each as not ready, only for the
+        # controller manager to take the taint away again.
+        "disable-admission-plugins": "TaintNodesByCondition",
         "allow-privileged": "true",
         "audit-policy-file": str(folder / "audit-policy.json"),
         "audit-log-path": str(state.audit_log),
@@ -89,6 +92,7 @@ def controller_manager(state: State) -> Component:
         "leader-elect": "false",
         "service-account-private-key-file": str(state.folder / "service-accounts.key"),
         "root-ca-file": str(state.folder / "ca.crt"),
+        "controllers": "*,-ttl-controller",  # writes an annotation for kubelets on every node
         "node-monitor-grace-period": "24h",  # fake nodes send no heartbeats worth watching
         "concurrent-job-syncs": "20",
         "concurrent-deployment-syncs": "20",
