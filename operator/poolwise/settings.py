@@ -44,6 +44,17 @@ class Settings(BaseModel):
         "least this share of what one of the fewest yields.",
     )
 
+    # Hardware that neither labels, tables nor an AcceleratorPool describe
+    storage_read_bytes_per_second: float = Field(
+        2e9, gt=0, description="Reading samples, one node: one NVMe drive or one 25 GbE client."
+    )
+    storage_shared_read_bytes_per_second: float = Field(
+        20e9, gt=0, description="Reading samples, all nodes of a pool: a small parallel file system."
+    )
+    model_load_bytes_per_second: float = Field(
+        1e9, gt=0, description="Weights from their store into the devices, one node: one reader."
+    )
+
     # Engines: their images where a service names none, and how they start and stop
     vllm_image: str = Field("vllm/vllm-openai:v0.29.0", description="vLLM for NVIDIA.")
     vllm_rocm_image: str = Field("vllm/vllm-openai-rocm:v0.29.0", description="vLLM for AMD.")

@@ -157,8 +157,8 @@ def first(labels: Mapping[str, str], keys: tuple[str, ...]) -> tuple[str, str] |
 def capacity_type(labels: Mapping[str, str]) -> tuple[str, str] | None:
     """Reserved, OnDemand or Spot, and the label that says so; None: no label does."""
     for key, meanings in CAPACITY_TYPES:
-        value = labels.get(key, "")
-        meaning = meanings.get(value.lower()) or (meanings.get(_ANY) if value else None)
+        value = labels.get(key)
+        meaning = value and (meanings.get(value.lower()) or meanings.get(_ANY))
         if meaning:
             return meaning, f"{key}={value}"
     return None

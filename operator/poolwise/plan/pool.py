@@ -63,7 +63,7 @@ class Pool:
     nodes: tuple[Node, ...]
     accelerators_per_node: int
     node_selector: Mapping[str, str]
-    """Labels that select exactly this pool's nodes."""
+    """Labels that select exactly this pool's nodes, together with ``node_expressions``."""
     tolerations: tuple[Mapping[str, Any], ...]
     price: Price | None
     capacity_type: str
@@ -80,6 +80,8 @@ class Pool:
     node_startup_seconds: float | None = None
     is_mig: bool = False
     """Slices are accelerators of their own, for one-accelerator services only."""
+    node_expressions: tuple[Mapping[str, Any], ...] = ()
+    """matchExpressions of a required node affinity where labels alone let other nodes in."""
     unusable_reason: str | None = None
     """Why the pool gets no work at all (shared devices, unknown hardware); None: it may."""
     conditions: tuple[Condition, ...] = ()
