@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -28,7 +28,7 @@ def show(report: Mapping[str, Any]) -> None:
                 console.print(f"{row['name']}: {condition['message']}", markup=False)
 
 
-def workloads(rows: list[Row]) -> Table:
+def workloads(rows: Sequence[Row]) -> Table:
     """One line a workload: where, how fast, how much, and why not elsewhere."""
     table = _table("WORKLOAD", "BOTTLENECK", "POOL", "SHAPE", "PREDICTED", "COST", "WHY")
     for row in rows:
@@ -44,7 +44,7 @@ def workloads(rows: list[Row]) -> Table:
     return table
 
 
-def pools(rows: list[Row]) -> Table:
+def pools(rows: Sequence[Row]) -> Table:
     """One line a pool."""
     table = _table("POOL", "ACCELERATOR", "NODES", "FREE", "ROLE", "NODE PRICE")
     for row in rows:
@@ -85,7 +85,9 @@ def shape(row: Row) -> str:
             "" if quantization == "None" else f" {quantization}"
         )
     sizes = (("dp", "data"), ("tp", "tensor"), ("pp", "pipeline"), ("cp", "context"))
-    return " ".join([devices, *(f"{short}{layout[n]}" for short, n in sizes if layout.get(n, 1) > 1)])
+    return " ".join(
+        [devices, *(f"{short}{layout[n]}" for short, n in sizes if layout.get(n, 1) > 1)]
+    )
 
 
 def predicted(row: Row) -> str:

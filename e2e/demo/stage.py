@@ -1,0 +1,99 @@
+"""What happens in the demo: nodes, resources, examples, and the table at the end."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from e2e.controlplane import nodes
+from e2e.controlplane.client import Client, Object
+from e2e.controlplane.progress import say
+from e2e.controlplane.supervised import REPOSITORY, Supervised
+from e2e.profiles import render
+from poolwise.cli import table
+from poolwise.cli.manifests import read
+
+NAMESPACE = "demo"
+PROFILE = "demo"
+CRDS = REPOSITORY / "crds"
+EXAMPLES = REPOSITORY / "examples"
+TIMEOUT_SECONDS = 60.0
+POLL_SECONDS = 0.1
+API_VERSION = "poolwise.dev/v1alpha1"
+KINDS = ("TrainingJob", "InferenceService")
+
+
+def apply_examples(control_plane: Supervised, *, before_workloads: bool = False) -> None:
+    """Apply the examples, or what has to be there before them."""
+    client = Client(control_plane.kubeconfig)
+    if before_workloads:
+        _prepare(client)
+    else:
+        documents = list(_manifests(EXAMPLES))
+        say(f"==> applying {len(documents)} workloads from examples/")
+        for document in documents:
+            metadata = {**document["metadata"], "namespace": NAMESPACE}
+            client.apply({**document, "metadata": metadata})
+    client.close()
+
+
+def _prepare(client: Client) -> None:
+    say("==> applying the resources, a namespace and the fake nodes of the demo profile")
+    for crd in _manifests(CRDS):
+        client.apply(crd)
+        client.wait_for(crd, _is_established)
+    client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    added = nodes.add(client, render(PROFILE))
+    say(f"    {len(added)} nodes are ready; starting the operator")
+
+
+def _is_established(crd: Object) -> bool:
+    conditions = crd.get("status", {}).get("conditions", [])
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+
+
+def _manifests(folder: Path) -> list[dict[str, Any]]:
+    return [dict(document.content) for document in read([str(folder)])]
+
+
+def wait_until_told(control_plane: Supervised) -> bool:
+    """Until every workload's status says where it runs, or why not yet; then until pods run."""
+    client = Client(control_plane.kubeconfig)
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    started = time.monotonic()
+    while not (told := all(_is_settled(each) for each in _workloads(client))):
+        if time.monotonic() > deadline:
+            break
+        time.sleep(POLL_SECONDS)
+    say(f"    settled after {time.monotonic() - started:.1f} s" if told else "    not all settled")
+    client.close()
+    return told
+
+
+def _workloads(client: Client) -> list[Object]:
+    return [each for kind in KINDS for each in client.list(API_VERSION, kind, NAMESPACE)]
+
+
+def _is_settled(workload: Object) -> bool:
+    """Its pods are ready, or it was told what it waits for."""
+    conditions = workload.get("status", {}).get("conditions", [])
+    status = {each["type"]: each["status"] for each in conditions}
+    return status.get("PodsReady") == "True" or status.get("Placed") == "False"
+
+
+def show(control_plane: Supervised) -> None:
+    """Print what the statuses tell, as ``poolwise plan`` would print its own answer."""
+    client = Client(control_plane.kubeconfig)
+    rows = [_row(workload) for workload in _workloads(client)]
+    console = Console(width=max(Console().width, table.NARROWEST_COLUMNS))
+    console.print()
+    console.print(table.workloads(rows))
+    client.close()
+
+
+def _row(workload: Object) -> dict[str, Any]:
+    """``status.plan`` has the form of one workload of the report."""
+    return {**workload["status"]["plan"], "name": workload["metadata"]["name"]}
