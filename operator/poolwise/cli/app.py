@@ -12,7 +12,9 @@ from typer.core import TyperGroup
 from poolwise import __version__
 from poolwise.errors import InvalidInput, PoolwiseError
 
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "run": "poolwise.cli.run:run",
+}
 """Name of each sub-command and the function behind it, in the order of ``--help``.
 
 The module is imported when the command is looked up, so that ``poolwise plan`` answers without
