@@ -1,0 +1,164 @@
+"""Conditions: their types, every reason, and how they are kept.
+
+The words are part of the API (docs/conditions.md explains each one): alerts and scripts match them.
+A condition's ``lastTransitionTime`` moves only when its status does.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from poolwise.plan.pool import Condition
+from poolwise.plan.wording import sentence
+
+MESSAGE_LIMIT = 2048
+"""Characters; the API server allows 32768."""
+
+
+class Type(enum.StrEnum):
+    """What is judged, in the order in which it is shown."""
+
+    ACCEPTED = "Accepted"
+    PLANNED = "Planned"
+    PLACED = "Placed"
+    PODS_READY = "PodsReady"
+    METRICS_AVAILABLE = "MetricsAvailable"
+    SLO_MET = "SLOMet"
+    SUSPENDED = "Suspended"
+    PAUSED = "Paused"
+    COMPLETE = "Complete"
+    FAILED = "Failed"
+    HARDWARE_KNOWN = "HardwareKnown"
+    HARDWARE_ESTIMATED = "HardwareEstimated"
+    READY = "Ready"
+    RECONCILING = "Reconciling"
+    STALLED = "Stalled"
+
+
+class Reason(enum.StrEnum):
+    """Why it is so; one word for programs."""
+
+    # The spec
+    VALID = "Valid"
+    INVALID_SPEC = "InvalidSpec"
+    INTERNAL_ERROR = "InternalError"
+    PAUSED_BY_ANNOTATION = "PausedByAnnotation"
+
+    # The plan, and why a candidate was taken or not
+    PLAN_READY = "PlanReady"
+    PLAN_ONLY = "PlanOnly"
+    NO_FEASIBLE_POOL = "NoFeasiblePool"
+
+    # The children
+    PLACED = "Placed"
+    NAME_CONFLICT = "NameConflict"
+    CHILD_REFUSED = "ChildRefused"
+    FORBIDDEN = "Forbidden"
+
+    # The pods
+    STARTING = "Starting"
+    RUNNING = "Running"
+    PARTLY_READY = "PartlyReady"
+    SCALED_TO_ZERO = "ScaledToZero"
+    NO_PODS = "NoPods"
+    QUOTA_EXCEEDED = "QuotaExceeded"
+    POD_SECURITY_REFUSED = "PodSecurityRefused"
+    CREATE_FAILED = "CreateFailed"
+    MISSING_REFERENCE = "MissingReference"
+    IMAGE_PULL_FAILED = "ImagePullFailed"
+    CONTAINER_CONFIG_FAILED = "ContainerConfigFailed"
+    CRASH_LOOP = "CrashLoop"
+    OUT_OF_MEMORY = "OutOfMemory"
+    CONTAINER_FAILED = "ContainerFailed"
+    POD_REJECTED = "PodRejected"
+    UNSCHEDULABLE = "Unschedulable"
+    PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
+
+    # The end of a job
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+    SUSPENDED = "Suspended"
+    RESUMED = "Resumed"
+
+    # Measurements
+    NOT_MEASURED = "NotMeasured"
+
+    # kstatus
+    CONVERGED = "Converged"
+    IN_PROGRESS = "InProgress"
+
+
+STALLING = frozenset(
+    {
+        Reason.NAME_CONFLICT,
+        Reason.CHILD_REFUSED,
+        Reason.FORBIDDEN,
+        Reason.INVALID_SPEC,
+        Reason.INTERNAL_ERROR,
+        Reason.NO_FEASIBLE_POOL,
+        Reason.QUOTA_EXCEEDED,
+        Reason.POD_SECURITY_REFUSED,
+        Reason.CREATE_FAILED,
+        Reason.MISSING_REFERENCE,
+        Reason.IMAGE_PULL_FAILED,
+        Reason.CONTAINER_CONFIG_FAILED,
+        Reason.CRASH_LOOP,
+        Reason.OUT_OF_MEMORY,
+        Reason.FAILED,
+        Reason.PROGRESS_DEADLINE_EXCEEDED,
+    }
+)
+"""What time alone does not cure: somebody has to change something."""
+
+_ORDER: Mapping[str, int] = {type_: position for position, type_ in enumerate(Type)}
+_WORDS: Mapping[bool | None, str] = {True: "True", False: "False", None: "Unknown"}
+
+
+def condition(type_: Type, status: bool | None, reason: str, message: str) -> Condition:
+    """A condition whose message is one bounded line, whatever text it was made from."""
+    return Condition(str(type_), status, str(reason), sentence(message, MESSAGE_LIMIT))
+
+
+def merged(
+    previous: Iterable[Mapping[str, Any]],
+    wanted: Sequence[Condition],
+    generation: int,
+    now: datetime,
+) -> list[dict[str, Any]]:
+    """``wanted`` as metav1.Conditions in a fixed order; those no longer wanted are gone."""
+    known = {each.get("type"): each for each in previous if isinstance(each, Mapping)}
+    shown = sorted(wanted, key=lambda each: (_ORDER.get(each.type, len(_ORDER)), each.type))
+    return [_shown(each, known.get(each.type), generation, now) for each in shown]
+
+
+def is_true(conditions: Iterable[Any], type_: Type) -> bool:
+    """Whether a list of metav1.Conditions says so."""
+    return any(
+        each.get("type") == type_ and each.get("status") == "True"
+        for each in conditions
+        if isinstance(each, Mapping)
+    )
+
+
+def timestamp(moment: datetime) -> str:
+    """RFC 3339 in UTC, to the second, as Kubernetes writes times."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _shown(
+    wanted: Condition, known: Mapping[str, Any] | None, generation: int, now: datetime
+) -> dict[str, Any]:
+    status = _WORDS[wanted.status]
+    since = (known or {}).get("lastTransitionTime")
+    moved = known is None or known.get("status") != status or not isinstance(since, str)
+    return {
+        "type": wanted.type,
+        "status": status,
+        "observedGeneration": generation,
+        "lastTransitionTime": timestamp(now) if moved else since,
+        "reason": wanted.reason,
+        "message": wanted.message,
+    }
