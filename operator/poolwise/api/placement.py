@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, WithJsonSchema, field_validator
 
 from poolwise.api.base import ApiModel
-from poolwise.api.markers import LIST_SET, Rule
+from poolwise.api.markers import LIST_SET, VALIDATIONS, Rule
 from poolwise.api.names import DnsName, LabelKey
 from poolwise.api.quantity import Quantity
 
@@ -17,6 +17,29 @@ CAPACITY_TYPES: tuple[CapacityType, ...] = ("Reserved", "OnDemand", "Spot")
 PoolNames = Annotated[
     tuple[Annotated[DnsName, Field(min_length=1)], ...], Field(max_length=64), LIST_SET
 ]
+
+
+_IN_BOTH = "pool in self.excludePools && pool.matches('^[-a-z0-9.]+$')"
+"""Only names of a good form are repeated in the message, so that no control character is."""
+
+Time = Annotated[
+    datetime,
+    WithJsonSchema(
+        {
+            "type": "string",
+            "maxLength": 40,
+            VALIDATIONS: [
+                Rule(
+                    "self.matches('^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+                    "T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?"
+                    "(Z|[-+][0-9]{2}:[0-9]{2})$')",
+                    "must be a time as in RFC 3339, such as 2026-12-24T00:00:00Z",
+                ).as_validation()
+            ],
+        }
+    ),
+]
+"""Not ``format: date-time``, to which the API server (1.36) lets a list pass."""
 
 
 class Topology(ApiModel):
@@ -35,10 +58,9 @@ class Placement(ApiModel):
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            "!has(self.pools) || !has(self.excludePools)"
-            " || !self.pools.exists(pool, pool in self.excludePools)",
+            f"!has(self.pools) || !has(self.excludePools) || !self.pools.exists(pool, {_IN_BOTH})",
             "must not name %s, which pools names too",
-            ("self.pools.filter(pool, pool in self.excludePools)[0]",),
+            (f"self.pools.filter(pool, {_IN_BOTH})[0]",),
             ".excludePools",
         ),
     )
@@ -65,7 +87,7 @@ class TrainingObjective(ApiModel):
 
     goal: Literal["Time", "Cost", "Energy"] = "Time"
     """What is minimised. Example: `Cost`."""
-    deadline: datetime | None = None
+    deadline: Time | None = None
     """When the run must be finished, RFC 3339. Example: `"2026-12-24T00:00:00Z"`."""
     max_cost: Annotated[float, Quantity("0", "1T", '"40000"')] | None = None
     """Most that the whole run may cost, in the operator's currency. Example: `"40000"`."""

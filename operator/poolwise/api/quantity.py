@@ -121,7 +121,8 @@ class Duration:
     def rule(self) -> Rule:
         """The range as CEL, guarded so that nothing unreadable reaches ``duration()``."""
         return Rule(
-            f"self.matches('{_DURATION}') && duration(self) >= duration('{self.minimum}')"
+            f"self != '' && self.matches('{_DURATION}')"
+            f" && duration(self) >= duration('{self.minimum}')"
             f" && duration(self) <= duration('{self.maximum}')",
             f"must be a duration from {self.minimum} to {self.maximum}, such as {self.such_as}",
         )

@@ -52,18 +52,20 @@ ProcessesPerNode = Annotated[
 ]
 
 
+_IS_STRAY = (
+    "mount.name.matches('^[-a-z0-9]+$') && (!has(self.volumes)"
+    " || !self.volumes.exists(volume, volume.name == mount.name))"
+)
+
+
 class Run(ApiModel):
     """What runs in each pod."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            "!has(self.volumeMounts) || self.volumeMounts.all(mount, has(self.volumes)"
-            " && self.volumes.exists(volume, volume.name == mount.name))",
+            f"!has(self.volumeMounts) || !self.volumeMounts.exists(mount, {_IS_STRAY})",
             "must name a volume of volumes, %s is none",
-            (
-                "self.volumeMounts.filter(mount, !has(self.volumes)"
-                " || !self.volumes.exists(volume, volume.name == mount.name))[0].name",
-            ),
+            (f"self.volumeMounts.filter(mount, {_IS_STRAY})[0].name",),
             ".volumeMounts",
         ),
     )

@@ -32,7 +32,7 @@ _IS_PLACED = (
 )
 
 _RESERVED_VARIABLES = (
-    "^(POOLWISE_.*|PET_(NNODES|NPROC_PER_NODE|NODE_RANK|RDZV_ENDPOINT)|MASTER_(ADDR|PORT)"
+    "^(POOLWISE_[A-Z0-9_]*|PET_(NNODES|NPROC_PER_NODE|NODE_RANK|RDZV_ENDPOINT)|MASTER_(ADDR|PORT)"
     "|WORLD_SIZE|RANK)$"
 )
 """What the plan sets in every container; another value would break the rendezvous."""
@@ -51,9 +51,8 @@ class TrainingJobSpec(WorkloadSpec):
         Rule(
             "!has(self.checkpoint) || !has(self.run.volumeMounts)"
             " || !self.run.volumeMounts.exists(mount, mount.mountPath == self.checkpoint.path)",
-            "must not be a mountPath of run.volumeMounts, is %s",
-            ("self.checkpoint.path",),
-            ".checkpoint.path",
+            "must not be a mountPath of run.volumeMounts",
+            field=".checkpoint.path",
         ),
         Rule(
             "!has(self.run.env)"

@@ -19,6 +19,7 @@ from poolwise.api.validation.field_error import FieldError
 from poolwise.api.validation.list_types import duplicates
 from poolwise.api.validation.object_meta import metadata_errors
 from poolwise.api.validation.rules import broken_rules
+from poolwise.api.validation.scale import scale_errors
 from poolwise.api.validation.schema_errors import schema_errors
 from poolwise.api.validation.unknown_fields import unknown_fields
 
@@ -57,6 +58,7 @@ def _errors(resource: type[Resource], document: dict[str, Any]) -> list[FieldErr
     errors = [
         *metadata_errors(document.get("metadata")),
         *schema_errors(document, schema),
+        *(scale_errors(document) if resource.is_scalable else ()),
         *duplicates(document, schema),
     ]
     if not any(error.is_blocking for error in errors):

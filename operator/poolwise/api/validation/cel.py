@@ -8,7 +8,6 @@ from typing import Any
 
 import celpy
 from celpy import celtypes
-from celpy.adapter import json_to_cel
 from celpy.evaluation import CELEvalError
 
 from poolwise.api.quantity import parse_quantity
@@ -59,6 +58,6 @@ def _program(expression: str) -> celpy.Runner:
     return _ENVIRONMENT.program(_ENVIRONMENT.compile(expression), functions=_FUNCTIONS)
 
 
-def evaluate(expression: str, value: Any) -> Any:
-    """The value of a rule or a message, with ``self`` as ``value``; raises CELEvalError."""
-    return _program(expression).evaluate({"self": json_to_cel(value)})
+def evaluate(expression: str, self_value: celtypes.Value) -> Any:
+    """The value of a rule or a message, given ``self``; raises CELEvalError."""
+    return _program(expression).evaluate({"self": self_value})

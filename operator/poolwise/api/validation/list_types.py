@@ -25,6 +25,14 @@ def duplicates(value: Any, schema: Mapping[str, Any], path: str = "") -> Iterato
 def _duplicate_items(
     items: list[Any], schema: Mapping[str, Any], path: str
 ) -> Iterator[FieldError]:
+    if schema.get(LIST_TYPE) == "map":
+        stray = (
+            i for i, item in enumerate(items) if item is not None and not isinstance(item, dict)
+        )
+        if (index := next(stray, None)) is not None:
+            detail = "must be an object for an array of list-type map"
+            yield FieldError(f"{path}[{index}]", Kind.INVALID, detail, items[index])
+            return
     times: dict[str, int] = {}
     for index, item in enumerate(items):
         key = _key(item, schema)

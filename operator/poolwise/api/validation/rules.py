@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from celpy.adapter import json_to_cel
+from celpy.celtypes import Value
 from celpy.evaluation import CELEvalError
 
 from poolwise.api.markers import VALIDATIONS
@@ -21,9 +23,14 @@ def broken_rules(value: Any, schema: Schema, path: str = "") -> Iterator[FieldEr
     """
     if value is None:
         return
-    for validation in schema.get(VALIDATIONS, ()):
-        if "oldSelf" not in validation["rule"]:
-            yield from _broken_rule(value, schema, validation, path)
+    rules = [rule for rule in schema.get(VALIDATIONS, ()) if "oldSelf" not in rule["rule"]]
+    if rules:
+        shown = OMITTED if schema.get("type") in ("object", "array") else value
+        self_value = json_to_cel(value)
+        for rule in rules:
+            if problem := _problem(rule, self_value):
+                field = (path + rule.get("fieldPath", "")).removeprefix(".")
+                yield FieldError(field, Kind.INVALID, problem, shown)
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from broken_rules(item, schema.get("items", {}), f"{path}[{index}]")
@@ -40,19 +47,14 @@ def _broken_below(value: dict[str, Any], schema: Schema, path: str) -> Iterator[
             yield from broken_rules(child, values, f"{path}[{key}]")
 
 
-def _broken_rule(
-    value: Any, schema: Schema, validation: Mapping[str, str], path: str
-) -> Iterator[FieldError]:
-    field = (path + validation.get("fieldPath", "")).removeprefix(".")
-    shown = OMITTED if schema.get("type") in ("object", "array") else value
+def _problem(rule: Mapping[str, str], self_value: Value) -> str | None:
+    """What the rule says of the value; None where it holds."""
     try:
-        if not evaluate(validation["rule"], value):
-            yield FieldError(field, Kind.INVALID, _message(validation, value), shown)
+        if evaluate(rule["rule"], self_value):
+            return None
+        if "messageExpression" in rule:
+            message = str(evaluate(rule["messageExpression"], self_value))
+            return message if "\n" not in message else f"failed rule: {rule['rule']}"
     except CELEvalError as error:
-        yield FieldError(field, Kind.INVALID, f"{error} evaluating rule: {validation['rule']}")
-
-
-def _message(validation: Mapping[str, str], value: Any) -> str:
-    if "messageExpression" in validation:
-        return str(evaluate(validation["messageExpression"], value))
-    return validation["message"]
+        return f"{error} evaluating rule: {rule['rule']}"
+    return rule["message"]

@@ -6,7 +6,6 @@ of the wrong type and none of its values.
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,10 +14,6 @@ from poolwise.api.markers import INT_OR_STRING
 from poolwise.api.validation.field_error import OMITTED, FieldError, Kind
 
 Schema = Mapping[str, Any]
-
-_DATE_TIME = re.compile(
-    r"(\d{4}-\d{2}-\d{2})[tT]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(.\d+)?([zZ]|[+-]\d{2}:\d{2})"
-)
 
 
 def schema_errors(value: Any, schema: Schema, path: str = "") -> Iterator[FieldError]:
@@ -75,20 +70,12 @@ def _string_errors(value: str, schema: Schema, path: str) -> Iterator[FieldError
     elif "pattern" in schema and not re.fullmatch(schema["pattern"], value):
         detail = f"{path} in body should match '{schema['pattern']}'"
         yield FieldError(path, Kind.INVALID, detail, value)
-    if schema.get("format") == "date-time" and not _is_date_time(value):
-        detail = f'{path} in body must be of type date-time: "{value}"'
-        yield FieldError(path, Kind.TYPE_INVALID, detail, value)
-
-
-def _is_date_time(text: str) -> bool:
-    match = _DATE_TIME.fullmatch(text)
-    try:
-        return match is not None and bool(datetime.date.fromisoformat(match[1]))
-    except ValueError:
-        return False
 
 
 def _number_errors(value: float, schema: Schema, path: str) -> Iterator[FieldError]:
+    if schema.get("type") == "integer" and not float(value).is_integer():
+        detail = f"Checked value must be of type integer (default format) in {path}"
+        yield FieldError("<nil>", Kind.INVALID, detail, "")
     if value > schema.get("maximum", value):
         detail = f"{path} in body should be less than or equal to {schema['maximum']}"
         yield FieldError(path, Kind.INVALID, detail, value)
