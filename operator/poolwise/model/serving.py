@@ -85,7 +85,7 @@ def predict_serving(
     at = at or state(served, max(served.largest_load, 1.0))
     times = latencies(served, at)
     device = replica_machine(layout, machine).device
-    spreads = _Spreads(device, calibration)
+    spreads = _Spreads(device, work.engine, calibration)
     tokens = served_tokens(work)
     return ServingPrediction(
         requests_per_second=requests_per_second,
@@ -108,8 +108,8 @@ def predict_serving(
 class _Spreads:
     """How far predictions were off where they could be checked, and what stands behind them."""
 
-    def __init__(self, device: Device, calibration: Calibration) -> None:
-        self._device, self._calibration = device, calibration
+    def __init__(self, device: Device, engine: str, calibration: Calibration) -> None:
+        self._device, self._engine, self._calibration = device, engine, calibration
 
     def interval(self, metric: str, seconds: float) -> Interval:
         """Nine in ten, log-normal around the prediction."""
@@ -125,8 +125,9 @@ class _Spreads:
         return str(Provenance.weakest(self._constant(term).provenance for term in terms))
 
     def _constant(self, term: str) -> Efficiency:
-        unit = arithmetic("bf16", self._device) if term == "compute" else "*"
-        return self._calibration.efficiency(PHASE, term, self._device, unit)
+        of_engine = term.endswith("_ratio")
+        detail = self._engine if of_engine else arithmetic("bf16", self._device)
+        return self._calibration.efficiency(PHASE, term, self._device, detail)
 
 
 def _reported(work: ServingWork, times: Latencies, metric: Metric, is_overloaded: bool) -> float:

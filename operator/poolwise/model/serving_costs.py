@@ -88,7 +88,7 @@ def _transformer_costs(
     cache_bytes /= transformer.kv_shards(shape, layout.tensor)
     return StepCosts(
         dense=_products(dense, dense_weight_bytes(layout), dense_format, layout, rates),
-        experts=_experts(count, layout, rates),
+        experts=_experts(work, layout, rates),
         head=_products(head, unquantised_weight_bytes(layout), "bf16", layout, rates),
         shape=shape,
         key_read_seconds=cache_bytes / rates.cache_bandwidth,
@@ -113,20 +113,26 @@ def _products(
     )
 
 
-def _experts(count: transformer.Parameters, layout: ServingLayout, rates: _Rates) -> Products:
-    """Routed experts: those that the batch touches are read; small groups multiply slowly."""
-    if not count.experts:
+def _experts(work: ServingWork, layout: ServingLayout, rates: _Rates) -> Products:
+    """Routed experts: those that the batch touches are read, and their groups padded to tiles.
+
+    Cut by tensor parallelism, every device sees all rows of all chosen experts at full width, and
+    writes and reads them on the way; laid out whole (``expert``), it sees only its share.
+    """
+    shape, count = work.model.shape, transformer.parameters(work.model)
+    if isinstance(shape, Custom) or shape.experts is None:
         return NONE
-    whole = _products(
-        count.experts,
-        formats.weight_bytes(layout.weight_format),
-        layout.weight_format,
-        layout,
-        rates,
-    )
-    slowdown = count.routed_fraction / rates.constant("expert_compute")
+    stored = formats.weight_bytes(layout.weight_format)
+    whole = _products(count.experts, stored, layout.weight_format, layout, rates)
+    exchanged = rates.constant("expert_exchange_bytes") * shape.hidden * shape.experts.top_k
+    exchanged *= transformer.sparse_layers(shape) / min(layout.expert, layout.tensor)
+    share = count.routed_fraction
     return replace(
-        whole, row_seconds=whole.row_seconds * slowdown, idle_share=1.0 - count.routed_fraction
+        whole,
+        row_seconds=whole.row_seconds * share / rates.constant("expert_compute"),
+        row_traffic_seconds=exchanged / rates.weight_bandwidth,
+        idle_share=1.0 - share,
+        padding_rows=rates.constant("expert_padding_rows") / share,
     )
 
 

@@ -64,13 +64,14 @@ class Products:
     """Activations of one token through the memory bus, where that counts."""
     idle_share: float = 0.0
     """Share of the weights that one token leaves alone: 1 - k/E."""
+    padding_rows: float = 0.0
+    """Rows that grouped products add when all experts are touched: each rounds up to a tile."""
 
     def split(self, rows: float) -> tuple[float, float]:
         """Memory and compute part of the time of ``rows`` tokens."""
         touched = 1.0 - self.idle_share**rows
-        return soft_maximum(
-            self.read_seconds * touched + self.row_traffic_seconds * rows, self.row_seconds * rows
-        )
+        read = self.read_seconds * touched + self.row_traffic_seconds * rows
+        return soft_maximum(read, self.row_seconds * (rows + self.padding_rows * touched))
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,7 +199,7 @@ def _step(replica: Replica, sequences: float, prompt_tokens: float) -> StepTime:
 
 
 def _prefill(replica: Replica, at: State) -> Delay:
-    """A prompt within one chunk has the step's own time as a base; a longer one takes more steps."""
+    """A prompt within one chunk has the step itself as a base; a longer one takes more steps."""
     whole = at.chunks * at.mixed.seconds
     variable = whole - (at.decode.seconds if at.chunks <= 1.0 else 0.0)
     return Delay(whole, replica.prompt.scv * variable**2)
