@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from e2e.controlplane import ports
-from e2e.controlplane.errors import StartFailed
+from e2e.controlplane.errors import ProcessFailed
 from e2e.controlplane.ports import LOOPBACK
 from e2e.controlplane.process import end_with_parent
 from e2e.controlplane.progress import last_lines
@@ -42,7 +42,7 @@ class OperatorProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it and return once it serves; raises :class:`StartFailed` with its last lines."""
+        """Start it and return once it serves; raises :class:`ProcessFailed` with its last lines."""
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "poolwise", "run", "--kubeconfig", str(self._kubeconfig)],
@@ -55,7 +55,7 @@ class OperatorProcess:
         deadline = time.monotonic() + READY_TIMEOUT_SECONDS
         while not self._serves():
             if self._process.poll() is not None or time.monotonic() > deadline:
-                raise StartFailed(f"the operator does not serve:\n{last_lines(self.log)}")
+                raise ProcessFailed(f"the operator does not serve:\n{last_lines(self.log)}")
             time.sleep(POLL_SECONDS)
 
     def _serves(self) -> bool:

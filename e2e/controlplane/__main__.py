@@ -9,17 +9,18 @@ from typing import Annotated
 import typer
 
 from e2e.controlplane import build, cache, named, nodes
-from e2e.controlplane.client import Client
+from e2e.controlplane.client import Client, Object
 from e2e.controlplane.cluster import ControlPlane
 from e2e.controlplane.errors import ControlPlaneError
 from e2e.controlplane.progress import say
+from e2e.profiles import render
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 Name = Annotated[str, typer.Option(help="Which one; several run side by side.")]
 
 
-@app.command()
-def tools() -> None:
+@app.command(name="build")
+def build_() -> None:
     """Get the binaries, building those that are missing, and print where they are."""
     for name, path in build.binaries().items():
         print(f"{name}\t{path}")
@@ -29,11 +30,12 @@ def tools() -> None:
 def up(
     name: Name = "dev",
     detach: Annotated[bool, typer.Option(help="Return, and leave it running.")] = False,
-    profile: Annotated[
+    profiles: Annotated[
         list[str] | None, typer.Option("--nodes", help="Cluster profile to add nodes of.")
     ] = None,
 ) -> None:
     """Start a control plane; print the line that points kubectl at it."""
+    documents = {profile: _render(profile) for profile in profiles or []}
     if named.is_running(name):
         say(f"==> control plane {name} is running already")
         _tell(named.attach(name))
@@ -43,8 +45,7 @@ def up(
         control_plane.start()
     try:
         say(f"==> control plane {name} is ready after {control_plane.ready_seconds:.1f} s")
-        if profile:
-            _add_nodes(control_plane, profile)
+        _add_nodes(control_plane, documents)
         _tell(control_plane)
         if not detach:
             control_plane.wait()
@@ -68,13 +69,18 @@ def list_() -> None:
         print(f"{name}\t{state}")
 
 
-def _add_nodes(control_plane: ControlPlane, profiles: list[str]) -> None:
-    from e2e.profiles import render
+def _render(profile: str) -> list[Object]:
+    try:
+        return render(profile)
+    except KeyError as error:
+        raise typer.BadParameter(error.args[0], param_hint="--nodes") from error
 
+
+def _add_nodes(control_plane: ControlPlane, documents: dict[str, list[Object]]) -> None:
     client = Client(control_plane.kubeconfig)
-    for profile in profiles:
+    for profile, rendered in documents.items():
         started = time.monotonic()
-        added = nodes.add(client, render(profile))
+        added = nodes.add(client, rendered)
         say(f"==> {len(added)} nodes of {profile} after {time.monotonic() - started:.1f} s")
     client.close()
 
@@ -83,7 +89,7 @@ def _tell(control_plane: ControlPlane) -> None:
     """Print the one line for the shell to stdout, the rest to people."""
     state = control_plane.state
     say(f"==> {control_plane.url}, kubectl is {state.binaries['kubectl']}")
-    say(f"==> to end it: make cluster-down NAME={state.name}")
+    say(f"==> to end it: make cluster-down CLUSTER={state.name}")
     print(f"export KUBECONFIG={control_plane.kubeconfig}")
 
 

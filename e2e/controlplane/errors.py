@@ -1,9 +1,9 @@
 """What can go wrong with a local control plane.
 
 ControlPlaneError
-├── BuildFailed      a binary could not be built; carries the compiler's last lines
-├── StartFailed      a process died or did not become ready; carries its last lines
-└── NoSuchCluster    no control plane of that name runs
+├── BuildFailed     a binary could not be built; carries the compiler's last lines
+├── ProcessFailed   a process died or did not become ready; carries its last lines
+└── NoSuchCluster   no control plane of that name runs
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class BuildFailed(ControlPlaneError):
     """A tool could not be built from its sources."""
 
 
-class StartFailed(ControlPlaneError):
+class ProcessFailed(ControlPlaneError):
     """A process of the control plane died or did not answer in time."""
 
 

@@ -28,7 +28,7 @@ def is_running(name: str, root: Path = FOLDER) -> bool:
     """Whether its supervisor lives: that holds a lock which the kernel drops with the process."""
     try:
         with (root / name / LOCK).open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False
     except BlockingIOError:

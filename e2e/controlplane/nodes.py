@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from e2e.controlplane.client import POLL_SECONDS, Client, Object
 
 READY_TIMEOUT_SECONDS = 60.0
+READY = "e2e.poolwise.dev/ready"
+"""The annotation that makes a node NotReady when it says ``"false"``: see ``stages/node.yaml``."""
 
 
 def add(client: Client, nodes: Iterable[Object]) -> list[Object]:
@@ -37,6 +39,8 @@ def _ready(node: Object) -> Object:
     """The node as its kubelet would register it, marked as one that has none."""
     metadata = node["metadata"]
     annotations = {"kwok.x-k8s.io/node": "fake", **metadata.get("annotations", {})}
+    if any(_is_lost(condition) for condition in node.get("status", {}).get("conditions", [])):
+        annotations[READY] = "false"  # else kwok would heal it
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     condition = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
     times = {"lastHeartbeatTime": now, "lastTransitionTime": now}
@@ -57,7 +61,11 @@ def _answered(node: Object) -> bool:
     return any(condition["type"] == "Ready" for condition in conditions)
 
 
+def _is_lost(condition: Object) -> bool:
+    return bool(condition["type"] == "Ready" and condition["status"] != "True")
+
+
 def _tainted(node: Object) -> bool:
-    not_ready = node["metadata"].get("annotations", {}).get("e2e.poolwise.dev/ready") == "false"
+    not_ready = node["metadata"].get("annotations", {}).get(READY) == "false"
     taints = (taint["key"] for taint in node["spec"].get("taints", []))
     return not not_ready and "node.kubernetes.io/not-ready" in taints

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from e2e.controlplane.components import Component
-from e2e.controlplane.errors import StartFailed
+from e2e.controlplane.errors import ProcessFailed
 from e2e.controlplane.ports import is_free
 from e2e.controlplane.progress import last_lines
 
@@ -28,7 +28,7 @@ class Process:
     def __init__(self, component: Component, binary: str, log: Path) -> None:
         for port in component.ports:
             if not is_free(port):
-                raise StartFailed(f"{component.name} needs port {port}, which is taken")
+                raise ProcessFailed(f"{component.name} needs port {port}, which is taken")
         self.component = component
         self.log = log
         self._started = time.monotonic()
@@ -47,16 +47,16 @@ class Process:
         return self._process.pid
 
     def check(self) -> None:
-        """Raise :class:`StartFailed`, with its last lines, when it has ended."""
+        """Raise :class:`ProcessFailed`, with its last lines, when it has ended."""
         status = self._process.poll()
         if status is not None:
-            raise StartFailed(
+            raise ProcessFailed(
                 f"{self.component.name} ended after {time.monotonic() - self._started:.1f} s "
                 f"with exit status {status}:\n{last_lines(self.log)}"
             )
 
     def is_ready(self, client: ssl.SSLContext) -> bool:
-        """Whether its URL answers 200; raises :class:`StartFailed` when it has ended."""
+        """Whether its URL answers 200; raises :class:`ProcessFailed` when it has ended."""
         self.check()
         https = self.component.ready_url.startswith("https:")
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from e2e.controlplane import kubeconfig
-from e2e.controlplane.errors import StartFailed
+from e2e.controlplane.errors import ProcessFailed
 from e2e.controlplane.progress import last_lines
 from e2e.controlplane.state import State
 
@@ -53,7 +54,7 @@ class Supervised:
     def start(self) -> None:
         """Start everything and return when all is ready.
 
-        Raises :class:`StartFailed`, naming the process, with the last lines of its log.
+        Raises :class:`ProcessFailed`, naming the process, with the last lines of its log.
         """
         arguments = [sys.executable, "-m", "e2e.controlplane.supervisor", str(self.state.folder)]
         with self.state.log("supervisor").open("w") as errors:
@@ -73,7 +74,7 @@ class Supervised:
             raise
         if "error" in answer:
             self.stop()
-            raise StartFailed(str(answer["error"]))
+            raise ProcessFailed(str(answer["error"]))
         self.ready_seconds = float(str(answer["seconds"]))
 
     def _answer(self, supervisor: subprocess.Popen[str]) -> dict[str, object]:
@@ -84,23 +85,25 @@ class Supervised:
         return {"error": f"the supervisor ended:\n{last_lines(self.state.log('supervisor'))}"}
 
     def wait(self) -> None:
-        """Return never: raises :class:`StartFailed` when one of the processes dies."""
+        """Return never: raises :class:`ProcessFailed` when one of the processes dies."""
         assert self._supervisor is not None
         answer = self._answer(self._supervisor)
-        raise StartFailed(str(answer["error"]))
+        raise ProcessFailed(str(answer["error"]))
 
     def stop(self) -> None:
         """End everything; nothing happens when it is not running.
 
-        Raises :class:`StartFailed` when a process had died meanwhile.
+        Raises :class:`ProcessFailed` when a process had died meanwhile.
         """
         if self._supervisor is None:
             return
         self._supervisor.terminate()
         rest, _ = self._supervisor.communicate(timeout=STOP_TIMEOUT_SECONDS)
         self._supervisor = None
+        if self.state.disposable:  # in case it ended before it could
+            shutil.rmtree(self.state.folder, ignore_errors=True)
         for line in rest.splitlines():
-            raise StartFailed(json.loads(line)["error"])
+            raise ProcessFailed(json.loads(line)["error"])
 
     def __enter__(self) -> Self:
         self.start()

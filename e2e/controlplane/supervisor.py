@@ -24,7 +24,7 @@ from pathlib import Path
 from types import FrameType
 
 from e2e.controlplane.components import Component, start_order
-from e2e.controlplane.errors import StartFailed
+from e2e.controlplane.errors import ProcessFailed
 from e2e.controlplane.process import Process
 from e2e.controlplane.progress import last_lines
 from e2e.controlplane.state import State
@@ -78,7 +78,7 @@ class Supervisor:
     def start(self) -> None:
         """Start everything, each group when the one before is ready.
 
-        Raises :class:`StartFailed` with the last lines of whoever failed.
+        Raises :class:`ProcessFailed` with the last lines of whoever failed.
         """
         deadline = time.monotonic() + READY_TIMEOUT_SECONDS
         for group in start_order(self._state):
@@ -95,14 +95,14 @@ class Supervisor:
         while pending := [each for each in pending if not each.is_ready(self._client)]:
             if time.monotonic() > deadline:
                 late = pending[0]
-                raise StartFailed(
+                raise ProcessFailed(
                     f"{late.component.name} was not ready after {READY_TIMEOUT_SECONDS:.0f} s:\n"
                     f"{last_lines(late.log)}"
                 )
             self._wishes.wait(POLL_SECONDS)
 
     def watch(self) -> None:
-        """Return never: raises :class:`StopRequested`, or :class:`StartFailed` for a death."""
+        """Return never: raises :class:`StopRequested`, or :class:`ProcessFailed` for a death."""
         while True:
             self._wishes.wait(None)
             for process in self._running:
@@ -118,7 +118,7 @@ def supervise(folder: Path, attached: bool) -> None:
     """Run the control plane of that folder until somebody wants it to stop."""
     state = State.load(folder)
     with (folder / LOCK).open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX)  # somebody may be asking for a moment
         lock.truncate(0)
         print(os.getpid(), file=lock, flush=True)
         supervisor = Supervisor(state, Wishes(attached))
@@ -129,7 +129,7 @@ def supervise(folder: Path, attached: bool) -> None:
             supervisor.watch()
         except StopRequested:
             pass
-        except StartFailed as error:
+        except ProcessFailed as error:
             _answer({"error": str(error)})
         finally:
             supervisor.stop()

@@ -98,6 +98,16 @@ def test_a_lost_node_is_not_ready_until_it_heals(client: Client, nodes: NodeFact
         _await_ready(client, added, status)
 
 
+def test_a_node_that_is_added_as_lost_stays_lost(client: Client, nodes: NodeFactory) -> None:
+    lost = node("lost")
+    lost["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    ready = node("ready")
+    nodes([lost, ready])
+    client.patch(ready, {"metadata": {"annotations": {"e2e.poolwise.dev/ready": "false"}}})
+    _await_ready(client, ready, "Unknown")  # kwok has been at work
+    _await_ready(client, lost, "Unknown")
+
+
 def test_the_audit_log_counts_writes_by_user(
     client: Client, audit: AuditLog, namespace: str
 ) -> None:

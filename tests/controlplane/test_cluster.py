@@ -15,7 +15,7 @@ import pytest
 
 from e2e.controlplane import named, ports
 from e2e.controlplane.cluster import ControlPlane
-from e2e.controlplane.errors import ControlPlaneError, StartFailed
+from e2e.controlplane.errors import ControlPlaneError, ProcessFailed
 from e2e.controlplane.supervised import REPOSITORY
 from e2e.controlplane.supervisor import LOCK
 
@@ -124,7 +124,7 @@ def test_a_taken_port_is_named_with_who_needs_it() -> None:
     chosen = ports.choose()
     control_plane = ControlPlane.prepare("x", chosen_ports=chosen)
     taken = socket.create_server((ports.LOOPBACK, chosen.apiserver))
-    with taken, pytest.raises(StartFailed) as failed:
+    with taken, pytest.raises(ProcessFailed) as failed:
         control_plane.start()
     assert str(failed.value) == f"kube-apiserver needs port {chosen.apiserver}, which is taken"
     assert not processes(control_plane.state.folder)
@@ -135,7 +135,7 @@ def test_a_process_that_dies_at_start_is_quoted() -> None:
     found = control_plane.state.binaries
     broken = {**found, "kube-apiserver": found["kube-scheduler"]}
     dataclasses.replace(control_plane.state, binaries=broken).save()
-    with pytest.raises(StartFailed) as failed:
+    with pytest.raises(ProcessFailed) as failed:
         control_plane.start()
     assert "kube-apiserver ended after" in str(failed.value)
     assert "unknown flag: --etcd-servers" in str(failed.value)
@@ -152,5 +152,5 @@ def test_a_process_that_dies_later_ends_all_and_is_named() -> None:
     ]
     os.kill(etcd, signal.SIGKILL)
     await_end(control_plane.state.folder)
-    with pytest.raises(StartFailed, match=r"etcd ended after .* with exit status -9"):
+    with pytest.raises(ProcessFailed, match=r"etcd ended after .* with exit status -9"):
         control_plane.stop()
