@@ -17,6 +17,7 @@ from e2e.controlplane.client import Client, Object
 from e2e.controlplane.cluster import ControlPlane
 from e2e.controlplane.existing import ExistingCluster
 from e2e.controlplane.supervised import Supervised
+from tests.apiserver.operated import Operated, operated
 
 CRDS = Path(__file__).resolve().parent.parent.parent / "crds"
 
@@ -119,6 +120,19 @@ def namespace(client: Client, nodes: NodeFactory) -> Iterator[str]:
     name = namespaces.create(client)
     yield name
     namespaces.remove(client, name)
+
+
+@pytest.fixture(scope="module")
+def operator(
+    control_plane: ControlPlane,
+    client: Client,
+    crds: list[str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Operated]:
+    """The operator as a process of its own, under its own user."""
+    log = tmp_path_factory.mktemp("operator") / "operator.log"
+    with operated(control_plane, client, log) as operator:
+        yield operator
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 from poolwise.cluster import clock
 from poolwise.handlers.isolation import Decide
 from poolwise.model.efficiency import Calibration
+from poolwise.plan.candidates_memo import Memo
 from poolwise.plan.cluster import decide
 from poolwise.plan.observed import Decisions, Observed
 from poolwise.settings import Settings
@@ -18,8 +19,9 @@ def decider(settings: Settings) -> Decide:
     """
     tables = load()
     calibration = Calibration(tables.efficiencies)
+    memo = Memo()
 
     def decide_now(observed: Observed) -> Decisions:
-        return decide(observed, tables, settings, calibration, clock.utc_now())
+        return decide(observed, tables, settings, calibration, clock.utc_now(), memo)
 
     return decide_now

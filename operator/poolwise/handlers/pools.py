@@ -39,8 +39,7 @@ class Pools:
             return
         written = await self._written(pool, live)
         if written is not None:
-            free = decisions.free_accelerators.get(name, 0)
-            await self._tell(written, pool, free)
+            await self._tell(written, pool, decisions.free_accelerators.get(name))
 
     async def _written(self, pool: Pool, live: Object | None) -> Object | None:
         """The object of a pool; that of a person is never touched, nor made again."""
@@ -51,7 +50,7 @@ class Pools:
             return live
         return await self._writer.apply(wanted)
 
-    async def _tell(self, live: Object, pool: Pool, free: int) -> None:
+    async def _tell(self, live: Object, pool: Pool, free: int | None) -> None:
         before = live.get("status") or {}
         changes = merge_patch(before, pool_status(live, pool, free, self._now()))
         if changes:

@@ -15,9 +15,9 @@ from poolwise.handlers.planner import Planner
 from poolwise.handlers.story import Story
 from poolwise.plan.children import children
 from poolwise.plan.decision import Key, Kind, Outcome, Plan
-from poolwise.plan.names import PAUSED
 from poolwise.plan.observed import Decisions, Object
 from poolwise.plan.pool import Pool
+from poolwise.plan.status import is_paused
 from poolwise.settings import Settings
 
 REFUSALS = frozenset({"NameConflict", "Forbidden", "ChildRefused", "InvalidSpec", "InternalError"})
@@ -60,7 +60,10 @@ class Reconciler:
         if not is_paused(workload):
             await self._write_children(workload, outcome)
             self._planner.settle(outcome.key)
-        await self._story.tell(workload, outcome, pool)
+        if is_fresh:
+            self._planner.want()  # what was placed now runs: the next pass finds it so
+        else:
+            await self._story.tell(workload, outcome, pool)
 
     async def _write_children(self, workload: Object, outcome: Outcome) -> None:
         if not isinstance(outcome, Plan):
@@ -96,12 +99,6 @@ def pool_of(outcome: Outcome, decisions: Decisions) -> Pool | None:
     if not isinstance(outcome, Plan) or outcome.chosen is None:
         return None
     return next((pool for pool in decisions.pools if pool.name == outcome.chosen.pool), None)
-
-
-def is_paused(workload: Object) -> bool:
-    """Whether a person asked for no writes."""
-    annotations = workload["metadata"].get("annotations") or {}
-    return bool(annotations.get(PAUSED) == "true")
 
 
 def runs_nothing(workload: Object) -> bool:

@@ -31,7 +31,7 @@ def pool_object(pool: Pool) -> Manifest:
     }
 
 
-def pool_status(live: Object, pool: Pool, free_accelerators: int, now: datetime) -> Manifest:
+def pool_status(live: Object, pool: Pool, free_accelerators: int | None, now: datetime) -> Manifest:
     """What is known of the pool; numbers to four significant digits, as everywhere in status."""
     generation = live["metadata"].get("generation", 0)
     previous = (live.get("status") or {}).get("conditions") or []
