@@ -72,7 +72,8 @@ def _unusable(node: Object) -> str | None:
         return "is being deleted"
     if mapping(node, "spec").get("unschedulable"):
         return "is cordoned"
-    return _not_ready(node)
+    system = texts(node, "metadata", "labels").get("kubernetes.io/os", "linux")
+    return f"runs {system}" if system != "linux" else _not_ready(node)
 
 
 def _not_ready(node: Object) -> str | None:

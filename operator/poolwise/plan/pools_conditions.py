@@ -70,13 +70,13 @@ def _ready(draft: Draft, nodes: Sequence[Node]) -> Condition:
     kept_off = [f"{node.name} {node.unusable_reason}" for node in nodes if node.unusable_reason]
     usable = len(nodes) - len(kept_off)
     text = f"{usable} of {plural(len(nodes), 'node')} can take work"
-    text += f"; not {_some(kept_off)}" if kept_off else ""
+    text += f": {_some(kept_off, '; ')}" if kept_off else ""
     reason = "NodesReady" if usable else "NoUsableNodes"
     return Condition("Ready", usable > 0, reason, sentence(text))
 
 
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:NAMED_AT_MOST])
+def _some(names: Sequence[str], between: str = ", ") -> str:
+    shown = between.join(names[:NAMED_AT_MOST])
     return (
         shown if len(names) <= NAMED_AT_MOST else f"{shown} and {len(names) - NAMED_AT_MOST} more"
     )

@@ -66,7 +66,7 @@ def _draft(
 ) -> Draft:
     members = tuple(Member(node, _offer_of(node, pool.spec, tables)) for node in nodes)
     promised = facts({"metadata": {"labels": pool.spec.node_selector}}, tables)
-    offers = [member.offer for member in members] or [_offer_of(promised, pool.spec, tables)]
+    offers = [member.offer for member in members] or [_promised(promised, pool.spec, tables)]
     found = (pool.problem, _taken(lost))
     return Draft(
         name=pool.name,
@@ -92,6 +92,14 @@ def _offer_of(node: Facts, spec: AcceleratorPoolSpec, tables: Tables) -> Offer:
         return _as_cpu(best, row)
     fitting = [each for each in node.offers if each.resource and each.profile == profile]
     return _as_accelerator(max(fitting, key=lambda each: each.count, default=best), row, profile)
+
+
+def _promised(node: Facts, spec: AcceleratorPoolSpec, tables: Tables) -> Offer:
+    offer = _offer_of(node, spec, tables)
+    if not offer.is_estimated:
+        return offer
+    text = "it has no node yet, and neither its nodeSelector nor spec.accelerator tells what it is"
+    return Offer(resource=None, product="", problem=Problem(Reason.UNKNOWN_HARDWARE, text))
 
 
 def _as_accelerator(offer: Offer, row: AcceleratorRow, profile: str | None) -> Offer:

@@ -12,7 +12,8 @@ SHIPPED_CURRENCY = "USD"
 
 
 def price(draft: Draft, per_node: int, settings: Settings) -> Price | None:
-    """Price of one node; None where nobody knows, or only in another currency.
+    """Price of one node; None where nobody knows (as of unknown hardware), or only in another
+    currency.
 
     Shipped prices are for on-demand capacity; where a node is cut into offers of several pools
     (MIG strategy ``mixed``), each pool bears its share.
@@ -22,7 +23,7 @@ def price(draft: Draft, per_node: int, settings: Settings) -> Price | None:
         if given.currency != settings.currency:
             return None
         return Price(given.per_node_hour, given.currency, "spec.price")
-    if settings.currency != SHIPPED_CURRENCY:
+    if settings.currency != SHIPPED_CURRENCY or draft.offer.problem is not None:
         return None
     found = _of_machine(draft) or _of_accelerators(draft, per_node) or _of_cores(draft)
     if found is None:
