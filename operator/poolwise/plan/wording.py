@@ -11,7 +11,14 @@ MESSAGE_LIMIT = 1024
 
 _SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£"}
 _LARGE = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-_DAY, _HOUR, _MINUTE = 86_400.0, 3_600.0, 60.0
+_UNITS = (
+    (86_400.0, "d", 864_000.0),
+    (3_600.0, "h", 7_200.0),
+    (60.0, "min", 300.0),
+    (1.0, "s", 1.0),
+    (1e-3, "ms", 1e-3),
+)
+"""Length in seconds, name, and the time from which it is the natural one."""
 
 
 def significant(value: float, digits: int = 4) -> float:
@@ -46,16 +53,16 @@ def duration(seconds: float) -> str:
     """A time in its natural unit: ``350 ms``, ``118 s``, ``42 min``, ``83 h``, ``12 d``."""
     if not math.isfinite(seconds):
         return "for ever"
-    for unit_seconds, unit, above in (
-        (_DAY, "d", 10 * _DAY),
-        (_HOUR, "h", 2 * _HOUR),
-        (_MINUTE, "min", 5 * _MINUTE),
-        (1.0, "s", 1.0),
-        (1e-3, "ms", 1e-3),
-    ):
+    unit_seconds, unit = time_unit(seconds)
+    return f"{three_digits(seconds / unit_seconds)} {unit}"
+
+
+def time_unit(seconds: float) -> tuple[float, str]:
+    """The natural unit of a time: its length in seconds, and its name."""
+    for unit_seconds, unit, above in _UNITS:
         if seconds >= above:
-            return f"{three_digits(seconds / unit_seconds)} {unit}"
-    return f"{three_digits(seconds * 1e6)} µs"
+            return unit_seconds, unit
+    return 1e-6, "µs"
 
 
 def percent(fraction: float) -> str:

@@ -1,0 +1,151 @@
+"""Phrases made from a told plan (``status.plan``): times, costs, memory, what would help.
+
+They read the JSON and not the values behind it, since a story is told again long after the plan
+was made. What is missing is left out; nothing raises on a status that somebody else wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from poolwise.plan.wording import (
+    change,
+    duration,
+    gib,
+    money,
+    percent,
+    quantity,
+    three_digits,
+    time_unit,
+)
+
+Told = Mapping[str, Any]
+
+_TAILS = {"ttft": "TTFT", "itl": "ITL", "e2e": "E2E"}
+_USES = ("weights", "gradients", "optimizer", "activations", "kvCache", "reserve")
+
+
+def number(told: Told, name: str) -> float | None:
+    """A figure of that name; None where it is absent or no number."""
+    value = told.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
+
+
+def part(told: Told, name: str) -> Told:
+    """An object of that name; empty where it is absent."""
+    value = told.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def speed(told: Told) -> str:
+    """``125 s per step (116-136), 67.1k tokens/s``, or the latencies and capacity of a replica."""
+    predicted = part(told, "predicted")
+    if number(predicted, "stepSeconds") is not None:
+        phrases = [f"{interval(predicted, 'step')} per step", rate(predicted)]
+    else:
+        tails = [(word, interval(predicted, name)) for name, word in _TAILS.items()]
+        phrases = [f"{word} {text}" for word, text in tails if text]
+        phrases.append(_capacity(predicted))
+    return ", ".join(filter(None, phrases))
+
+
+def interval(predicted: Told, name: str) -> str:
+    """``125 s (116-136)``."""
+    mid = number(predicted, f"{name}Seconds")
+    if mid is None:
+        return ""
+    low, high = (number(predicted, f"{name}Seconds{end}") for end in ("Low", "High"))
+    if low is None or high is None or low == high:
+        return duration(mid)
+    unit_seconds, unit = time_unit(mid)
+    ends = f"{three_digits(low / unit_seconds)}-{three_digits(high / unit_seconds)}"
+    return f"{three_digits(mid / unit_seconds)} {unit} ({ends})"
+
+
+def rate(predicted: Told) -> str:
+    """``67.1k tokens/s`` or ``820 samples/s``."""
+    for name, unit in (("tokensPerSecond", "tokens/s"), ("samplesPerSecond", "samples/s")):
+        value = number(predicted, name)
+        if value is not None:
+            return f"{quantity(value)} {unit}"
+    return ""
+
+
+def _capacity(predicted: Told) -> str:
+    capacity = number(predicted, "requestsPerSecondPerReplica")
+    if capacity is None:
+        return ""
+    limiting = predicted.get("limiting")
+    stop = f" ({limiting} stops it)" if isinstance(limiting, str) and limiting else ""
+    return f"up to {three_digits(capacity)} requests/s per replica{stop}"
+
+
+def cost(told: Told, currency: str) -> str:
+    """``$36,400 in 83 h``, or ``$20.60/h``."""
+    total, seconds = number(told, "totalCost"), number(told, "totalSeconds")
+    hourly = number(told, "costPerHour")
+    phrases = []
+    if seconds is not None:
+        phrases.append(f"{duration(seconds)} in all")
+    if total is not None:
+        phrases.append(money(total, currency))
+    elif hourly is not None:
+        phrases.append(f"{money(hourly, currency)}/h")
+    return ", ".join(phrases)
+
+
+def gains(told: Told) -> str:
+    """``+10 % Compute gives +7.1 %, Interconnect +1.3 %``: the largest three."""
+    values = {name: number(part(told, "gains"), name) or 0.0 for name in part(told, "gains")}
+    largest = sorted(values.items(), key=lambda item: (-item[1], item[0]))[:3]
+    phrases = [f"{name} {change(gain)}" for name, gain in largest if gain >= 0.0005]
+    return f"10 % more gives: {', '.join(phrases)}" if phrases else ""
+
+
+def shares(told: Told) -> str:
+    """``Time: Compute 74 %, Interconnect 14 %, rest 12 %``: terms of 5 % and more, and the rest."""
+    ledger = told.get("ledger")
+    terms = (
+        [each for each in ledger if isinstance(each, Mapping)] if isinstance(ledger, list) else []
+    )
+    seconds = {str(each.get("term")): number(each, "seconds") or 0.0 for each in terms}
+    total = sum(seconds.values())
+    if total <= 0:
+        return ""
+    ordered = sorted(seconds.items(), key=lambda item: (-item[1], item[0]))
+    large = [(name, value / total) for name, value in ordered if value >= 0.05 * total]
+    rest = 1 - sum(share for _, share in large)
+    phrases = [f"{name} {percent(share)}" for name, share in large]
+    return "time: " + ", ".join([*phrases, *([f"rest {percent(rest)}"] if rest >= 0.005 else [])])
+
+
+def memory(told: Told) -> str:
+    """``61.0 of 79.0 GiB per accelerator: weights 17.0, ...``, largest first."""
+    uses = part(told, "memory")
+    needed, usable = number(uses, "neededBytes"), number(uses, "usableBytes")
+    if needed is None or usable is None:
+        return ""
+    sizes = {use: number(uses, f"{use}Bytes") or 0.0 for use in _USES}
+    largest = sorted(sizes.items(), key=lambda item: -item[1])
+    listed = ", ".join(f"{_spaced(use)} {gib(size)}" for use, size in largest if size)
+    per = "replica" if told.get("accelerator") == "CPU" else "accelerator"
+    return f"{gib(needed)} of {gib(usable)} per {per}: {listed}"
+
+
+def roofline(told: Told) -> str:
+    """Arithmetic intensity against the ridge point, and the side that it is on."""
+    intensity, ridge = number(told, "arithmeticIntensity"), number(told, "ridgePoint")
+    if intensity is None or not ridge:
+        return ""
+    side = "compute" if intensity >= ridge else "memory bandwidth"
+    return (
+        f"{three_digits(intensity)} FLOP per byte, the ridge is at {three_digits(ridge)}: "
+        f"on the side of {side}"
+    )
+
+
+def _spaced(use: str) -> str:
+    return "key-value cache" if use == "kvCache" else use

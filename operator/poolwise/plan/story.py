@@ -1,0 +1,228 @@
+"""A plan as JSON: what ``poolwise plan -o json`` prints and ``status.plan`` holds.
+
+Both tell the same, in the form of api.md: numbers rounded to four significant digits (so that
+computing again writes nothing), and absent where they have no meaning.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from poolwise.model.prediction import (
+    Bottleneck,
+    Interval,
+    Memory,
+    ServingPrediction,
+    Term,
+    TrainingPrediction,
+)
+from poolwise.model.work import ServingLayout, TrainingLayout
+from poolwise.plan.decision import Candidate, Plan
+from poolwise.plan.pool import CPU
+from poolwise.plan.shape import Layout, shape
+from poolwise.plan.wording import gib, sentence, significant, three_digits
+
+Story = dict[str, Any]
+
+
+def story(plan: Plan, candidate_limit: int | None = None) -> Story:
+    """The decision with its candidates: all of them, or the chosen and as many others as fit."""
+    shown = _limited(plan.candidates, candidate_limit)
+    omitted = len(plan.candidates) - len(shown)
+    return _present(
+        {
+            **(_figures(plan.chosen) if plan.chosen else {}),
+            "placed": plan.placed,
+            "generation": plan.generation,
+            "summary": summary(plan.chosen) if plan.chosen else None,
+            "rollout": _rollout(plan),
+            "reason": sentence(plan.reason),
+            "reasonCode": plan.reason_code,
+            "candidates": [candidate_story(each) for each in shown],
+            "candidatesOmitted": omitted or None,
+        }
+    )
+
+
+def _rollout(plan: Plan) -> str | None:
+    """How an update of a service goes: whether there is room to start a new replica first."""
+    if plan.chosen is None or plan.chosen.replicas is None or not plan.placed:
+        return None
+    return "StartFirst" if plan.may_surge else "StopFirst"
+
+
+def candidate_story(candidate: Candidate) -> Story:
+    """One pool at its best shape."""
+    return _present(
+        {
+            **_figures(candidate),
+            "feasible": candidate.feasible,
+            "chosen": candidate.chosen or None,
+            "waits": candidate.waits or None,
+            "reason": sentence(candidate.reason),
+            "reasonCode": candidate.reason_code,
+        }
+    )
+
+
+def summary(candidate: Candidate) -> Story:
+    """The plan in words, for ``kubectl get``."""
+    return _present(
+        {
+            "accelerators": _accelerators(candidate),
+            "shape": shape_words(candidate.layout) if candidate.layout else None,
+        }
+    )
+
+
+def shape_words(layout: Layout) -> str:
+    """Parallel sizes above 1: ``dp4 tp8 pp2``; of a CPU replica its size.
+
+    >>> shape_words(TrainingLayout(data=4, tensor=8, pipeline=2))
+    'dp4 tp8 pp2'
+    """
+    if isinstance(layout, ServingLayout) and layout.cpu_cores:
+        return f"{three_digits(layout.cpu_cores)} cores {gib(layout.cpu_memory_bytes)}"
+    data, context = 1, 1
+    if isinstance(layout, TrainingLayout):
+        data, context = layout.data, layout.context
+    sizes = {
+        "dp": data,
+        "tp": layout.tensor,
+        "pp": layout.pipeline,
+        "cp": context,
+        "ep": layout.expert,
+    }
+    words = [f"{letters}{size}" for letters, size in sizes.items() if size > 1]
+    if isinstance(layout, ServingLayout) and shape(layout)["quantization"] != "None":
+        words.append(layout.weight_format)
+    return " ".join(words) or "tp1"
+
+
+def rounded(value: Any) -> Any:
+    """Floats to four significant digits; what is no finite number is left out of maps."""
+    match value:
+        case float():
+            return significant(value)
+        case Mapping():
+            return {key: rounded(each) for key, each in value.items() if _is_told(each)}
+        case list() | tuple():
+            return [rounded(each) for each in value]
+    return value
+
+
+def _figures(candidate: Candidate) -> Story:
+    prediction = candidate.prediction
+    return {
+        "pool": candidate.pool,
+        "accelerator": candidate.accelerator,
+        "count": candidate.count if candidate.count or candidate.accelerator == CPU else None,
+        "replicas": candidate.replicas,
+        "shape": shape(candidate.layout) if candidate.layout else None,
+        **(_bottleneck(candidate.bottleneck) if candidate.bottleneck else {}),
+        **(_prediction(prediction) if prediction else {}),
+        "costPerHour": candidate.cost_per_hour,
+        "totalCost": candidate.total_cost,
+        "totalSeconds": candidate.total_seconds,
+        "energyJoules": candidate.energy_joules,
+    }
+
+
+def _accelerators(candidate: Candidate) -> str | None:
+    if candidate.accelerator is None:
+        return None
+    if candidate.accelerator == CPU:
+        return CPU
+    return f"{candidate.count}x{candidate.accelerator}"
+
+
+def _bottleneck(bottleneck: Bottleneck) -> Story:
+    gains = sorted(bottleneck.gains.items(), key=lambda item: (-item[1], item[0]))
+    return {
+        "bottleneck": bottleneck.resource.value,
+        "gains": {resource.value: gain for resource, gain in gains},
+    }
+
+
+def _prediction(prediction: TrainingPrediction | ServingPrediction) -> Story:
+    times = _training(prediction) if isinstance(prediction, TrainingPrediction) else None
+    return {
+        "ledger": [_term(term) for term in prediction.ledger],
+        "memory": _memory(prediction.memory),
+        "predicted": _present(times or _serving(prediction)),  # type: ignore[arg-type]
+        "arithmeticIntensity": prediction.arithmetic_intensity,
+        "ridgePoint": prediction.ridge_point,
+        "powerWatts": prediction.power_watts,
+        "provenance": prediction.provenance,
+    }
+
+
+def _term(term: Term) -> Story:
+    return {"term": term.name, "seconds": term.seconds}
+
+
+def _memory(memory: Memory) -> Story:
+    uses = {
+        "weightsBytes": memory.weights_bytes,
+        "gradientsBytes": memory.gradients_bytes,
+        "optimizerBytes": memory.optimizer_bytes,
+        "activationsBytes": memory.activations_bytes,
+        "kvCacheBytes": memory.kv_cache_bytes,
+        "reserveBytes": memory.reserve_bytes,
+    }
+    used = {name: size_bytes for name, size_bytes in uses.items() if size_bytes}
+    return {"usableBytes": memory.usable_bytes, "neededBytes": memory.needed_bytes, **used}
+
+
+def _training(prediction: TrainingPrediction) -> Story:
+    has_tokens = prediction.tokens_per_second is not None
+    return {
+        **_interval("step", prediction.step_seconds),
+        "tokensPerSecond": prediction.tokens_per_second,
+        "samplesPerSecond": None if has_tokens else prediction.samples_per_second,
+        "memoryBytesPerAccelerator": prediction.memory.needed_bytes,
+    }
+
+
+def _serving(prediction: ServingPrediction) -> Story:
+    """Times at the planned load of one replica; its capacity inside the targets."""
+    return {
+        **_interval("ttft", prediction.ttft_seconds),
+        **_interval("itl", prediction.itl_seconds),
+        **_interval("e2e", prediction.e2e_seconds),
+        "requestsPerSecondPerReplica": prediction.capacity_requests_per_second,
+        "plannedRequestsPerSecondPerReplica": prediction.requests_per_second,
+        "limiting": prediction.limiting,
+        "concurrency": prediction.concurrency,
+        "tokensPerSecond": prediction.tokens_per_second,
+        "memoryBytesPerAccelerator": prediction.memory.needed_bytes,
+    }
+
+
+def _interval(name: str, interval: Interval) -> Story:
+    """A time with its range; nothing for a time without meaning, as an encoder's TTFT."""
+    if not interval.mid or not math.isfinite(interval.mid):
+        return {}
+    return {
+        f"{name}Seconds": interval.mid,
+        f"{name}SecondsLow": interval.low,
+        f"{name}SecondsHigh": interval.high,
+    }
+
+
+def _limited(candidates: Sequence[Candidate], limit: int | None) -> Sequence[Candidate]:
+    if limit is None or len(candidates) <= limit:
+        return candidates
+    first = [each for each in candidates if each.chosen]
+    others = [each for each in candidates if not each.chosen]
+    return [*first, *others][:limit]
+
+
+def _present(document: Mapping[str, Any]) -> Story:
+    return {name: rounded(value) for name, value in document.items() if _is_told(value)}
+
+
+def _is_told(value: Any) -> bool:
+    return value is not None and not (isinstance(value, float) and not math.isfinite(value))
