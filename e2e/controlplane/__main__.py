@@ -11,7 +11,7 @@ import typer
 from e2e.controlplane import build, cache, named, nodes
 from e2e.controlplane.client import Client, Object
 from e2e.controlplane.cluster import ControlPlane
-from e2e.controlplane.errors import ControlPlaneError
+from e2e.controlplane.errors import ControlPlaneError, ProcessFailed
 from e2e.controlplane.progress import say
 from e2e.profiles import render
 
@@ -49,8 +49,10 @@ def up(
         _tell(control_plane)
         if not detach:
             control_plane.wait()
+    except ProcessFailed:
+        raise  # all has ended, and the logs stay to be read
     except BaseException:
-        control_plane.stop()
+        named.stop(name)
         raise
 
 
