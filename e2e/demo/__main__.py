@@ -1,4 +1,4 @@
-"""``make demo``: a real control plane, fake nodes, the operator, and the examples placed on them."""
+"""``make demo``: a real control plane, fake nodes, the operator, and the examples placed."""
 
 from __future__ import annotations
 

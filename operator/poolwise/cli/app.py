@@ -13,6 +13,8 @@ from poolwise import __version__
 from poolwise.errors import InvalidInput, PoolwiseError
 
 COMMANDS: dict[str, str] = {
+    "plan": "poolwise.cli.plan:plan",
+    "explain": "poolwise.cli.explain:explain",
     "run": "poolwise.cli.run:run",
 }
 """Name of each sub-command and the function behind it, in the order of ``--help``.

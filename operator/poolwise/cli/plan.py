@@ -37,7 +37,9 @@ def plan(
     ],
     nodes: Annotated[str, typer.Option(help="Nodes, as `kubectl get nodes -o yaml` prints them.")],
     more_files: Annotated[list[str] | None, typer.Argument(metavar="[FILE]...")] = None,
-    pods: Annotated[str | None, typer.Option(help="Running pods, subtracted from the nodes.")] = None,
+    pods: Annotated[
+        str | None, typer.Option(help="Running pods, subtracted from the nodes.")
+    ] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
 ) -> None:
     """Say where each workload would run, why, and what it would cost.
@@ -117,7 +119,7 @@ def _stored(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _decide(observed: Observed) -> Decisions:
-    calibration = Calibration.from_table(tables.load().efficiencies)
+    calibration = Calibration(tables.load().efficiencies)
     settings = from_environment(os.environ)
     return decide(observed, tables.load(), settings, calibration, utc_now())
 

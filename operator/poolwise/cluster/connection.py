@@ -57,6 +57,15 @@ class Connection:
         """Where the operator itself lives: its pod's namespace, else ``default``."""
         return _NAMESPACE_FILE.read_text().strip() if _NAMESPACE_FILE.exists() else "default"
 
+    def context_namespace(self) -> str:
+        """Where kubectl would look: the namespace of the context in use, else ``default``."""
+        try:
+            contexts, active = config.list_kube_config_contexts(self.kubeconfig)
+        except config.ConfigException:
+            return self.namespace
+        chosen = next((each for each in contexts if each["name"] == self.context), active)
+        return str(chosen["context"].get("namespace", "default"))
+
     def client(self) -> ApiClient:
         """Client for requests; its pool bounds how many are in flight."""
         client = ApiClient(self.configuration)
