@@ -10,7 +10,7 @@ import hashlib
 import platform
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -86,7 +86,7 @@ class Tool:
     package: str
     cold_build_seconds: int
     """Measured with empty caches on 2 cores, in the order of :data:`TOOLS`; for the progress."""
-    version_arguments: tuple[str, ...] = field(default=("--version",))
+    version_arguments: tuple[str, ...] = ("--version",)
 
     def fits(self, printed: str) -> bool:
         """Whether what a binary prints of its version is the minor version we pin."""
