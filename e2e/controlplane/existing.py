@@ -25,19 +25,20 @@ class ExistingCluster(Supervised):
         Raises :class:`NoSuchCluster` with kubectl's own words, and :class:`BuildFailed`.
         """
         found = {tool: str(path) for tool, path in binaries([KUBECTL, FAKE_KUBELET]).items()}
+        kubeconfig = _read_context(found["kubectl"], context)
         folder = Path(tempfile.mkdtemp(prefix="poolwise-context-"))
         state = State(folder, context, ports.choose(), found, is_ours=False)
-        _copy_context(found["kubectl"], context, state.kubeconfig)
+        state.kubeconfig.touch(mode=0o600)
+        state.kubeconfig.write_text(kubeconfig)
         (folder / "kwok.kubeconfig").symlink_to(state.kubeconfig)
         state.save()
         return cls(state)
 
 
-def _copy_context(kubectl: str, context: str, path: Path) -> None:
-    """Write a kubeconfig with that one context, and everything that it refers to inside."""
+def _read_context(kubectl: str, context: str) -> str:
+    """A kubeconfig with that one context, and everything that it refers to inside."""
     view = ["config", "view", "--minify", "--flatten", f"--context={context}"]
     shown = subprocess.run([kubectl, *view], capture_output=True, text=True, check=False)
     if shown.returncode:
         raise NoSuchCluster(f"context {context}: {shown.stderr.strip()}")
-    path.touch(mode=0o600)
-    path.write_text(shown.stdout)
+    return shown.stdout
