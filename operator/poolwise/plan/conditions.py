@@ -114,7 +114,7 @@ STALLING = frozenset(
 """What time alone does not cure: somebody has to change something."""
 
 _ORDER: Mapping[str, int] = {type_: position for position, type_ in enumerate(Type)}
-_WORDS: Mapping[bool | None, str] = {True: "True", False: "False", None: "Unknown"}
+WORDS: Mapping[bool | None, str] = {True: "True", False: "False", None: "Unknown"}
 
 
 def condition(type_: Type, status: bool | None, reason: str, message: str) -> Condition:
@@ -151,7 +151,7 @@ def timestamp(moment: datetime) -> str:
 def _shown(
     wanted: Condition, known: Mapping[str, Any] | None, generation: int, now: datetime
 ) -> dict[str, Any]:
-    status = _WORDS[wanted.status]
+    status = WORDS[wanted.status]
     since = (known or {}).get("lastTransitionTime")
     moved = known is None or known.get("status") != status or not isinstance(since, str)
     return {

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from poolwise.plan.wording import (
+    GIB,
     change,
     duration,
-    gib,
     money,
     percent,
     quantity,
@@ -83,13 +83,14 @@ def _capacity(predicted: Told) -> str:
     return f"up to {three_digits(capacity)} requests/s per replica{stop}"
 
 
-def cost(told: Told, currency: str) -> str:
-    """``$36,400 in 83 h``, or ``$20.60/h``."""
+def cost(told: Told) -> str:
+    """``83 h, $36,400``, or ``$20.60/h``."""
+    currency = str(told.get("currency") or "USD")
     total, seconds = number(told, "totalCost"), number(told, "totalSeconds")
     hourly = number(told, "costPerHour")
     phrases = []
     if seconds is not None:
-        phrases.append(f"{duration(seconds)} in all")
+        phrases.append(duration(seconds))
     if total is not None:
         phrases.append(money(total, currency))
     elif hourly is not None:
@@ -130,9 +131,9 @@ def memory(told: Told) -> str:
         return ""
     sizes = {use: number(uses, f"{use}Bytes") or 0.0 for use in _USES}
     largest = sorted(sizes.items(), key=lambda item: -item[1])
-    listed = ", ".join(f"{_spaced(use)} {gib(size)}" for use, size in largest if size)
+    listed = ", ".join(f"{_spaced(use)} {size / GIB:.1f}" for use, size in largest if size)
     per = "replica" if told.get("accelerator") == "CPU" else "accelerator"
-    return f"{gib(needed)} of {gib(usable)} per {per}: {listed}"
+    return f"{needed / GIB:.1f} of {usable / GIB:.1f} GiB per {per}: {listed}"
 
 
 def roofline(told: Told) -> str:

@@ -44,7 +44,7 @@ def status(
     if is_paused(resource):
         return {**before, "conditions": _with_paused(before, generation, now)}
     seen = observe(outcome.uid, children, pods)
-    told = _told(before, outcome, seen)
+    told = _told(before, outcome, seen, pool)
     view = View(resource, outcome, told, seen, pool)
     wanted = workload_conditions(view)
     return {
@@ -67,7 +67,9 @@ def _with_paused(before: Mapping[str, Any], generation: int, now: datetime) -> l
     return [*others, *merged(before.get("conditions") or (), [paused], generation, now)]
 
 
-def _told(before: Mapping[str, Any], outcome: Outcome, seen: Observation) -> Mapping[str, Any]:
+def _told(
+    before: Mapping[str, Any], outcome: Outcome, seen: Observation, pool: Pool | None
+) -> Mapping[str, Any]:
     """The story: as it was told where the plan is kept or over, else the one of this plan."""
     known: Mapping[str, Any] = before.get("plan") or {}
     if not isinstance(outcome, Plan):
@@ -77,7 +79,7 @@ def _told(before: Mapping[str, Any], outcome: Outcome, seen: Observation) -> Map
         return known
     if outcome.chosen is None and not outcome.candidates:
         return {}
-    return story(outcome, CANDIDATE_LIMIT)
+    return story(outcome, pool, CANDIDATE_LIMIT)
 
 
 def _is_about(known: Mapping[str, Any], plan: Plan) -> bool:

@@ -20,15 +20,18 @@ from poolwise.model.prediction import (
 )
 from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.decision import Candidate, Plan
-from poolwise.plan.pool import CPU
+from poolwise.plan.pool import CPU, Pool
 from poolwise.plan.shape import Layout, shape
 from poolwise.plan.wording import gib, sentence, significant, three_digits
 
 Story = dict[str, Any]
 
 
-def story(plan: Plan, candidate_limit: int | None = None) -> Story:
-    """The decision with its candidates: all of them, or the chosen and as many others as fit."""
+def story(plan: Plan, pool: Pool | None, candidate_limit: int | None = None) -> Story:
+    """The decision with its candidates: all of them, or the chosen and as many others as fit.
+
+    ``pool`` is the chosen one, for what its price is in.
+    """
     shown = _limited(plan.candidates, candidate_limit)
     omitted = len(plan.candidates) - len(shown)
     return _present(
@@ -38,6 +41,7 @@ def story(plan: Plan, candidate_limit: int | None = None) -> Story:
             "generation": plan.generation,
             "summary": summary(plan.chosen) if plan.chosen else None,
             "rollout": _rollout(plan),
+            "currency": pool.price.currency if pool and pool.price else None,
             "reason": sentence(plan.reason),
             "reasonCode": plan.reason_code,
             "candidates": [candidate_story(each) for each in shown],
@@ -147,11 +151,10 @@ def _bottleneck(bottleneck: Bottleneck) -> Story:
 
 
 def _prediction(prediction: TrainingPrediction | ServingPrediction) -> Story:
-    times = _training(prediction) if isinstance(prediction, TrainingPrediction) else None
     return {
         "ledger": [_term(term) for term in prediction.ledger],
         "memory": _memory(prediction.memory),
-        "predicted": _present(times or _serving(prediction)),  # type: ignore[arg-type]
+        "predicted": _present(_predicted(prediction)),
         "arithmeticIntensity": prediction.arithmetic_intensity,
         "ridgePoint": prediction.ridge_point,
         "powerWatts": prediction.power_watts,
@@ -174,6 +177,12 @@ def _memory(memory: Memory) -> Story:
     }
     used = {name: size_bytes for name, size_bytes in uses.items() if size_bytes}
     return {"usableBytes": memory.usable_bytes, "neededBytes": memory.needed_bytes, **used}
+
+
+def _predicted(prediction: TrainingPrediction | ServingPrediction) -> Story:
+    if isinstance(prediction, TrainingPrediction):
+        return _training(prediction)
+    return _serving(prediction)
 
 
 def _training(prediction: TrainingPrediction) -> Story:

@@ -1,0 +1,81 @@
+"""All decisions as the JSON of ``poolwise plan -o json`` (api.md): workloads, then pools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from poolwise.plan.conditions import WORDS
+from poolwise.plan.decision import Key, Outcome, Plan
+from poolwise.plan.observed import Decisions
+from poolwise.plan.pool import Condition, Pool
+from poolwise.plan.story import rounded, story
+from poolwise.plan.wording import sentence
+
+Document = dict[str, Any]
+
+
+def report(decisions: Decisions) -> Document:
+    """The contract of ``-o json``; what has no meaning is absent."""
+    pools = {pool.name: pool for pool in decisions.pools}
+    return {
+        "workloads": [
+            workload_document(outcome, pools.get(_pool_name(outcome)))
+            for outcome in decisions.outcomes.values()
+        ],
+        "pools": [
+            pool_document(pool, decisions.free_accelerators.get(name))
+            for name, pool in pools.items()
+        ],
+    }
+
+
+def workload_document(outcome: Outcome, pool: Pool | None) -> Document:
+    """One workload: what was decided and every candidate, or why it cannot be planned."""
+    if isinstance(outcome, Plan):
+        return {**_identity(outcome.key), **story(outcome, pool)}
+    return {
+        **_identity(outcome.key),
+        "placed": False,
+        "reason": sentence(outcome.reason),
+        "reasonCode": outcome.reason_code,
+        "candidates": [],
+    }
+
+
+def pool_document(pool: Pool, free_accelerators: int | None) -> Document:
+    """One pool: its nodes, what is free of it, its role and its price."""
+    document = {
+        "name": pool.name,
+        "accelerator": pool.accelerator,
+        "cpu": pool.machine.device.name if pool.is_cpu and pool.machine else None,
+        "nodes": len(pool.usable_nodes),
+        "unusableNodes": len(pool.nodes) - len(pool.usable_nodes),
+        "acceleratorsPerNode": None if pool.is_cpu else pool.accelerators_per_node,
+        "free": None if pool.is_cpu else free_accelerators,
+        "role": pool.role,
+        "roleReason": pool.role_reason or None,
+        "ridgePoints": dict(pool.ridge_points) or None,
+        "pricePerNodeHour": pool.price.per_node_hour if pool.price else None,
+        "currency": pool.price.currency if pool.price else None,
+        "capacityType": pool.capacity_type,
+        "discovered": pool.is_discovered,
+        "conditions": [_condition(condition) for condition in pool.conditions],
+    }
+    return {name: rounded(value) for name, value in document.items() if value is not None}
+
+
+def _pool_name(outcome: Outcome) -> str:
+    return outcome.chosen.pool if isinstance(outcome, Plan) and outcome.chosen else ""
+
+
+def _identity(key: Key) -> Document:
+    return {"kind": key.kind.value, "namespace": key.namespace, "name": key.name}
+
+
+def _condition(condition: Condition) -> Document:
+    return {
+        "type": condition.type,
+        "status": WORDS[condition.status],
+        "reason": condition.reason,
+        "message": condition.message,
+    }

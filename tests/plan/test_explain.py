@@ -1,0 +1,81 @@
+"""The story in plain text: for a placed, a waiting and a rejected object, and for damaged ones."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from poolwise.plan.explain import explain
+from tests.plan.children_given import placed_job, training_job
+from tests.plan.test_status import SITUATIONS, live_job, told
+
+PLACED = """\
+llama-70b is starting on h100-ib (16 x H100-SXM5-80GB, dp2 tp8): 125 s (116-136) per step, \
+67.1k tokens/s, 2G tokens, 83 h, $36,400.
+  bound by   Compute; 10 % more gives: Compute +7.1 %, Host +0.4 %, Input +0.4 %; \
+time: Compute 74 %, Interconnect 14 %, Bubble 12 %
+  balance    1210 FLOP per byte, the ridge is at 295: on the side of compute
+  memory     61.0 of 79.0 GiB per accelerator: weights 17.0, gradients 17.0, optimizer 13.0, \
+activations 12.0, reserve 2.0
+  why here   h100-ib finishes first
+  now        pods are about to be created
+  others     l40s-eth  impossible: needs 91.2 GiB per accelerator at the smallest shape, \
+L40S has 44.0 usable
+             mi300x    no free block of 16 (largest 8); would take 125 s (116-136), 90 h, $41,000
+             odd       impossible: no label names the accelerator"""
+
+
+def explained(situation):
+    resource, outcome, seen = SITUATIONS[situation]
+    return explain({**resource, "status": told(resource, outcome, seen=seen)})
+
+
+def test_a_placed_job():
+    assert explained("placed") == PLACED
+
+
+@pytest.mark.parametrize(
+    ("situation", "head"),
+    [
+        ("running", "llama-70b runs on h100-ib (16 x H100-SXM5-80GB, dp2 tp8): 125 s"),
+        ("complete", "llama-70b has run on h100-ib"),
+        ("failed", "llama-70b has failed on h100-ib"),
+        ("waiting", "llama-70b waits for h100-ib (16 x H100-SXM5-80GB, dp2 tp8): needs 16, 8 are"),
+        ("hopeless", "llama-70b runs nowhere: no pool can run it: needs 91.2 GiB"),
+        ("rejected", "llama-70b cannot be planned: spec.x: bad."),
+        ("suspended", "llama-70b runs nowhere: spec.suspend is true."),
+        ("plan only", "llama-70b is only planned, and would run on h100-ib"),
+        ("serving", "assistant runs on h100-ib (3 replicas of 1 x H100-SXM5-80GB, tp1): TTFT 310"),
+    ],
+)
+def test_first_line(situation, head):
+    assert explained(situation).splitlines()[0].startswith(head)
+
+
+def test_what_keeps_pods_back_is_told():
+    event = {"kind": "Event", "metadata": {}, "reason": "FailedCreate", "note": "exceeded quota"}
+    shown = told(training_job(), placed_job(), seen=[live_job(), event])
+    assert "now        exceeded quota" in explain({**training_job(), "status": shown})
+
+
+def test_without_a_status():
+    assert "no status yet" in explain(training_job())
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
+    max_leaves=5,
+)
+
+
+@given(st.sampled_from(["predicted", "gains", "ledger", "memory", "candidates", "summary"]), JSON)
+def test_a_damaged_story_does_no_harm(field, value):
+    shown = told(training_job(), placed_job())
+    shown["plan"][field] = value
+    assert explain({**training_job(), "status": shown}).startswith("llama-70b")
+
+
+@given(st.sampled_from(["observed", "plan", "conditions"]), JSON)
+def test_a_damaged_status_does_no_harm(field, value):
+    shown = told(training_job(), placed_job())
+    assert "llama-70b" in explain({**training_job(), "status": {**shown, field: value}})

@@ -1,0 +1,138 @@
+"""The JSON of ``poolwise plan -o json`` against the contract of api.md."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from poolwise.model.work import ServingLayout
+from poolwise.plan.decision import Kind, Rejection
+from poolwise.plan.observed import Decisions
+from poolwise.plan.pool import Condition
+from poolwise.plan.report import pool_document, report
+from tests.plan.children_given import (
+    GIB,
+    JOB,
+    JOB_UID,
+    SERVICE,
+    cpu_pool,
+    h100_pool,
+    placed_job,
+    placed_service,
+)
+
+POOLS = (h100_pool(), cpu_pool())
+
+
+def entry(outcome):
+    (workload,) = report(Decisions(POOLS, {outcome.key: outcome}))["workloads"]
+    return workload
+
+
+def test_a_job_has_every_field_of_the_contract():
+    job = entry(placed_job())
+    assert {
+        name: job[name]
+        for name in ("kind", "namespace", "name", "placed", "pool", "accelerator", "count")
+    } == {
+        "kind": "TrainingJob",
+        "namespace": "research",
+        "name": "llama-70b",
+        "placed": True,
+        "pool": "h100-ib",
+        "accelerator": "H100-SXM5-80GB",
+        "count": 16,
+    }
+    assert job["shape"] == {
+        "data": 2,
+        "tensor": 8,
+        "pipeline": 1,
+        "expert": 1,
+        "context": 1,
+        "zeroStage": 1,
+        "microBatchSize": 1,
+        "recompute": "Selective",
+    }
+    assert job["bottleneck"] == "Compute"
+    assert job["ledger"][0] == {"term": "Compute", "seconds": 92.04}
+    assert job["predicted"] == {
+        "stepSeconds": 125.0,
+        "stepSecondsLow": 116.2,
+        "stepSecondsHigh": 136.1,
+        "tokensPerSecond": 67_120.0,
+        "memoryBytesPerAccelerator": 65_500_000_000.0,
+    }
+    assert (job["costPerHour"], job["reason"]) == (110.0, "h100-ib finishes first")
+
+
+def test_ledger_sums_to_the_step():
+    job = entry(placed_job())
+    total = sum(term["seconds"] for term in job["ledger"])
+    assert total == pytest.approx(job["predicted"]["stepSeconds"], rel=1e-3)
+
+
+def test_one_candidate_per_pool_and_the_chosen_is_marked():
+    candidates = {each["pool"]: each for each in entry(placed_job())["candidates"]}
+    assert candidates["h100-ib"]["chosen"] is True
+    assert "chosen" not in candidates["mi300x"]
+    assert candidates["odd"] == {
+        "pool": "odd",
+        "feasible": False,
+        "reason": "no label names the accelerator",
+        "reasonCode": "UnknownHardware",
+    }
+
+
+def test_a_service():
+    placed = entry(placed_service(h100_pool(), ServingLayout(tensor=2, weight_format="fp8")))
+    assert (placed["replicas"], placed["count"]) == (3, 2)
+    assert placed["shape"]["quantization"] == "fp8"
+    predicted = placed["predicted"]
+    assert (predicted["ttftSeconds"], predicted["itlSeconds"]) == (0.31, 0.0173)
+    assert predicted["requestsPerSecondPerReplica"] == 5.1
+    assert predicted["e2eSeconds"] == 6.1
+
+
+def test_a_cpu_replica_has_its_size_in_the_shape():
+    layout = ServingLayout(cpu_cores=7.5, cpu_memory_bytes=24 * GIB)
+    placed = entry(placed_service(cpu_pool(), layout))
+    assert placed["accelerator"] == "CPU"
+    assert (placed["shape"]["cpuCores"], placed["shape"]["memoryBytes"]) == (7.5, 24 * GIB)
+
+
+def test_a_rejection():
+    assert entry(Rejection(SERVICE, "u", 1, "InvalidSpec", "spec.model.preset: unknown")) == {
+        "kind": Kind.INFERENCE_SERVICE.value,
+        "namespace": "chat",
+        "name": "assistant",
+        "placed": False,
+        "reason": "spec.model.preset: unknown",
+        "reasonCode": "InvalidSpec",
+        "candidates": [],
+    }
+
+
+def test_pools():
+    h100, cpu = report(Decisions(POOLS, {}, {"h100-ib": 64, "cpu": 0}))["pools"]
+    assert (h100["nodes"], h100["acceleratorsPerNode"], h100["free"]) == (8, 8, 64)
+    assert (h100["role"], h100["pricePerNodeHour"]) == ("Interconnect", 55.0)
+    assert (cpu["accelerator"], cpu["cpu"]) == ("CPU", "Xeon-8481C")
+    assert "free" not in cpu
+
+
+def test_a_pools_conditions():
+    known = Condition("HardwareKnown", None, "UnknownHardware", "nobody knows")
+    shown = pool_document(replace(h100_pool(), conditions=(known,)), 0)
+    assert shown["conditions"] == [
+        {
+            "type": "HardwareKnown",
+            "status": "Unknown",
+            "reason": "UnknownHardware",
+            "message": "nobody knows",
+        }
+    ]
+
+
+def test_is_json():
+    text = json.dumps(report(Decisions(POOLS, {JOB: placed_job()})), allow_nan=False)
+    assert JOB_UID not in text
