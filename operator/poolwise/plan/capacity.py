@@ -90,15 +90,18 @@ class Ledger:
         }
         return dict(sorted(held.items(), key=lambda item: (-item[1], str(item[0]))))
 
-    def fit(self, pool: Pool, gang: Gang, levels: Iterable[str] = ()) -> dict[str, int] | None:
+    def fit(
+        self, pool: Pool, gang: Gang, levels: Iterable[str] = (), must_share: bool = False
+    ) -> dict[str, int] | None:
         """Nodes with room for the whole gang: pods by node; None when it does not fit.
 
         ``levels`` are node labels of the fabric, nearest first: a gang goes into one domain of
-        the nearest level that has room, the fullest such domain, and else anywhere in the pool.
+        the nearest level that has room, the fullest such domain, and else anywhere in the pool,
+        unless it must share a domain.
         """
         slots = {node.name: self._slots(node, pool, gang) for node in pool.usable_nodes}
-        domains = (nodes for level in levels for nodes in _domains(pool, level, slots))
-        for nodes in (*domains, pool.usable_nodes):
+        domains = [nodes for level in levels for nodes in _domains(pool, level, slots)]
+        for nodes in domains if must_share else [*domains, pool.usable_nodes]:
             chosen = self._spread(nodes, pool, gang, slots)
             if chosen is not None:
                 return chosen
