@@ -6,8 +6,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from e2e.controlplane import nodes
 from e2e.controlplane.client import Client, Object
 from e2e.controlplane.progress import say
@@ -18,6 +16,7 @@ from poolwise.cli.manifests import read
 
 NAMESPACE = "demo"
 PROFILE = "demo"
+CHECKPOINTS = "llama-70b-checkpoints"
 CRDS = REPOSITORY / "crds"
 EXAMPLES = REPOSITORY / "examples"
 TIMEOUT_SECONDS = 60.0
@@ -46,12 +45,40 @@ def _prepare(client: Client) -> None:
         client.apply(crd)
         client.wait_for(crd, _is_established)
     client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    for document in _checkpoint_volume():
+        client.apply(document)
     added = nodes.add(client, render(PROFILE))
     say(f"    {len(added)} nodes are ready; starting the operator")
 
 
+def _checkpoint_volume() -> list[Object]:
+    """The claim that an example names: its pods wait for it, as they should, until it is bound."""
+    capacity = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": CHECKPOINTS},
+        "spec": {
+            **capacity,
+            "capacity": {"storage": "10Ti"},
+            "hostPath": {"path": "/nowhere"},  # fake nodes mount nothing
+        },
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": CHECKPOINTS, "namespace": NAMESPACE},
+        "spec": {
+            **capacity,
+            "resources": {"requests": {"storage": "10Ti"}},
+            "volumeName": CHECKPOINTS,
+        },
+    }
+    return [volume, claim]
+
+
 def _is_established(crd: Object) -> bool:
-    conditions = crd.get("status", {}).get("conditions", [])
+    conditions = crd.get("status", {}).get("conditions") or []
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
@@ -88,9 +115,9 @@ def show(control_plane: Supervised) -> None:
     """Print what the statuses tell, as ``poolwise plan`` would print its own answer."""
     client = Client(control_plane.kubeconfig)
     rows = [_row(workload) for workload in _workloads(client)]
-    console = Console(width=max(Console().width, table.NARROWEST_COLUMNS))
-    console.print()
-    console.print(table.workloads(rows))
+
+    print()
+    table.show_workloads(rows)
     client.close()
 
 

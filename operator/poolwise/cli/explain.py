@@ -13,7 +13,7 @@ from poolwise.cluster.connection import Connection
 from poolwise.cluster.kube import ApiKube
 from poolwise.cluster.resources import INFERENCE_SERVICES, TRAINING_JOBS, Resource
 from poolwise.errors import InvalidInput
-from poolwise.plan import explain as story
+from poolwise.plan.explain import explain as story
 from poolwise.plan.names import GROUP
 from poolwise.plan.observed import Object
 from poolwise.settings import from_environment
@@ -37,7 +37,7 @@ def explain(
     resource, name = parse_target(target)
     connection = Connection(from_environment(os.environ), kubeconfig, context)
     found = asyncio.run(_read(connection, resource, namespace, name))
-    typer.echo(story.explain(found))
+    typer.echo(story(found))
 
 
 def parse_target(target: str) -> tuple[Resource, str]:

@@ -7,39 +7,58 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
-NARROWEST_COLUMNS = 110
-"""A pipe or a small window still gets whole words."""
+from poolwise.plan.wording import duration, money, plural
+
+WHY_COLUMNS = 56
+"""Where a terminal has less room than that, reasons go below the table instead of into it."""
+
+_TAILS = (("TTFT", "ttftSeconds"), ("ITL", "itlSeconds"))
 
 Row = Mapping[str, Any]
 
 
 def show(report: Mapping[str, Any]) -> None:
     """Print the workloads, then the pools they chose from."""
+    show_workloads(report["workloads"])
     console = Console()
-    if not console.is_terminal or console.width < NARROWEST_COLUMNS:
-        console = Console(width=max(console.width, NARROWEST_COLUMNS))
-    console.print(workloads(report["workloads"]))
-    console.print(pools(report["pools"]))
+    console.print()
+    _print(console, pools(report["pools"]))
     for row in report["pools"]:
         for condition in row.get("conditions", ()):
             if condition["status"] == "False":
                 console.print(f"{row['name']}: {condition['message']}", markup=False)
 
 
-def workloads(rows: Sequence[Row]) -> Table:
-    """One line a workload: where, how fast, how much, and why not elsewhere."""
-    table = _table("WORKLOAD", "BOTTLENECK", "POOL", "SHAPE", "PREDICTED", "COST", "WHY")
+def show_workloads(rows: Sequence[Row]) -> None:
+    """One line a workload: where, how fast, how much; and why not elsewhere."""
+    console = Console()
+    wide = workloads(rows, with_reasons=True)
+    if not console.is_terminal or _columns(console, wide) <= console.width:
+        _print(console, wide)
+        return
+    _print(console, workloads(rows, with_reasons=False))
     for row in rows:
+        console.print(f"[bold]{escape(row['name'])}[/bold]: {escape(why(row))}")
+
+
+def workloads(rows: Sequence[Row], *, with_reasons: bool) -> Table:
+    """The workloads as a table."""
+    table = _table("WORKLOAD", "BOTTLENECK", "POOL", "SHAPE", "PREDICTED", "COST")
+    if with_reasons:
+        table.add_column("WHY NOT THE NEXT BEST", width=WHY_COLUMNS)
+    for row in rows:
+        reasons = [escape(why(row))] if with_reasons else []
         table.add_row(
             escape(row["name"]),
             row.get("bottleneck", "-"),
-            escape(row["pool"]) if row["placed"] else "waits" if _waits(row) else "none",
+            escape(_where(row)),
             escape(shape(row)),
             predicted(row),
-            f"${row['costPerHour']:,.2f}/h" if "costPerHour" in row else "-",
-            escape(why(row)),
+            f"{money(row['costPerHour'], row['currency'])}/h" if "costPerHour" in row else "-",
+            *reasons,
         )
     return table
 
@@ -55,7 +74,7 @@ def pools(rows: Sequence[Row]) -> Table:
             str(row["nodes"]),
             str(row.get("free", "-")),
             row.get("role") or "-",
-            f"${price:,.2f}/h" if price is not None else "-",
+            f"{money(price, row.get('currency', 'USD'))}/h" if price is not None else "-",
         )
     return table
 
@@ -63,57 +82,49 @@ def pools(rows: Sequence[Row]) -> Table:
 def _table(*headers: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for header in headers:
-        table.add_column(header, no_wrap=header != "WHY", overflow="fold")
+        table.add_column(header, no_wrap=True)
     return table
 
 
-def _waits(row: Row) -> bool:
-    return any(candidate.get("waits") for candidate in row["candidates"])
+def _print(console: Console, table: Table) -> None:
+    """Whole, whatever the width of the window or the pipe."""
+    Console(width=max(console.width, _columns(console, table))).print(table)
+
+
+def _columns(console: Console, table: Table) -> int:
+    roomy = console.options.update(width=1000)
+    return Measurement.get(console, roomy, table).maximum
+
+
+def _where(row: Row) -> str:
+    if row["placed"]:
+        return str(row["pool"])
+    return "waits" if any(each.get("waits") for each in row["candidates"]) else "none"
 
 
 def shape(row: Row) -> str:
-    """``64xH100-SXM5-80GB dp4 tp8 pp2`` or ``3 x 1xL4``."""
-    if "shape" not in row:
-        return "-"
-    layout: Mapping[str, Any] = row["shape"]
-    if "cpuCores" in layout:
-        return f"{row['replicas']} x {layout['cpuCores']:g} cores"
-    devices = f"{row['count']}x{row['accelerator']}"
-    if "replicas" in row:
-        quantization = layout.get("quantization", "None")
-        return f"{row['replicas']} x {devices}" + (
-            "" if quantization == "None" else f" {quantization}"
-        )
-    sizes = (("dp", "data"), ("tp", "tensor"), ("pp", "pipeline"), ("cp", "context"))
-    return " ".join(
-        [devices, *(f"{short}{layout[n]}" for short, n in sizes if layout.get(n, 1) > 1)]
-    )
+    """``64xH100-SXM5-80GB dp4 tp8 pp2`` or ``3 x 1xL4 tp2``, as the status sums it up."""
+    summary: Mapping[str, str] = row.get("summary", {})
+    parts = [summary.get("accelerators", ""), summary.get("shape", "")]
+    shown = " ".join(part for part in parts if part) or "-"
+    return f"{row['replicas']} x {shown}" if "replicas" in row else shown
 
 
 def predicted(row: Row) -> str:
-    """The step time of training; the tails of a service and what they hold at."""
+    """The step time of training; the tails of a service."""
     figures: Mapping[str, float] = row.get("predicted", {})
     if "stepSeconds" in figures:
-        return f"{seconds(figures['stepSeconds'])} per step"
-    tails = (("TTFT", "ttftSeconds"), ("ITL", "itlSeconds"), ("E2E", "e2eSeconds"))
-    shown = [f"{name} {seconds(figures[key])}" for name, key in tails if key in figures]
-    return ", ".join(shown[:2] if "ttftSeconds" in figures else shown) or "-"
-
-
-def seconds(value: float) -> str:
-    """Three digits in the unit that reads best."""
-    for limit, factor, unit in ((1e-3, 1e6, "us"), (1, 1e3, "ms"), (120, 1, "s")):
-        if value < limit:
-            return f"{value * factor:.3g} {unit}"
-    return f"{value / 60:.3g} min" if value < 7200 else f"{value / 3600:.3g} h"
+        return f"{duration(figures['stepSeconds'])} per step"
+    if all(key in figures for _, key in _TAILS):
+        return ", ".join(f"{name} {duration(figures[key])}" for name, key in _TAILS)
+    return f"E2E {duration(figures['e2eSeconds'])}" if "e2eSeconds" in figures else "-"
 
 
 def why(row: Row) -> str:
     """Why the next best pool lost; why there is none, otherwise."""
-    if not row["placed"]:
+    losers = [each for each in row["candidates"] if not each.get("chosen")]
+    if not row["placed"] or not losers:
         return str(row["reason"])
-    losers = [candidate for candidate in row["candidates"] if not candidate.get("chosen")]
-    losers.sort(key=lambda candidate: not candidate["feasible"])
-    if not losers:
-        return str(row["reason"])
-    return f"{losers[0]['pool']}: {losers[0]['reason']}"
+    losers.sort(key=lambda each: (not each["feasible"], each.get("costPerHour", 0.0)))
+    more = f" (and {plural(len(losers) - 1, 'pool')} more)" if len(losers) > 1 else ""
+    return f"{losers[0]['pool']}: {losers[0]['reason']}{more}"
