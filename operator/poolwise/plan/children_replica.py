@@ -34,7 +34,7 @@ LIVENESS_FAILURES = 6
 """A minute without an answer: an engine under full load may be late, and a restart costs more."""
 STOP_MARGIN_SECONDS = 15
 """For the engine to end once the last request is done."""
-GIB = 2**30
+MIB, GIB = 2**20, 2**30
 SHARED_BYTES_PER_ACCELERATOR = GIB
 """Of /dev/shm: message queues and NCCL's buffers of one worker are well below."""
 
@@ -170,12 +170,15 @@ def _cpu_environment(replica: Replica) -> list[Manifest]:
 
 
 def _cpu_size(layout: ServingLayout) -> dict[str, str]:
-    """Cores and memory of a CPU replica, as request and limit: for these the prediction holds."""
+    """Cores and memory of a CPU replica, as request and limit: for these the prediction holds.
+
+    Whole MiB, never above what the ledger counted.
+    """
     if not layout.cpu_cores:
         return {}
     return {
         "cpu": cores(layout.cpu_cores),
-        "memory": size(math.ceil(layout.cpu_memory_bytes)),
+        "memory": size(int(layout.cpu_memory_bytes) // MIB * MIB),
     }
 
 

@@ -33,6 +33,8 @@ class Type(enum.StrEnum):
     FAILED = "Failed"
     HARDWARE_KNOWN = "HardwareKnown"
     HARDWARE_ESTIMATED = "HardwareEstimated"
+    DEVICES_HEALTHY = "DevicesHealthy"
+    NODES_EXCLUSIVE = "NodesExclusive"
     READY = "Ready"
     RECONCILING = "Reconciling"
     STALLED = "Stalled"

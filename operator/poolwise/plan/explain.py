@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from poolwise.plan import explain_figures as figures
-from poolwise.plan.conditions import Type
+from poolwise.plan.conditions import Reason, Type
 from poolwise.plan.explain_figures import Told
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import CPU
@@ -79,9 +79,9 @@ def _place(told: Told) -> str:
 
 
 def _outlook(resource: Object, told: Told) -> str:
-    phrases = [figures.speed(told), _length(resource), figures.cost(told)]
+    phrases = [figures.speed(told), _length(resource), *figures.cost(told)]
     text = ", ".join(filter(None, phrases))
-    if told.get("placed") is True:
+    if told.get("placed") is True or told.get("reasonCode") == Reason.PLAN_ONLY:
         return text or str(told.get("reason"))
     return ". There: ".join(filter(None, (str(told.get("reason") or "").rstrip("."), text)))
 
@@ -122,7 +122,7 @@ def _others(told: Told) -> Iterator[tuple[str, str]]:
     items = (
         [c for c in candidates if isinstance(c, Mapping)] if isinstance(candidates, list) else []
     )
-    others = [each for each in items if each.get("chosen") is not True]
+    others = [each for each in items if not _is_the_one(each, told)]
     width = max((len(str(each.get("pool"))) for each in others), default=0)
     label = "others"
     for each in others[:OTHERS_SHOWN]:
@@ -133,13 +133,19 @@ def _others(told: Told) -> Iterator[tuple[str, str]]:
         yield label, f"and {more} more"
 
 
+def _is_the_one(candidate: Told, told: Told) -> bool:
+    """Chosen, or awaited: told in the first line."""
+    return candidate.get("chosen") is True or candidate.get("pool") == told.get("pool")
+
+
 def _candidate(candidate: Told) -> str:
     """What it would give where that is known, and why it was not taken."""
     reason = sentence(str(candidate.get("reason") or ""))
     predicted = figures.part(candidate, "predicted")
     first = next((n for n in ("step", "ttft", "e2e") if f"{n}Seconds" in predicted), None)
     time = figures.interval(predicted, first) if first else ""
-    outlook = ", ".join(filter(None, (time, figures.cost(candidate))))
+    known = [each for each in figures.cost(candidate) if each.removesuffix("/h") not in reason]
+    outlook = ", ".join(filter(None, (time, *known)))
     if candidate.get("feasible") is True:
         return ": ".join(filter(None, (outlook, reason)))
     if candidate.get("waits") is True:

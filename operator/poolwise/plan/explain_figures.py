@@ -46,10 +46,16 @@ def speed(told: Told) -> str:
     if number(predicted, "stepSeconds") is not None:
         phrases = [f"{interval(predicted, 'step')} per step", rate(predicted)]
     else:
-        tails = [(word, interval(predicted, name)) for name, word in _TAILS.items()]
-        phrases = [f"{word} {text}" for word, text in tails if text]
-        phrases.append(_capacity(predicted))
+        phrases = [*_tails(predicted), _capacity(predicted)]
     return ", ".join(filter(None, phrases))
+
+
+def _tails(predicted: Told) -> list[str]:
+    """Each latency once: the first token of an encoder's answer is its last."""
+    is_one = number(predicted, "ttftSeconds") == number(predicted, "e2eSeconds")
+    shown = {name: word for name, word in _TAILS.items() if not (is_one and name == "ttft")}
+    told = ((word, interval(predicted, name)) for name, word in shown.items())
+    return [f"{word} {text}" for word, text in told if text]
 
 
 def interval(predicted: Told, name: str) -> str:
@@ -83,19 +89,17 @@ def _capacity(predicted: Told) -> str:
     return f"up to {three_digits(capacity)} requests/s per replica{stop}"
 
 
-def cost(told: Told) -> str:
-    """``83 h, $36,400``, or ``$20.60/h``."""
+def cost(told: Told) -> list[str]:
+    """``83 h`` and ``$36,400``, or ``$20.60/h``."""
     currency = str(told.get("currency") or "USD")
     total, seconds = number(told, "totalCost"), number(told, "totalSeconds")
     hourly = number(told, "costPerHour")
-    phrases = []
-    if seconds is not None:
-        phrases.append(duration(seconds))
+    phrases = [duration(seconds)] if seconds is not None else []
     if total is not None:
         phrases.append(money(total, currency))
     elif hourly is not None:
         phrases.append(f"{money(hourly, currency)}/h")
-    return ", ".join(phrases)
+    return phrases
 
 
 def gains(told: Told) -> str:
@@ -131,7 +135,8 @@ def memory(told: Told) -> str:
         return ""
     sizes = {use: number(uses, f"{use}Bytes") or 0.0 for use in _USES}
     largest = sorted(sizes.items(), key=lambda item: -item[1])
-    listed = ", ".join(f"{_spaced(use)} {size / GIB:.1f}" for use, size in largest if size)
+    shown = [(use, size) for use, size in largest if size >= 0.05 * GIB]
+    listed = ", ".join(f"{_spaced(use)} {size / GIB:.1f}" for use, size in shown)
     per = "replica" if told.get("accelerator") == "CPU" else "accelerator"
     return f"{needed / GIB:.1f} of {usable / GIB:.1f} GiB per {per}: {listed}"
 

@@ -88,7 +88,8 @@ def shape_words(layout: Layout) -> str:
     'dp4 tp8 pp2'
     """
     if isinstance(layout, ServingLayout) and layout.cpu_cores:
-        return f"{three_digits(layout.cpu_cores)} cores {gib(layout.cpu_memory_bytes)}"
+        noun = "core" if layout.cpu_cores == 1 else "cores"
+        return f"{three_digits(layout.cpu_cores)} {noun} {gib(layout.cpu_memory_bytes)}"
     data, context = 1, 1
     if isinstance(layout, TrainingLayout):
         data, context = layout.data, layout.context
