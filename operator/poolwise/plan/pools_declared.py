@@ -96,7 +96,7 @@ def _offer_of(node: Facts, spec: AcceleratorPoolSpec, tables: Tables) -> Offer:
 
 def _promised(node: Facts, spec: AcceleratorPoolSpec, tables: Tables) -> Offer:
     offer = _offer_of(node, spec, tables)
-    if not offer.is_estimated:
+    if offer.problem is not None or not offer.is_estimated:
         return offer
     text = "it has no node yet, and neither its nodeSelector nor spec.accelerator tells what it is"
     return Offer(resource=None, product="", problem=Problem(Reason.UNKNOWN_HARDWARE, text))
