@@ -6,10 +6,12 @@ bisection; the rate at that load is the capacity.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
+from poolwise.model.queueing import Delay
 from poolwise.model.serving_load import Latencies, Replica, latencies, state
 from poolwise.model.serving_memory import serving_memory
 from poolwise.model.serving_replica import replica
@@ -105,7 +107,11 @@ def _limiting(served: Replica, load: float, targets: tuple[Target, ...]) -> str:
     missed = first_missed(times, targets)
     if missed is None:
         return "Rate"
-    slots_full = times.slot_wait.mean_seconds > times.queue.mean_seconds
-    if missed.metric is not Metric.ITL and slots_full:
+    if missed.metric is not Metric.ITL and _size(times.slot_wait) > _size(times.queue):
         return _ceiling(served)
     return f"{missed.metric} p{missed.percentile:g}"
+
+
+def _size(delay: Delay) -> float:
+    """One deviation above the mean: what a delay adds to a tail."""
+    return delay.mean_seconds + math.sqrt(delay.variance_seconds2)

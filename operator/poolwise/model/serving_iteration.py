@@ -3,9 +3,9 @@
 A step of continuous batching carries one new token of each running sequence and a chunk of
 prompts. Its operators are the dense products, the routed experts, the head, attention to the
 cache, and attention inside prompts. Each costs ``(m**3 + c**3) ** (1/3)`` of its memory time m and
-compute time c: a maximum with the soft knee that products of 128 to 512 rows show (70B on H100,
-rows 128/256/512 over 1: 1.04, 1.22, 2.0 measured, 1.04, 1.27, 2.1 here). The shares ``m**3`` and
-``c**3`` are also the elasticities, so the ledger that they make tells what would help.
+compute time c: a maximum with the soft knee that products of 128 to 512 rows show (Vidur's
+profiles of 70B on H100: 1.04, 1.22 and 2.0 times one row). The shares ``m**3`` and ``c**3`` are
+also the elasticities, so the ledger that they make tells what would help.
 
 On top come two all-reduces a layer, a constant for each layer (launch and drain of its kernels,
 which no faster unit shortens) and the host's own work.

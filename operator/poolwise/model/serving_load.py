@@ -47,7 +47,7 @@ class Replica:
     request_seconds: float
     """Fixed part of a first token: network, tokeniser, scheduling."""
     serial_seconds: float
-    """Part of a request that others wait for."""
+    """Part of a request that others wait for, beside the steps: the server's own front end."""
     interference: float
     """Share of a prompt's extra time that running sequences feel."""
 
@@ -79,12 +79,14 @@ class State:
     """Without any prompt; empty for models that only read."""
     mixed: StepTime
     """With a typical chunk of prompt."""
+    full: StepTime
+    """With as much of prompts as a step takes."""
     chunks: float
     """Steps that one prompt spans."""
     token_seconds: float
     """Mean time between tokens, prompts of others included."""
     prompt_service_seconds: float
-    """What one prompt takes of the engine when prompts queue up."""
+    """Between two prompts when they queue up: of the engine or of its front end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +101,15 @@ class Latencies:
     usual_token: Delay
     long_token: Delay
     long_token_share: float
+    longest_token_seconds: float
     e2e: Delay
 
     def token_percentile(self, percent: float) -> float:
-        """Of the time between two tokens."""
-        return mixture_percentile(self.usual_token, self.long_token, self.long_token_share, percent)
+        """Of the time between two tokens; no step is longer than a full one."""
+        mixed = mixture_percentile(
+            self.usual_token, self.long_token, self.long_token_share, percent
+        )
+        return min(mixed, self.longest_token_seconds)
 
 
 def state(replica: Replica, load: float) -> State:
@@ -147,6 +153,7 @@ def latencies(replica: Replica, at: State) -> Latencies:
         usual_token=_usual_token(replica, at),
         long_token=_long_token(replica, at),
         long_token_share=min(1.0, rate * at.chunks * at.token_seconds),
+        longest_token_seconds=max(at.full.seconds, at.decode.seconds),
         e2e=total((ttft, rest)),
     )
 
@@ -168,9 +175,10 @@ def _decoding(replica: Replica, in_flight: float) -> State:
         in_flight=in_flight,
         decode=decode,
         mixed=mixed,
+        full=full,
         chunks=chunks,
         token_seconds=decode.seconds / max(1.0 - rate * added, 1e-9),
-        prompt_service_seconds=service + replica.serial_seconds,
+        prompt_service_seconds=max(service, replica.serial_seconds),
     )
 
 
@@ -179,7 +187,7 @@ def _reading(replica: Replica, prompts: float) -> State:
     chunk = min(together, replica.batched_tokens)
     mixed = _step(replica, 0.0, chunk)
     busy = together / chunk * mixed.seconds
-    rate = prompts / (busy + replica.serial_seconds * max(1.0, prompts))
+    rate = prompts / max(busy, replica.serial_seconds * max(1.0, prompts))
     full = _step(replica, 0.0, replica.batched_tokens)
     service = replica.prompt.mean / replica.batched_tokens * full.seconds
     return State(
@@ -187,9 +195,10 @@ def _reading(replica: Replica, prompts: float) -> State:
         in_flight=rate * replica.pipeline * busy,
         decode=StepTime(),
         mixed=mixed,
+        full=full,
         chunks=together / chunk,
         token_seconds=0.0,
-        prompt_service_seconds=service / replica.pipeline + replica.serial_seconds,
+        prompt_service_seconds=max(service / replica.pipeline, replica.serial_seconds),
     )
 
 

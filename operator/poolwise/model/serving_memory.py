@@ -92,7 +92,7 @@ def footprint(
     """Everything but the cache, and what may be used (vLLM's ``gpu_memory_utilization``)."""
     device = replica_machine(layout, machine).device
     fraction = calibration.value(PHASE, "memory_fraction", device, work.engine)
-    reserve = calibration.value(PHASE, "reserve_bytes", device)
+    reserve = calibration.value(PHASE, "reserve_bytes", device, work.engine)
     if layout.tensor * layout.pipeline > 1:
         reserve += calibration.value(PHASE, "communication_reserve_bytes", device)
     return Footprint(

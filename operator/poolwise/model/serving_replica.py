@@ -20,6 +20,9 @@ from poolwise.model.serving_memory import (
 from poolwise.model.work import Custom, ServingLayout, ServingWork, Transformer
 
 ONE_ITEM = Lengths(1.0, 0.0)
+RESERVING_ENGINES = ("triton",)
+"""Engines that admit a request only with room for its whole output: TensorRT-LLM's default policy,
+GUARANTEED_NO_EVICT. The others admit on the prompt and preempt when the cache runs out."""
 LEAST_COMPUTED_SHARE = 0.01
 """Of a prompt: its last block is computed even when all of it is cached."""
 
@@ -31,14 +34,13 @@ def replica(
     device = replica_machine(layout, machine).device
     engine = work.engine
     room = footprint(work, layout, machine, calibration).cache_bytes
-    context = context_tokens(work, layout)
-    per_request = request_cache_bytes(work, layout, context)
+    per_request = request_cache_bytes(work, layout, slot_tokens(work, layout))
     unlimited = float("inf") if room >= 0.0 else 0.0
     return Replica(
         costs=step_costs(work, layout, machine, calibration),
         prompt=_prompt(work, layout),
         generated=_generated(work),
-        context_tokens=context,
+        context_tokens=context_tokens(work, layout),
         batched_tokens=float(_batch_limit(work, layout)),
         cache_slots=max(room, 0.0) / per_request if per_request else unlimited,
         batch_slots=float(layout.max_num_seqs),
@@ -57,6 +59,13 @@ def context_tokens(work: ServingWork, layout: ServingLayout) -> float:
     """
     tokens = _input(work).mean + _generated(work).biased_mean / 2.0
     return min(tokens, float(layout.max_model_tokens))
+
+
+def slot_tokens(work: ServingWork, layout: ServingLayout) -> float:
+    """Cached tokens that admitting one request takes."""
+    if work.engine not in RESERVING_ENGINES:
+        return context_tokens(work, layout)
+    return min(_input(work).mean + _generated(work).mean, float(layout.max_model_tokens))
 
 
 def served_tokens(work: ServingWork) -> float | None:

@@ -1,0 +1,129 @@
+"""Weights, cache and what is left, against published counts and measured engines."""
+
+from dataclasses import replace
+
+import pytest
+
+from poolwise.model.serving_memory import (
+    kv_tokens,
+    replica_machine,
+    request_cache_bytes,
+    resident_weight_bytes,
+    serving_memory,
+)
+from poolwise.model.work import Custom, Model, ServingLayout
+from tests.model.serving_cases import CALIBRATION, cpu_node, machine, service
+
+KIB = 1024
+CHAT = service("Llama-3.1-8B", (400, 1500), (200, 600))
+QWEN = service("Qwen3-32B", (4000, 4300), (1000, 1080))
+AT_95 = CALIBRATION.replaced({("serving", "memory_fraction", "*", "*"): 0.95})
+
+
+@pytest.mark.parametrize(
+    ("weight_format", "expected_bytes"),
+    [
+        pytest.param("bf16", 16.06e9, id="all in 16 bits: 8.03 G parameters"),
+        # 6.98 G in layers, 1.05 G in embedding and head, which stay in 16 bits.
+        pytest.param("fp8", 6.98e9 + 2.10e9, id="layers in 8 bits"),
+        pytest.param("int4", 0.53 * 6.98e9 + 2.10e9, id="layers in 4 bits and scales"),
+    ],
+)
+def test_weights_by_format(weight_format: str, expected_bytes: float) -> None:
+    layout = ServingLayout(weight_format=weight_format)
+    assert resident_weight_bytes(CHAT, layout) == pytest.approx(expected_bytes, rel=0.01)
+
+
+def test_mxfp4_is_a_format_of_the_experts() -> None:
+    # gpt-oss-120b: OpenAI's model card gives 60.8 GiB for the checkpoint.
+    weights = resident_weight_bytes(
+        service("gpt-oss-120b", (1000, 1000), (1000, 1000)), ServingLayout(weight_format="mxfp4")
+    )
+    assert weights == pytest.approx(60.8 * 2**30, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "kib"), [("Llama-3-8B", 128), ("Llama-3-70B", 320), ("Qwen3-32B", 256)]
+)
+def test_cache_of_one_token(name: str, kib: float) -> None:
+    cached = request_cache_bytes(service(name, (1, 1), (1, 1)), ServingLayout(), 1.0)
+    assert cached == kib * KIB
+
+
+def test_latent_cache_is_replicated_under_tensor_parallelism() -> None:
+    deepseek = service("DeepSeek-V3", (1000, 1000), (1000, 1000))
+    alone = request_cache_bytes(deepseek, ServingLayout(tensor=1), 1000.0)
+    assert request_cache_bytes(deepseek, ServingLayout(tensor=8), 1000.0) == alone
+
+
+def test_key_value_heads_replicate_beyond_their_count() -> None:
+    # 8 heads: 16 devices hold what 8 do.
+    at_8 = request_cache_bytes(CHAT, ServingLayout(tensor=8), 1000.0)
+    assert request_cache_bytes(CHAT, ServingLayout(tensor=16), 1000.0) == at_8
+    assert request_cache_bytes(CHAT, ServingLayout(tensor=4), 1000.0) == 2 * at_8
+
+
+def test_an_fp8_cache_is_half() -> None:
+    layout = ServingLayout(kv_format="fp8")
+    assert 2 * request_cache_bytes(CHAT, layout, 1.0) == request_cache_bytes(
+        CHAT, ServingLayout(), 1.0
+    )
+
+
+@pytest.mark.parametrize(("tensor", "measured_tokens"), [(1, 48_000), (2, 350_000)])
+def test_cached_tokens_of_llm_d(tensor: int, measured_tokens: float) -> None:
+    # llm-d's guides: Qwen3-32B in bf16 on 80 GB H100s, which they run at 0.95 of the memory.
+    layout = ServingLayout(tensor=tensor, max_batched_tokens=8192)
+    tokens = kv_tokens(QWEN, layout, machine("H100-SXM5-80GB"), AT_95)
+    assert tokens == pytest.approx(measured_tokens, rel=0.08)
+
+
+def test_the_engine_refuses_a_length_that_its_cache_cannot_hold() -> None:
+    # llm-d's guide: Qwen3-32B with 40960 tokens on one H100 does not start at 0.90, does at 0.95.
+    layout = ServingLayout(max_model_tokens=40960)
+    h100 = machine("H100-SXM5-80GB")
+    assert not serving_memory(QWEN, layout, h100, CALIBRATION).fits
+    assert serving_memory(QWEN, layout, h100, AT_95).fits
+
+
+def test_what_does_not_fit_says_so_with_numbers() -> None:
+    memory = serving_memory(
+        service("Llama-3.1-70B", (400, 1500), (200, 600)),
+        ServingLayout(max_model_tokens=131072),
+        machine("L40S"),
+        CALIBRATION,
+    )
+    assert not memory.fits
+    assert memory.weights_bytes == pytest.approx(141e9, rel=0.01)
+    # A cache of one request beyond the whole device: 131072 tokens at 320 KiB.
+    assert memory.kv_cache_bytes == pytest.approx(131072 * 320 * KIB)
+    assert memory.usable_bytes < 0.9 * 48e9
+
+
+def test_pipeline_stages_share_layers_and_cache() -> None:
+    one, two = ServingLayout(tensor=4), ServingLayout(tensor=4, pipeline=2)
+    work = service("Llama-3.1-70B", (400, 1500), (200, 600))
+    assert resident_weight_bytes(work, two) == pytest.approx(
+        resident_weight_bytes(work, one) / 2, rel=0.02
+    )
+    assert request_cache_bytes(work, two, 1.0) == request_cache_bytes(work, one, 1.0) / 2
+
+
+def test_a_cpu_replica_has_its_share_of_the_node() -> None:
+    node = cpu_node("Xeon-8488C", 48, 384e9)
+    share = replica_machine(ServingLayout(cpu_cores=24, cpu_memory_bytes=64e9), node).device
+    assert share.memory_bytes == 64e9
+    assert share.memory_bandwidth_bytes_per_second == pytest.approx(307.2e9 / 4)
+    assert share.peak_flops_per_second["bf16"] == pytest.approx(118e12 / 4)
+
+
+def test_a_custom_model_has_no_cache() -> None:
+    encoder = Model("mine", Custom(100e6, 100e6, 22e9, 20e6))
+    work = service(encoder, (1, 1), (1, 1))
+    node = cpu_node("Xeon-8488C", 48, 384e9)
+    layout = ServingLayout(cpu_cores=4, cpu_memory_bytes=4e9, max_num_seqs=32)
+    memory = serving_memory(work, layout, node, CALIBRATION)
+    assert memory.kv_cache_bytes == 0.0
+    assert memory.fits
+    small = replace(layout, cpu_memory_bytes=1e9)
+    assert not serving_memory(work, small, node, CALIBRATION).fits
