@@ -142,7 +142,10 @@ def _named(name: str, tables: Tables) -> tuple[AcceleratorRow | CpuRow | Problem
 
 
 def _near(name: str, tables: Tables) -> list[str]:
-    known = {row.name.lower(): row.name for row in (*tables.accelerators, *tables.cpus)}
+    """Names that begin almost like it: people leave the memory off."""
+    known: dict[str, str] = {}
+    for row in (*tables.accelerators, *tables.cpus):
+        known.setdefault(row.name.lower()[: len(name)], row.name)
     return [known[near] for near in difflib.get_close_matches(name.lower(), known, n=2)]
 
 
