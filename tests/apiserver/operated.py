@@ -152,9 +152,11 @@ def child(workload: Object, api_version: str, kind: str, suffix: str = "") -> Ob
     }
 
 
-def h100_node(accelerators: int = 8, labels: Mapping[str, str] | None = None) -> Object:
+def h100_node(
+    accelerators: int = 8, labels: Mapping[str, str] | None = None, name: str = ""
+) -> Object:
     """A bare-metal node as NVIDIA's feature discovery labels it."""
-    name = f"h100-{next(_numbers)}"
+    name = name or f"h100-{next(_numbers)}"
     resources = {
         "cpu": "192",
         "memory": "2Ti",

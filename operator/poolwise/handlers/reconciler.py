@@ -55,15 +55,16 @@ class Reconciler:
     async def _carry_out(self, workload: Object, outcome: Outcome) -> None:
         pool = pool_of(outcome, self._planner.decisions)
         is_fresh = isinstance(outcome, Plan) and outcome.placed and not outcome.kept
-        if is_fresh and not _was_refused(workload):
+        is_told_first = is_fresh and not _was_refused(workload)
+        if is_told_first:
             await self._story.tell(workload, outcome, pool)
         if not is_paused(workload):
             await self._write_children(workload, outcome)
             self._planner.settle(outcome.key)
+        if not is_told_first:
+            await self._story.tell(workload, outcome, pool)
         if is_fresh:
             self._planner.want()  # what was placed now runs: the next pass finds it so
-        else:
-            await self._story.tell(workload, outcome, pool)
 
     async def _write_children(self, workload: Object, outcome: Outcome) -> None:
         if not isinstance(outcome, Plan):

@@ -1,0 +1,75 @@
+"""The shell on the fake API server, with the real planner: everything but kopf and the network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from poolwise.cluster.cache import Cache
+from poolwise.cluster.clock import utc_now
+from poolwise.cluster.events import Recorder
+from poolwise.cluster.metrics import Metrics
+from poolwise.cluster.resources import WATCHED, resource_of
+from poolwise.cluster.writer import Writer
+from poolwise.handlers.decider import decider
+from poolwise.handlers.engine import Engine
+from poolwise.handlers.isolation import Decide
+from poolwise.settings import Settings
+from tests.apiserver.operated import chat_service, condition, h100_node, training_job
+from tests.fake_kube import FakeKube
+
+__all__ = ["Shell", "chat_service", "condition", "h100_node", "training_job"]
+
+SETTINGS = Settings(status_seconds=0, retry_seconds=0.01, retry_limit_seconds=0.05)
+_DECIDE = decider(SETTINGS)
+
+
+class Shell:
+    """One operator process after another on one cluster that lasts."""
+
+    def __init__(self, kube: FakeKube | None = None, decide: Decide = _DECIDE) -> None:
+        self.kube = kube or FakeKube()
+        self.decide = decide
+        self.metrics = Metrics()
+
+    def put(self, *documents: dict[str, Any]) -> None:
+        """What somebody else does."""
+        for document in documents:
+            self.kube.put(document)
+
+    def look(self, document: dict[str, Any]) -> dict[str, Any]:
+        """The object as it is now."""
+        metadata = document["metadata"]
+        key = (resource_of(document), metadata.get("namespace"), metadata["name"])
+        return self.kube.objects[key]
+
+    def run(self, *steps: Callable[[], Any], pause_seconds: float = 0.0) -> list[str]:
+        """Start a process, let it settle, and again after each step; what it wrote."""
+        before = len(self.kube.writes)
+        asyncio.run(self._run(steps, pause_seconds))
+        return self.kube.writes[before:]
+
+    async def _run(self, steps: tuple[Callable[[], Any], ...], pause_seconds: float) -> None:
+        engine = await self._start()
+        await engine.settle()
+        for step in steps:
+            step()
+            await engine.settle()
+            await asyncio.sleep(pause_seconds)
+            await engine.settle()
+
+    async def _start(self) -> Engine:
+        cache = Cache()
+        for resource in WATCHED:
+            async for page in self.kube.pages(resource):
+                for document in page:
+                    cache.put(resource, document)
+        writer = Writer(self.kube, cache, lambda: True)
+        recorder = Recorder(writer, "test", utc_now)
+        engine = Engine(cache, writer, recorder, self.decide, SETTINGS, self.metrics)
+        self.kube.watcher = lambda change, resource, document: (
+            engine.see(resource, change, document) if resource in WATCHED else None
+        )
+        engine.touch_all()
+        return engine

@@ -1,0 +1,205 @@
+"""The loop as a whole: what it writes, what it does not, and what stops it (nothing)."""
+
+from __future__ import annotations
+
+import pytest
+
+from poolwise.cluster.resources import ACCELERATOR_POOLS, DEPLOYMENTS, JOBS, NODES, SERVICES
+from poolwise.errors import Conflict, Forbidden, Refused, Unavailable
+from poolwise.plan.observed import Observed
+from tests.handlers.shell import Shell, chat_service, condition, h100_node, training_job
+
+
+@pytest.fixture
+def shell():
+    shell = Shell()
+    shell.put(h100_node(), h100_node())
+    return shell
+
+
+def test_steady_state_does_nothing(shell):
+    shell.put(training_job("a", "train", 8), chat_service("a", "chat"))
+    assert shell.run() != []
+    assert shell.run() == []
+
+
+def test_a_job_is_told_before_it_is_made(shell):
+    shell.put(training_job("a", "train", 8))
+    writes = [write for write in shell.run() if "pools" not in write and "events" not in write]
+    assert writes[:3] == [
+        "patch status trainingjobs/train",
+        "apply services/train-ranks",
+        "apply jobs/train",
+    ]
+
+
+def test_two_jobs_that_want_the_last_nodes_never_both_get_them(shell):
+    shell.put(*(training_job("a", f"train-{number}", 16) for number in range(3)))
+    shell.run()
+    assert len(shell.kube.all(JOBS)) == 1
+
+
+def test_what_is_being_written_counts_in_the_next_pass(shell):
+    """A second job arrives while the first one's Job is on its way to the API server."""
+    shell.put(training_job("a", "first", 16))
+    urgent = training_job("a", "second", 16)
+    urgent["spec"]["priorityClassName"] = "high"
+    shell.put(
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "high"},
+            "value": 1000,
+        }
+    )
+
+    def arrive(write):
+        if write == "apply services/first-ranks":
+            shell.kube.before_write = lambda write: None
+            shell.put(urgent)
+
+    shell.kube.before_write = arrive
+    shell.run()
+    assert [job["metadata"]["name"] for job in shell.kube.all(JOBS)] == ["first"]
+    assert condition(shell.look(urgent), "Placed")["reason"] == "InsufficientCapacity"
+
+
+def test_a_name_that_is_taken_blocks_nobody_and_is_tried_again(shell):
+    taken = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "chat", "namespace": "a"},
+        "spec": {},
+    }
+    service = chat_service("a", "chat")
+    shell.put(taken, service, training_job("a", "train", 16))
+    shell.run(
+        lambda: None,
+        lambda: shell.kube.vanish(taken),
+        lambda: shell.kube.vanish(training_job("a", "train", 16)),
+        pause_seconds=0.2,
+    )
+    assert condition(shell.look(service), "Placed")["status"] == "True"
+    assert [each["metadata"]["name"] for each in shell.kube.all(SERVICES)] == ["chat"]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        pytest.param(Forbidden("may not create jobs"), "Forbidden", id="forbidden"),
+        pytest.param(Refused("spec.template is invalid"), "ChildRefused", id="refused"),
+        pytest.param(ZeroDivisionError("oh"), "InternalError", id="unexpected"),
+    ],
+)
+def test_a_workload_that_cannot_be_made_says_so_and_gives_its_place_to_others(shell, error, reason):
+    def fail(write):
+        if write == "apply jobs/bad":
+            raise error
+
+    shell.kube.before_write = fail
+    bad, good = training_job("a", "bad", 16), training_job("a", "good", 16)
+    shell.put(bad)
+    shell.run()
+    assert condition(shell.look(bad), "Placed")["reason"] == reason
+    assert str(error) in condition(shell.look(bad), "Placed")["message"]
+    assert condition(shell.look(bad), "Stalled")["status"] == "True"
+    shell.put(good)
+    shell.run()
+    assert condition(shell.look(good), "Placed")["status"] == "True"
+    assert [job["metadata"]["name"] for job in shell.kube.all(JOBS)] == ["good"]
+
+
+def test_a_workload_that_keeps_failing_does_not_flicker(shell):
+    def fail(write):
+        if write == "apply jobs/bad":
+            raise Refused("no")
+
+    shell.kube.before_write = fail
+    shell.put(training_job("a", "bad", 16))
+    shell.run()
+    later = shell.run(lambda: None, lambda: None, pause_seconds=0.3)
+    assert [write for write in later if "status trainingjobs" in write] == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Unavailable("503"), Unavailable("429", retry_after_seconds=0.01), Conflict("changed")],
+    ids=["unavailable", "retry-after", "conflict"],
+)
+def test_what_may_pass_is_tried_again(shell, error):
+    failures = [error, error, error]
+
+    def fail(write):
+        if failures and "train" in write:
+            raise failures.pop()
+
+    shell.kube.before_write = fail
+    job = training_job("a", "train", 8)
+    shell.put(job)
+    shell.run(lambda: None, lambda: None, lambda: None, pause_seconds=0.2)
+    assert failures == []
+    assert condition(shell.look(job), "Placed")["status"] == "True"
+    assert len(shell.kube.all(JOBS)) == 1
+
+
+def test_a_planner_that_breaks_on_one_object_still_serves_the_others(shell):
+    sound = shell.decide
+
+    def breaks(observed: Observed):
+        if any(each["metadata"]["name"] == "bad" for each in observed.training_jobs):
+            raise KeyError("spec")
+        return sound(observed)
+
+    shell.decide = breaks
+    bad, good = training_job("a", "bad", 8), training_job("a", "good", 8)
+    shell.put(bad, good)
+    shell.run()
+    assert condition(shell.look(bad), "Accepted")["reason"] == "InternalError"
+    assert condition(shell.look(good), "Placed")["status"] == "True"
+    assert shell.run() == []
+
+
+def test_a_deleted_child_is_made_again_from_its_record(shell):
+    service = chat_service("a", "chat")
+    shell.put(service)
+    shell.run()
+    [deployment] = shell.kube.all(DEPLOYMENTS)
+    shell.run(lambda: shell.kube.vanish(deployment))
+    [again] = shell.kube.all(DEPLOYMENTS)
+    assert again["metadata"]["uid"] != deployment["metadata"]["uid"]
+    assert again["spec"] == deployment["spec"]
+
+
+def test_children_of_a_deleted_workload_are_left_to_the_garbage_collector(shell):
+    job = training_job("a", "train", 8)
+    shell.put(job)
+    writes = shell.run(lambda: shell.kube.vanish(job))
+    assert [write for write in writes if write.startswith("delete")] == []
+    assert shell.kube.all(JOBS) == []
+    assert shell.run() == []
+
+
+def test_the_same_name_again_is_a_new_object(shell):
+    job = training_job("a", "train", 8)
+    shell.put(job)
+    shell.run()
+    [first] = shell.kube.all(JOBS)
+
+    def replace():
+        shell.kube.vanish(job)
+        shell.put(job)
+
+    shell.run(replace)
+    [second] = shell.kube.all(JOBS)
+    assert first["metadata"]["uid"] != second["metadata"]["uid"]
+
+
+def test_pools_that_nobody_declared_go_with_their_nodes(shell):
+    shell.run()
+    [pool] = shell.kube.all(ACCELERATOR_POOLS)
+    assert pool["status"]["free"] == 16
+    writes = shell.run(
+        *[lambda node=node: shell.kube.vanish(node) for node in shell.kube.all(NODES)]
+    )
+    assert shell.kube.all(ACCELERATOR_POOLS) == []
+    assert f"delete acceleratorpools/{pool['metadata']['name']}" in writes
