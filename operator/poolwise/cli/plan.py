@@ -24,6 +24,9 @@ from poolwise.plan.report import report
 from poolwise.settings import from_environment
 
 
+KINDS = ("AcceleratorPool", "TrainingJob", "InferenceService")
+
+
 class Output(enum.StrEnum):
     """Forms of the answer."""
 
@@ -78,9 +81,9 @@ def _refusals(documents: list[Document]) -> list[str]:
 
 
 def _is_ours(content: Mapping[str, Any]) -> bool:
-    """Other API groups may stand in the same file, as they may for ``kubectl apply``."""
+    """Objects of other API groups may stand in the same file, as they may for ``kubectl apply``."""
     version = content.get("apiVersion")
-    return not isinstance(version, str) or version.startswith(f"{GROUP}/") or "/" not in version
+    return not isinstance(version, str) or GROUP in version or content.get("kind") in KINDS
 
 
 def _duplicates(documents: Iterable[Document]) -> list[str]:
@@ -97,10 +100,7 @@ def _duplicates(documents: Iterable[Document]) -> list[str]:
 
 def _observed(documents: list[Document], nodes: str, pods: str | None) -> Observed:
     ours = [_stored(document.content) for document in documents if _is_ours(document.content)]
-    by_kind = {
-        kind: [item for item in ours if item["kind"] == kind]
-        for kind in ("AcceleratorPool", "TrainingJob", "InferenceService")
-    }
+    by_kind = {kind: [item for item in ours if item["kind"] == kind] for kind in KINDS}
     return Observed(
         nodes=of_kind(read([nodes]), "Node"),
         pods=of_kind(read([pods]), "Pod") if pods else [],

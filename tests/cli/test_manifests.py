@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from poolwise.cli.manifests import of_kind, read
+from poolwise.errors import InvalidInput
+
+
+def contents(tmp_path: Path, text: str) -> list[object]:
+    file = tmp_path / "given.yaml"
+    file.write_text(text)
+    return [document.content for document in read([str(file)])]
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        pytest.param("1e3", 1000, id="exponent-without-a-dot-is-a-number"),
+        pytest.param("1.0", 1, id="whole-float-is-an-integer"),
+        pytest.param("1.5", 1.5, id="float"),
+        pytest.param("2026-12-24T00:00:00Z", "2026-12-24T00:00:00Z", id="date-stays-text"),
+        pytest.param("2026-12-24", "2026-12-24", id="day-stays-text"),
+        pytest.param("010", 8, id="octal"),
+        pytest.param("yes", True, id="yaml-1.1-boolean"),
+        pytest.param('"yes"', "yes", id="quoted"),
+        pytest.param("~", None, id="null"),
+    ],
+)
+def test_scalars_are_what_the_api_server_would_read(
+    tmp_path: Path, written: str, value: object
+) -> None:
+    assert contents(tmp_path, f"kind: A\nx: {written}\n") == [{"kind": "A", "x": value}]
+    [document] = contents(tmp_path, f"kind: A\nx: {written}\n")
+    assert isinstance(document, dict)
+    assert type(document["x"]) is type(value)
+
+
+def test_lists_are_taken_apart_and_empty_documents_skipped(tmp_path: Path) -> None:
+    text = "---\n---\nkind: List\nitems: [{kind: A}, {kind: B}]\n---\nkind: C\n"
+    assert contents(tmp_path, text) == [{"kind": "A"}, {"kind": "B"}, {"kind": "C"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        pytest.param("a: {\n", "document 1, line 2, column 1", id="unfinished"),
+        pytest.param("a: 1\n---\nb: [\n", "document 2, line", id="second-document"),
+        pytest.param("a: 1\na: 2\n", 'line 2, column 1: key "a" already set', id="key-twice"),
+        pytest.param("- 1\n", "document 1: is a list, expected an object", id="no-object"),
+        pytest.param("kind: List\nitems: [1]\n", "document 1, item 1: is a int", id="no-item"),
+        pytest.param("a: !!python/object:os.system 1\n", "could not determine", id="python-tag"),
+        pytest.param("a: \x00\n", "document 1", id="control-character"),
+        pytest.param("a: " + "[" * 5000, "document 1", id="nested-too-deep"),
+    ],
+)
+def test_what_cannot_be_parsed_is_located(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        contents(tmp_path, text)
+    assert str(refused.value).startswith(f"{tmp_path / 'given.yaml'}: document")
+    assert sentence in str(refused.value)
+
+
+def test_a_missing_file_and_an_empty_folder_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"nowhere\.yaml: cannot be read: No such file"):
+        list(read([str(tmp_path / "nowhere.yaml")]))
+    with pytest.raises(InvalidInput, match=r"holds no file named \*\.yaml, \*\.yml, \*\.json"):
+        list(read([str(tmp_path)]))
+
+
+def test_a_folder_gives_its_own_manifests_by_name(tmp_path: Path) -> None:
+    for name in ("b.yaml", "a.json", "c.txt"):
+        (tmp_path / name).write_text(f'{{"kind": "{name[0]}"}}')
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "d.yaml").write_text("kind: d")
+    assert [document.content["kind"] for document in read([str(tmp_path)])] == ["a", "b"]
+
+
+def test_another_kind_among_nodes_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "nodes.yaml"
+    file.write_text("kind: List\nitems: [{kind: Pod, metadata: {name: x}}]\n")
+    with pytest.raises(InvalidInput, match=r'item 1 \(Pod/x\): kind is "Pod", expected Node'):
+        of_kind(read([str(file)]), "Node")

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from e2e.profiles import render
+from poolwise.cli.app import app
+
+EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Path:
+    return written(tmp_path / "nodes.yaml", {"kind": "List", "items": render("demo")})
+
+
+def written(path: Path, *documents: Any) -> Path:
+    path.write_text(yaml.safe_dump_all(documents))
+    return path
+
+
+def example(name: str) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
+    return document
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["plan", *map(str, arguments)])
+
+
+def answer(*arguments: object) -> dict[str, Any]:
+    result = run(*arguments, "-o", "json")
+    assert result.exit_code == 0, result.output
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
+
+
+def test_every_example_is_placed_with_its_story(nodes: Path) -> None:
+    workloads = answer("-f", EXAMPLES, "--nodes", nodes)["workloads"]
+    assert len(workloads) == len(list(EXAMPLES.glob("*.yaml")))
+    for workload in workloads:
+        assert workload["reason"]
+        assert len(workload["candidates"]) == 4
+    placed = {each["name"] for each in workloads if each["placed"]}
+    # All of it together wants more H100 than there are, so one waits when names decide the order.
+    assert {"chat", "embeddings", "summaries", "defect-vision", "llama-8b"} <= placed
+
+
+def test_the_table_names_every_workload_and_pool(nodes: Path) -> None:
+    result = run("-f", EXAMPLES, "--nodes", nodes)
+    assert result.exit_code == 0
+    report = answer("-f", EXAMPLES, "--nodes", nodes)
+    for row in (*report["workloads"], *report["pools"]):
+        assert row["name"] in result.stdout
+
+
+def test_what_fits_nowhere_is_no_error(tmp_path: Path, nodes: Path) -> None:
+    document = example("training-llama-70b")
+    document["spec"]["accelerators"] = {"count": 4096}
+    [workload] = answer("-f", written(tmp_path / "big.yaml", document), "--nodes", nodes)[
+        "workloads"
+    ]
+    assert workload["placed"] is False
+    assert "needs 4,096" in workload["reason"] or "needs 4096" in workload["reason"]
+
+
+def test_running_pods_are_subtracted(tmp_path: Path, nodes: Path) -> None:
+    pods = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"other-{i}", "namespace": "other"},
+            "spec": {
+                "nodeName": f"h100-{i}",
+                "containers": [
+                    {"name": "c", "resources": {"requests": {"nvidia.com/gpu": "8"}}},
+                ],
+            },
+            "status": {"phase": "Running"},
+        }
+        for i in range(3)
+    ]
+    job = EXAMPLES / "training-llama-70b.yaml"
+    [free] = answer("-f", job, "--nodes", nodes)["workloads"]
+    busy_file = written(tmp_path / "pods.yaml", {"kind": "List", "items": pods})
+    [busy] = answer("-f", job, "--nodes", nodes, "--pods", busy_file)["workloads"]
+    assert free["placed"] is True
+    assert busy["placed"] is False
+    assert "56 of 80 are free" in busy["reason"]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        pytest.param(
+            lambda spec: spec["training"].update(globalBatchSize=0),
+            "spec.training.globalBatchSize",
+            id="below-the-minimum",
+        ),
+        pytest.param(
+            lambda spec: spec.update(acelerators=1), 'unknown field "spec.acelerators"', id="typo"
+        ),
+        pytest.param(
+            lambda spec: spec["model"].update(preset="lama-3.1-8b"), "llama-3.1-8b", id="preset"
+        ),
+        pytest.param(
+            lambda spec: spec["model"].update(custom={"parameters": "1M"}), "spec.model", id="both"
+        ),
+    ],
+)
+def test_bad_input_names_file_document_and_field(
+    tmp_path: Path, nodes: Path, change: Any, sentence: str
+) -> None:
+    document = example("training-llama-8b")
+    change(document["spec"])
+    file = written(tmp_path / "bad.yaml", example("inference-chat"), document)
+    result = run("-f", file, "--nodes", nodes)
+    assert result.exit_code == 2
+    assert f"{file}: document 2 (TrainingJob/llama-8b): " in result.stderr
+    assert sentence.lower() in result.stderr.lower()
+    assert result.stdout == ""
+
+
+def test_one_name_twice_is_refused(tmp_path: Path, nodes: Path) -> None:
+    file = written(tmp_path / "twice.yaml", example("inference-chat"), example("inference-chat"))
+    result = run("-f", file, "--nodes", nodes)
+    assert result.exit_code == 2
+    assert "document 2 (InferenceService/chat): given before in" in result.stderr
+
+
+def test_other_kinds_in_the_file_are_left_alone(tmp_path: Path, nodes: Path) -> None:
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "other"}}
+    file = written(tmp_path / "mixed.yaml", claim, example("inference-chat"))
+    assert len(answer("-f", file, "--nodes", nodes)["workloads"]) == 1
+
+
+def test_a_file_without_any_workload_is_bad_input(tmp_path: Path, nodes: Path) -> None:
+    file = written(tmp_path / "none.yaml", {"kind": "Deployment", "apiVersion": "apps/v1"})
+    result = run("-f", file, "--nodes", nodes)
+    assert result.exit_code == 2
+    assert "no TrainingJob, InferenceService or AcceleratorPool found" in result.stderr
