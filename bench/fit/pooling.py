@@ -113,12 +113,15 @@ class Pool:
         spreads: Callable[[str], float],
         source: str,
     ) -> list[EfficiencyRow]:
-        """Rows to ship: scopes that no row speaks for are left out, spread by scope."""
+        """Rows to ship; ``formats`` are those of the rows, spread is by scope.
+
+        A scope that no row speaks for is left out, but for the common one.
+        """
         counts = self._counts(formats)
         shipped = []
         for key, value in self.values(parameters).items():
             count = counts[key[2], key[3]]
-            if count:
+            if count or key[2] == EVERY:
                 shipped.append(_row(key, value, count, spreads(key[2]), source))
         return shipped
 
@@ -132,9 +135,12 @@ class Pool:
     def _levels(self, constant: Constant) -> list[_Parameter]:
         common = [_Parameter(constant, each, constant.width) for each in constant.formats]
         families, names = self._observed()
-        of_family = [_Parameter(constant, f"family:{each}", constant.family_width) for each in families]
+        of_family = [
+            _Parameter(constant, f"family:{each}", constant.family_width) for each in families
+        ]
         of_name = [
-            _Parameter(constant, f"accelerator:{each}", constant.accelerator_width) for each in names
+            _Parameter(constant, f"accelerator:{each}", constant.accelerator_width)
+            for each in names
         ]
         return [
             *common,
@@ -160,13 +166,15 @@ class Pool:
         return scopes
 
     def _upper(self, parameter: _Parameter) -> float:
-        is_common = ":" not in parameter.level
-        return float(np.log(parameter.constant.most / parameter.constant.start)) if is_common else np.inf
+        if ":" in parameter.level:
+            return np.inf
+        return float(np.log(parameter.constant.most / parameter.constant.start))
 
 
 def _softened(errors: Vector) -> Vector:
     """Residuals whose squares are the soft L1 loss, which grows as the error beyond 1."""
-    return np.sign(errors) * np.sqrt(2 * (np.sqrt(1 + errors**2) - 1))
+    softened: Vector = np.sign(errors) * np.sqrt(2 * (np.sqrt(1 + errors**2) - 1))
+    return softened
 
 
 def _row(key: Key, value: float, count: int, spread: float, source: str) -> EfficiencyRow:
@@ -179,6 +187,6 @@ def _row(key: Key, value: float, count: int, spread: float, source: str) -> Effi
         value=value,
         spread=spread,
         count=count,
-        provenance="fitted",
+        provenance="fitted" if count else "specification",
         source=source,
     )

@@ -32,9 +32,26 @@ def layer_bytes_per_token(shape: Transformer, recompute: Recompute = Recompute.N
 
 def product_width(shape: Transformer) -> float:
     """Output elements of all matrix products of a mean layer, per token."""
-    queries_keys_values = _attention_bytes(shape) / 2 - _attention_output_width(shape)
     mlp = (2 if shape.gated_mlp else 1) * _mlp_width(shape) + shape.hidden
-    return queries_keys_values + shape.hidden + mlp
+    return _projected_width(shape) + shape.hidden + mlp
+
+
+def product_bytes(shape: Transformer) -> tuple[float, float]:
+    """16-bit inputs and outputs of the products of a mean layer: dense ones, routed experts."""
+    hidden, gates = shape.hidden, 3 if shape.gated_mlp else 2
+    attention = 2 * hidden + _projected_width(shape) + _attention_output_width(shape)
+    experts, sparse = shape.experts, transformer.sparse_layers(shape) / shape.layers
+    routed = sparse * experts.top_k if experts else 0.0
+    always = (1 - sparse) + (sparse * experts.shared if experts else 0.0)
+    width = experts.ffn if experts else shape.ffn
+    dense_width = (1 - sparse) * shape.ffn + (always - (1 - sparse)) * width
+    dense = attention + 2 * hidden * always + gates * dense_width
+    return 2.0 * dense, 2.0 * routed * (2 * hidden + gates * width)
+
+
+def _projected_width(shape: Transformer) -> float:
+    """Queries, keys and values."""
+    return _attention_bytes(shape) / 2 - _attention_output_width(shape)
 
 
 def _attention_output_width(shape: Transformer) -> float:

@@ -44,6 +44,8 @@ class Implementation(enum.StrEnum):
     NCCL = "nccl"
     GRAPH = "graph"
     """One-shot kernels captured in a graph, as serving engines have for small all-reduces."""
+    EAGER = "eager"
+    """The same kernels, launched one by one by the host."""
 
 
 class Fabric(enum.StrEnum):
@@ -164,7 +166,7 @@ def _inside(
     nominal = interconnect.intra_node_bytes_per_second
     if peer is not None:
         nominal = min(nominal, (ranks - 1) * peer)
-    kind = f"{fabric(interconnect)}/{implementation}"
+    kind = _kind(implementation, machine, calibration)
     link = _link(kind, nominal, machine, calibration)
     doublings = math.log2(min(ranks, FULL_SPEED_RANKS) / 2)
     growth = calibration.value(PHASE, "growth_per_doubling", machine.device, kind)
@@ -174,6 +176,14 @@ def _inside(
         link.ramp_seconds,
         link.bytes_per_second * growth**doublings,
     )
+
+
+def _kind(implementation: Implementation, machine: Machine, calibration: Calibration) -> str:
+    """Name of the constants; where nobody measured the implementation, the library's."""
+    kind = fabric(machine.interconnect)
+    wanted = f"{kind}/{implementation}"
+    measured = calibration.find(PHASE, "launch_seconds", machine.device, wanted)
+    return wanted if measured else f"{kind}/{Implementation.NCCL}"
 
 
 def _across(ranks: Group, machine: Machine, calibration: Calibration) -> _Link:

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from poolwise.model.collectives import Operation, collective_seconds, group
+from poolwise.model.collectives import Group, Operation, collective_seconds, group
 from poolwise.model.efficiency import Calibration
-from poolwise.model.formats import weight_bytes
+from poolwise.model.formats import master_format, weight_bytes
 from poolwise.model.hardware import Machine
 from poolwise.model.layer import PHASE
 from poolwise.model.shard import Shard
@@ -47,18 +47,16 @@ class Fabric:
 
 
 def micro_batch_seconds(
-    work: TrainingWork, share: Shard, attention_seconds: float, fabric: Fabric
+    work: TrainingWork, share: Shard, busy_seconds: float, fabric: Fabric
 ) -> float:
     """What one micro-batch waits for on its way through one stage and back."""
     shape = work.model.shape
     if not isinstance(shape, Transformer):
         return 0.0
-    layers = share.stage_layers
-    sparse = sparse_layers(shape) / shape.layers
     return (
-        layers * _tensor(shape, share, fabric)
-        + layers * sparse * _expert(shape, share, fabric)
-        + _context(shape, share, attention_seconds, fabric)
+        share.stage_layers * _tensor(shape, share, fabric)
+        + _expert(shape, share, busy_seconds, fabric)
+        + _context(shape, share, busy_seconds, fabric)
         + _pipeline(shape, share, fabric)
     )
 
@@ -71,17 +69,34 @@ def _tensor(shape: Transformer, share: Shard, fabric: Fabric) -> float:
     return fabric.constant("exposed_tensor") * count * one
 
 
-def _expert(shape: Transformer, share: Shard, fabric: Fabric) -> float:
+def _expert(shape: Transformer, share: Shard, busy_seconds: float, fabric: Fabric) -> float:
+    """Over all layers of the stage; hides under other micro-batches' compute where that lasts."""
     experts, layout = shape.experts, fabric.layout
     if experts is None or layout.expert == 1:
         return 0.0
-    size = 2.0 * experts.top_k * share.tokens * shape.hidden / layout.tensor
-    stride = layout.tensor * layout.context
-    one = fabric.seconds(Operation.ALL_TO_ALL, size, layout.expert, stride)
-    return fabric.constant("exposed_expert") * 4 * one
+    members = group(layout.expert, layout.tensor * layout.context, fabric.machine.interconnect)
+    copies = _copies(experts.top_k, members)
+    size = 2.0 * copies * share.tokens * shape.hidden / layout.tensor
+    one = collective_seconds(
+        Operation.ALL_TO_ALL, size, members, fabric.machine, fabric.calibration
+    )
+    sparse = sparse_layers(shape) / shape.layers
+    total = 4 * one * share.stage_layers * sparse
+    hidden = fabric.constant("expert_overlap") * busy_seconds
+    return max(fabric.constant("exposed_expert") * total, total - hidden)
 
 
-def _context(shape: Transformer, share: Shard, attention_seconds: float, fabric: Fabric) -> float:
+def _copies(top_k: int, members: Group) -> float:
+    """How often a token is sent: once to each domain that holds one of its experts.
+
+    Of D domains k uniform choices meet ``D*(1 - (1 - 1/D)**k)``.
+    """
+    domains = members.domains
+    met: float = (1 - 1 / domains) ** top_k
+    return top_k if domains == 1 else domains * (1 - met)
+
+
+def _context(shape: Transformer, share: Shard, busy_seconds: float, fabric: Fabric) -> float:
     """Over all layers of the stage; the ring hides under attention."""
     layout = fabric.layout
     if layout.context == 1:
@@ -89,7 +104,7 @@ def _context(shape: Transformer, share: Shard, attention_seconds: float, fabric:
     size = 4.0 * share.tokens * shape.kv_heads * shape.head_dim * layout.context / layout.tensor
     one = fabric.seconds(Operation.ALL_GATHER, size, layout.context, layout.tensor)
     total = 3 * one * share.stage_layers
-    return max(fabric.constant("exposed_context") * total, total - attention_seconds)
+    return max(fabric.constant("exposed_context") * total, total - busy_seconds)
 
 
 def _pipeline(shape: Transformer, share: Shard, fabric: Fabric) -> float:
@@ -121,7 +136,7 @@ def step_seconds(
 def _data(work: TrainingWork, share: Shard, fabric: Fabric) -> float:
     """All data-parallel traffic of a step, hidden or not; experts have groups of their own."""
     layout = fabric.layout
-    weight = weight_bytes("bf16" if work.precision == "fp8" else work.precision)
+    weight = weight_bytes(master_format(work.precision))
     trained = _trained_parameters(work, share)
     total = _synchronised(
         share, fabric, (share.replicas, layout.tensor), trained, weight * share.dense_stored

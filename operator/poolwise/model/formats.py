@@ -53,3 +53,8 @@ def arithmetic(weight_format: str, peaks: Mapping[str, float]) -> str | None:
     if native is not None:
         return native
     return next((unit for unit in ("bf16", "fp16", "tf32", "fp32") if unit in peaks), None)
+
+
+def master_format(precision: str) -> str:
+    """Format of the weights in training: products of 8 bits and less cast from 16."""
+    return "bf16" if weight_bytes(precision) < 2 else precision

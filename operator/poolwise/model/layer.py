@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from poolwise.model import activations, transformer
 from poolwise.model.efficiency import Calibration
+from poolwise.model.formats import master_format
 from poolwise.model.hardware import Device
 from poolwise.model.roofline import Rates, ceiling_flops_per_second
 from poolwise.model.shard import Shard, sequence_tokens
@@ -83,6 +84,8 @@ class _Device:
     wide: Rates
     """16-bit products, where the rest is done in fewer bits (the head)."""
     attention: Rates
+    unhidden: float
+    traffic: float
     experts_fraction: float
     experts_half_tokens: float
 
@@ -116,14 +119,15 @@ def micro_batch(
         products=rates(work, device, calibration, "products"),
         wide=_wide_rates(work, device, calibration),
         attention=_attention_rates(device, calibration),
+        unhidden=calibration.value(PHASE, "unhidden", device),
+        traffic=calibration.value(PHASE, "elementwise_traffic", device, work.precision),
         experts_fraction=calibration.value(PHASE, "experts", device),
         experts_half_tokens=calibration.value(PHASE, "experts_half_tokens", device),
     )
     count = passes(work, layout.recompute)
-    traffic = calibration.value(PHASE, "elementwise_traffic", device)
     layer = _products(shape, layout, share, speed).times(count.products)
     layer += _attention(work, shape, layout, share, speed).times(count.attention)
-    layer += _elementwise(shape, layout, share, speed, traffic).times(count.elementwise)
+    layer += _elementwise(shape, layout, share, speed).times(count.elementwise)
     return layer.times(share.stage_layers) + _head(shape, layout, share, speed)
 
 
@@ -135,7 +139,7 @@ def rates(work: TrainingWork, device: Device, calibration: Calibration, term: st
 
 
 def _wide_rates(work: TrainingWork, device: Device, calibration: Calibration) -> Rates:
-    wide = "bf16" if work.precision == "fp8" else work.precision
+    wide = master_format(work.precision)
     fraction = calibration.value(PHASE, "products", device, wide)
     return Rates(ceiling_flops_per_second(device, wide) * fraction, _bandwidth(device, calibration))
 
@@ -150,21 +154,24 @@ def _bandwidth(device: Device, calibration: Calibration) -> float:
     return device.memory_bandwidth_bytes_per_second * calibration.value(PHASE, "bandwidth", device)
 
 
-def _busy(speed: Rates, flops: float, moved_bytes: float) -> Busy:
-    seconds = speed.seconds(flops, moved_bytes)
-    if flops * speed.bytes_per_second >= moved_bytes * speed.flops_per_second:
-        return Busy(seconds, 0.0, flops, moved_bytes)
-    return Busy(0.0, seconds, flops, moved_bytes)
+def _busy(speed: Rates, flops: float, moved_bytes: float, unhidden: float = 0.0) -> Busy:
+    """The longer of the two, and the share of the shorter that does not hide behind it."""
+    compute = flops / speed.flops_per_second
+    memory = moved_bytes / speed.bytes_per_second
+    if compute >= memory:
+        return Busy(compute, unhidden * memory, flops, moved_bytes)
+    return Busy(unhidden * compute, memory, flops, moved_bytes)
 
 
 def _products(shape: Transformer, layout: TrainingLayout, share: Shard, speed: _Device) -> Busy:
     """Dense and expert matrix products of a mean layer, forward."""
     tokens = share.tokens
-    widths = 2.0 * activations.product_width(shape) * tokens / layout.tensor
+    dense_bytes, routed_bytes = activations.product_bytes(shape)
     dense = _busy(
         speed.products,
         2.0 * share.dense_parameters * tokens,
-        2.0 * share.dense_parameters + widths,
+        2.0 * share.dense_parameters + dense_bytes * tokens / layout.tensor,
+        speed.unhidden,
     )
     if shape.experts is None:
         return dense
@@ -172,7 +179,8 @@ def _products(shape: Transformer, layout: TrainingLayout, share: Shard, speed: _
     return dense + _busy(
         grouped,
         2.0 * share.active_expert_parameters * tokens,
-        2.0 * share.expert_parameters,
+        2.0 * share.expert_parameters + routed_bytes * tokens / layout.tensor,
+        speed.unhidden,
     )
 
 
@@ -189,11 +197,9 @@ def _attention(
     return _busy(speed.attention, flops, 0.0)
 
 
-def _elementwise(
-    shape: Transformer, layout: TrainingLayout, share: Shard, speed: _Device, traffic: float
-) -> Busy:
+def _elementwise(shape: Transformer, layout: TrainingLayout, share: Shard, speed: _Device) -> Busy:
     """Norms, activation functions, residuals and routing: in proportion to what they keep."""
-    moved = traffic * activations.layer_bytes_per_token(shape) / layout.tensor
+    moved = speed.traffic * activations.layer_bytes_per_token(shape) / layout.tensor
     if shape.experts is not None:
         sparse = transformer.sparse_layers(shape) / shape.layers
         moved += EXCHANGE_BYTES * shape.hidden * shape.experts.top_k * sparse

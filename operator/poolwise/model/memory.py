@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from poolwise.model import activations
-from poolwise.model.formats import weight_bytes
+from poolwise.model.formats import master_format, weight_bytes
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import Memory
 from poolwise.model.shard import Shard, shard
@@ -95,7 +95,7 @@ def _adapter_state(
     work: TrainingWork, layout: TrainingLayout, share: Shard
 ) -> tuple[float, float, float]:
     """Frozen weights, and Adam on the adapters alone."""
-    frozen = weight_bytes("int4" if work.method is Method.QLORA else _weight_format(work))
+    frozen = weight_bytes("int4" if work.method is Method.QLORA else master_format(work.precision))
     stage = layout.zero_stage
     gathered = _gathered_bytes(share) if stage >= 3 else 0.0
     trained = share.adapter_parameters
@@ -108,16 +108,11 @@ def _adapter_state(
 
 
 def _bytes_per_parameter(work: TrainingWork, share: Shard, layout: TrainingLayout) -> _Bytes:
-    weight = weight_bytes(_weight_format(work))
+    weight = weight_bytes(master_format(work.precision))
     accumulates = share.micro_batches > 1 and layout.zero_stage < 3
     gradient = 4.0 if accumulates else weight
     master = 4.0 if weight < 4 else 0.0
     return _Bytes(weight, gradient, master + STATE_BYTES[work.optimizer])
-
-
-def _weight_format(work: TrainingWork) -> str:
-    """fp8 training keeps 16-bit weights and casts them for each product."""
-    return "bf16" if work.precision == "fp8" else work.precision
 
 
 def _sharded(share: Shard, is_sharded: bool) -> float:
@@ -143,7 +138,7 @@ def _activation_bytes(work: TrainingWork, layout: TrainingLayout, share: Shard) 
     if isinstance(shape, Custom):
         per_sample = shape.activation_bytes_per_sample * CUSTOM_RECOMPUTED[layout.recompute]
         return per_sample * share.tokens / layout.tensor
-    element = weight_bytes(_weight_format(work)) / 2
+    element = weight_bytes(master_format(work.precision)) / 2
     kept = element * activations.layer_bytes_per_token(shape, layout.recompute) / layout.tensor
     stage = kept * share.tokens * share.stage_layers
     working = element * _working_bytes(shape, layout, share)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from poolwise.model import communication, layer
 from poolwise.model.communication import Fabric
-from poolwise.model.efficiency import Calibration, Provenance
+from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.input import checkpoint_share, supply_seconds
 from poolwise.model.layer import PHASE, Busy
@@ -26,7 +26,8 @@ from poolwise.model.memory import STATE_BYTES, training_memory
 from poolwise.model.prediction import Interval, Term, TrainingPrediction
 from poolwise.model.roofline import ridge_point
 from poolwise.model.shard import Shard, sequence_tokens, shard
-from poolwise.model.work import Custom, Method, TrainingLayout, TrainingWork
+from poolwise.model.transformer import sparse_layers
+from poolwise.model.work import Custom, Method, TrainingLayout, TrainingWork, Transformer
 
 NINE_IN_TEN = 1.645
 """Standard deviations on either side that hold nine in ten of a normal distribution."""
@@ -72,7 +73,7 @@ def predict_training(
         arithmetic_intensity=step.busy.flops / moved if moved else math.inf,
         ridge_point=ridge_point(machine.device, work.precision),
         power_watts=_power_watts(machine.device, step.busy.seconds / mid),
-        provenance=_provenance(constant.provenance),
+        provenance=constant.provenance,
     )
 
 
@@ -85,7 +86,11 @@ def step_seconds(
 
 
 def _main_term(work: TrainingWork) -> str:
-    return "custom" if isinstance(work.model.shape, Custom) else "products"
+    """The constant whose spread and provenance speak for the prediction."""
+    shape = work.model.shape
+    if isinstance(shape, Custom):
+        return "custom"
+    return "products" if shape.experts is None else "experts"
 
 
 def _step(
@@ -97,9 +102,8 @@ def _step(
 ) -> _Step:
     fabric = Fabric(layout, machine, calibration)
     once = layer.micro_batch(work, layout, share, machine.device, calibration)
-    launches = fabric.constant("layer_launch_seconds") * share.stage_layers
-    launches /= machine.host.dispatch_speed
-    waits = communication.micro_batch_seconds(work, share, once.compute_seconds, fabric)
+    launches = _launch_seconds(work, share, once.seconds, fabric)
+    waits = communication.micro_batch_seconds(work, share, once.seconds, fabric)
     rounds = share.micro_batches
     bubble = (layout.pipeline - 1) / layout.interleave * (once.seconds + waits + launches)
     synchronised = communication.step_seconds(work, share, once.seconds, fabric)
@@ -111,6 +115,20 @@ def _step(
         optimizer=_optimizer_seconds(work, layout, share, fabric),
         overhead=launches * rounds + fixed,
     )
+
+
+def _launch_seconds(work: TrainingWork, share: Shard, busy_seconds: float, fabric: Fabric) -> float:
+    """Gaps between kernels, and what the host cannot dispatch in time: each local expert costs
+    launches of its own, which outlast the device when its tokens are few."""
+    gaps = fabric.constant("layer_launch_seconds")
+    shape = work.model.shape
+    experts = 0.0
+    if isinstance(shape, Transformer) and shape.experts is not None:
+        local = shape.experts.count / fabric.layout.expert
+        experts = local * sparse_layers(shape) / shape.layers
+    host = fabric.constant("expert_launch_seconds") * experts
+    layers = share.stage_layers / fabric.machine.host.dispatch_speed
+    return layers * gaps + max(0.0, layers * host - busy_seconds)
 
 
 def _optimizer_seconds(
@@ -164,7 +182,3 @@ def _tokens_per_second(work: TrainingWork, samples_per_second: float) -> float |
 
 def _power_watts(device: Device, load: float) -> float:
     return device.power_watts * (IDLE_POWER + (1 - IDLE_POWER) * load)
-
-
-def _provenance(main: Provenance) -> str:
-    return str(main)
