@@ -23,7 +23,6 @@ from poolwise.plan.observed import Decisions, Observed
 from poolwise.plan.report import report
 from poolwise.settings import from_environment
 
-
 KINDS = ("AcceleratorPool", "TrainingJob", "InferenceService")
 
 
