@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.decision import Claim, Key
@@ -58,9 +59,9 @@ class Gang:
         return Claim(
             key,
             pool,
-            {name: pods * self.accelerators for name, pods in pods_by_node.items()},
-            {name: pods * self.cores for name, pods in pods_by_node.items()},
-            {name: pods * self.memory_bytes for name, pods in pods_by_node.items()},
+            _each(pods_by_node, self.accelerators),
+            _each(pods_by_node, self.cores),
+            _each(pods_by_node, self.memory_bytes),
         )
 
 
@@ -195,6 +196,14 @@ def _domains(pool: Pool, level: str, slots: Mapping[str, int]) -> Iterator[list[
 
     for value in sorted(domains, key=open_slots):
         yield domains[value]
+
+
+N = TypeVar("N", int, float)
+
+
+def _each(pods_by_node: Mapping[str, int], amount: N) -> dict[str, N]:
+    """What all pods of a node hold; nothing where they hold nothing."""
+    return {name: pods * amount for name, pods in pods_by_node.items() if pods * amount}
 
 
 def _times(available: float, each: float) -> int:

@@ -26,13 +26,13 @@ from poolwise.model.serving import (
 from poolwise.model.work import ServingLayout, ServingWork, Tokens, Transformer
 from poolwise.plan.candidates_reasons import Verdict
 from poolwise.plan.requests import FixedReplica
-from poolwise.plan.shape import UNQUANTISED
 
 MOST_SEQUENCES = 1024
 """vLLM's own limit on large devices; a tighter one comes from the targets."""
 LEAST_SEQUENCES = 8
 DEVIATIONS = 3.0
 """Standard deviations of the number in flight that the engine still takes in at once."""
+SIXTEEN_BITS = ("bf16", "fp16")
 PACKED = ("int4", "mxfp4")
 """Formats whose weights every engine expands on the way to 16-bit arithmetic: no unit needed."""
 P999_OVER_P95 = 1.88
@@ -234,13 +234,16 @@ class ServingSearch:
 def weight_format(work: ServingWork, quantization: str, device: Device) -> str | None:
     """Format of the weights on a device; None where it does not compute in the one asked for.
 
-    ``Auto`` takes the published format where the device has a unit for it, else 16 bits.
+    ``Auto`` takes the published format where the device has a unit for it, else 16 bits; so do
+    engines with weights published in 32.
     """
     published = work.model.native_format
-    wide = published if published in UNQUANTISED else "bf16"
+    wide = published if published in SIXTEEN_BITS else "bf16"
     if quantization == "None":
         return wide
-    wanted = published if quantization == "Auto" else quantization
+    wanted = quantization
+    if quantization == "Auto":
+        wanted = wide if published == "fp32" else published
     if wanted in PACKED or native_arithmetic(wanted, device.peak_flops_per_second):
         return wanted
     return wide if quantization == "Auto" else None

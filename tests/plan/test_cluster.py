@@ -1,0 +1,144 @@
+"""One pass over a cluster: who is placed, who is kept, who waits, and what nobody is promised."""
+
+from poolwise.model.work import ServingLayout
+from poolwise.plan.decision import Rejection
+from tests.plan.cluster_given import (
+    cpu_nodes,
+    decided,
+    finished,
+    foreign_pod,
+    h100,
+    job,
+    l40s,
+    outcomes,
+    plan_of,
+    running,
+    service,
+)
+
+
+def test_nothing_wanted_nothing_decided():
+    answer = decided(h100(2))
+    assert not answer.outcomes
+    assert set(answer.free_accelerators.values()) == {16}
+
+
+def test_placed_job_has_a_claim_on_whole_nodes():
+    plan = plan_of(h100(4), job(count=16))
+    assert plan.placed
+    assert sorted(plan.claim.accelerators_by_node.values()) == [8, 8]
+    assert plan.chosen.layout.count == plan.chosen.count == 16
+
+
+def test_free_capacity_is_told_before_this_pass_places_anything():
+    assert set(decided(h100(2), job(count=8)).free_accelerators.values()) == {16}
+    assert set(
+        decided(
+            h100(2), job(count=8), children=running(h100(2), job(count=8))
+        ).free_accelerators.values()
+    ) == {8}
+
+
+def test_two_jobs_race_for_one_pool():
+    found = outcomes(h100(2), job("first", 16, age_seconds=2), job("second", 16, age_seconds=1))
+    assert found["first"].placed
+    assert not found["second"].placed
+    assert found["second"].reason_code == "InsufficientCapacity"
+    assert "waits for 16 free H100-SXM5-80GB" in found["second"].reason
+    assert "0 of 16 are free, needs 16" in found["second"].reason
+    assert "research/first (16)" in found["second"].reason
+
+
+def test_smaller_job_passes_one_that_waits():
+    jobs = [job("big", 32, age_seconds=9), job("small", 8, age_seconds=1)]
+    children = running(h100(4), job("other", 8))
+    found = outcomes(h100(4), job("other", 8), *jobs, children=children)
+    assert (found["big"].placed, found["small"].placed) == (False, True)
+    assert "24 of 32 are free, needs 32" in found["big"].reason
+
+
+def test_waiting_job_is_placed_when_room_is_made():
+    first, second = job("first", 16, age_seconds=2), job("second", 16)
+    children = running(h100(2), first)
+    assert not outcomes(h100(2), first, second, children=children)["second"].placed
+    done = [finished(child) for child in children]
+    assert outcomes(h100(2), first, second, children=done)["second"].placed
+
+
+def test_priority_goes_before_age():
+    classes = [{"metadata": {"name": "high"}, "value": 1000}]
+    old, urgent = job("old", 16, age_seconds=9), job("urgent", 16, priorityClassName="high")
+    found = outcomes(h100(2), old, urgent, priority_classes=classes)
+    assert (found["old"].placed, found["urgent"].placed) == (False, True)
+
+
+def test_busy_first_choice_gives_the_second():
+    nodes = [*h100(1), *l40s(1)]
+    found = outcomes(nodes, job("first", 8, age_seconds=2), job("second", 8))
+    assert found["first"].chosen.accelerator == "H100-SXM5-80GB"
+    assert found["second"].chosen.accelerator == "L40S"
+
+
+def test_foreign_pods_hold_their_devices():
+    pods = [foreign_pod("h100-0", 1)]
+    plan = plan_of(h100(2), job(count=16), pods=pods)
+    assert not plan.placed
+    assert "15 of 16 are free" in plan.reason
+
+
+def test_fragments_are_not_capacity_for_whole_nodes():
+    pods = [foreign_pod(f"h100-{index}", 4, f"p{index}") for index in range(4)]
+    plan = plan_of(h100(4), job(count=16), pods=pods)
+    assert not plan.placed
+    assert "16 are free, but needs 2 nodes with 8 free accelerators" in plan.reason
+
+
+def test_plan_mode_decides_and_holds_nothing():
+    found = outcomes(h100(2), job("dry", 16, age_seconds=9, mode="Plan"), job("wet", 16))
+    assert not found["dry"].placed
+    assert found["dry"].reason_code == "PlanOnly"
+    assert found["dry"].chosen.count == 16
+    assert found["wet"].placed
+
+
+def test_bad_spec_is_rejected_and_blocks_nobody():
+    bad = job("bad", model={"preset": "llama-9"})
+    found = outcomes(h100(1), bad, job("good"))
+    assert isinstance(found["bad"], Rejection)
+    assert found["bad"].reason_code == "InvalidSpec"
+    assert "'llama-9' is not a known model" in found["bad"].reason
+    assert found["good"].placed
+
+
+def test_replicas_that_others_set_are_followed():
+    scaling = {"mode": "External"}
+    plan = plan_of(h100(1), service(scaling=scaling, replicas=3))
+    assert plan.chosen.replicas == 3
+    assert sum(plan.claim.accelerators_by_node.values()) == 3
+
+
+def test_too_few_replicas_are_told():
+    plan = plan_of(l40s(1), service(requests_per_second="40", scaling={"mode": "Off"}, replicas=1))
+    assert plan.placed
+    assert "replicas is 1" in plan.reason
+
+
+def test_room_for_one_replica_more_is_told():
+    assert plan_of(h100(1), service()).may_surge
+    assert not plan_of(h100(1), service(accelerators={"perReplica": 8})).may_surge
+
+
+def test_cpu_service_claims_cores_and_memory():
+    embedding = service(
+        "embed",
+        model={"preset": "bert-large"},
+        traffic={"requestsPerSecond": "20", "inputTokens": {"p50": 100, "p95": 200}},
+        slo=[{"metric": "E2E", "percentile": 95, "target": "1s"}],
+        run={"image": "embedder"},
+    )
+    plan = plan_of([*l40s(1), *cpu_nodes("cpu", 2)], embedding)
+    layout = plan.chosen.layout
+    assert plan.chosen.accelerator == "CPU"
+    assert isinstance(layout, ServingLayout)
+    assert sum(plan.claim.cores_by_node.values()) == layout.cpu_cores * plan.chosen.replicas
+    assert not any(plan.claim.accelerators_by_node.values())

@@ -1,0 +1,100 @@
+"""What holds for any cluster and any workloads."""
+
+import copy
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from poolwise.plan.candidates_memo import Memo
+from poolwise.plan.cluster import decide
+from poolwise.plan.decision import Key, Kind
+from poolwise.settings import Settings
+from tests.plan.cluster_given import (
+    NOW,
+    decided,
+    foreign_pod,
+    h100,
+    held,
+    job,
+    l40s,
+    observed,
+    running,
+    service,
+)
+from tests.plan.machines import CALIBRATION, TABLES
+
+workloads = st.lists(
+    st.one_of(
+        st.builds(
+            lambda count, age: ("job", count, age),
+            st.sampled_from([1, 2, 4, 8, 12, 16, 32]),
+            st.integers(0, 9),
+        ),
+        st.builds(
+            lambda rate, age: ("service", rate, age), st.sampled_from(["1", "9"]), st.integers(0, 9)
+        ),
+    ),
+    max_size=7,
+)
+
+
+def made(drawn):
+    return [
+        job(f"w{index}", size, age) if kind == "job" else service(f"w{index}", size, age)
+        for index, (kind, size, age) in enumerate(drawn)
+    ]
+
+
+MIXED = [*h100(3), *l40s(2)]
+MEMO = Memo()
+
+
+def quickly(*workloads, **more):
+    seen = observed(MIXED, *workloads, **more)
+    return decide(seen, TABLES, Settings(), CALIBRATION, NOW, MEMO)
+
+
+@settings(max_examples=40, deadline=None)
+@given(workloads, st.integers(0, 5))
+def test_no_node_is_ever_promised_twice(drawn, busy):
+    pods = [foreign_pod("h100-0", busy)] if busy else []
+    for node, count in held(quickly(*made(drawn), pods=pods)).items():
+        assert count <= 8 - (busy if node == "h100-0" else 0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(workloads, st.randoms(use_true_random=False))
+def test_the_order_of_objects_changes_nothing(drawn, shuffle):
+    given_workloads = made(drawn)
+    nodes = list(MIXED)
+    expected = quickly(*given_workloads)
+    shuffle.shuffle(given_workloads)
+    shuffle.shuffle(nodes)
+    seen = observed(nodes, *given_workloads)
+    assert decide(seen, TABLES, Settings(), CALIBRATION, NOW, MEMO) == expected
+
+
+def test_a_memo_changes_no_answer():
+    given_workloads = [job("a", 8), job("b", 16), service()]
+    memo = Memo()
+    seen = observed(MIXED, *given_workloads)
+    cold = decide(seen, TABLES, Settings(), CALIBRATION, NOW)
+    for _ in range(2):
+        assert decide(seen, TABLES, Settings(), CALIBRATION, NOW, memo) == cold
+
+
+def test_objects_are_never_changed():
+    given_workloads = [job("a", 8), service()]
+    seen = observed(MIXED, *given_workloads, children=running(MIXED, *given_workloads))
+    before = copy.deepcopy(seen)
+    decide(seen, TABLES, Settings(), CALIBRATION, NOW)
+    assert seen == before
+
+
+def test_same_name_in_two_namespaces_and_kinds():
+    twin = job("same", 8)
+    twin["metadata"] = {**twin["metadata"], "namespace": "other", "uid": "u2"}
+    answer = decided(h100(3), job("same", 8), twin, service("same"))
+    assert len(answer.outcomes) == 3
+    assert Key(Kind.INFERENCE_SERVICE, "research", "same") in answer.outcomes
+    assert max(held(answer).values()) <= 8

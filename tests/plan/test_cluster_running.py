@@ -1,0 +1,164 @@
+"""What runs already: kept where it is, counted where its pods are, planned again when it must."""
+
+import pytest
+
+from poolwise.plan.decision import Rejection
+from tests.plan.cluster_given import (
+    NOW,
+    changed,
+    cpu_nodes,
+    decided,
+    finished,
+    h100,
+    job,
+    key,
+    l40s,
+    outcomes,
+    plan_of,
+    pods_of,
+    running,
+    service,
+)
+
+
+def test_steady_state_keeps_everything():
+    nodes = [*h100(2), *l40s(2), *cpu_nodes("cpu", 2)]
+    given = [job(count=8), service()]
+    first = decided(nodes, *given)
+    children = running(nodes, *given)
+    again = decided(nodes, *given, children=children)
+    for at, outcome in again.outcomes.items():
+        before = first.outcomes[at]
+        assert outcome.kept and outcome.placed
+        assert outcome.claim == before.claim
+        assert outcome.chosen.pool == before.chosen.pool
+    assert decided(nodes, *given, children=children) == again
+
+
+def test_running_workloads_are_not_displaced_by_priority():
+    classes = [{"metadata": {"name": "high"}, "value": 1000}]
+    old, urgent = job("old", 16), job("urgent", 16, priorityClassName="high")
+    found = outcomes(h100(2), old, urgent, children=running(h100(2), old), priority_classes=classes)
+    assert (found["old"].kept, found["urgent"].placed) == (True, False)
+
+
+def test_pods_count_where_they_are_bound():
+    """The scheduler may take another node than the ledger named: the rest is still right."""
+    nodes = h100(3)
+    first = job("first", 8)
+    (child,) = running(nodes, first)
+    promised = set(decided(nodes, first).outcomes[key("first")].claim.accelerators_by_node)
+    elsewhere = next(n["metadata"]["name"] for n in nodes if n["metadata"]["name"] not in promised)
+    answer = decided(
+        nodes,
+        first,
+        job("second", 16),
+        children=[child],
+        pods=pods_of(child, [elsewhere]),
+    )
+    second = answer.outcomes[key("second")]
+    assert second.placed
+    assert elsewhere not in second.claim.accelerators_by_node
+
+
+def test_lost_nodes_do_not_unplace_what_runs():
+    children = running(h100(2), job(count=16))
+    plan = plan_of(h100(1), job(count=16), children=children)
+    assert plan.placed and plan.kept
+
+
+@pytest.mark.parametrize("how", ["Complete", "Failed"])
+def test_ended_job_holds_nothing_and_is_not_run_again(how):
+    children = [finished(child, how) for child in running(h100(2), job(count=16))]
+    found = outcomes(h100(2), job(count=16), job("next", 16), children=children)
+    assert found["job"].kept and not found["job"].placed
+    assert found["job"].claim is None
+    assert found["next"].placed
+
+
+def test_ended_job_is_not_run_again_once_its_child_was_cleaned_up():
+    done = {**job(), "status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+    assert not plan_of(h100(2), done).placed
+
+
+def test_suspended_job_holds_nothing_and_is_planned_when_resumed():
+    suspended = job(count=16, suspend=True)
+    found = outcomes(h100(2), suspended, job("next", 16), children=running(h100(2), job(count=16)))
+    assert found["job"].reason_code == "Suspended"
+    assert found["next"].placed
+    assert plan_of(h100(2), changed(suspended, suspend=False)).placed
+
+
+def test_paused_workload_is_left_alone():
+    paused = job(count=16)
+    paused["metadata"]["annotations"] = {"poolwise.dev/paused": "true"}
+    found = outcomes(h100(2), paused, job("next", 16))
+    assert found["job"].reason_code == "PausedByAnnotation"
+    assert found["next"].placed
+    assert plan_of(h100(2), paused, children=running(h100(2), job(count=16))).kept
+
+
+def test_workload_that_is_being_deleted_gets_no_outcome():
+    gone = job(count=16)
+    gone["metadata"]["deletionTimestamp"] = NOW.isoformat()
+    (child,) = running(h100(2), job(count=16))
+    names = [each["metadata"]["name"] for each in h100(2)]
+    found = outcomes(h100(2), gone, job("next", 16), children=[child], pods=pods_of(child, names))
+    assert "job" not in found
+    assert not found["next"].placed, "its pods still run"
+
+
+def test_spec_that_went_bad_keeps_what_it_holds():
+    children = running(h100(2), job(count=16))
+    bad = changed(job(count=16), model={"preset": "llama-9"})
+    found = outcomes(h100(2), bad, job("next", 8), children=children)
+    assert isinstance(found["job"], Rejection)
+    assert not found["next"].placed
+
+
+def test_damaged_record_never_crashes():
+    children = running(h100(2), job(count=8))
+    children[0]["metadata"]["annotations"]["poolwise.dev/placement"] = '{"version": 1'
+    assert plan_of(h100(2), job(count=8), children=children).placed
+
+
+def test_child_of_somebody_else_is_not_adopted():
+    children = running(h100(2), job(count=16))
+    other = job(count=8)
+    other["metadata"]["uid"] = "another"
+    assert not plan_of(h100(2), other, children=children).kept
+
+
+def test_changed_service_is_planned_again_where_it_runs():
+    nodes = [*h100(1), *l40s(2)]
+    before = service(accelerators={"products": ["H100-SXM5-80GB"]})
+    children = running(nodes, before)
+    after = changed(before, accelerators={})
+    plan = plan_of(nodes, after, children=children)
+    assert not plan.kept
+    assert plan.chosen.accelerator == "H100-SXM5-80GB"
+    assert "stays where it runs" in plan.reason
+    assert plan_of(nodes, service()).chosen.accelerator == "L40S"
+
+
+def test_changed_service_moves_when_its_pool_is_refused():
+    nodes = [*h100(1), *l40s(2)]
+    before = service()
+    after = changed(before, accelerators={"products": ["H100-SXM5-80GB"]})
+    assert plan_of(nodes, after, children=running(nodes, before)).chosen.accelerator.startswith(
+        "H100"
+    )
+
+
+def test_changed_service_counts_its_own_accelerators_as_free():
+    before = service(accelerators={"perReplica": 8})
+    after = changed(before, accelerators={"perReplica": 4})
+    assert plan_of(h100(1), after, children=running(h100(1), before)).placed
+
+
+def test_changed_service_without_a_place_goes_on_and_holds_what_it_held():
+    before = service(accelerators={"perReplica": 8})
+    after = changed(before, accelerators={"perReplica": 16})
+    found = outcomes(h100(1), after, job(count=8), children=running(h100(1), before))
+    assert not found["chat"].placed
+    assert not found["job"].placed
