@@ -152,6 +152,9 @@ def _pods_ready(view: View, plan: Plan) -> Condition:
         return condition(Type.PODS_READY, False, first.reason, first.message + more)
     if not seen.exists:
         return condition(Type.PODS_READY, False, Reason.STARTING, "pods are about to be created")
+    if not seen.replicas:
+        message = "no pod exists yet; events of the child tell what refuses them, if this lasts"
+        return condition(Type.PODS_READY, False, Reason.STARTING, message)
     reason = Reason.PARTLY_READY if seen.ready else Reason.STARTING
     return condition(Type.PODS_READY, False, reason, f"{count} ready")
 
