@@ -6,7 +6,6 @@ scored, and not fitted: their link is not the one that the tables know.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -104,24 +103,20 @@ def out_of_fold(rows: Sequence[Collective], fixed: Sequence[EfficiencyRow]) -> V
     return found
 
 
-def shipped(rows: Sequence[Collective], fixed: Sequence[EfficiencyRow]) -> list[EfficiencyRow]:
+def shipped(
+    measurements: Sequence[Collective], fixed: Sequence[EfficiencyRow]
+) -> list[EfficiencyRow]:
     """Rows to ship: each kind of link with its count and the spread of its own rows."""
-    pool, parameters = fit(rows, fixed)
-    chosen = [row for row in rows if row.is_fit_for_fitting]
+    pool, parameters = fit(measurements, fixed)
+    chosen = [row for row in measurements if row.is_fit_for_fitting]
     errors = residuals(chosen, pool.calibration(parameters, fixed))
     kinds = np.array([kind(row) for row in chosen])
-    counts = Counter(kinds.tolist())
-    return [
-        row.model_copy(
-            update={
-                "count": counts[row.format],
-                "provenance": "fitted",
-                "spread": float(np.percentile(np.abs(errors[kinds == row.format]), 90))
-                / NINE_IN_TEN,
-            }
-        )
-        for row in pool.rows(parameters, kinds.tolist(), lambda _: 0.0, SOURCE)
-    ]
+    spreads = {
+        each: float(np.percentile(np.abs(errors[kinds == each]), 90)) / NINE_IN_TEN
+        for each in set(kinds.tolist())
+    }
+    rows = pool.rows(parameters, kinds.tolist(), lambda _: 0.0, SOURCE)
+    return [row.model_copy(update={"spread": spreads.get(row.format, 0.3)}) for row in rows]
 
 
 def kind(row: Collective) -> str:

@@ -23,6 +23,8 @@ from poolwise.tables.efficiencies import EfficiencyRow
 NOISE = 0.08
 """Scatter of ln(measured) between runs of one configuration (releases, submitters)."""
 
+PRIOR = "prior of the fit: nobody measured it"
+
 Key = tuple[str, str, str, str]
 """Phase, term, scope, format."""
 
@@ -188,5 +190,5 @@ def _row(key: Key, value: float, count: int, spread: float, source: str) -> Effi
         spread=spread,
         count=count,
         provenance="fitted" if count else "specification",
-        source=source,
+        source=source if count else PRIOR,
     )

@@ -189,7 +189,8 @@ def _kind(implementation: Implementation, machine: Machine, calibration: Calibra
 def _across(ranks: Group, machine: Machine, calibration: Calibration) -> _Link:
     """The network, shared by all devices of a node whatever group they talk in."""
     interconnect = machine.interconnect
-    share = interconnect.inter_node_bytes_per_second / interconnect.accelerators_per_node
+    sharing = max(interconnect.accelerators_per_node, 1)
+    share = interconnect.inter_node_bytes_per_second / sharing
     return _link(Fabric.NETWORK, share, machine, calibration)
 
 

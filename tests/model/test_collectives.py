@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import pytest
+
+from poolwise.model.collectives import (
+    Group,
+    Implementation,
+    Operation,
+    collective_seconds,
+    group,
+    wire_factor,
+)
+from poolwise.model.hardware import Resource
+from tests.model.training_cases import CALIBRATION, cpu_machine, machine
+
+GB = 1e9
+
+
+def bus_bytes_per_second(name: str, ranks: Group, size: float, network: float = 400e9) -> float:
+    """As nccl-tests prints it."""
+    here = machine(name, network)
+    seconds = collective_seconds(Operation.ALL_REDUCE, size, ranks, here, CALIBRATION)
+    return size * wire_factor(Operation.ALL_REDUCE, ranks.ranks) / seconds
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "measured"),
+    [
+        pytest.param("L40S", 2, 19e9, id="L40S 2"),
+        pytest.param("L40S", 4, 5e9, id="L40S 4"),
+        pytest.param("L40S", 8, 1.7e9, id="L40S 8"),
+        pytest.param("A100-SXM4-80GB", 8, 222e9, id="A100 8"),
+        pytest.param("H100-SXM5-80GB", 8, 445e9, id="H100 8"),
+        pytest.param("H200-SXM-141GB", 8, 460e9, id="H200 8"),
+        pytest.param("GB200-NVL72", 4, 628e9, id="GB200 4"),
+        pytest.param("MI300X", 2, 47.7e9, id="MI300X 2, one link of the mesh"),
+        pytest.param("MI300X", 8, 313e9, id="MI300X 8, all links"),
+    ],
+)
+def test_large_all_reduces_meet_measured_bandwidth(name: str, ranks: int, measured: float) -> None:
+    reached = bus_bytes_per_second(name, Group(ranks, ranks), 537e6 if ranks > 2 else 4.3e9)
+    assert reached == pytest.approx(measured, rel=0.35 if name == "L40S" else 0.25)
+
+
+def test_four_nodes_of_b200_meet_measured_bandwidth() -> None:
+    reached = bus_bytes_per_second("B200-SXM-180GB", Group(32, 8), 17.2e9)
+    assert reached == pytest.approx(376.7e9, rel=0.2)
+
+
+def test_small_all_reduces_are_latency() -> None:
+    h100 = machine("H100-SXM5-80GB")
+    eight = Group(8, 8)
+    library = collective_seconds(Operation.ALL_REDUCE, 512, eight, h100, CALIBRATION)
+    graph = collective_seconds(
+        Operation.ALL_REDUCE, 512, eight, h100, CALIBRATION, Implementation.GRAPH
+    )
+    assert library == pytest.approx(15.6e-6, rel=0.15)
+    assert graph == pytest.approx(4.7e-6, rel=0.3)
+
+
+def test_a_group_of_one_needs_no_time() -> None:
+    here = machine("H100-SXM5-80GB")
+    assert collective_seconds(Operation.ALL_GATHER, 1e9, Group(1, 1), here, CALIBRATION) == 0.0
+
+
+@pytest.mark.parametrize("operation", list(Operation))
+@pytest.mark.parametrize("ranks", [Group(8, 8), Group(16, 8), Group(8, 1)], ids=str)
+@pytest.mark.parametrize("name", ["H100-SXM5-80GB", "L40S", "MI300X", "TPU v5e"])
+def test_more_bytes_take_longer_and_faster_links_do_not(
+    name: str, ranks: Group, operation: Operation
+) -> None:
+    here = machine(name)
+    faster = here.with_more(Resource.INTERCONNECT, 1.1)
+    times = [
+        collective_seconds(operation, size, ranks, here, CALIBRATION) for size in (1e3, 1e6, 1e9)
+    ]
+    assert times == sorted(times)
+    assert collective_seconds(operation, 1e9, ranks, faster, CALIBRATION) < times[-1]
+
+
+def test_neighbours_fill_a_domain_before_they_leave_it() -> None:
+    link = machine("H100-SXM5-80GB").interconnect
+    assert group(8, 1, link) == Group(8, 8)
+    assert group(16, 1, link) == Group(16, 8)
+    assert group(16, 4, link) == Group(16, 2)
+    assert group(16, 8, link) == Group(16, 1)
+    assert group(64, 1, machine("GB200-NVL72").interconnect) == Group(64, 64)
+
+
+def test_devices_of_a_node_share_its_network_cards() -> None:
+    """Eight groups of one rank a node, an eighth of the bytes each, cross like one group of all."""
+    here = machine("H100-SXM5-80GB", network_bytes_per_second=100e9)
+    whole = collective_seconds(Operation.ALL_REDUCE, 8e9, Group(16, 8), here, CALIBRATION)
+    eighth = collective_seconds(Operation.ALL_REDUCE, 1e9, Group(2, 1), here, CALIBRATION)
+    assert eighth == pytest.approx(whole, rel=0.01)
+
+
+def test_nodes_without_accelerators_talk_over_the_network() -> None:
+    seconds = collective_seconds(Operation.ALL_REDUCE, 1e9, Group(2, 1), cpu_machine(), CALIBRATION)
+    assert seconds > 1e9 / 10e9
+
+
+def test_an_implementation_nobody_measured_is_taken_for_the_library() -> None:
+    here, eight = machine("MI300X"), Group(8, 8)
+    library = collective_seconds(Operation.ALL_REDUCE, 1e6, eight, here, CALIBRATION)
+    graph = collective_seconds(
+        Operation.ALL_REDUCE, 1e6, eight, here, CALIBRATION, Implementation.GRAPH
+    )
+    assert graph == library
