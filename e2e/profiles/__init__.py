@@ -17,7 +17,24 @@ import yaml
 
 BOOT_TIME = "2026-01-01T00:00:00Z"
 KWOK_ANNOTATION = {"kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0"}
-_HEALTHY = ("MemoryPressure", "DiskPressure", "PIDPressure")
+_HEALTHY = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID"),
+)
+_READY = ("Ready", "True", "KubeletReady")
+_LOST = ("Ready", "Unknown", "NodeStatusUnknown")
+_NODE_INFO = {
+    "operatingSystem": "linux",
+    "kubeletVersion": "v1.36.3",
+    "containerRuntimeVersion": "containerd://2.2.0",
+    "bootID": "",
+    "kernelVersion": "",
+    "kubeProxyVersion": "",
+    "machineID": "",
+    "osImage": "",
+    "systemUUID": "",
+}
 
 Document = dict[str, Any]
 
@@ -53,24 +70,33 @@ def _source(name: str) -> Document:
 
 def _node(group: Document, index: int) -> Document:
     name = group["name"].format(index=index)
-    labels = {key: _nth(value, index) for key, value in group.get("labels", {}).items()}
-    own = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+    labels = _labels(group, name, index)
     spec = {
-        "providerID": group.get("providerID", "kwok://{index}").format(index=name),
+        "providerID": group.get("providerID", "kwok://{name}").format(name=name),
         "taints": group.get("taints", []),
         "unschedulable": group.get("unschedulable", False),
     }
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {
-            "name": name,
-            "annotations": KWOK_ANNOTATION,
-            "labels": dict(sorted({**own, "kubernetes.io/arch": "amd64", **labels}.items())),
-        },
+        "metadata": {"name": name, "annotations": KWOK_ANNOTATION, "labels": labels},
         "spec": {key: value for key, value in spec.items() if value},
         "status": _status(group, name, labels),
     }
+
+
+def _labels(group: Document, name: str, index: int) -> dict[str, str]:
+    """The group's labels and those that every kubelet sets, sorted."""
+    own = {key: _nth(value, index) for key, value in group.get("labels", {}).items()}
+    architecture = own.get("kubernetes.io/arch", "amd64")
+    common = {
+        "beta.kubernetes.io/arch": architecture,
+        "beta.kubernetes.io/os": "linux",
+        "kubernetes.io/arch": architecture,
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+    }
+    return dict(sorted({**common, **own}.items()))
 
 
 def _nth(value: Any, index: int) -> str:
@@ -80,38 +106,13 @@ def _nth(value: Any, index: int) -> str:
 
 def _status(group: Document, name: str, labels: Document) -> Document:
     capacity = {"pods": "110", "ephemeral-storage": "1Ti", **group["capacity"]}
+    ready = _READY if group.get("ready", True) else _LOST
     return {
         "capacity": capacity,
         "allocatable": {**capacity, **group.get("allocatable", {})},
         "addresses": [{"type": "Hostname", "address": name}],
-        "conditions": [
-            *(_condition(kind, "False", f"KubeletHas{kind}No") for kind in _HEALTHY),
-            _condition(
-                "Ready",
-                *(
-                    ("True", "KubeletReady")
-                    if group.get("ready", True)
-                    else ("Unknown", "NodeStatusUnknown")
-                ),
-            ),
-        ],
-        "nodeInfo": {
-            "architecture": labels.get("kubernetes.io/arch", "amd64"),
-            "operatingSystem": "linux",
-            "kubeletVersion": "v1.36.3",
-            "containerRuntimeVersion": "containerd://2.2.0",
-            **dict.fromkeys(
-                (
-                    "bootID",
-                    "kernelVersion",
-                    "kubeProxyVersion",
-                    "machineID",
-                    "osImage",
-                    "systemUUID",
-                ),
-                "",
-            ),
-        },
+        "conditions": [_condition(*each) for each in (*_HEALTHY, ready)],
+        "nodeInfo": {**_NODE_INFO, "architecture": labels["kubernetes.io/arch"]},
     }
 
 

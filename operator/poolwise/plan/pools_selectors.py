@@ -25,6 +25,7 @@ _IDENTITY_KEYS = (
 _LAST_KEYS = ("kubernetes.io/arch", "kubernetes.io/os")
 """What any node has, for pools whose nodes carry nothing else."""
 _PASSING_PREFIXES = (
+    "beta.",
     "nvidia.com/cuda.",
     "nvidia.com/gfd.",
     "nvidia.com/gpu.deploy.",
@@ -34,7 +35,8 @@ _PASSING_PREFIXES = (
     "failure-domain.",
     "network.",
 )
-"""Labels that change with a driver, a kernel or a place: taken only when nothing else separates."""
+"""Labels that go out of use, or change with a driver, a kernel or a place: taken only when nothing
+else separates."""
 
 
 def node_selector(members: Sequence[Labels], others: Sequence[Labels]) -> dict[str, str]:
