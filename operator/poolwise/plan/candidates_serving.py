@@ -24,6 +24,8 @@ from poolwise.plan.serving_layouts import Node, NoReplicaShape, ReplicaShape, Se
 from poolwise.plan.wording import duration, money, plural, three_digits
 
 HOUR_SECONDS = 3600.0
+MOST_SATURATION = 0.9
+"""Of the saturated rate: a single-server queue then waits 9 services (M/M/1, rho / (1 - rho))."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Offer:
     shape: ReplicaShape
     replicas: int
     load_requests_per_second: float
-    """Of each replica at the peak."""
+    """Of each replica at the peak; at most what it can serve, where somebody set too few."""
     price_share: float
     """Nodes' worth of what one replica holds."""
     cost_per_hour: float | None
@@ -58,7 +60,16 @@ def gang_of_replicas(replicas: int, layout: ServingLayout, request: ServingReque
     )
 
 
-def replicas_needed(request: ServingRequest, capacity_requests_per_second: float) -> int:
+def planned_capacity(shape: ReplicaShape, work: ServingWork) -> float:
+    """Requests per second that a replica is planned for.
+
+    Without a target that feels the queue, the capacity is saturation, where waiting has no end.
+    """
+    feels_queue = any(target.metric is not Metric.ITL for target in work.targets)
+    return shape.capacity_requests_per_second * (1.0 if feels_queue else MOST_SATURATION)
+
+
+def replicas_needed(request: ServingRequest, planned_requests_per_second: float) -> int:
     """Enough for the peak with ``redundancy`` to spare; the fewest while no traffic is known."""
     if request.given_replicas is not None:
         return request.given_replicas
@@ -66,7 +77,7 @@ def replicas_needed(request: ServingRequest, capacity_requests_per_second: float
     least = max(request.least_replicas, 1)
     if rate is None:
         return least
-    return max(least, math.ceil(rate / capacity_requests_per_second) + request.redundancy)
+    return max(least, math.ceil(rate / planned_requests_per_second) + request.redundancy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +180,15 @@ class _Assessment:
         return self.situation.memo.get(question, lambda: self._search().tuned(layout))
 
     def _offer(self, shape: ReplicaShape) -> Offer:
-        replicas = replicas_needed(self.request, shape.capacity_requests_per_second)
+        planned = planned_capacity(shape, self.request.work)
+        replicas = replicas_needed(self.request, planned)
         rate = self.request.work.requests_per_second or 0.0
         share = self._price_share(shape.layout)
         price = self.pool.price
         return Offer(
             shape=shape,
             replicas=replicas,
-            load_requests_per_second=rate / max(replicas, 1),
+            load_requests_per_second=min(rate / max(replicas, 1), planned),
             price_share=share,
             cost_per_hour=price.per_node_hour * share * replicas if price else None,
         )
@@ -199,11 +211,10 @@ class _Assessment:
         return breaks, self._watts(offer, prediction), held
 
     def _predicted(self, offer: Offer) -> ServingPrediction:
-        """At the planned load; where somebody set too few replicas, at what they can serve."""
+        """At the planned load."""
         machine, calibration = self.pool.machine, self.situation.calibration
         assert machine is not None, "pools without a machine are excluded"
-        layout, capacity = offer.shape.layout, offer.shape.capacity_requests_per_second
-        load = min(offer.load_requests_per_second, capacity)
+        layout, load = offer.shape.layout, offer.load_requests_per_second
         question = ("serving", self._work, layout, load, fingerprint(machine), calibration)
         return self.situation.memo.get(
             question, lambda: predict_serving(self._work, layout, machine, calibration, load)
@@ -216,10 +227,11 @@ class _Assessment:
     def _limit_broken(self, offer: Offer) -> Exclusion | None:
         request, currency = self.request, self.situation.settings.currency
         if request.given_replicas is None and offer.replicas > request.most_replicas:
-            rate, each = request.work.requests_per_second or 0.0, offer.shape
+            rate = request.work.requests_per_second or 0.0
+            each = planned_capacity(offer.shape, request.work)
             told = (
                 f"needs {plural(offer.replicas, 'replica')} for {three_digits(rate)} requests/s"
-                f" at {three_digits(each.capacity_requests_per_second)} each,"
+                f" at {three_digits(each)} each,"
                 f" scaling.maxReplicas is {request.most_replicas}"
             )
             return Exclusion(Verdict.TOO_MANY_REPLICAS, told)
@@ -231,7 +243,7 @@ class _Assessment:
 
     def _remark(self, offer: Offer) -> str:
         """What a user must know who set fewer replicas than the targets need."""
-        capacity = offer.shape.capacity_requests_per_second
+        capacity = planned_capacity(offer.shape, self.request.work)
         rate = self.request.work.requests_per_second
         if self.request.given_replicas is None or rate is None or rate <= capacity * offer.replicas:
             return ""
@@ -243,7 +255,9 @@ class _Assessment:
 
     def _described(self, offer: Offer, feasible: bool, told: Exclusion) -> Candidate:
         prediction = self._predicted(offer)
-        layout = self._search().bounded(offer.shape)
+        layout = self._search().bounded(
+            offer.shape.layout, planned_capacity(offer.shape, self.request.work)
+        )
         joules = self._watts(offer, prediction) * HOUR_SECONDS
         values = {
             Goal.COST: offer.cost_per_hour,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from poolwise.model.bottleneck import bottleneck
 from poolwise.model.hardware import Machine
@@ -286,8 +285,8 @@ def _grown(offers: list[Offer], marginal_efficiency: float) -> Offer:
 def _late(total_seconds: float, left_seconds: float) -> str:
     if left_seconds <= 0:
         return f"would take {duration(total_seconds)}, and the deadline has passed"
-    late = timedelta(seconds=round(total_seconds - left_seconds)).total_seconds()
+    late_seconds = total_seconds - left_seconds
     return (
-        f"would take {duration(total_seconds)}, {duration(late)} longer than the"
+        f"would take {duration(total_seconds)}, {duration(late_seconds)} longer than the"
         f" {duration(left_seconds)} until the deadline"
     )

@@ -111,20 +111,15 @@ class ServingSearch:
         """The same with the chunk of prompts that serves most."""
         return self.shape(tuned(self.work, layout, self.machine, self.calibration))
 
-    def bounded(self, shape: ReplicaShape) -> ServingLayout:
-        """The layout with no more sequences at once than its targets allow in flight."""
-        layout = shape.layout
-        at_capacity = predict_serving(
-            self.work,
-            layout,
-            self.machine,
-            self.calibration,
-            shape.capacity_requests_per_second,
+    def bounded(self, layout: ServingLayout, most_requests_per_second: float) -> ServingLayout:
+        """The layout with no more sequences at once than are in flight at the most it serves."""
+        in_flight = predict_serving(
+            self.work, layout, self.machine, self.calibration, most_requests_per_second
         ).concurrency
-        if not math.isfinite(at_capacity):
+        if not math.isfinite(in_flight):
             return layout
-        spread = DEVIATIONS * math.sqrt(at_capacity * self.work.arrival_dispersion)
-        wanted = max(LEAST_SEQUENCES, _next_power_of_two(at_capacity + spread))
+        spread = DEVIATIONS * math.sqrt(in_flight * self.work.arrival_dispersion)
+        wanted = max(LEAST_SEQUENCES, _next_power_of_two(in_flight + spread))
         return replace(layout, max_num_seqs=min(layout.max_num_seqs, wanted))
 
     def _capacity(self, layout: ServingLayout) -> float:
