@@ -1,54 +1,51 @@
 """Fit the constants of serving: ``python -m bench.fit.serving --data DIR [--write]``.
 
-With ``--write`` the shipped ``efficiencies_serving.toml`` is replaced: its specified rows stay, its
-fitted ones are new. Takes about ten minutes on one core; most of it are the folds.
+With ``--write`` the shipped ``efficiencies_serving.toml`` is replaced: rows that are kept by hand
+stay, fitted ones are new. Takes ten minutes on one core; the folds are most of it. Run it after
+``bench.fit.collectives``, whose constants it builds on.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from bench.fit.serving_constants import FILE, PHASE, fitted_rows, specified
-from bench.fit.serving_folds import out_of_fold, ratio_rows
-from bench.fit.serving_samples import REQUEST_TARGETS, STEP_TARGETS, samples
+import numpy as np
+
+from bench.fit.arguments import arguments
+from bench.fit.serving_constants import FILE, fitted_rows, is_specified, not_fitted
+from bench.fit.serving_folds import Scored, out_of_fold, ratio_rows
+from bench.fit.serving_samples import REQUEST_TARGETS, STEP_TARGETS, measured
 from bench.fit.shipping import ship
-from bench.model.serving import report
-from bench.tables import DEFAULT_FOLDER, read
-from poolwise import tables
-from poolwise.model.efficiency import Calibration
+from bench.model.results import split_of
+from poolwise.tables import load
 
-HEADER = """Constants of serving: fractions of a device's reachable rate, times in seconds, bytes.
+HEADER = """Constants of serving: fractions of what a device reaches, times in seconds, bytes.
 Rows with provenance "fitted" are written by `python -m bench.fit.serving --write`;
 rows with provenance "specification" are kept by hand and stay."""
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Fit, score out of fold, print, and write if asked."""
-    parser = argparse.ArgumentParser(prog="python -m bench.fit.serving")
-    parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER)
-    parser.add_argument("--write", action="store_true", help="replace the shipped file")
-    chosen = parser.parse_args(arguments)
-    shipped = tables.load()
-    fixed = specified(shipped.efficiencies)
-    rows = read(chosen.data, "serve_measured")
-    known = Calibration(fixed)
-    step = samples(rows, shipped, STEP_TARGETS, known)
-    request = samples(rows, shipped, REQUEST_TARGETS, known)
-    _say(f"fitting on {len(step)} steps and {len(request)} first tokens")
-    found = fitted_rows(step, request, fixed)
-    scored = out_of_fold(step, request, fixed, _say)
-    print(report(scored))
-    if chosen.write:
-        kept = [row for row in fixed if row.phase == PHASE]
-        ship(FILE, HEADER, [*kept, *found, *ratio_rows(scored)])
-        _say(f"wrote {FILE}")
+def main() -> None:
+    """Fit, report out of fold, and write where asked."""
+    asked = arguments(__doc__ or "")
+    tables = load()
+    samples = [each for each in measured(asked.data, tables) if split_of(each.run.row) == "open"]
+    scored = out_of_fold(samples, tables)
+    _report(scored)
+    if asked.write:
+        fixed = not_fitted(tables)
+        kept = filter(is_specified, fixed)
+        ship(FILE, HEADER, [*kept, *fitted_rows(samples, fixed), *ratio_rows(scored)])
 
 
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+def _report(scored: Sequence[Scored]) -> None:
+    for target in (*STEP_TARGETS, *REQUEST_TARGETS):
+        residuals = [each.residual for each in scored if each.sample.target is target]
+        if residuals:
+            wrong = 100 * np.abs(np.expm1(residuals))
+            print(
+                f"out of fold, {target.name}: {len(wrong)} rows, MdAPE {np.median(wrong):.1f} %,"
+                f" p90 {np.quantile(wrong, 0.9):.1f} %"
+            )
 
 
 if __name__ == "__main__":

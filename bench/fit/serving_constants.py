@@ -11,13 +11,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from bench.accuracy import Vector
-from bench.fit.pooling import Constant, Pool
+from bench.fit.pooling import PRIOR, Constant, Pool
 from bench.fit.serving_samples import Sample, residuals
 from bench.serving_runs import ENGINES
 from poolwise.model.efficiency import EVERY, Calibration
 from poolwise.model.queueing import Z95
-from poolwise.tables.efficiencies import EfficiencyRow
+from poolwise.tables import EfficiencyRow, Tables
 
 PHASE = "serving"
 FILE = "efficiencies_serving.toml"
@@ -35,7 +34,7 @@ STEP = (
     Constant(PHASE, "expert_layer_seconds", 3e-5, 0.7),
     Constant(PHASE, "sequence_seconds", 1e-5, 1.0),
     Constant(PHASE, "host_seconds", 3e-4, 1.0),
-    Constant(PHASE, "all_reduce", 1.0, 0.3),
+    Constant(PHASE, "all_reduce", 1.0, 0.3, family_width=0.5),
     Constant(PHASE, "interference", 0.8, 0.3, most=1.0),
 )
 REQUEST = (
@@ -44,47 +43,47 @@ REQUEST = (
 )
 
 
-def fit(
-    constants: Sequence[Constant],
-    chosen: Sequence[Sample],
-    fixed: Iterable[EfficiencyRow],
-    start: Vector | None = None,
-) -> tuple[Pool, Vector]:
-    """A pool over the samples' devices, and its parameters at the best fit."""
-    pool = Pool(constants, [each.run.machine.device for each in chosen])
-    return pool, pool.fit(lambda calibration: residuals(chosen, calibration), fixed, start)
-
-
-def fitted_rows(
-    step: Sequence[Sample], request: Sequence[Sample], fixed: Iterable[EfficiencyRow]
-) -> list[EfficiencyRow]:
-    """Both stages on these samples; with ``fixed`` they make a whole calibration."""
+def fitted_rows(samples: Sequence[Sample], fixed: Iterable[EfficiencyRow]) -> list[EfficiencyRow]:
+    """Both stages; with ``fixed`` they make a whole calibration."""
     known = list(fixed)
     found: list[EfficiencyRow] = []
-    for constants, chosen in ((STEP, step), (REQUEST, request)):
-        pool, parameters = fit(constants, chosen, known)
-        rows = pool.rows(parameters, _formats(constants, chosen), lambda scope: 0.0, SOURCE)
-        spread = _spreads(chosen, Calibration([*known, *rows]))
-        rows = [row.model_copy(update={"spread": spread[row.scope]}) for row in rows]
+    step = [each for each in samples if each.explains_step]
+    request = [each for each in samples if not each.explains_step]
+    for constants, chosen, formats in (
+        (STEP, step, [each.unit for each in step]),
+        (REQUEST, request, [each.run.work.engine for each in request]),
+    ):
+        rows = _stage(constants, chosen, formats, known)
         known, found = [*known, *rows], [*found, *rows]
     return found
 
 
-def specified(rows: Iterable[EfficiencyRow]) -> list[EfficiencyRow]:
-    """Rows of all phases that are not fitted here."""
-    return [row for row in rows if row.phase != PHASE or row.provenance == "specification"]
+def not_fitted(tables: Tables) -> list[EfficiencyRow]:
+    """Rows of other phases, and those of serving that are kept by hand."""
+    return [row for row in tables.efficiencies if row.phase != PHASE or is_specified(row)]
 
 
-def _formats(constants: Sequence[Constant], chosen: Sequence[Sample]) -> list[str]:
-    by_engine = constants is REQUEST
-    return [each.run.work.engine if by_engine else each.unit for each in chosen]
+def is_specified(row: EfficiencyRow) -> bool:
+    """Whether a row of serving comes from a data sheet or a paper."""
+    return row.phase == PHASE and row.provenance == "specification" and row.source != PRIOR
+
+
+def _stage(
+    constants: Sequence[Constant],
+    chosen: Sequence[Sample],
+    formats: Sequence[str],
+    known: Sequence[EfficiencyRow],
+) -> list[EfficiencyRow]:
+    pool = Pool(constants, [each.run.machine.device for each in chosen])
+    parameters = pool.fit(lambda calibration: residuals(chosen, calibration), known)
+    spread = _spreads(chosen, pool.calibration(parameters, known))
+    return pool.rows(parameters, formats, lambda scope: spread[scope], SOURCE)
 
 
 def _spreads(chosen: Sequence[Sample], calibration: Calibration) -> dict[str, float]:
     """Standard deviation that makes nine in ten residuals lie inside, by scope."""
-    wrong = np.abs(residuals(chosen, calibration))
     scopes: dict[str, list[float]] = {}
-    for each, error in zip(chosen, wrong, strict=True):
+    for each, error in zip(chosen, np.abs(residuals(chosen, calibration)), strict=True):
         device = each.run.machine.device
         for scope in (EVERY, device.family, device.name):
             scopes.setdefault(scope, []).append(float(error))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bench.accuracy import folds
-from bench.fit.serving_constants import PHASE, fitted_rows
+from bench.fit.serving_constants import PHASE, fitted_rows, not_fitted
 from bench.fit.serving_samples import FIRST_TOKEN, TOKEN, Sample
 from poolwise.model.efficiency import EVERY, Calibration
 from poolwise.model.queueing import Z95
-from poolwise.tables.efficiencies import EfficiencyRow
+from poolwise.tables import EfficiencyRow, Tables
 
 SOURCE = "bench.fit.serving: nine in ten of the out-of-fold residuals"
 LEAST_ROWS = 30
@@ -21,7 +21,7 @@ LEAST_ROWS = 30
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One sample with its out-of-fold prediction."""
+    """One sample with a prediction."""
 
     sample: Sample
     predicted: float
@@ -32,21 +32,18 @@ class Scored:
         return float(np.log(self.predicted / self.sample.run.measured))
 
 
-def out_of_fold(
-    step: Sequence[Sample],
-    request: Sequence[Sample],
-    fixed: Sequence[EfficiencyRow],
-    progress: Callable[[str], None],
-) -> list[Scored]:
-    """Every sample, predicted after a fit on the groups of the other folds."""
-    every = [*step, *request]
-    scored = []
-    for number, (_, held) in enumerate(folds([each.run.group for each in every]), 1):
-        progress(f"fold {number}: {len(held)} rows held out")
-        out = {every[index].run.group for index in held}
-        known = fitted_rows(_without(step, out), _without(request, out), fixed)
-        calibration = Calibration([*fixed, *known])
-        scored += [Scored(every[i], every[i].predicted(calibration)) for i in held]
+def scores(samples: Iterable[Sample], calibration: Calibration) -> list[Scored]:
+    """Every sample with its prediction."""
+    return [Scored(each, each.predicted(calibration)) for each in samples]
+
+
+def out_of_fold(samples: Sequence[Sample], tables: Tables) -> list[Scored]:
+    """Every sample, predicted after a fit on the groups of the other folds; takes minutes."""
+    fixed = not_fitted(tables)
+    scored: list[Scored] = []
+    for others, held in folds([each.run.group for each in samples]):
+        known = fitted_rows([samples[index] for index in others], fixed)
+        scored += scores([samples[index] for index in held], Calibration([*fixed, *known]))
     return scored
 
 
@@ -65,10 +62,6 @@ def ratio_rows(scored: Iterable[Scored]) -> list[EfficiencyRow]:
     for term in ("itl_ratio", "e2e_ratio"):
         rows += [_row(term, family, EVERY, wrong) for family, wrong in _grouped(tokens)]
     return rows
-
-
-def _without(samples: Sequence[Sample], groups: set[str]) -> list[Sample]:
-    return [each for each in samples if each.run.group not in groups]
 
 
 def _grouped(labelled: Sequence[tuple[str, float]]) -> Iterable[tuple[str, list[float]]]:

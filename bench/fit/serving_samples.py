@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from bench import tables as measured_tables
 from bench.accuracy import Vector
 from bench.serving_runs import (
     Run,
@@ -15,7 +17,6 @@ from bench.serving_runs import (
     runs,
     token_seconds,
 )
-from bench.tables import Row
 from poolwise.model.efficiency import Calibration
 from poolwise.model.serving_costs import arithmetic
 from poolwise.model.serving_memory import serving_memory
@@ -59,6 +60,11 @@ class Sample:
     target: Target
 
     @property
+    def explains_step(self) -> bool:
+        """Whether the engine's step alone decides it."""
+        return self.target in STEP_TARGETS
+
+    @property
     def unit(self) -> str:
         """Arithmetic of its products."""
         return arithmetic(self.run.layout.weight_format, self.run.machine.device)
@@ -68,13 +74,13 @@ class Sample:
         return self.target.predict(self.run, calibration)
 
 
-def samples(
-    rows: Sequence[Row], tables: Tables, targets: Iterable[Target], calibration: Calibration
-) -> list[Sample]:
-    """Usable rows of the targets that fit the memory (``calibration`` needs its constants)."""
+def measured(folder: Path, tables: Tables) -> list[Sample]:
+    """Usable rows of all targets, but for those that the model says do not fit the memory."""
+    rows = measured_tables.read(folder, "serve_measured")
+    calibration = Calibration(tables.efficiencies)
     found = [
         Sample(run, target)
-        for target in targets
+        for target in (*STEP_TARGETS, *REQUEST_TARGETS)
         for run in runs(rows, tables, [target.mode], target.column)
     ]
     return [each for each in found if _fits(each.run, calibration)]
@@ -83,7 +89,7 @@ def samples(
 def residuals(chosen: Sequence[Sample], calibration: Calibration) -> Vector:
     """ln(predicted / measured)."""
     ratios = [each.predicted(calibration) / each.run.measured for each in chosen]
-    return np.log(np.array(ratios))
+    return np.log(np.array(ratios, dtype=np.float64))
 
 
 def _fits(run: Run, calibration: Calibration) -> bool:

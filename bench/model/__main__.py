@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from bench.model import collectives, training
+from bench.model import collectives, serving, training
 from bench.model.results import Request, Result
 from bench.tables import DEFAULT_FOLDER
 from poolwise.tables import load
@@ -18,6 +18,7 @@ from poolwise.tables import load
 TARGETS: tuple[Callable[[Request], Iterator[Result]], ...] = (
     training.results,
     collectives.results,
+    serving.results,
 )
 
 

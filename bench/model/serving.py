@@ -1,49 +1,56 @@
-"""Serving against measured runs, each predicted by constants that never saw its group."""
+"""Targets ``serve_tpot``, ``serve_ttft``, ``serve_throughput`` and the smaller ones of serving."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from bench.accuracy import Accuracy, accuracy
-from bench.fit.serving_folds import Scored
+from bench.accuracy import Accuracy, Vector, accuracy
+from bench.fit.serving_constants import PHASE
+from bench.fit.serving_folds import Scored, out_of_fold, scores
+from bench.fit.serving_samples import measured
+from bench.model.results import OUT_OF_FOLD, SHIPPED, Request, Result, split_of
+from poolwise.model.efficiency import Calibration
+from poolwise.model.queueing import Z95
 
-REPORTED = ("tpot", "ttft", "throughput", "batch-1", "static-batch", "prefill")
-SLICES: tuple[tuple[str, Callable[[Scored], str]], ...] = (
-    ("engine", lambda each: each.sample.run.work.engine),
-    ("gpu", lambda each: each.sample.run.machine.device.name),
-    ("model", lambda each: each.sample.run.work.model.name),
-)
-
-
-def accuracies(scored: Iterable[Scored]) -> dict[str, Accuracy]:
-    """By target, and by target and slice (``tpot gpu H100-SXM5-80GB``)."""
-    found: dict[str, Accuracy] = {}
-    every = list(scored)
-    for target in REPORTED:
-        of_target = [each for each in every if each.sample.target.name == target]
-        if not of_target:
-            continue
-        found[target] = _accuracy(of_target)
-        for name, label in SLICES:
-            for value in sorted({label(each) for each in of_target}):
-                part = [each for each in of_target if label(each) == value]
-                found[f"{target} {name} {value}"] = _accuracy(part)
-    return found
+RATIOS = {"tpot": "itl_ratio", "ttft": "ttft_ratio"}
 
 
-def report(scored: Iterable[Scored]) -> str:
-    """One line for each target and slice."""
-    head = f"{'':52} {'rows':>5} {'MdAPE':>6} {'MAPE':>6} {'p90':>6} {'bias':>6}"
-    lines = [
-        f"{name:52} {each.rows:5} {each.mdape:6.1f} {each.mape:6.1f} {each.p90:6.1f}"
-        f" {each.bias:+6.1f}"
-        for name, each in accuracies(scored).items()
-    ]
-    return "\n".join([head, *lines])
+def results(request: Request) -> Iterator[Result]:
+    """Each target on each split with the shipped constants; out of fold on the open rows."""
+    every = measured(request.folder, request.tables)
+    shipped = Calibration(request.tables.efficiencies)
+    yield from _results(SHIPPED, scores(every, shipped), shipped)
+    if request.refit:
+        opened = [each for each in every if split_of(each.run.row) == "open"]
+        yield from _results(OUT_OF_FOLD, out_of_fold(opened, request.tables), shipped)
 
 
-def _accuracy(scored: Sequence[Scored]) -> Accuracy:
+def _results(protocol: str, scored: Iterable[Scored], calibration: Calibration) -> Iterator[Result]:
+    found: dict[tuple[str, str], list[Scored]] = {}
+    for each in scored:
+        key = f"serve_{each.sample.target.name}", split_of(each.sample.run.row)
+        found.setdefault(key, []).append(each)
+    for (target, split), chosen in found.items():
+        yield Result(target, split, protocol, _accuracy(chosen, calibration))
+
+
+def _accuracy(scored: Sequence[Scored], calibration: Calibration) -> Accuracy:
     predicted = np.array([each.predicted for each in scored])
-    return accuracy(predicted, np.array([each.sample.run.measured for each in scored]))
+    measurements = np.array([each.sample.run.measured for each in scored])
+    return accuracy(predicted, measurements, _covered(scored, calibration))
+
+
+def _covered(scored: Sequence[Scored], calibration: Calibration) -> Vector | None:
+    """Whether each row lies in the interval that ships; None where none does."""
+    term = RATIOS.get(scored[0].sample.target.name)
+    if term is None:
+        return None
+    return np.array([abs(each.residual) <= _half_width(each, term, calibration) for each in scored])
+
+
+def _half_width(scored: Scored, term: str, calibration: Calibration) -> float:
+    run = scored.sample.run
+    ratio = calibration.efficiency(PHASE, term, run.machine.device, run.work.engine)
+    return Z95 * ratio.spread
