@@ -161,6 +161,13 @@ def test_untold_lengths_are_cut_to_a_short_context():
     assert work.input_tokens.p95 + work.output_tokens.p95 == pytest.approx(1024)
 
 
+def test_only_what_is_not_told_is_cut():
+    traffic = {"inputTokens": {"p50": 400, "p95": 900}}
+    work = read(changed(changed(SERVICE, "traffic", traffic), "model.maxModelLength", 1024))
+    assert work.request.work.input_tokens == Tokens(400, 900)
+    assert work.request.work.output_tokens.p95 == pytest.approx(124)
+
+
 def test_priorities():
     classes = [
         {"metadata": {"name": "high"}, "value": 1000},

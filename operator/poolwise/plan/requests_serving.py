@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from poolwise.api.inferenceservice import InferenceServiceSpec
 from poolwise.api.service import TokenLengths
 from poolwise.errors import InvalidInput
@@ -95,27 +97,34 @@ def _lengths(
     spec: InferenceServiceSpec, model: Model, settings: Settings, longest: int | None
 ) -> tuple[Tokens, Tokens]:
     """Lengths of prompts and answers: as given, else those of a public trace, cut to fit."""
-    given = (spec.traffic.input_tokens, spec.traffic.output_tokens)
     if isinstance(model.shape, Custom):
         return ONE, ONE
-    inputs = _tokens(given[0], settings.default_input_tokens)
-    outputs = _tokens(given[1], settings.default_output_tokens) if generates(model) else ONE
-    together = inputs.p95 + (outputs.p95 if generates(model) else 0)
-    if longest is None or together <= longest:
-        return inputs, outputs
-    if given != (None, None):
+    inputs = _tokens(spec.traffic.input_tokens)
+    outputs = _tokens(spec.traffic.output_tokens) if generates(model) else ONE
+    told = (inputs.p95 if inputs else 0.0) + (outputs.p95 if outputs else 0.0)
+    if longest is not None and told > max(longest, 1):
         raise InvalidInput(
             "spec.traffic",
-            f"prompt and answer together are {together:.0f} tokens long at the 95th percentile,"
+            f"prompt and answer together are {told:.0f} tokens long at the 95th percentile,"
             f" more than the {longest} that {model.name} is to serve",
         )
-    share = longest / together
-    return Tokens(inputs.p50 * share, inputs.p95 * share), _scaled(outputs, share)
+    untold = [
+        Tokens(*default)
+        for default, known in (
+            (settings.default_input_tokens, inputs),
+            (settings.default_output_tokens, outputs),
+        )
+        if known is None
+    ]
+    room = math.inf if longest is None else longest - told
+    share = min(1.0, room / sum(each.p95 for each in untold)) if untold else 1.0
+    cut = [_scaled(each, share) for each in untold]
+    return inputs or cut[0], outputs or cut[-1]
 
 
-def _tokens(given: TokenLengths | None, default: tuple[float, float]) -> Tokens:
+def _tokens(given: TokenLengths | None) -> Tokens | None:
     if given is None:
-        return Tokens(*default)
+        return None
     if given.p50 > given.p95:
         raise InvalidInput(
             "spec.traffic", f"p95 must be at least p50 ({given.p50}), is {given.p95}"
