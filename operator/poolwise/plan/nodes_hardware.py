@@ -79,7 +79,7 @@ def vendor_resource(resource: str, tables: Tables) -> str | None:
     if resource.startswith(MIG_RESOURCE_PREFIX):
         return NVIDIA_RESOURCE
     name = SYNONYMS.get(resource, resource)
-    return name if any(name == row.resource for row in tables.accelerators) else None
+    return name if name in tables.accelerators.resources else None
 
 
 def stated_count(labels: Mapping[str, str], tables: Tables) -> int:

@@ -119,6 +119,7 @@ class Accelerators(Table[AcceleratorRow]):
 
     def __init__(self, rows: Iterable[AcceleratorRow]) -> None:
         super().__init__(FILE, rows)
+        self.resources = frozenset(row.resource for row in self.rows)
         self._by_label = unique_index(
             FILE, self.rows, lambda row: (row.name, *row.aliases, *row.product_labels)
         )

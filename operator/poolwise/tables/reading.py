@@ -8,6 +8,7 @@ name that two rows claim are a :class:`~poolwise.errors.TableError` that says wh
 from __future__ import annotations
 
 import csv
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import resources
@@ -58,6 +59,7 @@ class Table(Generic[R]):
         return self._by_name.get(fold(name))
 
 
+@functools.lru_cache(maxsize=4096)  # the same few labels on every node
 def fold(name: str) -> str:
     """What two spellings of a name have in common: no case, one dash for any separators.
 
