@@ -21,6 +21,9 @@ _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 USER_AGENT = f"poolwise/{__version__}"
 
+WatchSession = aiohttp.ClientSession
+"""What kopf watches through."""
+
 
 @dataclass
 class Connection:
@@ -72,7 +75,7 @@ class Connection:
         client.user_agent = USER_AGENT
         return client
 
-    async def watch_session(self, trace: aiohttp.TraceConfig) -> aiohttp.ClientSession:
+    async def watch_session(self, trace: aiohttp.TraceConfig) -> WatchSession:
         """Session for kopf; unbounded, since every watch holds a connection of its own."""
         token = (await self.configuration.auth_settings()).get("BearerToken")
         headers = {"User-Agent": USER_AGENT}

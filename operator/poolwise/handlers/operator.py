@@ -9,12 +9,11 @@ import uuid
 from collections.abc import Coroutine
 from typing import Any
 
-import aiohttp
 import structlog
 
 from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache
-from poolwise.cluster.connection import Connection
+from poolwise.cluster.connection import Connection, WatchSession
 from poolwise.cluster.events import Recorder
 from poolwise.cluster.freshness import Freshness
 from poolwise.cluster.kube import ApiKube
@@ -98,7 +97,7 @@ class Operator:
             self._relisted.add(resource)
         self._engine.see(resource, change, document)
 
-    async def watch_session(self) -> tuple[str, aiohttp.ClientSession]:
+    async def watch_session(self) -> tuple[str, WatchSession]:
         """The API server's address, and a session for the watches, with fresh credentials."""
         await self._connection.log_in()
         session = await self._connection.watch_session(self._freshness.trace)
