@@ -151,6 +151,7 @@ def _values(replica: Replica, source: Weights) -> Mapping[str, object]:
         "expert": layout.expert if layout.expert > 1 else None,
         "max_model_tokens": layout.max_model_tokens,
         "max_num_seqs": layout.max_num_seqs,
+        "max_batched_tokens": layout.max_batched_tokens,
         "quantization": "fp8" if replica.spec.model.quantization == "fp8" else None,
         "memory_fraction": None if on_cpu else record.memory_fraction,
         "drain_seconds": record.drain_seconds,

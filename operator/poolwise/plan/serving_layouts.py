@@ -108,8 +108,22 @@ class ServingSearch:
         return ReplicaShape(layout, self._capacity(layout))
 
     def tuned(self, layout: ServingLayout) -> ReplicaShape:
-        """The same with the chunk of prompts that serves most."""
-        return self.shape(tuned(self.work, layout, self.machine, self.calibration))
+        """The same with the chunk of prompts that serves most.
+
+        Engines want a step to hold a token of each sequence, and a whole prompt of a model that
+        reads it at once.
+        """
+        better = tuned(self.work, layout, self.machine, self.calibration)
+        step_tokens = better.max_batched_tokens
+        if not self._generates:
+            step_tokens = max(step_tokens, better.max_model_tokens)
+        sequences = min(better.max_num_seqs, step_tokens)
+        return self.shape(replace(better, max_batched_tokens=step_tokens, max_num_seqs=sequences))
+
+    @property
+    def _generates(self) -> bool:
+        shape = self.work.model.shape
+        return isinstance(shape, Transformer) and shape.is_decoder
 
     def bounded(self, layout: ServingLayout, most_requests_per_second: float) -> ServingLayout:
         """The layout with no more sequences at once than are in flight at the most it serves."""

@@ -32,6 +32,7 @@ _SERVING = {
     "weightFormat": "weight_format",
     "maxNumSeqs": "max_num_seqs",
     "maxModelLength": "max_model_tokens",
+    "maxBatchedTokens": "max_batched_tokens",
     "cpuCores": "cpu_cores",
     "memoryBytes": "cpu_memory_bytes",
 }
