@@ -36,6 +36,11 @@ def test_a_shipped_price_says_where_it_is_from(
     assert found.currency == "USD"
 
 
+def test_a_price_for_other_terms_says_so() -> None:
+    spot = {MACHINE: "g6.xlarge", "karpenter.sh/capacity-type": "spot"}
+    assert price(node("a", spot, gpus=1)).source.endswith("(Spot costs less)")
+
+
 def test_every_shipped_price_has_a_date() -> None:
     assert "2026-11-09" in price(node("a", H100, gpus=8)).source
 

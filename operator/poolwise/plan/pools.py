@@ -11,14 +11,20 @@ from typing import Any
 
 from poolwise.model.hardware import Device, Machine
 from poolwise.plan.nodes import facts
-from poolwise.plan.nodes_labels import DEFAULT_CAPACITY_TYPE
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import CPU, Node, Pool
 from poolwise.plan.pools_conditions import conditions, unusable_reason
 from poolwise.plan.pools_declared import declarations, declared
 from poolwise.plan.pools_discovered import discovered
 from poolwise.plan.pools_links import Sources, host, interconnect, topology_keys
-from poolwise.plan.pools_members import Draft, Member, is_same_hardware, pool_device, usual_count
+from poolwise.plan.pools_members import (
+    Draft,
+    Member,
+    capacity_type,
+    is_same_hardware,
+    pool_device,
+    usual_count,
+)
 from poolwise.plan.pools_price import price
 from poolwise.plan.pools_taints import tolerations, untolerated
 from poolwise.plan.roles import with_roles
@@ -57,7 +63,7 @@ def _pool(draft: Draft, tables: Tables, settings: Settings) -> Pool:
         node_selector=dict(spec.node_selector),
         tolerations=tolerated,
         price=price(draft, per_node, settings),
-        capacity_type=_capacity_type(draft),
+        capacity_type=capacity_type(draft),
         role=None,
         ridge_points=_ridge_points(device),
         topology_keys=topology_keys(draft),
@@ -122,14 +128,6 @@ def _accelerator(draft: Draft, device: Device | None) -> str | None:
     if device is None:
         return None
     return CPU if device.is_cpu else device.name
-
-
-def _capacity_type(draft: Draft) -> str:
-    """The spec's, else what most nodes are bought as."""
-    if draft.spec.capacity_type:
-        return draft.spec.capacity_type
-    bought = [member.node.capacity_type for member in draft.members]
-    return max(sorted(set(bought)), key=bought.count, default=DEFAULT_CAPACITY_TYPE)
 
 
 def _ridge_points(device: Device | None) -> dict[str, float]:

@@ -10,6 +10,7 @@ from poolwise.model.hardware import Device
 from poolwise.plan.machines import cpu_device, device, mig_slice
 from poolwise.plan.nodes import Facts
 from poolwise.plan.nodes_hardware import Offer
+from poolwise.plan.nodes_labels import DEFAULT_CAPACITY_TYPE
 from poolwise.plan.pool import Condition
 from poolwise.tables import AcceleratorRow, MachineTypeRow
 
@@ -70,6 +71,14 @@ def usual_count(offers: Sequence[Offer]) -> int:
     """Devices of most nodes when all work; of two counts equally common the smaller."""
     counts = [offer.nominal_count for offer in offers]
     return min(set(counts), key=lambda count: (-counts.count(count), count), default=0)
+
+
+def capacity_type(draft: Draft) -> str:
+    """Reserved, OnDemand or Spot: the spec's, else what most nodes are bought as."""
+    if draft.spec.capacity_type:
+        return draft.spec.capacity_type
+    bought = [member.node.capacity_type for member in draft.members]
+    return max(sorted(set(bought)), key=bought.count, default=DEFAULT_CAPACITY_TYPE)
 
 
 def pool_device(draft: Draft) -> Device | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from poolwise.plan.nodes import Facts
 from poolwise.plan.nodes_hardware import Offer
+from poolwise.plan.nodes_labels import DEFAULT_CAPACITY_TYPE
 from poolwise.plan.pool import Price
-from poolwise.plan.pools_members import Draft
+from poolwise.plan.pools_members import Draft, capacity_type
 from poolwise.settings import Settings
 
 SHIPPED_CURRENCY = "USD"
@@ -15,8 +16,8 @@ def price(draft: Draft, per_node: int, settings: Settings) -> Price | None:
     """Price of one node; None where nobody knows (as of unknown hardware), or only in another
     currency.
 
-    Shipped prices are for on-demand capacity; where a node is cut into offers of several pools
-    (MIG strategy ``mixed``), each pool bears its share.
+    Shipped prices are for on-demand capacity, also where nodes are bought otherwise. Where a node
+    is cut into offers of several pools (MIG strategy ``mixed``), each pool bears its share.
     """
     given = draft.spec.price
     if given is not None:
@@ -29,6 +30,8 @@ def price(draft: Draft, per_node: int, settings: Settings) -> Price | None:
     if found is None:
         return None
     amount, source = found
+    if capacity_type(draft) != DEFAULT_CAPACITY_TYPE:
+        source += f" ({capacity_type(draft)} costs less)"
     return Price(amount * _share(draft), SHIPPED_CURRENCY, source)
 
 
