@@ -18,9 +18,9 @@ time: Compute 74 %, Interconnect 14 %, Bubble 12 %
 activations 12.0, reserve 2.0
   why here   h100-ib finishes first
   now        pods are about to be created
-  others     l40s-eth  impossible: needs 91.2 GiB per accelerator at the smallest shape, \
+  others     mi300x    no free block of 16 (largest 8); would take 125 s (116-136), 90 h, $41,000
+             l40s-eth  impossible: needs 91.2 GiB per accelerator at the smallest shape, \
 L40S has 44.0 usable
-             mi300x    no free block of 16 (largest 8); would take 125 s (116-136), 90 h, $41,000
              odd       impossible: no label names the accelerator"""
 
 

@@ -125,6 +125,5 @@ def why(row: Row) -> str:
     losers = [each for each in row["candidates"] if not each.get("chosen")]
     if not row["placed"] or not losers:
         return str(row["reason"])
-    losers.sort(key=lambda each: (not each["feasible"], each.get("costPerHour", 0.0)))
     more = f" (and {plural(len(losers) - 1, 'pool')} more)" if len(losers) > 1 else ""
     return f"{losers[0]['pool']}: {losers[0]['reason']}{more}"

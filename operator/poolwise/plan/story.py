@@ -7,7 +7,7 @@ computing again writes nothing), and absent where they have no meaning.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from poolwise.model.prediction import (
@@ -28,11 +28,11 @@ Story = dict[str, Any]
 
 
 def story(plan: Plan, pool: Pool | None, candidate_limit: int | None = None) -> Story:
-    """The decision with its candidates: all of them, or the chosen and as many others as fit.
+    """The decision with its candidates, best first: all of them, or so many.
 
     ``pool`` is the chosen one, for what its price is in.
     """
-    shown = _limited(plan.candidates, candidate_limit)
+    shown = sorted(plan.candidates, key=_by_merit)[:candidate_limit]
     omitted = len(plan.candidates) - len(shown)
     return _present(
         {
@@ -222,12 +222,16 @@ def _interval(name: str, interval: Interval) -> Story:
     }
 
 
-def _limited(candidates: Sequence[Candidate], limit: int | None) -> Sequence[Candidate]:
-    if limit is None or len(candidates) <= limit:
-        return candidates
-    first = [each for each in candidates if each.chosen]
-    others = [each for each in candidates if not each.chosen]
-    return [*first, *others][:limit]
+def _by_merit(candidate: Candidate) -> tuple[bool, bool, bool, float, str]:
+    """The chosen one, then those that could run it from best to worst, then the others."""
+    value = candidate.objective_value
+    return (
+        not candidate.chosen,
+        not candidate.feasible,
+        not candidate.waits,
+        math.inf if value is None else value,
+        candidate.pool,
+    )
 
 
 def _present(document: Mapping[str, Any]) -> Story:
