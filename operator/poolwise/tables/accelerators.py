@@ -1,8 +1,9 @@
 """Accelerators: one row per device, from ``accelerators.csv``.
 
 Figures are dense (sparse marketing figures halved), links one way per accelerator (duplex totals
-halved), and ``evidence`` says which were read and which recalled. A price is a dated default: the
-same chip spans a factor of 4.6 between sellers, so an AcceleratorPool overrides it.
+halved), and ``evidence`` says which were read and which recalled. A price is a dated default, on
+demand from a large cloud where one is known, so that rows compare; the same chip spans a factor of
+4.6 between sellers, so an AcceleratorPool overrides it.
 
 Memory, three figures: what the box says (``labelled_memory_bytes``), what the driver reports as
 total and feature discovery repeats in ``nvidia.com/gpu.memory`` (``driver_memory_mib``), and what a
