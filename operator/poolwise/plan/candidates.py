@@ -10,7 +10,8 @@ from poolwise.plan.candidates_exclusions import Exclusion, excluded
 from poolwise.plan.candidates_reasons import Verdict
 from poolwise.plan.candidates_serving import gang_of_replicas, serving_candidate
 from poolwise.plan.candidates_situation import Situation
-from poolwise.plan.candidates_training import gang_of, training_candidate
+from poolwise.plan.candidates_training import training_candidate
+from poolwise.plan.candidates_training_answers import gang_of
 from poolwise.plan.capacity import Gang
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool

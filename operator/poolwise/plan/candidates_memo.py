@@ -10,35 +10,38 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import TypeVar, cast
 
-from poolwise.model.hardware import Machine
-
 T = TypeVar("T")
-LIMIT = 20_000
-"""Answers kept; a few kilobytes each."""
+PAGES = 4096
+"""Pairs of work and machine that are remembered, with 5 to 30 answers each."""
 
 
-class Memo:
-    """The least recently used answer goes first."""
+class Page:
+    """All answers about one subject."""
 
-    def __init__(self, limit: int = LIMIT) -> None:
-        self._limit = limit
-        self._answers: OrderedDict[Hashable, object] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._answers)
+    def __init__(self) -> None:
+        self._answers: dict[Hashable, object] = {}
 
     def get(self, question: Hashable, answer: Callable[[], T]) -> T:
         """The known answer, or a new one."""
-        if question in self._answers:
-            self._answers.move_to_end(question)
-            return cast(T, self._answers[question])
-        found = answer()
-        self._answers[question] = found
-        if len(self._answers) > self._limit:
-            self._answers.popitem(last=False)
+        if question not in self._answers:
+            self._answers[question] = answer()
+        return cast(T, self._answers[question])
+
+
+class Memo:
+    """Pages by subject; the least recently used goes first."""
+
+    def __init__(self, limit: int = PAGES) -> None:
+        self._limit = limit
+        self._pages: OrderedDict[Hashable, Page] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def page(self, subject: Hashable) -> Page:
+        """The page of a subject: everything that its answers depend on."""
+        found = self._pages.setdefault(subject, Page())
+        self._pages.move_to_end(subject)
+        if len(self._pages) > self._limit:
+            self._pages.popitem(last=False)
         return found
-
-
-def fingerprint(machine: Machine) -> str:
-    """Equal for machines of which the model says the same."""
-    return repr(machine)

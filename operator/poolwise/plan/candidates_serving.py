@@ -5,22 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from poolwise.model.bottleneck import bottleneck
-from poolwise.model.hardware import Machine
-from poolwise.model.prediction import Bottleneck, Interval, ServingPrediction
-from poolwise.model.serving import capacity_requests_per_second, predict_serving
+from poolwise.model.prediction import ServingPrediction
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
 from poolwise.plan.candidates_exclusions import Exclusion, excluded, exclusion
-from poolwise.plan.candidates_memo import fingerprint
 from poolwise.plan.candidates_reasons import Verdict
+from poolwise.plan.candidates_serving_answers import ServingAnswers, serving_answers
 from poolwise.plan.candidates_situation import Situation
 from poolwise.plan.candidates_training import memory_clause
 from poolwise.plan.capacity import Gang
-from poolwise.plan.children_engines import ENGINES
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests import Goal, ServingRequest
-from poolwise.plan.serving_layouts import Node, NoReplicaShape, ReplicaShape, ServingSearch
+from poolwise.plan.serving_layouts import NoReplicaShape, ReplicaShape
 from poolwise.plan.wording import duration, money, plural, three_digits
 
 HOUR_SECONDS = 3600.0
@@ -47,7 +43,8 @@ def serving_candidate(request: ServingRequest, pool: Pool, situation: Situation)
     against = exclusion(request, pool, situation.settings)
     if against:
         return excluded(pool, against)
-    return _Assessment(request, pool, situation).candidate()
+    answers = serving_answers(request, pool, situation.calibration, situation.memo)
+    return _Assessment(request, pool, situation, answers).candidate()
 
 
 def gang_of_replicas(replicas: int, layout: ServingLayout, request: ServingRequest) -> Gang:
@@ -85,24 +82,25 @@ class _Assessment:
     request: ServingRequest
     pool: Pool
     situation: Situation
+    answers: ServingAnswers
 
     def candidate(self) -> Candidate:
-        found = self._layouts()
+        found = self.answers.layouts()
         if isinstance(found, NoReplicaShape):
             return self._no_shape(found)
         best = self._best_of(found)
         if best is None:
             return self._target_missed(found)
-        return self._judged(self._offer(self._tuned(best.shape.layout)))
+        return self._judged(self._offer(self.answers.tuned(best.shape.layout)))
 
     def _best_of(self, layouts: list[ServingLayout]) -> Offer | None:
         """The best size. What a larger replica gains over a smaller one only falls with its size,
         so that the search for the cheapest ends where it starts to cost more."""
         best: Offer | None = None
         for layout in layouts:
-            shape = self._shape(layout)
+            shape = self.answers.shape(layout)
             if not shape.serves:
-                shape = self._tuned(layout)
+                shape = self.answers.tuned(layout)
             if not shape.serves:
                 continue
             offer = self._offer(shape)
@@ -141,44 +139,6 @@ class _Assessment:
             return sum(node.accelerators // gang.accelerators for node in self.pool.nodes)
         return sum(int(node.cores // gang.cores) for node in self.pool.nodes)
 
-    def _search(self) -> ServingSearch:
-        assert self.pool.machine is not None, "pools without a machine are excluded"
-        nodes = self.pool.usable_nodes
-        engine = ENGINES.get(self.request.work.engine)
-        return ServingSearch(
-            work=self._work,
-            fixed=self.request.fixed,
-            machine=self.pool.machine,
-            node=Node(
-                accelerators=1 if self.pool.is_mig else self.pool.accelerators_per_node,
-                cores=max(node.cores for node in nodes),
-                memory_bytes=max(node.memory_bytes for node in nodes),
-            ),
-            calibration=self.situation.calibration,
-            may_pipeline=engine is None or engine.splits_pipeline,
-        )
-
-    @property
-    def _work(self) -> ServingWork:
-        """The work without its rate, on which no answer of the search depends."""
-        return replace(self.request.work, requests_per_second=None)
-
-    def _question(self, about: str) -> tuple[object, ...]:
-        search = self._search()
-        key = (search.work, search.fixed, search.node, search.may_pipeline)
-        return about, key, fingerprint(search.machine), search.calibration
-
-    def _layouts(self) -> list[ServingLayout] | NoReplicaShape:
-        return self.situation.memo.get(self._question("layouts"), self._search().layouts)
-
-    def _shape(self, layout: ServingLayout) -> ReplicaShape:
-        question = (*self._question("shape"), layout)
-        return self.situation.memo.get(question, lambda: self._search().shape(layout))
-
-    def _tuned(self, layout: ServingLayout) -> ReplicaShape:
-        question = (*self._question("tuned"), layout)
-        return self.situation.memo.get(question, lambda: self._search().tuned(layout))
-
     def _offer(self, shape: ReplicaShape) -> Offer:
         planned = planned_capacity(shape, self.request.work)
         replicas = replicas_needed(self.request, planned)
@@ -212,13 +172,7 @@ class _Assessment:
 
     def _predicted(self, offer: Offer) -> ServingPrediction:
         """At the planned load."""
-        machine, calibration = self.pool.machine, self.situation.calibration
-        assert machine is not None, "pools without a machine are excluded"
-        layout, load = offer.shape.layout, offer.load_requests_per_second
-        question = ("serving", self._work, layout, load, fingerprint(machine), calibration)
-        return self.situation.memo.get(
-            question, lambda: predict_serving(self._work, layout, machine, calibration, load)
-        )
+        return self.answers.predicted(offer.shape.layout, offer.load_requests_per_second)
 
     def _watts(self, offer: Offer, prediction: ServingPrediction) -> float:
         devices = max(offer.shape.layout.count, 1) * offer.replicas
@@ -255,7 +209,7 @@ class _Assessment:
 
     def _described(self, offer: Offer, feasible: bool, told: Exclusion) -> Candidate:
         prediction = self._predicted(offer)
-        layout = self._search().bounded(
+        layout = self.answers.bounded(
             offer.shape.layout, planned_capacity(offer.shape, self.request.work)
         )
         joules = self._watts(offer, prediction) * HOUR_SECONDS
@@ -274,22 +228,11 @@ class _Assessment:
             replicas=offer.replicas,
             layout=layout,
             prediction=prediction,
-            bottleneck=self._bottleneck(offer.shape.layout),
+            bottleneck=self.answers.bottleneck(offer.shape),
             cost_per_hour=offer.cost_per_hour,
             energy_joules=joules,
             objective_value=values[self.request.goal],
         )
-
-    def _bottleneck(self, layout: ServingLayout) -> Bottleneck:
-        machine, calibration = self.pool.machine, self.situation.calibration
-        assert machine is not None, "pools without a machine are excluded"
-        work = self._work
-
-        def throughput(changed: Machine) -> float:
-            return capacity_requests_per_second(work, layout, changed, calibration)
-
-        question = ("bottleneck", work, layout, fingerprint(machine), calibration)
-        return self.situation.memo.get(question, lambda: bottleneck(throughput, machine))
 
     def _no_shape(self, found: NoReplicaShape) -> Candidate:
         told = found.problem
@@ -303,25 +246,13 @@ class _Assessment:
         return excluded(self.pool, Exclusion(Verdict.TARGET_UNREACHABLE, told[1]))
 
     def _worst_miss(self, layout: ServingLayout) -> tuple[float, str]:
-        misses = [self._miss(layout, target) for target in self._work.targets]
+        misses = [self._miss(layout, target) for target in self.request.work.targets]
         return max(misses, default=(math.inf, "serves no request"))
 
     def _miss(self, layout: ServingLayout, target: Target) -> tuple[float, str]:
-        machine, calibration = self.pool.machine, self.situation.calibration
-        assert machine is not None, "pools without a machine are excluded"
-        alone = replace(self._work, targets=(target,))
-        prediction = predict_serving(alone, layout, machine, calibration, 0.0)
-        reached = _of_metric(prediction, target.metric).mid
+        reached = self.answers.alone_seconds(layout, target)
         told = (
             f"{target.metric} p{target.percentile:g} at one request is {duration(reached)},"
             f" target {duration(target.seconds)}"
         )
         return reached / target.seconds, told
-
-
-def _of_metric(prediction: ServingPrediction, metric: Metric) -> Interval:
-    return {
-        Metric.TTFT: prediction.ttft_seconds,
-        Metric.ITL: prediction.itl_seconds,
-        Metric.E2E: prediction.e2e_seconds,
-    }[metric]

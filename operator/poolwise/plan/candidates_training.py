@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from poolwise.model.bottleneck import bottleneck
-from poolwise.model.hardware import Machine
-from poolwise.model.prediction import Bottleneck, Memory
-from poolwise.model.training import step_seconds
+from poolwise.model.prediction import Memory
 from poolwise.plan.candidates_exclusions import Exclusion, excluded, exclusion
-from poolwise.plan.candidates_memo import fingerprint
 from poolwise.plan.candidates_reasons import Verdict
 from poolwise.plan.candidates_situation import Situation
-from poolwise.plan.capacity import Gang
+from poolwise.plan.candidates_training_answers import (
+    TrainingAnswers,
+    gang_of,
+    training_answers,
+)
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests import Goal, TrainingRequest
 from poolwise.plan.training_layouts import (
     NoTrainingShape,
-    TrainingSearch,
     TrainingShape,
     divisors,
 )
@@ -58,31 +57,8 @@ def training_candidate(request: TrainingRequest, pool: Pool, situation: Situatio
     against = exclusion(request, pool, situation.settings)
     if against:
         return excluded(pool, against)
-    return _Assessment(request, pool, situation).candidate()
-
-
-def gang_of(count: int, request: TrainingRequest, pool: Pool) -> Gang:
-    """Pods of a run: equal ones, one per node, as large as divides the count."""
-    size = max(d for d in divisors(count) if d <= max(pool.accelerators_per_node, 1))
-    return Gang(
-        pods=count // size,
-        accelerators=size,
-        cores=request.pod.cores,
-        memory_bytes=request.pod.memory_bytes,
-        one_per_node=True,
-    )
-
-
-def gang_machine(machine: Machine, pod_accelerators: int, count: int) -> Machine:
-    """The machine as a gang sees it: nodes of its pods' size, with their share of the host."""
-    link = machine.interconnect
-    whole = link.accelerators_per_node
-    if count <= whole or pod_accelerators == whole:
-        return machine
-    domain = pod_accelerators if link.domain_accelerators == whole else link.domain_accelerators
-    link = replace(link, accelerators_per_node=pod_accelerators, domain_accelerators=domain)
-    host = replace(machine.host, cores=machine.host.cores * pod_accelerators / whole)
-    return replace(machine, interconnect=link, host=host)
+    answers = training_answers(request, pool, situation.calibration, situation.memo)
+    return _Assessment(request, pool, situation, answers).candidate()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +66,14 @@ class _Assessment:
     request: TrainingRequest
     pool: Pool
     situation: Situation
+    answers: TrainingAnswers
 
     def candidate(self) -> Candidate:
         most = sum(node.accelerators for node in self.pool.nodes)
         if self.request.least > most:
             return self._too_small(most)
         counts = list(counts_between(self.request.least, min(self.request.most, most), self.pool))
-        searches = {count: self._search(count) for count in counts}
+        searches = {count: self.answers.shape(count) for count in counts}
         offers = [
             self._offer(count, found)
             for count, found in searches.items()
@@ -138,18 +115,6 @@ class _Assessment:
     def _nodes(self, count: int) -> dict[str, int] | None:
         gang = gang_of(count, self.request, self.pool)
         return self.situation.nodes_for(gang, self.pool, self.request.where)
-
-    def _machine(self, count: int) -> Machine:
-        assert self.pool.machine is not None, "pools without a machine are excluded"
-        size = gang_of(count, self.request, self.pool).accelerators
-        return gang_machine(self.pool.machine, size, count)
-
-    def _search(self, count: int) -> TrainingShape | NoTrainingShape:
-        machine, calibration = self._machine(count), self.situation.calibration
-        work, fixed = self.request.work, self.request.fixed
-        search = TrainingSearch(work, fixed, machine, calibration)
-        question = ("training", work, fixed, count, fingerprint(machine), calibration)
-        return self.situation.memo.get(question, lambda: search.best(count))
 
     def _offer(self, count: int, shape: TrainingShape) -> Offer:
         seconds = (self.request.work.steps or 0.0) * shape.prediction.step_seconds.mid
@@ -197,7 +162,7 @@ class _Assessment:
             count=offer.count,
             layout=offer.shape.layout,
             prediction=offer.shape.prediction,
-            bottleneck=self._bottleneck(offer),
+            bottleneck=self.answers.bottleneck(offer.shape.layout),
             cost_per_hour=offer.cost_per_hour,
             total_cost=offer.total_cost,
             total_seconds=offer.total_seconds,
@@ -205,25 +170,10 @@ class _Assessment:
             objective_value=offer.objective(self.request.goal),
         )
 
-    def _bottleneck(self, offer: Offer) -> Bottleneck:
-        machine, calibration = self._machine(offer.count), self.situation.calibration
-        work, fixed, layout = self.request.work, self.request.fixed, offer.shape.layout
-        question = ("bottleneck", work, fixed, layout, fingerprint(machine), calibration)
-
-        def throughput(changed: Machine) -> float:
-            seconds = step_seconds(work, layout, changed, calibration)
-            if changed.device.memory_bytes != machine.device.memory_bytes:
-                before = TrainingSearch(work, fixed, machine, calibration).rechosen(layout)
-                after = TrainingSearch(work, fixed, changed, calibration).rechosen(layout)
-                seconds *= after / before
-            return 1 / seconds
-
-        return self.situation.memo.get(question, lambda: bottleneck(throughput, machine))
-
     def _too_small(self, most: int) -> Candidate:
         least = self.request.least
         told = f"has {most} accelerators, needs {least}"
-        found = self._search(most) if most else None
+        found = self.answers.shape(most) if most else None
         if isinstance(found, NoTrainingShape) and found.smallest is not None:
             need = f"{told}, and at {most} {self._memory_clause(found.smallest)}"
             return self._infeasible(most, Exclusion(Verdict.MEMORY_DOES_NOT_FIT, need))
