@@ -96,10 +96,14 @@ class Client:
         found = self._call("get", target, label_selector=label_selector)
         return [{"apiVersion": api_version, "kind": kind, **item} for item in found["items"]]
 
-    def patch(self, target: Object, changes: Object) -> Object:
-        """Merge changes into the object that ``target`` names by kind, name and namespace."""
+    def patch(self, target: Object, changes: Object, subresource: str = "") -> Object:
+        """Merge changes into the object that ``target`` names by kind, name and namespace.
+
+        ``subresource`` is ``status`` or ``scale``.
+        """
         name = target["metadata"]["name"]
-        return self._call("patch", target, body=changes, name=name, content_type=MERGE_PATCH)
+        merge = {"body": changes, "name": name, "content_type": MERGE_PATCH}
+        return self._call("patch", target, subresource, **merge)
 
     def clear(self, api_version: str, kind: str, namespace: str) -> None:
         """Delete all objects of a kind in a namespace at once, and what they own soon after."""
@@ -144,13 +148,14 @@ class Client:
                 )
             time.sleep(POLL_SECONDS)
 
-    def _call(self, verb: str, target: Object, **arguments: Any) -> Object:
+    def _call(self, verb: str, target: Object, subresource: str = "", **arguments: Any) -> Object:
         namespace = target.get("metadata", {}).get("namespace")
         try:
             resource = self._dynamic.resources.get(
                 api_version=target["apiVersion"], kind=target["kind"]
             )
-            answer = getattr(resource, verb)(namespace=namespace, serialize=False, **arguments)
+            part = resource.subresources[subresource] if subresource else resource
+            answer = getattr(part, verb)(namespace=namespace, serialize=False, **arguments)
         except ResourceNotFoundError as error:
             raise Refused(NOT_FOUND, str(error)) from error
         except DynamicApiError as error:

@@ -166,7 +166,9 @@ class AcceleratorPool(Resource):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "self.metadata.name.size() <= 63",
-            "metadata.name must be at most 63 characters, since nodes and pods carry it as a label",
+            "name must be at most 63 characters, since nodes and pods carry it as a label, has %d",
+            ("self.metadata.name.size()",),
+            ".metadata",
         ),
     )
 

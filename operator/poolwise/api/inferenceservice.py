@@ -17,6 +17,15 @@ from poolwise.api.status import ACCELERATOR, BOTTLENECK, POOL, InferenceServiceS
 from poolwise.api.workload import WorkloadSpec
 
 
+def _p95(field: str) -> str:
+    """CEL of the 95th percentile of a length; 0 where it is not known."""
+    given = f"has({field}.p95) ? {field}.p95 : {field}.p50"
+    return f"(has(self.traffic) && has({field}) ? ({given}) : 0)"
+
+
+_LONGEST = f"{_p95('self.traffic.inputTokens')} + {_p95('self.traffic.outputTokens')}"
+
+
 class InferenceServiceSpec(WorkloadSpec):
     """Which model, under which traffic, inside which latency."""
 
@@ -39,12 +48,17 @@ class InferenceServiceSpec(WorkloadSpec):
             field=".run.image",
         ),
         Rule(
-            "!has(self.model.maxModelLength) || !has(self.traffic)"
-            " || !has(self.traffic.inputTokens) || !has(self.traffic.inputTokens.p95)"
-            " || self.traffic.inputTokens.p95 <= self.model.maxModelLength",
-            "must be at most model.maxModelLength (%d), is %d",
-            ("self.model.maxModelLength", "self.traffic.inputTokens.p95"),
-            ".traffic.inputTokens.p95",
+            f"!has(self.model.maxModelLength) || {_LONGEST} <= self.model.maxModelLength",
+            "prompt and answer at their 95th percentile must be at most model.maxModelLength (%d)"
+            " together, are %d",
+            ("self.model.maxModelLength", _LONGEST),
+            ".traffic",
+        ),
+        Rule(
+            "!has(self.model.custom) || !has(self.slo)"
+            " || self.slo.all(target, target.metric == 'E2E')",
+            "must have only the metric E2E with model.custom, which generates no tokens",
+            field=".slo",
         ),
     )
 

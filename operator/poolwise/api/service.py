@@ -61,9 +61,7 @@ class _Percentile:
     def __get_pydantic_core_schema__(
         self, source: type[Any], handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(
-            float, core_schema.float_schema(gt=0, lt=100)
-        )
+        return core_schema.float_schema(gt=0, lt=100)
 
     def __get_pydantic_json_schema__(
         self, core: CoreSchema, handler: GetJsonSchemaHandler

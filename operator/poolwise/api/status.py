@@ -90,7 +90,7 @@ class PlanStatus(OpenModel):
     ledger: Annotated[tuple[Term, ...], Field(max_length=64)] = ()
     """Where the time goes. Example: `[{term: Compute, seconds: 92.0}]`."""
     memory: Figures | None = None
-    """Bytes of the fullest accelerator by use. Example: `{weightsBytes: 1.8e10}`."""
+    """Bytes of the fullest accelerator by use. Example: `{weightsBytes: 18000000000}`."""
     predicted: Annotated[dict[str, object], Field(max_length=64)] | None = None
     """Times, rates and their ranges. Example: `{stepSeconds: 125.0}`."""
     arithmetic_intensity: float | None = None

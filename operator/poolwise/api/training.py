@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from poolwise.api.base import ApiModel
-from poolwise.api.markers import Rule, exactly_one
+from poolwise.api.markers import Rule, divides, exactly_one
 from poolwise.api.names import AbsolutePath, DnsName
 from poolwise.api.parallelism import TrainingParallelism
 from poolwise.api.quantity import Duration, Quantity
@@ -24,15 +24,16 @@ class Training(ApiModel):
             field=".sequenceLength",
         ),
         Rule(
-            "!has(self.microBatchSize) || self.microBatchSize <= self.globalBatchSize",
-            "must be at most globalBatchSize (%d), is %d",
+            "!has(self.microBatchSize)"
+            f" || {divides('self.microBatchSize', 'self.globalBatchSize')}",
+            "must divide globalBatchSize (%d), is %d",
             ("self.globalBatchSize", "self.microBatchSize"),
             ".microBatchSize",
         ),
         Rule(
             "!has(self.parallelism) || !has(self.parallelism.data)"
-            " || self.parallelism.data <= self.globalBatchSize",
-            "must be at most globalBatchSize (%d), is %d",
+            f" || {divides('self.parallelism.data', 'self.globalBatchSize')}",
+            "must divide globalBatchSize (%d), is %d",
             ("self.globalBatchSize", "self.parallelism.data"),
             ".parallelism.data",
         ),

@@ -66,9 +66,10 @@ def _annotation_errors(annotations: Mapping[str, Any]) -> Iterator[FieldError]:
         yield FieldError("metadata.annotations", Kind.TOO_LONG, detail)
 
 
-def _subdomain_problems(name: str) -> Iterator[str]:
+def _subdomain_problems(name: str, unit: str = "characters") -> Iterator[str]:
+    """``unit``: the server has this check twice, and its two copies count in different words."""
     if len(name) > _SUBDOMAIN_LENGTH:
-        yield f"must be no more than {_SUBDOMAIN_LENGTH} bytes"
+        yield f"must be no more than {_SUBDOMAIN_LENGTH} {unit}"
     if not re.fullmatch(_SUBDOMAIN, name):
         yield (
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters,"
@@ -79,7 +80,7 @@ def _subdomain_problems(name: str) -> Iterator[str]:
 
 def _label_problems(name: str) -> Iterator[str]:
     if len(name) > _LABEL_LENGTH:
-        yield f"must be no more than {_LABEL_LENGTH} bytes"
+        yield f"must be no more than {_LABEL_LENGTH} characters"
     if re.fullmatch(_LABEL, name):
         return
     if re.fullmatch(_SUBDOMAIN, name):
@@ -103,7 +104,7 @@ def _key_problems(key: str) -> Iterator[str]:
     if slash and not prefix:
         yield "prefix part must be non-empty"
     elif prefix:
-        yield from (f"prefix part {problem}" for problem in _subdomain_problems(prefix))
+        yield from (f"prefix part {problem}" for problem in _subdomain_problems(prefix, "bytes"))
     yield from (f"name part {problem}" for problem in _name_part_problems(name))
 
 

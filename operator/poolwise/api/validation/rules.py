@@ -29,7 +29,7 @@ def broken_rules(value: Any, schema: Schema, path: str = "") -> Iterator[FieldEr
         self_value = json_to_cel(value)
         for rule in rules:
             if problem := _problem(rule, self_value):
-                field = (path + rule.get("fieldPath", "")).removeprefix(".")
+                field = (path + rule.get("fieldPath", "")).removeprefix(".") or "<nil>"
                 yield FieldError(field, Kind.INVALID, problem, shown)
     if isinstance(value, list):
         for index, item in enumerate(value):

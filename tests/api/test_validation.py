@@ -1,0 +1,124 @@
+"""Bad input without an API server; tests/apiserver asks a real one for the same sentences."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from poolwise.api import RESOURCES
+from poolwise.api.base import Resource
+from poolwise.api.validation import defaulted, problems
+from tests.api.mutations import full_object, mutations
+from tests.apiserver.bad_input import ACCEPTED, BASES, REFUSED, Accepted, Refused, changed
+
+EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
+def test_bad_input_gets_field_and_range(case: Refused) -> None:
+    before = copy.deepcopy(case.document)
+    sentences = "\n".join(problems(case.document))
+    for words in case.says:
+        assert words in sentences
+    assert case.document == before
+
+
+@pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.name)
+def test_what_only_looks_bad_gets_none(case: Accepted) -> None:
+    assert problems(case.document) == []
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_examples_are_valid(path: Path) -> None:
+    documents = [document for document in yaml.safe_load_all(path.read_text()) if document]
+    assert documents
+    for document in documents:
+        assert problems(document) == []
+
+
+def test_the_classes_of_the_reliability_study_are_covered() -> None:
+    cases: list[Refused | Accepted] = [*REFUSED, *ACCEPTED]
+    covered = {case.name.split("-")[0] for case in cases}
+    elsewhere = {
+        "B38",  # updates: tests/apiserver/test_admission.py
+        "B39",
+        "B48",
+        "B45",  # the cluster changes, not the object: tests of the operator
+        "B47",
+    }
+    asked = {f"B{number}" for number in (*range(1, 60), *range(79, 85))}
+    assert asked - covered - elsewhere == set()
+
+
+def test_sentences_are_those_of_the_api_server() -> None:
+    broken = changed(
+        BASES["job"],
+        {"training.globalBatchSize": 0, "training.precision": "BF16", "queueName": "a/b"},
+    )
+    assert problems(broken) == [
+        "spec.training.globalBatchSize: Invalid value: 0: spec.training.globalBatchSize in body"
+        " should be greater than or equal to 1",
+        'spec.training.precision: Unsupported value: "BF16": supported values: "bf16", "fp16",'
+        ' "fp32", "fp8"',
+    ]
+
+
+def test_rules_are_checked_once_the_schema_holds() -> None:
+    broken = changed(BASES["job"], {"queueName": "a/b", "accelerators": {"min": 2, "max": 1}})
+    assert problems(broken) == [
+        "spec.accelerators.min: Invalid value: must be at most max (1), is 2",
+        'spec.queueName: Invalid value: "a/b": must be a name of lower-case letters, digits,'
+        " '-' and '.', without a namespace",
+    ]
+
+
+def test_a_terminal_gets_no_control_characters() -> None:
+    for resource in RESOURCES:
+        document = full_object(resource)
+        document["metadata"]["name"] = "a\x1b[31m"
+        document["metadata"]["labels"] = {"\x1b": "\x1b"}
+        assert "\x1b" not in "\n".join(problems(document))
+
+
+@pytest.mark.parametrize(
+    ("document", "sentence"),
+    [
+        ({}, "Object 'Kind' is missing"),
+        ({"kind": "TrainingJob"}, "apiVersion not set"),
+        ({"kind": "Pod", "apiVersion": "v1"}, 'no matches for kind "Pod" in version "v1"'),
+        ({"kind": ["x"], "apiVersion": 7}, 'no matches for kind "[\'x\']" in version "7"'),
+    ],
+)
+def test_other_kinds_are_named(document: dict[str, Any], sentence: str) -> None:
+    assert problems(document) == [sentence]
+
+
+@pytest.mark.parametrize("part", ["metadata", "spec"])
+@pytest.mark.parametrize("value", [None, [], "text", 7, {"spec": {}}], ids=str)
+def test_a_document_of_any_form_gets_sentences(part: str, value: Any) -> None:
+    sentences = problems({**BASES["job"], part: value})
+    assert sentences
+    assert all(isinstance(sentence, str) for sentence in sentences)
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.__name__)
+def test_no_mutation_of_a_type_gets_past_the_schema(resource: type[Resource]) -> None:
+    wrong = [m for m in mutations(resource) if m.what.startswith("as ")]
+    assert len(wrong) > 100
+    for mutation in wrong:
+        field = mutation.path[-1] if isinstance(mutation.path[-1], str) else mutation.path[-2]
+        assert str(field) in "\n".join(problems(mutation.document)), str(mutation)
+
+
+def test_defaults_are_filled_in_below_what_is_there() -> None:
+    stored = defaulted(changed(BASES["service"], {"scaling": {"maxReplicas": 4}}))["spec"]
+    assert stored["scaling"] == {
+        **{"mode": "Direct", "minReplicas": 1, "maxReplicas": 4},
+        **{"redundancy": 0, "scaleToZero": False},
+    }
+    assert stored["model"] == {"preset": "llama-3.1-8b", "quantization": "Auto"}
+    assert "accelerators" not in stored
