@@ -100,17 +100,17 @@ class Ledger:
         the nearest level that has room, the fullest such domain, and else anywhere in the pool,
         unless it must share a domain.
         """
-        slots = {node.name: self._slots(node, pool, gang) for node in pool.usable_nodes}
-        domains = [nodes for level in levels for nodes in _domains(pool, level, slots)]
-        for nodes in domains if must_share else [*domains, pool.usable_nodes]:
-            chosen = self._spread(nodes, pool, gang, slots)
+        openings = list(self._openings(pool, gang))
+        domains = [each for level in levels for each in _domains(openings, level)]
+        for group in domains if must_share else [*domains, openings]:
+            chosen = _spread(group, gang.pods)
             if chosen is not None:
                 return chosen
         return None
 
     def most_pods(self, pool: Pool, gang: Gang) -> int:
         """How many pods like the gang's would find room now."""
-        return sum(self._slots(node, pool, gang) for node in pool.usable_nodes)
+        return sum(opening.slots for opening in self._openings(pool, gang))
 
     def with_claim(self, claim: Claim) -> Ledger:
         """The ledger once a workload holds its claim."""
@@ -133,38 +133,29 @@ class Ledger:
         room = self.rooms.get(node.name)
         return max(0, room.accelerators.get(pool.resource or "", 0)) if room else 0
 
-    def _slots(self, node: Node, pool: Pool, gang: Gang) -> int:
-        """Pods of the gang that the node has room for."""
-        room = self.rooms[node.name]
-        bounds = [gang.pods, 1 if gang.one_per_node else gang.pods]
-        if gang.accelerators:
-            bounds.append(self._free_on(node, pool) // gang.accelerators)
-        if gang.cores:
-            bounds.append(_times(room.cores, gang.cores))
-        if gang.memory_bytes:
-            bounds.append(_times(room.memory_bytes, gang.memory_bytes))
-        return max(0, min(bounds))
+    def _openings(self, pool: Pool, gang: Gang) -> Iterator[_Opening]:
+        """Nodes with room for at least one pod of the gang."""
+        most = 1 if gang.one_per_node else gang.pods
+        for node in pool.usable_nodes:
+            room = self.rooms[node.name]
+            free = room.accelerators.get(pool.resource or "", 0)
+            slots = min(most, free // gang.accelerators) if gang.accelerators else most
+            if gang.cores:
+                slots = min(slots, _times(room.cores, gang.cores))
+            if gang.memory_bytes:
+                slots = min(slots, _times(room.memory_bytes, gang.memory_bytes))
+            if slots > 0:
+                yield _Opening(node, slots, room.cores if pool.is_cpu else free)
 
-    def _spread(
-        self, nodes: Iterable[Node], pool: Pool, gang: Gang, slots: Mapping[str, int]
-    ) -> dict[str, int] | None:
-        """Pods by node: evenly, as their topology spread asks, onto nodes with least left over.
 
-        Nodes that are in use already come first, so that whole nodes stay whole for gangs.
-        """
-        fitting = [node for node in nodes if slots[node.name]]
-        if sum(slots[node.name] for node in fitting) < gang.pods:
-            return None
-        fitting.sort(key=lambda node: (self._left_over(node, pool), node.name))
-        chosen: dict[str, int] = {}
-        while (missing := gang.pods - sum(chosen.values())) > 0:
-            open_nodes = [n.name for n in fitting if chosen.get(n.name, 0) < slots[n.name]]
-            for name in open_nodes[:missing]:
-                chosen[name] = chosen.get(name, 0) + 1
-        return chosen
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """A node with room for some pods of a gang."""
 
-    def _left_over(self, node: Node, pool: Pool) -> float:
-        return self.rooms[node.name].cores if pool.is_cpu else self._free_on(node, pool)
+    node: Node
+    slots: int
+    left_over: float
+    """Accelerators, or cores on CPU, that are free before anything is placed."""
 
 
 def ledger(pools: Iterable[Pool], foreign: Mapping[str, Usage]) -> Ledger:
@@ -184,18 +175,39 @@ def ledger(pools: Iterable[Pool], foreign: Mapping[str, Usage]) -> Ledger:
     return Ledger(by_name, rooms)
 
 
-def _domains(pool: Pool, level: str, slots: Mapping[str, int]) -> Iterator[list[Node]]:
-    """Nodes by their value of one label, the domain with the fewest open slots first."""
-    domains: dict[str, list[Node]] = {}
-    for node in pool.usable_nodes:
-        if node.labels.get(level):
-            domains.setdefault(node.labels[level], []).append(node)
+def _domains(openings: Iterable[_Opening], level: str) -> Iterator[list[_Opening]]:
+    """Openings by their nodes' value of one label, the domain with the fewest slots first."""
+    domains: dict[str, list[_Opening]] = {}
+    for opening in openings:
+        value = opening.node.labels.get(level)
+        if value:
+            domains.setdefault(value, []).append(opening)
 
-    def open_slots(value: str) -> tuple[int, str]:
-        return sum(slots[node.name] for node in domains[value]), value
+    def slots(value: str) -> tuple[int, str]:
+        return sum(opening.slots for opening in domains[value]), value
 
-    for value in sorted(domains, key=open_slots):
+    for value in sorted(domains, key=slots):
         yield domains[value]
+
+
+def _spread(openings: Iterable[_Opening], pods: int) -> dict[str, int] | None:
+    """Pods by node: evenly, as their topology spread asks, onto nodes with least left over.
+
+    Nodes that are in use already come first, so that whole nodes stay whole for gangs.
+    """
+    fullest_first = sorted(openings, key=lambda each: (each.left_over, each.node.name))
+    if sum(opening.slots for opening in fullest_first) < pods:
+        return None
+    chosen: dict[str, int] = {}
+    missing = pods
+    for turn in range(pods):
+        takers = [each.node.name for each in fullest_first if each.slots > turn][:missing]
+        for name in takers:
+            chosen[name] = chosen.get(name, 0) + 1
+        missing -= len(takers)
+        if not missing:
+            break
+    return chosen
 
 
 N = TypeVar("N", int, float)

@@ -6,8 +6,9 @@ therefore settled: it counts where its pods are bound, and only its rest where i
 
 from __future__ import annotations
 
+import operator
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -30,13 +31,15 @@ class Usage:
     memory_bytes: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
-        return self._each(other, lambda mine, theirs: mine + theirs)
+        if other is NOTHING:
+            return self
+        return other if self is NOTHING else self._each(other, operator.add)
 
     def __or__(self, other: Usage) -> Usage:
         """The larger of both, resource by resource."""
-        return self._each(other, max)
+        return self if other is NOTHING else self._each(other, max)
 
-    def _each(self, other: Usage, join: Any) -> Usage:
+    def _each(self, other: Usage, join: Callable[[Any, Any], Any]) -> Usage:
         names = self.accelerators.keys() | other.accelerators.keys()
         return Usage(
             {
@@ -61,8 +64,10 @@ def usage_by_node(
     foreign: it holds its devices whatever its labels say.
     """
     owners: Mapping[object, Key] = {_owner_labels(key): key for key in running}
-    foreign: defaultdict[str, Usage] = defaultdict(Usage)
-    ours: defaultdict[Key, defaultdict[str, Usage]] = defaultdict(lambda: defaultdict(Usage))
+    foreign: defaultdict[str, Usage] = defaultdict(lambda: NOTHING)
+    ours: defaultdict[Key, defaultdict[str, Usage]] = defaultdict(
+        lambda: defaultdict(lambda: NOTHING)
+    )
     for pod in pods:
         node = _node_held_by(pod)
         if node:
@@ -115,7 +120,7 @@ def requests(pod: Object) -> Usage:
             starting |= sidecars + _asked(container)
     total = (running + sidecars) | starting
     own = _asked(spec)
-    if own.cores or own.memory_bytes:
+    if own is not NOTHING:
         total = replace(
             total,
             cores=own.cores or total.cores,
@@ -146,6 +151,8 @@ def _owner_labels(key: Key) -> tuple[str, str, str]:
 def _asked(container: Mapping[str, Any]) -> Usage:
     """Requests, where a limit without a request counts as one (as the API server defaults)."""
     resources = _mapping(container.get("resources"))
+    if not resources:
+        return NOTHING
     return _usage({**_mapping(resources.get("limits")), **_mapping(resources.get("requests"))})
 
 
@@ -179,8 +186,8 @@ def _settled(held: Mapping[str, float], bound: Mapping[str, float]) -> dict[str,
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _items(value: Any) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
