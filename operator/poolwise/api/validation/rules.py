@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from celpy.adapter import json_to_cel
-from celpy.celtypes import Value
 from celpy.evaluation import CELEvalError
 
 from poolwise.api.markers import VALIDATIONS
@@ -14,6 +15,9 @@ from poolwise.api.validation.cel import evaluate
 from poolwise.api.validation.field_error import OMITTED, FieldError, Kind
 
 Schema = Mapping[str, Any]
+
+_REMEMBERED = 4096
+"""Verdicts kept: manifests repeat themselves, and the interpreter takes a millisecond a rule."""
 
 
 def broken_rules(value: Any, schema: Schema, path: str = "") -> Iterator[FieldError]:
@@ -26,9 +30,10 @@ def broken_rules(value: Any, schema: Schema, path: str = "") -> Iterator[FieldEr
     rules = [rule for rule in schema.get(VALIDATIONS, ()) if "oldSelf" not in rule["rule"]]
     if rules:
         shown = OMITTED if schema.get("type") in ("object", "array") else value
-        self_value = json_to_cel(value)
+        written = json.dumps(value)
         for rule in rules:
-            if problem := _problem(rule, self_value):
+            message, expression = rule.get("message", ""), rule.get("messageExpression", "")
+            if problem := _problem(written, rule["rule"], message, expression):
                 field = (path + rule.get("fieldPath", "")).removeprefix(".") or "<nil>"
                 yield FieldError(field, Kind.INVALID, problem, shown)
     if isinstance(value, list):
@@ -47,14 +52,16 @@ def _broken_below(value: dict[str, Any], schema: Schema, path: str) -> Iterator[
             yield from broken_rules(child, values, f"{path}[{key}]")
 
 
-def _problem(rule: Mapping[str, str], self_value: Value) -> str | None:
-    """What the rule says of the value; None where it holds."""
+@lru_cache(_REMEMBERED)
+def _problem(written: str, rule: str, message: str, expression: str) -> str | None:
+    """What a rule says of a value, given as JSON; None where it holds."""
+    self_value = json_to_cel(json.loads(written))
     try:
-        if evaluate(rule["rule"], self_value):
+        if evaluate(rule, self_value):
             return None
-        if "messageExpression" in rule:
-            message = str(evaluate(rule["messageExpression"], self_value))
-            return message if "\n" not in message else f"failed rule: {rule['rule']}"
+        if expression:
+            message = str(evaluate(expression, self_value))
+            return message if "\n" not in message else f"failed rule: {rule}"
     except CELEvalError as error:
-        return f"{error} evaluating rule: {rule['rule']}"
-    return rule["message"]
+        return f"{error} evaluating rule: {rule}"
+    return message
