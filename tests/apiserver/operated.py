@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from e2e.controlplane.audit import Write
 from e2e.controlplane.client import Client, Object
 from e2e.controlplane.cluster import ControlPlane
 from e2e.operator_process import OperatorProcess
+from e2e.operator_rights import USER, grant
 
-USER = "poolwise-operator"
-RBAC = Path(__file__).resolve().parent.parent.parent / "charts" / "rbac.yaml"
 API = "poolwise.dev/v1alpha1"
 TIMEOUT_SECONDS = 20.0
 QUIET_SECONDS = 2.0
@@ -112,28 +109,10 @@ def operated(
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Operated]:
     """Run the operator with the rights of charts/rbac.yaml, and nothing more."""
-    for document in (*yaml.safe_load_all(RBAC.read_text()), *_bindings()):
-        namespace = {"namespace": "default"} if document["kind"].startswith("Role") else {}
-        client.apply({**document, "metadata": {**document["metadata"], **namespace}})
+    grant(client)
     process = OperatorProcess(control_plane.kubeconfig_for(USER), log, environment)
     with process:
         yield Operated(control_plane, client, process)
-
-
-def _bindings() -> Iterator[Object]:
-    group = "rbac.authorization.k8s.io"
-    for kind, role in (
-        ("ClusterRole", "poolwise"),
-        ("ClusterRole", "poolwise-cluster"),
-        ("Role", "poolwise-lease"),
-    ):
-        yield {
-            "apiVersion": f"{group}/v1",
-            "kind": f"{kind}Binding",
-            "metadata": {"name": role},
-            "roleRef": {"apiGroup": group, "kind": kind, "name": role},
-            "subjects": [{"apiGroup": group, "kind": "User", "name": USER}],
-        }
 
 
 def condition(document: Object, type_: str) -> Object:

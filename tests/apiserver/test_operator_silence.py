@@ -10,9 +10,9 @@ import pytest
 from e2e.controlplane.client import Client
 from e2e.controlplane.cluster import ControlPlane
 from e2e.operator_process import OperatorProcess
+from e2e.operator_rights import USER
 from tests.apiserver.conftest import NodeFactory
 from tests.apiserver.operated import (
-    USER,
     Operated,
     chat_service,
     h100_node,

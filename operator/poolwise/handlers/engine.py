@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import structlog
 
@@ -23,28 +24,30 @@ from poolwise.errors import (
     Forbidden,
     InvalidInput,
     NameTaken,
+    NotFound,
     PoolwiseError,
     Refused,
     Unavailable,
 )
 from poolwise.handlers.children import Children
-from poolwise.handlers.isolation import INTERNAL_ERROR, Decide, internal_error
+from poolwise.handlers.isolation import Decide, internal_error
 from poolwise.handlers.planner import Planner, Target
 from poolwise.handlers.pools import Pools
 from poolwise.handlers.reconciler import Reconciler, manifests, workload_of
 from poolwise.handlers.routing import targets_of
 from poolwise.handlers.story import Story
-from poolwise.plan.decision import Key, Plan
+from poolwise.plan.conditions import Reason
+from poolwise.plan.decision import Key, Plan, Rejection
 from poolwise.plan.observed import Decisions, Object
 from poolwise.settings import Settings
 
 _log = structlog.get_logger(__name__)
 
-_REFUSALS: dict[type[PoolwiseError], str] = {
-    NameTaken: "NameConflict",
-    Forbidden: "Forbidden",
-    Refused: "ChildRefused",
-    InvalidInput: "InvalidSpec",
+_REFUSALS: dict[type[PoolwiseError], Reason] = {
+    NameTaken: Reason.NAME_CONFLICT,
+    Forbidden: Reason.FORBIDDEN,
+    Refused: Reason.CHILD_REFUSED,
+    InvalidInput: Reason.INVALID_SPEC,
 }
 """Reasons of what will not work until somebody changes something."""
 
@@ -140,13 +143,15 @@ class Engine:
                 await self._pools.reconcile(target)
         except tuple(_REFUSALS) as error:
             self._refused(target, _REFUSALS[type(error)], str(error))
+        except NotFound:
+            self._queue.add_failed(target)  # gone meanwhile: the watch will tell
         except ClusterError as error:
             seconds = error.retry_after_seconds if isinstance(error, Unavailable) else None
             self._failed(target, type(error).__name__, str(error))
             self._queue.add_failed(target, seconds)
         except Exception as error:
             _log.exception("reconciliation failed", target=str(target))
-            self._refused(target, INTERNAL_ERROR, internal_error(error))
+            self._refused(target, Reason.INTERNAL_ERROR, internal_error(error))
         else:
             if not (isinstance(target, Key) and self.planner.is_refused(target)):
                 self._queue.forgive(target)
@@ -154,9 +159,14 @@ class Engine:
     def _refused(self, target: Target, reason_code: str, reason: str) -> None:
         """What was decided cannot be done: give its place to others, and say so."""
         self._failed(target, reason_code, reason)
-        outcome = self.planner.decisions.outcomes.get(target) if isinstance(target, Key) else None
-        if isinstance(outcome, Plan) and outcome.placed and not outcome.kept:
-            self.planner.refuse(outcome, reason_code, reason)
+        plan = self.planner.decisions.outcomes.get(target) if isinstance(target, Key) else None
+        if not isinstance(plan, Plan) or plan.kept:
+            self._queue.add_failed(target)
+        elif reason_code == Reason.INVALID_SPEC:
+            told = (reason_code, reason)
+            self.planner.refuse(Rejection(plan.key, plan.uid, plan.generation, *told))
+        elif plan.placed:
+            self.planner.refuse(_undone(plan, reason_code, reason))
         else:
             self._queue.add_failed(target)
 
@@ -168,3 +178,10 @@ class Engine:
     def _manifests(self, plan: Plan, decisions: Decisions) -> tuple[Object, ...]:
         workload = workload_of(self._cache, plan.key)
         return manifests(workload, plan, decisions, self._settings) if workload else ()
+
+
+def _undone(plan: Plan, reason_code: str, reason: str) -> Plan:
+    """What is left of a plan that cannot be carried out."""
+    return replace(
+        plan, placed=False, claim=None, record=None, reason_code=reason_code, reason=reason
+    )

@@ -12,15 +12,13 @@ from dataclasses import replace
 import structlog
 
 from poolwise.plan.children_metadata import key_of
+from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Rejection
 from poolwise.plan.observed import Decisions, Object, Observed
 
 _log = structlog.get_logger(__name__)
 
 Decide = Callable[[Observed], Decisions]
-
-INTERNAL_ERROR = "InternalError"
-"""Reason of a workload that Poolwise failed on."""
 
 
 def decide_or_isolate(decide: Decide, observed: Observed) -> Decisions:
@@ -82,5 +80,6 @@ def _fault(decide: Decide, workload: Object, alone: Observed) -> Rejection | Non
         key, metadata = key_of(workload), workload["metadata"]
         _log.exception("the planner failed on one workload", workload=str(key))
         generation = metadata.get("generation", 0)
-        return Rejection(key, metadata["uid"], generation, INTERNAL_ERROR, internal_error(error))
+        told = Reason.INTERNAL_ERROR, internal_error(error)
+        return Rejection(key, metadata["uid"], generation, *told)
     return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import structlog
 
@@ -29,26 +29,6 @@ Target = Key | str
 
 Children = Callable[[Plan, Decisions], tuple[Object, ...]]
 """Manifests of a placed plan; none when its pool or its workload is gone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a plan could not be carried out, for the generation of the spec that it was made for."""
-
-    plan: Plan
-    reason_code: str
-    reason: str
-
-    def outcome(self) -> Plan:
-        """The plan as it stands now: not placed, for this reason."""
-        return replace(
-            self.plan,
-            placed=False,
-            claim=None,
-            record=None,
-            reason_code=self.reason_code,
-            reason=self.reason,
-        )
 
 
 class Planner:
@@ -74,7 +54,8 @@ class Planner:
         self._fresh: dict[Key, Plan] = {}
         """Placements whose story is not in the status yet."""
         self._expected: dict[Key, list[tuple[Resource, tuple[str | None, str]]]] = {}
-        self._refusals: dict[Key, Refusal] = {}
+        self._refused: dict[Key, Outcome] = {}
+        """What became of plans that could not be carried out."""
         self.decisions = Decisions((), {})
         """The newest answer."""
 
@@ -90,8 +71,15 @@ class Planner:
         return self._wanted.is_set()
 
     def look_again(self, target: Target, seconds: float) -> None:
-        """Work on ``target`` in a while, whatever happens until then."""
-        self._queue.add_after(target, seconds)
+        """Work on ``target`` in a while, whatever happens until then; 0 is behind all others."""
+        if seconds:
+            self._queue.add_after(target, seconds)
+        else:
+            self._queue.add(target)
+
+    def is_fresh(self, outcome: Outcome) -> bool:
+        """Whether it is a placement that nobody was told of."""
+        return self._fresh.get(outcome.key) == outcome
 
     def told(self, plan: Outcome) -> None:
         """The story of ``plan`` is in the status: from now on it is kept, not fresh."""
@@ -103,27 +91,31 @@ class Planner:
         for resource, name in self._expected.pop(key, ()):
             self._cache.unexpect(resource, name)
 
-    def refuse(self, plan: Plan, reason_code: str, reason: str) -> None:
-        """``plan`` cannot be carried out now: it holds nothing, and others may have its place."""
-        self._refusals[plan.key] = Refusal(plan, reason_code, reason)
-        self._fresh.pop(plan.key, None)
-        self.settle(plan.key)
-        self.want(plan.key)
-        delay = self._queue.backoff_seconds(plan.key)
-        asyncio.get_running_loop().call_later(delay, self.forgive, plan.key)
+    def refuse(self, outcome: Outcome) -> None:
+        """A plan cannot be carried out now: ``outcome`` says why, and others may have its place.
+
+        It is planned again after a while, later with each refusal.
+        """
+        key = outcome.key
+        self._refused[key] = outcome
+        self._fresh.pop(key, None)
+        self.settle(key)
+        self.want(key)
+        delay = self._queue.backoff_seconds(key)
+        asyncio.get_running_loop().call_later(delay, self.forgive, key)
 
     def forgive(self, key: Key) -> None:
         """Plan ``key`` again in spite of an earlier refusal."""
-        if self._refusals.pop(key, None) is not None:
+        if self._refused.pop(key, None) is not None:
             self.want(key)
 
     def is_refused(self, key: Key) -> bool:
         """Whether ``key`` waits for another attempt."""
-        return key in self._refusals
+        return key in self._refused
 
     def forget(self, key: Key) -> None:
         """The workload is gone."""
-        self._refusals.pop(key, None)
+        self._refused.pop(key, None)
         self._fresh.pop(key, None)
         self.settle(key)
 
@@ -146,7 +138,7 @@ class Planner:
         touched, self._touched = self._touched, set()
         try:
             with self._metrics.plan_seconds.time():
-                observed = without(self._cache.observed(), self._refusals)
+                observed = without(self._cache.observed(), self._refused)
                 decisions = await asyncio.to_thread(decide_or_isolate, self._decide, observed)
         except Exception:
             self._touched |= touched
@@ -161,7 +153,6 @@ class Planner:
 
     def _amended(self, decisions: Decisions) -> Decisions:
         """With what the planner cannot know: refusals, and stories that are still to be told."""
-        refused = {key: refusal.outcome() for key, refusal in self._refusals.items()}
         fresh = {
             key: plan
             for key, plan in self._fresh.items()
@@ -169,7 +160,7 @@ class Planner:
             and kept.kept
             and (kept.uid, kept.generation) == (plan.uid, plan.generation)
         }
-        return replace(decisions, outcomes={**decisions.outcomes, **fresh, **refused})
+        return replace(decisions, outcomes={**decisions.outcomes, **fresh, **self._refused})
 
     def _expect(self, outcome: Outcome | None) -> None:
         if not isinstance(outcome, Plan) or not outcome.placed or outcome.kept:

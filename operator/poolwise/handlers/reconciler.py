@@ -1,9 +1,9 @@
 """One workload: compare what is with what was decided, and write the difference.
 
 The story goes into the status before the children are written, so that a crash in between leaves
-an intent that the next process carries out, and never a child that nobody has explained. A
-workload whose last attempt was refused is tried first and told afterwards, so that its status
-does not flicker with every attempt.
+an intent that the next process carries out, and never a child that nobody has explained; and in a
+burst everybody is told before the first pods are made. A workload whose last attempt was refused
+is tried first and told afterwards, so that its status does not flicker with every attempt.
 """
 
 from __future__ import annotations
@@ -13,15 +13,22 @@ from poolwise.cluster.resources import INFERENCE_SERVICES, TRAINING_JOBS
 from poolwise.handlers.children import Children, prepared
 from poolwise.handlers.planner import Planner
 from poolwise.handlers.story import Story
-from poolwise.plan.children import children
+from poolwise.plan.children import check, children
+from poolwise.plan.conditions import Reason, Type
 from poolwise.plan.decision import Key, Kind, Outcome, Plan
 from poolwise.plan.observed import Decisions, Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.status import is_paused
 from poolwise.settings import Settings
 
-REFUSALS = frozenset({"NameConflict", "Forbidden", "ChildRefused", "InvalidSpec", "InternalError"})
-"""Reasons for which a placement that was decided could not be carried out."""
+_REFUSALS = {
+    Reason.NAME_CONFLICT,
+    Reason.FORBIDDEN,
+    Reason.CHILD_REFUSED,
+    Reason.INVALID_SPEC,
+    Reason.INTERNAL_ERROR,
+}
+"""Why a placement that was decided was not carried out."""
 
 _RESOURCES = {Kind.TRAINING_JOB: TRAINING_JOBS, Kind.INFERENCE_SERVICE: INFERENCE_SERVICES}
 
@@ -54,26 +61,34 @@ class Reconciler:
 
     async def _carry_out(self, workload: Object, outcome: Outcome) -> None:
         pool = pool_of(outcome, self._planner.decisions)
-        is_fresh = isinstance(outcome, Plan) and outcome.placed and not outcome.kept
-        is_told_first = is_fresh and not _was_refused(workload)
-        if is_told_first:
+        desired = self._desired(workload, outcome)
+        is_fresh = self._planner.is_fresh(outcome)
+        if is_fresh and not _was_refused(workload):
             await self._story.tell(workload, outcome, pool)
+            self._planner.look_again(outcome.key, 0)  # behind those that were not told yet
+            return
         if not is_paused(workload):
-            await self._write_children(workload, outcome)
+            await self._write_children(workload, outcome, desired)
             self._planner.settle(outcome.key)
-        if not is_told_first:
+        if is_fresh or not _is_new(outcome):
             await self._story.tell(workload, outcome, pool)
-        if is_fresh:
+        if _is_new(outcome):
             self._planner.want()  # what was placed now runs: the next pass finds it so
 
-    async def _write_children(self, workload: Object, outcome: Outcome) -> None:
-        if not isinstance(outcome, Plan):
-            return  # what runs goes on while its spec cannot be read
-        if outcome.placed:
-            desired = manifests(workload, outcome, self._planner.decisions, self._settings)
-            if desired:
-                await self._children.write(workload, desired)
-        elif runs_nothing(workload):
+    def _desired(self, workload: Object, outcome: Outcome) -> tuple[Object, ...]:
+        if isinstance(outcome, Plan) and not outcome.kept:
+            check(workload)
+        if not isinstance(outcome, Plan) or not outcome.placed:
+            return ()
+        return manifests(workload, outcome, self._planner.decisions, self._settings)
+
+    async def _write_children(
+        self, workload: Object, outcome: Outcome, desired: tuple[Object, ...]
+    ) -> None:
+        """Where nothing is desired, what runs goes on, unless the spec says that nothing shall."""
+        if desired:
+            await self._children.write(workload, desired)
+        elif isinstance(outcome, Plan) and not outcome.placed and runs_nothing(workload):
             await self._children.clear(workload)
 
 
@@ -108,6 +123,10 @@ def runs_nothing(workload: Object) -> bool:
     return spec.get("suspend") is True or spec.get("mode") == "Plan"
 
 
+def _is_new(outcome: Outcome) -> bool:
+    return isinstance(outcome, Plan) and outcome.placed and not outcome.kept
+
+
 def _is_stale(outcome: Outcome, workload: Object) -> bool:
     metadata = workload["metadata"]
     return (outcome.uid, outcome.generation) != (metadata["uid"], metadata.get("generation", 0))
@@ -115,4 +134,7 @@ def _is_stale(outcome: Outcome, workload: Object) -> bool:
 
 def _was_refused(workload: Object) -> bool:
     conditions = (workload.get("status") or {}).get("conditions") or []
-    return any(each["type"] == "Placed" and each["reason"] in REFUSALS for each in conditions)
+    return any(
+        each["type"] in (Type.PLACED, Type.ACCEPTED) and each["reason"] in _REFUSALS
+        for each in conditions
+    )

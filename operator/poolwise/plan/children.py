@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from poolwise.errors import InvalidInput
 from poolwise.plan.children_budget import record_of
 from poolwise.plan.children_serving import serving_children
 from poolwise.plan.children_training import changes_to_job, training_children
@@ -24,7 +25,7 @@ from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
 from poolwise.settings import Settings
 
-__all__ = ["changes_to_job", "children", "record_of"]
+__all__ = ["changes_to_job", "check", "children", "record_of"]
 
 Manifest = dict[str, Any]
 
@@ -39,3 +40,14 @@ def children(resource: Object, plan: Plan, pool: Pool, settings: Settings) -> tu
     if plan.key.kind is Kind.TRAINING_JOB:
         return training_children(resource, record, pool)
     return serving_children(resource, record, pool, settings)
+
+
+def check(resource: Object) -> None:
+    """Whether what can be planned can be run as well: a plan alone needs no image.
+
+    :raises InvalidInput: where it cannot, wherever it would be placed.
+    """
+    spec = resource.get("spec") or {}
+    is_run = resource["kind"] == Kind.TRAINING_JOB and spec.get("mode", "Run") == "Run"
+    if is_run and not (spec.get("run") or {}).get("image"):
+        raise InvalidInput("spec.run.image", "must name an image where mode is Run, is empty")

@@ -1,0 +1,55 @@
+"""What slips through admission: told to its author, and no trouble to anybody else."""
+
+from __future__ import annotations
+
+import pytest
+
+from e2e.controlplane.client import Object
+from tests.apiserver.bad_input import ACCEPTED, BASES, Accepted
+from tests.apiserver.conftest import NodeFactory
+from tests.apiserver.operated import Operated, condition, h100_node, training_job
+
+pytestmark = pytest.mark.apiserver
+
+_BASE_NAMES = {document["metadata"]["name"] for document in BASES.values()}
+
+
+def placed_in(namespace: str, case: Accepted) -> Object:
+    """The case's object under a name of its own, in the namespace if its kind has one."""
+    metadata = dict(case.document["metadata"])
+    if metadata["name"] in _BASE_NAMES:
+        metadata["name"] = case.name.lower()
+    if case.document["kind"] != "AcceleratorPool":
+        metadata["namespace"] = namespace
+    return {**case.document, "metadata": metadata}
+
+
+def test_every_accepted_oddity_gets_its_answer_and_blocks_nobody(
+    operator: Operated, namespace: str, nodes: NodeFactory
+) -> None:
+    nodes([h100_node(), h100_node()])
+    objects = [placed_in(namespace, case) for case in ACCEPTED]
+    pools = [each for each in objects if each["kind"] == "AcceleratorPool"]
+    try:
+        for document in objects:
+            operator.client.create(document)
+        for case, document in zip(ACCEPTED, objects, strict=True):
+            seen = operator.wait(document, _is_told)
+            if case.condition is not None:
+                type_, status, reason = case.condition
+                assert condition(seen, type_).get("status") == status, case.name
+                assert condition(seen, type_).get("reason") == reason, case.name
+                assert condition(seen, type_)["message"], case.name
+        good = operator.client.create(training_job(namespace, "good", 1))
+        operator.wait_condition(good, "Planned", "True")
+        operator.settle()
+    finally:
+        for pool in pools:
+            operator.client.delete(pool)
+    assert operator.process.is_running
+    assert '"level": "error"' not in operator.process.log.read_text()
+
+
+def _is_told(document: Object) -> bool:
+    told = document.get("status", {}).get("observedGeneration")
+    return bool(told == document["metadata"]["generation"])
