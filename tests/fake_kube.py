@@ -75,14 +75,14 @@ class FakeKube:
         self._applied[str(key)] = document
         return self._write("apply", key, merged)
 
-    async def patch_status(self, document, patch):
-        """Merge into the status."""
+    async def patch(self, document, changes, subresource=""):
+        """Merge into the object, or into its status alone."""
         key = _key(document)
         live = self._existing(key)
         if live["metadata"]["uid"] != document["metadata"]["uid"]:
             raise Conflict(f"{key[2]} is another object now")
-        merged = {**live, "status": _patched(live.get("status") or {}, patch)}
-        return self._write("status", key, merged)
+        changes = {"status": changes["status"]} if subresource else dict(changes)
+        return self._write(f"patch {subresource}".strip(), key, _patched(live, changes))
 
     async def delete(self, document):
         """Delete one, and what it owns."""
