@@ -1,0 +1,260 @@
+"""What goes where, and in which words: the rule of thumb has to come out of the numbers."""
+
+import pytest
+
+from e2e import profiles
+from poolwise.model.hardware import Resource
+from poolwise.model.work import ServingLayout
+from poolwise.plan.candidates_reasons import Verdict
+from tests.plan.cluster_given import (
+    candidate,
+    cpu_nodes,
+    foreign_pod,
+    gpu_nodes,
+    h100,
+    job,
+    l40s,
+    plan_of,
+    service,
+)
+
+VISION = {
+    "model": {
+        "custom": {
+            "parameters": "25M",
+            "forwardFlopsPerSample": "4100M",
+            "activationBytesPerSample": "90M",
+        }
+    },
+    "training": {"globalBatchSize": 1024, "samples": "100M", "optimizer": "Sgd"},
+    "data": {"bytesPerSample": "115k", "cpuTimePerSample": "40ms"},
+}
+LLAMA_70B = {
+    "model": {"preset": "llama-3.1-70b"},
+    "training": {"globalBatchSize": 512, "sequenceLength": 8192, "tokens": "2G"},
+}
+SUMMARIES = {
+    "model": {"preset": "llama-3.1-8b", "maxModelLength": 32768},
+    "traffic": {
+        "requestsPerSecond": "2",
+        "inputTokens": {"p50": 12000, "p95": 20000},
+        "outputTokens": {"p50": 150, "p95": 300},
+    },
+    "slo": [{"metric": "TTFT", "percentile": 95, "target": "8s"}],
+}
+EMBEDDING = {
+    "model": {"preset": "bert-base"},
+    "traffic": {"requestsPerSecond": "5", "inputTokens": {"p50": 60, "p95": 200}},
+    "slo": [{"metric": "E2E", "percentile": 95, "target": "1s"}],
+    "engine": {"type": "custom"},
+    "run": {"image": "embedder"},
+}
+
+
+def priciest(plan):
+    """The candidate whose hour costs most per accelerator."""
+    priced = [each for each in plan.candidates if each.cost_per_hour and each.count]
+    return max(priced, key=lambda each: each.cost_per_hour / each.count)
+
+
+@pytest.mark.parametrize("goal", ["Time", "Cost"])
+def test_large_training_goes_where_links_are_fast(goal):
+    nodes = [*h100(8), *l40s(16)]
+    plan = plan_of(nodes, job(count=64, objective={"goal": goal}, **LLAMA_70B))
+    assert plan.chosen.accelerator == "H100-SXM5-80GB"
+    assert candidate(plan, "L40S").feasible
+    ledger = {term.name: term.seconds for term in candidate(plan, "L40S").prediction.ledger}
+    step = candidate(plan, "L40S").prediction.step_seconds.mid
+    assert ledger["Interconnect"] + ledger.get("PipelineBubble", 0.0) > 0.1 * step
+
+
+def test_chat_goes_where_bandwidth_is_cheap():
+    """L40S gives 0.48 TB/s for each dollar of an hour, A100 0.59, T4 0.64 without room for it."""
+    nodes = [*h100(1), *l40s(1), *gpu_nodes("t4", 8, "Tesla-T4", per_node=1, cores=16)]
+    plan = plan_of(nodes, service(requests_per_second="6"))
+    assert plan.chosen.accelerator == "L40S"
+    assert plan.chosen.bottleneck.resource is Resource.MEMORY_BANDWIDTH
+    assert candidate(plan, "T4").reason_code == Verdict.MEMORY_DOES_NOT_FIT
+
+
+@pytest.mark.parametrize("goal", ["Time", "Cost", "Energy"])
+@pytest.mark.parametrize("profile", ["demo", "eks-p5-g6", "gke-a3-g2", "bare-h200-l40s"])
+def test_vision_that_waits_for_its_input_gets_no_dear_chip(profile, goal):
+    plan = plan_of(profiles.render(profile), job(count=4, objective={"goal": goal}, **VISION))
+    dearest = priciest(plan)
+    assert dearest.bottleneck.resource is Resource.INPUT
+    assert plan.chosen.accelerator != dearest.accelerator
+
+
+def test_vision_that_computes_gets_the_fast_chip():
+    fed = {**VISION, "data": {"bytesPerSample": "10k", "cpuTimePerSample": "100us"}}
+    plan = plan_of([*h100(1), *l40s(1)], job(count=4, **fed))
+    assert plan.chosen.bottleneck.resource is not Resource.INPUT
+    assert plan.chosen.accelerator == "H100-SXM5-80GB"
+
+
+@pytest.mark.parametrize("profile", ["demo", "eks-p5-g6", "bare-h200-l40s"])
+def test_long_prompts_are_bound_by_compute(profile):
+    plan = plan_of(profiles.render(profile), service(**SUMMARIES))
+    assert plan.chosen.bottleneck.resource is Resource.COMPUTE
+
+
+@pytest.mark.parametrize("profile", ["demo", "eks-p5-g6", "gke-a3-g2", "aks-nd", "cpu-only"])
+def test_small_encoder_goes_to_cpu_where_that_is_cheapest(profile):
+    plan = plan_of(profiles.render(profile), service(**EMBEDDING))
+    layout = plan.chosen.layout
+    assert plan.chosen.accelerator == "CPU"
+    assert isinstance(layout, ServingLayout)
+    assert layout.cpu_cores >= 1
+    assert plan.chosen.count == 0
+    others = [each.cost_per_hour for each in plan.candidates if each.feasible]
+    assert plan.chosen.cost_per_hour == min(others)
+
+
+def test_encoder_that_cpus_are_too_slow_for_goes_to_an_accelerator():
+    tight = {**EMBEDDING, "slo": [{"metric": "E2E", "percentile": 95, "target": "45ms"}]}
+    plan = plan_of([*l40s(1), *cpu_nodes("cpu", 3, "m6i.4xlarge", 16)], service(**tight))
+    assert plan.chosen.accelerator == "L40S"
+    assert candidate(plan, "CPU").reason_code == Verdict.TARGET_UNREACHABLE
+    assert "E2E p95 at one request is" in candidate(plan, "CPU").reason
+
+
+def test_every_pool_is_a_candidate():
+    nodes = [*h100(1), *l40s(1), *cpu_nodes("cpu", 1)]
+    plan = plan_of(nodes, job(count=8))
+    assert {each.accelerator for each in plan.candidates} == {"H100-SXM5-80GB", "L40S", "CPU"}
+    assert [each for each in plan.candidates if each.chosen] == [plan.chosen]
+
+
+def test_memory_that_does_not_fit_is_told_with_its_number():
+    plan = plan_of(l40s(2), job(count=16, **LLAMA_70B))
+    told = candidate(plan, "L40S")
+    assert told.reason_code == Verdict.MEMORY_DOES_NOT_FIT
+    assert "GiB per accelerator at the smallest shape, L40S has 43.9 usable" in told.reason
+    assert not plan.placed and plan.chosen is None
+    assert plan.reason_code == "NoFeasiblePool"
+
+
+def test_pool_that_is_too_small_is_not_waited_for():
+    told = candidate(plan_of(h100(2), job(count=64, **LLAMA_70B)), "H100-SXM5-80GB")
+    assert not told.waits
+    assert told.reason.startswith("has 16 accelerators, needs 64")
+
+
+def test_cordoned_nodes_are_waited_for():
+    nodes = h100(2)
+    nodes[0]["spec"]["unschedulable"] = True
+    plan = plan_of(nodes, job(count=16))
+    assert candidate(plan, "H100-SXM5-80GB").waits
+    assert "8 of 8 are free, needs 16" in plan.reason
+
+
+@pytest.mark.parametrize(
+    ("objective", "code", "says"),
+    [
+        pytest.param({"maxCost": "1"}, Verdict.TOO_EXPENSIVE, "maxCost is $1.00", id="maxCost"),
+        pytest.param(
+            {"deadline": "2026-11-21T00:10:00Z"},
+            Verdict.DEADLINE_MISSED,
+            "longer than the 10 min until the deadline",
+            id="deadline",
+        ),
+        pytest.param(
+            {"deadline": "2026-11-20T00:00:00Z"},
+            Verdict.DEADLINE_MISSED,
+            "the deadline has passed",
+            id="past",
+        ),
+    ],
+)
+def test_limits_are_kept(objective, code, says):
+    told = candidate(plan_of(h100(1), job(objective=objective)), "H100-SXM5-80GB")
+    assert (told.feasible, told.reason_code) == (False, code)
+    assert says in told.reason
+
+
+def test_limits_choose_among_counts():
+    """The run that may take 1 to 8 accelerators takes as many as its deadline needs."""
+    growing = {"accelerators": {"min": 1, "max": 8}, "model": {"preset": "llama-3.2-1b"}}
+    cheap = plan_of(h100(1), job(objective={"goal": "Cost"}, **growing)).chosen
+    alone = cheap.total_seconds * cheap.count
+    hurried = {"goal": "Cost", "deadline": f"2026-11-21T{int(alone / 4 / 3600):02d}:59:00Z"}
+    assert plan_of(h100(1), job(objective=hurried, **growing)).placed
+
+
+def test_run_grows_while_each_accelerator_yields_enough():
+    """A step of 25 million parameters is soon all overhead; one of 8 billion is not."""
+    growing = {"accelerators": {"min": 8, "max": 64}}
+    small = plan_of(h100(8), job(**{**VISION, "data": {}}, **growing)).chosen
+    large = plan_of(h100(8), job(**growing)).chosen
+    assert (small.count, large.count) == (8, 64)
+
+
+def test_service_beyond_its_replicas_is_told():
+    plan = plan_of(l40s(8), service(requests_per_second="500", scaling={"maxReplicas": 2}))
+    told = candidate(plan, "L40S")
+    assert told.reason_code == Verdict.TOO_MANY_REPLICAS
+    assert "for 500 requests/s" in told.reason
+    assert "scaling.maxReplicas is 2" in told.reason
+
+
+def test_redundancy_and_minimum_come_on_top():
+    few = plan_of(l40s(4), service(requests_per_second="6")).chosen.replicas
+    more = plan_of(l40s(4), service(requests_per_second="6", scaling={"redundancy": 1})).chosen
+    assert more.replicas == few + 1
+    least = plan_of(l40s(4), service(requests_per_second="6", scaling={"minReplicas": 5})).chosen
+    assert least.replicas == 5
+
+
+def test_unknown_traffic_gets_the_fewest_replicas():
+    spec = {"traffic": {}, "scaling": {"minReplicas": 2}}
+    assert plan_of(l40s(1), service(**spec)).chosen.replicas == 2
+
+
+def test_cost_is_the_share_of_the_nodes():
+    declared = {
+        "metadata": {"name": "mine", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {
+            "nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"},
+            "price": {"perNodeHour": "40"},
+        },
+    }
+    assert plan_of(h100(1), job(count=2), pools=[declared]).chosen.cost_per_hour == 10.0
+
+
+def test_sequences_are_bounded_by_the_targets():
+    def sequences(target):
+        slo = [{"metric": "ITL", "percentile": 99, "target": target}]
+        return plan_of(h100(1), service(slo=slo)).chosen.layout.max_num_seqs
+
+    assert sequences("12ms") < sequences("200ms")
+
+
+@pytest.mark.parametrize(
+    ("product", "expected"),
+    [
+        pytest.param("NVIDIA-H100-80GB-HBM3", "fp8", id="has a unit"),
+        pytest.param("NVIDIA-A100-SXM4-80GB", "bf16", id="has none"),
+    ],
+)
+def test_published_quantisation_only_where_the_chip_has_it(product, expected):
+    spec = {"model": {"preset": "deepseek-v3"}, "slo": [], "trafficClass": "Throughput"}
+    nodes = gpu_nodes("x", 4, product)
+    told = plan_of(nodes, service(**spec)).candidates[0]
+    if told.layout is None:  # too large for one node: the sentence has its size
+        assert told.reason_code == Verdict.MEMORY_DOES_NOT_FIT
+    else:
+        assert told.layout.weight_format == expected
+
+
+def test_quantisation_that_the_chip_lacks_is_refused():
+    nodes = gpu_nodes("a100", 1, "NVIDIA-A100-SXM4-80GB")
+    spec = {"model": {"preset": "llama-3.1-8b", "quantization": "fp8"}}
+    told = candidate(plan_of(nodes, service(**spec)), "A100-SXM4-80GB")
+    assert told.reason_code == Verdict.FORMAT_UNSUPPORTED
+    assert "does not compute in fp8" in told.reason
+
+
+def test_two_devices_taken_leave_room_for_six():
+    plan = plan_of(h100(1), job(count=8), pods=[foreign_pod("h100-0", 2)])
+    assert "6 of 8 are free, needs 8" in plan.reason

@@ -1,0 +1,118 @@
+"""The objective decides where it can, money where it cannot, and speed is not worth any price."""
+
+from itertools import permutations
+
+import pytest
+
+from poolwise.model.hardware import Resource
+from poolwise.model.prediction import Bottleneck, Interval, Memory, TrainingPrediction
+from poolwise.plan.decision import Candidate
+from poolwise.plan.ranking import Ranking, rank
+from poolwise.plan.ranking_words import judged
+from poolwise.plan.requests import Goal
+
+
+def run(pool, hours, cost, goal=Goal.TIME, error=0.05, bound_by=Resource.COMPUTE):
+    """A run of one step, so that its range is the step's."""
+    seconds = hours * 3600
+    step = Interval(seconds, seconds * (1 - error), seconds * (1 + error))
+    prediction = TrainingPrediction(step, (), Memory(1.0), 1.0, None, 1.0, 1.0, 700.0, "fitted")
+    return Candidate(
+        pool=pool,
+        accelerator=pool,
+        feasible=True,
+        reason="",
+        reason_code="Lost",
+        prediction=prediction,
+        bottleneck=Bottleneck(bound_by, {}),
+        total_seconds=seconds,
+        total_cost=cost,
+        objective_value=seconds if goal is Goal.TIME else cost,
+    )
+
+
+def ranked(candidates, goal=Goal.TIME) -> Ranking:
+    ranking = rank(candidates, goal)
+    assert ranking is not None
+    return ranking
+
+
+def winner(*candidates, goal=Goal.TIME):
+    """The winner's pool, whatever the order in which the pools are given."""
+    found = {ranked(order, goal).winner.pool for order in permutations(candidates)}
+    (only,) = found
+    return only
+
+
+def words(*candidates, goal=Goal.TIME):
+    ranking = ranked(candidates, goal)
+    return {each.pool: each.reason for each in judged(candidates, ranking, goal, "USD")}
+
+
+def test_nobody_wins_among_none():
+    assert rank([], Goal.TIME) is None
+
+
+@pytest.mark.parametrize(
+    ("candidates", "wins"),
+    [
+        pytest.param([run("h100", 10, 400), run("l40s", 40, 500)], "h100", id="faster"),
+        pytest.param([run("h200", 9.6, 500), run("h100", 10, 400)], "h100", id="level: cheaper"),
+        pytest.param([run("b200", 5, 420), run("h100", 10, 400)], "b200", id="worth its price"),
+        pytest.param([run("b200", 5, 900), run("h100", 10, 400)], "h100", id="not worth it"),
+        pytest.param([run("h100", 10, None), run("l40s", 40, 500)], "h100", id="no price known"),
+    ],
+)
+def test_time(candidates, wins):
+    assert winner(*candidates) == wins
+
+
+def test_idle_accelerators_are_worth_less():
+    """Twice the speed for 1.7 times the money: for compute yes, for a wait on input no."""
+    slow = run("l40s", 20, 100, bound_by=Resource.INPUT)
+    assert winner(run("h100", 10, 170), slow) == "h100"
+    assert winner(run("h100", 10, 170, bound_by=Resource.INPUT), slow) == "l40s"
+
+
+@pytest.mark.parametrize("goal", [Goal.COST, Goal.ENERGY])
+def test_other_goals_take_the_least(goal):
+    assert winner(run("a", 10, 300, goal), run("b", 5, 400, goal), goal=goal) == "a"
+
+
+def test_unknown_price_never_wins_on_cost():
+    assert winner(run("a", 1, None, Goal.COST), run("b", 9, 400, Goal.COST), goal=Goal.COST) == "b"
+
+
+def test_significance():
+    assert ranked([run("a", 10, 400), run("b", 40, 500)]).is_significant
+    assert not ranked([run("a", 10, 400), run("b", 10.5, 500)]).is_significant
+
+
+def test_equals_are_ordered_by_name():
+    assert winner(run("b", 10, 400), run("a", 10, 400)) == "a"
+
+
+def test_reasons_say_the_numbers():
+    told = words(run("h100", 10, 400), run("l40s", 12, 500), run("t4", 50, 600))
+    assert told["h100"] == "fastest: 10 h; next is l40s with 12 h"
+    assert told["l40s"] == "12 h, 20 % more than h100"
+    assert told["t4"] == "50 h, 5 times h100"
+
+
+def test_reasons_of_a_level_race():
+    told = words(run("h200", 9.6, 500), run("h100", 10, 400))
+    assert told["h100"] == (
+        "as fast as h200 within the error of prediction, and cheaper: 10 h for $400"
+    )
+    assert told["h200"] == "9.6 h against 10 h is no sure difference, for $500 against $400"
+
+
+def test_reasons_of_speed_that_is_not_worth_it():
+    told = words(run("b200", 5, 900), run("h100", 10, 400))
+    trade = "2 times as fast for 2.25 times the cost ($900 against $400)"
+    assert told["h100"] == f"10 h for $400; b200 would be {trade}"
+    assert told["b200"] == f"5 h: {trade}"
+
+
+def test_only_candidate():
+    assert words(run("a", 10, 400))["a"] == "the only pool that can take it now: 10 h"
