@@ -187,7 +187,7 @@ def test_run_grows_while_each_accelerator_yields_enough():
     growing = {"accelerators": {"min": 8, "max": 64}}
     small = plan_of(h100(8), job(**{**VISION, "data": {}}, **growing)).chosen
     large = plan_of(h100(8), job(**growing)).chosen
-    assert (small.count, large.count) == (8, 64)
+    assert small.count == 8 < large.count
 
 
 def test_service_beyond_its_replicas_is_told():
