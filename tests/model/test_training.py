@@ -1,0 +1,300 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from poolwise.model import transformer
+from poolwise.model.bottleneck import bottleneck
+from poolwise.model.collectives import Group, Operation, collective_seconds
+from poolwise.model.hardware import Machine, Resource
+from poolwise.model.roofline import ceiling_flops_per_second
+from poolwise.model.training import predict_training, step_seconds
+from poolwise.model.work import (
+    Custom,
+    Experts,
+    LatentAttention,
+    Method,
+    Model,
+    Recompute,
+    TrainingLayout,
+    TrainingWork,
+    Transformer,
+)
+from tests.model.shapes import preset
+from tests.model.training_cases import CALIBRATION, cpu_machine, machine, pretraining
+
+H100 = machine("H100-SXM5-80GB")
+LAYOUT_70B = TrainingLayout(data=4, tensor=8, pipeline=2)
+
+
+def seconds(work: TrainingWork, layout: TrainingLayout, here: Machine) -> float:
+    return step_seconds(work, layout, here, CALIBRATION)
+
+
+def term(work: TrainingWork, layout: TrainingLayout, here: Machine, name: str) -> float:
+    ledger = predict_training(work, layout, here, CALIBRATION).ledger
+    return sum(each.seconds for each in ledger if each.name == name)
+
+
+def label(work: TrainingWork, layout: TrainingLayout, here: Machine) -> Resource:
+    return bottleneck(lambda other: 1 / seconds(work, layout, other), here).resource
+
+
+def utilisation(work: TrainingWork, layout: TrainingLayout, here: Machine) -> float:
+    """Model FLOPs of the step over what the peak would do in its time."""
+    per_token = 3 * sum(transformer.forward_flops_per_token(work.model, 8192).values())
+    tokens = work.global_batch_samples * (work.sequence_tokens or 0)
+    peak = here.device.peak_flops_per_second["bf16"] * layout.count
+    return per_token * tokens / peak / seconds(work, layout, here)
+
+
+def test_70b_on_64_h100_reaches_what_clusters_report() -> None:
+    work = pretraining("llama-3.1-70b")
+    assert 0.40 <= utilisation(work, LAYOUT_70B, H100) <= 0.50
+    assert label(work, LAYOUT_70B, H100) is Resource.COMPUTE
+
+
+MEGATRON = [
+    ("gpt-1.7b-h2304", 1, 1, 32, 512, 137),
+    ("gpt-3.6b", 2, 1, 64, 512, 138),
+    ("gpt-7.5b", 4, 1, 128, 512, 142),
+    ("gpt-18.4b", 8, 1, 256, 1024, 135),
+    ("gpt-39.1b", 8, 2, 512, 1536, 138),
+    ("gpt-76.1b", 8, 4, 1024, 1792, 140),
+    ("gpt-145.6b", 8, 8, 1536, 2304, 148),
+    ("gpt-310.1b", 8, 16, 1920, 2160, 155),
+    ("gpt-529.6b", 8, 35, 2520, 2520, 163),
+    ("gpt-1008b", 8, 64, 3072, 3072, 163),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor", "pipeline", "count", "batch", "teraflops"),
+    MEGATRON,
+    ids=[case[0] for case in MEGATRON],
+)
+def test_megatron_on_a100(
+    name: str, tensor: int, pipeline: int, count: int, batch: int, teraflops: float
+) -> None:
+    """arXiv 2104.04473, table 1: not among the fitted runs; its FLOPs include recomputation."""
+    work = pretraining(name, batch, 2048)
+    shape = work.model.shape
+    assert isinstance(shape, Transformer)
+    layout = TrainingLayout(
+        count // (tensor * pipeline), tensor, pipeline, recompute=Recompute.FULL
+    )
+    h, s, layers = shape.hidden, 2048, shape.layers
+    flops = 96 * batch * s * layers * h**2 * (1 + s / (6 * h) + shape.vocab / (16 * layers * h))
+    published = flops / (count * teraflops * 1e12)
+    a100 = machine("A100-SXM4-80GB", network_bytes_per_second=200e9)
+    assert seconds(work, layout, a100) == pytest.approx(published, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("name", "pipeline", "batch", "micro_batch", "interleave", "full", "none"),
+    [
+        ("megatron-22b", 1, 4, 4, 1, 1.42, 1.10),
+        ("gpt-3-175b", 8, 64, 1, 3, 18.13, 13.75),
+        ("mt-nlg-530b", 35, 280, 1, 3, 49.05, 37.83),
+        ("megatron-1t", 64, 512, 1, 1, 94.42, 71.49),
+    ],
+)
+def test_recomputation_on_a100(  # noqa: PLR0913 - the columns of the published table
+    name: str,
+    pipeline: int,
+    batch: int,
+    micro_batch: int,
+    interleave: int,
+    full: float,
+    none: float,
+) -> None:
+    """arXiv 2205.05198, table 5: seconds of an iteration on 8 to 512 A100, tensor 8."""
+    work = pretraining(name, batch, 2048)
+    layout = TrainingLayout(1, 8, pipeline, micro_batch_size=micro_batch, interleave=interleave)
+    a100 = machine("A100-SXM4-80GB", network_bytes_per_second=200e9)
+    whole = seconds(work, replace(layout, recompute=Recompute.FULL), a100)
+    least = seconds(work, layout, a100)
+    assert whole == pytest.approx(full, rel=0.25)
+    assert least == pytest.approx(none, rel=0.25)
+    assert whole / least == pytest.approx(full / none, rel=0.1)
+
+
+@pytest.mark.parametrize(("pipeline", "interleave"), [(2, 1), (8, 1), (8, 5)])
+def test_the_bubble_is_the_published_fraction(pipeline: int, interleave: int) -> None:
+    """(p - 1) / (v * m) of the time that the micro-batches take (arXiv 2104.04473)."""
+    work = pretraining("llama-3.1-70b", batch=64)
+    layout = TrainingLayout(1, 8, pipeline, interleave=interleave)
+    bubble = term(work, layout, H100, "PipelineBubble")
+    fixed = CALIBRATION.value("training", "step_overhead_seconds", H100.device)
+    ideal = seconds(work, layout, H100) - bubble - fixed - term(work, layout, H100, "Optimizer")
+    assert bubble / ideal == pytest.approx((pipeline - 1) / (interleave * 64), rel=0.01)
+
+
+def test_h200_trains_a_little_faster_than_h100() -> None:
+    """MLPerf training: 1.04 to 1.28 times, with the same FLOP/s and 1.43 times the bandwidth."""
+    h200 = machine("H200-SXM-141GB")
+    work = replace(pretraining("llama-2-70b", 8, 8192), method=Method.LORA, precision="fp8")
+    layout = TrainingLayout(1, 4, context=2)
+    assert 1.0 <= seconds(work, layout, H100) / seconds(work, layout, h200) <= 1.28
+
+
+def test_tensor_parallelism_over_pcie_is_hopeless() -> None:
+    """Unhidden, a layer on 8 L40S talks more than 20 times as long as it computes."""
+    l40s = machine("L40S")
+    shape = preset("llama-3.1-70b").shape
+    assert isinstance(shape, Transformer)
+    tokens, dense = 8192, transformer.parameters(preset("llama-3.1-70b")).body / 80
+    compute = 6 * dense * tokens / 8 / ceiling_flops_per_second(l40s.device, "bf16")
+    size = 2.0 * tokens * shape.hidden
+    talk = 4 * collective_seconds(Operation.ALL_REDUCE, size, Group(8, 8), l40s, CALIBRATION)
+    assert talk / compute > 20
+    on_h100 = collective_seconds(Operation.ALL_REDUCE, size, Group(8, 8), H100, CALIBRATION)
+    assert talk / 4 / on_h100 > 100
+
+
+@pytest.mark.parametrize(
+    ("network", "published_tokens"), [(400e9, 1100), (50e9, 8000), (12.5e9, 32000)]
+)
+def test_fsdp_breaks_even_where_the_network_says(network: float, published_tokens: float) -> None:
+    """Gathering and reducing 6 bytes a parameter takes as long as 6 FLOPs a token and parameter:
+    tokens = F / bus bandwidth, at 400 TFLOP/s reached. Published for the measured classes."""
+    here = machine("H100-SXM5-80GB", network)
+    layer_bytes = 2 * 856e6
+    gather = collective_seconds(Operation.ALL_GATHER, layer_bytes, Group(64, 8), here, CALIBRATION)
+    tokens = 3 * gather * 400e12 / (6 * 856e6)
+    assert tokens == pytest.approx(published_tokens, rel=0.35)
+
+
+def test_fsdp_over_a_slow_network_is_bound_by_it() -> None:
+    work = pretraining("llama-3.1-8b", 64, 4096)
+    layout = TrainingLayout(64, zero_stage=3)
+    fast, slow = machine("H100-SXM5-80GB"), machine("H100-SXM5-80GB", 12.5e9)
+    assert label(work, layout, fast) is Resource.COMPUTE
+    assert label(work, layout, slow) is Resource.INTERCONNECT
+
+
+RESNET = TrainingWork(
+    preset("resnet-50"), 1024, None, "bf16", bytes_per_sample=115e3, cpu_seconds_per_sample=0.03
+)
+VISION = TrainingLayout(8, zero_stage=0, micro_batch_size=128)
+
+
+def test_an_input_bound_job_gains_nothing_from_a_faster_chip() -> None:
+    a10g = machine("A10G")
+    assert label(RESNET, VISION, H100) is Resource.INPUT
+    assert label(RESNET, VISION, a10g) is Resource.INPUT
+    assert seconds(RESNET, VISION, H100) == pytest.approx(seconds(RESNET, VISION, a10g))
+
+
+def test_the_same_job_well_fed_wants_the_faster_chip() -> None:
+    fed = replace(RESNET, cpu_seconds_per_sample=0.0001)
+    assert label(fed, VISION, machine("A10G")) is not Resource.INPUT
+    assert seconds(fed, VISION, machine("A10G")) > 3 * seconds(fed, VISION, H100)
+
+
+def test_adapters_save_the_weight_gradients() -> None:
+    """4N instead of 6N FLOPs a token; no gradients to reduce."""
+    full = pretraining("llama-3.1-8b", 64, 4096)
+    layout = TrainingLayout(8)
+    adapted = seconds(replace(full, method=Method.LORA), layout, H100)
+    assert 0.6 < adapted / seconds(full, layout, H100) < 0.8
+
+
+def test_checkpoints_are_amortised() -> None:
+    work = pretraining("llama-3.1-70b", 256)
+    saving = replace(work, checkpoint_interval_seconds=600)
+    share = seconds(saving, LAYOUT_70B, H100) / seconds(work, LAYOUT_70B, H100) - 1
+    assert share == pytest.approx(14 * 70.55e9 / 80e9 / 600, rel=0.01)
+
+
+DEEPSEEK_LIKE = Transformer(
+    layers=12,
+    hidden=2048,
+    ffn=8192,
+    heads=16,
+    kv_heads=16,
+    head_dim=192,
+    vocab=100_000,
+    experts=Experts(count=64, top_k=6, shared=2, ffn=1408, dense_layers=1),
+    latent_attention=LatentAttention(0, 512, 128, 64, 128),
+)
+CASES = [
+    pytest.param(pretraining("llama-3.1-70b", 64), LAYOUT_70B, id="dense"),
+    pytest.param(pretraining("llama-3.1-8b", 64), TrainingLayout(16, zero_stage=3), id="fsdp"),
+    pytest.param(pretraining("mixtral-8x7b", 64), TrainingLayout(16, 2, expert=8), id="experts"),
+    pytest.param(
+        TrainingWork(Model("latent", DEEPSEEK_LIKE), 64, 4096, "fp8"),
+        TrainingLayout(8, 1, 2, expert=8, context=2),
+        id="latent",
+    ),
+    pytest.param(RESNET, VISION, id="vision"),
+    pytest.param(
+        TrainingWork(Model("mine", Custom(1e9, 5e8, 1e12, 1e9)), 64, None, "fp32"),
+        TrainingLayout(16),
+        id="custom",
+    ),
+    pytest.param(
+        replace(pretraining("llama-3.1-8b", 64), method=Method.QLORA),
+        TrainingLayout(8, recompute=Recompute.FULL),
+        id="qlora",
+    ),
+]
+MACHINES = ["H100-SXM5-80GB", "L40S", "MI300X", "GB200-NVL72", "TPU v5e", "Gaudi3", "T4"]
+
+
+@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize(("work", "layout"), CASES)
+def test_the_ledger_sums_to_the_step(work: TrainingWork, layout: TrainingLayout, name: str) -> None:
+    found = predict_training(work, layout, machine(name), CALIBRATION)
+    step = found.step_seconds
+    assert math.fsum(each.seconds for each in found.ledger) == pytest.approx(step.mid, rel=1e-9)
+    assert 0 < step.low < step.mid < step.high < math.inf
+    assert step.mid == step_seconds(work, layout, machine(name), CALIBRATION)
+    assert found.samples_per_second == work.global_batch_samples / step.mid
+    assert found.power_watts <= machine(name).device.power_watts
+
+
+@pytest.mark.parametrize("resource", [each for each in Resource if each is not Resource.LATENCY])
+@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize(("work", "layout"), CASES)
+def test_more_of_a_resource_is_never_slower(
+    work: TrainingWork, layout: TrainingLayout, name: str, resource: Resource
+) -> None:
+    here = machine(name)
+    more = seconds(work, layout, here.with_more(resource, 1.5))
+    assert more <= seconds(work, layout, here) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("work", "layout"), CASES)
+def test_a_larger_batch_takes_longer_and_yields_more(
+    work: TrainingWork, layout: TrainingLayout
+) -> None:
+    larger = replace(work, global_batch_samples=2 * work.global_batch_samples)
+    base, more = (predict_training(each, layout, H100, CALIBRATION) for each in (work, larger))
+    assert more.step_seconds.mid > base.step_seconds.mid
+    assert more.samples_per_second >= base.samples_per_second * (1 - 1e-9)
+
+
+def test_a_measured_device_is_surer_than_one_nobody_measured() -> None:
+    work, layout = pretraining("llama-3.1-8b", 64), TrainingLayout(8)
+    known = predict_training(work, layout, H100, CALIBRATION)
+    unknown = predict_training(work, layout, machine("Gaudi3"), CALIBRATION)
+    assert (known.provenance, unknown.provenance) == ("fitted", "inherited")
+    widths = [each.step_seconds.high / each.step_seconds.mid for each in (known, unknown)]
+    assert widths[0] < widths[1]
+
+
+def test_cpus_train_small_models_slowly() -> None:
+    work = pretraining("bert-base", 64, 512)
+    here = cpu_machine()
+    layout = TrainingLayout(2, zero_stage=0, micro_batch_size=8)
+    slow = seconds(work, layout, here)
+    assert 20 < slow / seconds(work, layout, H100) < 2000
+
+
+def test_tokens_have_no_meaning_for_a_custom_model() -> None:
+    assert predict_training(RESNET, VISION, H100, CALIBRATION).tokens_per_second is None
+    text = predict_training(pretraining("llama-3.1-8b", 64), TrainingLayout(8), H100, CALIBRATION)
+    assert text.tokens_per_second == pytest.approx(text.samples_per_second * 8192)
