@@ -15,6 +15,7 @@ from tests.plan.cluster_given import (
     job,
     l40s,
     plan_of,
+    running,
     service,
 )
 
@@ -258,3 +259,49 @@ def test_quantisation_that_the_chip_lacks_is_refused():
 def test_two_devices_taken_leave_room_for_six():
     plan = plan_of(h100(1), job(count=8), pods=[foreign_pod("h100-0", 2)])
     assert "6 of 8 are free, needs 8" in plan.reason
+
+
+def racks(*sizes):
+    """H100 nodes in racks of these sizes."""
+    return [
+        node
+        for rack, size in enumerate(sizes)
+        for node in gpu_nodes(
+            f"h100-r{rack}",
+            size,
+            "NVIDIA-H100-80GB-HBM3",
+            **{"network.topology.nvidia.com/leaf": f"leaf-{rack}"},
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mode", "placed"),
+    [("Auto", True), ("Preferred", True), ("Unconstrained", True), ("Required", False)],
+)
+def test_gang_that_no_rack_has_room_for(mode, placed):
+    plan = plan_of(racks(1, 1), job(count=16, placement={"topology": {"mode": mode}}))
+    assert plan.placed == placed
+    if not placed:
+        assert "no one domain of network.topology.nvidia.com/leaf" in plan.reason
+
+
+def test_gang_goes_into_one_rack():
+    plan = plan_of(racks(1, 2, 1), job(count=16))
+    assert set(plan.claim.accelerators_by_node) == {"h100-r1-0", "h100-r1-1"}
+    assert not plan.domain
+
+
+def test_required_rack_is_required_of_the_pods():
+    spec = {"placement": {"topology": {"mode": "Required"}}}
+    (child,) = running(racks(1, 2), job(count=16, **spec))
+    affinity = child["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+    (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    leaf = {
+        "key": "network.topology.nvidia.com/leaf",
+        "operator": "In",
+        "values": ["leaf-1"],
+    }
+    assert leaf in term["matchExpressions"]
+    kept = plan_of(racks(1, 2), job(count=16, **spec), children=[child])
+    assert kept.kept and kept.record.domain == {leaf["key"]: "leaf-1"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -32,12 +33,11 @@ class Situation:
         return replace(self, ledger=ledger)
 
     def nodes_for(self, gang: Gang, pool: Pool, where: Where) -> dict[str, int] | None:
-        """Nodes for all pods of a gang, as close together as the workload wants them."""
-        if where.topology is Topology.UNCONSTRAINED or gang.pods == 1:
+        """Nodes for all pods, those of a training run as close together as it wants them."""
+        if not gang.one_per_node or where.topology is Topology.UNCONSTRAINED:
             return self.ledger.fit(pool, gang)
-        levels = (where.topology_level,) if where.topology_level else pool.topology_keys
         is_required = where.topology is Topology.REQUIRED
-        return self.ledger.fit(pool, gang, levels, must_share=is_required)
+        return self.ledger.fit(pool, gang, levels(where, pool), must_share=is_required)
 
     def why_no_room(self, gang: Gang, pool: Pool, where: Where) -> str:
         """One sentence: what is missing, and who holds it."""
@@ -57,8 +57,8 @@ class Situation:
     def _fragmented(self, gang: Gang, pool: Pool, where: Where, free: int) -> str:
         room = self.ledger.most_pods(pool, gang)
         if room >= gang.pods:
-            level = where.topology_level or "/".join(pool.topology_keys) or "topology label"
-            return f"{free} are free, but no one domain of {level} has room for all"
+            named = " or ".join(levels(where, pool)) or "the fabric, which no label tells,"
+            return f"{free} are free, but no one domain of {named} has room for all"
         nodes = "nodes with" if gang.one_per_node else "places for"
         return (
             f"{free} are free, but needs {gang.pods} {nodes} {gang.accelerators} free accelerators"
@@ -75,3 +75,20 @@ class Situation:
         ]
         more = len(holders) - len(named)
         return "; held by " + ", ".join(named) + (f" and {more} more" if more else "")
+
+
+def levels(where: Where, pool: Pool) -> tuple[str, ...]:
+    """Node labels of the fabric's levels that count for a workload, nearest first."""
+    return (where.topology_level,) if where.topology_level else pool.topology_keys
+
+
+def shared_domain(nodes: Iterable[str], pool: Pool, where: Where) -> dict[str, str]:
+    """The nearest label that all these nodes share, where the workload requires one."""
+    if where.topology is not Topology.REQUIRED:
+        return {}
+    labels = [node.labels for node in pool.nodes if node.name in set(nodes)]
+    for level in levels(where, pool):
+        values = {each.get(level) for each in labels}
+        if len(values) == 1 and (value := values.pop()):
+            return {level: value}
+    return {}

@@ -1,6 +1,7 @@
 """Which nodes pods go to beyond the pool's labels.
 
-Required: what the pool itself needs to keep other nodes out. Ranks of a gang are also kept apart,
+Required: what the pool itself needs to keep other nodes out, and the domain of the fabric where
+the spec requires one. Ranks of a gang are also kept apart,
 one per node, as the ledger counted them. Preferred: the nodes that the plan named. Packing keeps
 whole nodes free for other gangs, and since it is not forced, a node that dies stops nothing.
 """
@@ -32,7 +33,7 @@ def of_rank(record: PlacementRecord, pool: Pool, labels: Mapping[str, str]) -> M
     preferred = [{"weight": 100, "preference": near}]
     affinity: Manifest = {
         "nodeAffinity": {
-            **without_empty(_in_pool(pool)),
+            **without_empty(_in_pool(pool, record.domain)),
             "preferredDuringSchedulingIgnoredDuringExecution": preferred,
         }
     }
@@ -42,8 +43,10 @@ def of_rank(record: PlacementRecord, pool: Pool, labels: Mapping[str, str]) -> M
     return affinity
 
 
-def _in_pool(pool: Pool) -> Manifest:
+def _in_pool(pool: Pool, domain: Mapping[str, str] | None = None) -> Manifest:
     expressions = [dict(expression) for expression in pool.node_expressions]
+    for key, value in sorted((domain or {}).items()):
+        expressions.append({"key": key, "operator": "In", "values": [value]})
     terms = [{"matchExpressions": expressions}] if expressions else []
     return {
         "requiredDuringSchedulingIgnoredDuringExecution": without_empty(

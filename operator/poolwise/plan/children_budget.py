@@ -54,6 +54,7 @@ def _fresh(plan: Plan, chosen: Candidate, pool: Pool) -> PlacementRecord:
         claim=plan.claim,
         may_surge=plan.may_surge,
         hub_id=plan.hub_id,
+        domain=plan.domain,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from poolwise.model.prediction import Bottleneck, ServingPrediction, TrainingPrediction
 from poolwise.model.work import ServingLayout, TrainingLayout
@@ -104,6 +104,8 @@ class PlacementRecord:
     """Services: whether the pool had room for one replica more, so that updates start first."""
     hub_id: str | None = None
     """Services: where the preset's weights are published, for specs without a ``uri``."""
+    domain: Mapping[str, str] = field(default_factory=dict)
+    """Jobs: the label that all nodes of the gang must carry, where the spec requires one."""
 
     @property
     def pool(self) -> str:
@@ -148,6 +150,8 @@ class Plan:
     """Services: whether the pool still has room for one replica more once this one is placed."""
     hub_id: str | None = None
     """Services: id of the preset's weights on Hugging Face, for specs without a ``uri``."""
+    domain: Mapping[str, str] = field(default_factory=dict)
+    """Jobs: the label that all nodes of the gang must carry, where the spec requires one."""
     is_significant: bool = True
     """False where the runner-up's interval overlaps, so that the cheaper was taken."""
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 
 from poolwise.plan.candidates import candidates, gang
 from poolwise.plan.candidates_reasons import Verdict
-from poolwise.plan.candidates_situation import Situation
+from poolwise.plan.candidates_situation import Situation, shared_domain
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, PlacementRecord, Plan
 from poolwise.plan.pool import Pool
 from poolwise.plan.ranking import Ranking, rank
 from poolwise.plan.ranking_words import judged
-from poolwise.plan.requests import Request, ServingRequest, Workload
+from poolwise.plan.requests import Request, ServingRequest, TrainingRequest, Workload
 
 REASONS_NAMED = 3
 """Pools that a plan without any candidate names; status lists all of them."""
@@ -66,6 +66,7 @@ class Placement:
             record=self.current,
             is_significant=ranking.is_significant,
             may_surge=self._may_surge(chosen, claim),
+            domain=self._domain(chosen, claim),
         )
 
     def _waiting(self, found: tuple[Candidate, ...], ranking: Ranking) -> Plan:
@@ -97,6 +98,12 @@ class Placement:
         nodes = self.situation.nodes_for(pods, pool, self.workload.request.where)
         assert nodes is not None, "a feasible candidate has nodes"
         return pods.claim(self.workload.identity.key, pool.name, nodes)
+
+    def _domain(self, chosen: Candidate, claim: Claim) -> dict[str, str]:
+        request = self.workload.request
+        if not isinstance(request, TrainingRequest):
+            return {}
+        return shared_domain(claim.accelerators_by_node, self._pool(chosen), request.where)
 
     def _may_surge(self, chosen: Candidate, claim: Claim) -> bool:
         """Whether one replica more finds room, so that updates can start before they stop."""

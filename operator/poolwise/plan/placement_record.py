@@ -41,6 +41,7 @@ class _Document(BaseModel):
     kv_cache_bytes: _Count | None = None
     may_surge: bool = False
     hub_id: str | None = None
+    domain: dict[str, str] = {}
 
 
 def render(record: PlacementRecord) -> str:
@@ -61,6 +62,7 @@ def render(record: PlacementRecord) -> str:
         "kvCacheBytes": record.kv_cache_bytes,
         "maySurge": record.may_surge or None,
         "hubId": record.hub_id,
+        "domain": dict(record.domain) or None,
     }
     present = {name: value for name, value in document.items() if value is not None}
     return json.dumps(present, sort_keys=True, separators=(",", ":"))
@@ -91,6 +93,7 @@ def _record(document: _Document, key: Key) -> PlacementRecord:
         kv_cache_bytes=document.kv_cache_bytes,
         may_surge=document.may_surge,
         hub_id=document.hub_id,
+        domain=document.domain,
     )
 
 
