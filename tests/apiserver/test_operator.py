@@ -276,3 +276,32 @@ def _discovered(operator: Operated, label: dict[str, str]) -> dict[str, object]:
                 return pool
         time.sleep(0.1)
     raise TimeoutError(f"no pool selects {label}")
+
+
+def test_a_quota_that_refuses_pods_is_told_in_the_words_of_the_api_server(
+    operator: Operated, namespace: str, nodes: NodeFactory
+) -> None:
+    nodes([h100_node()])
+    operator.client.create(
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "no-accelerators", "namespace": namespace},
+            "spec": {"hard": {"requests.nvidia.com/gpu": "4"}},
+        }
+    )
+    job = operator.client.create(training_job(namespace, "train", 8))
+    seen = operator.wait_condition(job, "PodsReady", "False", "QuotaExceeded")
+    assert "exceeded quota: no-accelerators" in condition(seen, "PodsReady")["message"]
+    assert condition(seen, "Stalled")["status"] == "True"
+
+
+def test_pods_that_cannot_start_are_told_with_their_reason(
+    operator: Operated, namespace: str, nodes: NodeFactory
+) -> None:
+    nodes([h100_node()])
+    waits = with_environment(training_job(namespace, "train", 8), FAKE_WAITING="ImagePullBackOff")
+    seen = operator.wait_condition(
+        operator.client.create(waits), "PodsReady", "False", "ImagePullFailed"
+    )
+    assert condition(seen, "Ready")["reason"] == "ImagePullFailed"

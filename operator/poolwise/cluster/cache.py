@@ -20,6 +20,7 @@ from poolwise.cluster.resources import (
     ACCELERATOR_POOLS,
     CHILDREN,
     DEPLOYMENTS,
+    FAILED_CREATIONS,
     INFERENCE_SERVICES,
     JOBS,
     NODES,
@@ -104,8 +105,11 @@ class Store:
 
 
 def index_of(document: Object) -> Hashable:
-    """What an object is looked up by: a child by its owner, pods and workloads by their labels."""
+    """What an object is looked up by: children by their owner, pods and workloads by labels, Events
+    by what they are about."""
     metadata, kind = document["metadata"], document["kind"]
+    if kind == FAILED_CREATIONS.kind:
+        return (document.get("regarding") or {}).get("uid")
     if kind == PODS.kind:
         labels = metadata.get("labels") or {}
         return metadata.get("namespace"), labels.get(OWNER_KIND), labels.get(OWNER_NAME)
@@ -165,6 +169,13 @@ class Cache:
         labels = pod["metadata"].get("labels") or {}
         resource = _WORKLOADS.get(labels.get(OWNER_KIND, ""))
         return self.stores[resource].with_index(index_of(pod)) if resource else []
+
+    def failed_creation_of(self, child: Object) -> Object | None:
+        """The newest Event that tells why pods of ``child`` could not be created."""
+        events = self.stores[FAILED_CREATIONS].with_index(child["metadata"]["uid"])
+        return max(
+            events, key=lambda each: str(each["metadata"]["creationTimestamp"]), default=None
+        )
 
     def expect(self, resource: Resource, child: Object) -> None:
         """Count ``child`` as there until :meth:`unexpect`, or until it is."""

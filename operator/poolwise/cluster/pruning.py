@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from poolwise.cluster.resources import NODES, PODS, Resource
+from poolwise.cluster.resources import FAILED_CREATIONS, NODES, PODS, Resource
 from poolwise.plan.observed import Object
 
 _METADATA = (
@@ -35,6 +35,10 @@ def pruned(resource: Resource, document: Object) -> Object:
         return _node(document)
     if resource is PODS:
         return _pod(document)
+    if resource is FAILED_CREATIONS:
+        document = _pick(
+            document, ("apiVersion", "kind", "metadata", "regarding", "reason", "note")
+        )
     return {**document, "metadata": _pick(document["metadata"], _METADATA)}
 
 

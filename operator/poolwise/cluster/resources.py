@@ -7,7 +7,7 @@ writing another.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from poolwise.plan.names import GROUP, MANAGED_BY
@@ -68,9 +68,20 @@ PRIORITY_CLASSES = Resource(
 LEASES = Resource("coordination.k8s.io", "v1", "Lease", "leases")
 EVENTS = Resource("events.k8s.io", "v1", "Event", "events")
 
+FAILED_CREATIONS = replace(EVENTS, field_selector="reason=FailedCreate,regarding.kind=Job")
+"""Why a Job has no pods (quota, admission) is told by these alone; a Deployment says it itself."""
+
 WORKLOADS = (TRAINING_JOBS, INFERENCE_SERVICES)
 CHILDREN = (JOBS, DEPLOYMENTS, SERVICES, DISRUPTION_BUDGETS)
-WATCHED = (*WORKLOADS, ACCELERATOR_POOLS, NODES, PRIORITY_CLASSES, PODS, *CHILDREN)
+WATCHED = (
+    *WORKLOADS,
+    ACCELERATOR_POOLS,
+    NODES,
+    PRIORITY_CLASSES,
+    PODS,
+    *CHILDREN,
+    FAILED_CREATIONS,
+)
 """Everything that the cache holds."""
 
 _BY_KIND = {(each.api_version, each.kind): each for each in (*WATCHED, LEASES, EVENTS)}

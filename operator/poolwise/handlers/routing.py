@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from poolwise.cluster.cache import Cache
-from poolwise.cluster.resources import ACCELERATOR_POOLS, CHILDREN, PODS, WORKLOADS, Resource
+from poolwise.cluster.resources import (
+    ACCELERATOR_POOLS,
+    CHILDREN,
+    FAILED_CREATIONS,
+    JOBS,
+    PODS,
+    WORKLOADS,
+    Resource,
+)
 from poolwise.handlers.planner import Target
 from poolwise.plan.children_metadata import key_of
 from poolwise.plan.decision import Key, Kind
@@ -23,6 +31,9 @@ def targets_of(cache: Cache, resource: Resource, document: Object) -> Iterator[T
         yield from map(key_of, cache.workloads_of(document))
     elif resource in CHILDREN:
         yield from _owners(document)
+    elif resource is FAILED_CREATIONS:
+        job = cache.get(JOBS, document["metadata"]["namespace"], document["regarding"]["name"])
+        yield from _owners(job) if job else ()
 
 
 def _owners(child: Object) -> Iterator[Key]:

@@ -64,10 +64,18 @@ class Story:
         return told_at is not None and (now - told_at).total_seconds() < self._status_seconds
 
     def _seen(self, workload: Object) -> tuple[list[Object], list[Object]]:
-        """Children and pods of the workload."""
+        """Children of the workload, with what keeps a Job from creating its pods, and its pods."""
         children = self._cache.children_of(workload["metadata"]["uid"])
         pods = [pod for pod in self._cache.pods_of(workload) if _belongs(pod, children)]
-        return children, pods
+        failures = map(self._cache.failed_creation_of, filter(_lacks_pods, children))
+        return [*children, *filter(None, failures)], pods
+
+
+def _lacks_pods(child: Object) -> bool:
+    """Whether this is a Job that has fewer pods than it should run now."""
+    spec, status = child.get("spec") or {}, child.get("status") or {}
+    created = (status.get("active") or 0) + (status.get("succeeded") or 0)
+    return child["kind"] == "Job" and created < (spec.get("parallelism") or 0)
 
 
 def _belongs(pod: Object, children: list[Object]) -> bool:
