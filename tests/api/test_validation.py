@@ -98,7 +98,7 @@ def test_other_kinds_are_named(document: dict[str, Any], sentence: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["metadata", "spec"])
-@pytest.mark.parametrize("value", [None, [], "text", 7, {"spec": {}}], ids=str)
+@pytest.mark.parametrize("value", [None, [], "text", 7, True, {"name": []}], ids=str)
 def test_a_document_of_any_form_gets_sentences(part: str, value: Any) -> None:
     sentences = problems({**BASES["job"], part: value})
     assert sentences

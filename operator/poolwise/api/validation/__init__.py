@@ -14,6 +14,7 @@ from typing import Any
 from poolwise.api import GROUP, RESOURCES, VERSION
 from poolwise.api.base import Resource
 from poolwise.api.crd import validation_schema
+from poolwise.api.validation.decoding import undecodable
 from poolwise.api.validation.defaulting import apply_defaults, drop_nulls
 from poolwise.api.validation.field_error import FieldError
 from poolwise.api.validation.list_types import duplicates
@@ -36,6 +37,9 @@ def problems(document: Mapping[str, Any]) -> list[str]:
     resource = _KINDS.get(str(document.get("kind")))
     if resource is None or document.get("apiVersion") != _API_VERSION:
         return [_no_match(document)]
+    if reason := undecodable(document.get("metadata")):
+        kind = resource.__name__
+        return [f'{kind} in version "{VERSION}" cannot be handled as a {kind}: {reason}']
     schema = validation_schema(resource)
     if unknown := unknown_fields(document, schema):
         return [f'unknown field "{path}"' for path in unknown]
@@ -56,7 +60,7 @@ def _errors(resource: type[Resource], document: dict[str, Any]) -> list[FieldErr
     document.pop("status", None)  # of a new object the server takes none
     schema = validation_schema(resource)
     errors = [
-        *metadata_errors(document.get("metadata")),
+        *metadata_errors(document.get("metadata") or {}),
         *schema_errors(document, schema),
         *(scale_errors(document) if resource.is_scalable else ()),
         *duplicates(document, schema),

@@ -22,29 +22,29 @@ _CHARACTERS = (
 )
 
 
-def metadata_errors(metadata: Any) -> Iterator[FieldError]:
-    """What is wrong with an object's name, namespace, labels and annotations."""
-    if not isinstance(metadata, Mapping):
-        metadata = {}
+def metadata_errors(metadata: Mapping[str, Any]) -> Iterator[FieldError]:
+    """What is wrong with an object's name, namespace, labels, annotations and finalizers."""
     yield from _name_errors(metadata)
-    namespace = metadata.get("namespace")
-    if namespace:
-        for problem in _label_problems(str(namespace)):
+    if namespace := metadata.get("namespace"):
+        for problem in _label_problems(namespace):
             yield FieldError("metadata.namespace", Kind.INVALID, problem, namespace)
     yield from _label_errors(metadata.get("labels") or {})
     yield from _annotation_errors(metadata.get("annotations") or {})
+    for finalizer in metadata.get("finalizers") or ():
+        for problem in _key_problems(finalizer or ""):
+            yield FieldError("metadata.finalizers", Kind.INVALID, problem, finalizer)
 
 
 def _name_errors(metadata: Mapping[str, Any]) -> Iterator[FieldError]:
     prefix, name = metadata.get("generateName"), metadata.get("name")
     if prefix:
-        for problem in _subdomain_problems(re.sub("-$", "a", str(prefix))):
+        for problem in _subdomain_problems(re.sub("-$", "a", prefix)):
             yield FieldError("metadata.generateName", Kind.INVALID, problem, prefix)
     elif not name:
         detail = "name or generateName is required"
         yield FieldError("metadata.name", Kind.REQUIRED, detail)
     if name:
-        for problem in _subdomain_problems(str(name)):
+        for problem in _subdomain_problems(name):
             yield FieldError("metadata.name", Kind.INVALID, problem, name)
 
 
@@ -52,7 +52,7 @@ def _label_errors(labels: Mapping[str, Any]) -> Iterator[FieldError]:
     for key, value in labels.items():
         for problem in _key_problems(key):
             yield FieldError("metadata.labels", Kind.INVALID, problem, key)
-        for problem in _value_problems(str(value)):
+        for problem in _value_problems(value or ""):
             yield FieldError("metadata.labels", Kind.INVALID, problem, value)
 
 
