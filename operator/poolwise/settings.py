@@ -49,7 +49,9 @@ class Settings(BaseModel):
         2e9, gt=0, description="Reading samples, one node: one NVMe drive or one 25 GbE client."
     )
     storage_shared_read_bytes_per_second: float = Field(
-        20e9, gt=0, description="Reading samples, all nodes of a pool: a small parallel file system."
+        20e9,
+        gt=0,
+        description="Reading samples, all nodes of a pool: a small parallel file system.",
     )
     model_load_bytes_per_second: float = Field(
         1e9, gt=0, description="Weights from their store into the devices, one node: one reader."
@@ -166,9 +168,7 @@ class Settings(BaseModel):
         "info", description="Least severe message that is logged."
     )
 
-    @field_validator(
-        "namespaces", "default_input_tokens", "default_output_tokens", mode="before"
-    )
+    @field_validator("namespaces", "default_input_tokens", "default_output_tokens", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         if isinstance(value, str):
