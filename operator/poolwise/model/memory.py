@@ -31,8 +31,10 @@ COMMUNICATION_BYTES_PER_GROUP = 0.4e9
 """Buffers of the communication library: 0.5 to 2 GB, growing with the groups a rank is in."""
 ALLOCATOR_SLACK = 0.04
 """Fragmentation and workspaces over what is allocated: 3 to 8 %."""
-LOGITS_BYTES = 10.0
-"""Per token and vocabulary entry: 16-bit output, fp32 copy and its softmax."""
+LOGITS_BYTES = 6.0
+"""Per token and vocabulary entry: 16-bit output, and fp32 for the loss, which a fused
+cross-entropy overwrites with its gradient. With 10, for separate copies, a third of llm-foundry's
+runs, which fill their devices, would be said not to fit (``python -m bench.memory``)."""
 CUSTOM_RECOMPUTED = {Recompute.NONE: 1.0, Recompute.SELECTIVE: 0.5, Recompute.FULL: 0.25}
 """Share of a custom model's activations that stays; its layers are not known."""
 
