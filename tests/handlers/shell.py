@@ -66,7 +66,7 @@ class Shell:
                 for document in page:
                     cache.put(resource, document)
         writer = Writer(self.kube, cache, lambda: True)
-        recorder = Recorder(writer, "test", utc_now)
+        recorder = Recorder(writer, "test", utc_now, self.metrics.decisions)
         engine = Engine(cache, writer, recorder, self.decide, SETTINGS, self.metrics)
         self.kube.watcher = lambda change, resource, document: (
             engine.see(resource, change, document) if resource in WATCHED else None

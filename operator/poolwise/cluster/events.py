@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 import structlog
+from prometheus_client import Counter
 
 from poolwise.cluster.resources import EVENTS
 from poolwise.cluster.writer import Writer
@@ -24,10 +25,13 @@ _REMEMBERED = 4096
 class Recorder:
     """Writes Events, each thing once."""
 
-    def __init__(self, writer: Writer, identity: str, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, writer: Writer, identity: str, now: Callable[[], datetime], decisions: Counter
+    ) -> None:
         self._writer = writer
         self._identity = identity
         self._now = now
+        self._decisions = decisions
         self._told: dict[tuple[str, str, str], None] = {}
 
     async def record(self, regarding: Object, reason: str, note: str, *, warning: bool) -> None:
@@ -41,6 +45,7 @@ class Recorder:
             _log.warning("an Event could not be written", error=str(error))
         else:
             self._remember(told)
+            self._decisions.labels(regarding["kind"], reason).inc()
 
     def _remember(self, told: tuple[str, str, str]) -> None:
         self._told[told] = None

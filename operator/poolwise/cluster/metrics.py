@@ -57,7 +57,7 @@ class Metrics:
             "predicted_tokens_per_second", "Of placed workloads.", "kind", "pool"
         )
         self.accelerators = self._gauge(
-            "pool_accelerators", "Accelerators of usable nodes.", "pool", "state"
+            "pool_accelerators", "Accelerators of usable nodes: all, and free.", "pool", "state"
         )
 
     def serve(self, address: str, port: int) -> None:

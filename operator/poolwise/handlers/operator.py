@@ -24,6 +24,7 @@ from poolwise.cluster.resources import WATCHED, Resource
 from poolwise.cluster.writer import Writer
 from poolwise.errors import ClusterError, PoolwiseError
 from poolwise.handlers.engine import Engine
+from poolwise.handlers.gauges import measure
 from poolwise.handlers.isolation import Decide
 from poolwise.plan.observed import Object
 from poolwise.settings import Settings
@@ -63,7 +64,7 @@ class Operator:
         identity = f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}"
         self._lease = Lease(self._kube, self._settings, identity, time.monotonic, clock.utc_now)
         writer = Writer(self._kube, self._cache, self._leads)
-        recorder = Recorder(writer, identity, clock.utc_now)
+        recorder = Recorder(writer, identity, clock.utc_now, self._metrics.decisions)
         self._engine = Engine(
             self._cache, writer, recorder, self._decide, self._settings, self._metrics
         )
@@ -156,6 +157,7 @@ class Operator:
             self._metrics.loop_lag_seconds.set(time.monotonic() - started - _GAUGE_SECONDS)
             for path, age in self._freshness.ages_seconds().items():
                 self._metrics.watch_age_seconds.labels(path.rpartition("/")[2]).set(age)
+            measure(self._cache, self._metrics)
 
     def _serve_metrics(self) -> None:
         if self._settings.metrics_listen:

@@ -1,0 +1,75 @@
+"""Writes: only while leading, never over somebody else's object, and known at once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from poolwise.cluster.cache import Cache
+from poolwise.cluster.resources import SERVICES
+from poolwise.cluster.writer import Writer
+from poolwise.errors import NameTaken, Unavailable
+from tests.fake_kube import FakeKube
+
+
+def service(owner=None, **labels):
+    owners = [{"uid": owner, "controller": True}] if owner else []
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": "chat",
+            "namespace": "a",
+            "ownerReferences": owners,
+            "labels": {"app.kubernetes.io/managed-by": "poolwise", **labels},
+        },
+        "spec": {},
+    }
+
+
+@pytest.fixture
+def kube():
+    return FakeKube()
+
+
+@pytest.fixture
+def cache():
+    return Cache()
+
+
+def test_what_was_written_is_known_before_any_event(kube, cache):
+    asyncio.run(Writer(kube, cache, lambda: True).apply(service("me")))
+    assert cache.get(SERVICES, "a", "chat")["metadata"]["uid"]
+
+
+def test_what_was_deleted_is_gone_before_any_event(kube, cache):
+    writer = Writer(kube, cache, lambda: True)
+    applied = asyncio.run(writer.apply(service("me")))
+    asyncio.run(writer.delete(applied))
+    assert cache.get(SERVICES, "a", "chat") is None
+    assert not cache.put(SERVICES, applied)
+
+
+@pytest.mark.parametrize("owner", [None, "somebody-else"], ids=["nobodys", "anothers"])
+def test_an_object_of_somebody_else_is_not_touched(kube, cache, owner):
+    stranger = service(owner)
+    del stranger["metadata"]["labels"]
+    kube.put(stranger)
+    with pytest.raises(NameTaken, match="Service chat exists and is not ours"):
+        asyncio.run(Writer(kube, cache, lambda: True).apply(service("me")))
+    assert kube.writes == []
+
+
+def test_without_the_lease_nothing_is_written(kube, cache):
+    writer = Writer(kube, cache, lambda: False)
+    known = kube.put(service("me"))
+    for write in (
+        writer.apply(service("me")),
+        writer.patch(known, {"spec": {}}),
+        writer.delete(known),
+        writer.create(service("me")),
+    ):
+        with pytest.raises(Unavailable, match="does not lead"):
+            asyncio.run(write)
+    assert kube.writes == []
