@@ -1,0 +1,184 @@
+"""Replicas start, keep what was fixed, and take only formats that the device computes in."""
+
+from dataclasses import replace
+
+import pytest
+
+from poolwise.model.hardware import Host, Interconnect, Machine
+from poolwise.model.serving import kv_tokens, serving_memory
+from poolwise.model.work import Custom, Metric, Model, ServingWork, Target, Tokens
+from poolwise.plan.candidates_reasons import Verdict
+from poolwise.plan.machines import cpu_device
+from poolwise.plan.requests import FixedReplica
+from poolwise.plan.serving_layouts import (
+    Node,
+    NoReplicaShape,
+    ServingSearch,
+    needed_tokens,
+    weight_format,
+)
+from tests.plan.machines import CALIBRATION, TABLES, machine, model
+
+H100 = machine("H100-SXM5-80GB")
+L4 = machine("L4", per_node=4)
+EIGHT = Node(accelerators=8, cores=96, memory_bytes=1e12)
+
+
+def work(name="llama-3.1-8b", longest=8192, itl_seconds=0.08):
+    return ServingWork(
+        model(name),
+        requests_per_second=None,
+        input_tokens=Tokens(300, 1200),
+        output_tokens=Tokens(350, 900),
+        prefix_hit_fraction=0.0,
+        max_model_tokens=longest,
+        targets=(Target(Metric.TTFT, 99, 2.0), Target(Metric.ITL, 99, itl_seconds)),
+    )
+
+
+def search(of=None, on=H100, node=EIGHT, may_pipeline=True, **fixed):
+    return ServingSearch(of or work(), FixedReplica(**fixed), on, node, CALIBRATION, may_pipeline)
+
+
+def layouts(*given, **more):
+    found = search(*given, **more).layouts()
+    assert not isinstance(found, NoReplicaShape), found
+    return found
+
+
+def refusal(*given, **more):
+    found = search(*given, **more).layouts()
+    assert isinstance(found, NoReplicaShape)
+    return found
+
+
+def tensors(*given, **more):
+    return [layout.tensor for layout in layouts(*given, **more)]
+
+
+def test_sizes_are_powers_of_two_within_a_node():
+    assert tensors() == [1, 2, 4, 8]
+    assert tensors(node=replace(EIGHT, accelerators=6)) == [1, 2, 4]
+
+
+def test_only_sizes_that_start_are_left():
+    """141 GB of weights do not fit one device of 80 GB, and just fit two."""
+    assert min(tensors(work("llama-3.1-70b"))) == 2
+    for layout in layouts(work("llama-3.1-70b")):
+        assert serving_memory(work("llama-3.1-70b"), layout, H100, CALIBRATION).fits
+
+
+def test_heads_limit_tensor_parallelism():
+    """falcon-7b has 71 heads: nothing divides it, so larger replicas need a pipeline."""
+    found = layouts(work("falcon-7b", longest=2048))
+    assert {layout.tensor for layout in found} == {1}
+    assert {layout.pipeline for layout in found} == {1, 2, 4, 8}
+    assert {layout.pipeline for layout in layouts(work("falcon-7b", 2048), may_pipeline=False)} == {
+        1
+    }
+
+
+@pytest.mark.parametrize(
+    ("fixed", "expected"),
+    [
+        pytest.param({"tensor": 4}, {(4, 1), (4, 2)}, id="tensor"),
+        pytest.param({"pipeline": 2, "tensor": 2}, {(2, 2)}, id="pipeline"),
+        pytest.param({"accelerators": 2}, {(2, 1)}, id="accelerators"),
+    ],
+)
+def test_what_is_fixed_is_kept(fixed, expected):
+    assert {(layout.tensor, layout.pipeline) for layout in layouts(**fixed)} == expected
+
+
+@pytest.mark.parametrize(
+    ("fixed", "says"),
+    [
+        pytest.param({"tensor": 16}, "tensor 16", id="beyond a node"),
+        pytest.param({"accelerators": 3}, "accelerators per replica 3", id="three"),
+        pytest.param({"tensor": 2, "expert": 4}, "expert 4", id="expert"),
+    ],
+)
+def test_what_cannot_be_is_named(fixed, says):
+    found = refusal(**fixed)
+    assert found.verdict is Verdict.SHAPE_DOES_NOT_FIT
+    assert says in found.problem
+
+
+def test_too_large_a_model_tells_the_smallest_need():
+    found = refusal(work("llama-3.1-70b"), on=L4, node=replace(EIGHT, accelerators=4))
+    assert found.verdict is Verdict.MEMORY_DOES_NOT_FIT
+    assert found.smallest is not None
+    assert found.smallest.needed_bytes > 141e9 / 4, "16-bit weights over four devices"
+
+
+def test_untold_context_is_what_the_cache_holds():
+    of = work(longest=None)
+    for layout in layouts(of, on=L4, node=replace(EIGHT, accelerators=4)):
+        assert needed_tokens(of) <= layout.max_model_tokens <= 131_072
+        assert layout.max_model_tokens <= kv_tokens(of, layout, L4, CALIBRATION)
+    assert {layout.max_model_tokens for layout in layouts(of)} == {131_072}
+
+
+def test_told_context_is_kept_or_refused():
+    assert {layout.max_model_tokens for layout in layouts(work(longest=4096))} == {4096}
+    small = replace(EIGHT, accelerators=1)
+    assert refusal(work(longest=131_072), on=L4, node=small).verdict is Verdict.MEMORY_DOES_NOT_FIT
+
+
+def test_needed_context_is_far_in_the_tail():
+    """Of a log-normal with median 300 and p95 1200, p99.9 is 300 * 4 ** (3.09 / 1.645)."""
+    of = replace(work(), output_tokens=Tokens(1, 1))
+    assert needed_tokens(of) == pytest.approx(300 * 4 ** (3.0902 / 1.6449) + 1, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "quantization", "device", "expected"),
+    [
+        pytest.param("llama-3.1-8b", "Auto", H100, "bf16", id="published wide"),
+        pytest.param("llama-3.1-8b", "fp8", H100, "fp8", id="asked and there"),
+        pytest.param("llama-3.1-8b", "fp8", machine("A100-SXM4-80GB"), None, id="asked, not there"),
+        pytest.param("deepseek-v3", "Auto", H100, "fp8", id="published and there"),
+        pytest.param("deepseek-v3", "Auto", machine("A100-SXM4-80GB"), "bf16", id="not there"),
+        pytest.param("deepseek-v3", "None", H100, "bf16", id="not wanted"),
+        pytest.param("llama-3.1-8b", "int4", H100, "int4", id="packed: anywhere"),
+        pytest.param("llama-3.1-8b", "nvfp4", H100, None, id="no fp4 on Hopper"),
+        pytest.param("llama-3.1-8b", "nvfp4", machine("B200-SXM"), "nvfp4", id="fp4 on Blackwell"),
+        pytest.param("bert-base", "Auto", H100, "bf16", id="published in 32 bits"),
+    ],
+)
+def test_weight_formats(name, quantization, device, expected):
+    assert weight_format(work(name), quantization, device.device) == expected
+
+
+def test_sequences_in_flight_are_bounded_by_the_rate():
+    one = search(work(itl_seconds=0.02))
+    layout = layouts(work(itl_seconds=0.02), tensor=1)[0]
+    few, many = one.bounded(layout, 0.1), one.bounded(layout, 5.0)
+    assert 8 <= few.max_num_seqs < many.max_num_seqs <= layout.max_num_seqs
+
+
+def test_engine_can_start_with_the_tuned_chunk():
+    """vLLM wants a step to hold a token of each sequence."""
+    for layout in layouts(work(itl_seconds=0.015)):
+        shape = search(work(itl_seconds=0.015)).tuned(layout)
+        assert shape.layout.max_batched_tokens >= shape.layout.max_num_seqs
+
+
+def cpu_machine(cores=32.0, memory_bytes=128e9):
+    row = TABLES.cpu("Xeon-8488C")
+    assert row is not None
+    link = Interconnect(1, 1e9, 1.5e9, 1, False)
+    return Machine(
+        cpu_device(row, cores / 2, memory_bytes), link, Host(cores, memory_bytes, 1e9, 1e10, 1e9)
+    )
+
+
+def test_cpu_replicas_are_powers_of_two_of_cores():
+    small = replace(work(), model=Model("tiny", Custom(22e6, 22e6, 5.5e9, 1e7)), targets=())
+    node = Node(accelerators=0, cores=31.5, memory_bytes=120e9)
+    found = layouts(small, on=cpu_machine(), node=node)
+    assert [layout.cpu_cores for layout in found] == [1, 2, 4, 8, 16]
+    assert all(layout.count == 0 for layout in found)
+    for layout in found:
+        assert layout.cpu_memory_bytes <= node.memory_bytes * layout.cpu_cores / node.cores
+        assert serving_memory(small, layout, cpu_machine(), CALIBRATION).fits
