@@ -1,0 +1,232 @@
+"""Why a pool is out of the question, in a word for programs and a sentence for people."""
+
+import pytest
+
+from poolwise.plan.candidates_memo import Memo
+from poolwise.plan.candidates_reasons import Verdict
+from tests.plan.cluster_given import cpu_nodes, gpu_nodes, h100, job, l40s, plan_of, service
+
+H100_LABEL = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
+
+
+def declared(**spec):
+    return {
+        "metadata": {"name": "mine", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"nodeSelector": H100_LABEL, **spec},
+    }
+
+
+def mig_nodes():
+    nodes = gpu_nodes("mig", 1, "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb", per_node=7)
+    nodes[0]["metadata"]["labels"]["nvidia.com/mig.strategy"] = "single"
+    return nodes
+
+
+def shared_nodes():
+    nodes = gpu_nodes("shared", 1, "NVIDIA-A10G-SHARED", per_node=4)
+    labels = {"nvidia.com/gpu.replicas": "4", "nvidia.com/gpu.sharing-strategy": "time-slicing"}
+    nodes[0]["metadata"]["labels"].update(labels)
+    return nodes
+
+
+@pytest.mark.parametrize(
+    ("nodes", "spec", "pools", "code", "says"),
+    [
+        pytest.param(
+            cpu_nodes("cpu", 1), {}, [], Verdict.CPU_POOL, "training runs on accelerators", id="CPU"
+        ),
+        pytest.param(mig_nodes(), {}, [], Verdict.MIG_SLICES, "for services only", id="MIG"),
+        pytest.param(
+            shared_nodes(),
+            {},
+            [],
+            Verdict.SHARED_DEVICES,
+            "shared devices are not used",
+            id="shared",
+        ),
+        pytest.param(
+            gpu_nodes("x", 1, "NVIDIA-Z9000"),
+            {},
+            [],
+            Verdict.UNKNOWN_HARDWARE,
+            "NVIDIA-Z9000",
+            id="B79 unknown hardware",
+        ),
+        pytest.param(
+            h100(1),
+            {},
+            [declared(allowedNamespaces=["prod"])],
+            Verdict.NAMESPACE_NOT_ALLOWED,
+            "does not admit namespace research",
+            id="namespace",
+        ),
+        pytest.param(
+            h100(1),
+            {"placement": {"pools": ["other"]}},
+            [declared()],
+            Verdict.NOT_SELECTED,
+            "placement.pools (other)",
+            id="pools",
+        ),
+        pytest.param(
+            h100(1),
+            {"placement": {"excludePools": ["mine"]}},
+            [declared()],
+            Verdict.EXCLUDED,
+            "placement.excludePools",
+            id="excludePools",
+        ),
+        pytest.param(
+            h100(1),
+            {"placement": {"capacityTypes": ["Reserved"]}},
+            [declared(capacityType="Spot")],
+            Verdict.CAPACITY_TYPE_EXCLUDED,
+            "is Spot, placement wants Reserved",
+            id="capacity type",
+        ),
+        pytest.param(
+            h100(1),
+            {"accelerators": {"count": 8, "products": ["l40s", "H200-SXM-141GB"]}},
+            [],
+            Verdict.PRODUCT_EXCLUDED,
+            "products wants H200-SXM-141GB, L40S",
+            id="products",
+        ),
+        pytest.param(
+            [],
+            {},
+            [declared(accelerator="H100-SXM5-80GB")],
+            Verdict.NO_USABLE_NODE,
+            "has no node now",
+            id="empty pool",
+        ),
+        pytest.param(
+            gpu_nodes("a100", 1, "NVIDIA-A100-SXM4-80GB"),
+            {
+                "training": {
+                    "globalBatchSize": 8,
+                    "sequenceLength": 128,
+                    "steps": 9,
+                    "precision": "fp8",
+                }
+            },
+            [],
+            Verdict.FORMAT_UNSUPPORTED,
+            "does not compute in fp8",
+            id="B84 no fp8",
+        ),
+        pytest.param(
+            h100(2),
+            {
+                "training": {"globalBatchSize": 100, "sequenceLength": 128, "steps": 9},
+                "accelerators": {"count": 16},
+                "model": {
+                    "custom": {
+                        "parameters": "1M",
+                        "forwardFlopsPerSample": "1M",
+                        "activationBytesPerSample": "1M",
+                    }
+                },
+            },
+            [],
+            Verdict.SHAPE_DOES_NOT_FIT,
+            "100 samples does not divide over 16",
+            id="batch",
+        ),
+    ],
+)
+def test_training(nodes, spec, pools, code, says):
+    (told,) = plan_of(nodes, job(**spec), pools=pools).candidates
+    assert not told.feasible
+    assert told.reason_code == code
+    assert says in told.reason
+
+
+@pytest.mark.parametrize(
+    ("nodes", "spec", "code", "says"),
+    [
+        pytest.param(
+            mig_nodes(),
+            {"accelerators": {"perReplica": 2}},
+            Verdict.MIG_SLICES,
+            "wants 2",
+            id="MIG",
+        ),
+        pytest.param(
+            cpu_nodes("cpu", 1),
+            {"engine": {"type": "tgi"}},
+            Verdict.NO_ENGINE,
+            "an image of tgi for CPUs",
+            id="engine without a build",
+        ),
+        pytest.param(
+            l40s(1), {"engine": {"type": "custom"}}, Verdict.NO_ENGINE, "run.image", id="no image"
+        ),
+        pytest.param(
+            l40s(1),
+            {"objective": {"maxCostPerHour": "1"}},
+            Verdict.TOO_EXPENSIVE,
+            "maxCostPerHour is $1.00",
+            id="maxCostPerHour",
+        ),
+        pytest.param(
+            l40s(1),
+            {"slo": [{"metric": "ITL", "percentile": 99, "target": "1ms"}]},
+            Verdict.TARGET_UNREACHABLE,
+            "ITL p99 at one request is",
+            id="B74 below the physics",
+        ),
+        pytest.param(
+            l40s(1),
+            {"model": {"preset": "llama-3.1-405b"}},
+            Verdict.MEMORY_DOES_NOT_FIT,
+            "GiB per accelerator at the smallest shape, L40S has 40.0 usable",
+            id="B83 too large",
+        ),
+        pytest.param(
+            l40s(1),
+            {"parallelism": {"tensor": 16}},
+            Verdict.SHAPE_DOES_NOT_FIT,
+            "tensor 16",
+            id="more than a node",
+        ),
+    ],
+)
+def test_services(nodes, spec, code, says):
+    (told,) = plan_of(nodes, service(**spec)).candidates
+    assert not told.feasible
+    assert told.reason_code == code
+    assert says in told.reason
+
+
+def test_slices_serve_alone():
+    small = {"model": {"preset": "llama-3.2-1b", "maxModelLength": 4096}}
+    plan = plan_of(mig_nodes(), service(requests_per_second="0.5", **small))
+    assert plan.placed
+    assert plan.chosen.count == 1
+
+
+def test_cpus_may_be_named_as_products():
+    spec = {
+        "model": {"preset": "bert-base"},
+        "traffic": {"requestsPerSecond": "1", "inputTokens": {"p50": 50}},
+        "slo": [{"metric": "E2E", "percentile": 95, "target": "5s"}],
+        "run": {"image": "embedder"},
+    }
+    nodes = [*cpu_nodes("cpu", 1), *l40s(1)]
+    for product in ("cpu", "xeon-8488c"):
+        plan = plan_of(nodes, service(accelerators={"products": [product]}, **spec))
+        assert plan.chosen.accelerator == "CPU"
+
+
+def test_memo_forgets_the_least_recently_used():
+    memo, asked = Memo(limit=2), []
+
+    def ask(subject):
+        asked.append(subject)
+        return subject
+
+    for each in "abacab":
+        assert memo.page(each).get("question", lambda each=each: ask(each)) == each
+    assert asked == ["a", "b", "c", "b"]
+    assert len(memo) == 2
