@@ -2,6 +2,7 @@
 
 import copy
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -169,7 +170,7 @@ def test_only_what_is_not_told_is_cut():
 
 
 def test_priorities():
-    classes = [
+    classes: list[Any] = [
         {"metadata": {"name": "high"}, "value": 1000},
         {"metadata": {"name": "usual"}, "value": 10, "globalDefault": True},
         {"metadata": None, "value": "junk"},
