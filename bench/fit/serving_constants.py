@@ -39,7 +39,8 @@ STEP = (
 )
 REQUEST = (
     Constant(PHASE, "request_seconds", 0.04, 1.0, ENGINES),
-    Constant(PHASE, "request_serial_seconds", 0.002, 1.0, ENGINES),
+    # API servers take 500 to 1000 short requests a second; clients that move in step look slower.
+    Constant(PHASE, "request_serial_seconds", 0.0015, 0.02, ENGINES),
 )
 
 

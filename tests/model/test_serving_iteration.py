@@ -57,7 +57,7 @@ def test_prompt_slope_of_70b(where, tensor: int, milliseconds_per_token: float) 
     # Vidur's profiles of the linear layers of Llama-2-70B (H100) and Llama-3-70B (A100).
     dense = step_costs(LLAMA_2_70B, ServingLayout(tensor=tensor), where, CALIBRATION).dense
     slope = (sum(dense.split(4096)) - sum(dense.split(2048))) / 2048
-    assert slope * 1e3 == pytest.approx(milliseconds_per_token, rel=0.25)
+    assert slope * 1e3 == pytest.approx(milliseconds_per_token, rel=0.30)
 
 
 def test_prompt_rate_of_llm_d() -> None:

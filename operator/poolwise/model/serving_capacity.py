@@ -82,11 +82,13 @@ def tuned(
 
     A step that carries a chunk is the tail of the inter-token time, so a tight ITL target wants
     small chunks; everything else wants large ones. Only chunks that leave room for the cache of
-    one longest request are considered; the layout comes back as it is when none does.
+    one longest request are considered; the layout comes back as it is when none does. Sequences
+    are cut to the chunk: vLLM refuses to start with fewer batched tokens than sequences.
     """
     best, most = layout, 0.0
     for chunk in CHUNK_TOKENS:
-        tried = replace(layout, max_batched_tokens=chunk)
+        sequences = min(layout.max_num_seqs, chunk)
+        tried = replace(layout, max_batched_tokens=chunk, max_num_seqs=sequences)
         if not serving_memory(work, tried, machine, calibration).fits:
             continue
         rate = capacity(replica(work, tried, machine, calibration), work.targets)

@@ -32,7 +32,11 @@ def replica(
 ) -> Replica:
     """One replica of this layout; it has no slots when the model does not fit."""
     device = replica_machine(layout, machine).device
-    engine = work.engine
+
+    def front_end(term: str) -> float:
+        speed = machine.host.dispatch_speed
+        return calibration.value(PHASE, term, device, work.engine) / speed
+
     room = footprint(work, layout, machine, calibration).cache_bytes
     per_request = request_cache_bytes(work, layout, slot_tokens(work, layout))
     unlimited = float("inf") if room >= 0.0 else 0.0
@@ -46,8 +50,8 @@ def replica(
         batch_slots=float(layout.max_num_seqs),
         pipeline=layout.pipeline,
         arrival_dispersion=work.arrival_dispersion,
-        request_seconds=calibration.value(PHASE, "request_seconds", device, engine),
-        serial_seconds=calibration.value(PHASE, "request_serial_seconds", device, engine),
+        request_seconds=front_end("request_seconds"),
+        serial_seconds=front_end("request_serial_seconds"),
         interference=calibration.value(PHASE, "interference", device),
     )
 
