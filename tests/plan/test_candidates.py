@@ -1,5 +1,7 @@
 """Why a pool is out of the question, in a word for programs and a sentence for people."""
 
+from functools import partial
+
 import pytest
 
 from poolwise.plan.candidates_memo import Memo
@@ -227,6 +229,6 @@ def test_memo_forgets_the_least_recently_used():
         return subject
 
     for each in "abacab":
-        assert memo.page(each).get("question", lambda each=each: ask(each)) == each
+        assert memo.page(each).get("question", partial(ask, each)) == each
     assert asked == ["a", "b", "c", "b"]
     assert len(memo) == 2

@@ -157,13 +157,13 @@ def test_cordoned_nodes_are_waited_for():
         pytest.param(
             {"deadline": "2026-11-21T00:10:00Z"},
             Verdict.DEADLINE_MISSED,
-            "longer than the 10 min until the deadline",
+            "longer than until the deadline (2026-11-21 00:10 UTC)",
             id="deadline",
         ),
         pytest.param(
             {"deadline": "2026-11-20T00:00:00Z"},
             Verdict.DEADLINE_MISSED,
-            "the deadline has passed",
+            "the deadline (2026-11-20 00:00 UTC) has passed",
             id="past",
         ),
     ],

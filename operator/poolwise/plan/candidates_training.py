@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from poolwise.model.prediction import Memory
 from poolwise.plan.candidates_exclusions import Exclusion, excluded, exclusion
@@ -131,9 +132,10 @@ class _Assessment:
     def _limit_broken(self, offer: Offer) -> Exclusion | None:
         request, currency = self.request, self.situation.settings.currency
         if request.deadline is not None:
-            left = (request.deadline - self.situation.now).total_seconds()
-            if offer.total_seconds > left:
-                return Exclusion(Verdict.DEADLINE_MISSED, _late(offer.total_seconds, left))
+            now = self.situation.now
+            if offer.total_seconds > (request.deadline - now).total_seconds():
+                told = _late(offer.total_seconds, request.deadline, now)
+                return Exclusion(Verdict.DEADLINE_MISSED, told)
         if request.max_cost is not None and (offer.total_cost or 0.0) > request.max_cost:
             cost, limit = offer.total_cost or 0.0, request.max_cost
             told = f"would cost {money(cost, currency)}, maxCost is {money(limit, currency)}"
@@ -232,11 +234,9 @@ def _grown(offers: list[Offer], marginal_efficiency: float) -> Offer:
     return taken
 
 
-def _late(total_seconds: float, left_seconds: float) -> str:
-    if left_seconds <= 0:
-        return f"would take {duration(total_seconds)}, and the deadline has passed"
-    late_seconds = total_seconds - left_seconds
-    return (
-        f"would take {duration(total_seconds)}, {duration(late_seconds)} longer than the"
-        f" {duration(left_seconds)} until the deadline"
-    )
+def _late(total_seconds: float, deadline: datetime, now: datetime) -> str:
+    """Told without the time that is left, or the sentence would change with every look."""
+    moment = f"{deadline:%Y-%m-%d %H:%M} {deadline.tzname() or 'UTC'}"
+    if deadline <= now:
+        return f"would take {duration(total_seconds)}, and the deadline ({moment}) has passed"
+    return f"would take {duration(total_seconds)}, longer than until the deadline ({moment})"
