@@ -1,15 +1,16 @@
 """Objects with exactly one thing wrong, derived from the schema itself (after Acto, SOSP 2023).
 
 For each field: null, every other type, one below and one above its bounds, text too long, values
-outside its enum, too many items, equal items, unknown fields. A full object is built from the
-examples in the descriptions, so that every field is reached.
+outside its enum, too many items, equal items, unknown fields. The objects that are changed are
+valid and built from the examples in the descriptions; several, so that each member of each union
+is in one of them.
 """
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,33 +63,68 @@ def full_spec(schema: Schema) -> Any:
     return example_of(schema)
 
 
-def full_object(resource: type[Resource]) -> dict[str, Any]:
-    """An object with every field of its spec; unions have all their members, so it is invalid."""
-    return {
-        "apiVersion": f"{GROUP}/{VERSION}",
-        "kind": resource.__name__,
-        "metadata": {"name": "full"},
-        "spec": full_spec(validation_schema(resource)["properties"]["spec"]),
-    }
+UNIONS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "model": (("preset",), ("transformer",), ("custom",)),
+    "training": (("tokens",), ("samples",), ("steps",)),
+    "accelerators": (("count",), ("min", "max")),
+    "run.env.0": (("value",), ("valueFrom",)),
+    "run.env.0.valueFrom": (("configMapKeyRef",), ("secretKeyRef",), ("fieldRef",)),
+    "run.envFrom.0": (("configMapRef",), ("secretRef",)),
+    "run.volumes.0": (("persistentVolumeClaim",), ("configMap",), ("secret",), ("emptyDir",)),
+    "tolerateTaints.0": (("value",), ()),
+}
+"""Below which field exactly one of which groups may stand."""
+VARIANTS = 6
+"""As many as it takes to see each member of each union, nested ones too."""
+
+
+def full_objects(resource: type[Resource]) -> Iterator[dict[str, Any]]:
+    """Valid objects that together have every field of the spec."""
+    schema = validation_schema(resource)["properties"]["spec"]
+    for variant in range(VARIANTS):
+        spec = full_spec(schema)
+        for where, groups in UNIONS.items():
+            _keep_one(_at(spec, where.split(".")), groups, variant)
+        if "custom" in spec.get("model", ()) and "slo" in spec:
+            spec["slo"][0]["metric"] = "E2E"  # bare counts generate no tokens
+        yield {
+            "apiVersion": f"{GROUP}/{VERSION}",
+            "kind": resource.__name__,
+            "metadata": {"name": "full"},
+            "spec": spec,
+        }
+
+
+def _keep_one(parent: Any, groups: tuple[tuple[str, ...], ...], variant: int) -> None:
+    if not isinstance(parent, dict) or not any(set(group) <= parent.keys() for group in groups):
+        return
+    for name in {name for group in groups for name in group} - set(groups[variant % len(groups)]):
+        parent.pop(name, None)
 
 
 def mutations(resource: type[Resource], without: tuple[str, ...] = ()) -> Iterator[Mutation]:
-    """All single changes of the full object of that kind, but below the fields ``without``."""
-    document = full_object(resource)
+    """All single changes of every field of that kind, but below the fields ``without``."""
     schema = validation_schema(resource)["properties"]["spec"]
-    for path, field in _fields(schema, document["spec"], ("spec",)):
-        if ".".join(map(str, path)).startswith(without):
-            continue
-        for what, value in _bad_values(field, _at(document, path)):
-            yield Mutation(path, what, _replaced(document, path, value))
-        if "properties" in field:
-            yield Mutation(path, "unknown field", _replaced(document, (*path, "unknown"), 1))
+    seen: set[Path] = set()
+    for document in full_objects(resource):
+        for path, field in _fields(schema, document["spec"], ("spec",)):
+            if path not in seen and not ".".join(map(str, path)).startswith(without):
+                seen.add(path)
+                yield from _changes(document, path, field)
+
+
+def _changes(document: dict[str, Any], path: Path, field: Schema) -> Iterator[Mutation]:
+    for what, value in _bad_values(field, _at(document, path)):
+        yield Mutation(path, what, _replaced(document, path, value))
+    if "properties" in field:
+        yield Mutation(path, "unknown field", _replaced(document, (*path, "unknown"), 1))
 
 
 def _fields(schema: Schema, value: Any, path: Path) -> Iterator[tuple[Path, Schema]]:
     yield path, schema
     for name, child in schema.get("properties", {}).items():
-        yield from _fields(child, value[name], (*path, name))
+        if name in value:
+            yield from _fields(child, value[name], (*path, name))
     if "items" in schema and value:
         yield from _fields(schema["items"], value[0], (*path, 0))
 
@@ -140,9 +176,14 @@ def _bad_lists(schema: Schema, value: list[Any]) -> Iterator[tuple[str, list[Any
             yield "an empty item", [{}]
 
 
-def _at(document: Any, path: Path) -> Any:
+def _at(document: Any, path: Iterable[str | int]) -> Any:
+    """What stands there; None where nothing does."""
     for step in path:
-        document = document[step]
+        match document:
+            case list():
+                document = document[int(step)]
+            case dict():
+                document = document.get(step)
     return document
 
 

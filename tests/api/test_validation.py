@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from poolwise.api import RESOURCES
 from poolwise.api.base import Resource
 from poolwise.api.validation import defaulted, problems
-from tests.api.mutations import full_object, mutations
+from tests.api.mutations import full_objects, mutations
 from tests.apiserver.bad_input import ACCEPTED, BASES, REFUSED, Accepted, Refused, changed
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
@@ -76,12 +78,22 @@ def test_rules_are_checked_once_the_schema_holds() -> None:
     ]
 
 
-def test_a_terminal_gets_no_control_characters() -> None:
-    for resource in RESOURCES:
-        document = full_object(resource)
-        document["metadata"]["name"] = "a\x1b[31m"
-        document["metadata"]["labels"] = {"\x1b": "\x1b"}
-        assert "\x1b" not in "\n".join(problems(document))
+by_kind = pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.__name__)
+
+
+@by_kind
+def test_a_full_object_is_valid(resource: type[Resource]) -> None:
+    for document in full_objects(resource):
+        assert problems(document) == []
+
+
+@by_kind
+def test_a_terminal_gets_no_control_characters(resource: type[Resource]) -> None:
+    hostile = [m.document for m in mutations(resource) if m.what == "control characters"]
+    assert hostile
+    for document in hostile:
+        document["metadata"] = {"name": "a\x1b[31m", "labels": {"\x1b": "\x1b"}}
+        assert not set("\x1b\n\u200b") & set("".join(problems(document)))
 
 
 @pytest.mark.parametrize(
@@ -105,13 +117,34 @@ def test_a_document_of_any_form_gets_sentences(part: str, value: Any) -> None:
     assert all(isinstance(sentence, str) for sentence in sentences)
 
 
-@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.__name__)
+@by_kind
 def test_no_mutation_of_a_type_gets_past_the_schema(resource: type[Resource]) -> None:
     wrong = [m for m in mutations(resource) if m.what.startswith("as ")]
     assert len(wrong) > 100
     for mutation in wrong:
         field = mutation.path[-1] if isinstance(mutation.path[-1], str) else mutation.path[-2]
         assert str(field) in "\n".join(problems(mutation.document)), str(mutation)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(resource=st.sampled_from(RESOURCES), name=st.data(), value=JSON)
+def test_any_value_of_any_field_gets_sentences_or_is_read(
+    resource: type[Resource], name: st.DataObject, value: Any
+) -> None:
+    base = next(each for each in BASES.values() if each["kind"] == resource.__name__)
+    field = name.draw(st.sampled_from(sorted(next(full_objects(resource))["spec"])))
+    document = {**base, "spec": {**base["spec"], field: value}}
+    if not problems(document):
+        resource.model_validate(document)
 
 
 def test_defaults_are_filled_in_below_what_is_there() -> None:

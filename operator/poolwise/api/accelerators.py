@@ -56,7 +56,7 @@ class ServingAccelerators(ApiModel):
     """Accelerators of one replica."""
 
     per_replica: int | None = Field(None, ge=1, le=1024)
-    """Accelerators of one replica; chosen when absent. Example: `1`."""
+    """Accelerators of one replica; chosen when absent. Example: `2`."""
     products: Products = ()
     """Names or aliases of the shipped table that may be used; all when empty.
     Example: `[L40S]`."""
