@@ -203,3 +203,32 @@ def test_pools_that_nobody_declared_go_with_their_nodes(shell):
     )
     assert shell.kube.all(ACCELERATOR_POOLS) == []
     assert f"delete acceleratorpools/{pool['metadata']['name']}" in writes
+
+
+def test_a_running_workload_tells_what_is_refused_and_goes_on(shell):
+    service = chat_service("a", "chat")
+    shell.put(service)
+    shell.run()
+    [deployment] = shell.kube.all(DEPLOYMENTS)
+
+    def forbid(write):
+        if write == "apply services/chat":
+            raise Forbidden("services is forbidden: cannot patch resource")
+
+    def lose_service():
+        shell.kube.before_write = forbid
+        shell.kube.vanish(shell.kube.all(SERVICES)[0])
+
+    shell.run(lose_service)
+    ready = condition(shell.look(service), "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "Forbidden")
+    assert "cannot patch resource" in ready["message"]
+    assert condition(shell.look(service), "Placed")["status"] == "True"
+    assert shell.kube.all(DEPLOYMENTS) == [deployment]
+
+    def allow():
+        shell.kube.before_write = lambda write: None
+
+    shell.run(allow, pause_seconds=0.1)
+    assert condition(shell.look(service), "Ready")["reason"] != "Forbidden"
+    assert len(shell.kube.all(SERVICES)) == 1

@@ -19,21 +19,13 @@ from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.queue import WorkQueue
 from poolwise.cluster.resources import ACCELERATOR_POOLS, WORKLOADS, Resource
 from poolwise.cluster.writer import Writer
-from poolwise.errors import (
-    ClusterError,
-    Forbidden,
-    InvalidInput,
-    NameTaken,
-    NotFound,
-    PoolwiseError,
-    Refused,
-    Unavailable,
-)
+from poolwise.errors import ClusterError, NotFound, Unavailable
 from poolwise.handlers.children import Children
-from poolwise.handlers.isolation import Decide, internal_error
+from poolwise.handlers.isolation import Decide
 from poolwise.handlers.planner import Planner, Target
 from poolwise.handlers.pools import Pools
 from poolwise.handlers.reconciler import Reconciler, manifests, workload_of
+from poolwise.handlers.refusals import REFUSALS, internal_error, reason_of
 from poolwise.handlers.routing import targets_of
 from poolwise.handlers.story import Story
 from poolwise.plan.conditions import Reason
@@ -42,14 +34,6 @@ from poolwise.plan.observed import Decisions, Object
 from poolwise.settings import Settings
 
 _log = structlog.get_logger(__name__)
-
-_REFUSALS: dict[type[PoolwiseError], Reason] = {
-    NameTaken: Reason.NAME_CONFLICT,
-    Forbidden: Reason.FORBIDDEN,
-    Refused: Reason.CHILD_REFUSED,
-    InvalidInput: Reason.INVALID_SPEC,
-}
-"""Reasons of what will not work until somebody changes something."""
 
 
 class Engine:
@@ -141,8 +125,8 @@ class Engine:
                 await self._reconciler.reconcile(target)
             else:
                 await self._pools.reconcile(target)
-        except tuple(_REFUSALS) as error:
-            self._refused(target, _REFUSALS[type(error)], str(error))
+        except REFUSALS as error:
+            self._refused(target, reason_of(error), str(error))
         except NotFound:
             self._queue.add_failed(target)  # gone meanwhile: the watch will tell
         except ClusterError as error:
@@ -151,7 +135,7 @@ class Engine:
             self._queue.add_failed(target, seconds)
         except Exception as error:
             _log.exception("reconciliation failed", target=str(target))
-            self._refused(target, Reason.INTERNAL_ERROR, internal_error(error))
+            self._refused(target, reason_of(error), internal_error(error))
         else:
             if not (isinstance(target, Key) and self.planner.is_refused(target)):
                 self._queue.forgive(target)

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import structlog
 
+from poolwise.handlers.refusals import internal_error
 from poolwise.plan.children_metadata import key_of
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Rejection
@@ -47,15 +48,6 @@ def without(observed: Observed, keys: Collection[Key]) -> Observed:
         observed,
         training_jobs=others(observed.training_jobs),
         inference_services=others(observed.inference_services),
-    )
-
-
-def internal_error(error: Exception) -> str:
-    """What a user is told of an error of ours."""
-    problem = f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
-    return (
-        f"Poolwise failed on this object, which is an error of Poolwise ({problem}); "
-        "please report it with the object's spec"
     )
 
 

@@ -8,27 +8,21 @@ is tried first and told afterwards, so that its status does not flicker with eve
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.resources import INFERENCE_SERVICES, TRAINING_JOBS
 from poolwise.handlers.children import Children, prepared
 from poolwise.handlers.planner import Planner
+from poolwise.handlers.refusals import REASONS, REFUSALS, reason_of
 from poolwise.handlers.story import Story
 from poolwise.plan.children import check, children
-from poolwise.plan.conditions import Reason, Type
+from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Key, Kind, Outcome, Plan
 from poolwise.plan.observed import Decisions, Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.status import is_paused
 from poolwise.settings import Settings
-
-_REFUSALS = {
-    Reason.NAME_CONFLICT,
-    Reason.FORBIDDEN,
-    Reason.CHILD_REFUSED,
-    Reason.INVALID_SPEC,
-    Reason.INTERNAL_ERROR,
-}
-"""Why a placement that was decided was not carried out."""
 
 _RESOURCES = {Kind.TRAINING_JOB: TRAINING_JOBS, Kind.INFERENCE_SERVICE: INFERENCE_SERVICES}
 
@@ -68,7 +62,7 @@ class Reconciler:
             self._planner.look_again(outcome.key, 0)  # behind those that were not told yet
             return
         if not is_paused(workload):
-            await self._write_children(workload, outcome, desired)
+            await self._try_children(workload, outcome, desired)
             self._planner.settle(outcome.key)
         if is_fresh or not _is_new(outcome):
             await self._story.tell(workload, outcome, pool)
@@ -81,6 +75,19 @@ class Reconciler:
         if not isinstance(outcome, Plan) or not outcome.placed:
             return ()
         return manifests(workload, outcome, self._planner.decisions, self._settings)
+
+    async def _try_children(
+        self, workload: Object, outcome: Outcome, desired: tuple[Object, ...]
+    ) -> None:
+        """Write the children; a workload that runs already goes on, and tells what is refused."""
+        try:
+            await self._write_children(workload, outcome, desired)
+        except REFUSALS as error:
+            if isinstance(outcome, Plan) and outcome.placed and outcome.kept:
+                held_up = replace(outcome, reason_code=reason_of(error), reason=str(error))
+                pool = pool_of(outcome, self._planner.decisions)
+                await self._story.tell(workload, held_up, pool)
+            raise
 
     async def _write_children(
         self, workload: Object, outcome: Outcome, desired: tuple[Object, ...]
@@ -135,6 +142,6 @@ def _is_stale(outcome: Outcome, workload: Object) -> bool:
 def _was_refused(workload: Object) -> bool:
     conditions = (workload.get("status") or {}).get("conditions") or []
     return any(
-        each["type"] in (Type.PLACED, Type.ACCEPTED) and each["reason"] in _REFUSALS
+        each["type"] in (Type.PLACED, Type.ACCEPTED) and each["reason"] in REASONS
         for each in conditions
     )

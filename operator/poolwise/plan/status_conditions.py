@@ -126,7 +126,8 @@ def _under_way(view: View, plan: Plan) -> list[Condition]:
         message = f"mode is Plan: nothing is created. {plan.reason}"
         return _progress(True, condition(Type.READY, True, Reason.PLAN_ONLY, message))
     placed, pods = _placed(view, plan), _pods_ready(view, plan)
-    return [placed, pods, *_measured(view), *_progress(pods.status is True, _first(placed, pods))]
+    cause = _held_up(plan) or _first(placed, pods)
+    return [placed, pods, *_measured(view), *_progress(cause.status is True, cause)]
 
 
 def _placed(view: View, plan: Plan) -> Condition:
@@ -168,6 +169,13 @@ def _measured(view: View) -> list[Condition]:
 def _first(placed: Condition, pods: Condition) -> Condition:
     """What keeps it from being ready: no place before no pods."""
     return pods if placed.status else placed
+
+
+def _held_up(plan: Plan) -> Condition | None:
+    """What keeps a workload that runs from being as planned: a child that cannot be written."""
+    if plan.placed and plan.kept and plan.reason_code in STALLING:
+        return condition(Type.READY, False, plan.reason_code, plan.reason)
+    return None
 
 
 def _progress(is_ready: bool, cause: Condition, is_waiting: bool = True) -> list[Condition]:
