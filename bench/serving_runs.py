@@ -18,7 +18,7 @@ from poolwise.model.hardware import Host, Interconnect, Machine
 from poolwise.model.serving_capacity import capacity
 from poolwise.model.serving_load import Replica, State, state
 from poolwise.model.serving_replica import replica
-from poolwise.model.work import ServingLayout, ServingWork, Tokens, Transformer
+from poolwise.model.work import Model, ServingLayout, ServingWork, Tokens, Transformer
 from poolwise.plan.machines import device
 from poolwise.tables import AcceleratorRow, Tables
 
@@ -115,20 +115,24 @@ def _closed_loop(served: Replica, in_flight: float) -> State:
 
 
 def _run(row: Row, tables: Tables, measured: float) -> Run | None:
-    model, accelerator = tables.model(row["model"]), tables.accelerator(row["gpu"])
-    tensor, count = whole(row, "tp") or 1, whole(row, "n_gpus")
+    found, accelerator = tables.model(row["model"]), tables.accelerator(row["gpu"])
+    if found is None or accelerator is None:
+        return None
+    model = presets.model(found)
     prompt, output = number(row, "isl"), number(row, "osl")
-    if model is None or accelerator is None or not prompt or not output:
+    if not isinstance(model.shape, Transformer) or not prompt or not output:
         return None
-    pipeline = whole(row, "pp") or 1
-    is_usual = count == tensor * pipeline and (number(row, "attn_dp") or 1.0) <= 1.0
-    shape = presets.model(model)
-    if not is_usual or tensor > accelerator.accelerators_per_node:
+    layout = _layout(row, model, int(prompt + output) + 1)
+    if not _is_usual(row, layout, accelerator):
         return None
-    if not isinstance(shape.shape, Transformer):
-        return None
-    work = ServingWork(
-        model=shape,
+    clients = number(row, "concurrency") or number(row, "batch_per_dp") or 1.0
+    work = _work(row, model, prompt, output)
+    return Run(row, row["mode"], work, layout, _machine(accelerator), clients, measured)
+
+
+def _work(row: Row, model: Model, prompt: float, output: float) -> ServingWork:
+    return ServingWork(
+        model=model,
         requests_per_second=None,
         input_tokens=Tokens(prompt, prompt),
         output_tokens=Tokens(output, output),
@@ -137,18 +141,26 @@ def _run(row: Row, tables: Tables, measured: float) -> Run | None:
         targets=(),
         engine=_engine(row),
     )
-    layout = ServingLayout(
-        tensor=tensor,
-        pipeline=pipeline,
+
+
+def _layout(row: Row, model: Model, longest_tokens: int) -> ServingLayout:
+    return ServingLayout(
+        tensor=whole(row, "tp") or 1,
+        pipeline=whole(row, "pp") or 1,
         expert=whole(row, "moe_ep") or 1,
-        weight_format=_weight_format(row, shape.native_format),
+        weight_format=_weight_format(row, model.native_format),
         max_num_seqs=BATCH_LIMIT,
-        max_model_tokens=int(prompt + output) + 1,
+        max_model_tokens=longest_tokens,
         max_batched_tokens=BATCHED_TOKENS,
         kv_format=_cache_format(row),
     )
-    clients = number(row, "concurrency") or number(row, "batch_per_dp") or 1.0
-    return Run(row, row["mode"], work, layout, _machine(accelerator), clients, measured)
+
+
+def _is_usual(row: Row, layout: ServingLayout, accelerator: AcceleratorRow) -> bool:
+    """One replica within one node, attention cut by tensor parallelism alone."""
+    is_whole = whole(row, "n_gpus") == layout.count
+    in_node = layout.tensor <= accelerator.accelerators_per_node
+    return is_whole and in_node and (number(row, "attn_dp") or 1.0) <= 1.0
 
 
 def _engine(row: Row) -> str:
