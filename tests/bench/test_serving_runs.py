@@ -15,7 +15,11 @@ from poolwise.model.efficiency import Calibration
 
 TABLES = tables.load()
 CALIBRATION = Calibration(TABLES.efficiencies)
-COLUMNS = [
+COLUMNS = (
+    *("engine", "model", "gpu", "n_gpus", "tp", "pp", "attn_dp", "moe_ep", "mode", "group"),
+    *("weight_precision", "moe_precision", "kv_precision", "isl", "osl", "concurrency"),
+    *("batch_per_dp", "tpot_ms_mean", "ttft_ms_mean", "out_tok_s_total"),
+)
     "engine",
     "model",
     "gpu",

@@ -19,6 +19,7 @@ from poolwise.model.serving_memory import (
     ACTIVATION_BYTES,
     PHASE,
     dense_weight_bytes,
+    item_traffic_bytes,
     replica_machine,
     unquantised_weight_bytes,
 )
@@ -192,9 +193,9 @@ def _stage_seconds(
 def _custom_costs(
     shape: Custom, layout: ServingLayout, machine: Machine, rates: _Rates
 ) -> StepCosts:
-    """One item is one row; its activations are written and read once."""
+    """One item is one row."""
     flops = rates.flops_per_second(layout.weight_format) * layout.tensor
-    traffic = 2.0 * shape.activation_bytes_per_sample / layout.tensor
+    traffic = item_traffic_bytes(shape, layout) / layout.tensor
     read = shape.active_parameters * formats.weight_bytes(layout.weight_format) / layout.tensor
     return StepCosts(
         dense=Products(

@@ -23,10 +23,10 @@ ACTIVATION_BYTES = 2.0
 LOGITS_BYTES = 4.0
 """Of one entry of the vocabulary, in the fp32 that samplers take."""
 CUSTOM_WORKING_SHARE = 0.25
-"""Of the activations that training keeps, what a forward pass has alive at once, at most.
-
-A forward pass frees each layer's input; a quarter is what full recomputation keeps, and above any
-two neighbouring layers of ResNet-50, ViT and U-Nets."""
+"""Of the activations that training keeps, what a forward pass has alive at once, and also what it
+moves once norms and activations are fused into the products before them. It frees each layer's
+input; a quarter is what full recomputation keeps, and above any two neighbouring layers of
+ResNet-50, ViT and U-Nets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +140,12 @@ def request_cache_bytes(work: ServingWork, layout: ServingLayout, context_tokens
         return 0.0
     shards = kv_shards(shape, layout.tensor) * layout.pipeline
     return kv_cache_bytes(shape, context_tokens, weight_bytes(layout.kv_format)) / shards
+
+
+def item_traffic_bytes(shape: Custom, layout: ServingLayout) -> float:
+    """Activations of one item of a custom model through memory: written and read once, fused."""
+    element = min(1.0, weight_bytes(layout.weight_format) / ACTIVATION_BYTES)
+    return 2.0 * shape.activation_bytes_per_sample * CUSTOM_WORKING_SHARE * element
 
 
 def kv_tokens(

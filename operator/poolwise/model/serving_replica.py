@@ -12,6 +12,7 @@ from poolwise.model.serving_load import Replica, State
 from poolwise.model.serving_memory import (
     PHASE,
     footprint,
+    item_traffic_bytes,
     layer_weight_bytes,
     replica_machine,
     request_cache_bytes,
@@ -87,7 +88,7 @@ def arithmetic_intensity(
     if isinstance(shape, Custom):
         together = max(1.0, at.in_flight)
         stored = shape.active_parameters * weight_bytes(layout.weight_format)
-        moved = 2.0 * shape.activation_bytes_per_sample + stored / together
+        moved = item_traffic_bytes(shape, layout) + stored / together
         return shape.forward_flops_per_sample / moved
     flops = _request_flops(work, shape, served)
     return flops / _request_traffic_bytes(work, layout, shape, served, at)
