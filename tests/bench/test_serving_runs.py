@@ -20,27 +20,6 @@ COLUMNS = (
     *("weight_precision", "moe_precision", "kv_precision", "isl", "osl", "concurrency"),
     *("batch_per_dp", "tpot_ms_mean", "ttft_ms_mean", "out_tok_s_total"),
 )
-    "engine",
-    "model",
-    "gpu",
-    "n_gpus",
-    "tp",
-    "pp",
-    "attn_dp",
-    "moe_ep",
-    "mode",
-    "weight_precision",
-    "moe_precision",
-    "kv_precision",
-    "isl",
-    "osl",
-    "concurrency",
-    "batch_per_dp",
-    "tpot_ms_mean",
-    "ttft_ms_mean",
-    "out_tok_s_total",
-    "group",
-]
 
 
 def row(**cells: str) -> Row:
