@@ -106,7 +106,8 @@ class ServingPrediction:
     itl_seconds: Interval
     e2e_seconds: Interval
     limiting: str
-    """What stops the capacity: ``TTFT p99``, ``ITL p99``, ``E2E p99``, ``KV cache`` or ``Rate``."""
+    """What stops the capacity: ``TTFT p99``, ``ITL p99``, ``E2E p99``, ``KV cache``, ``Batch``
+    (max_num_seqs) or ``Rate`` (prompts come faster than they are read)."""
     concurrency: float
     """Requests in flight at that rate."""
     ledger: tuple[Term, ...]
