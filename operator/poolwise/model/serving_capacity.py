@@ -18,7 +18,9 @@ from poolwise.model.serving_replica import replica
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
 
 BISECTIONS = 22
-"""To 2e-7 of the largest load: far below the 0.5 % that tells bottlenecks apart."""
+"""At most: to 2e-7 of the largest load."""
+PRECISION = 1e-4
+"""Of the capacity: far below the 0.5 % that tells bottlenecks apart."""
 CHUNK_TOKENS = (8192, 4096, 2048, 1024, 512, 256)
 """Chunks worth trying: 8192 and 2048 are vLLM's defaults for large and small devices."""
 WORTH_A_SMALLER_CHUNK = 1.02
@@ -49,7 +51,10 @@ def capacity(served: Replica, targets: tuple[Target, ...]) -> Capacity:
         return Capacity(0.0, 0.0, "KV cache")
     if sustains(served, high, targets):
         return Capacity(state(served, high).requests_per_second, high, _ceiling(served))
-    for _ in range(BISECTIONS):
+    alone = high / 2**BISECTIONS
+    if not sustains(served, alone, targets):
+        return Capacity(0.0, 0.0, _limiting(served, alone, targets))
+    while high - low > max(PRECISION * low, alone):
         middle = (low + high) / 2
         if sustains(served, middle, targets):
             low = middle
