@@ -40,7 +40,7 @@ def test_every_accepted_oddity_gets_its_answer_and_blocks_nobody(
                 assert condition(seen, type_).get("status") == status, case.name
                 assert condition(seen, type_).get("reason") == reason, case.name
                 assert condition(seen, type_)["message"], case.name
-        good = operator.client.create(training_job(namespace, "good", 1))
+        good = operator.client.create(training_job(namespace, "good", 8))
         operator.wait_condition(good, "Planned", "True")
         operator.settle()
     finally:

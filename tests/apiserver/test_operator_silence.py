@@ -9,8 +9,6 @@ import pytest
 
 from e2e.controlplane.client import Client
 from e2e.controlplane.cluster import ControlPlane
-from e2e.operator_process import OperatorProcess
-from e2e.operator_rights import USER
 from tests.apiserver.conftest import NodeFactory
 from tests.apiserver.operated import (
     Operated,
@@ -64,16 +62,3 @@ def test_a_restarted_operator_writes_nothing(converged: Operated) -> None:
     converged.process.start()
     converged.settle()
     assert list(map(str, converged.writes(mark))) == []
-
-
-def test_a_standby_takes_over_at_once_from_a_leader_that_ends(
-    converged: Operated, namespace: str, tmp_path: Path
-) -> None:
-    kubeconfig = converged.control_plane.kubeconfig_for(USER)
-    with OperatorProcess(kubeconfig, tmp_path / "standby.log"):
-        mark = converged.mark()
-        converged.process.stop()
-        job = converged.client.create(training_job(namespace, "late", 4))
-        converged.wait_condition(job, "Planned", "True")
-        assert {write.name for write in converged.writes(mark) if write.name == "runs"} == set()
-    converged.process.start()

@@ -1,0 +1,91 @@
+"""Two operators on one cluster: one writes, and the other takes over when it ends or is lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.controlplane.client import Client
+from e2e.controlplane.cluster import ControlPlane
+from e2e.operator_process import OperatorProcess
+from e2e.operator_rights import USER
+from tests.apiserver.conftest import NodeFactory
+from tests.apiserver.operated import Operated, h100_node, operated, training_job
+
+pytestmark = pytest.mark.apiserver
+
+LEASE_SECONDS = 3
+LEASE = {
+    "POOLWISE_LEASE_SECONDS": str(LEASE_SECONDS),
+    "POOLWISE_LEASE_RENEW_SECONDS": "2",
+    "POOLWISE_LEASE_RETRY_SECONDS": "0.5",
+}
+HOLDER = {
+    "apiVersion": "coordination.k8s.io/v1",
+    "kind": "Lease",
+    "metadata": {"name": "poolwise", "namespace": "default"},
+}
+
+
+@pytest.fixture
+def leader(
+    control_plane: ControlPlane, client: Client, crds: list[str], tmp_path: Path
+) -> Iterator[Operated]:
+    """The operator that came first."""
+    client.delete(HOLDER)  # of an earlier test's operator
+    with operated(control_plane, client, tmp_path / "leader.log", LEASE) as operator:
+        client.wait_for(HOLDER, lambda lease: bool(lease["spec"]["holderIdentity"]))
+        yield operator
+
+
+@pytest.fixture
+def standby(leader: Operated, tmp_path: Path) -> Iterator[OperatorProcess]:
+    """The operator that came second."""
+    kubeconfig = leader.control_plane.kubeconfig_for(USER)
+    with OperatorProcess(kubeconfig, tmp_path / "standby.log", LEASE) as process:
+        yield process
+
+
+def test_a_standby_watches_and_does_not_write(
+    leader: Operated, standby: OperatorProcess, namespace: str, nodes: NodeFactory
+) -> None:
+    nodes([h100_node()])
+    job = leader.client.create(training_job(namespace, "train", 8))
+    leader.wait_condition(job, "PodsReady", "True")
+    leader.settle()
+    [event] = leader.events_of(job)
+    holder = (leader.look(HOLDER) or {})["spec"]["holderIdentity"]
+    assert event["reportingInstance"] == holder
+    assert "leading" not in standby.log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("how", "within_seconds"),
+    [
+        pytest.param(OperatorProcess.stop, LEASE_SECONDS, id="ends"),
+        pytest.param(OperatorProcess.kill, LEASE_SECONDS + 5, id="is-lost"),
+    ],
+)
+def test_the_standby_takes_over(
+    leader: Operated,
+    standby: OperatorProcess,
+    namespace: str,
+    nodes: NodeFactory,
+    how,
+    within_seconds,
+) -> None:
+    nodes([h100_node()])
+    early = leader.client.create(training_job(namespace, "early", 4))
+    leader.wait_condition(early, "PodsReady", "True")
+    leader.settle()
+    job = leader.look(early)
+    mark, started = leader.mark(), time.monotonic()
+    how(leader.process)
+    late = leader.client.create(training_job(namespace, "late", 4))
+    leader.wait_condition(late, "Placed", "True")
+    assert time.monotonic() - started < within_seconds
+    assert [write for write in leader.writes(mark) if write.name == "early"] == []
+    assert leader.look(early) == job
