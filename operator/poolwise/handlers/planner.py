@@ -120,17 +120,25 @@ class Planner:
         self.settle(key)
 
     async def run(self) -> None:
-        """Plan whenever it is wanted, for ever."""
+        """Plan whenever it is wanted, for ever; no more than half of the time, however large the
+        cluster."""
+        loop = asyncio.get_running_loop()
+        spent_seconds = 0.0
         while True:
             await self._wanted.wait()
-            await asyncio.sleep(self._settings.debounce_seconds)
-            try:
-                await self.plan()
-            except Exception:
-                _log.exception("a planning pass failed; tried again later")
-                self._metrics.failures.labels("Plan", "InternalError").inc()
-                await asyncio.sleep(self._settings.retry_limit_seconds)
-                self._wanted.set()
+            await asyncio.sleep(max(self._settings.debounce_seconds, spent_seconds))
+            started = loop.time()
+            await self._plan_or_report()
+            spent_seconds = loop.time() - started
+
+    async def _plan_or_report(self) -> None:
+        try:
+            await self.plan()
+        except Exception:
+            _log.exception("a planning pass failed; tried again later")
+            self._metrics.failures.labels("Plan", "InternalError").inc()
+            await asyncio.sleep(self._settings.retry_limit_seconds)
+            self._wanted.set()
 
     async def plan(self) -> None:
         """One pass: observe, decide, and hand on what is new."""
