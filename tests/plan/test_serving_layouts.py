@@ -14,6 +14,7 @@ from poolwise.plan.serving_layouts import (
     Node,
     NoReplicaShape,
     ServingSearch,
+    bounded,
     needed_tokens,
     weight_format,
 )
@@ -150,11 +151,13 @@ def test_weight_formats(name, quantization, device, expected):
     assert weight_format(work(name), quantization, device.device) == expected
 
 
-def test_sequences_in_flight_are_bounded_by_the_rate():
-    one = search(work(itl_seconds=0.02))
-    layout = layouts(work(itl_seconds=0.02), tensor=1)[0]
-    few, many = one.bounded(layout, 0.1), one.bounded(layout, 5.0)
-    assert 8 <= few.max_num_seqs < many.max_num_seqs <= layout.max_num_seqs
+def test_sequences_are_bounded_by_what_the_targets_allow_in_flight():
+    def sequences(itl_seconds):
+        one = search(work(itl_seconds=itl_seconds), tensor=1, pipeline=1)
+        (layout,) = layouts(work(itl_seconds=itl_seconds), tensor=1, pipeline=1)
+        return bounded(one.shape(layout), 1.5).max_num_seqs
+
+    assert 8 <= sequences(0.012) < sequences(0.2) <= 1024
 
 
 def test_engine_can_start_with_the_tuned_chunk():

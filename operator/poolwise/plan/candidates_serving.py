@@ -16,7 +16,7 @@ from poolwise.plan.capacity import Gang
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests import Goal, ServingRequest
-from poolwise.plan.serving_layouts import NoReplicaShape, ReplicaShape
+from poolwise.plan.serving_layouts import NoReplicaShape, ReplicaShape, bounded
 from poolwise.plan.wording import duration, money, plural, three_digits
 
 HOUR_SECONDS = 3600.0
@@ -209,9 +209,7 @@ class _Assessment:
 
     def _described(self, offer: Offer, feasible: bool, told: Exclusion) -> Candidate:
         prediction = self._predicted(offer)
-        layout = self.answers.bounded(
-            offer.shape.layout, planned_capacity(offer.shape, self.request.work)
-        )
+        layout = bounded(offer.shape, self.request.work.arrival_dispersion)
         joules = self._watts(offer, prediction) * HOUR_SECONDS
         values = {
             Goal.COST: offer.cost_per_hour,

@@ -39,13 +39,6 @@ class ServingAnswers:
         """A layout with its best chunk of prompts, and its capacity."""
         return self.page.get(("tuned", layout), lambda: self.search.tuned(layout))
 
-    def bounded(self, layout: ServingLayout, requests_per_second: float) -> ServingLayout:
-        """A layout with no more sequences than are in flight at a rate."""
-        return self.page.get(
-            ("bounded", layout, requests_per_second),
-            lambda: self.search.bounded(layout, requests_per_second),
-        )
-
     def predicted(self, layout: ServingLayout, requests_per_second: float) -> ServingPrediction:
         """One replica at a rate."""
         return self.page.get(

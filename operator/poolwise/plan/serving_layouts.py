@@ -16,13 +16,9 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import native_arithmetic
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import Memory
-from poolwise.model.serving import (
-    capacity_requests_per_second,
-    kv_tokens,
-    predict_serving,
-    serving_memory,
-    tuned,
-)
+from poolwise.model.serving import kv_tokens, serving_memory, tuned
+from poolwise.model.serving_capacity import capacity
+from poolwise.model.serving_replica import replica
 from poolwise.model.work import ServingLayout, ServingWork, Tokens, Transformer
 from poolwise.plan.candidates_reasons import Verdict
 from poolwise.plan.requests import FixedReplica
@@ -50,6 +46,8 @@ class ReplicaShape:
 
     layout: ServingLayout
     capacity_requests_per_second: float
+    in_flight: float
+    """Requests that the engine works on at that rate."""
 
     @property
     def serves(self) -> bool:
@@ -105,7 +103,9 @@ class ServingSearch:
 
     def shape(self, layout: ServingLayout) -> ReplicaShape:
         """A layout with what it serves; nothing where it misses a target even for one request."""
-        return ReplicaShape(layout, self._capacity(layout))
+        served = replica(self.work, layout, self.machine, self.calibration)
+        most = capacity(served, self.work.targets)
+        return ReplicaShape(layout, most.requests_per_second, most.load)
 
     def tuned(self, layout: ServingLayout) -> ReplicaShape:
         """The same with the chunk of prompts that serves most.
@@ -124,20 +124,6 @@ class ServingSearch:
     def _generates(self) -> bool:
         shape = self.work.model.shape
         return isinstance(shape, Transformer) and shape.is_decoder
-
-    def bounded(self, layout: ServingLayout, most_requests_per_second: float) -> ServingLayout:
-        """The layout with no more sequences at once than are in flight at the most it serves."""
-        in_flight = predict_serving(
-            self.work, layout, self.machine, self.calibration, most_requests_per_second
-        ).concurrency
-        if not math.isfinite(in_flight):
-            return layout
-        spread = DEVIATIONS * math.sqrt(in_flight * self.work.arrival_dispersion)
-        wanted = max(LEAST_SEQUENCES, _next_power_of_two(in_flight + spread))
-        return replace(layout, max_num_seqs=min(layout.max_num_seqs, wanted))
-
-    def _capacity(self, layout: ServingLayout) -> float:
-        return capacity_requests_per_second(self.work, layout, self.machine, self.calibration)
 
     def _sizes(self, weights: str) -> Iterator[ServingLayout]:
         if self.machine.device.is_cpu:
@@ -256,6 +242,17 @@ def weight_format(work: ServingWork, quantization: str, device: Device) -> str |
     if wanted in PACKED or native_arithmetic(wanted, device.peak_flops_per_second):
         return wanted
     return wide if quantization == "Auto" else None
+
+
+def bounded(shape: ReplicaShape, arrival_dispersion: float) -> ServingLayout:
+    """The layout with no more sequences at once than its targets let it work on.
+
+    The number in flight varies like the arrivals do; what comes on top waits for its turn, so
+    that the tokens of the others stay in time.
+    """
+    spread = DEVIATIONS * math.sqrt(shape.in_flight * arrival_dispersion)
+    wanted = max(LEAST_SEQUENCES, _next_power_of_two(shape.in_flight + spread))
+    return replace(shape.layout, max_num_seqs=min(shape.layout.max_num_seqs, wanted))
 
 
 def needed_tokens(work: ServingWork) -> int:
