@@ -1,0 +1,103 @@
+"""A cluster profile with prices under the operator, and workloads that people bring there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from e2e import profiles
+from e2e.controlplane import nodes as fake_nodes
+from e2e.controlplane.client import POLL_SECONDS, Object
+from tests.apiserver.operated import API, TIMEOUT_SECONDS, Operated
+
+_GIVEN: dict[str, Any] = yaml.safe_load(
+    (Path(__file__).parent / "placements.yaml").read_text(encoding="utf-8")
+)
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Nodes in pools, with nothing of ours on them, and a namespace for one test."""
+
+    operator: Operated
+    namespace: str
+
+    def place(self, name: str, **variables: str) -> Object:
+        """Create a workload of placements.yaml; once its pods are ready, as it is then."""
+        return self.operator.wait_condition(self.create(name, **variables), "PodsReady", "True")
+
+    def create(self, name: str, as_name: str = "", **variables: str) -> Object:
+        """Create a workload of placements.yaml; ``variables`` are its containers' environment."""
+        given = _GIVEN["workloads"][name]
+        metadata = {"name": as_name or name, "namespace": self.namespace}
+        env = [{"name": key, "value": value} for key, value in variables.items()]
+        run = {**given["spec"].get("run", {}), "env": env}
+        document = {**given, "metadata": metadata, "spec": {**given["spec"], "run": run}}
+        return self.operator.client.create(document)
+
+    def pools(self) -> dict[str, Object]:
+        """All AcceleratorPools by name."""
+        found = self.operator.client.list(API, "AcceleratorPool")
+        return {pool["metadata"]["name"]: pool for pool in found}
+
+    def nodes_of(self, workload: Object) -> list[str]:
+        """Where the scheduler has bound the workload's pods, one name for each pod."""
+        return [pod["spec"].get("nodeName", "") for pod in self.operator.pods_of(workload)]
+
+    def members(self, pool: Object) -> set[str]:
+        """Names of the nodes that carry all labels of the pool's selector."""
+        wanted = pool["spec"]["nodeSelector"].items()
+        found = self.operator.client.list("v1", "Node")
+        return {
+            node["metadata"]["name"]
+            for node in found
+            if wanted <= node["metadata"]["labels"].items()
+        }
+
+
+@contextmanager
+def fleet(operator: Operated, name: str) -> Iterator[Callable[[str], Fleet]]:
+    """The fleet of placements.yaml, as long as the ``with`` lasts; gives one for a namespace."""
+    given = _GIVEN["fleets"][name]
+    declared = [_pool(name, spec) for name, spec in given["pools"].items()]
+    nodes = fake_nodes.add(operator.client, profiles.render(given["profile"]))
+    try:
+        operator.client.create_all(declared)
+
+        def idle(namespace: str) -> Fleet:
+            _wait_until_idle(operator, len(nodes))
+            return Fleet(operator, namespace)
+
+        yield idle
+    finally:
+        operator.client.delete_all(declared)
+        fake_nodes.remove(operator.client, nodes)
+
+
+def _pool(name: str, spec: Object) -> Object:
+    metadata = {"name": name}
+    return {"apiVersion": API, "kind": "AcceleratorPool", "metadata": metadata, "spec": spec}
+
+
+def _wait_until_idle(operator: Operated, nodes: int) -> None:
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while not _is_idle(operator, nodes):
+        if time.monotonic() > deadline:
+            pools = operator.client.list(API, "AcceleratorPool")
+            raise TimeoutError(f"pools do not have {nodes} free nodes:\n{yaml.safe_dump(pools)}")
+        time.sleep(POLL_SECONDS)
+
+
+def _is_idle(operator: Operated, nodes: int) -> bool:
+    """Whether the pools' statuses have exactly these nodes, with nothing on them."""
+    pools = operator.client.list(API, "AcceleratorPool")
+    found = [pool.get("status", {}) for pool in pools]
+    known = sum(status.get("nodes", 0) + status.get("unusableNodes", 0) for status in found)
+    taken = [status for status in found if status.get("free", 0) != status.get("capacity", 0)]
+    return known == nodes and not taken
