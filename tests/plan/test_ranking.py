@@ -102,7 +102,7 @@ def test_reasons_say_the_numbers():
 def test_reasons_of_a_level_race():
     told = words(run("h200", 9.6, 500), run("h100", 10, 400))
     assert told["h100"] == (
-        "as fast as h200 within the error of prediction, and cheaper: 10 h for $400"
+        "level with h200 (9.6 h) within the error of prediction, and cheaper: 10 h for $400"
     )
     assert told["h200"] == "9.6 h against 10 h is no sure difference, for $500 against $400"
 

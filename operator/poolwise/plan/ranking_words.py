@@ -54,7 +54,8 @@ class _Words:
             return f"{told}; {best.pool} would take {self._measure(best)}"
         told = f"{self._measure(winner)} for {self._price(winner)}"
         if winner in ranking.level:
-            return f"as fast as {best.pool} within the error of prediction, and cheaper: {told}"
+            level = f"{best.pool} ({self._measure(best)})"
+            return f"level with {level} within the error of prediction, and cheaper: {told}"
         return f"{told}; {best.pool} would be {self._trade(best)}"
 
     def _why_it_lost(self, candidate: Candidate) -> str:
