@@ -10,28 +10,33 @@ from e2e.controlplane.supervised import REPOSITORY
 USER = "poolwise-operator"
 GROUP = "rbac.authorization.k8s.io"
 ROLES = REPOSITORY / "charts" / "rbac.yaml"
+NAMESPACED = "poolwise"
+"""The role whose rights are in namespaces."""
 LEASE_NAMESPACE = "default"
 
 
-def grant(client: Client, user: str = USER) -> None:
-    """Let ``user`` do what the operator does, and nothing more."""
+def grant(client: Client, user: str = USER, namespace: str = "") -> None:
+    """Let ``user`` do what the operator does, and nothing more: in one namespace, or in all."""
     for role in yaml.safe_load_all(ROLES.read_text()):
-        for document in (role, _binding(role, user)):
-            client.apply(_placed(document))
+        client.apply(_placed(role, LEASE_NAMESPACE))
+        client.apply(_binding(role, user, namespace))
 
 
-def _binding(role: Object, user: str) -> Object:
-    return {
+def _binding(role: Object, user: str, namespace: str) -> Object:
+    """What is in namespaces is granted in ``namespace``; nodes and pools are in none."""
+    name, kind = role["metadata"]["name"], role["kind"]
+    is_narrow = kind == "Role" or (namespace and name == NAMESPACED)
+    binding = {
         "apiVersion": f"{GROUP}/v1",
-        "kind": f"{role['kind']}Binding",
-        "metadata": {"name": role["metadata"]["name"]},
-        "roleRef": {"apiGroup": GROUP, "kind": role["kind"], "name": role["metadata"]["name"]},
+        "kind": "RoleBinding" if is_narrow else "ClusterRoleBinding",
+        "metadata": {"name": f"{name}-{user}"},
+        "roleRef": {"apiGroup": GROUP, "kind": kind, "name": name},
         "subjects": [{"apiGroup": GROUP, "kind": "User", "name": user}],
     }
+    return _placed(binding, LEASE_NAMESPACE if kind == "Role" else namespace)
 
 
-def _placed(document: Object) -> Object:
-    """Roles and their bindings go where the Lease is; the others have no namespace."""
+def _placed(document: Object, namespace: str) -> Object:
     if document["kind"].startswith("Cluster"):
         return document
-    return {**document, "metadata": {**document["metadata"], "namespace": LEASE_NAMESPACE}}
+    return {**document, "metadata": {**document["metadata"], "namespace": namespace}}

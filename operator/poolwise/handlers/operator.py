@@ -61,6 +61,25 @@ class Operator:
         """
         await self._connection.log_in()
         self._kube = ApiKube(self._connection.client(), self._settings, self._metrics.requests)
+        try:
+            await fill(self._cache, self._kube, self._settings)
+        except PoolwiseError:
+            await self._kube.close()
+            raise
+        known = {str(resource): len(self._cache.stores[resource]) for resource in WATCHED}
+        _log.info("the cluster is known", **known)
+        self._freshness.require(
+            resource.path(namespace)
+            for resource in WATCHED
+            for namespace in scopes(resource, self._settings)
+        )
+        self._serve_metrics()
+        self._assemble()
+        self._spawn("lead", self._lead())
+        self._spawn("relist", self._relist())
+        self._spawn("measure", self._measure())
+
+    def _assemble(self) -> None:
         identity = f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}"
         self._lease = Lease(self._kube, self._settings, identity, time.monotonic, clock.utc_now)
         writer = Writer(self._kube, self._cache, self._leads)
@@ -68,18 +87,6 @@ class Operator:
         self._engine = Engine(
             self._cache, writer, recorder, self._decide, self._settings, self._metrics
         )
-        self._serve_metrics()
-        await fill(self._cache, self._kube, self._settings)
-        known = {resource.plural: len(self._cache.stores[resource]) for resource in WATCHED}
-        _log.info("the cluster is known", **known)
-        self._freshness.require(
-            resource.path(namespace)
-            for resource in WATCHED
-            for namespace in scopes(resource, self._settings)
-        )
-        self._spawn("lead", self._lead())
-        self._spawn("relist", self._relist())
-        self._spawn("measure", self._measure())
 
     async def stop(self) -> None:
         """End our tasks, and hand the Lease over."""
@@ -130,7 +137,7 @@ class Operator:
 
     async def _hold(self) -> None:
         await self._lease.hold()
-        self._fail("the Lease was lost")
+        self.fail(ClusterError("the Lease was lost"))
 
     async def _relist(self) -> None:
         """Drop ghosts: soon after kopf has listed a kind again, and now and then in any case."""
@@ -173,8 +180,9 @@ class Operator:
         """None of our tasks ends by itself; a process without one of them must not limp on."""
         error = None if task.cancelled() else task.exception()
         _log.error("a task ended", task=task.get_name(), exc_info=error)
-        self._fail(f"{task.get_name()} ended: {error!r}")
+        self.fail(ClusterError(f"{task.get_name()} ended: {error!r}"))
 
-    def _fail(self, why: str) -> None:
-        self.failure = self.failure or ClusterError(why)
+    def fail(self, error: PoolwiseError) -> None:
+        """End the process because of ``error``."""
+        self.failure = self.failure or error
         self.stop_flag.set()

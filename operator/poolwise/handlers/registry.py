@@ -30,7 +30,7 @@ def _register_life(operator: Operator, handlers: kopf.OperatorRegistry) -> None:
         try:
             await operator.start()
         except PoolwiseError as error:  # any other error would be tried again, for ever
-            operator.failure = error
+            operator.fail(error)
             raise kopf.PermanentError(str(error)) from error
 
     @kopf.on.cleanup(registry=handlers, id="stop")
