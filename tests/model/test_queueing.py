@@ -79,8 +79,29 @@ def test_sum_of_independent_delays() -> None:
 
 def test_mixture_jumps_where_the_rare_kind_reaches_the_percentile() -> None:
     usual, rare = Delay(0.01), Delay(0.1)
-    assert mixture_percentile(usual, rare, 0.005, 99.0) == pytest.approx(0.01)
+    assert mixture_percentile(usual, rare, 0.005, 99.0) == pytest.approx(0.01, rel=1e-4)
     assert mixture_percentile(usual, rare, 0.02, 99.0) == pytest.approx(0.1)
+
+
+def test_mixture_of_exponential_like_times_against_its_own_shares() -> None:
+    usual, rare = Delay(0.02, 1e-5), Delay(0.08, 1e-3)
+    tail = mixture_percentile(usual, rare, 0.1, 95.0)
+    assert 0.9 * usual.share_below(tail) + 0.1 * rare.share_below(tail) == pytest.approx(0.95)
+
+
+@given(st.floats(0.0, 0.3), st.floats(0.0, 0.3), st.floats(60.0, 99.5))
+def test_more_rare_ones_never_shorten_the_tail(first: float, second: float, percent: float) -> None:
+    usual, rare = Delay(0.02, 1e-5), Delay(0.035, 3e-4)
+    fewer, more = sorted((first, second))
+    short = mixture_percentile(usual, rare, fewer, percent)
+    assert short <= mixture_percentile(usual, rare, more, percent) * (1 + 1e-4)
+
+
+def test_shares_and_percentiles_are_inverse() -> None:
+    delay = Delay(0.5, 0.2)
+    assert delay.share_below(delay.percentile(90.0)) == pytest.approx(0.9)
+    assert Delay(0.5).share_below(0.4) == 0.0
+    assert Delay(0.5).share_below(0.5) == 1.0
 
 
 @given(st.floats(0.01, 0.95), st.floats(1.0, 200.0), st.floats(0.0, 10.0), st.floats(0.0, 4.0))
