@@ -47,12 +47,14 @@ class Connection:
         self.configuration.connection_pool_maxsize = self.settings.client_connections
 
     async def _read_kubeconfig(self) -> None:
+        where = self.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+        if not any(Path(each).expanduser().is_file() for each in where.split(os.pathsep)):
+            raise InvalidInput(f"kubeconfig {where}", "no such file")
         try:
             await config.load_kube_config(
-                self.kubeconfig, self.context, self.configuration, persist_config=False
+                where, self.context, self.configuration, persist_config=False
             )
         except (config.ConfigException, OSError, yaml.YAMLError) as error:
-            where = self.kubeconfig or os.environ.get("KUBECONFIG", "~/.kube/config")
             raise InvalidInput(f"kubeconfig {where}", " ".join(str(error).split())) from error
 
     @property

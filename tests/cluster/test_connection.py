@@ -1,0 +1,65 @@
+"""Credentials: where they come from, and what is said when they are not there."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from poolwise.cluster.connection import Connection
+from poolwise.errors import InvalidInput
+from poolwise.settings import Settings
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: one
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:6443"}}]
+users: [{name: u, user: {token: secret}}]
+contexts: [{name: one, context: {cluster: c, user: u}}]
+"""
+
+
+def log_in(path, context=None):
+    connection = Connection(Settings(client_connections=7), str(path), context)
+    asyncio.run(connection.log_in())
+    return connection.configuration
+
+
+def test_address_and_token_come_from_the_kubeconfig(tmp_path):
+    path = tmp_path / "config"
+    path.write_text(KUBECONFIG)
+    configuration = log_in(path)
+    assert configuration.host == "https://127.0.0.1:6443"
+    assert asyncio.run(configuration.auth_settings())["BearerToken"]["value"] == "Bearer secret"
+    assert configuration.connection_pool_maxsize == 7
+
+
+def test_a_new_token_is_picked_up_by_logging_in_again(tmp_path):
+    path = tmp_path / "config"
+    path.write_text(KUBECONFIG)
+    connection = Connection(Settings(), str(path))
+    asyncio.run(connection.log_in())
+    path.write_text(KUBECONFIG.replace("secret", "renewed"))
+    asyncio.run(connection.log_in())
+    settings = asyncio.run(connection.configuration.auth_settings())
+    assert settings["BearerToken"]["value"] == "Bearer renewed"
+
+
+@pytest.mark.parametrize(
+    ("text", "context", "says"),
+    [
+        pytest.param(None, None, "no such file", id="missing"),
+        pytest.param("{", None, "while parsing", id="not-yaml"),
+        pytest.param("{}", None, "current-context", id="empty"),
+        pytest.param(KUBECONFIG, "two", "two", id="no-such-context"),
+    ],
+)
+def test_what_is_wrong_with_a_kubeconfig_is_said_in_one_sentence(tmp_path, text, context, says):
+    path = tmp_path / "config"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(InvalidInput, match=says) as caught:
+        log_in(path, context)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
