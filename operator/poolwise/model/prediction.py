@@ -44,7 +44,7 @@ class Memory:
     activations_bytes: float = 0.0
     kv_cache_bytes: float = 0.0
     reserve_bytes: float = 0.0
-    """Driver context, communication buffers, allocator slack."""
+    """Communication buffers, allocator slack; the driver's context is no part of what is usable."""
 
     @property
     def needed_bytes(self) -> float:
