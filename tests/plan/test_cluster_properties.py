@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from poolwise.plan.candidates_memo import Memo
 from poolwise.plan.cluster import decide
-from poolwise.plan.decision import Key, Kind
+from poolwise.plan.decision import Key, Kind, Plan
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
     NOW,
@@ -16,11 +16,13 @@ from tests.plan.cluster_given import (
     h100,
     held,
     job,
+    key,
     l40s,
     observed,
     running,
     service,
 )
+from tests.plan.junk import broken
 from tests.plan.machines import CALIBRATION, TABLES
 
 workloads = st.lists(
@@ -98,3 +100,13 @@ def test_same_name_in_two_namespaces_and_kinds():
     assert len(answer.outcomes) == 3
     assert Key(Kind.INFERENCE_SERVICE, "research", "same") in answer.outcomes
     assert max(held(answer).values()) <= 8
+
+
+@settings(max_examples=150, deadline=None)
+@given(broken(job("odd")) | broken(service("odd")))
+def test_no_object_breaks_the_pass_or_blocks_another(odd):
+    answer = quickly(odd, job("good", 8))
+    assert len(answer.outcomes) == 2
+    good = answer.outcomes[key("good")]
+    assert isinstance(good, Plan)
+    assert good.candidates
