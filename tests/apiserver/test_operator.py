@@ -32,6 +32,7 @@ def test_a_training_job_gets_pods_on_the_chosen_pool(
     assert all(pod["spec"]["nodeSelector"] for pod in pods)
     assert ready["status"]["plan"]["accelerator"] == "H100-SXM5-80GB"
     assert ready["status"]["plan"]["count"] == 16
+    assert {"finalizers", "annotations"} & ready["metadata"].keys() == set()
 
 
 def test_an_inference_service_gets_replicas_behind_a_service(

@@ -73,3 +73,25 @@ def test_without_the_lease_nothing_is_written(kube, cache):
         with pytest.raises(Unavailable, match="does not lead"):
             asyncio.run(write)
     assert kube.writes == []
+
+
+def test_a_write_that_changes_nothing_is_not_sent_twice(kube, cache):
+    """The API server spells the quantity "1000m" as "1", so that they never look alike."""
+    writer = Writer(kube, cache, lambda: True)
+    asyncio.run(writer.apply(service("me")))
+    asyncio.run(writer.apply(service("me")))
+    assert len(kube.writes) == 2
+    asyncio.run(writer.apply(service("me")))
+    assert len(kube.writes) == 2
+    asyncio.run(writer.apply(service("me", tier="other")))
+    assert len(kube.writes) == 3
+
+
+def test_a_futile_write_is_tried_again_once_the_object_has_changed(kube, cache):
+    writer = Writer(kube, cache, lambda: True)
+    for _ in range(2):
+        asyncio.run(writer.apply(service("me")))
+    edited = {**service("me", tier="other"), "spec": {"type": "ClusterIP"}}
+    cache.put(SERVICES, kube.put(edited))
+    asyncio.run(writer.apply(service("me")))
+    assert len(kube.writes) == 3

@@ -13,45 +13,66 @@ from poolwise.plan.observed import Object
 
 
 class Writer:
-    """Changes to the cluster."""
+    """Changes to the cluster.
+
+    A write that turned out to change nothing (the API server spells a value differently, or does
+    not know a field) is not sent again until the object or the write changes.
+    """
 
     def __init__(self, kube: Kube, cache: Cache, may_write: Callable[[], bool]) -> None:
         self._kube = kube
         self._cache = cache
         self._may_write = may_write
+        self._futile: dict[str, tuple[str, Object]] = {}
+        """By uid: version of the object, and the write that did not change it."""
 
     async def apply(self, document: Object) -> Object:
-        """Apply an object of ours.
+        """Apply an object of ours; the object as it is then.
 
         :raises NameTaken: when an object of that name belongs to somebody else.
         """
         resource = resource_of(document)
-        await self._check_name(resource, document)
+        live = await self._ours(resource, document)
+        if live is not None and self._is_futile(live, document):
+            return live
         self._check_lead()
-        applied = await self._kube.apply(document)
-        self._cache.put(resource, applied)
-        return applied
+        return self._written(resource, live, document, await self._kube.apply(document))
 
     async def patch(self, document: Object, changes: Object, subresource: str = "") -> Object:
-        """Merge ``changes`` into an object, or into its ``status``."""
+        """Merge ``changes`` into an object, or into its ``status``; the object as it is then."""
+        if self._is_futile(document, changes):
+            return document
         self._check_lead()
         patched = await self._kube.patch(document, changes, subresource)
-        self._cache.put(resource_of(document), patched)
-        return patched
+        return self._written(resource_of(document), document, changes, patched)
+
+    def _is_futile(self, live: Object, write: Object) -> bool:
+        metadata = live["metadata"]
+        return self._futile.get(metadata["uid"]) == (metadata.get("resourceVersion"), write)
+
+    def _written(
+        self, resource: Resource, before: Object | None, write: Object, after: Object
+    ) -> Object:
+        uid, version = after["metadata"]["uid"], after["metadata"]["resourceVersion"]
+        if before is not None and before["metadata"].get("resourceVersion") == version:
+            self._futile[uid] = version, write
+        self._cache.put(resource, after)
+        return after
 
     async def delete(self, document: Object) -> None:
         """Delete an object, with what it owns."""
         self._check_lead()
         await self._kube.delete(document)
         self._cache.remove(resource_of(document), document)
+        self._futile.pop(document["metadata"]["uid"], None)
 
     async def create(self, document: dict[str, Any]) -> None:
         """Create an object that the cache does not hold, such as an Event."""
         self._check_lead()
         await self._kube.create(document)
 
-    async def _check_name(self, resource: Resource, document: Object) -> None:
-        """An apply by force would take an object of that name over, whoever made it."""
+    async def _ours(self, resource: Resource, document: Object) -> Object | None:
+        """The live object. An apply by force would take one of that name over, whoever made it."""
         known = self._cache.get(resource, *name_of(document))
         if known is None:
             # Watches select by our label, so that an object without it is not in the cache.
@@ -60,6 +81,7 @@ class Writer:
             raise NameTaken(
                 f"{resource.kind} {document['metadata']['name']} exists and is not ours"
             )
+        return known
 
     def _check_lead(self) -> None:
         if not self._may_write():
