@@ -17,14 +17,12 @@ from poolwise.settings import Settings
 
 _log = structlog.get_logger(__name__)
 
-_ATTEMPTS = 30
-"""About half a minute: an API server that is being upgraded, or has just got our CRDs, answers
-429 for a second or so."""
 _PAUSE_SECONDS = 1.0
+"""An API server that restarts, or has just got our CRDs, says "come back" for a second or so."""
 
 
 async def fill(cache: Cache, kube: Kube, settings: Settings) -> None:
-    """Read everything that is watched, page by page.
+    """Read everything that is watched, page by page, however long the API server is away.
 
     :raises InvalidInput: when the custom resources are not installed.
     """
@@ -35,7 +33,7 @@ async def fill(cache: Cache, kube: Kube, settings: Settings) -> None:
 
 
 async def _fill(cache: Cache, kube: Kube, resource: Resource, namespace: str | None) -> None:
-    for attempt in range(_ATTEMPTS):
+    while True:
         try:
             async for page in kube.pages(resource, namespace):
                 for document in page:
@@ -43,11 +41,10 @@ async def _fill(cache: Cache, kube: Kube, resource: Resource, namespace: str | N
         except NotFound as error:
             raise _missing(resource) from error
         except Unavailable as error:
-            _log.warning("the API server is not ready yet", attempt=attempt, error=str(error))
+            _log.warning("the API server is not ready yet", error=str(error))
             await asyncio.sleep(error.retry_after_seconds or _PAUSE_SECONDS)
         else:
             return
-    raise Unavailable(f"{resource} could not be listed in {_ATTEMPTS} attempts")
 
 
 async def prune(

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import kopf
@@ -60,6 +62,14 @@ def _register_events(
         operator.see(resource, event["type"], event["object"])
 
 
+class _Patience:
+    """Delays between attempts to reach the API server: kopf would give up after 54 s, and the
+    operator with it, just when a restart has to wait longest."""
+
+    def __iter__(self) -> Iterator[float]:
+        return itertools.chain((1, 1, 2, 3, 5), itertools.repeat(8))
+
+
 def kopf_settings() -> kopf.OperatorSettings:
     """kopf, told to watch and to do nothing else; each line undoes a default that would hurt."""
     settings = kopf.OperatorSettings()
@@ -68,6 +78,7 @@ def kopf_settings() -> kopf.OperatorSettings:
     settings.queueing.idle_timeout = 0.1  # with a limit, idle workers would hold the others up
     settings.watching.chunk_size = 500
     settings.networking.request_timeout = 30
+    settings.networking.error_backoffs = _Patience()
     settings.scanning.disabled = True  # the chart installs the CRDs; less RBAC
     settings.process.ultimate_exiting_timeout = 25  # below a pod's grace period of 30 s
     settings.persistence.finalizer = f"{GROUP}/finalizer"  # never set, but never the shared one
