@@ -1,6 +1,8 @@
-"""The operator's rights as charts/rbac.yaml has them, given to a user."""
+"""The operator's rights as the chart gives them to its service account, given to a user."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import yaml
 
@@ -9,34 +11,30 @@ from e2e.controlplane.supervised import REPOSITORY
 
 USER = "poolwise-operator"
 GROUP = "rbac.authorization.k8s.io"
-ROLES = REPOSITORY / "charts" / "rbac.yaml"
-NAMESPACED = "poolwise"
-"""The role whose rights are in namespaces."""
+RIGHTS = REPOSITORY / "charts" / "poolwise" / "files" / "rights.yaml"
+ROLES = {
+    "workloads": ("ClusterRole", "poolwise"),
+    "cluster": ("ClusterRole", "poolwise-cluster"),
+    "lease": ("Role", "poolwise-lease"),
+}
+"""Kind and name of the role for each part of the file, as templates/roles.yaml has them."""
 LEASE_NAMESPACE = "default"
 
 
-def grant(client: Client, user: str = USER, namespace: str = "") -> None:
-    """Let ``user`` do what the operator does, and nothing more: in one namespace, or in all."""
-    for role in yaml.safe_load_all(ROLES.read_text()):
-        client.apply(_placed(role, LEASE_NAMESPACE))
-        client.apply(_binding(role, user, namespace))
+def grant(client: Client, user: str = USER) -> None:
+    """Let ``user`` do what the operator does, and nothing more."""
+    for part, rules in yaml.safe_load(RIGHTS.read_text(encoding="utf-8")).items():
+        for document in _role_and_binding(*ROLES[part], rules, user):
+            client.apply(document)
 
 
-def _binding(role: Object, user: str, namespace: str) -> Object:
-    """What is in namespaces is granted in ``namespace``; nodes and pools are in none."""
-    name, kind = role["metadata"]["name"], role["kind"]
-    is_narrow = kind == "Role" or (namespace and name == NAMESPACED)
-    binding = {
-        "apiVersion": f"{GROUP}/v1",
-        "kind": "RoleBinding" if is_narrow else "ClusterRoleBinding",
-        "metadata": {"name": f"{name}-{user}"},
+def _role_and_binding(kind: str, name: str, rules: list[Object], user: str) -> Iterator[Object]:
+    where = {"name": name} | ({"namespace": LEASE_NAMESPACE} if kind == "Role" else {})
+    common = {"apiVersion": f"{GROUP}/v1", "metadata": where}
+    yield {**common, "kind": kind, "rules": rules}
+    yield {
+        **common,
+        "kind": f"{kind}Binding",
         "roleRef": {"apiGroup": GROUP, "kind": kind, "name": name},
         "subjects": [{"apiGroup": GROUP, "kind": "User", "name": user}],
     }
-    return _placed(binding, LEASE_NAMESPACE if kind == "Role" else namespace)
-
-
-def _placed(document: Object, namespace: str) -> Object:
-    if document["kind"].startswith("Cluster"):
-        return document
-    return {**document, "metadata": {**document["metadata"], "namespace": namespace}}

@@ -108,7 +108,7 @@ def operated(
     log: Path,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Operated]:
-    """Run the operator with the rights of charts/rbac.yaml, and nothing more."""
+    """Run the operator with the rights that the chart gives it, and nothing more."""
     grant(client)
     process = OperatorProcess(control_plane.kubeconfig_for(USER), log, environment)
     with process:
