@@ -9,7 +9,7 @@ from bench.tables import Row, number, whole
 from bench.training_runs import PLENTY
 from poolwise.model.collectives import Group, Implementation, Operation
 from poolwise.model.hardware import Interconnect, Machine
-from poolwise.plan.machines import device
+from poolwise.plan.pools.machines import device
 from poolwise.tables import AcceleratorRow, Tables
 
 OPERATIONS = {

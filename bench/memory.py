@@ -17,8 +17,8 @@ from bench.accuracy import accuracy
 from bench.fit.training import laid_runs
 from bench.tables import DEFAULT_FOLDER, number
 from bench.training_runs import LaidRun
-from poolwise.model.memory import training_memory
 from poolwise.model.prediction import Memory
+from poolwise.model.training.memory import training_memory
 from poolwise.model.work import Recompute
 from poolwise.tables import load
 

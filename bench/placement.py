@@ -20,7 +20,7 @@ import yaml
 from e2e import profiles
 from poolwise import tables
 from poolwise.model.efficiency import Calibration
-from poolwise.plan.candidates_memo import Memo
+from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
 from poolwise.plan.observed import Decisions, Observed
 from poolwise.settings import Settings

@@ -15,11 +15,11 @@ from bench.tables import Row, number, whole
 from poolwise.model import presets
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Host, Interconnect, Machine
-from poolwise.model.serving_capacity import capacity
-from poolwise.model.serving_load import Replica, State, state
-from poolwise.model.serving_replica import replica
+from poolwise.model.serving.capacity import capacity
+from poolwise.model.serving.load import Replica, State, state
+from poolwise.model.serving.replica import replica
 from poolwise.model.work import Model, ServingLayout, ServingWork, Tokens, Transformer
-from poolwise.plan.machines import device
+from poolwise.plan.pools.machines import device
 from poolwise.tables import AcceleratorRow, Tables
 
 HOST = Host(96.0, 1e12, 1e10, 1e11, 5e9)

@@ -24,9 +24,9 @@ from poolwise.model.work import (
     TrainingWork,
     Transformer,
 )
-from poolwise.plan.machines import device
-from poolwise.plan.requests import FixedLayout
-from poolwise.plan.training_layouts import NoTrainingShape, TrainingSearch
+from poolwise.plan.candidates.training_layouts import NoTrainingShape, TrainingSearch
+from poolwise.plan.pools.machines import device
+from poolwise.plan.requests.request import FixedLayout
 from poolwise.tables import AcceleratorRow, Tables
 
 PLENTY = Host(1e6, 1e15, 1e15, 1e15, 1e15)

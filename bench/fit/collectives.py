@@ -21,7 +21,7 @@ from bench.fit.training import FILE, HEADER
 from bench.fit.training import PHASE as TRAINING
 from poolwise.model.collectives import Fabric, collective_seconds, fabric
 from poolwise.model.efficiency import Calibration
-from poolwise.model.training import NINE_IN_TEN
+from poolwise.model.training.step import NINE_IN_TEN
 from poolwise.tables import Tables, load
 from poolwise.tables.efficiencies import EfficiencyRow
 

@@ -15,7 +15,7 @@ from bench.fit.pooling import PRIOR, Constant, Pool
 from bench.fit.serving_samples import Sample, residuals
 from bench.serving_runs import ENGINES
 from poolwise.model.efficiency import EVERY, Calibration
-from poolwise.model.queueing import Z95
+from poolwise.model.serving.queueing import Z95
 from poolwise.tables import EfficiencyRow, Tables
 
 PHASE = "serving"

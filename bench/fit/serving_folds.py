@@ -11,7 +11,7 @@ from bench.accuracy import folds
 from bench.fit.serving_constants import PHASE, fitted_rows, not_fitted
 from bench.fit.serving_samples import FIRST_TOKEN, TOKEN, Sample
 from poolwise.model.efficiency import EVERY, Calibration
-from poolwise.model.queueing import Z95
+from poolwise.model.serving.queueing import Z95
 from poolwise.tables import EfficiencyRow, Tables
 
 SOURCE = "bench.fit.serving: nine in ten of the out-of-fold residuals"

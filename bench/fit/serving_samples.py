@@ -18,8 +18,8 @@ from bench.serving_runs import (
     token_seconds,
 )
 from poolwise.model.efficiency import Calibration
-from poolwise.model.serving_costs import arithmetic
-from poolwise.model.serving_memory import serving_memory
+from poolwise.model.serving.costs import arithmetic
+from poolwise.model.serving.memory import serving_memory
 from poolwise.tables import Tables
 
 Predictor = Callable[[Run, Calibration], float]

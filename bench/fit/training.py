@@ -19,7 +19,7 @@ from bench.fit.pooling import Constant, Pool
 from bench.fit.shipping import ship
 from bench.training_runs import LaidRun, laid, runs
 from poolwise.model.efficiency import EVERY, Calibration
-from poolwise.model.training import NINE_IN_TEN, step_seconds
+from poolwise.model.training.step import NINE_IN_TEN, step_seconds
 from poolwise.tables import Tables, load
 from poolwise.tables.efficiencies import EfficiencyRow
 

@@ -12,7 +12,7 @@ from bench.fit.serving_folds import Scored, out_of_fold, scores
 from bench.fit.serving_samples import measured
 from bench.model.results import OUT_OF_FOLD, SHIPPED, Request, Result, split_of
 from poolwise.model.efficiency import Calibration
-from poolwise.model.queueing import Z95
+from poolwise.model.serving.queueing import Z95
 
 RATIOS = {"tpot": "itl_ratio", "ttft": "ttft_ratio"}
 

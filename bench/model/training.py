@@ -12,7 +12,7 @@ from bench.model.results import OUT_OF_FOLD, SHIPPED, Request, Result, indices_b
 from bench.training_runs import LaidRun
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
-from poolwise.model.training import predict_training
+from poolwise.model.training.step import predict_training
 
 TARGETS: dict[str, Callable[[LaidRun], bool]] = {
     "train_dense": lambda each: each.run.is_pretraining and not each.run.is_sparse,

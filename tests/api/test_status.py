@@ -14,9 +14,9 @@ from poolwise.api.validation.list_types import duplicates
 from poolwise.api.validation.schema_errors import schema_errors
 from poolwise.api.validation.unknown_fields import unknown_fields
 from poolwise.model.work import ServingLayout
-from poolwise.plan.children import children
-from poolwise.plan.pool_objects import pool_status
-from poolwise.plan.status import status
+from poolwise.plan.children.manifests import children
+from poolwise.plan.pools.objects import pool_status
+from poolwise.plan.status.workload import status
 from poolwise.settings import Settings
 from tests.plan.children_given import (
     cpu_pool,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from poolwise.handlers.isolation import decide_or_isolate
-from poolwise.plan.children_metadata import key_of
+from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Rejection
 from poolwise.plan.observed import Decisions, Observed
 

@@ -7,7 +7,7 @@ from poolwise.model import presets
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Host, Interconnect, Machine
 from poolwise.model.work import Metric, Model, ServingWork, Target, Tokens
-from poolwise.plan.machines import cpu_device, device
+from poolwise.plan.pools.machines import cpu_device, device
 
 TABLES = tables.load()
 CALIBRATION = Calibration(TABLES.efficiencies)

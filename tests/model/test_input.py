@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from poolwise.model.input import checkpoint_seconds, checkpoint_share, supply_seconds
+from poolwise.model.training.input import checkpoint_seconds, checkpoint_share, supply_seconds
 from poolwise.model.work import TrainingWork
 from tests.model.shapes import preset
 from tests.model.training_cases import machine, pretraining

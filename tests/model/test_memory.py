@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from poolwise.model import activations, transformer
+from poolwise.model import transformer
 from poolwise.model.hardware import Machine
-from poolwise.model.memory import training_memory, usable_bytes
 from poolwise.model.prediction import Memory
+from poolwise.model.training import activations
+from poolwise.model.training.memory import training_memory, usable_bytes
 from poolwise.model.work import (
     Custom,
     Method,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolwise.model.queueing import (
+from poolwise.model.serving.queueing import (
     NEVER,
     Delay,
     log_normal,

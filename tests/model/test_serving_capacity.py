@@ -2,10 +2,10 @@
 
 import pytest
 
-from poolwise.model.serving import capacity_requests_per_second
-from poolwise.model.serving_capacity import capacity, tuned
-from poolwise.model.serving_load import latencies, state
-from poolwise.model.serving_replica import replica
+from poolwise.model.serving.capacity import capacity, tuned
+from poolwise.model.serving.load import latencies, state
+from poolwise.model.serving.prediction import capacity_requests_per_second
+from poolwise.model.serving.replica import replica
 from poolwise.model.work import Metric, ServingLayout, Target
 from tests.model.serving_cases import CALIBRATION, CHAT, machine, service
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from poolwise.model.hardware import Resource
-from poolwise.model.serving_costs import arithmetic, step_costs
-from poolwise.model.serving_iteration import Batch, Products, soft_maximum
+from poolwise.model.serving.costs import arithmetic, step_costs
+from poolwise.model.serving.iteration import Batch, Products, soft_maximum
 from poolwise.model.work import Custom, Model, ServingLayout, Transformer
 from tests.model.serving_cases import CALIBRATION, machine, service
 

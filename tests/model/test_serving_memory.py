@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from poolwise.model.serving_memory import (
+from poolwise.model.serving.memory import (
     kv_tokens,
     replica_machine,
     request_cache_bytes,

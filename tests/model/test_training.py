@@ -10,7 +10,7 @@ from poolwise.model.bottleneck import bottleneck
 from poolwise.model.collectives import Group, Operation, collective_seconds
 from poolwise.model.hardware import Machine, Resource
 from poolwise.model.roofline import ceiling_flops_per_second
-from poolwise.model.training import predict_training, step_seconds
+from poolwise.model.training.step import predict_training, step_seconds
 from poolwise.model.work import (
     Custom,
     Experts,

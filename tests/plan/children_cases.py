@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from poolwise.model.work import ServingLayout
-from poolwise.plan.children import children
+from poolwise.plan.children.manifests import children
 from poolwise.plan.decision import Plan
 from poolwise.plan.pool import Pool
 from poolwise.settings import Settings

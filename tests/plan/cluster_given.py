@@ -5,7 +5,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from poolwise.plan.children import children
+from poolwise.plan.children.manifests import children
 from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Key, Kind, Plan
 from poolwise.plan.observed import Observed

@@ -5,7 +5,7 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Host, Interconnect, Machine
 from poolwise.model.presets import model as preset_model
 from poolwise.model.work import Model
-from poolwise.plan.machines import device
+from poolwise.plan.pools.machines import device
 
 TABLES = tables.load()
 CALIBRATION = Calibration(TABLES.efficiencies)

@@ -7,7 +7,7 @@ from typing import Any
 
 from poolwise import tables
 from poolwise.plan.pool import Pool
-from poolwise.plan.pools import pools
+from poolwise.plan.pools.gathering import pools
 from poolwise.settings import Settings
 
 TABLES = tables.load()

@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
-from poolwise.plan.candidates_memo import Memo
-from poolwise.plan.candidates_reasons import Verdict
+from poolwise.plan.candidates.memo import Memo
+from poolwise.plan.candidates.reasons import Verdict
 from tests.plan.cluster_given import cpu_nodes, gpu_nodes, h100, job, l40s, plan_of, service
 
 H100_LABEL = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}

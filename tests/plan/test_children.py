@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from poolwise.errors import InvalidInput
 from poolwise.model.work import ServingLayout
-from poolwise.plan.children import changes_to_job, children, record_of
+from poolwise.plan.children.manifests import changes_to_job, children, record_of
 from poolwise.plan.decision import Plan
 from poolwise.plan.names import PLACEMENT, child_name
 from poolwise.plan.placement_record import parse

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poolwise.api.quantity import parse_quantity
-from poolwise.plan.children_quantity import canonical, cores, size
+from poolwise.plan.children.quantity import canonical, cores, size
 
 
 @pytest.mark.parametrize(

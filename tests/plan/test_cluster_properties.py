@@ -5,7 +5,7 @@ import copy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poolwise.plan.candidates_memo import Memo
+from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Key, Kind, Plan
 from poolwise.settings import Settings

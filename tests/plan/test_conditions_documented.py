@@ -4,19 +4,19 @@ import ast
 import re
 from pathlib import Path
 
-from poolwise.plan import nodes_claims
-from poolwise.plan.candidates_reasons import Verdict
+from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.conditions import Reason, Type
+from poolwise.plan.nodes import claims
 
 ROOT = Path(__file__).parent.parent.parent
 ROWS = re.findall(
     r"^\| `(\w+)` \|", (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8"), re.MULTILINE
 )
-WORDS = {*Type, *Reason, *Verdict, *nodes_claims.Reason}
+WORDS = {*Type, *Reason, *Verdict, *claims.Reason}
 
 
 def plan_nodes():
-    for path in sorted((ROOT / "operator" / "poolwise" / "plan").glob("*.py")):
+    for path in sorted((ROOT / "operator" / "poolwise" / "plan").rglob("*.py")):
         yield from ast.walk(ast.parse(path.read_text(encoding="utf-8")))
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolwise.plan.explain import explain
+from poolwise.plan.status.explain import explain
 from tests.plan.children_given import placed_job, training_job
 from tests.plan.test_status import SITUATIONS, live_job, told
 

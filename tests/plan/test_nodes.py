@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolwise.plan.nodes import Facts, facts
-from poolwise.plan.nodes_claims import Reason
-from poolwise.plan.nodes_hardware import Offer
+from poolwise.plan.nodes.claims import Reason
+from poolwise.plan.nodes.facts import Facts, facts
+from poolwise.plan.nodes.hardware import Offer
 from tests.plan.nodes_given import H100, TABLES, node
 
 

@@ -5,7 +5,7 @@ import pytest
 from e2e import profiles
 from poolwise.model.hardware import Resource
 from poolwise.model.work import ServingLayout
-from poolwise.plan.candidates_reasons import Verdict
+from poolwise.plan.candidates.reasons import Verdict
 from tests.plan.cluster_given import (
     candidate,
     cpu_nodes,

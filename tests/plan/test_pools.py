@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from e2e import profiles
 from poolwise.plan.pool import Pool
-from poolwise.plan.pools_selectors import admits, selects
+from poolwise.plan.pools.selectors import admits, selects
 from tests.plan.nodes_given import H100, all_pools, condition, node, only_pool
 
 MACHINE = "node.kubernetes.io/instance-type"

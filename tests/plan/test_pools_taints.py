@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from poolwise.plan.pools_taints import untolerated
+from poolwise.plan.pools.taints import untolerated
 from tests.plan.nodes_given import H100, declared, node, only_pool
 
 NO_SCHEDULE = "NoSchedule"

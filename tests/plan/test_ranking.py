@@ -9,7 +9,7 @@ from poolwise.model.prediction import Bottleneck, Interval, Memory, TrainingPred
 from poolwise.plan.decision import Candidate
 from poolwise.plan.ranking import Ranking, rank
 from poolwise.plan.ranking_words import judged
-from poolwise.plan.requests import Goal
+from poolwise.plan.requests.request import Goal
 
 
 def run(pool, hours, cost, goal=Goal.TIME, error=0.05, bound_by=Resource.COMPUTE):

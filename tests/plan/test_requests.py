@@ -11,8 +11,8 @@ from poolwise import tables
 from poolwise.errors import InvalidInput
 from poolwise.model.work import Custom, Method, Metric, Recompute, Target, Tokens, Transformer
 from poolwise.plan.decision import Key, Kind
-from poolwise.plan.requests import FixedLayout, Goal, PodResources, Topology
-from poolwise.plan.requests_reading import identity, priority_values, workload
+from poolwise.plan.requests.reading import identity, priority_values, workload
+from poolwise.plan.requests.request import FixedLayout, Goal, PodResources, Topology
 from poolwise.settings import Settings
 from tests.plan.junk import broken
 

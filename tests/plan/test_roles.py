@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from poolwise.plan.roles import INTER_BYTES_PER_FLOP, INTRA_BYTES_PER_FLOP, links
+from poolwise.plan.pools.roles import INTER_BYTES_PER_FLOP, INTRA_BYTES_PER_FLOP, links
 from tests.plan.nodes_given import all_pools, node, only_pool
 
 MACHINE = "node.kubernetes.io/instance-type"

@@ -5,12 +5,10 @@ from dataclasses import replace
 import pytest
 
 from poolwise.model.hardware import Host, Interconnect, Machine
-from poolwise.model.serving import kv_tokens, serving_memory
+from poolwise.model.serving.prediction import kv_tokens, serving_memory
 from poolwise.model.work import Custom, Metric, Model, ServingWork, Target, Tokens
-from poolwise.plan.candidates_reasons import Verdict
-from poolwise.plan.machines import cpu_device
-from poolwise.plan.requests import FixedReplica
-from poolwise.plan.serving_layouts import (
+from poolwise.plan.candidates.reasons import Verdict
+from poolwise.plan.candidates.serving_layouts import (
     Node,
     NoReplicaShape,
     ServingSearch,
@@ -18,6 +16,8 @@ from poolwise.plan.serving_layouts import (
     needed_tokens,
     weight_format,
 )
+from poolwise.plan.pools.machines import cpu_device
+from poolwise.plan.requests.request import FixedReplica
 from tests.plan.machines import CALIBRATION, TABLES, machine, model
 
 H100 = machine("H100-SXM5-80GB")

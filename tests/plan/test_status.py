@@ -8,11 +8,11 @@ import pytest
 
 from poolwise.api.status import InferenceServiceStatus, TrainingJobStatus
 from poolwise.model.work import ServingLayout
-from poolwise.plan.children import children, record_of
+from poolwise.plan.children.manifests import children, record_of
 from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Candidate, Plan, Rejection
 from poolwise.plan.names import PAUSED
-from poolwise.plan.status import CANDIDATE_LIMIT, status
+from poolwise.plan.status.workload import CANDIDATE_LIMIT, status
 from poolwise.settings import Settings
 from tests.plan.children_given import (
     JOB,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolwise.plan.status_pods import PROBLEM_LIMIT, observe
+from poolwise.plan.status.pods import PROBLEM_LIMIT, observe
 
 UID = "u-1"
 

@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poolwise.model.hardware import Resource
-from poolwise.model.memory import training_memory
-from poolwise.model.training import step_seconds
+from poolwise.model.training.memory import training_memory
+from poolwise.model.training.step import step_seconds
 from poolwise.model.work import Custom, Model, Recompute, TrainingLayout, TrainingWork
-from poolwise.plan.requests import FixedLayout
-from poolwise.plan.training_layouts import (
+from poolwise.plan.candidates.training_layouts import (
     NoTrainingShape,
     TrainingSearch,
     TrainingShape,
     divisions_of,
     divisors,
 )
+from poolwise.plan.requests.request import FixedLayout
 from tests.plan.machines import CALIBRATION, machine, model
 
 H100 = machine("H100-SXM5-80GB")

@@ -13,9 +13,9 @@ from poolwise.cluster.connection import Connection
 from poolwise.cluster.kube import ApiKube
 from poolwise.cluster.resources import INFERENCE_SERVICES, TRAINING_JOBS, Resource
 from poolwise.errors import InvalidInput
-from poolwise.plan.explain import explain as story
 from poolwise.plan.names import GROUP
 from poolwise.plan.observed import Object
+from poolwise.plan.status.explain import explain as story
 from poolwise.settings import from_environment
 
 KINDS = {

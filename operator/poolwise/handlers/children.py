@@ -9,7 +9,7 @@ from poolwise.cluster.difference import covers, signed
 from poolwise.cluster.resources import JOBS, owner_uid, resource_of
 from poolwise.cluster.writer import Writer
 from poolwise.errors import NameTaken
-from poolwise.plan.children import changes_to_job
+from poolwise.plan.children.manifests import changes_to_job
 from poolwise.plan.observed import Object
 
 FINISHED = ("Complete", "Failed")

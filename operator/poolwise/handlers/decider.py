@@ -5,7 +5,7 @@ from __future__ import annotations
 from poolwise.cluster import clock
 from poolwise.handlers.isolation import Decide
 from poolwise.model.efficiency import Calibration
-from poolwise.plan.candidates_memo import Memo
+from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
 from poolwise.plan.observed import Decisions, Observed
 from poolwise.settings import Settings

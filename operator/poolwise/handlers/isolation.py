@@ -12,7 +12,7 @@ from dataclasses import replace
 import structlog
 
 from poolwise.handlers.refusals import internal_error
-from poolwise.plan.children_metadata import key_of
+from poolwise.plan.children.metadata import key_of
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Rejection
 from poolwise.plan.observed import Decisions, Object, Observed

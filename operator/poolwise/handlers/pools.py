@@ -12,7 +12,7 @@ from poolwise.cluster.writer import Writer
 from poolwise.handlers.planner import Planner
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
-from poolwise.plan.pool_objects import pool_object, pool_status
+from poolwise.plan.pools.objects import pool_object, pool_status
 
 
 class Pools:

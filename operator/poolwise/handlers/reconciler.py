@@ -16,12 +16,12 @@ from poolwise.handlers.children import Children, prepared
 from poolwise.handlers.planner import Planner
 from poolwise.handlers.refusals import REASONS, REFUSALS, reason_of
 from poolwise.handlers.story import Story
-from poolwise.plan.children import check, children
+from poolwise.plan.children.manifests import check, children
 from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Key, Kind, Outcome, Plan
 from poolwise.plan.observed import Decisions, Object
 from poolwise.plan.pool import Pool
-from poolwise.plan.status import is_paused
+from poolwise.plan.status.workload import is_paused
 from poolwise.settings import Settings
 
 _RESOURCES = {Kind.TRAINING_JOB: TRAINING_JOBS, Kind.INFERENCE_SERVICE: INFERENCE_SERVICES}

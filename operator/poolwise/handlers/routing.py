@@ -15,7 +15,7 @@ from poolwise.cluster.resources import (
     Resource,
 )
 from poolwise.handlers.planner import Target
-from poolwise.plan.children_metadata import key_of
+from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.observed import Object
 

@@ -15,7 +15,7 @@ from poolwise.handlers.planner import Planner
 from poolwise.plan.decision import Key, Outcome
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
-from poolwise.plan.status import status
+from poolwise.plan.status.workload import status
 from poolwise.settings import Settings
 
 

@@ -13,12 +13,11 @@ from datetime import UTC, datetime
 
 from poolwise.errors import InvalidInput
 from poolwise.model.efficiency import Calibration
-from poolwise.plan.candidates_memo import Memo
-from poolwise.plan.candidates_reasons import Verdict
-from poolwise.plan.candidates_situation import Situation
+from poolwise.plan.candidates.memo import Memo
+from poolwise.plan.candidates.reasons import Verdict
+from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.capacity import Ledger, ledger
 from poolwise.plan.capacity_pods import settled, usage_by_node
-from poolwise.plan.cluster_running import Children, State
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import (
     Candidate,
@@ -33,9 +32,10 @@ from poolwise.plan.decision import (
 from poolwise.plan.observed import Decisions, Object, Observed
 from poolwise.plan.placement import Placement
 from poolwise.plan.pool import Pool
-from poolwise.plan.pools import pools
-from poolwise.plan.requests import Identity, Workload
-from poolwise.plan.requests_reading import identity, priority_values, workload
+from poolwise.plan.pools.gathering import pools
+from poolwise.plan.requests.reading import identity, priority_values, workload
+from poolwise.plan.requests.request import Identity, Workload
+from poolwise.plan.running import Children, State
 from poolwise.settings import Settings
 from poolwise.tables import Tables
 

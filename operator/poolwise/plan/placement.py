@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from poolwise.plan.candidates import candidates, gang
-from poolwise.plan.candidates_reasons import Verdict
-from poolwise.plan.candidates_situation import Situation, shared_domain
+from poolwise.plan.candidates.assessment import candidates, gang
+from poolwise.plan.candidates.reasons import Verdict
+from poolwise.plan.candidates.situation import Situation, shared_domain
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, PlacementRecord, Plan
 from poolwise.plan.pool import Pool
 from poolwise.plan.ranking import Ranking, rank
 from poolwise.plan.ranking_words import judged
-from poolwise.plan.requests import Request, ServingRequest, TrainingRequest, Workload
+from poolwise.plan.requests.request import Request, ServingRequest, TrainingRequest, Workload
 
 REASONS_NAMED = 3
 """Pools that a plan without any candidate names; status lists all of them."""

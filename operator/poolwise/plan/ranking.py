@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from poolwise.model.hardware import Resource
 from poolwise.model.prediction import Interval, ServingPrediction, TrainingPrediction
 from poolwise.plan.decision import Candidate
-from poolwise.plan.requests import Goal
+from poolwise.plan.requests.request import Goal
 
 COST_WEIGHT = 1.0
 """Exponent of cost beside time: s times the speed is worth s times the cost."""

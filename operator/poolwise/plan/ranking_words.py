@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from poolwise.plan.candidates_reasons import Verdict
+from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.decision import Candidate
 from poolwise.plan.ranking import Ranking, cost_of
-from poolwise.plan.requests import Goal
+from poolwise.plan.requests.request import Goal
 from poolwise.plan.wording import duration, money, percent, three_digits
 
 JOULES_PER_KILOWATT_HOUR = 3.6e6

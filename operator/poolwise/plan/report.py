@@ -8,7 +8,7 @@ from poolwise.plan.conditions import WORDS
 from poolwise.plan.decision import Key, Outcome, Plan
 from poolwise.plan.observed import Decisions
 from poolwise.plan.pool import Condition, Pool
-from poolwise.plan.story import rounded, story
+from poolwise.plan.status.story import rounded, story
 from poolwise.plan.wording import sentence
 
 Document = dict[str, Any]

@@ -1,0 +1,219 @@
+"""From a model, a layout and a machine to the coefficients of an engine step.
+
+Formats decide bytes and arithmetic apart: a format without a unit on the device is expanded to 16
+bits, so its weights shrink and its products do not get faster (fp8 on Ampere, int4 anywhere).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from poolwise.model import formats, transformer
+from poolwise.model.collectives import Implementation, Operation, collective_seconds, group
+from poolwise.model.efficiency import Calibration
+from poolwise.model.hardware import Device, Machine
+from poolwise.model.roofline import ceiling_flops_per_second
+from poolwise.model.serving.iteration import AllReduce, Products, StepCosts
+from poolwise.model.serving.memory import (
+    ACTIVATION_BYTES,
+    PHASE,
+    dense_weight_bytes,
+    item_traffic_bytes,
+    replica_machine,
+    unquantised_weight_bytes,
+)
+from poolwise.model.serving.queueing import log_normal
+from poolwise.model.work import Custom, ServingLayout, ServingWork, Transformer
+
+CUSTOM_LAYERS = 50
+"""Launches of a model whose layers are not known, as many as ResNet-50 has."""
+NONE = Products(0.0, 0.0)
+
+
+def arithmetic(weight_format: str, device: Device) -> str:
+    """The unit that multiplies a format here.
+
+    16-bit formats stand in for each other (fp16 on Turing and Volta, which have no bf16);
+    quantised ones without a unit of their own are expanded to 16 bits: bytes shrink, FLOPs do not.
+    """
+    peaks = device.peak_flops_per_second
+    sixteen = next((unit for unit in ("bf16", "fp16") if unit in peaks), None)
+    native = formats.native_arithmetic(weight_format, peaks)
+    if weight_format in ("bf16", "fp16") and sixteen is not None:
+        return native if native == weight_format else sixteen
+    return native or sixteen or "fp32"
+
+
+def step_costs(
+    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
+) -> StepCosts:
+    """Coefficients from the model's counts, the device's peaks and the fitted efficiencies."""
+    machine = replica_machine(layout, machine)
+    rates = _Rates(machine.device, calibration)
+    if isinstance(work.model.shape, Custom):
+        return _custom_costs(work.model.shape, layout, machine, rates)
+    return _transformer_costs(work, work.model.shape, layout, machine, rates)
+
+
+class _Rates:
+    """Effective rates of one device: what its best kernels reach times fitted efficiencies."""
+
+    def __init__(self, device: Device, calibration: Calibration) -> None:
+        self.device = device
+        self.calibration = calibration
+        self.weight_bandwidth = self._bandwidth("weight_bandwidth")
+        self.cache_bandwidth = self._bandwidth("cache_bandwidth")
+
+    def constant(self, term: str, number_format: str = "*") -> float:
+        return self.calibration.value(PHASE, term, self.device, number_format)
+
+    def flops_per_second(self, weight_format: str) -> float:
+        unit = arithmetic(weight_format, self.device)
+        sixteen = unit in ("bf16", "fp16")
+        ceiling = ceiling_flops_per_second(self.device, unit if sixteen else weight_format)
+        return ceiling * self.constant("compute", unit)
+
+    def _bandwidth(self, term: str) -> float:
+        return self.device.memory_bandwidth_bytes_per_second * self.constant(term)
+
+
+def _transformer_costs(
+    work: ServingWork, shape: Transformer, layout: ServingLayout, machine: Machine, rates: _Rates
+) -> StepCosts:
+    count = transformer.parameters(work.model)
+    dense_format = "bf16" if layout.weight_format == "mxfp4" else layout.weight_format
+    dense = count.body - count.experts
+    head = count.head + count.tied_head if shape.is_decoder else 0.0
+    attention_flops = rates.flops_per_second("bf16") * layout.tensor
+    cache_bytes = transformer.kv_bytes_per_key(shape, formats.weight_bytes(layout.kv_format))
+    cache_bytes /= transformer.kv_shards(shape, layout.tensor)
+    return StepCosts(
+        dense=_products(dense, dense_weight_bytes(layout), dense_format, layout, rates),
+        experts=_experts(work, layout, rates),
+        head=_products(head, unquantised_weight_bytes(layout), "bf16", layout, rates),
+        shape=shape,
+        key_read_seconds=cache_bytes / rates.cache_bandwidth,
+        key_attend_seconds=transformer.decode_attention_flops_per_key(shape) / attention_flops,
+        prompt_key_seconds=transformer.attention_flops_per_key(shape) / attention_flops,
+        prompt_keys=_prompt_keys(work, shape),
+        all_reduces=2.0 * shape.layers if layout.tensor > 1 else 0.0,
+        all_reduce=_all_reduce(shape, layout, machine, rates),
+        stage_seconds=_stage_seconds(shape, layout, machine, rates),
+        latency_seconds=_latency_seconds(shape, rates),
+        sequence_seconds=rates.constant("sequence_seconds"),
+        host_seconds=rates.constant("host_seconds") / machine.host.dispatch_speed,
+    )
+
+
+def _products(
+    count: float, stored_bytes: float, weight_format: str, layout: ServingLayout, rates: _Rates
+) -> Products:
+    return Products(
+        read_seconds=count * stored_bytes / layout.tensor / rates.weight_bandwidth,
+        row_seconds=2.0 * count / layout.tensor / rates.flops_per_second(weight_format),
+    )
+
+
+def _experts(work: ServingWork, layout: ServingLayout, rates: _Rates) -> Products:
+    """Routed experts: those that the batch touches are read, and their groups padded to tiles.
+
+    Cut by tensor parallelism, every device sees all rows of all chosen experts at full width, and
+    writes and reads them on the way; laid out whole (``expert``), it sees only its share.
+    """
+    shape, count = work.model.shape, transformer.parameters(work.model)
+    if isinstance(shape, Custom) or shape.experts is None:
+        return NONE
+    stored = formats.weight_bytes(layout.weight_format)
+    whole = _products(count.experts, stored, layout.weight_format, layout, rates)
+    exchanged = rates.constant("expert_exchange_bytes") * shape.hidden * shape.experts.top_k
+    exchanged *= transformer.sparse_layers(shape) / min(layout.expert, layout.tensor)
+    share = count.routed_fraction
+    return replace(
+        whole,
+        row_seconds=whole.row_seconds * share / rates.constant("expert_compute"),
+        row_traffic_seconds=exchanged / rates.weight_bandwidth,
+        idle_share=1.0 - share,
+        padding_rows=rates.constant("expert_padding_rows") / share,
+    )
+
+
+def _prompt_keys(work: ServingWork, shape: Transformer) -> float:
+    """Keys per computed token of a prompt, of which a leading part may come from the cache."""
+    lengths = log_normal(work.input_tokens.p50, work.input_tokens.p95)
+    tokens, hit = max(lengths.biased_mean, 1.0), work.prefix_hit_fraction
+    whole = transformer.attended_keys(shape, tokens)
+    if hit <= 0.0:
+        return whole
+    cached = transformer.attended_keys(shape, max(tokens * hit, 1.0)) * hit
+    return (whole - cached) / max(1.0 - hit, 1e-9)
+
+
+def _latency_seconds(shape: Transformer, rates: _Rates) -> float:
+    sparse = transformer.sparse_layers(shape)
+    per_layer = rates.constant("layer_seconds") * shape.layers
+    return per_layer + (rates.constant("expert_layer_seconds") * sparse if sparse else 0.0)
+
+
+def _all_reduce(
+    shape: Transformer, layout: ServingLayout, machine: Machine, rates: _Rates
+) -> AllReduce:
+    if layout.tensor == 1:
+        return AllReduce()
+    ranks = group(layout.tensor, 1, machine.interconnect)
+
+    def seconds(rows: float) -> float:
+        """Engines take one-shot kernels for small messages and the library for large ones."""
+        size = rows * shape.hidden * ACTIVATION_BYTES
+        return rates.constant("all_reduce") * min(
+            collective_seconds(Operation.ALL_REDUCE, size, ranks, machine, rates.calibration, by)
+            for by in Implementation
+        )
+
+    return _through(seconds(0.0), seconds(256.0), seconds(4096.0))
+
+
+def _through(at_none: float, at_256: float, at_4096: float) -> AllReduce:
+    """``a + b*n + c*sqrt(n)`` through n = 0, 256, 4096: roots 16 and 64, so two equations."""
+    small, large = at_256 - at_none, at_4096 - at_none
+    row = max(0.0, (large - 4.0 * small) / (4096.0 - 4.0 * 256.0))
+    return AllReduce(at_none, row, max(0.0, (small - 256.0 * row) / 16.0))
+
+
+def _stage_seconds(
+    shape: Transformer, layout: ServingLayout, machine: Machine, rates: _Rates
+) -> float:
+    if layout.pipeline == 1:
+        return 0.0
+    ranks = group(2, layout.tensor, machine.interconnect)
+    size = shape.hidden * ACTIVATION_BYTES * layout.max_num_seqs / layout.pipeline
+    one = collective_seconds(Operation.SEND_RECEIVE, size, ranks, machine, rates.calibration)
+    return one * (layout.pipeline - 1)
+
+
+def _custom_costs(
+    shape: Custom, layout: ServingLayout, machine: Machine, rates: _Rates
+) -> StepCosts:
+    """One item is one row."""
+    flops = rates.flops_per_second(layout.weight_format) * layout.tensor
+    traffic = item_traffic_bytes(shape, layout) / layout.tensor
+    read = shape.active_parameters * formats.weight_bytes(layout.weight_format) / layout.tensor
+    return StepCosts(
+        dense=Products(
+            read_seconds=read / rates.weight_bandwidth,
+            row_seconds=shape.forward_flops_per_sample / flops,
+            row_traffic_seconds=traffic / rates.weight_bandwidth,
+        ),
+        experts=NONE,
+        head=NONE,
+        shape=None,
+        key_read_seconds=0.0,
+        key_attend_seconds=0.0,
+        prompt_key_seconds=0.0,
+        prompt_keys=0.0,
+        all_reduces=0.0,
+        all_reduce=AllReduce(),
+        stage_seconds=0.0,
+        latency_seconds=rates.constant("layer_seconds") * CUSTOM_LAYERS,
+        sequence_seconds=rates.constant("sequence_seconds"),
+        host_seconds=rates.constant("host_seconds") / machine.host.dispatch_speed,
+    )

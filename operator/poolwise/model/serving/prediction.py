@@ -1,0 +1,180 @@
+"""Serving: latencies of one replica at a rate, and the highest rate inside its targets.
+
+Ledger of one request, whose terms sum to its mean time from arrival to last token:
+
+===================== ==========================================================================
+``Queue``             waiting for earlier prompts and for the running step; the fixed part
+``KvCapacity``        waiting for a slot: cache (or batch) full
+``Prefill``           its own prompt
+``MemoryBandwidth``   tokens: weights and cache through the memory bus
+``Compute``           tokens: arithmetic
+``Interconnect``      tokens: all-reduces and hand-overs between stages
+``Latency``           tokens: launch and drain of kernels, layer by layer
+``Host``              tokens: scheduling and sampling
+``Interference``      tokens: steps made longer by the prompts of others
+===================== ==========================================================================
+
+A model that only reads prompts has its step under ``MemoryBandwidth`` to ``Host``, no ``Prefill``.
+"""
+
+from __future__ import annotations
+
+import math
+
+from poolwise.model.efficiency import Calibration, Efficiency, Provenance
+from poolwise.model.hardware import Device, Machine
+from poolwise.model.prediction import Interval, Memory, ServingPrediction, Term
+from poolwise.model.roofline import ridge_point
+from poolwise.model.serving.capacity import capacity, metric_percentile, tuned
+from poolwise.model.serving.costs import arithmetic
+from poolwise.model.serving.load import Latencies, Replica, State, latencies, state, state_at_rate
+from poolwise.model.serving.memory import (
+    PHASE,
+    footprint,
+    kv_tokens,
+    replica_machine,
+    request_cache_bytes,
+    serving_memory,
+)
+from poolwise.model.serving.queueing import Z95
+from poolwise.model.serving.replica import (
+    arithmetic_intensity,
+    context_tokens,
+    replica,
+    served_tokens,
+)
+from poolwise.model.work import Metric, ServingLayout, ServingWork
+
+__all__ = [
+    "capacity_requests_per_second",
+    "kv_tokens",
+    "predict_serving",
+    "serving_memory",
+    "tuned",
+]
+
+REPORTED_PERCENTILE = 95.0
+"""Of a latency that no target names."""
+IDLE_POWER, TOKEN_POWER, PROMPT_POWER = 0.2, 0.60, 1.0
+"""Shares of a device's power limit: waiting, generating (0.60 average of 41 A100 runs that mostly
+generate) and reading prompts (1.01 peak of the same runs; Splitwise, arXiv 2311.18677)."""
+
+
+def capacity_requests_per_second(
+    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
+) -> float:
+    """The highest rate of one replica at which every target holds; at saturation without targets.
+
+    0 where the model does not fit, or where a target fails even for a lone request.
+    """
+    return capacity(replica(work, layout, machine, calibration), work.targets).requests_per_second
+
+
+def predict_serving(
+    work: ServingWork,
+    layout: ServingLayout,
+    machine: Machine,
+    calibration: Calibration,
+    requests_per_second: float,
+) -> ServingPrediction:
+    """One replica at a rate. Beyond saturation latencies are infinite, at the saturated state."""
+    served = replica(work, layout, machine, calibration)
+    most = capacity(served, work.targets)
+    at = state_at_rate(served, requests_per_second)
+    is_overloaded = at is None
+    at = at or state(served, max(served.largest_load, 1.0))
+    times = latencies(served, at)
+    device = replica_machine(layout, machine).device
+    spreads = _Spreads(device, work.engine, calibration)
+    tokens = served_tokens(work)
+    return ServingPrediction(
+        requests_per_second=requests_per_second,
+        capacity_requests_per_second=most.requests_per_second,
+        ttft_seconds=spreads.interval("ttft", _reported(work, times, Metric.TTFT, is_overloaded)),
+        itl_seconds=spreads.interval("itl", _reported(work, times, Metric.ITL, False)),
+        e2e_seconds=spreads.interval("e2e", _reported(work, times, Metric.E2E, is_overloaded)),
+        limiting=most.limiting,
+        concurrency=at.requests_per_second * times.e2e.mean_seconds,
+        ledger=_ledger(served, at, times),
+        memory=_memory(work, layout, machine, calibration, at),
+        tokens_per_second=None if tokens is None else tokens * at.requests_per_second,
+        arithmetic_intensity=arithmetic_intensity(work, layout, served, at),
+        ridge_point=ridge_point(device, arithmetic(layout.weight_format, device)),
+        power_watts=_power_watts(device, served, at),
+        provenance=spreads.provenance,
+    )
+
+
+class _Spreads:
+    """How far predictions were off where they could be checked, and what stands behind them."""
+
+    def __init__(self, device: Device, engine: str, calibration: Calibration) -> None:
+        self._device, self._engine, self._calibration = device, engine, calibration
+
+    def interval(self, metric: str, seconds: float) -> Interval:
+        """Nine in ten, log-normal around the prediction."""
+        if math.isinf(seconds):
+            return Interval(seconds, seconds, seconds)
+        factor = math.exp(Z95 * self._constant(f"{metric}_ratio").spread)
+        return Interval(seconds, seconds / factor, seconds * factor)
+
+    @property
+    def provenance(self) -> str:
+        """Of the weakest constant that sets the time."""
+        terms = ("weight_bandwidth", "compute", "layer_seconds")
+        return str(Provenance.weakest(self._constant(term).provenance for term in terms))
+
+    def _constant(self, term: str) -> Efficiency:
+        of_engine = term.endswith("_ratio")
+        detail = self._engine if of_engine else arithmetic("bf16", self._device)
+        return self._calibration.efficiency(PHASE, term, self._device, detail)
+
+
+def _reported(work: ServingWork, times: Latencies, metric: Metric, is_overloaded: bool) -> float:
+    """At the percentile of the strictest target on this metric, else at p95."""
+    if is_overloaded:
+        return math.inf
+    asked = [target.percentile for target in work.targets if target.metric is metric]
+    return metric_percentile(times, metric, max(asked, default=REPORTED_PERCENTILE))
+
+
+def _ledger(served: Replica, at: State, times: Latencies) -> tuple[Term, ...]:
+    prefill, slots = times.prefill.mean_seconds, times.slot_wait.mean_seconds
+    step = at.decode if served.generates else at.mixed
+    steps = served.generated.mean if served.generates else at.chunks
+    tokens = served.generated.mean * at.token_seconds
+    terms = {
+        "Queue": times.queue.mean_seconds,
+        "KvCapacity": slots,
+        "Prefill": prefill if served.generates else 0.0,
+        "MemoryBandwidth": steps * step.memory_bandwidth,
+        "Compute": steps * step.compute,
+        "Interconnect": steps * step.interconnect,
+        "Latency": steps * step.latency,
+        "Host": steps * step.host,
+        "Interference": tokens - steps * step.seconds if served.generates else 0.0,
+    }
+    return tuple(Term(name, seconds) for name, seconds in terms.items())
+
+
+def _memory(
+    work: ServingWork,
+    layout: ServingLayout,
+    machine: Machine,
+    calibration: Calibration,
+    at: State,
+) -> Memory:
+    """Need at this load: the cache of what is in flight, and of the longest request at least."""
+    one = request_cache_bytes(work, layout, context_tokens(work, layout))
+    longest = request_cache_bytes(work, layout, layout.max_model_tokens)
+    cache = max(at.in_flight * one, longest)
+    return footprint(work, layout, machine, calibration).with_cache(cache)
+
+
+def _power_watts(device: Device, served: Replica, at: State) -> float:
+    """Per device, by how the time divides into prompts, tokens and waiting."""
+    prompts = min(1.0, at.requests_per_second * at.prompt_service_seconds)
+    tokens = min(1.0, at.in_flight) * (1.0 - prompts) if served.generates else 0.0
+    waiting = 1.0 - prompts - tokens
+    load = PROMPT_POWER * prompts + TOKEN_POWER * tokens + IDLE_POWER * waiting
+    return device.power_watts * load

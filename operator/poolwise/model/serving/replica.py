@@ -1,0 +1,154 @@
+"""From a service and its layout to a replica: lengths, slots, and the work of one request."""
+
+from __future__ import annotations
+
+from poolwise.model import transformer
+from poolwise.model.efficiency import Calibration
+from poolwise.model.formats import weight_bytes
+from poolwise.model.hardware import Machine
+from poolwise.model.serving.costs import step_costs
+from poolwise.model.serving.load import Replica, State
+from poolwise.model.serving.memory import (
+    PHASE,
+    footprint,
+    item_traffic_bytes,
+    layer_weight_bytes,
+    replica_machine,
+    request_cache_bytes,
+    unquantised_weight_bytes,
+)
+from poolwise.model.serving.queueing import Lengths, log_normal
+from poolwise.model.work import Custom, ServingLayout, ServingWork, Transformer
+
+ONE_ITEM = Lengths(1.0, 0.0)
+RESERVING_ENGINES = ("triton",)
+"""Engines that admit a request only with room for its whole output: TensorRT-LLM's default policy,
+GUARANTEED_NO_EVICT. The others admit on the prompt and preempt when the cache runs out."""
+LEAST_COMPUTED_SHARE = 0.01
+"""Of a prompt: its last block is computed even when all of it is cached."""
+
+
+def replica(
+    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
+) -> Replica:
+    """One replica of this layout; it has no slots when the model does not fit."""
+    device = replica_machine(layout, machine).device
+
+    def front_end(term: str) -> float:
+        speed = machine.host.dispatch_speed
+        return calibration.value(PHASE, term, device, work.engine) / speed
+
+    room = footprint(work, layout, machine, calibration).cache_bytes
+    per_request = request_cache_bytes(work, layout, slot_tokens(work, layout))
+    unlimited = float("inf") if room >= 0.0 else 0.0
+    return Replica(
+        costs=step_costs(work, layout, machine, calibration),
+        prompt=_prompt(work, layout),
+        generated=_generated(work),
+        context_tokens=context_tokens(work, layout),
+        batched_tokens=float(_batch_limit(work, layout)),
+        cache_slots=max(room, 0.0) / per_request if per_request else unlimited,
+        batch_slots=float(layout.max_num_seqs),
+        pipeline=layout.pipeline,
+        arrival_dispersion=work.arrival_dispersion,
+        request_seconds=front_end("request_seconds"),
+        serial_seconds=front_end("request_serial_seconds"),
+        interference=calibration.value(PHASE, "interference", device),
+    )
+
+
+def context_tokens(work: ServingWork, layout: ServingLayout) -> float:
+    """Mean context of a sequence in flight: the prompt, and half of what it will generate.
+
+    Long answers stay longer, so what is in flight at an instant is biased towards them.
+    """
+    tokens = _input(work).mean + _generated(work).biased_mean / 2.0
+    return min(tokens, float(layout.max_model_tokens))
+
+
+def slot_tokens(work: ServingWork, layout: ServingLayout) -> float:
+    """Cached tokens that admitting one request takes."""
+    if work.engine not in RESERVING_ENGINES:
+        return context_tokens(work, layout)
+    return min(_input(work).mean + _generated(work).mean, float(layout.max_model_tokens))
+
+
+def served_tokens(work: ServingWork) -> float | None:
+    """Prompt and generated tokens of one request on average; None where items have no tokens."""
+    if isinstance(work.model.shape, Custom):
+        return None
+    return _input(work).mean + _generated(work).mean + (1.0 if _generates(work) else 0.0)
+
+
+def arithmetic_intensity(
+    work: ServingWork, layout: ServingLayout, served: Replica, at: State
+) -> float:
+    """FLOP per byte of device memory traffic, over all that one request causes at this state."""
+    shape = work.model.shape
+    if isinstance(shape, Custom):
+        together = max(1.0, at.in_flight)
+        stored = shape.active_parameters * weight_bytes(layout.weight_format)
+        moved = item_traffic_bytes(shape, layout) + stored / together
+        return shape.forward_flops_per_sample / moved
+    flops = _request_flops(work, shape, served)
+    return flops / _request_traffic_bytes(work, layout, shape, served, at)
+
+
+def _request_flops(work: ServingWork, shape: Transformer, served: Replica) -> float:
+    count = transformer.parameters(work.model)
+    rows = served.prompt.mean + served.generated.mean
+    inside = transformer.attention_flops_per_key(shape) * served.costs.prompt_keys
+    keys = transformer.cached_keys(shape, served.context_tokens)
+    decoding = transformer.decode_attention_flops_per_key(shape) * keys * served.generated.mean
+    return 2.0 * count.multiplied * rows + inside * served.prompt.mean + decoding
+
+
+def _request_traffic_bytes(
+    work: ServingWork, layout: ServingLayout, shape: Transformer, served: Replica, at: State
+) -> float:
+    """Weights once per step, shared by all that the step carries, and the request's own cache."""
+    count = transformer.parameters(work.model)
+    together = max(1.0, at.in_flight)
+    touched = 1.0
+    if count.experts:
+        idle = (1.0 - count.routed_fraction) ** together
+        touched -= idle * count.experts / (count.body or 1.0)
+    weights = layer_weight_bytes(work, layout) * touched
+    weights += (count.head + count.tied_head) * unquantised_weight_bytes(layout)
+    steps = served.generated.mean / together + at.chunks * (0.0 if served.generates else 1.0)
+    per_key = transformer.kv_bytes_per_key(shape, weight_bytes(layout.kv_format))
+    keys = transformer.cached_keys(shape, served.context_tokens) * served.generated.mean
+    return weights * steps + per_key * keys
+
+
+def _generates(work: ServingWork) -> bool:
+    shape = work.model.shape
+    return isinstance(shape, Transformer) and shape.is_decoder
+
+
+def _generated(work: ServingWork) -> Lengths:
+    """Tokens after the first, which the prompt's own step gives."""
+    tokens = work.output_tokens
+    if not _generates(work) or tokens.p95 <= 1.0:
+        return Lengths(0.0, 0.0)
+    lengths = log_normal(tokens.p50, tokens.p95)
+    return Lengths(max(lengths.mean - 1.0, 0.0), lengths.scv)
+
+
+def _input(work: ServingWork) -> Lengths:
+    return log_normal(max(work.input_tokens.p50, 1.0), work.input_tokens.p95)
+
+
+def _prompt(work: ServingWork, layout: ServingLayout) -> Lengths:
+    """Tokens that are computed: those that the prefix cache does not have."""
+    if isinstance(work.model.shape, Custom):
+        return ONE_ITEM
+    lengths = _input(work)
+    computed = max(1.0 - work.prefix_hit_fraction, LEAST_COMPUTED_SHARE)
+    longest = float(layout.max_model_tokens)
+    return Lengths(max(1.0, min(lengths.mean, longest) * computed), lengths.scv)
+
+
+def _batch_limit(work: ServingWork, layout: ServingLayout) -> int:
+    is_custom = isinstance(work.model.shape, Custom)
+    return layout.max_num_seqs if is_custom else layout.max_batched_tokens

@@ -1,0 +1,1 @@
+"""One optimizer step: its memory, its layers, its communication, and the time of it all."""

@@ -1,0 +1,226 @@
+"""Time of one micro-batch on one device: products, attention, everything elementwise, launches.
+
+Each part is held against both roofs by itself, since attention and norms may be bound by memory
+while the products of the same layer are bound by compute; the times then add, because the kernels
+run one after the other. Backward takes twice the forward products (once when only adapters are
+trained: no weight gradients) and 2.5 times its attention (flash attention computes the scores
+again: five products for two, arXiv 2205.14135).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from poolwise.model import transformer
+from poolwise.model.efficiency import Calibration
+from poolwise.model.formats import master_format
+from poolwise.model.hardware import Device
+from poolwise.model.roofline import Rates, ceiling_flops_per_second
+from poolwise.model.training import activations
+from poolwise.model.training.shard import Shard, sequence_tokens
+from poolwise.model.work import (
+    Custom,
+    Experts,
+    Method,
+    Recompute,
+    TrainingLayout,
+    TrainingWork,
+    Transformer,
+)
+
+PHASE = "training"
+ATTENTION_BACKWARD = 2.5
+LOSS_BYTES = 20.0
+"""Moved per token and vocabulary entry: logits written and read in 16 bits and fp32, and back."""
+EXCHANGE_BYTES = 12.0
+"""Moved per routed token and hidden element: sorted out and back, forward, in 16 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """How often the step runs a part, in units of its forward pass."""
+
+    products: float
+    attention: float
+    elementwise: float
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Seconds of one device, by the roof that sets them, with the work behind them."""
+
+    compute_seconds: float = 0.0
+    memory_seconds: float = 0.0
+    flops: float = 0.0
+    moved_bytes: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Both together: kernels run one after the other."""
+        return self.compute_seconds + self.memory_seconds
+
+    def __add__(self, other: Busy) -> Busy:
+        return Busy(
+            self.compute_seconds + other.compute_seconds,
+            self.memory_seconds + other.memory_seconds,
+            self.flops + other.flops,
+            self.moved_bytes + other.moved_bytes,
+        )
+
+    def times(self, factor: float) -> Busy:
+        """The same work so many times."""
+        return Busy(
+            self.compute_seconds * factor,
+            self.memory_seconds * factor,
+            self.flops * factor,
+            self.moved_bytes * factor,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Device:
+    """Rates of one device for this work."""
+
+    products: Rates
+    wide: Rates
+    """16-bit products, where the rest is done in fewer bits (the head)."""
+    attention: Rates
+    unhidden: float
+    traffic: float
+    experts_fraction: float
+    experts_half_tokens: float
+
+    def expert_rates(self, tokens_per_expert: float) -> Rates:
+        """Grouped products reach the less of the dense rate, the fewer tokens an expert has."""
+        filled = tokens_per_expert / (tokens_per_expert + self.experts_half_tokens)
+        rate = self.products.flops_per_second * self.experts_fraction * filled
+        return Rates(rate, self.products.bytes_per_second)
+
+
+def passes(work: TrainingWork, recompute: Recompute) -> Passes:
+    """Forward, backward and what is computed again."""
+    products = 2.0 if work.method is not Method.FULL else 3.0
+    again = {Recompute.NONE: 0.0, Recompute.SELECTIVE: 0.5, Recompute.FULL: 1.0}[recompute]
+    whole = 1.0 if recompute is Recompute.FULL else 0.0
+    return Passes(products + again, 1 + ATTENTION_BACKWARD + whole, 3.0 + min(1.0, 2 * again))
+
+
+def micro_batch(
+    work: TrainingWork,
+    layout: TrainingLayout,
+    share: Shard,
+    device: Device,
+    calibration: Calibration,
+) -> Busy:
+    """Forward and backward of one micro-batch through the layers of the fullest stage."""
+    shape = work.model.shape
+    if isinstance(shape, Custom):
+        return _custom(work, shape, layout, share, rates(work, device, calibration, "custom"))
+    speed = _Device(
+        products=rates(work, device, calibration, "products"),
+        wide=_wide_rates(work, device, calibration),
+        attention=_attention_rates(device, calibration),
+        unhidden=calibration.value(PHASE, "unhidden", device),
+        traffic=calibration.value(PHASE, "elementwise_traffic", device, work.precision),
+        experts_fraction=calibration.value(PHASE, "experts", device),
+        experts_half_tokens=calibration.value(PHASE, "experts_half_tokens", device),
+    )
+    count = passes(work, layout.recompute)
+    layer = _products(shape, layout, share, speed).times(count.products)
+    layer += _attention(work, shape, layout, share, speed).times(count.attention)
+    layer += _elementwise(shape, layout, share, speed).times(count.elementwise)
+    return layer.times(share.stage_layers) + _head(shape, layout, share, speed)
+
+
+def rates(work: TrainingWork, device: Device, calibration: Calibration, term: str) -> Rates:
+    """Reachable compute in the work's precision, and reachable bandwidth."""
+    fraction = calibration.value(PHASE, term, device, work.precision)
+    ceiling = ceiling_flops_per_second(device, work.precision)
+    return Rates(ceiling * fraction, _bandwidth(device, calibration))
+
+
+def _wide_rates(work: TrainingWork, device: Device, calibration: Calibration) -> Rates:
+    wide = master_format(work.precision)
+    fraction = calibration.value(PHASE, "products", device, wide)
+    return Rates(ceiling_flops_per_second(device, wide) * fraction, _bandwidth(device, calibration))
+
+
+def _attention_rates(device: Device, calibration: Calibration) -> Rates:
+    fraction = calibration.value(PHASE, "attention", device)
+    ceiling = ceiling_flops_per_second(device, "bf16")
+    return Rates(ceiling * fraction, _bandwidth(device, calibration))
+
+
+def _bandwidth(device: Device, calibration: Calibration) -> float:
+    return device.memory_bandwidth_bytes_per_second * calibration.value(PHASE, "bandwidth", device)
+
+
+def _busy(speed: Rates, flops: float, moved_bytes: float, unhidden: float = 0.0) -> Busy:
+    """The longer of the two, and the share of the shorter that does not hide behind it."""
+    compute = flops / speed.flops_per_second
+    memory = moved_bytes / speed.bytes_per_second
+    if compute >= memory:
+        return Busy(compute, unhidden * memory, flops, moved_bytes)
+    return Busy(unhidden * compute, memory, flops, moved_bytes)
+
+
+def _products(shape: Transformer, layout: TrainingLayout, share: Shard, speed: _Device) -> Busy:
+    """Dense and expert matrix products of a mean layer, forward."""
+    tokens = share.tokens
+    dense_bytes, routed_bytes = activations.product_bytes(shape)
+    dense = _busy(
+        speed.products,
+        2.0 * share.dense_parameters * tokens,
+        2.0 * share.dense_parameters + dense_bytes * tokens / layout.tensor,
+        speed.unhidden,
+    )
+    if shape.experts is None:
+        return dense
+    grouped = speed.expert_rates(tokens_per_expert(shape.experts, layout, share))
+    return dense + _busy(
+        grouped,
+        2.0 * share.active_expert_parameters * tokens,
+        2.0 * share.expert_parameters + routed_bytes * tokens / layout.tensor,
+        speed.unhidden,
+    )
+
+
+def tokens_per_expert(experts: Experts, layout: TrainingLayout, share: Shard) -> float:
+    """Tokens that one expert works on in a micro-batch, at balanced routing."""
+    return share.tokens * layout.expert * experts.top_k / experts.count
+
+
+def _attention(
+    work: TrainingWork, shape: Transformer, layout: TrainingLayout, share: Shard, speed: _Device
+) -> Busy:
+    keys = transformer.attended_keys(shape, sequence_tokens(work)) / shape.layers
+    flops = transformer.attention_flops_per_key(shape) * keys * share.tokens / layout.tensor
+    return _busy(speed.attention, flops, 0.0)
+
+
+def _elementwise(shape: Transformer, layout: TrainingLayout, share: Shard, speed: _Device) -> Busy:
+    """Norms, activation functions, residuals and routing: in proportion to what they keep."""
+    moved = speed.traffic * activations.layer_bytes_per_token(shape) / layout.tensor
+    if shape.experts is not None:
+        sparse = transformer.sparse_layers(shape) / shape.layers
+        moved += EXCHANGE_BYTES * shape.hidden * shape.experts.top_k * sparse
+    return _busy(speed.products, 0.0, moved * share.tokens)
+
+
+def _head(shape: Transformer, layout: TrainingLayout, share: Shard, speed: _Device) -> Busy:
+    """Output projection and loss, forward and backward; on the last stage only, which waits."""
+    flops = 3 * 2.0 * share.head_parameters * share.tokens
+    loss_bytes = LOSS_BYTES * share.tokens * shape.vocab / layout.tensor
+    return _busy(speed.wide, flops, 0.0) + _busy(speed.wide, 0.0, loss_bytes)
+
+
+def _custom(
+    work: TrainingWork, shape: Custom, layout: TrainingLayout, share: Shard, speed: Rates
+) -> Busy:
+    """A model of unknown layers: its FLOPs against reading and writing its activations."""
+    count = passes(work, layout.recompute)
+    samples = share.tokens / layout.tensor
+    flops = shape.forward_flops_per_sample * samples * count.products
+    moved = 2.0 * shape.activation_bytes_per_sample * samples * count.elementwise
+    weights = 3 * 2.0 * shape.parameters / layout.tensor
+    return _busy(speed, flops, moved + weights)

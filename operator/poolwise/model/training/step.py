@@ -1,0 +1,185 @@
+"""Time of one optimizer step, as a ledger of named terms, with memory and an interval.
+
+::
+
+    step = (m + (p-1)/v) * (busy + exposed communication + launches)      per micro-batch
+         + exposed data-parallel traffic + optimizer + fixed overhead
+    step = max(step, input supply) * (1 + checkpoint share)
+
+for m micro-batches through p pipeline stages of v virtual ones each (bubble ``(p-1)/(v*m)``,
+arXiv 2104.04473). ``busy`` is :mod:`poolwise.model.training.layer`, communication
+:mod:`poolwise.model.training.communication`, input and checkpoint
+:mod:`poolwise.model.training.input`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from poolwise.model.efficiency import Calibration
+from poolwise.model.hardware import Device, Machine
+from poolwise.model.prediction import Interval, Term, TrainingPrediction
+from poolwise.model.roofline import ridge_point
+from poolwise.model.training import communication, layer
+from poolwise.model.training.communication import Fabric
+from poolwise.model.training.input import checkpoint_share, supply_seconds
+from poolwise.model.training.layer import PHASE, Busy
+from poolwise.model.training.memory import STATE_BYTES, training_memory
+from poolwise.model.training.shard import Shard, sequence_tokens, shard
+from poolwise.model.transformer import sparse_layers
+from poolwise.model.work import Custom, Method, TrainingLayout, TrainingWork, Transformer
+
+NINE_IN_TEN = 1.645
+"""Standard deviations on either side that hold nine in ten of a normal distribution."""
+IDLE_POWER = 0.35
+"""Share of a device's power limit that it draws while it waits; the rest goes with its load."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Seconds of one step by term, before input and checkpoints."""
+
+    busy: Busy
+    interconnect: float
+    bubble: float
+    optimizer: float
+    overhead: float
+
+    @property
+    def seconds(self) -> float:
+        return self.busy.seconds + self.interconnect + self.bubble + self.optimizer + self.overhead
+
+
+def predict_training(
+    work: TrainingWork, layout: TrainingLayout, machine: Machine, calibration: Calibration
+) -> TrainingPrediction:
+    """One step of one layout on one machine, whether or not it fits the memory.
+
+    Raises InvalidInput where the device has no unit for the precision.
+    """
+    share = shard(work, layout)
+    step = _step(work, layout, share, machine, calibration)
+    ledger = _ledger(work, layout, step, machine)
+    mid = math.fsum(term.seconds for term in ledger)
+    constant = calibration.efficiency(PHASE, _main_term(work), machine.device, work.precision)
+    samples_per_second = work.global_batch_samples / mid
+    moved = step.busy.moved_bytes
+    return TrainingPrediction(
+        step_seconds=_interval(mid, constant.spread),
+        ledger=ledger,
+        memory=training_memory(work, layout, machine),
+        samples_per_second=samples_per_second,
+        tokens_per_second=_tokens_per_second(work, samples_per_second),
+        arithmetic_intensity=step.busy.flops / moved if moved else math.inf,
+        ridge_point=ridge_point(machine.device, work.precision),
+        power_watts=_power_watts(machine.device, step.busy.seconds / mid),
+        provenance=constant.provenance,
+    )
+
+
+def step_seconds(
+    work: TrainingWork, layout: TrainingLayout, machine: Machine, calibration: Calibration
+) -> float:
+    """The middle of :func:`predict_training` alone, for searches."""
+    step = _step(work, layout, shard(work, layout), machine, calibration)
+    return math.fsum(term.seconds for term in _ledger(work, layout, step, machine))
+
+
+def _main_term(work: TrainingWork) -> str:
+    """The constant whose spread and provenance speak for the prediction."""
+    shape = work.model.shape
+    if isinstance(shape, Custom):
+        return "custom"
+    return "products" if shape.experts is None else "experts"
+
+
+def _step(
+    work: TrainingWork,
+    layout: TrainingLayout,
+    share: Shard,
+    machine: Machine,
+    calibration: Calibration,
+) -> _Step:
+    fabric = Fabric(layout, machine, calibration)
+    once = layer.micro_batch(work, layout, share, machine.device, calibration)
+    launches = _launch_seconds(work, share, once.seconds, fabric)
+    waits = communication.micro_batch_seconds(work, share, once.seconds, fabric)
+    rounds = share.micro_batches
+    bubble = (layout.pipeline - 1) / layout.interleave * (once.seconds + waits + launches)
+    synchronised = communication.step_seconds(work, share, once.seconds, fabric)
+    fixed = fabric.constant("step_overhead_seconds") / machine.host.dispatch_speed
+    return _Step(
+        busy=once.times(rounds),
+        interconnect=waits * rounds + synchronised,
+        bubble=bubble,
+        optimizer=_optimizer_seconds(work, layout, share, fabric),
+        overhead=launches * rounds + fixed,
+    )
+
+
+def _launch_seconds(work: TrainingWork, share: Shard, busy_seconds: float, fabric: Fabric) -> float:
+    """Gaps between kernels, and what the host cannot dispatch in time: each local expert costs
+    launches of its own, which outlast the device when its tokens are few."""
+    gaps = fabric.constant("layer_launch_seconds")
+    shape = work.model.shape
+    experts = 0.0
+    if isinstance(shape, Transformer) and shape.experts is not None:
+        local = shape.experts.count / fabric.layout.expert
+        experts = local * sparse_layers(shape) / shape.layers
+    host = fabric.constant("expert_launch_seconds") * experts
+    layers = share.stage_layers / fabric.machine.host.dispatch_speed
+    return layers * gaps + max(0.0, layers * host - busy_seconds)
+
+
+def _optimizer_seconds(
+    work: TrainingWork, layout: TrainingLayout, share: Shard, fabric: Fabric
+) -> float:
+    """State read and written once, gradient read, weights written; bound by memory."""
+    if work.method is Method.FULL:
+        experts = share.stage_layers * share.expert_parameters
+        dense_ranks = share.replicas if layout.zero_stage else 1
+        expert_ranks = share.expert_replicas if layout.zero_stage else 1
+        owned = share.dense_stored / dense_ranks + experts / expert_ranks
+    else:
+        owned = share.adapter_parameters
+    per_parameter = 2 * (STATE_BYTES[work.optimizer] + 4.0) + 4.0 + 2.0
+    device = fabric.machine.device
+    bandwidth = device.memory_bandwidth_bytes_per_second * fabric.constant("bandwidth")
+    return owned * per_parameter / bandwidth
+
+
+def _ledger(
+    work: TrainingWork, layout: TrainingLayout, step: _Step, machine: Machine
+) -> tuple[Term, ...]:
+    """Every term that takes time; they sum to the step."""
+    supply = supply_seconds(work, layout.count, machine)
+    stalled = max(0.0, supply - step.seconds)
+    checkpoint = (step.seconds + stalled) * checkpoint_share(work, layout.count, machine)
+    terms = (
+        Term("Compute", step.busy.compute_seconds),
+        Term("MemoryBandwidth", step.busy.memory_seconds),
+        Term("Interconnect", step.interconnect),
+        Term("PipelineBubble", step.bubble),
+        Term("Optimizer", step.optimizer),
+        Term("Input", stalled),
+        Term("Checkpoint", checkpoint),
+        Term("Overhead", step.overhead),
+    )
+    return tuple(term for term in terms if term.seconds > 0)
+
+
+def _interval(mid: float, spread: float) -> Interval:
+    """Nine in ten of the measured runs lie within, if their ratios are log-normal."""
+    factor = math.exp(NINE_IN_TEN * spread)
+    return Interval(mid, mid / factor, mid * factor)
+
+
+def _tokens_per_second(work: TrainingWork, samples_per_second: float) -> float | None:
+    if isinstance(work.model.shape, Custom) or work.sequence_tokens is None:
+        return None
+    return samples_per_second * sequence_tokens(work)
+
+
+def _power_watts(device: Device, load: float) -> float:
+    return device.power_watts * (IDLE_POWER + (1 - IDLE_POWER) * load)

@@ -1,0 +1,42 @@
+"""Every pool as a candidate for a workload: at its best shape, or with what is against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from poolwise.errors import InvalidInput
+from poolwise.model.work import ServingLayout
+from poolwise.plan.candidates.exclusions import Exclusion, excluded
+from poolwise.plan.candidates.reasons import Verdict
+from poolwise.plan.candidates.serving import gang_of_replicas, serving_candidate
+from poolwise.plan.candidates.situation import Situation
+from poolwise.plan.candidates.training import training_candidate
+from poolwise.plan.candidates.training_answers import gang_of
+from poolwise.plan.capacity import Gang
+from poolwise.plan.decision import Candidate
+from poolwise.plan.pool import Pool
+from poolwise.plan.requests.request import Request, TrainingRequest
+
+
+def candidates(
+    request: Request, pools: Iterable[Pool], situation: Situation
+) -> tuple[Candidate, ...]:
+    """One candidate per pool, in the order of the pools."""
+    return tuple(_candidate(request, pool, situation) for pool in pools)
+
+
+def gang(request: Request, candidate: Candidate, pool: Pool) -> Gang:
+    """The pods of a candidate that has a layout."""
+    if isinstance(request, TrainingRequest):
+        return gang_of(candidate.count, request, pool)
+    assert isinstance(candidate.layout, ServingLayout), "services have serving layouts"
+    return gang_of_replicas(candidate.replicas or 0, candidate.layout, request)
+
+
+def _candidate(request: Request, pool: Pool, situation: Situation) -> Candidate:
+    try:
+        if isinstance(request, TrainingRequest):
+            return training_candidate(request, pool, situation)
+        return serving_candidate(request, pool, situation)
+    except InvalidInput as error:  # the model refuses a pair of format and device
+        return excluded(pool, Exclusion(Verdict.FORMAT_UNSUPPORTED, str(error)))

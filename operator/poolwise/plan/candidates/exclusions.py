@@ -1,0 +1,134 @@
+"""Why a pool is out of the question for a workload before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from poolwise.model.formats import native_arithmetic
+from poolwise.plan.candidates.reasons import Verdict
+from poolwise.plan.children.engines import default_image, platform
+from poolwise.plan.decision import Candidate
+from poolwise.plan.pool import CPU, Pool
+from poolwise.plan.requests.request import Request, ServingRequest, TrainingRequest
+from poolwise.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """A reason of Candidate: a code for machines, and a clause for people."""
+
+    reason_code: str
+    reason: str
+
+
+def exclusion(request: Request, pool: Pool, settings: Settings) -> Exclusion | None:
+    """The first reason against the pool; None when it is worth a prediction."""
+    found = _of_any(request, pool)
+    if found is None and isinstance(request, TrainingRequest):
+        found = _of_training(request, pool)
+    elif found is None and isinstance(request, ServingRequest):
+        found = _of_service(request, pool, settings)
+    return Exclusion(*found) if found else None
+
+
+def excluded(pool: Pool, reason: Exclusion) -> Candidate:
+    """The candidate of a pool that is out of the question."""
+    return Candidate(
+        pool=pool.name,
+        accelerator=pool.accelerator,
+        feasible=False,
+        reason=reason.reason,
+        reason_code=reason.reason_code,
+    )
+
+
+def _of_any(request: Request, pool: Pool) -> tuple[str, str] | None:
+    where = request.where
+    if pool.unusable_reason is not None:
+        return _code_of_unusable(pool), pool.unusable_reason
+    if pool.machine is None:
+        return Verdict.UNKNOWN_HARDWARE, "its hardware is unknown"
+    if pool.allowed_namespaces and where.namespace not in pool.allowed_namespaces:
+        return Verdict.NAMESPACE_NOT_ALLOWED, f"does not admit namespace {where.namespace}"
+    if where.pools and pool.name not in where.pools:
+        return Verdict.NOT_SELECTED, f"is not among placement.pools ({_listed(where.pools)})"
+    if pool.name in where.exclude_pools:
+        return Verdict.EXCLUDED, "is among placement.excludePools"
+    if where.capacity_types and pool.capacity_type not in where.capacity_types:
+        wanted = _listed(where.capacity_types)
+        return Verdict.CAPACITY_TYPE_EXCLUDED, f"is {pool.capacity_type}, placement wants {wanted}"
+    if where.products and not where.products & products(pool):
+        wanted = _listed(where.products)
+        return (
+            Verdict.PRODUCT_EXCLUDED,
+            f"has {pool.accelerator}, accelerators.products wants {wanted}",
+        )
+    if not pool.usable_nodes:
+        return Verdict.NO_USABLE_NODE, _no_usable_node(pool)
+    return None
+
+
+def _of_training(request: TrainingRequest, pool: Pool) -> tuple[str, str] | None:
+    if pool.is_cpu:
+        return Verdict.CPU_POOL, "has no accelerators, and training runs on accelerators only"
+    if pool.is_mig:
+        return (
+            Verdict.MIG_SLICES,
+            "has MIG slices, which have no links to each other: for services only",
+        )
+    device = pool.machine.device if pool.machine else None
+    precision = request.work.precision
+    if device and native_arithmetic(precision, device.peak_flops_per_second) is None:
+        return Verdict.FORMAT_UNSUPPORTED, f"{device.name} does not compute in {precision}"
+    return None
+
+
+def _of_service(request: ServingRequest, pool: Pool, settings: Settings) -> tuple[str, str] | None:
+    engine = request.work.engine
+    if pool.is_mig and _accelerators(request) > 1:
+        wanted = _accelerators(request)
+        return (
+            Verdict.MIG_SLICES,
+            f"has MIG slices, which serve alone: a replica wants {wanted} together",
+        )
+    if pool.is_cpu and _accelerators(request) > 1:
+        return Verdict.CPU_POOL, f"has no accelerators, a replica wants {_accelerators(request)}"
+    if request.has_image or default_image(engine, pool, settings):
+        return None
+    hardware = "CPUs" if pool.is_cpu else platform(pool) or pool.accelerator
+    missing = "run.image" if engine == "custom" else f"an image of {engine} for {hardware}"
+    return Verdict.NO_ENGINE, f"needs {missing}, and none is known"
+
+
+def products(pool: Pool) -> frozenset[str]:
+    """Names that ``accelerators.products`` may mean the pool by."""
+    names = {pool.accelerator or ""}
+    if pool.is_cpu and pool.machine:
+        names |= {CPU, pool.machine.device.name}
+    return frozenset(names)
+
+
+def _accelerators(request: ServingRequest) -> int:
+    """What the user asks for each replica at least."""
+    fixed = request.fixed
+    return fixed.accelerators or (fixed.tensor or 1) * (fixed.pipeline or 1)
+
+
+def _code_of_unusable(pool: Pool) -> str:
+    """The reason of the pool's own condition, else a general one."""
+    ready = next((each for each in pool.conditions if each.type == "Ready"), None)
+    return ready.reason if ready else Verdict.POOL_UNUSABLE
+
+
+def _no_usable_node(pool: Pool) -> str:
+    if not pool.nodes:
+        return "has no node now"
+    first = pool.nodes[0]
+    return f"has no usable node: {first.name} {first.unusable_reason}" + (
+        f", and so for {len(pool.nodes) - 1} more" if len(pool.nodes) > 1 else ""
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

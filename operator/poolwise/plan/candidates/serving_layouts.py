@@ -1,0 +1,275 @@
+"""How one replica may be laid over accelerators or CPU cores, and what each way can serve.
+
+Tensor parallelism comes in powers of two within a node; a pipeline is used only where the heads do
+not divide further. The format of the weights is the user's, or the published one where the device
+computes in it. What is left free is set from the model: the longest context from the room for its
+cache, the chunk of prompts and the number of sequences from the targets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from poolwise.model.efficiency import Calibration
+from poolwise.model.formats import native_arithmetic
+from poolwise.model.hardware import Device, Machine
+from poolwise.model.prediction import Memory
+from poolwise.model.serving.capacity import capacity
+from poolwise.model.serving.prediction import kv_tokens, serving_memory, tuned
+from poolwise.model.serving.replica import replica
+from poolwise.model.work import ServingLayout, ServingWork, Tokens, Transformer
+from poolwise.plan.candidates.reasons import Verdict
+from poolwise.plan.requests.request import FixedReplica
+
+MOST_SEQUENCES = 1024
+"""vLLM's own limit on large devices; a tighter one comes from the targets."""
+LEAST_SEQUENCES = 8
+DEVIATIONS = 3.0
+"""Standard deviations of the number in flight that the engine still takes in at once."""
+SIXTEEN_BITS = ("bf16", "fp16")
+PACKED = ("int4", "mxfp4")
+"""Formats whose weights every engine expands on the way to 16-bit arithmetic: no unit needed."""
+P999_OVER_P95 = 1.88
+"""Standard normal quantile of 99.9 % over that of 95 %: a log-normal's tail from two figures."""
+UNKNOWN_CONTEXT_TOKENS = 8192
+"""Longest context of a model whose own nobody told; what most engines assume."""
+CPU_MEMORY_STEP_BYTES = 2**30
+CPU_MEMORY_SLACK = 1.25
+"""Of a CPU replica's memory over its need: the interpreter, libraries and buffers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaShape:
+    """A layout that starts, with the rate that it serves inside all targets."""
+
+    layout: ServingLayout
+    capacity_requests_per_second: float
+    in_flight: float
+    """Requests that the engine works on at that rate."""
+
+    @property
+    def serves(self) -> bool:
+        """Whether every target holds for one request at least."""
+        return self.capacity_requests_per_second > 0
+
+
+@dataclass(frozen=True, slots=True)
+class NoReplicaShape:
+    """Why there is none: the memory of the smallest layout, or a clause that says what is wrong."""
+
+    verdict: Verdict
+    problem: str
+    smallest: Memory | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What one replica may take of a node."""
+
+    accelerators: int
+    cores: float
+    memory_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class ServingSearch:
+    """The search for one service on one machine."""
+
+    work: ServingWork
+    fixed: FixedReplica
+    machine: Machine
+    node: Node
+    calibration: Calibration
+    may_pipeline: bool = True
+    """Whether the engine can divide layers over stages."""
+
+    def layouts(self) -> list[ServingLayout] | NoReplicaShape:
+        """Every size that starts, the smallest first, whatever it can serve."""
+        weights = weight_format(self.work, self.fixed.quantization, self.machine.device)
+        if weights is None:
+            return NoReplicaShape(
+                Verdict.FORMAT_UNSUPPORTED,
+                f"{self.machine.device.name} does not compute in {self.fixed.quantization}",
+            )
+        sizes = list(self._sizes(weights))
+        if not sizes:
+            return NoReplicaShape(Verdict.SHAPE_DOES_NOT_FIT, self._why_no_size())
+        layouts = [layout for size in sizes if (layout := self._starting(size))]
+        if not layouts:
+            return NoReplicaShape(Verdict.MEMORY_DOES_NOT_FIT, "", self._smallest(sizes))
+        return layouts
+
+    def shape(self, layout: ServingLayout) -> ReplicaShape:
+        """A layout with what it serves; nothing where it misses a target even for one request."""
+        served = replica(self.work, layout, self.machine, self.calibration)
+        most = capacity(served, self.work.targets)
+        return ReplicaShape(layout, most.requests_per_second, most.load)
+
+    def tuned(self, layout: ServingLayout) -> ReplicaShape:
+        """The same with the chunk of prompts that serves most.
+
+        Engines want a step to hold a token of each sequence, and a whole prompt of a model that
+        reads it at once.
+        """
+        better = tuned(self.work, layout, self.machine, self.calibration)
+        step_tokens = better.max_batched_tokens
+        if not self._generates:
+            step_tokens = max(step_tokens, better.max_model_tokens)
+        sequences = min(better.max_num_seqs, step_tokens)
+        return self.shape(replace(better, max_batched_tokens=step_tokens, max_num_seqs=sequences))
+
+    @property
+    def _generates(self) -> bool:
+        shape = self.work.model.shape
+        return isinstance(shape, Transformer) and shape.is_decoder
+
+    def _sizes(self, weights: str) -> Iterator[ServingLayout]:
+        if self.machine.device.is_cpu:
+            yield from self._cpu_sizes(weights)
+            return
+        for tensor in self._tensor_sizes():
+            for pipeline in self._pipeline_sizes(tensor):
+                count = tensor * pipeline
+                if self.fixed.accelerators in (None, count) and count <= self.node.accelerators:
+                    for expert in self._expert_sizes(tensor):
+                        yield ServingLayout(tensor, pipeline, expert, weights)
+
+    def _cpu_sizes(self, weights: str) -> Iterator[ServingLayout]:
+        """Powers of two of the node's cores, each with its share of the memory."""
+        cores = 1.0
+        while cores <= self.node.cores:
+            memory = self.node.memory_bytes * cores / self.node.cores
+            yield ServingLayout(weight_format=weights, cpu_cores=cores, cpu_memory_bytes=memory)
+            cores *= 2
+
+    def _tensor_sizes(self) -> list[int]:
+        shape, fixed = self.work.model.shape, self.fixed.tensor
+        if not isinstance(shape, Transformer):
+            return [1] if fixed in (None, 1) else []
+        return [
+            size
+            for size in _powers_of_two(self.node.accelerators, fixed)
+            if shape.heads % size == 0
+            and (shape.kv_heads % size == 0 or size % shape.kv_heads == 0)
+        ]
+
+    def _pipeline_sizes(self, tensor: int) -> list[int]:
+        """One stage, and more only where no larger tensor-parallel size divides the heads."""
+        shape, fixed = self.work.model.shape, self.fixed.pipeline
+        layers = shape.layers if isinstance(shape, Transformer) else 1
+        if fixed is not None:
+            return [fixed] if fixed == 1 or (self.may_pipeline and fixed <= layers) else []
+        if not self.may_pipeline or tensor < max(self._tensor_sizes()):
+            return [1]
+        return [size for size in _powers_of_two(self.node.accelerators, None) if size <= layers]
+
+    def _expert_sizes(self, tensor: int) -> list[int]:
+        """Experts are divided like all weights unless the user gives each rank whole ones."""
+        fixed = self.fixed.expert or 1
+        return [fixed] if tensor % fixed == 0 else []
+
+    def _starting(self, size: ServingLayout) -> ServingLayout | None:
+        """The size with as many sequences and as much context as fit beside the weights."""
+        sequences = MOST_SEQUENCES
+        while sequences >= 1:
+            layout = self._with_context(replace(size, max_num_seqs=sequences))
+            if layout is not None:
+                return self._with_memory(layout)
+            sequences //= 2
+        return None
+
+    def _with_context(self, layout: ServingLayout) -> ServingLayout | None:
+        given = self.work.max_model_tokens
+        most = given or self.work.model.max_context_tokens or UNKNOWN_CONTEXT_TOKENS
+        least = given or min(most, needed_tokens(self.work))
+        room = kv_tokens(self.work, layout, self.machine, self.calibration)
+        tokens = most
+        while tokens > room and tokens > least:
+            tokens = max(least, tokens // 2)
+        longest = replace(layout, max_model_tokens=tokens)
+        return longest if self._memory(longest).fits else None
+
+    def _with_memory(self, layout: ServingLayout) -> ServingLayout:
+        """On CPU, what the replica needs instead of its whole share, where nothing is cached."""
+        needed = self._memory(layout)
+        if not layout.cpu_cores or needed.kv_cache_bytes:
+            return layout
+        wanted = needed.needed_bytes / needed.usable_bytes * layout.cpu_memory_bytes
+        steps = math.ceil(wanted * CPU_MEMORY_SLACK / CPU_MEMORY_STEP_BYTES)
+        less = min(layout.cpu_memory_bytes, float(steps * CPU_MEMORY_STEP_BYTES))
+        return replace(layout, cpu_memory_bytes=less)
+
+    def _memory(self, layout: ServingLayout) -> Memory:
+        return serving_memory(self.work, layout, self.machine, self.calibration)
+
+    def _smallest(self, sizes: list[ServingLayout]) -> Memory:
+        least = self.work.max_model_tokens or needed_tokens(self.work)
+        memories = [
+            self._memory(replace(size, max_num_seqs=1, max_model_tokens=least)) for size in sizes
+        ]
+        return min(memories, key=lambda memory: memory.needed_bytes / memory.usable_bytes)
+
+    def _why_no_size(self) -> str:
+        fixed = self.fixed
+        given = {
+            "accelerators per replica": fixed.accelerators,
+            "tensor": fixed.tensor,
+            "pipeline": fixed.pipeline,
+            "expert": fixed.expert,
+        }
+        listed = ", ".join(f"{name} {size}" for name, size in given.items() if size is not None)
+        return (
+            f"a replica with the given {listed} does not fit a node of "
+            f"{self.node.accelerators} accelerators and the model's heads"
+        )
+
+
+def weight_format(work: ServingWork, quantization: str, device: Device) -> str | None:
+    """Format of the weights on a device; None where it does not compute in the one asked for.
+
+    ``Auto`` takes the published format where the device has a unit for it, else 16 bits; so do
+    engines with weights published in 32.
+    """
+    published = work.model.native_format
+    wide = published if published in SIXTEEN_BITS else "bf16"
+    if quantization == "None":
+        return wide
+    wanted = quantization
+    if quantization == "Auto":
+        wanted = wide if published == "fp32" else published
+    if wanted in PACKED or native_arithmetic(wanted, device.peak_flops_per_second):
+        return wanted
+    return wide if quantization == "Auto" else None
+
+
+def bounded(shape: ReplicaShape, arrival_dispersion: float) -> ServingLayout:
+    """The layout with no more sequences at once than its targets let it work on.
+
+    The number in flight varies like the arrivals do; what comes on top waits for its turn, so
+    that the tokens of the others stay in time.
+    """
+    spread = DEVIATIONS * math.sqrt(shape.in_flight * arrival_dispersion)
+    wanted = max(LEAST_SEQUENCES, _next_power_of_two(shape.in_flight + spread))
+    return replace(shape.layout, max_num_seqs=min(shape.layout.max_num_seqs, wanted))
+
+
+def needed_tokens(work: ServingWork) -> int:
+    """Context that all but one request in a thousand stay within, if lengths are log-normal."""
+    return math.ceil(_p999(work.input_tokens) + _p999(work.output_tokens))
+
+
+def _p999(tokens: Tokens) -> float:
+    return tokens.p50 * math.pow(max(tokens.p95 / tokens.p50, 1.0), P999_OVER_P95)
+
+
+def _powers_of_two(most: int, fixed: int | None) -> list[int]:
+    """Up to ``most``; a fixed size need be none."""
+    if fixed is not None:
+        return [fixed] if fixed <= most else []
+    return [2**exponent for exponent in range(max(most, 1).bit_length())]
+
+
+def _next_power_of_two(number: float) -> int:
+    return 1 << math.ceil(math.log2(max(number, 1.0)))

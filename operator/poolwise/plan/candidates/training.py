@@ -1,0 +1,242 @@
+"""One pool as a candidate for a training run: its best count and layout, or what is against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from poolwise.model.prediction import Memory
+from poolwise.plan.candidates.exclusions import Exclusion, excluded, exclusion
+from poolwise.plan.candidates.reasons import Verdict
+from poolwise.plan.candidates.situation import Situation
+from poolwise.plan.candidates.training_answers import (
+    TrainingAnswers,
+    gang_of,
+    training_answers,
+)
+from poolwise.plan.candidates.training_layouts import (
+    NoTrainingShape,
+    TrainingShape,
+    divisors,
+)
+from poolwise.plan.decision import Candidate
+from poolwise.plan.pool import Pool
+from poolwise.plan.requests.request import Goal, TrainingRequest
+from poolwise.plan.wording import GIB, duration, money
+
+AS_CHEAP = 0.02
+"""Costs (or joules) of two counts that differ by less are one: the faster count is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One count on one pool with what the whole run would take."""
+
+    count: int
+    shape: TrainingShape
+    total_seconds: float
+    cost_per_hour: float | None
+    energy_joules: float
+
+    @property
+    def total_cost(self) -> float | None:
+        """Of the whole run."""
+        if self.cost_per_hour is None:
+            return None
+        return self.cost_per_hour * self.total_seconds / 3600
+
+    def objective(self, goal: Goal) -> float | None:
+        """What the goal minimises."""
+        if goal is Goal.TIME:
+            return self.total_seconds
+        return self.total_cost if goal is Goal.COST else self.energy_joules
+
+
+def training_candidate(request: TrainingRequest, pool: Pool, situation: Situation) -> Candidate:
+    """The pool at its best shape, or the first reason against it."""
+    against = exclusion(request, pool, situation.settings)
+    if against:
+        return excluded(pool, against)
+    answers = training_answers(request, pool, situation.calibration, situation.memo)
+    return _Assessment(request, pool, situation, answers).candidate()
+
+
+@dataclass(frozen=True, slots=True)
+class _Assessment:
+    request: TrainingRequest
+    pool: Pool
+    situation: Situation
+    answers: TrainingAnswers
+
+    def candidate(self) -> Candidate:
+        most = sum(node.accelerators for node in self.pool.nodes)
+        if self.request.least > most:
+            return self._too_small(most)
+        counts = list(counts_between(self.request.least, min(self.request.most, most), self.pool))
+        searches = {count: self.answers.shape(count) for count in counts}
+        offers = [
+            self._offer(count, found)
+            for count, found in searches.items()
+            if isinstance(found, TrainingShape)
+        ]
+        if not offers:
+            return self._no_shape(max(counts), searches[max(counts)])
+        allowed = [offer for offer in offers if self._limit_broken(offer) is None]
+        if not allowed:
+            return self._beyond_limits(offers)
+        return self._best(allowed)
+
+    def _best(self, offers: list[Offer]) -> Candidate:
+        """The best count that fits now, else the best one to wait for."""
+        fitting = [offer for offer in offers if self._nodes(offer.count) is not None]
+        if fitting:
+            return self._described(self._preferred(fitting), True, Exclusion(Verdict.LOST, ""))
+        offer = self._preferred(offers)
+        gang = gang_of(offer.count, self.request, self.pool)
+        reason = self.situation.why_no_room(gang, self.pool, self.request.where)
+        waiting = self._described(offer, False, Exclusion(Verdict.INSUFFICIENT_CAPACITY, reason))
+        return replace(waiting, waits=True)
+
+    def _preferred(self, offers: list[Offer]) -> Offer:
+        goal = self.request.goal
+        if goal is Goal.TIME:
+            return _grown(offers, self.situation.settings.marginal_efficiency)
+        values = [offer.objective(goal) for offer in offers]
+        known = [value for value in values if value is not None]
+        if not known:
+            return offers[0]
+        bound = min(known) * (1 + AS_CHEAP)
+        return min(
+            (o for o, value in zip(offers, values, strict=True) if value and value <= bound),
+            key=lambda offer: offer.total_seconds,
+            default=offers[0],
+        )
+
+    def _nodes(self, count: int) -> dict[str, int] | None:
+        gang = gang_of(count, self.request, self.pool)
+        return self.situation.nodes_for(gang, self.pool, self.request.where)
+
+    def _offer(self, count: int, shape: TrainingShape) -> Offer:
+        seconds = (self.request.work.steps or 0.0) * shape.prediction.step_seconds.mid
+        price = self.pool.price
+        share = count / max(self.pool.accelerators_per_node, 1)
+        return Offer(
+            count=count,
+            shape=shape,
+            total_seconds=seconds,
+            cost_per_hour=price.per_node_hour * share if price else None,
+            energy_joules=shape.prediction.power_watts * count * seconds,
+        )
+
+    def _limit_broken(self, offer: Offer) -> Exclusion | None:
+        request, currency = self.request, self.situation.settings.currency
+        if request.deadline is not None:
+            now = self.situation.now
+            if offer.total_seconds > (request.deadline - now).total_seconds():
+                told = _late(offer.total_seconds, request.deadline, now)
+                return Exclusion(Verdict.DEADLINE_MISSED, told)
+        if request.max_cost is not None and (offer.total_cost or 0.0) > request.max_cost:
+            cost, limit = offer.total_cost or 0.0, request.max_cost
+            told = f"would cost {money(cost, currency)}, maxCost is {money(limit, currency)}"
+            return Exclusion(Verdict.TOO_EXPENSIVE, told)
+        return None
+
+    def _beyond_limits(self, offers: list[Offer]) -> Candidate:
+        nearest = min(offers, key=lambda offer: offer.total_seconds)
+        if all(self._broken_code(offer) == Verdict.TOO_EXPENSIVE for offer in offers):
+            nearest = min(offers, key=lambda offer: offer.total_cost or 0.0)
+        broken = self._limit_broken(nearest)
+        assert broken is not None, "only called when every offer breaks a limit"
+        return self._described(nearest, False, broken)
+
+    def _broken_code(self, offer: Offer) -> str | None:
+        broken = self._limit_broken(offer)
+        return broken.reason_code if broken else None
+
+    def _described(self, offer: Offer, feasible: bool, told: Exclusion) -> Candidate:
+        return Candidate(
+            pool=self.pool.name,
+            accelerator=self.pool.accelerator,
+            feasible=feasible,
+            reason=told.reason,
+            reason_code=told.reason_code,
+            count=offer.count,
+            layout=offer.shape.layout,
+            prediction=offer.shape.prediction,
+            bottleneck=self.answers.bottleneck(offer.shape.layout),
+            cost_per_hour=offer.cost_per_hour,
+            total_cost=offer.total_cost,
+            total_seconds=offer.total_seconds,
+            energy_joules=offer.energy_joules,
+            objective_value=offer.objective(self.request.goal),
+        )
+
+    def _too_small(self, most: int) -> Candidate:
+        least = self.request.least
+        told = f"has {most} accelerators, needs {least}"
+        found = self.answers.shape(most) if most else None
+        if isinstance(found, NoTrainingShape) and found.smallest is not None:
+            need = f"{told}, and at {most} {self._memory_clause(found.smallest)}"
+            return self._infeasible(most, Exclusion(Verdict.MEMORY_DOES_NOT_FIT, need))
+        return self._infeasible(most, Exclusion(Verdict.INSUFFICIENT_CAPACITY, told))
+
+    def _no_shape(self, count: int, found: TrainingShape | NoTrainingShape) -> Candidate:
+        assert isinstance(found, NoTrainingShape), "only called when no count has a shape"
+        if found.smallest is None:
+            return self._infeasible(count, Exclusion(Verdict.SHAPE_DOES_NOT_FIT, found.problem))
+        told = self._memory_clause(found.smallest)
+        return self._infeasible(count, Exclusion(Verdict.MEMORY_DOES_NOT_FIT, told))
+
+    def _memory_clause(self, memory: Memory) -> str:
+        return memory_clause(memory, self.pool)
+
+    def _infeasible(self, count: int, told: Exclusion) -> Candidate:
+        return replace(excluded(self.pool, told), count=count)
+
+
+def counts_between(least: int, most: int, pool: Pool) -> Iterable[int]:
+    """Counts worth a search: the ends, whole nodes in powers of two, and parts of a node."""
+    node = max(pool.accelerators_per_node, 1)
+    parts = [d for d in divisors(node) if least < d < most]
+    wholes, size = [], node
+    while size < most:
+        wholes.append(size)
+        size *= 2
+    return sorted({least, most, *parts, *(size for size in wholes if size > least)})
+
+
+def memory_clause(memory: Memory, pool: Pool) -> str:
+    """What is needed and what there is, in one clause."""
+    needed, usable = memory.needed_bytes / GIB, memory.usable_bytes / GIB
+    if pool.is_cpu:
+        return f"needs {needed:.1f} GiB at the smallest shape, a node has {usable:.1f} usable"
+    return (
+        f"needs {needed:.1f} GiB per accelerator at the smallest shape,"
+        f" {pool.accelerator} has {usable:.1f} usable"
+    )
+
+
+def _grown(offers: list[Offer], marginal_efficiency: float) -> Offer:
+    """The fastest count whose last accelerators still yield their share.
+
+    The share is of what one accelerator of the smallest count yields; growth that yields less is
+    skipped, and a later count must pay for all accelerators since the last that was taken.
+    """
+    taken = first = offers[0]
+    alone = 1 / first.total_seconds / first.count if first.total_seconds else 0.0
+    for offer in offers[1:]:
+        if not (taken.total_seconds and offer.total_seconds):
+            continue
+        gained = 1 / offer.total_seconds - 1 / taken.total_seconds
+        if gained >= marginal_efficiency * alone * (offer.count - taken.count):
+            taken = offer
+    return taken
+
+
+def _late(total_seconds: float, deadline: datetime, now: datetime) -> str:
+    """Told without the time that is left, or the sentence would change with every look."""
+    moment = f"{deadline:%Y-%m-%d %H:%M} {deadline.tzname() or 'UTC'}"
+    if deadline <= now:
+        return f"would take {duration(total_seconds)}, and the deadline ({moment}) has passed"
+    return f"would take {duration(total_seconds)}, longer than until the deadline ({moment})"

@@ -1,0 +1,124 @@
+"""A service's children: a Deployment, a Service, and a PodDisruptionBudget.
+
+Replicas. The number in the record is set in every mode: Poolwise's own in mode Direct; in modes
+External and Off it is ``spec.replicas``, which people, HPA and KEDA write through the scale
+subresource of the InferenceService. An autoscaler belongs on the InferenceService, never on the
+Deployment. Nothing in the pod template depends on the number of replicas or on the nodes they are
+promised, so scaling restarts nothing.
+
+Start. The startup probe allows what loading the weights should take, times a margin, and what the
+engine itself needs; only then do readiness and liveness count.
+
+End. A replica that stops still answers until no proxy sends to it (``preStop``), and then has time
+for the requests in flight.
+
+Disruption. One replica at a time may be drained from a node, more where ``redundancy`` says that
+the targets hold without them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from poolwise.api import InferenceService, InferenceServiceSpec
+from poolwise.plan.children.metadata import (
+    key_of,
+    metadata,
+    recorded_metadata,
+    selector_labels,
+)
+from poolwise.plan.children.replica import HTTP, Replica, template
+from poolwise.plan.decision import Key, PlacementRecord
+from poolwise.plan.names import child_name
+from poolwise.plan.observed import Object
+from poolwise.plan.pool import Pool
+from poolwise.settings import Settings
+
+SERVICE_PORT = 80
+PULL_SECONDS = 1800
+"""Allowed for pulling an engine's image (8 GB and more) before an update counts as stuck."""
+SPREAD_OVER = ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
+
+Manifest = dict[str, Any]
+
+
+def serving_children(
+    resource: Object, record: PlacementRecord, pool: Pool, settings: Settings
+) -> tuple[Manifest, ...]:
+    """Service, PodDisruptionBudget and Deployment.
+
+    :raises InvalidInput: for an engine that has no build for the pool, or cannot load the model.
+    """
+    spec = InferenceService.model_validate(resource).spec
+    name = child_name(resource["metadata"]["name"])
+    return (
+        _service(resource, record, name),
+        _disruption_budget(resource, record, spec, name),
+        _deployment(resource, record, pool, settings),
+    )
+
+
+def _service(resource: Object, record: PlacementRecord, name: str) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(resource, record, name),
+        "spec": {
+            "selector": selector_labels(key_of(resource)),
+            "ports": [{"name": HTTP, "port": SERVICE_PORT, "targetPort": HTTP}],
+        },
+    }
+
+
+def _disruption_budget(
+    resource: Object, record: PlacementRecord, spec: InferenceServiceSpec, name: str
+) -> Manifest:
+    expendable = max(1, spec.scaling.redundancy)
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata(resource, record, name),
+        "spec": {
+            "minAvailable": max(0, (record.replicas or 0) - expendable),
+            "selector": {"matchLabels": selector_labels(key_of(resource))},
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+        },
+    }
+
+
+def _deployment(
+    resource: Object, record: PlacementRecord, pool: Pool, settings: Settings
+) -> Manifest:
+    key = key_of(resource)
+    spec = InferenceService.model_validate(resource).spec
+    pod = template(Replica(key, spec, record, pool, settings))
+    pod["spec"]["topologySpreadConstraints"] = [_spread(level, key) for level in SPREAD_OVER]
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": recorded_metadata(resource, record, child_name(key.name)),
+        "spec": {
+            "replicas": record.replicas or 0,
+            "selector": {"matchLabels": selector_labels(key)},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": _rolling_update(record)},
+            "progressDeadlineSeconds": PULL_SECONDS + (record.start_budget_seconds or 0),
+            "template": pod,
+        },
+    }
+
+
+def _rolling_update(record: PlacementRecord) -> Manifest:
+    """The new replica first where there is room for it; else the update would never end."""
+    if record.may_surge:
+        return {"maxSurge": 1, "maxUnavailable": 0}
+    return {"maxSurge": 0, "maxUnavailable": 1}
+
+
+def _spread(level: str, key: Key) -> Manifest:
+    return {
+        "maxSkew": 1,
+        "topologyKey": level,
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": selector_labels(key)},
+        "matchLabelKeys": ["pod-template-hash"],
+    }

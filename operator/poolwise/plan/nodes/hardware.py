@@ -1,0 +1,234 @@
+"""What a node offers to pods: whole accelerators, MIG slices, shared devices, or CPU cores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from poolwise.errors import InvalidInput
+from poolwise.plan.nodes import labels as nodes_labels
+from poolwise.plan.nodes.claims import (
+    MIB,
+    Claim,
+    Problem,
+    Reason,
+    memory_bytes,
+    mig_profile,
+    narrow,
+    product_claims,
+    property_claims,
+)
+from poolwise.plan.nodes.reading import allocatable, capacity, resources, texts
+from poolwise.plan.nodes.sharing import sharing
+from poolwise.plan.observed import Object
+from poolwise.plan.pools.machines import mig_slice
+from poolwise.tables import AcceleratorRow, CpuRow, Tables
+
+MIG_RESOURCE_PREFIX = "nvidia.com/mig-"
+NVIDIA_RESOURCE = "nvidia.com/gpu"
+SYNONYMS = {"nvidia.com/gpu.shared": NVIDIA_RESOURCE, "gpu.intel.com/i915": "gpu.intel.com/xe"}
+"""Names of one vendor's devices by other plugins or settings than the table's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Devices of one kind on one node."""
+
+    resource: str | None
+    """Extended resource that pods ask for; None: CPU cores."""
+    product: str
+    """Name in the table, ``<name>-MIG-<profile>``, a CPU's name, or what a label says instead."""
+    count: int = 0
+    """Physical devices or slices that can be allocated now."""
+    nominal_count: int = 0
+    """The same when all of them work and their plugin runs."""
+    accelerator: AcceleratorRow | None = None
+    profile: str | None = None
+    """MIG profile of a slice."""
+    slice_memory_bytes: float | None = None
+    """As its label says; None: not labelled."""
+    cpu: CpuRow | None = None
+    is_estimated: bool = False
+    """The CPU is not known, and the weakest of its architecture stands in."""
+    sharing: str | None = None
+    """How several pods share one device, in words; None: they do not."""
+    problem: Problem | None = None
+    """Why the hardware is not known."""
+    evidence: str = ""
+    """The label or machine type that named the hardware."""
+
+
+def offers(node: Object, tables: Tables) -> tuple[Offer, ...]:
+    """Everything that a node offers; CPU cores only where it has no accelerator at all."""
+    labels = texts(node, "metadata", "labels")
+    devices = [
+        name
+        for name in sorted(resources(node))
+        if vendor_resource(name, tables) and capacity(node, name)
+    ]
+    if devices:
+        return tuple(_offer(node, name, devices, labels, tables) for name in devices)
+    claims = list(product_claims(labels, tables))
+    if any(claim.is_of_a_device for claim in claims):
+        return (_unplugged(claims, labels, tables),)
+    return (cpu_offer(node, labels, tables),)
+
+
+def vendor_resource(resource: str, tables: Tables) -> str | None:
+    """The table's name for a resource, be it of slices or of shared devices; None: no device."""
+    if resource.startswith(MIG_RESOURCE_PREFIX):
+        return NVIDIA_RESOURCE
+    name = SYNONYMS.get(resource, resource)
+    return name if name in tables.accelerators.resources else None
+
+
+def stated_count(labels: Mapping[str, str], tables: Tables) -> int:
+    """Physical devices of the node as labels or its machine type say; 0 where nothing does."""
+    digits = [labels.get(key, "") for key in nodes_labels.COUNT_KEYS]
+    typed = nodes_labels.first(labels, nodes_labels.MACHINE_TYPE_KEYS)
+    machine = tables.machine_type(typed[1]) if typed else None
+    by_machine = (machine.accelerators or 0) if machine else 0
+    return max([by_machine, *(int(each) for each in digits if each.isdecimal())])
+
+
+def cpu_offer(node: Object, labels: Mapping[str, str], tables: Tables) -> Offer:
+    """The cores of a node: as Feature Discovery read them, as its machine type has them, or else
+    the weakest known CPU of the architecture."""
+    architecture = _architecture(node, labels)
+    row, evidence = _known_cpu(labels, tables)
+    if row is None:
+        weakest = tables.cpus.weakest(architecture)
+        unknown = Problem(
+            Reason.UNKNOWN_HARDWARE, f"no CPU of architecture {architecture!r} is known"
+        )
+        return Offer(
+            resource=None,
+            product=architecture or "cpu",
+            cpu=weakest,
+            is_estimated=weakest is not None,
+            problem=None if weakest else unknown,
+        )
+    conflict = f"{evidence} means {row.name} ({row.architecture}), but label kubernetes.io/arch"
+    return Offer(
+        resource=None,
+        product=row.name,
+        cpu=row,
+        problem=None
+        if architecture in ("", row.architecture)
+        else Problem(Reason.CONFLICTING_LABELS, f"{conflict} is {architecture}"),
+        evidence=evidence,
+    )
+
+
+def _offer(
+    node: Object, resource: str, devices: list[str], labels: Mapping[str, str], tables: Tables
+) -> Offer:
+    profile, shared = _profile(resource, labels), sharing(resource, labels)
+    claims = _claims(resource, devices, labels, tables, is_cut=_is_cut(labels))
+    device = narrow(claims, tables) if claims else _unnamed(resource, labels)
+    replicas = shared.replicas if shared else 1
+    total = int(capacity(node, resource)) // replicas
+    is_whole = profile is None and len(devices) == 1
+    offer = Offer(
+        resource=resource,
+        product=_product(device, profile, labels),
+        count=int(allocatable(node, resource)) // replicas,
+        nominal_count=max(total, stated_count(labels, tables)) if is_whole else total,
+        profile=profile,
+        slice_memory_bytes=_slice_memory_bytes(resource, labels) if profile else None,
+        sharing=shared.words if shared else None,
+        evidence=claims[0].text if claims else "",
+    )
+    return _identified(offer, device)
+
+
+def _unplugged(claims: list[Claim], labels: Mapping[str, str], tables: Tables) -> Offer:
+    """Devices that labels promise and no plugin advertises."""
+    device = narrow([*claims, *property_claims(labels, tables, _is_cut(labels))], tables)
+    is_known = isinstance(device, AcceleratorRow)
+    offer = Offer(
+        resource=device.resource if isinstance(device, AcceleratorRow) else None,
+        product=_product(device, None, labels),
+        nominal_count=max(1, stated_count(labels, tables)) if is_known else 0,
+        evidence=claims[0].text,
+    )
+    return _identified(offer, device)
+
+
+def _identified(offer: Offer, device: AcceleratorRow | Problem) -> Offer:
+    if isinstance(device, Problem):
+        return replace(offer, problem=device)
+    if offer.profile:
+        try:
+            mig_slice(device, offer.profile)
+        except InvalidInput as error:
+            return replace(offer, problem=Problem(Reason.UNKNOWN_HARDWARE, str(error)))
+    return replace(offer, accelerator=device)
+
+
+def _claims(
+    resource: str, devices: list[str], labels: Mapping[str, str], tables: Tables, is_cut: bool
+) -> list[Claim]:
+    """All claims about the devices behind one resource; none where nothing names them."""
+    vendor = vendor_resource(resource, tables)
+    own = frozenset(row.name for row in tables.accelerators if row.resource == vendor)
+    named = list(product_claims(labels, tables))
+    if len({vendor_resource(name, tables) for name in devices}) > 1:
+        named = [claim for claim in named if claim.allows & own]
+    if not named:
+        return []
+    advertised = Claim(f"the node advertises {resource}", own)
+    return [*named, advertised, *property_claims(labels, tables, is_cut)]
+
+
+def _unnamed(resource: str, labels: Mapping[str, str]) -> Problem:
+    typed = nodes_labels.first(labels, nodes_labels.MACHINE_TYPE_KEYS)
+    machine = f"machine type {typed[1]} is not in the shipped table" if typed else "no machine type"
+    message = f"the node advertises {resource}, but no label names the device and {machine}"
+    return Problem(Reason.UNKNOWN_HARDWARE, message)
+
+
+def _product(
+    device: AcceleratorRow | Problem, profile: str | None, labels: Mapping[str, str]
+) -> str:
+    if isinstance(device, AcceleratorRow):
+        return f"{device.name}-MIG-{profile}" if profile else device.name
+    said = nodes_labels.first(labels, nodes_labels.PRODUCT_KEYS)
+    return said[1] if said else "unknown"
+
+
+def _profile(resource: str, labels: Mapping[str, str]) -> str | None:
+    if resource.startswith(MIG_RESOURCE_PREFIX):
+        return resource.removeprefix(MIG_RESOURCE_PREFIX)
+    if vendor_partition := labels.get(nodes_labels.PARTITION_KEY):
+        return vendor_partition
+    return mig_profile(labels.get("nvidia.com/gpu.product", ""))
+
+
+def _is_cut(labels: Mapping[str, str]) -> bool:
+    """Whether the labels of the whole device speak of its slices (MIG strategy ``single``)."""
+    return mig_profile(labels.get("nvidia.com/gpu.product", "")) is not None
+
+
+def _slice_memory_bytes(resource: str, labels: Mapping[str, str]) -> float | None:
+    digits = labels.get(f"{resource}.memory", "")
+    if digits.isdecimal():
+        return int(digits) * MIB
+    stated = memory_bytes(labels) if _is_cut(labels) else None
+    return stated[1] if stated else None
+
+
+def _known_cpu(labels: Mapping[str, str], tables: Tables) -> tuple[CpuRow | None, str]:
+    model = "/".join(labels.get(key, "") for key in nodes_labels.CPU_MODEL_KEYS)
+    if row := tables.cpus.detected(model):
+        return row, f"CPU {model} of Node Feature Discovery"
+    typed = nodes_labels.first(labels, nodes_labels.MACHINE_TYPE_KEYS)
+    machine = tables.machine_type(typed[1]) if typed else None
+    if typed and machine and machine.cpu:
+        return tables.cpu(machine.cpu), f"machine type {typed[1]}"
+    return None, ""
+
+
+def _architecture(node: Object, labels: Mapping[str, str]) -> str:
+    said = nodes_labels.first(labels, nodes_labels.ARCHITECTURE_KEYS)
+    return said[1] if said else texts(node, "status", "nodeInfo").get("architecture", "")

@@ -1,0 +1,82 @@
+"""Conditions of a pool: what is known of its hardware, and whether work can start there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from poolwise.plan.nodes.claims import Reason
+from poolwise.plan.pool import Condition, Node
+from poolwise.plan.pools.members import Draft
+from poolwise.plan.wording import plural, sentence
+
+NAMED_AT_MOST = 3
+"""Nodes that one message names."""
+
+
+def unusable_reason(draft: Draft) -> tuple[str, str] | None:
+    """Why the pool gets no work at all: CamelCase reason and sentence; None: it may."""
+    if draft.offer.problem is not None:
+        return draft.offer.problem.reason, draft.offer.problem.message
+    if draft.offer.sharing:
+        text = f"its devices are shared ({draft.offer.sharing}); shared devices are not used"
+        return "SharedDevices", text
+    return None
+
+
+def conditions(draft: Draft, nodes: Sequence[Node]) -> tuple[Condition, ...]:
+    """All conditions of a pool, ``Ready`` last."""
+    return (*draft.conditions, *_hardware(draft), *_devices(draft), _ready(draft, nodes))
+
+
+def _hardware(draft: Draft) -> Iterator[Condition]:
+    offer = draft.offer
+    if offer.problem is not None:
+        text = offer.problem.message
+        if offer.problem.reason is not Reason.UNKNOWN_ACCELERATOR:
+            text += "; to use the pool, name its hardware in spec.accelerator"
+        yield Condition("HardwareKnown", False, offer.problem.reason, sentence(text))
+        return
+    odd = [m.node.name for m in draft.members if m.offer.problem is not None]
+    left_out = f"; not used for what they say of themselves: {_some(odd)}" if odd else ""
+    source = offer.evidence or "the labels"
+    yield Condition("HardwareKnown", True, "Known", f"{offer.product}: {source}{left_out}")
+    if offer.is_estimated and offer.cpu is not None:
+        text = f"its CPU is not in the shipped table; taken as {offer.cpu.name}, the weakest known"
+        yield Condition("HardwareEstimated", True, "UnknownCpu", f"{text} {offer.cpu.architecture}")
+
+
+def _devices(draft: Draft) -> Iterator[Condition]:
+    short = [
+        f"{m.node.name} has {m.offer.count} of {m.offer.nominal_count}"
+        for m in draft.members
+        if m.offer.problem is None and m.offer.count < m.offer.nominal_count
+    ]
+    if short:
+        text = f"{plural(len(short), 'node')} with fewer devices than built: {_some(short)}"
+        yield Condition("DevicesHealthy", False, "DevicesMissing", text)
+
+
+def _ready(draft: Draft, nodes: Sequence[Node]) -> Condition:
+    bad_spec = next((c for c in draft.conditions if c.type == "Accepted"), None)
+    if bad_spec is not None:
+        return Condition("Ready", False, bad_spec.reason, bad_spec.message)
+    barred = unusable_reason(draft)
+    if barred is not None:
+        return Condition("Ready", False, barred[0], sentence(barred[1]))
+    if not nodes:
+        growth = f"; it can grow to {draft.spec.max_nodes}" if draft.spec.max_nodes else ""
+        selector = ", ".join(f"{k}={v}" for k, v in draft.spec.node_selector.items())
+        return Condition("Ready", False, "NoNodes", f"no node carries {selector}{growth}")
+    kept_off = [f"{node.name} {node.unusable_reason}" for node in nodes if node.unusable_reason]
+    usable = len(nodes) - len(kept_off)
+    text = f"{usable} of {plural(len(nodes), 'node')} can take work"
+    text += f": {_some(kept_off, '; ')}" if kept_off else ""
+    reason = "NodesReady" if usable else "NoUsableNodes"
+    return Condition("Ready", usable > 0, reason, sentence(text))
+
+
+def _some(names: Sequence[str], between: str = ", ") -> str:
+    shown = between.join(names[:NAMED_AT_MOST])
+    return (
+        shown if len(names) <= NAMED_AT_MOST else f"{shown} and {len(names) - NAMED_AT_MOST} more"
+    )

@@ -1,0 +1,219 @@
+"""Pools that people declared: which nodes they get, and what their spec or their nodes say."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic import ValidationError
+
+from poolwise.api.acceleratorpool import AcceleratorPool, AcceleratorPoolSpec
+from poolwise.errors import InvalidInput
+from poolwise.plan.names import DISCOVERED
+from poolwise.plan.nodes.claims import Problem, Reason
+from poolwise.plan.nodes.facts import Facts, facts
+from poolwise.plan.nodes.hardware import Offer
+from poolwise.plan.nodes.reading import mapping, texts
+from poolwise.plan.observed import Object
+from poolwise.plan.pool import Condition
+from poolwise.plan.pools.machines import mig_slice
+from poolwise.plan.pools.members import Draft, Member, is_same_hardware, usual_count, weakest_cpu
+from poolwise.plan.pools.selectors import selects
+from poolwise.plan.wording import plural, sentence
+from poolwise.tables import AcceleratorRow, CpuRow, Tables
+
+NAMED_AT_MOST = 5
+"""Nodes that one sentence names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """One AcceleratorPool that a person made."""
+
+    name: str
+    spec: AcceleratorPoolSpec
+    problem: Condition | None = None
+    """Why the spec cannot be used at all."""
+
+
+def declarations(resources: Iterable[Object]) -> tuple[Declaration, ...]:
+    """Pools of people, the oldest first; what Poolwise discovered itself is left out."""
+    mine = [each for each in resources if DISCOVERED not in texts(each, "metadata", "labels")]
+    return tuple(_declaration(resource) for resource in sorted(mine, key=_age))
+
+
+def declared(
+    pools: Sequence[Declaration], nodes: Sequence[Facts], tables: Tables
+) -> tuple[Draft, ...]:
+    """A draft for each declaration; a node that several select goes to the oldest.
+
+    What a pool without nodes will offer is told by the labels that it selects by, and its spec.
+    """
+    owners: dict[str, str] = {}
+    drafts = []
+    for pool in pools:
+        selected = [node for node in nodes if _selects(pool, node)]
+        own = [node for node in selected if node.name not in owners]
+        lost = {node.name: owners[node.name] for node in selected if node.name in owners}
+        owners.update({node.name: pool.name for node in own})
+        drafts.append(_draft(pool, own, lost, tables))
+    return tuple(drafts)
+
+
+def _draft(
+    pool: Declaration, nodes: Sequence[Facts], lost: Mapping[str, str], tables: Tables
+) -> Draft:
+    members = tuple(Member(node, _offer_of(node, pool.spec, tables)) for node in nodes)
+    promised = facts({"metadata": {"labels": pool.spec.node_selector}}, tables)
+    offers = [member.offer for member in members] or [_promised(promised, pool.spec, tables)]
+    found = (pool.problem, _taken(lost))
+    return Draft(
+        name=pool.name,
+        is_discovered=False,
+        spec=pool.spec,
+        members=members,
+        offer=_common(offers, members),
+        conditions=tuple(condition for condition in found if condition),
+        promised_machine=None if members else promised.machine,
+    )
+
+
+def _offer_of(node: Facts, spec: AcceleratorPoolSpec, tables: Tables) -> Offer:
+    """What of a node belongs to the pool: as the spec names it, else whole devices before slices,
+    and of slices the most."""
+    best = max(node.offers, key=lambda each: (each.profile is None, each.count, each.product))
+    if not spec.accelerator:
+        return best
+    row, profile = _named(spec.accelerator, tables)
+    if isinstance(row, Problem):
+        return replace(best, problem=row, accelerator=None, cpu=None)
+    if isinstance(row, CpuRow):
+        return _as_cpu(best, row)
+    fitting = [each for each in node.offers if each.resource and each.profile == profile]
+    return _as_accelerator(max(fitting, key=lambda each: each.count, default=best), row, profile)
+
+
+def _promised(node: Facts, spec: AcceleratorPoolSpec, tables: Tables) -> Offer:
+    offer = _offer_of(node, spec, tables)
+    if offer.problem is not None or not offer.is_estimated:
+        return offer
+    text = "it has no node yet, and neither its nodeSelector nor spec.accelerator tells what it is"
+    return Offer(resource=None, product="", problem=Problem(Reason.UNKNOWN_HARDWARE, text))
+
+
+def _as_accelerator(offer: Offer, row: AcceleratorRow, profile: str | None) -> Offer:
+    """The offer as the spec names it. A node without any device of the kind offers none of it."""
+    nominal = offer.nominal_count if offer.resource or offer.accelerator else 0
+    return replace(
+        offer,
+        resource=offer.resource or row.resource,
+        product=f"{row.name}-MIG-{profile}" if profile else row.name,
+        nominal_count=nominal or row.accelerators_per_node,
+        accelerator=row,
+        profile=profile,
+        cpu=None,
+        is_estimated=False,
+        problem=None,
+        evidence="spec.accelerator",
+    )
+
+
+def _as_cpu(offer: Offer, row: CpuRow) -> Offer:
+    if offer.resource is not None:
+        text = f"spec.accelerator is the CPU {row.name}, but the node offers {offer.resource}"
+        return replace(offer, problem=Problem(Reason.CONFLICTING_LABELS, text))
+    return Offer(resource=None, product=row.name, cpu=row, evidence="spec.accelerator")
+
+
+def _named(name: str, tables: Tables) -> tuple[AcceleratorRow | CpuRow | Problem, str | None]:
+    """What ``spec.accelerator`` means, with the profile of a MIG slice."""
+    whole, mark, profile = name.partition("-MIG-")
+    meant = tables.accelerators.labelled(whole)
+    if len(meant) == 1:
+        return _whole_or_slice(meant[0], profile), profile or None
+    cpu = None if mark else tables.cpu(name)
+    if cpu is not None:
+        return cpu, None
+    text = f"spec.accelerator: {sentence(name, 63)!r} is not in the shipped table"
+    near = [row.name for row in meant] or _near(whole, tables)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    return Problem(Reason.UNKNOWN_ACCELERATOR, text + hint), None
+
+
+def _near(name: str, tables: Tables) -> list[str]:
+    """Names that begin almost like it: people leave the memory off."""
+    known: dict[str, str] = {}
+    for row in (*tables.accelerators, *tables.cpus):
+        known.setdefault(row.name.lower()[: len(name)], row.name)
+    return [known[near] for near in difflib.get_close_matches(name.lower(), known, n=2)]
+
+
+def _whole_or_slice(row: AcceleratorRow, profile: str) -> AcceleratorRow | Problem:
+    try:
+        mig_slice(row, profile) if profile else None
+    except InvalidInput as error:
+        return Problem(Reason.UNKNOWN_ACCELERATOR, f"spec.accelerator: {error}")
+    return row
+
+
+def _common(offers: Sequence[Offer], members: Sequence[Member]) -> Offer:
+    """What a pool's nodes have in common. Nodes that do not know what they are, or contradict
+    themselves, do not stop the others; CPUs may differ, and the weakest counts."""
+    known = [offer for offer in offers if offer.problem is None]
+    if not known:
+        return offers[0]
+    if all(offer.cpu is not None for offer in known):
+        return weakest_cpu(known) or known[0]
+    head, *tail = sorted(known, key=lambda offer: offer.product)
+    if all(is_same_hardware(head, other) for other in tail):
+        return replace(head, nominal_count=usual_count(known))
+    return replace(head, problem=_differing(members), accelerator=None, cpu=None)
+
+
+def _differing(members: Sequence[Member]) -> Problem:
+    by_product: dict[str, list[str]] = {}
+    for member in members:
+        by_product.setdefault(member.offer.product, []).append(member.node.name)
+    told = [f"{product} ({_some(names)})" for product, names in sorted(by_product.items())]
+    text = f"its nodes differ: {', '.join(told)}; select them apart, or name spec.accelerator"
+    return Problem(Reason.CONFLICTING_LABELS, text)
+
+
+def _taken(lost: Mapping[str, str]) -> Condition | None:
+    if not lost:
+        return None
+    owners = ", ".join(sorted(set(lost.values())))
+    text = f"{plural(len(lost), 'node')} that it selects belong to the older {owners}"
+    return Condition("NodesExclusive", False, "NodesTaken", f"{text}: {_some(sorted(lost))}")
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:NAMED_AT_MOST])
+    return (
+        shown if len(names) <= NAMED_AT_MOST else f"{shown} and {len(names) - NAMED_AT_MOST} more"
+    )
+
+
+def _selects(pool: Declaration, node: Facts) -> bool:
+    return bool(pool.spec.node_selector) and selects(pool.spec.node_selector, node.labels)
+
+
+def _age(resource: Object) -> tuple[str, str]:
+    """Time stamps of Kubernetes are all in UTC and sort as text; none is the youngest."""
+    metadata = mapping(resource, "metadata")
+    return str(metadata.get("creationTimestamp") or "9"), str(metadata.get("name") or "")
+
+
+def _declaration(resource: Object) -> Declaration:
+    name = str(mapping(resource, "metadata").get("name") or "")
+    try:
+        return Declaration(name, AcceleratorPool.model_validate(resource).spec)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        text = sentence(f"{field}: {first['msg']}")
+    except (ArithmeticError, LookupError, TypeError, RecursionError) as error:
+        text = sentence(f"spec cannot be read: {error}")
+    empty = AcceleratorPoolSpec.model_construct(node_selector={})
+    return Declaration(name, empty, Condition("Accepted", False, "InvalidSpec", text))

@@ -1,0 +1,170 @@
+"""From an API object to a workload that can be planned; the one place that reads specs.
+
+Admission has refused most bad input already. What slips through (an older CRD, a webhook that was
+off, a file) is refused here: everything that cannot be planned is an InvalidInput with a sentence,
+and nothing else is ever raised.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from poolwise.api import InferenceService, TrainingJob
+from poolwise.api.placement import Placement
+from poolwise.api.quantity import parse_quantity
+from poolwise.api.run import Run
+from poolwise.errors import InvalidInput
+from poolwise.plan.decision import Key, Kind
+from poolwise.plan.observed import Object
+from poolwise.plan.pool import CPU
+from poolwise.plan.requests.model import unknown
+from poolwise.plan.requests.request import (
+    Identity,
+    PodResources,
+    ServingRequest,
+    Topology,
+    TrainingRequest,
+    Where,
+    Workload,
+)
+from poolwise.plan.requests.serving import read_service
+from poolwise.plan.requests.training import read_training, with_zone
+from poolwise.plan.wording import sentence
+from poolwise.settings import Settings
+from poolwise.tables import Tables
+
+VALUE_LIMIT = 80
+"""Characters of a wrong value that are repeated to its author."""
+
+
+def identity(resource: Object, kind: Kind) -> Identity:
+    """Which object this is; works for any object at all."""
+    metadata = resource.get("metadata")
+    if not isinstance(metadata, Mapping):
+        metadata = {}
+    generation = metadata.get("generation")
+    return Identity(
+        Key(kind, str(metadata.get("namespace") or "default"), str(metadata.get("name") or "")),
+        str(metadata.get("uid") or ""),
+        generation if isinstance(generation, int) else 0,
+    )
+
+
+def workload(
+    resource: Object, kind: Kind, tables: Tables, settings: Settings, priorities: Mapping[str, int]
+) -> Workload:
+    """What an object asks for. Raises InvalidInput.
+
+    ``priorities`` are the values of PriorityClasses by name; ``""`` is the cluster's default.
+    """
+    try:
+        parsed = _MODELS[kind].model_validate(resource)
+    except ValidationError as error:
+        raise _sentence(error) from error
+    except (ArithmeticError, LookupError, TypeError, RecursionError) as error:
+        raise InvalidInput("spec", f"cannot be read: {error}") from error
+    who = identity(resource, kind)
+    spec = parsed.spec
+    where = _where(who.key.namespace, spec.placement, spec.accelerators.products, tables)
+    return Workload(
+        identity=who,
+        request=_request(parsed, tables, settings, where),
+        priority=priorities.get(spec.priority_class_name, priorities.get("", 0)),
+        created=with_zone(parsed.metadata.creation_timestamp),
+        is_suspended=isinstance(parsed, TrainingJob) and parsed.spec.suspend,
+        is_plan_only=spec.mode == "Plan",
+    )
+
+
+def priority_values(classes: Iterable[Object]) -> dict[str, int]:
+    """Values of PriorityClasses by name; the global default also as ``""``."""
+    values: dict[str, int] = {}
+    for each in classes:
+        metadata, value = each.get("metadata"), each.get("value")
+        if isinstance(metadata, Mapping) and isinstance(value, int):
+            values[str(metadata.get("name"))] = value
+            if each.get("globalDefault") is True:
+                values[""] = value
+    return values
+
+
+_MODELS: Mapping[Kind, type[TrainingJob] | type[InferenceService]] = {
+    Kind.TRAINING_JOB: TrainingJob,
+    Kind.INFERENCE_SERVICE: InferenceService,
+}
+
+
+def _request(
+    parsed: TrainingJob | InferenceService, tables: Tables, settings: Settings, where: Where
+) -> TrainingRequest | ServingRequest:
+    pod = _pod_resources(parsed.spec.run)
+    if isinstance(parsed, TrainingJob):
+        return read_training(parsed.spec, tables, where, pod)
+    return read_service(parsed.spec, tables, settings, where, pod)
+
+
+def _where(namespace: str, placement: Placement, products: Iterable[str], tables: Tables) -> Where:
+    return Where(
+        namespace=namespace,
+        products=frozenset(_product(name, tables) for name in products),
+        pools=frozenset(placement.pools),
+        exclude_pools=frozenset(placement.exclude_pools),
+        capacity_types=frozenset(placement.capacity_types),
+        topology=Topology(placement.topology.mode),
+        topology_level=placement.topology.level,
+    )
+
+
+def _product(name: str, tables: Tables) -> str:
+    """The table's name for a product: an accelerator, a CPU, or CPUs at large."""
+    row = tables.accelerator(name) or tables.cpu(name)
+    if row is not None:
+        return row.name
+    if name.upper() == CPU:
+        return CPU
+    known = [spelling for each in tables.accelerators for spelling in (each.name, *each.aliases)]
+    raise InvalidInput("spec.accelerators.products", unknown(name, "a known accelerator", known))
+
+
+def _pod_resources(run: Run) -> PodResources:
+    """What the scheduler will count: requests, and limits where they stand alone."""
+    asked = {**run.resources.limits, **run.resources.requests}
+    return PodResources(_amount(asked, "cpu"), _amount(asked, "memory"))
+
+
+def _amount(asked: Mapping[str, str], resource: str) -> float:
+    where = f"spec.run.resources.requests.{resource}"
+    try:
+        amount = float(parse_quantity(asked.get(resource, 0)))
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(where, str(error)) from error
+    if not 0 <= amount < math.inf:
+        raise InvalidInput(where, f"must be a positive quantity, is {asked[resource]}")
+    return amount
+
+
+def _sentence(error: ValidationError) -> InvalidInput:
+    """The first problem as field, value and what is allowed."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    problem = first["msg"].removeprefix("Value error, ")
+    shown = _shown(first["input"])
+    told = problem[:1].lower() + problem[1:]
+    if shown and shown not in told:
+        told = f"is {shown}: {told}"
+    return InvalidInput(_path(first["loc"]), told)
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return "".join(parts).removeprefix(".")
+
+
+def _shown(value: Any) -> str:
+    """A scalar as it was written; objects and lists are too long to repeat."""
+    if value is None or isinstance(value, Mapping | list | tuple):
+        return ""
+    return sentence(repr(value), VALUE_LIMIT)

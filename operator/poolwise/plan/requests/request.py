@@ -1,0 +1,145 @@
+"""What a workload asks for, as values: what is computed, and which places and limits it accepts.
+
+Built once from the API object (:mod:`poolwise.plan.requests.reading`); nothing behind it sees a
+spec again.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from datetime import datetime
+
+from poolwise.model.work import Recompute, ServingWork, TrainingWork
+from poolwise.plan.decision import Key
+
+
+class Goal(enum.StrEnum):
+    """What the choice among feasible places minimises."""
+
+    TIME = "Time"
+    """Training: of the whole run. Services: of one request."""
+    COST = "Cost"
+    """Training: of the whole run. Services: per hour of all replicas."""
+    ENERGY = "Energy"
+    """As cost, in joules."""
+
+
+class Topology(enum.StrEnum):
+    """How close to each other the nodes of a gang must be."""
+
+    AUTO = "Auto"
+    REQUIRED = "Required"
+    PREFERRED = "Preferred"
+    UNCONSTRAINED = "Unconstrained"
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which places a workload accepts; empty sets accept all."""
+
+    namespace: str
+    products: frozenset[str] = frozenset()
+    """Names of the shipped tables."""
+    pools: frozenset[str] = frozenset()
+    exclude_pools: frozenset[str] = frozenset()
+    capacity_types: frozenset[str] = frozenset()
+    topology: Topology = Topology.AUTO
+    topology_level: str = ""
+    """Node label of the fabric's level; empty: the nearest that has room."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodResources:
+    """What each pod asks of its node beside accelerators."""
+
+    cores: float = 0.0
+    memory_bytes: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FixedLayout:
+    """The parts of a layout that a user fixed; None is for the search to choose."""
+
+    data: int | None = None
+    tensor: int | None = None
+    pipeline: int | None = None
+    expert: int | None = None
+    context: int | None = None
+    zero_stage: int | None = None
+    micro_batch_size: int | None = None
+    recompute: Recompute | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRequest:
+    """One training run with its limits."""
+
+    work: TrainingWork
+    fixed: FixedLayout
+    least: int
+    """Accelerators."""
+    most: int
+    where: Where
+    goal: Goal = Goal.TIME
+    deadline: datetime | None = None
+    max_cost: float | None = None
+    pod: PodResources = PodResources()
+
+
+@dataclass(frozen=True, slots=True)
+class FixedReplica:
+    """The parts of a replica that a user fixed; None is for the search to choose."""
+
+    accelerators: int | None = None
+    tensor: int | None = None
+    pipeline: int | None = None
+    expert: int | None = None
+    quantization: str = "Auto"
+    """``Auto``, ``None``, or the format of the weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServingRequest:
+    """One service with its limits."""
+
+    work: ServingWork
+    fixed: FixedReplica
+    where: Where
+    least_replicas: int = 1
+    most_replicas: int = 10
+    redundancy: int = 0
+    given_replicas: int | None = None
+    """Where somebody else sets the number (scaling modes External and Off)."""
+    goal: Goal = Goal.COST
+    max_cost_per_hour: float | None = None
+    has_image: bool = False
+    """Whether the spec names an image; else the engine must have a build for the hardware."""
+    hub_id: str | None = None
+    """Of the preset's weights on Hugging Face."""
+    pod: PodResources = PodResources()
+
+
+Request = TrainingRequest | ServingRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which object, in which version."""
+
+    key: Key
+    uid: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One workload that can be planned."""
+
+    identity: Identity
+    request: Request
+    priority: int = 0
+    created: datetime | None = None
+    is_suspended: bool = False
+    is_plan_only: bool = False
+    """``mode: Plan``: decided and reported, never created."""

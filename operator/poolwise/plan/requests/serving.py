@@ -1,0 +1,154 @@
+"""From the spec of an InferenceService to the work it is and the limits it sets."""
+
+from __future__ import annotations
+
+import math
+
+from poolwise.api.inferenceservice import InferenceServiceSpec
+from poolwise.api.service import TokenLengths
+from poolwise.errors import InvalidInput
+from poolwise.model.work import Custom, Metric, Model, ServingWork, Target, Tokens
+from poolwise.plan.requests.model import read_model
+from poolwise.plan.requests.request import FixedReplica, Goal, PodResources, ServingRequest, Where
+from poolwise.settings import Settings
+from poolwise.tables import Tables
+
+ONE = Tokens(1.0, 1.0)
+
+
+def read_service(
+    spec: InferenceServiceSpec,
+    tables: Tables,
+    settings: Settings,
+    where: Where,
+    pod: PodResources,
+) -> ServingRequest:
+    """The request of one service. Raises InvalidInput."""
+    model = read_model(spec.model, tables)
+    row = tables.model(spec.model.preset or "")
+    scaling = spec.scaling
+    if scaling.min_replicas > scaling.max_replicas:
+        raise InvalidInput(
+            "spec.scaling.minReplicas",
+            f"must be at most maxReplicas ({scaling.max_replicas}), is {scaling.min_replicas}",
+        )
+    return ServingRequest(
+        work=_work(spec, model, settings),
+        fixed=_fixed(spec),
+        where=where,
+        least_replicas=scaling.min_replicas,
+        most_replicas=scaling.max_replicas,
+        redundancy=scaling.redundancy,
+        given_replicas=None if scaling.mode == "Direct" else spec.replicas,
+        goal=Goal(spec.objective.goal),
+        max_cost_per_hour=spec.objective.max_cost_per_hour,
+        has_image=bool(spec.run.image or spec.engine.image),
+        hub_id=row.hf_id if row else None,
+        pod=pod,
+    )
+
+
+def _work(spec: InferenceServiceSpec, model: Model, settings: Settings) -> ServingWork:
+    traffic = spec.traffic
+    longest = _max_model_tokens(spec, model)
+    inputs, outputs = _lengths(spec, model, settings, longest or model.max_context_tokens)
+    return ServingWork(
+        model=model,
+        requests_per_second=traffic.requests_per_second,
+        input_tokens=inputs,
+        output_tokens=outputs,
+        prefix_hit_fraction=traffic.prefix_hit_percent / 100,
+        max_model_tokens=longest,
+        targets=_targets(spec, model),
+        engine=spec.engine.type,
+    )
+
+
+def generates(model: Model) -> bool:
+    """Whether the model answers token by token."""
+    return not isinstance(model.shape, Custom) and model.shape.is_decoder
+
+
+def _targets(spec: InferenceServiceSpec, model: Model) -> tuple[Target, ...]:
+    if not spec.slo and spec.traffic_class != "Throughput":
+        raise InvalidInput("spec.slo", "must have a target unless trafficClass is Throughput")
+    for index, target in enumerate(spec.slo):
+        if target.metric != "E2E" and not generates(model):
+            raise InvalidInput(
+                f"spec.slo[{index}].metric",
+                f"must be E2E, since {model.name} does not generate tokens, is {target.metric}",
+            )
+    return tuple(
+        Target(Metric(target.metric), target.percentile, target.target) for target in spec.slo
+    )
+
+
+def _max_model_tokens(spec: InferenceServiceSpec, model: Model) -> int | None:
+    given, own = spec.model.max_model_length, model.max_context_tokens
+    if given is not None and own is not None and given > own:
+        raise InvalidInput(
+            "spec.model.maxModelLength",
+            f"must be at most the {own} tokens of {model.name}, is {given}",
+        )
+    return given
+
+
+def _lengths(
+    spec: InferenceServiceSpec, model: Model, settings: Settings, longest: int | None
+) -> tuple[Tokens, Tokens]:
+    """Lengths of prompts and answers: as given, else those of a public trace, cut to fit."""
+    if isinstance(model.shape, Custom):
+        return ONE, ONE
+    inputs = _tokens(spec.traffic.input_tokens)
+    outputs = _tokens(spec.traffic.output_tokens) if generates(model) else ONE
+    told = (inputs.p95 if inputs else 0.0) + (outputs.p95 if outputs else 0.0)
+    if longest is not None and told > max(longest, 1):
+        raise InvalidInput(
+            "spec.traffic",
+            f"prompt and answer together are {told:.0f} tokens long at the 95th percentile,"
+            f" more than the {longest} that {model.name} is to serve",
+        )
+    untold = [
+        Tokens(*default)
+        for default, known in (
+            (settings.default_input_tokens, inputs),
+            (settings.default_output_tokens, outputs),
+        )
+        if known is None
+    ]
+    room = math.inf if longest is None else longest - told
+    share = min(1.0, room / sum(each.p95 for each in untold)) if untold else 1.0
+    cut = [_scaled(each, share) for each in untold]
+    return inputs or cut[0], outputs or cut[-1]
+
+
+def _tokens(given: TokenLengths | None) -> Tokens | None:
+    if given is None:
+        return None
+    if given.p50 > given.p95:
+        raise InvalidInput(
+            "spec.traffic", f"p95 must be at least p50 ({given.p50}), is {given.p95}"
+        )
+    return Tokens(given.p50, given.p95)
+
+
+def _scaled(tokens: Tokens, share: float) -> Tokens:
+    return Tokens(max(1.0, tokens.p50 * share), max(1.0, tokens.p95 * share))
+
+
+def _fixed(spec: InferenceServiceSpec) -> FixedReplica:
+    sizes, per_replica = spec.parallelism, spec.accelerators.per_replica
+    given = (sizes.tensor or 1) * (sizes.pipeline or 1)
+    whole = sizes.tensor is not None and sizes.pipeline is not None
+    if per_replica is not None and (per_replica % given or (whole and per_replica != given)):
+        raise InvalidInput(
+            "spec.parallelism",
+            f"tensor x pipeline must be accelerators.perReplica ({per_replica}), is {given}",
+        )
+    if sizes.expert is not None and sizes.tensor is not None and sizes.tensor % sizes.expert:
+        raise InvalidInput(
+            "spec.parallelism.expert", f"must divide tensor ({sizes.tensor}), is {sizes.expert}"
+        )
+    return FixedReplica(
+        per_replica, sizes.tensor, sizes.pipeline, sizes.expert, spec.model.quantization
+    )

@@ -1,0 +1,161 @@
+"""The story of a live object, in plain text, from its status alone (design.md, section 7).
+
+::
+
+    llama-70b runs on h100-ib (16 x H100-SXM5-80GB, dp2 tp8): 125 s (116-136) per step, ...
+      bound by   Compute; 10 % more gives: Compute +7.1 %; time: Compute 74 %, ...
+      memory     61.0 of 79.0 GiB per accelerator: ...
+      now        1 of 2 pods ready
+      others     l40s-eth   impossible: needs 91.2 GiB per accelerator at the smallest shape, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from poolwise.plan.conditions import Reason, Type
+from poolwise.plan.observed import Object
+from poolwise.plan.pool import CPU
+from poolwise.plan.status import figures
+from poolwise.plan.status.figures import Told
+from poolwise.plan.wording import plural, sentence
+
+LABEL_WIDTH = 11
+HEAD_LIMIT = 4096
+"""Characters of the first line."""
+OTHERS_SHOWN = 16
+"""Candidates of a story; the rest is counted."""
+
+
+def explain(resource: Object) -> str:
+    """Where it runs or what it waits for, why, how fast, for how much, and why not elsewhere."""
+    status = resource.get("status") or {}
+    told = figures.part(status, "plan")
+    details = [(label, text) for label, text in _details(status, told) if text]
+    lines = [f"  {label:<{LABEL_WIDTH}}{text}" for label, text in details]
+    return "\n".join([sentence(_head(resource, status, told), HEAD_LIMIT), *lines])
+
+
+def _head(resource: Object, status: Told, told: Told) -> str:
+    name = str(resource["metadata"]["name"])
+    accepted, ready = _condition(status, Type.ACCEPTED), _condition(status, Type.READY)
+    if not status:
+        return f"{name} has no status yet: the operator has not seen it. Does it run?"
+    if accepted.get("status") == "False":
+        return f"{name} cannot be planned: {accepted.get('message')}."
+    if not told.get("pool"):
+        return f"{name} runs nowhere: {told.get('reason') or ready.get('message')}."
+    return f"{name} {_verb(status, told)} {_place(told)}: {_outlook(resource, told)}."
+
+
+def _verb(status: Told, told: Told) -> str:
+    """What it does there, by the reason of ``Ready``."""
+    ready = _condition(status, Type.READY)
+    match ready.get("reason"):
+        case "Completed":
+            return "has run on"
+        case "Failed":
+            return "has failed on"
+        case "Suspended":
+            return "is suspended, and would run on"
+        case "PlanOnly":
+            return "is only planned, and would run on"
+    if told.get("placed") is not True:
+        return "waits for"
+    return "runs on" if ready.get("status") == "True" else "is starting on"
+
+
+def _place(told: Told) -> str:
+    """``h100-ib (16 x H100-SXM5-80GB, dp2 tp8)``."""
+    shape = figures.part(told, "summary").get("shape")
+    count, replicas = figures.number(told, "count"), figures.number(told, "replicas")
+    accelerator = told.get("accelerator")
+    devices = "" if accelerator in (CPU, None) or not count else f"{count:g} x {accelerator}"
+    what = ", ".join(str(each) for each in (devices, shape) if each)
+    if replicas is not None:
+        what = f"{plural(round(replicas), 'replica')} of {what}"
+    return f"{told.get('pool')} ({what})" if what else str(told.get("pool"))
+
+
+def _outlook(resource: Object, told: Told) -> str:
+    phrases = [figures.speed(told), _length(resource), *figures.cost(told)]
+    text = ", ".join(filter(None, phrases))
+    if told.get("placed") is True or told.get("reasonCode") == Reason.PLAN_ONLY:
+        return text or str(told.get("reason"))
+    return ". There: ".join(filter(None, (str(told.get("reason") or "").rstrip("."), text)))
+
+
+def _length(resource: Object) -> str:
+    """``2G tokens``, as the user wrote it."""
+    training = figures.part(figures.part(resource, "spec"), "training")
+    written = ((word, training.get(word)) for word in ("tokens", "samples", "steps"))
+    return next((f"{amount} {word}" for word, amount in written if amount), "")
+
+
+def _details(status: Told, told: Told) -> Iterator[tuple[str, str]]:
+    bound = told.get("bottleneck")
+    why = [str(bound or ""), figures.gains(told), figures.shares(told)]
+    yield "bound by", "; ".join(filter(None, why))
+    yield "balance", figures.roofline(told)
+    yield "memory", figures.memory(told)
+    yield "why here", sentence(str(told.get("reason") or "")) if told.get("placed") else ""
+    yield "now", _now(status)
+    yield from _others(told)
+
+
+def _now(status: Told) -> str:
+    """The state of the pods, and what keeps them back."""
+    pods, ready = _condition(status, Type.PODS_READY), _condition(status, Type.READY)
+    ends = [_condition(status, type_) for type_ in (Type.COMPLETE, Type.FAILED)]
+    ended = next((each for each in ends if each.get("status") == "True"), None)
+    shown = ended or (pods if pods.get("reason") != "NoPods" else {})
+    phrases = [sentence(str(shown.get("message") or ""))]
+    finish = figures.part(status, "observed").get("expectedFinishTime")
+    if finish and ready.get("status") == "True":
+        phrases.append(f"done about {finish}")
+    return ", ".join(filter(None, phrases))
+
+
+def _others(told: Told) -> Iterator[tuple[str, str]]:
+    candidates = told.get("candidates")
+    items = (
+        [c for c in candidates if isinstance(c, Mapping)] if isinstance(candidates, list) else []
+    )
+    others = [each for each in items if not _is_the_one(each, told)]
+    width = max((len(str(each.get("pool"))) for each in others), default=0)
+    label = "others"
+    for each in others[:OTHERS_SHOWN]:
+        yield label, f"{each.get('pool')!s:<{width}}  {_candidate(each)}"
+        label = ""
+    more = len(others) - OTHERS_SHOWN + round(figures.number(told, "candidatesOmitted") or 0)
+    if more > 0:
+        yield label, f"and {more} more"
+
+
+def _is_the_one(candidate: Told, told: Told) -> bool:
+    """Chosen, or awaited: told in the first line."""
+    return candidate.get("chosen") is True or candidate.get("pool") == told.get("pool")
+
+
+def _candidate(candidate: Told) -> str:
+    """What it would give where that is known, and why it was not taken."""
+    reason = sentence(str(candidate.get("reason") or ""))
+    predicted = figures.part(candidate, "predicted")
+    first = next((n for n in ("step", "ttft", "e2e") if f"{n}Seconds" in predicted), None)
+    time = figures.interval(predicted, first) if first else ""
+    known = [each for each in figures.cost(candidate) if each.removesuffix("/h") not in reason]
+    outlook = ", ".join(filter(None, (time, *known)))
+    if candidate.get("feasible") is True:
+        return ": ".join(filter(None, (outlook, reason)))
+    if candidate.get("waits") is True:
+        return f"{reason}; would take {outlook}" if outlook else reason
+    return f"impossible: {reason}"
+
+
+def _condition(status: Told, type_: Type) -> Mapping[str, Any]:
+    conditions = status.get("conditions")
+    for each in conditions if isinstance(conditions, list) else ():
+        if isinstance(each, Mapping) and each.get("type") == type_:
+            return each
+    return {}

@@ -1,0 +1,139 @@
+"""The status of a workload, complete: conditions, the plan with its story, and what is seen.
+
+A pure function of what is decided and seen, so that computing it again from its own result gives
+the same bytes, and a converged cluster is never written to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from poolwise.plan.children.metadata import selector_text
+from poolwise.plan.conditions import Reason, Type, condition, is_true, merged, timestamp
+from poolwise.plan.decision import Outcome, Plan
+from poolwise.plan.names import PAUSED
+from poolwise.plan.observed import Object
+from poolwise.plan.pool import Pool
+from poolwise.plan.status.figures import number
+from poolwise.plan.status.pods import Observation, observe
+from poolwise.plan.status.story import story
+from poolwise.plan.status.workload_conditions import FINISHED, View, workload_conditions
+
+CANDIDATE_LIMIT = 64
+"""Candidates in a status, which has to stay far below etcd's 1.5 MB."""
+PAUSED_MESSAGE = f'annotation {PAUSED} is "true": Poolwise writes nothing but this'
+
+
+def status(
+    resource: Object,
+    outcome: Outcome,
+    pool: Pool | None,
+    children: Iterable[Object],
+    pods: Sequence[Object],
+    now: datetime,
+) -> dict[str, Any]:
+    """Everything that ``status`` should say.
+
+    ``children`` and ``pods`` are those of the workload alone; Events about its children may be
+    among them. ``pool`` is the chosen one, while there is one.
+    """
+    before = resource.get("status") or {}
+    generation = resource["metadata"].get("generation", outcome.generation)
+    if is_paused(resource):
+        return {**before, "conditions": _with_paused(before, generation, now)}
+    seen = observe(outcome.uid, children, pods)
+    told = _told(before, outcome, seen, pool)
+    view = View(resource, outcome, told, seen, pool)
+    wanted = workload_conditions(view)
+    return {
+        "observedGeneration": generation,
+        "conditions": merged(before.get("conditions") or (), wanted, generation, now),
+        **({"plan": dict(told)} if told else {}),
+        **_observed(before, view),
+    }
+
+
+def is_paused(resource: Object) -> bool:
+    """Whether somebody stopped all writes for this object."""
+    annotations = resource["metadata"].get("annotations") or {}
+    return bool(annotations.get(PAUSED) == "true")
+
+
+def _with_paused(before: Mapping[str, Any], generation: int, now: datetime) -> list[Any]:
+    others = [each for each in before.get("conditions") or () if each.get("type") != Type.PAUSED]
+    paused = condition(Type.PAUSED, True, Reason.PAUSED_BY_ANNOTATION, PAUSED_MESSAGE)
+    return [*others, *merged(before.get("conditions") or (), [paused], generation, now)]
+
+
+def _told(
+    before: Mapping[str, Any], outcome: Outcome, seen: Observation, pool: Pool | None
+) -> Mapping[str, Any]:
+    """The story: as it was told where the plan is kept or over, else the one of this plan."""
+    known: Mapping[str, Any] = before.get("plan") or {}
+    if not isinstance(outcome, Plan):
+        return {}
+    is_over = seen.completed is not None or seen.gave_up is not None or _has_ended(before)
+    if known and (is_over or (outcome.kept and _is_about(known, outcome))):
+        return known
+    if outcome.chosen is None and not outcome.candidates:
+        return {}
+    return story(outcome, pool, CANDIDATE_LIMIT)
+
+
+def _is_about(known: Mapping[str, Any], plan: Plan) -> bool:
+    pool = plan.claim.pool if plan.claim else None
+    return known.get("placed") is True and known.get("pool") == pool
+
+
+def _has_ended(before: Mapping[str, Any]) -> bool:
+    return any(is_true(before.get("conditions") or (), type_) for type_ in FINISHED)
+
+
+def _observed(before: Mapping[str, Any], view: View) -> dict[str, Any]:
+    seen = view.seen
+    if view.is_job:
+        is_history = not seen.exists and view.end is not None
+        shown = before.get("observed") if is_history else _of_job(view)
+        return {"observed": shown} if shown else {}
+    return {
+        "observed": _of_pods(seen),
+        "replicas": seen.replicas,
+        "readyReplicas": seen.ready,
+        "selector": selector_text(view.outcome.key),
+    }
+
+
+def _of_job(view: View) -> dict[str, Any]:
+    seen = view.seen
+    times = {
+        "startTime": seen.start_time,
+        "completionTime": seen.completion_time,
+        "expectedFinishTime": _expected_finish(view),
+    }
+    return {**_of_pods(seen), **{name: time for name, time in times.items() if time}}
+
+
+def _expected_finish(view: View) -> str | None:
+    """Start and predicted length; None once it is over, or where either is not known."""
+    seconds, start = number(view.told, "totalSeconds"), view.seen.start_time
+    if start is None or view.end is not None or seconds is None:
+        return None
+    try:
+        return timestamp(datetime.fromisoformat(start) + timedelta(seconds=seconds))
+    except OverflowError:  # beyond the year 9999
+        return None
+
+
+def _of_pods(seen: Observation) -> dict[str, Any]:
+    if not seen.exists and not seen.problems:
+        return {}
+    counts = {"desired": seen.desired, "ready": seen.ready, "existing": seen.replicas}
+    if seen.succeeded or seen.failed:
+        counts |= {"succeeded": seen.succeeded, "failed": seen.failed}
+    problems = [
+        {"reason": each.reason.value, "message": each.message, "pods": each.pods}
+        for each in seen.problems
+    ]
+    return {"pods": counts, **({"problems": problems} if problems else {})}

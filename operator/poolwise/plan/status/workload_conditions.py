@@ -1,0 +1,195 @@
+"""Which conditions a workload has, from what was decided and what is seen.
+
+``Ready`` tells the whole in one word: its reason is what ``kubectl get`` shows as STATUS. With it,
+``Reconciling`` and ``Stalled`` follow kstatus: something goes on, or waits for somebody to act.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from poolwise.plan.conditions import STALLING, Reason, Type, condition
+from poolwise.plan.decision import Kind, Outcome, Plan, Rejection
+from poolwise.plan.observed import Object
+from poolwise.plan.pool import Condition, Pool
+from poolwise.plan.status.figures import speed
+from poolwise.plan.status.pods import Observation
+from poolwise.plan.wording import plural
+
+FINISHED = (Type.COMPLETE, Type.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One workload: what is asked, decided, told and seen."""
+
+    resource: Object
+    outcome: Outcome
+    told: Mapping[str, Any]
+    """``status.plan`` as it will be."""
+    seen: Observation
+    pool: Pool | None
+    """The chosen one, while there is one."""
+
+    @property
+    def is_job(self) -> bool:
+        """TrainingJob, or InferenceService."""
+        return self.outcome.key.kind is Kind.TRAINING_JOB
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """As the user wrote it."""
+        spec: Mapping[str, Any] = self.resource.get("spec") or {}
+        return spec
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether the user stopped the job."""
+        return self.is_job and self.spec.get("suspend") is True
+
+    @property
+    def is_plan_only(self) -> bool:
+        """Whether it is reported and never created."""
+        return self.spec.get("mode") == "Plan"
+
+    def previous(self, type_: Type) -> Mapping[str, Any]:
+        """A condition of the status as it stands; empty if there is none."""
+        for each in (self.resource.get("status") or {}).get("conditions") or ():
+            if isinstance(each, Mapping) and each.get("type") == type_:
+                return each
+        return {}
+
+    @property
+    def end(self) -> Condition | None:
+        """``Complete`` or ``Failed``, once and for all: the Job may be gone by its TTL."""
+        if self.seen.completed is not None:
+            message = self.seen.completed or "all ranks have ended well"
+            return condition(Type.COMPLETE, True, Reason.COMPLETED, message)
+        if self.seen.gave_up is not None:
+            return condition(Type.FAILED, True, Reason.FAILED, self.seen.gave_up)
+        for type_ in FINISHED if self.is_job else ():
+            before = self.previous(type_)
+            if before.get("status") == "True":
+                return condition(type_, True, str(before["reason"]), str(before.get("message", "")))
+        return None
+
+
+def workload_conditions(view: View) -> list[Condition]:
+    """All conditions of a workload."""
+    if isinstance(view.outcome, Rejection):
+        return _rejected(view.outcome)
+    story = [
+        condition(Type.ACCEPTED, True, Reason.VALID, "the spec can be planned"),
+        *([] if view.is_suspended else [_planned(view, view.outcome)]),
+        *_suspended(view),
+    ]
+    if view.end is not None:
+        return [*story, view.end, *_progress(view.end.type == Type.COMPLETE, view.end)]
+    return [*story, *_under_way(view, view.outcome)]
+
+
+def _rejected(rejection: Rejection) -> list[Condition]:
+    reason, message = rejection.reason_code, rejection.reason
+    return [
+        condition(Type.ACCEPTED, False, reason, message),
+        condition(Type.READY, False, reason, message),
+        condition(Type.RECONCILING, False, reason, message),
+        condition(Type.STALLED, True, reason, message),
+    ]
+
+
+def _planned(view: View, plan: Plan) -> Condition:
+    if plan.chosen is None and not plan.kept and view.end is None:
+        return condition(Type.PLANNED, False, plan.reason_code, plan.reason)
+    bound = view.told.get("bottleneck")
+    phrases = [f"bound by {bound}" if bound else "", speed(view.told)]
+    message = "; ".join(filter(None, phrases)) or plan.reason
+    return condition(Type.PLANNED, True, Reason.PLAN_READY, message)
+
+
+def _suspended(view: View) -> list[Condition]:
+    if view.is_suspended:
+        message = "spec.suspend is true: nothing runs, and nothing is held"
+        return [condition(Type.SUSPENDED, True, Reason.SUSPENDED, message)]
+    if view.previous(Type.SUSPENDED):
+        return [condition(Type.SUSPENDED, False, Reason.RESUMED, "spec.suspend is false")]
+    return []
+
+
+def _under_way(view: View, plan: Plan) -> list[Condition]:
+    if view.is_suspended:
+        waiting = condition(Type.READY, False, Reason.SUSPENDED, "spec.suspend is true")
+        return _progress(False, waiting, is_waiting=False)
+    if view.is_plan_only:
+        message = f"mode is Plan: nothing is created. {plan.reason}"
+        return _progress(True, condition(Type.READY, True, Reason.PLAN_ONLY, message))
+    placed, pods = _placed(view, plan), _pods_ready(view, plan)
+    cause = _held_up(plan) or _first(placed, pods)
+    return [placed, pods, *_measured(view), *_progress(cause.status is True, cause)]
+
+
+def _placed(view: View, plan: Plan) -> Condition:
+    if not plan.placed:
+        return condition(Type.PLACED, False, plan.reason_code, plan.reason)
+    reason = str(view.told.get("reason") or plan.reason)
+    if view.pool is None and plan.claim is not None:
+        reason += f" (AcceleratorPool {plan.claim.pool} is gone; its pods run on)"
+    return condition(Type.PLACED, True, Reason.PLACED, reason)
+
+
+def _pods_ready(view: View, plan: Plan) -> Condition:
+    seen = view.seen
+    count = f"{seen.ready} of {plural(seen.desired, 'pod')}"
+    if not plan.placed:
+        return condition(Type.PODS_READY, False, Reason.NO_PODS, "nothing is placed")
+    if seen.are_all_ready:
+        reason = Reason.RUNNING if seen.desired else Reason.SCALED_TO_ZERO
+        return condition(Type.PODS_READY, True, reason, f"{count} ready")
+    if seen.problems:
+        first, *others = seen.problems
+        more = f" (and {plural(len(others), 'other problem')})" if others else ""
+        return condition(Type.PODS_READY, False, first.reason, first.message + more)
+    if not seen.exists:
+        return condition(Type.PODS_READY, False, Reason.STARTING, "pods are about to be created")
+    if not seen.replicas:
+        message = "no pod exists yet; events of the child tell what refuses them, if this lasts"
+        return condition(Type.PODS_READY, False, Reason.STARTING, message)
+    reason = Reason.PARTLY_READY if seen.ready else Reason.STARTING
+    return condition(Type.PODS_READY, False, reason, f"{count} ready")
+
+
+def _measured(view: View) -> list[Condition]:
+    message = "this version measures nothing yet: all figures are predictions"
+    types = [Type.METRICS_AVAILABLE, *([] if view.is_job else [Type.SLO_MET])]
+    return [condition(type_, None, Reason.NOT_MEASURED, message) for type_ in types]
+
+
+def _first(placed: Condition, pods: Condition) -> Condition:
+    """What keeps it from being ready: no place before no pods."""
+    return pods if placed.status else placed
+
+
+def _held_up(plan: Plan) -> Condition | None:
+    """What keeps a workload that runs from being as planned: a child that cannot be written."""
+    if plan.placed and plan.kept and plan.reason_code in STALLING:
+        return condition(Type.READY, False, plan.reason_code, plan.reason)
+    return None
+
+
+def _progress(is_ready: bool, cause: Condition, is_waiting: bool = True) -> list[Condition]:
+    """``Ready`` for that cause, and what kstatus reads beside it."""
+    is_stalled = not is_ready and cause.reason in STALLING
+    goes_on = is_waiting and not is_ready and not is_stalled
+    busy = Reason.IN_PROGRESS if goes_on else Reason.CONVERGED
+    return [
+        condition(Type.READY, is_ready, cause.reason, cause.message),
+        condition(Type.RECONCILING, goes_on, busy, cause.message if goes_on else ""),
+        condition(
+            Type.STALLED,
+            is_stalled,
+            cause.reason if is_stalled else Reason.CONVERGED,
+            cause.message if is_stalled else "",
+        ),
+    ]

@@ -1,0 +1,31 @@
+"""docs/operations.md names every setting and every metric, as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from poolwise.cluster.metrics import Metrics
+from poolwise.settings import PREFIX, Settings
+
+PAGE = (Path(__file__).resolve().parent.parent / "docs" / "operations.md").read_text()
+
+
+def shown(default: object) -> str:
+    """A default as one would write it in the environment."""
+    if isinstance(default, bool):
+        return str(default).lower()
+    return ",".join(default) if isinstance(default, tuple) else str(default)
+
+
+@pytest.mark.parametrize("field", Settings.model_fields)
+def test_settings(field):
+    info = Settings.model_fields[field]
+    row = f"| `{PREFIX}{field.upper()}` | `{shown(info.default)}` | {info.description} |"
+    assert row.replace("``", "") in PAGE
+
+
+@pytest.mark.parametrize("metric", [each.name for each in Metrics().registry.collect()])
+def test_metrics(metric):
+    assert f"| `{metric}" in PAGE
