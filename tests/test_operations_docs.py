@@ -16,7 +16,7 @@ def shown(default: object) -> str:
     """A default as one would write it in the environment."""
     if isinstance(default, bool):
         return str(default).lower()
-    return ",".join(default) if isinstance(default, tuple) else str(default)
+    return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
 
 
 @pytest.mark.parametrize("field", Settings.model_fields)
