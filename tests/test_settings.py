@@ -50,6 +50,12 @@ def test_a_bad_value_is_named_with_what_is_allowed(variable, value, said):
     assert "\n" not in str(caught.value)
 
 
+def test_a_leader_must_stop_before_another_may_start():
+    with pytest.raises(InvalidInput, match="lease_renew_seconds < lease_seconds") as caught:
+        from_environment({"POOLWISE_LEASE_SECONDS": "5"})
+    assert "they are 2, 10, 5" in str(caught.value)
+
+
 def test_service_links_of_kubernetes_are_left_alone():
     links = {"POOLWISE_METRICS_PORT": "tcp://10.0.0.7:8080", "POOLWISE_SERVICE_HOST": "10.0.0.7"}
     assert from_environment(links) == Settings()

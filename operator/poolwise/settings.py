@@ -11,7 +11,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from poolwise.errors import InvalidInput
 
@@ -175,6 +182,17 @@ class Settings(BaseModel):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
+    @model_validator(mode="after")
+    def _is_fenced(self) -> Settings:
+        """A leader must have stopped before another may start."""
+        times = (self.lease_retry_seconds, self.lease_renew_seconds, self.lease_seconds)
+        if not times[0] < times[1] < times[2]:
+            raise ValueError(
+                "lease_retry_seconds < lease_renew_seconds < lease_seconds must hold, they are "
+                + ", ".join(f"{seconds:g}" for seconds in times)
+            )
+        return self
+
     @field_validator("metrics_listen", "liveness_listen")
     @classmethod
     def _is_endpoint(cls, value: str) -> str:
@@ -213,8 +231,10 @@ def _refuse_typo(variable: str) -> None:
 
 def _sentence(error: ValidationError) -> InvalidInput:
     first = error.errors()[0]
-    field = str(first["loc"][0])
     problem = first["msg"].removeprefix("Value error, ")
+    if not first["loc"]:  # a rule about several fields, which names them itself
+        return InvalidInput(f"environment variables {PREFIX}*", problem)
+    field = str(first["loc"][0])
     return InvalidInput(
         f"environment variable {PREFIX}{field.upper()}",
         f"{first['input']!r} cannot be used: {problem[:1].lower()}{problem[1:]} "
