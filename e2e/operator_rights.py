@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import yaml
 
 from e2e.controlplane.client import Client, Object
@@ -21,20 +19,30 @@ ROLES = {
 LEASE_NAMESPACE = "default"
 
 
-def grant(client: Client, user: str = USER) -> None:
-    """Let ``user`` do what the operator does, and nothing more."""
+def grant(client: Client, user: str = USER, namespace: str = "") -> None:
+    """Let ``user`` do what the operator does, and nothing more: in one namespace, or in all."""
     for part, rules in yaml.safe_load(RIGHTS.read_text(encoding="utf-8")).items():
-        for document in _role_and_binding(*ROLES[part], rules, user):
-            client.apply(document)
+        kind, name = ROLES[part]
+        where = {"namespace": LEASE_NAMESPACE} if kind == "Role" else {}
+        client.apply(
+            {
+                "apiVersion": f"{GROUP}/v1",
+                "kind": kind,
+                "metadata": {"name": name, **where},
+                "rules": rules,
+            }
+        )
+        # A ClusterRole that is bound in a namespace holds there alone.
+        if namespace and part == "workloads":
+            where = {"namespace": namespace}
+        client.apply(_binding(kind, name, user, where))
 
 
-def _role_and_binding(kind: str, name: str, rules: list[Object], user: str) -> Iterator[Object]:
-    where = {"name": name} | ({"namespace": LEASE_NAMESPACE} if kind == "Role" else {})
-    common = {"apiVersion": f"{GROUP}/v1", "metadata": where}
-    yield {**common, "kind": kind, "rules": rules}
-    yield {
-        **common,
-        "kind": f"{kind}Binding",
+def _binding(kind: str, name: str, user: str, where: Object) -> Object:
+    return {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "RoleBinding" if where else "ClusterRoleBinding",
+        "metadata": {"name": f"{name}-{user}", **where},
         "roleRef": {"apiGroup": GROUP, "kind": kind, "name": name},
         "subjects": [{"apiGroup": GROUP, "kind": "User", "name": user}],
     }
