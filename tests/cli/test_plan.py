@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -144,3 +146,43 @@ def test_a_file_without_any_workload_is_bad_input(tmp_path: Path, nodes: Path) -
     result = run("-f", file, "--nodes", nodes)
     assert result.exit_code == 2
     assert "no TrainingJob, InferenceService or AcceleratorPool found" in result.stderr
+
+
+def test_a_priority_class_in_the_files_decides_who_goes_first(tmp_path: Path, nodes: Path) -> None:
+    priority = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "urgent"},
+        "value": 1000,
+    }
+    usual, urgent = example("training-llama-70b"), example("training-llama-70b")
+    usual["metadata"]["name"], urgent["metadata"]["name"] = "a", "b"
+    urgent["spec"]["priorityClassName"] = "urgent"
+    jobs = written(tmp_path / "jobs.yaml", usual, urgent, priority)
+    placed = {
+        each["name"]: each["placed"] for each in answer("-f", jobs, "--nodes", nodes)["workloads"]
+    }
+    assert placed == {"a": False, "b": True}
+
+
+def test_a_node_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    twice = written(tmp_path / "nodes.yaml", {"kind": "List", "items": render("demo") * 2})
+    command = [sys.executable, "-m", "poolwise", "plan", "-f", str(EXAMPLES), "--nodes", str(twice)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert "item 22 (Node/h100-0): given before in" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_file_without_nodes_is_pointed_out(tmp_path: Path) -> None:
+    result = run("-f", EXAMPLES, "--nodes", written(tmp_path / "none.yaml"))
+    assert result.exit_code == 0
+    assert "none.yaml holds no Node" in result.stderr
+
+
+def test_a_plan_that_is_only_reported_says_where_it_would_be(tmp_path: Path, nodes: Path) -> None:
+    document = example("training-llama-70b")
+    document["spec"]["mode"] = "Plan"
+    file = written(tmp_path / "plan.yaml", document)
+    [workload] = answer("-f", file, "--nodes", nodes)["workloads"]
+    assert f"would be {workload['pool']}" in run("-f", file, "--nodes", nodes).stdout

@@ -153,17 +153,36 @@ def _expanded(path: str, index: int, content: dict[str, Any]) -> Iterator[Docume
 
 
 def of_kind(documents: Iterable[Document], kind: str) -> list[Mapping[str, Any]]:
-    """The objects, each of which must be a named ``kind``."""
-    return [_checked(document, kind) for document in documents]
+    """The objects, each of which must be a ``kind`` with a name of its own."""
+    checked = [_checked(document, kind) for document in documents]
+    for document, earlier in repeated(checked):
+        raise InvalidInput(document.where, f"given before in {earlier.where}")
+    return [document.content for document in checked]
 
 
-def _checked(document: Document, kind: str) -> Mapping[str, Any]:
+def _checked(document: Document, kind: str) -> Document:
     found = document.content.get("kind")
     if found != kind:
         raise InvalidInput(document.where, f'kind is "{found}", expected {kind}')
     if not isinstance(_metadata(document.content).get("name"), str):
         raise InvalidInput(document.where, "metadata.name is missing")
-    return document.content
+    return document
+
+
+def repeated(documents: Iterable[Document]) -> Iterator[tuple[Document, Document]]:
+    """Those whose kind, namespace and name an earlier one has, with that one."""
+    first: dict[tuple[str, str, str], Document] = {}
+    for document in documents:
+        earlier = first.setdefault(identity(document.content), document)
+        if earlier is not document:
+            yield document, earlier
+
+
+def identity(content: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Kind, namespace (``default`` where none is given) and name, as text."""
+    metadata = _metadata(content)
+    namespace = metadata.get("namespace") or "default"
+    return str(content.get("kind")), str(namespace), str(metadata.get("name"))
 
 
 def _metadata(content: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ import typer
 from poolwise import tables
 from poolwise.api.validation import defaulted, problems
 from poolwise.cli import table
-from poolwise.cli.manifests import Document, of_kind, read
+from poolwise.cli.manifests import Document, identity, of_kind, read, repeated
 from poolwise.cluster.clock import utc_now
 from poolwise.model.efficiency import Calibration
 from poolwise.plan.cluster import decide
@@ -24,6 +24,7 @@ from poolwise.plan.report import report
 from poolwise.settings import from_environment
 
 KINDS = ("AcceleratorPool", "TrainingJob", "InferenceService")
+PRIORITIES = "PriorityClass"
 
 
 class Output(enum.StrEnum):
@@ -48,9 +49,13 @@ def plan(
 
     Exits 0 also when something cannot be placed, and 2 for bad input.
     """
-    documents = list(read([*files, *(more_files or [])]))
+    paths = [*files, *(more_files or [])]
+    given = list(read(paths))
+    documents = [document for document in given if _is_ours(document.content)]
+    if not documents:
+        _refuse([f"{', '.join(paths)}: no TrainingJob, InferenceService or AcceleratorPool found"])
     _refuse(_refusals(documents))
-    answer = _decide(_observed(documents, nodes, pods))
+    answer = _decide(_observed(given, documents, nodes, pods))
     _refuse(_rejections(documents, answer))
     if output is Output.JSON:
         typer.echo(json.dumps(report(answer), indent=2, ensure_ascii=False))
@@ -67,16 +72,15 @@ def _refuse(sentences: list[str]) -> None:
 
 def _refusals(documents: list[Document]) -> list[str]:
     """What the API server would say to each object, and to two objects of one name."""
-    if not any(_is_ours(document.content) for document in documents):
-        where = ", ".join(sorted({document.path for document in documents})) or "the files"
-        return [f"{where}: no TrainingJob, InferenceService or AcceleratorPool found"]
     sentences = [
         f"{document.where}: {problem}"
         for document in documents
-        if _is_ours(document.content)
         for problem in problems(document.content)
     ]
-    return sentences or _duplicates(documents)
+    return sentences or [
+        f"{document.where}: given before in {earlier.where}"
+        for document, earlier in repeated(documents)
+    ]
 
 
 def _is_ours(content: Mapping[str, Any]) -> bool:
@@ -85,27 +89,23 @@ def _is_ours(content: Mapping[str, Any]) -> bool:
     return not isinstance(version, str) or GROUP in version or content.get("kind") in KINDS
 
 
-def _duplicates(documents: Iterable[Document]) -> list[str]:
-    first: dict[tuple[str, str, str], Document] = {}
-    sentences = []
-    for document in documents:
-        metadata = document.content["metadata"]
-        key = (document.content["kind"], metadata.get("namespace", "default"), metadata["name"])
-        earlier = first.setdefault(key, document)
-        if earlier is not document:
-            sentences.append(f"{document.where}: given before in {earlier.where}")
-    return sentences
-
-
-def _observed(documents: list[Document], nodes: str, pods: str | None) -> Observed:
-    ours = [_stored(document.content) for document in documents if _is_ours(document.content)]
-    by_kind = {kind: [item for item in ours if item["kind"] == kind] for kind in KINDS}
+def _observed(
+    given: list[Document], documents: list[Document], nodes: str, pods: str | None
+) -> Observed:
+    stored = [_stored(document.content) for document in documents]
+    by_kind = {kind: [item for item in stored if item["kind"] == kind] for kind in KINDS}
+    found = of_kind(read([nodes]), "Node")
+    if not found:
+        typer.echo(f"poolwise: {nodes} holds no Node", err=True)
     return Observed(
-        nodes=of_kind(read([nodes]), "Node"),
+        nodes=found,
         pods=of_kind(read([pods]), "Pod") if pods else [],
         pools=by_kind["AcceleratorPool"],
         training_jobs=by_kind["TrainingJob"],
         inference_services=by_kind["InferenceService"],
+        priority_classes=[
+            document.content for document in given if document.content.get("kind") == PRIORITIES
+        ],
     )
 
 
@@ -133,14 +133,5 @@ def _rejections(documents: Iterable[Document], decisions: Decisions) -> list[str
     return [
         f"{document.where}: {reason}"
         for document in documents
-        if (reason := rejected.get(_identity(document.content)))
+        if (reason := rejected.get(identity(document.content)))
     ]
-
-
-def _identity(content: Mapping[str, Any]) -> tuple[str, str, str]:
-    metadata = content.get("metadata") or {}
-    return (
-        str(content.get("kind")),
-        metadata.get("namespace", "default"),
-        str(metadata.get("name")),
-    )

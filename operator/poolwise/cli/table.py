@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
+from poolwise.plan.conditions import Reason
 from poolwise.plan.wording import duration, money, plural
 
 WHY_COLUMNS = 56
@@ -99,6 +100,8 @@ def _columns(console: Console, table: Table) -> int:
 def _where(row: Row) -> str:
     if row["placed"]:
         return str(row["pool"])
+    if row["reasonCode"] == Reason.PLAN_ONLY:
+        return f"would be {row['pool']}"
     return "waits" if any(each.get("waits") for each in row["candidates"]) else "none"
 
 
