@@ -90,7 +90,7 @@ class Lease:
         except Forbidden:
             raise  # waiting would look like a standby, for ever
         except (ClusterError, TimeoutError) as error:
-            _log.warning("the Lease could not be read or written", error=str(error))
+            _log.warning("the Lease could not be read or written", error=repr(error))
             return False
         if held:
             self._renewed_at = started
