@@ -38,11 +38,15 @@ check: $(READY) verify ## lint, types, layers
 verify: $(READY) ## fail when a generated file differs from its source
 	@echo "==> generated files"
 	@$(BIN)/python -m poolwise.api.crd --check
+	@$(BIN)/python -m poolwise.api.docs --check
+	@diff -q crds charts/poolwise/crds || { echo "charts/poolwise/crds differs from crds: make generate"; exit 1; }
 	@$(BIN)/python -m e2e.profiles demo | cmp - examples/nodes/demo.yaml \
 	  || { echo "examples/nodes/demo.yaml is not what e2e/profiles renders: make generate"; exit 1; }
 
-generate: $(READY) ## write crds/ and examples/nodes from their sources
+generate: $(READY) ## write CRDs, docs/api.md and examples/nodes from their sources
 	@$(BIN)/python -m poolwise.api.crd --output crds
+	@cp crds/*.yaml charts/poolwise/crds/
+	@$(BIN)/python -m poolwise.api.docs --output docs/api.md
 	@mkdir -p examples/nodes && $(BIN)/python -m e2e.profiles demo > examples/nodes/demo.yaml
 
 cluster-up: $(READY) ## start a control plane in the background (CLUSTER=dev NODES=demo)
