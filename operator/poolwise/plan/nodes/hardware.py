@@ -18,16 +18,17 @@ from poolwise.plan.nodes.claims import (
     product_claims,
     property_claims,
 )
-from poolwise.plan.nodes.reading import allocatable, capacity, resources, texts
+from poolwise.plan.nodes.devices import (
+    MIG_RESOURCE_PREFIX,
+    devices,
+    unlisted_device,
+    vendor_resource,
+)
+from poolwise.plan.nodes.reading import allocatable, capacity, texts
 from poolwise.plan.nodes.sharing import sharing
 from poolwise.plan.observed import Object
 from poolwise.plan.pools.machines import mig_slice
 from poolwise.tables import AcceleratorRow, CpuRow, Tables
-
-MIG_RESOURCE_PREFIX = "nvidia.com/mig-"
-NVIDIA_RESOURCE = "nvidia.com/gpu"
-SYNONYMS = {"nvidia.com/gpu.shared": NVIDIA_RESOURCE, "gpu.intel.com/i915": "gpu.intel.com/xe"}
-"""Names of one vendor's devices by other plugins or settings than the table's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +62,16 @@ class Offer:
 def offers(node: Object, tables: Tables) -> tuple[Offer, ...]:
     """Everything that a node offers; CPU cores only where it has no accelerator at all."""
     labels = texts(node, "metadata", "labels")
-    devices = [
-        name
-        for name in sorted(resources(node))
-        if vendor_resource(name, tables) and capacity(node, name)
-    ]
-    if devices:
-        return tuple(_offer(node, name, devices, labels, tables) for name in devices)
+    known = devices(node, tables)
+    if known:
+        return tuple(_offer(node, name, known, labels, tables) for name in known)
     claims = list(product_claims(labels, tables))
     if any(claim.is_of_a_device for claim in claims):
         return (_unplugged(claims, labels, tables),)
+    unlisted = unlisted_device(node, tables)
+    if unlisted:
+        return (_unlisted(node, unlisted),)
     return (cpu_offer(node, labels, tables),)
-
-
-def vendor_resource(resource: str, tables: Tables) -> str | None:
-    """The table's name for a resource, be it of slices or of shared devices; None: no device."""
-    if resource.startswith(MIG_RESOURCE_PREFIX):
-        return NVIDIA_RESOURCE
-    name = SYNONYMS.get(resource, resource)
-    return name if name in tables.accelerators.resources else None
 
 
 def stated_count(labels: Mapping[str, str], tables: Tables) -> int:
@@ -121,14 +113,14 @@ def cpu_offer(node: Object, labels: Mapping[str, str], tables: Tables) -> Offer:
 
 
 def _offer(
-    node: Object, resource: str, devices: list[str], labels: Mapping[str, str], tables: Tables
+    node: Object, resource: str, beside: list[str], labels: Mapping[str, str], tables: Tables
 ) -> Offer:
     profile, shared = _profile(resource, labels), sharing(resource, labels)
-    claims = _claims(resource, devices, labels, tables, is_cut=_is_cut(labels))
+    claims = _claims(resource, beside, labels, tables, is_cut=_is_cut(labels))
     device = narrow(claims, tables) if claims else _unnamed(resource, labels)
     replicas = shared.replicas if shared else 1
     total = int(capacity(node, resource)) // replicas
-    is_whole = profile is None and len(devices) == 1
+    is_whole = profile is None and len(beside) == 1
     offer = Offer(
         resource=resource,
         product=_product(device, profile, labels),
@@ -155,6 +147,18 @@ def _unplugged(claims: list[Claim], labels: Mapping[str, str], tables: Tables) -
     return _identified(offer, device)
 
 
+def _unlisted(node: Object, resource: str) -> Offer:
+    """An accelerator that no table lists: its node is no CPU node, and nothing is known of it."""
+    text = f"the node advertises {resource}, an accelerator that the shipped table does not list"
+    return Offer(
+        resource=resource,
+        product=resource,
+        count=int(allocatable(node, resource)),
+        nominal_count=int(capacity(node, resource)),
+        problem=Problem(Reason.UNKNOWN_HARDWARE, text),
+    )
+
+
 def _identified(offer: Offer, device: AcceleratorRow | Problem) -> Offer:
     if isinstance(device, Problem):
         return replace(offer, problem=device)
@@ -167,13 +171,13 @@ def _identified(offer: Offer, device: AcceleratorRow | Problem) -> Offer:
 
 
 def _claims(
-    resource: str, devices: list[str], labels: Mapping[str, str], tables: Tables, is_cut: bool
+    resource: str, beside: list[str], labels: Mapping[str, str], tables: Tables, is_cut: bool
 ) -> list[Claim]:
     """All claims about the devices behind one resource; none where nothing names them."""
     vendor = vendor_resource(resource, tables)
     own = frozenset(row.name for row in tables.accelerators if row.resource == vendor)
     named = list(product_claims(labels, tables))
-    if len({vendor_resource(name, tables) for name in devices}) > 1:
+    if len({vendor_resource(name, tables) for name in beside}) > 1:
         named = [claim for claim in named if claim.allows & own]
     if not named:
         return []

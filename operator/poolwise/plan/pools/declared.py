@@ -12,6 +12,7 @@ from poolwise.api.acceleratorpool import AcceleratorPool, AcceleratorPoolSpec
 from poolwise.errors import InvalidInput
 from poolwise.plan.names import DISCOVERED
 from poolwise.plan.nodes.claims import Problem, Reason
+from poolwise.plan.nodes.devices import vendor_resource
 from poolwise.plan.nodes.facts import Facts, facts
 from poolwise.plan.nodes.hardware import Offer
 from poolwise.plan.nodes.reading import mapping, texts
@@ -89,7 +90,7 @@ def _offer_of(node: Facts, spec: AcceleratorPoolSpec, tables: Tables) -> Offer:
     if isinstance(row, Problem):
         return replace(best, problem=row, accelerator=None, cpu=None)
     if isinstance(row, CpuRow):
-        return _as_cpu(best, row)
+        return _as_cpu(best, row, tables)
     fitting = [each for each in node.offers if each.resource and each.profile == profile]
     return _as_accelerator(max(fitting, key=lambda each: each.count, default=best), row, profile)
 
@@ -119,8 +120,9 @@ def _as_accelerator(offer: Offer, row: AcceleratorRow, profile: str | None) -> O
     )
 
 
-def _as_cpu(offer: Offer, row: CpuRow) -> Offer:
-    if offer.resource is not None:
+def _as_cpu(offer: Offer, row: CpuRow, tables: Tables) -> Offer:
+    """The cores beside an accelerator that no table lists may be used by a person's word."""
+    if offer.resource is not None and vendor_resource(offer.resource, tables):
         text = f"spec.accelerator is the CPU {row.name}, but the node offers {offer.resource}"
         return replace(offer, problem=Problem(Reason.CONFLICTING_LABELS, text))
     return Offer(resource=None, product=row.name, cpu=row, evidence="spec.accelerator")

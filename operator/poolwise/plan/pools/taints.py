@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from poolwise.api.acceleratorpool import Toleration
+from poolwise.plan.nodes.devices import vendor_resource
 from poolwise.plan.nodes.facts import Taint
-from poolwise.plan.nodes.hardware import vendor_resource
 from poolwise.plan.nodes.labels import AZURE_KEY_PREFIX
 from poolwise.plan.pools.members import Draft, Member
 from poolwise.tables import Tables
