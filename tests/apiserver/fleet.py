@@ -28,9 +28,17 @@ class Fleet:
     operator: Operated
     namespace: str
 
-    def place(self, name: str, **variables: str) -> Object:
-        """Create a workload of placements.yaml; once its pods are ready, as it is then."""
-        return self.operator.wait_condition(self.create(name, **variables), "PodsReady", "True")
+    def place(self, name: str, as_name: str = "") -> Object:
+        """Create a workload of placements.yaml; once all its pods are bound, as it was placed."""
+        placed = self.operator.wait_condition(self.create(name, as_name), "Placed", "True")
+        self.wait_bound(placed)
+        return placed
+
+    def wait_bound(self, workload: Object) -> None:
+        """Return once the scheduler has bound as many pods as the plan asks for."""
+        replicas = workload["status"]["plan"].get("replicas")
+        wanted = replicas or self.operator.job_of(workload)["spec"]["parallelism"]
+        _wait(lambda: len(list(filter(None, self.nodes_of(workload)))) == wanted, f"{wanted} pods")
 
     def create(self, name: str, as_name: str = "", **variables: str) -> Object:
         """Create a workload of placements.yaml; ``variables`` are its containers' environment."""
@@ -71,7 +79,7 @@ def fleet(operator: Operated, name: str) -> Iterator[Callable[[str], Fleet]]:
         operator.client.create_all(declared)
 
         def idle(namespace: str) -> Fleet:
-            _wait_until_idle(operator, len(nodes))
+            _wait(lambda: _is_idle(operator, len(nodes)), f"{len(nodes)} idle nodes in pools")
             return Fleet(operator, namespace)
 
         yield idle
@@ -85,12 +93,11 @@ def _pool(name: str, spec: Object) -> Object:
     return {"apiVersion": API, "kind": "AcceleratorPool", "metadata": metadata, "spec": spec}
 
 
-def _wait_until_idle(operator: Operated, nodes: int) -> None:
+def _wait(until: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not _is_idle(operator, nodes):
+    while not until():
         if time.monotonic() > deadline:
-            pools = operator.client.list(API, "AcceleratorPool")
-            raise TimeoutError(f"pools do not have {nodes} free nodes:\n{yaml.safe_dump(pools)}")
+            raise TimeoutError(f"no {what} after {TIMEOUT_SECONDS:g} s")
         time.sleep(POLL_SECONDS)
 
 
