@@ -1,4 +1,4 @@
-"""The objective decides where it can, money where it cannot, and speed is not worth any price."""
+"""The objective decides where it can, money where it cannot, and idle speed has its limits."""
 
 from itertools import permutations
 
@@ -58,8 +58,9 @@ def test_nobody_wins_among_none():
     [
         pytest.param([run("h100", 10, 400), run("l40s", 40, 500)], "h100", id="faster"),
         pytest.param([run("h200", 9.6, 500), run("h100", 10, 400)], "h100", id="level: cheaper"),
-        pytest.param([run("b200", 5, 420), run("h100", 10, 400)], "b200", id="worth its price"),
-        pytest.param([run("b200", 5, 900), run("h100", 10, 400)], "h100", id="not worth it"),
+        pytest.param([run("b200", 5, 420), run("h100", 10, 400)], "b200", id="at its price"),
+        pytest.param([run("b200", 5, 9000), run("h100", 10, 400)], "b200", id="at any price"),
+        pytest.param([run("b200", 5, None), run("h100", 10, 400)], "b200", id="at no known price"),
         pytest.param([run("h100", 10, None), run("l40s", 40, 500)], "h100", id="no price known"),
     ],
 )
@@ -108,10 +109,36 @@ def test_reasons_of_a_level_race():
 
 
 def test_reasons_of_speed_that_is_not_worth_it():
-    told = words(run("b200", 5, 900), run("h100", 10, 400))
-    trade = "2 times as fast for 2.25 times the cost ($900 against $400)"
+    told = words(run("b200", 5, 900, bound_by=Resource.INPUT), run("h100", 10, 400))
+    idle = "its accelerators would wait for the host"
+    trade = f"2 times as fast for 2.25 times the cost ($900 against $400), and {idle}"
     assert told["h100"] == f"10 h for $400; b200 would be {trade}"
     assert told["b200"] == f"5 h: {trade}"
+
+
+@pytest.mark.parametrize("goal", [Goal.TIME, Goal.COST])
+def test_reasons_of_a_tie(goal):
+    told = words(run("b", 10, 400, goal), run("a", 10, 400, goal), goal=goal)
+    measure = "10 h" if goal is Goal.TIME else "$400"
+    assert told["a"].endswith(f": {measure}; the same as b, and first by name")
+    assert told["b"] == f"{measure}, the same as a, which comes first by name"
+
+
+def test_reasons_say_equal_prices_once():
+    told = words(run("h200", 9.6, 400), run("h100", 10, 400))
+    assert told["h100"] == "10 h, 4.2 % more than h200"
+    assert told["h200"].endswith("next is h100 with 10 h (no sure difference)")
+
+
+def test_reasons_beside_a_pool_that_costs_nothing():
+    told = words(run("b200", 5, 900, bound_by=Resource.HOST), run("own", 10, 0.0))
+    idle = "its accelerators would wait for the host"
+    assert told["b200"] == f"5 h: 2 times as fast for $900 against $0.00, and {idle}"
+
+
+def test_a_difference_too_small_to_print():
+    told = words(run("a", 10, 400, Goal.COST), run("b", 10, 400.001, Goal.COST), goal=Goal.COST)
+    assert told["b"] == "$400, hardly more than a"
 
 
 def test_only_candidate():

@@ -1,13 +1,13 @@
 """Which of several feasible candidates wins: the objective, and money where it cannot tell.
 
 A prediction is a range. Where the ranges of the best candidate and of another overlap, nobody
-knows which is better, and the cheaper one is taken.
+knows which is better, and the cheapest of them is taken. Outside of that the objective decides
+alone: who asks for Time gets the faster pool whatever it costs, and bounds the cost by ``maxCost``
+or by the goal Cost.
 
-Fast is not fast at any price: a candidate that is s times as fast may cost s times as much, and
-only the root of s times as much where it waits for its input, since the accelerators that it pays
-for then stand idle. Runs that are bound by their accelerators hardly meet this rule: those that
-are s times as fast cost about as much for the whole run. A run that is bound by its input does,
-since a dear accelerator waits as long as a cheap one.
+One exception. Where the winner on Time waits for its input or its host, its speed is that of the
+host, and the accelerators that it is priced by stand idle: a dear one waits as long as a cheap
+one. There s times the speed may cost the root of s times as much, and no more.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from poolwise.model.prediction import Interval, ServingPrediction, TrainingPredi
 from poolwise.plan.decision import Candidate
 from poolwise.plan.requests.request import Goal
 
-COST_WEIGHT = 1.0
-"""Exponent of cost beside time: s times the speed is worth s times the cost."""
-COST_WEIGHT_IDLE = 2.0
-"""The same for what waits for input or host: s times the speed is worth the root of s."""
+IDLE_COST_WEIGHT = 2.0
+"""Exponent of cost beside time, for accelerators that wait for input or host: s times the speed
+is worth the root of s times the cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +46,7 @@ class Ranking:
 def rank(candidates: Iterable[Candidate], goal: Goal) -> Ranking | None:
     """Order candidates by the objective; the cheapest wins where ranges overlap the best one's.
 
+    Goal Time: where that winner waits for input or host, the least time x cost^2 wins instead.
     None when there are none.
     """
     ordered = tuple(sorted(candidates, key=_by_objective))
@@ -55,9 +55,8 @@ def rank(candidates: Iterable[Candidate], goal: Goal) -> Ranking | None:
     best = objective_range(ordered[0], goal)
     level = tuple(each for each in ordered if objective_range(each, goal).overlaps(best))
     winner = min(level, key=_by_cost)
-    if goal is Goal.TIME and math.isfinite(cost_of(winner)):
-        weight = COST_WEIGHT_IDLE if _waits_for_input(winner) else COST_WEIGHT
-        winner = min((winner, *ordered), key=lambda each: _time_and_cost(each, weight))
+    if goal is Goal.TIME and stands_idle(winner) and math.isfinite(cost_of(winner)):
+        winner = min((winner, *ordered), key=_time_and_cost)
     return Ranking(ordered, level, winner)
 
 
@@ -75,15 +74,16 @@ def cost_of(candidate: Candidate) -> float:
     return math.inf if cost is None else cost
 
 
-def _time_and_cost(candidate: Candidate, cost_weight: float) -> float:
-    """What a speed-up must not raise; infinite where time or cost is unknown."""
-    value = candidate.objective_value
-    return math.inf if value is None else value * cost_of(candidate) ** cost_weight
-
-
-def _waits_for_input(candidate: Candidate) -> bool:
+def stands_idle(candidate: Candidate) -> bool:
+    """Whether its accelerators wait for input or host, which alone set its speed."""
     bottleneck = candidate.bottleneck
     return bottleneck is not None and bottleneck.resource in (Resource.INPUT, Resource.HOST)
+
+
+def _time_and_cost(candidate: Candidate) -> float:
+    """What the speed of idle accelerators must not raise; infinite where it is unknown."""
+    value = candidate.objective_value
+    return math.inf if value is None else value * cost_of(candidate) ** IDLE_COST_WEIGHT
 
 
 def _relative_range(candidate: Candidate, goal: Goal) -> Interval:

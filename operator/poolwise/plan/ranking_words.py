@@ -8,11 +8,13 @@ from dataclasses import replace
 
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.decision import Candidate
-from poolwise.plan.ranking import Ranking, cost_of
+from poolwise.plan.ranking import Ranking, cost_of, stands_idle
 from poolwise.plan.requests.request import Goal
 from poolwise.plan.wording import duration, money, percent, three_digits
 
 JOULES_PER_KILOWATT_HOUR = 3.6e6
+HARDLY = 5e-5
+"""Relative difference that two decimals of a per cent do not show."""
 
 _SUPERLATIVE = {Goal.TIME: "fastest", Goal.COST: "cheapest", Goal.ENERGY: "least energy"}
 
@@ -46,9 +48,7 @@ class _Words:
         if not others:
             return f"the only pool that can take it now: {self._measure(winner)}"
         if winner is best:
-            told = f"{_SUPERLATIVE[self._goal]}: {self._measure(winner)}"
-            level = " (no sure difference)" if others[0] in ranking.level else ""
-            return f"{told}; next is {others[0].pool} with {self._measure(others[0])}{level}"
+            return f"{_SUPERLATIVE[self._goal]}: {self._measure(winner)}; {self._next(others[0])}"
         if ranking.stays:
             told = f"stays where it runs: {self._measure(winner)}"
             return f"{told}; {best.pool} would take {self._measure(best)}"
@@ -58,10 +58,19 @@ class _Words:
             return f"level with {level} within the error of prediction, and cheaper: {told}"
         return f"{told}; {best.pool} would be {self._trade(best)}"
 
+    def _next(self, second: Candidate) -> str:
+        """The runner-up, against a winner that is first by the objective."""
+        if self._is_tie(second):
+            return f"the same as {second.pool}, and first by name"
+        level = " (no sure difference)" if second in self._ranking.level else ""
+        return f"next is {second.pool} with {self._measure(second)}{level}"
+
     def _why_it_lost(self, candidate: Candidate) -> str:
         ranking, winner = self._ranking, self._ranking.winner
         told = self._measure(candidate)
         mine, best = candidate.objective_value, winner.objective_value
+        if self._is_tie(candidate):
+            return f"{told}, the same as {winner.pool}, which comes first by name"
         if mine is None or not best:
             return told
         if mine > best:
@@ -69,19 +78,30 @@ class _Words:
         if ranking.stays:
             return f"{told}, and moving there would restart it"
         if candidate in ranking.level and winner in ranking.level:
-            prices = f"{self._price(candidate)} against {self._price(winner)}"
-            return f"{told} against {self._measure(winner)} is no sure difference, for {prices}"
+            level = f"{told} against {self._measure(winner)} is no sure difference"
+            return level if self._goal is Goal.COST else f"{level}, for {self._prices(candidate)}"
         return f"{told}: {self._trade(candidate)}"
+
+    def _is_tie(self, candidate: Candidate) -> bool:
+        """Whether nothing but its name tells it from the winner."""
+        winner = self._ranking.winner
+        same_value = candidate.objective_value == winner.objective_value
+        return same_value and cost_of(candidate) == cost_of(winner)
 
     def _trade(self, candidate: Candidate) -> str:
         """What the speed of a candidate would cost, against the winner."""
         winner = self._ranking.winner
         speed = (winner.objective_value or 0.0) / (candidate.objective_value or math.inf)
         cost = cost_of(candidate) / cost_of(winner) if cost_of(winner) else math.inf
-        return (
-            f"{three_digits(speed)} times as fast for {three_digits(cost)} times the cost"
-            f" ({self._price(candidate)} against {self._price(winner)})"
-        )
+        faster, prices = f"{three_digits(speed)} times as fast", self._prices(candidate)
+        idle = ", and its accelerators would wait for the host" if stands_idle(candidate) else ""
+        if math.isinf(cost):
+            return f"{faster} for {prices}{idle}"
+        return f"{faster} for {three_digits(cost)} times the cost ({prices}){idle}"
+
+    def _prices(self, candidate: Candidate) -> str:
+        mine, best = self._price(candidate), self._price(self._ranking.winner)
+        return f"{mine} against {best}" if mine != best else f"the same {mine}"
 
     def _measure(self, candidate: Candidate) -> str:
         """The objective with its unit."""
@@ -91,8 +111,8 @@ class _Words:
         if self._goal is Goal.COST:
             return money(value, self._currency) + ("" if is_run else " per hour")
         if self._goal is Goal.ENERGY:
-            kilowatt_hours = three_digits(value / JOULES_PER_KILOWATT_HOUR)
-            return f"{kilowatt_hours} kWh" + ("" if is_run else " per hour")
+            amount = three_digits(value / JOULES_PER_KILOWATT_HOUR)
+            return f"{amount} kWh" if is_run else f"{amount} kW"
         return duration(value) + ("" if is_run else " per request")
 
     def _price(self, candidate: Candidate) -> str:
@@ -105,6 +125,8 @@ class _Words:
 
 def _more(ratio: float) -> str:
     """How much more than another, which is named next."""
+    if ratio - 1 < HARDLY:
+        return "hardly more than"
     return f"{percent(ratio - 1)} more than" if ratio < 2 else f"{three_digits(ratio)} times"
 
 
