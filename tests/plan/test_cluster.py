@@ -142,3 +142,11 @@ def test_cpu_service_claims_cores_and_memory():
     assert isinstance(layout, ServingLayout)
     assert sum(plan.claim.cores_by_node.values()) == layout.cpu_cores * plan.chosen.replicas
     assert not any(plan.claim.accelerators_by_node.values())
+
+
+def test_ties_in_priority_and_age_go_by_name_and_not_by_kind():
+    """One of the two has room; a service before a job of a later name, and the other way round."""
+    eight = {"accelerators": {"perReplica": 8}, "scaling": {"maxReplicas": 1}}
+    for first, second in [("a", "z"), ("z", "a")]:
+        plans = outcomes(h100(1), job(first), service(second, requests_per_second="1", **eight))
+        assert {name: plan.placed for name, plan in plans.items()} == {"a": True, "z": False}

@@ -1,8 +1,9 @@
 """One pass over the whole cluster: what is observed in, a decision for every workload out.
 
-What runs is kept where it is. What does not run yet is placed by priority, then age, then name;
-each placement takes its nodes from the one ledger before the next workload is looked at. A gang
-that does not fit waits whole and holds nothing, so smaller ones behind it may pass.
+What runs is kept where it is. What does not run yet is placed by priority, then age, then
+namespace and name; each placement takes its nodes from the one ledger before the next workload
+is looked at. A gang that does not fit waits whole and holds nothing, so smaller ones behind it may
+pass.
 """
 
 from __future__ import annotations
@@ -110,11 +111,13 @@ class _Entry:
         """Whether it is to be placed in this pass."""
         return not self.state.is_being_deleted and self.settled() is None
 
-    def order(self) -> tuple[bool, int, datetime, str]:
-        """What runs already goes first, then by priority, age and name."""
+    def order(self) -> tuple[bool, int, datetime, tuple[str, str, str]]:
+        """What runs already goes first, then by priority, age, namespace and name."""
         assert isinstance(self.wanted, Workload), "what cannot be read is not open"
         created = self.wanted.created or _LATEST
-        return self.holds is None, -self.wanted.priority, created, str(self.identity.key)
+        key = self.identity.key
+        name = (key.namespace, key.name, key.kind.value)
+        return self.holds is None, -self.wanted.priority, created, name
 
     def _is_planned_again(self, record: PlacementRecord) -> bool:
         """A service whose spec moved, unless a person asked for no writes; a job never is."""
