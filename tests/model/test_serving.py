@@ -201,3 +201,48 @@ def test_bert_large_offline_on_two_xeons() -> None:
     )
     rate = capacity_requests_per_second(work, layout, node, CALIBRATION)
     assert rate == pytest.approx(1667, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "items_per_second"),
+    [
+        # MLPerf Inference v4.1 and v5.1, closed, medians per accelerator.
+        pytest.param("SDXL-base", "H100-SXM5-80GB", 2.04, id="SDXL on H100"),
+        pytest.param("SDXL-base", "H200-SXM-141GB", 2.08, id="SDXL on H200"),
+        pytest.param("SDXL-base", "B200-SXM-180GB", 3.56, id="SDXL on B200"),
+        pytest.param("SDXL-base", "L4", 0.252, id="SDXL on L4"),
+        pytest.param("Whisper-large-v3", "H200-SXM-141GB", 67.1, id="Whisper on H200"),
+        pytest.param("Whisper-large-v3", "L40S", 18.3, id="Whisper on L40S"),
+        pytest.param("Whisper-large-v3", "L4", 5.5, id="Whisper on L4"),
+    ],
+)
+def test_an_answer_is_all_of_its_passes(name: str, device: str, items_per_second: float) -> None:
+    work = service(name, (1, 1), (1, 1))
+    layout = ServingLayout(max_num_seqs=64 if name.startswith("Whisper") else 8)
+    rate = capacity_requests_per_second(work, layout, machine(device), CALIBRATION)
+    assert rate == pytest.approx(items_per_second, rel=0.4)
+
+
+@pytest.mark.parametrize(
+    ("device", "samples_per_second"),
+    [
+        # MLPerf Inference v4.1, closed, offline, bert-99.9: in 8 bits, so an upper bound of bf16.
+        pytest.param("H100-SXM5-80GB", 7769, id="H100-SXM"),
+        pytest.param("H100-PCIe-80GB", 4939, id="H100-PCIe"),
+    ],
+)
+def test_an_encoder_is_bound_by_the_device(device: str, samples_per_second: float) -> None:
+    work, layout = service("BERT-large", (178, 178), (1, 1)), ServingLayout(max_batched_tokens=8192)
+    rate = capacity_requests_per_second(work, layout, machine(device), CALIBRATION)
+    assert 0.5 * samples_per_second < rate < samples_per_second
+    half = capacity_requests_per_second(work, layout, machine("L4"), CALIBRATION)
+    assert half < rate / 5
+
+
+def test_one_image_is_classified_within_milliseconds() -> None:
+    target = (Target(Metric.E2E, 99, 0.015),)
+    work = service("ResNet-50", (1, 1), (1, 1), target)
+    alone = predict_serving(work, ServingLayout(), H100, CALIBRATION, 1.0)
+    assert 0.001 < alone.e2e_seconds.mid < 0.005
+    # MLPerf Inference v4.1, server, int8 and no network: 78,181 a second.
+    assert 20_000 < alone.capacity_requests_per_second < 78_181

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poolwise.model.work import Custom, Experts, LatentAttention, Model, Transformer
+from poolwise.model.work import Answer, Custom, Experts, LatentAttention, Model, Transformer
 from poolwise.tables.models import ModelRow
 
 
@@ -26,6 +26,17 @@ def _custom(row: ModelRow) -> Custom:
         active_parameters=row.active_parameters or total,
         forward_flops_per_sample=row.forward_flops_per_item or 0.0,
         activation_bytes_per_sample=row.activation_bytes_per_item or 0.0,
+        repeated=_answer(row),
+    )
+
+
+def _answer(row: ModelRow) -> Answer | None:
+    if row.serving_flops_per_item is None:
+        return None
+    return Answer(
+        flops=row.serving_flops_per_item,
+        passes=row.serving_passes_per_item or 1.0,
+        cache_bytes=row.serving_cache_bytes_per_item or 0.0,
     )
 
 

@@ -59,6 +59,20 @@ class Transformer:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What one served item takes where that is more than a forward pass of training.
+
+    A picture is all of its denoising steps, a transcript all of its tokens.
+    """
+
+    flops: float
+    passes: float
+    """Times that the weights are read, one after the other."""
+    cache_bytes: float = 0.0
+    """Read from caches over all passes, as attention of a decoder to its encoder does."""
+
+
+@dataclass(frozen=True, slots=True)
 class Custom:
     """A model known only by its counts (vision, speech, recommendation, a user's own)."""
 
@@ -66,6 +80,13 @@ class Custom:
     active_parameters: float
     forward_flops_per_sample: float
     activation_bytes_per_sample: float
+    repeated: Answer | None = None
+    """None: serving an item is one forward pass."""
+
+    @property
+    def answer(self) -> Answer:
+        """Work of one served item."""
+        return self.repeated or Answer(self.forward_flops_per_sample, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

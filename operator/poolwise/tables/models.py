@@ -57,6 +57,12 @@ class ModelRow(Row):
     forward_flops_per_item: Figure | None = None
     activation_bytes_per_item: Figure | None = None
     """Kept for the backward pass without recomputation."""
+    serving_flops_per_item: Figure | None = None
+    """Of one answer where it takes more than the one pass that a training sample is."""
+    serving_passes_per_item: Figure | None = None
+    """Times that all weights are read for it, one after the other."""
+    serving_cache_bytes_per_item: Figure | None = None
+    """Read over all passes from caches in 16 bits."""
     source: str
     note: str | None = None
 
@@ -67,6 +73,8 @@ class ModelRow(Row):
             raise ValueError("has layers, but not the whole shape")
         if self.layers is None and self.forward_flops_per_item is None:
             raise ValueError("has neither layers nor forward_flops_per_item")
+        if (self.serving_flops_per_item is None) != (self.serving_passes_per_item is None):
+            raise ValueError("has one of serving_flops_per_item and serving_passes_per_item")
         return self
 
     @property

@@ -25,8 +25,11 @@ from poolwise.model.serving.memory import (
 from poolwise.model.serving.queueing import log_normal
 from poolwise.model.work import Custom, ServingLayout, ServingWork, Transformer
 
-CUSTOM_LAYERS = 50
-"""Launches of a model whose layers are not known, as many as ResNet-50 has."""
+KERNELS_PER_LAYER = 12
+"""Of a transformer: norms, projections, attention, products, residuals."""
+CUSTOM_KERNELS = 50
+"""Of one pass of a model whose layers are not known: ResNet-50's convolutions, each fused with its
+norm and activation."""
 NONE = Products(0.0, 0.0)
 
 
@@ -193,18 +196,23 @@ def _stage_seconds(
 def _custom_costs(
     shape: Custom, layout: ServingLayout, machine: Machine, rates: _Rates
 ) -> StepCosts:
-    """One item is one row."""
+    """One item is one row.
+
+    The caches of its own that an item reads belong to passes that do little else (the tokens of a
+    decoder), so they overlap with nothing: a product of their own.
+    """
+    answer = shape.answer
     flops = rates.flops_per_second(layout.weight_format) * layout.tensor
-    traffic = item_traffic_bytes(shape, layout) / layout.tensor
-    read = shape.active_parameters * formats.weight_bytes(layout.weight_format) / layout.tensor
+    bandwidth = rates.weight_bandwidth * layout.tensor
+    stored = shape.active_parameters * formats.weight_bytes(layout.weight_format)
     return StepCosts(
         dense=Products(
-            read_seconds=read / rates.weight_bandwidth,
-            row_seconds=shape.forward_flops_per_sample / flops,
-            row_traffic_seconds=traffic / rates.weight_bandwidth,
+            read_seconds=stored * answer.passes / bandwidth,
+            row_seconds=answer.flops / flops,
+            row_traffic_seconds=item_traffic_bytes(shape, layout) / bandwidth,
         ),
         experts=NONE,
-        head=NONE,
+        head=Products(0.0, 0.0, answer.cache_bytes / rates.cache_bandwidth / layout.tensor),
         shape=None,
         key_read_seconds=0.0,
         key_attend_seconds=0.0,
@@ -213,7 +221,12 @@ def _custom_costs(
         all_reduces=0.0,
         all_reduce=AllReduce(),
         stage_seconds=0.0,
-        latency_seconds=rates.constant("layer_seconds") * CUSTOM_LAYERS,
+        latency_seconds=_kernel_seconds(rates) * CUSTOM_KERNELS * answer.passes,
         sequence_seconds=rates.constant("sequence_seconds"),
         host_seconds=rates.constant("host_seconds") / machine.host.dispatch_speed,
     )
+
+
+def _kernel_seconds(rates: _Rates) -> float:
+    """Launch and drain of one kernel, from what a transformer's layer takes."""
+    return rates.constant("layer_seconds") / KERNELS_PER_LAYER

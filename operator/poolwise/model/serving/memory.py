@@ -143,9 +143,14 @@ def request_cache_bytes(work: ServingWork, layout: ServingLayout, context_tokens
 
 
 def item_traffic_bytes(shape: Custom, layout: ServingLayout) -> float:
-    """Activations of one item of a custom model through memory: written and read once, fused."""
+    """Activations of one item of a custom model through memory: written and read once, fused.
+
+    An answer of several passes moves them in proportion to its FLOPs.
+    """
     element = min(1.0, weight_bytes(layout.weight_format) / ACTIVATION_BYTES)
-    return 2.0 * shape.activation_bytes_per_sample * CUSTOM_WORKING_SHARE * element
+    once = 2.0 * shape.activation_bytes_per_sample * CUSTOM_WORKING_SHARE * element
+    forward = shape.forward_flops_per_sample
+    return once * shape.answer.flops / forward if forward else once
 
 
 def kv_tokens(

@@ -35,8 +35,9 @@ def replica(
     device = replica_machine(layout, machine).device
 
     def front_end(term: str) -> float:
-        speed = machine.host.dispatch_speed
-        return calibration.value(PHASE, term, device, work.engine) / speed
+        """Token engines schedule and stream; models that only read have a server of batches."""
+        own = term if generates(work) else f"item_{term}"
+        return calibration.value(PHASE, own, device, work.engine) / machine.host.dispatch_speed
 
     room = footprint(work, layout, machine, calibration).cache_bytes
     per_request = request_cache_bytes(work, layout, slot_tokens(work, layout))
@@ -77,7 +78,7 @@ def served_tokens(work: ServingWork) -> float | None:
     """Prompt and generated tokens of one request on average; None where items have no tokens."""
     if isinstance(work.model.shape, Custom):
         return None
-    return _input(work).mean + _generated(work).mean + (1.0 if _generates(work) else 0.0)
+    return _input(work).mean + _generated(work).mean + (1.0 if generates(work) else 0.0)
 
 
 def arithmetic_intensity(
@@ -87,9 +88,10 @@ def arithmetic_intensity(
     shape = work.model.shape
     if isinstance(shape, Custom):
         together = max(1.0, at.in_flight)
-        stored = shape.active_parameters * weight_bytes(layout.weight_format)
-        moved = item_traffic_bytes(shape, layout) + stored / together
-        return shape.forward_flops_per_sample / moved
+        answer = shape.answer
+        stored = shape.active_parameters * weight_bytes(layout.weight_format) * answer.passes
+        moved = item_traffic_bytes(shape, layout) + answer.cache_bytes + stored / together
+        return answer.flops / moved
     flops = _request_flops(work, shape, served)
     return flops / _request_traffic_bytes(work, layout, shape, served, at)
 
@@ -121,7 +123,8 @@ def _request_traffic_bytes(
     return weights * steps + per_key * keys
 
 
-def _generates(work: ServingWork) -> bool:
+def generates(work: ServingWork) -> bool:
+    """Whether it answers token by token."""
     shape = work.model.shape
     return isinstance(shape, Transformer) and shape.is_decoder
 
@@ -129,7 +132,7 @@ def _generates(work: ServingWork) -> bool:
 def _generated(work: ServingWork) -> Lengths:
     """Tokens after the first, which the prompt's own step gives."""
     tokens = work.output_tokens
-    if not _generates(work) or tokens.p95 <= 1.0:
+    if not generates(work) or tokens.p95 <= 1.0:
         return Lengths(0.0, 0.0)
     lengths = log_normal(tokens.p50, tokens.p95)
     return Lengths(max(lengths.mean - 1.0, 0.0), lengths.scv)
