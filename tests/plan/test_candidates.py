@@ -31,6 +31,18 @@ def shared_nodes():
     return nodes
 
 
+def inferentia(count):
+    nodes = gpu_nodes("inf2", count, "", per_node=12)
+    for each in nodes:
+        each["spec"]["taints"] = []
+        each["metadata"]["labels"] = {"node.kubernetes.io/instance-type": "inf2.48xlarge"}
+        each["status"]["capacity"]["aws.amazon.com/neuron"] = "12"
+        each["status"]["allocatable"]["aws.amazon.com/neuron"] = "12"
+        del each["status"]["capacity"]["nvidia.com/gpu"]
+        del each["status"]["allocatable"]["nvidia.com/gpu"]
+    return nodes
+
+
 @pytest.mark.parametrize(
     ("nodes", "spec", "pools", "code", "says"),
     [
@@ -116,6 +128,22 @@ def shared_nodes():
             Verdict.FORMAT_UNSUPPORTED,
             "does not compute in fp8",
             id="B84 no fp8",
+        ),
+        pytest.param(
+            gpu_nodes("t4", 1, "Tesla-T4"),
+            {},
+            [],
+            Verdict.FORMAT_UNSUPPORTED,
+            "T4 does not compute in bf16; for it set training.precision to fp16",
+            id="bf16 only at the rate of fp32",
+        ),
+        pytest.param(
+            inferentia(1),
+            {},
+            [],
+            Verdict.INFERENCE_ONLY,
+            "Inferentia2 is built for inference",
+            id="inference only",
         ),
         pytest.param(
             h100(2),
@@ -232,3 +260,21 @@ def test_memo_forgets_the_least_recently_used():
         assert memo.page(each).get("question", partial(ask, each)) == each
     assert asked == ["a", "b", "c", "b"]
     assert len(memo) == 2
+
+
+@pytest.mark.parametrize("precision", ["fp16", "fp32"])
+def test_a_precision_that_the_device_has_is_not_refused(precision):
+    training = {"globalBatchSize": 8, "sequenceLength": 128, "steps": 9, "precision": precision}
+    spec = {"model": {"preset": "bert-base"}, "training": training}
+    (told,) = plan_of(gpu_nodes("t4", 1, "Tesla-T4"), job(**spec)).candidates
+    assert told.feasible
+
+
+@pytest.mark.parametrize("workload", [job, service], ids=["job", "service"])
+def test_a_price_in_another_currency_is_in_the_reason_where_cost_decides(workload):
+    euros = declared(price={"perNodeHour": "1", "currency": "EUR"})
+    spec = {"objective": {"goal": "Cost"}}
+    told = plan_of([*h100(1), *l40s(1)], workload(**spec), pools=[euros]).candidates
+    (mine,) = (each for each in told if each.pool == "mine")
+    assert mine.feasible
+    assert "€1.00 per node and hour (spec.price) is not compared" in mine.reason

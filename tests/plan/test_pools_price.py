@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from poolwise.plan.pool import Price
-from tests.plan.nodes_given import H100, declared, node, only_pool
+from tests.plan.nodes_given import H100, condition, declared, node, only_pool
 
 MACHINE = "node.kubernetes.io/instance-type"
 
@@ -38,7 +38,53 @@ def test_a_shipped_price_says_where_it_is_from(
 
 def test_a_price_for_other_terms_says_so() -> None:
     spot = {MACHINE: "g6.xlarge", "karpenter.sh/capacity-type": "spot"}
-    assert price(node("a", spot, gpus=1)).source.endswith("(Spot costs less)")
+    pool = only_pool([node("a", spot, gpus=1)])
+    assert pool.price is not None
+    assert pool.price.source.endswith("(the on-demand price: Spot costs less)")
+    status, reason, message = condition(pool, "PriceEstimated")
+    assert (status, reason) == (True, "OnDemandPrice")
+    assert "Spot" in message
+    assert "set spec.price" in message
+
+
+def test_what_a_person_pays_for_other_terms_is_no_estimate() -> None:
+    labels = {MACHINE: "g6.xlarge", "karpenter.sh/capacity-type": "spot"}
+    spec: dict[str, Any] = {"nodeSelector": labels, "price": {"perNodeHour": "0.3"}}
+    pool = only_pool([node("a", labels, gpus=1)], [declared("mine", **spec)])
+    assert "PriceEstimated" not in {each.type for each in pool.conditions}
+
+
+@pytest.mark.parametrize(
+    ("given", "setting", "told"),
+    [
+        ({"perNodeHour": "13", "currency": "EUR"}, "USD", "€13.00 per node and hour (spec.price)"),
+        (None, "EUR", "$55.04 per node and hour (machine type p5.48xlarge"),
+    ],
+    ids=["spec in euros", "shipped in dollars"],
+)
+def test_a_price_in_another_currency_is_told_and_not_compared(
+    given: dict[str, str] | None, setting: str, told: str
+) -> None:
+    spec: dict[str, Any] = {"nodeSelector": {MACHINE: "p5.48xlarge"}}
+    spec |= {"price": given} if given else {}
+    nodes = [node("a", {MACHINE: "p5.48xlarge"}, gpus=8)]
+    pool = only_pool(nodes, [declared("mine", **spec)], currency=setting)
+    status, reason, message = condition(pool, "PriceKnown")
+    assert (pool.price, status, reason) == (None, False, "OtherCurrency")
+    assert told in message
+    assert f"costs are in {setting}" in message
+    assert pool.price_problem == message
+
+
+def test_a_price_in_the_currency_of_the_settings_counts() -> None:
+    spec: dict[str, Any] = {
+        "nodeSelector": {MACHINE: "p5.48xlarge"},
+        "price": {"perNodeHour": "13", "currency": "EUR"},
+    }
+    nodes = [node("a", {MACHINE: "p5.48xlarge"}, gpus=8)]
+    pool = only_pool(nodes, [declared("mine", **spec)], currency="EUR")
+    assert pool.price == Price(13.0, "EUR", "spec.price")
+    assert pool.price_problem is None
 
 
 def test_every_shipped_price_has_a_date() -> None:

@@ -44,6 +44,8 @@ class Device:
     """Measured ceiling of a large matrix product by format, where anybody measured one."""
     cores: float = 0.0
     """CPU devices only: physical cores behind the figures above."""
+    inference_only_reason: str | None = None
+    """Why nothing is trained on it, as a clause after its name; None: training runs on it."""
 
 
 @dataclass(frozen=True, slots=True)

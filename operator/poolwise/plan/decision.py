@@ -60,6 +60,8 @@ class Candidate:
     """Training: of the run; serving: per hour."""
     objective_value: float | None = None
     """What the ranking minimises (seconds, money or joules)."""
+    price_problem: str | None = None
+    """Why the pool's price cannot be compared (another currency); None: nothing is amiss."""
     chosen: bool = False
 
 

@@ -84,6 +84,8 @@ class Pool:
     """matchExpressions of a required node affinity where labels alone let other nodes in."""
     unusable_reason: str | None = None
     """Why the pool gets no work at all (shared devices, unknown hardware); None: it may."""
+    price_problem: str | None = None
+    """Why a price that is known cannot be compared (another currency); None: nothing is amiss."""
     conditions: tuple[Condition, ...] = ()
     discovered: Mapping[str, Any] = field(default_factory=dict)
     """What the labels said, for ``status.discovered``."""

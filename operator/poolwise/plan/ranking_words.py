@@ -107,7 +107,7 @@ class _Words:
         """The objective with its unit."""
         value, is_run = candidate.objective_value, candidate.total_seconds is not None
         if value is None:
-            return "at an unknown price"
+            return candidate.price_problem or "at an unknown price"
         if self._goal is Goal.COST:
             return money(value, self._currency) + ("" if is_run else " per hour")
         if self._goal is Goal.ENERGY:
@@ -118,7 +118,7 @@ class _Words:
     def _price(self, candidate: Candidate) -> str:
         cost = cost_of(candidate)
         if math.isinf(cost):
-            return "no known price"
+            return "no comparable price" if candidate.price_problem else "no known price"
         per_hour = "" if candidate.total_cost is not None else " per hour"
         return f"{money(cost, self._currency)}{per_hour}"
 

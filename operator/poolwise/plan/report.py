@@ -57,6 +57,7 @@ def pool_document(pool: Pool, free_accelerators: int | None) -> Document:
         "ridgePoints": dict(pool.ridge_points) or None,
         "pricePerNodeHour": pool.price.per_node_hour if pool.price else None,
         "currency": pool.price.currency if pool.price else None,
+        "priceSource": pool.price.source if pool.price else None,
         "capacityType": pool.capacity_type,
         "discovered": pool.is_discovered,
         "conditions": [_condition(condition) for condition in pool.conditions],

@@ -77,6 +77,8 @@ class AcceleratorRow(Row):
     mig_compute_slices: int | None = None
     mig_memory_slices: int | None = None
     """Into how many parts MIG cuts the device; None: it has no MIG."""
+    inference_only_reason: str | None = None
+    """Why nobody trains on it, as a clause after its name; None: training runs on it."""
     power_watts: Figure
     price_per_hour_usd: Figure | None = None
     price_source: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from poolwise.errors import InvalidInput
 from poolwise.model.work import ServingLayout
@@ -22,7 +23,8 @@ def candidates(
     request: Request, pools: Iterable[Pool], situation: Situation
 ) -> tuple[Candidate, ...]:
     """One candidate per pool, in the order of the pools."""
-    return tuple(_candidate(request, pool, situation) for pool in pools)
+    found = ((_candidate(request, pool, situation), pool.price_problem) for pool in pools)
+    return tuple(replace(each, price_problem=problem) for each, problem in found)
 
 
 def gang(request: Request, candidate: Candidate, pool: Pool) -> Gang:

@@ -6,12 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from poolwise.model.formats import native_arithmetic
+from poolwise.model.hardware import Device
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.children.engines import default_image, platform
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import CPU, Pool
 from poolwise.plan.requests.request import Request, ServingRequest, TrainingRequest
 from poolwise.settings import Settings
+
+FULL_PRECISION = ("fp32", "tf32")
+HALF_PRECISION = ("bf16", "fp16")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +82,21 @@ def _of_training(request: TrainingRequest, pool: Pool) -> tuple[str, str] | None
             "has MIG slices, which have no links to each other: for services only",
         )
     device = pool.machine.device if pool.machine else None
-    precision = request.work.precision
-    if device and native_arithmetic(precision, device.peak_flops_per_second) is None:
-        return Verdict.FORMAT_UNSUPPORTED, f"{device.name} does not compute in {precision}"
-    return None
+    if device and device.inference_only_reason:
+        return Verdict.INFERENCE_ONLY, f"{device.name} {device.inference_only_reason}"
+    return _of_precision(request.work.precision, device) if device else None
+
+
+def _of_precision(precision: str, device: Device) -> tuple[str, str] | None:
+    """No arithmetic for a precision of 16 bits or less, but at fp32's rate: nobody means that."""
+    peaks = device.peak_flops_per_second
+    unit = native_arithmetic(precision, peaks)
+    if unit is not None and (unit not in FULL_PRECISION or precision in FULL_PRECISION):
+        return None
+    told = f"{device.name} does not compute in {precision}"
+    known = [each for each in HALF_PRECISION if each in peaks and each != precision]
+    advice = f"; for it set training.precision to {' or '.join(known)}" if known else ""
+    return Verdict.FORMAT_UNSUPPORTED, f"{told}{advice}"
 
 
 def _of_service(request: ServingRequest, pool: Pool, settings: Settings) -> tuple[str, str] | None:

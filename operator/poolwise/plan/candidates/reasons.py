@@ -26,6 +26,7 @@ class Verdict(enum.StrEnum):
     SHARED_DEVICES = "SharedDevices"
     NO_USABLE_NODE = "NoUsableNode"
     POOL_UNUSABLE = "PoolUnusable"
+    INFERENCE_ONLY = "InferenceOnly"
     CPU_POOL = "CpuPool"
     MIG_SLICES = "MigSlices"
     NAMESPACE_NOT_ALLOWED = "NamespaceNotAllowed"

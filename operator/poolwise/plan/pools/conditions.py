@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from poolwise.plan.nodes.claims import Reason
 from poolwise.plan.pool import Condition, Node
@@ -23,9 +23,11 @@ def unusable_reason(draft: Draft) -> tuple[str, str] | None:
     return None
 
 
-def conditions(draft: Draft, nodes: Sequence[Node]) -> tuple[Condition, ...]:
-    """All conditions of a pool, ``Ready`` last."""
-    return (*draft.conditions, *_hardware(draft), *_devices(draft), _ready(draft, nodes))
+def conditions(
+    draft: Draft, nodes: Sequence[Node], priced: Iterable[Condition] = ()
+) -> tuple[Condition, ...]:
+    """All conditions of a pool, ``Ready`` last; ``priced`` are those of its price."""
+    return (*draft.conditions, *_hardware(draft), *_devices(draft), *priced, _ready(draft, nodes))
 
 
 def _hardware(draft: Draft) -> Iterator[Condition]:

@@ -25,7 +25,7 @@ from poolwise.plan.pools.members import (
     pool_device,
     usual_count,
 )
-from poolwise.plan.pools.price import price
+from poolwise.plan.pools.price import price, price_conditions
 from poolwise.plan.pools.roles import with_roles
 from poolwise.plan.pools.taints import tolerations, untolerated
 from poolwise.settings import Settings
@@ -51,6 +51,7 @@ def _pool(draft: Draft, tables: Tables, settings: Settings) -> Pool:
     device = pool_device(draft)
     machine, sources = _machine(draft, device, per_node, tables, settings)
     barred = unusable_reason(draft)
+    priced = tuple(price_conditions(draft, per_node, settings))
     spec = draft.spec
     return Pool(
         name=draft.name,
@@ -73,7 +74,8 @@ def _pool(draft: Draft, tables: Tables, settings: Settings) -> Pool:
         is_mig=draft.offer.profile is not None,
         node_expressions=draft.node_expressions,
         unusable_reason=barred[1] if barred else None,
-        conditions=conditions(draft, nodes),
+        conditions=conditions(draft, nodes, priced),
+        price_problem=next((each.message for each in priced if each.status is False), None),
         discovered=_discovered(draft, sources),
     )
 

@@ -32,6 +32,7 @@ def device(row: AcceleratorRow) -> Device:
         peak_flops_per_second=row.peak_flops_per_second,
         power_watts=row.power_watts,
         matmul_flops_per_second=row.matmul_flops_per_second,
+        inference_only_reason=row.inference_only_reason,
     )
 
 

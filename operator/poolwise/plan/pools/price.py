@@ -2,36 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from poolwise.plan.nodes.facts import Facts
 from poolwise.plan.nodes.hardware import Offer
 from poolwise.plan.nodes.labels import DEFAULT_CAPACITY_TYPE
-from poolwise.plan.pool import Price
+from poolwise.plan.pool import Condition, Price
 from poolwise.plan.pools.members import Draft, capacity_type
+from poolwise.plan.wording import money, sentence
 from poolwise.settings import Settings
 
 SHIPPED_CURRENCY = "USD"
+SPEC = "spec.price"
 
 
 def price(draft: Draft, per_node: int, settings: Settings) -> Price | None:
-    """Price of one node; None where nobody knows (as of unknown hardware), or only in another
-    currency.
+    """Price of one node in the currency of the settings; None where nobody knows one."""
+    found = known_price(draft, per_node)
+    return found if found and found.currency == settings.currency else None
+
+
+def price_conditions(draft: Draft, per_node: int, settings: Settings) -> Iterator[Condition]:
+    """What is to be known of a price: that it cannot be compared, or is not what is paid."""
+    found = known_price(draft, per_node)
+    if found is None:
+        return
+    if found.currency != settings.currency:
+        told = f"{money(found.per_node_hour, found.currency)} per node and hour ({found.source})"
+        text = f"{told} is not compared: costs are in {settings.currency}, the setting currency"
+        yield Condition("PriceKnown", False, "OtherCurrency", sentence(text))
+    elif found.source != SPEC and capacity_type(draft) != DEFAULT_CAPACITY_TYPE:
+        text = f"its nodes are {capacity_type(draft)}, and only an on-demand price is known"
+        told = f"{text} ({money(found.per_node_hour, found.currency)} per node and hour)"
+        yield Condition("PriceEstimated", True, "OnDemandPrice", f"{told}: set spec.price")
+
+
+def known_price(draft: Draft, per_node: int) -> Price | None:
+    """Price of one node in any currency; None where nobody knows (as of unknown hardware).
 
     Shipped prices are for on-demand capacity, also where nodes are bought otherwise. Where a node
     is cut into offers of several pools (MIG strategy ``mixed``), each pool bears its share.
     """
     given = draft.spec.price
     if given is not None:
-        if given.currency != settings.currency:
-            return None
-        return Price(given.per_node_hour, given.currency, "spec.price")
-    if settings.currency != SHIPPED_CURRENCY or draft.offer.problem is not None:
+        return Price(given.per_node_hour, given.currency, SPEC)
+    if draft.offer.problem is not None:
         return None
     found = _of_machine(draft) or _of_accelerators(draft, per_node) or _of_cores(draft)
     if found is None:
         return None
     amount, source = found
     if capacity_type(draft) != DEFAULT_CAPACITY_TYPE:
-        source += f" ({capacity_type(draft)} costs less)"
+        source += f" (the on-demand price: {capacity_type(draft)} costs less)"
     return Price(amount * _share(draft), SHIPPED_CURRENCY, source)
 
 
