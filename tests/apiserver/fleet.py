@@ -76,7 +76,8 @@ def fleet(operator: Operated, name: str) -> Iterator[Callable[[str], Fleet]]:
     declared = [_pool(name, spec) for name, spec in given["pools"].items()]
     nodes = fake_nodes.add(operator.client, profiles.render(given["profile"]))
     try:
-        operator.client.create_all(declared)
+        for pool in declared:
+            operator.client.create(pool)
 
         def idle(namespace: str) -> Fleet:
             _wait(lambda: _is_idle(operator, len(nodes)), f"{len(nodes)} idle nodes in pools")
