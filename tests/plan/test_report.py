@@ -5,11 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from poolwise.model.hardware import Resource
+from poolwise.model.prediction import Bottleneck, Interval, Term
 from poolwise.model.work import ServingLayout
 from poolwise.plan.decision import Kind, Rejection
 from poolwise.plan.observed import Decisions
 from poolwise.plan.pool import Condition
 from poolwise.plan.report import pool_document, report
+from poolwise.plan.status.story import candidate_story
 from tests.plan.children_given import (
     GIB,
     JOB,
@@ -19,6 +22,7 @@ from tests.plan.children_given import (
     h100_pool,
     placed_job,
     placed_service,
+    serving_prediction,
 )
 
 POOLS = (h100_pool(), cpu_pool())
@@ -27,6 +31,12 @@ POOLS = (h100_pool(), cpu_pool())
 def entry(outcome):
     (workload,) = report(Decisions(POOLS, {outcome.key: outcome}))["workloads"]
     return workload
+
+
+def chosen_candidate(**changes):
+    chosen = placed_service(h100_pool(), ServingLayout()).chosen
+    assert chosen is not None
+    return replace(chosen, **changes)
 
 
 def test_a_job_has_every_field_of_the_contract():
@@ -91,6 +101,31 @@ def test_a_service():
     assert (predicted["ttftSeconds"], predicted["itlSeconds"]) == (0.31, 0.0173)
     assert predicted["requestsPerSecondPerReplica"] == 5.1
     assert predicted["e2eSeconds"] == 6.1
+
+
+def test_the_ledger_of_a_service_sums_to_its_mean_request():
+    placed = entry(placed_service(h100_pool(), ServingLayout()))
+    total = sum(term["seconds"] for term in placed["ledger"])
+    assert total == pytest.approx(placed["predicted"]["meanRequestSeconds"], rel=1e-3)
+
+
+def test_what_has_no_meaning_without_tokens_is_absent():
+    """As for ResNet: no first token, no limit on tokens."""
+    none = Interval(0.0, 0.0, 0.0)
+    one = replace(serving_prediction(), ttft_seconds=none, itl_seconds=none)
+    told = candidate_story(chosen_candidate(prediction=one))
+    assert "e2eSeconds" in told["predicted"]
+    assert not {name for name in told["predicted"] if name.startswith(("ttft", "itl"))}
+    assert not {"maxModelLength", "maxBatchedTokens"} & set(told["shape"])
+
+
+def test_noise_is_not_told():
+    faint = Bottleneck(Resource.COMPUTE, {Resource.COMPUTE: 0.07, Resource.HOST: -1.5e-9})
+    ledger = (Term("Compute", 1.0), Term("KvCapacity", 3.4e-44), Term("Host", -0.0))
+    prediction = replace(serving_prediction(), ledger=ledger)
+    told = candidate_story(chosen_candidate(prediction=prediction, bottleneck=faint))
+    assert str(told["gains"]) == "{'Compute': 0.07, 'Host': 0.0}"
+    assert told["ledger"] == [{"term": "Compute", "seconds": 1.0}]
 
 
 def test_a_cpu_replica_has_its_size_in_the_shape():

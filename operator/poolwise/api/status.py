@@ -88,7 +88,8 @@ class PlanStatus(OpenModel):
     gains: Figures | None = None
     """Relative gain in throughput from 10 % more of each resource. Example: `{Compute: 0.071}`."""
     ledger: Annotated[tuple[Term, ...], Field(max_length=64)] = ()
-    """Where the time goes. Example: `[{term: Compute, seconds: 92.0}]`."""
+    """Where the time goes; sums to `stepSeconds`, of a service to `meanRequestSeconds`.
+    Example: `[{term: Compute, seconds: 92.0}]`."""
     memory: Figures | None = None
     """Bytes of the fullest accelerator by use. Example: `{weightsBytes: 18000000000}`."""
     predicted: Annotated[dict[str, object], Field(max_length=64)] | None = None

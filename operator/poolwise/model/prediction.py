@@ -103,6 +103,7 @@ class ServingPrediction:
     capacity_requests_per_second: float
     """The highest rate at which every target still holds; 0 when none holds even unloaded."""
     ttft_seconds: Interval
+    """0 for models that do not generate tokens, and so are their ``itl_seconds``."""
     itl_seconds: Interval
     e2e_seconds: Interval
     limiting: str
@@ -111,10 +112,20 @@ class ServingPrediction:
     concurrency: float
     """Requests in flight at that rate."""
     ledger: tuple[Term, ...]
-    """Seconds of one request at that rate (prefill, decode and their parts, queue)."""
+    """Seconds of one mean request at that rate (prefill, decode and their parts, queue)."""
     memory: Memory
     tokens_per_second: float | None
     arithmetic_intensity: float
     ridge_point: float
     power_watts: float
     provenance: str
+
+    @property
+    def generates(self) -> bool:
+        """Whether there is a first token to wait for."""
+        return self.ttft_seconds.mid > 0.0
+
+    @property
+    def mean_request_seconds(self) -> float:
+        """From arrival to the end of the answer, on average: what the ledger sums to."""
+        return sum(term.seconds for term in self.ledger)

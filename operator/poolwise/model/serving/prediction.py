@@ -40,6 +40,7 @@ from poolwise.model.serving.queueing import Z95
 from poolwise.model.serving.replica import (
     arithmetic_intensity,
     context_tokens,
+    generates,
     replica,
     served_tokens,
 )
@@ -131,7 +132,9 @@ class _Spreads:
 
 
 def _reported(work: ServingWork, times: Latencies, metric: Metric, is_overloaded: bool) -> float:
-    """At the percentile of the strictest target on this metric, else at p95."""
+    """At the percentile of the strictest target on this metric, else at p95; 0 without tokens."""
+    if metric is not Metric.E2E and not generates(work):
+        return 0.0
     if is_overloaded:
         return math.inf
     asked = [target.percentile for target in work.targets if target.metric is metric]

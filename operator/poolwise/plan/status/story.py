@@ -26,6 +26,12 @@ from poolwise.plan.wording import gib, sentence, significant, three_digits
 
 Story = dict[str, Any]
 
+TOKEN_LIMITS = ("maxModelLength", "maxBatchedTokens")
+LEAST_GAIN = 1e-6
+"""Of 10 % more of a resource: smaller ones are what bisection leaves, and told as 0."""
+LEAST_SHARE = 1e-9
+"""Of a ledger's sum that a term must have to be told."""
+
 
 def story(plan: Plan, pool: Pool | None, candidate_limit: int | None = None) -> Story:
     """The decision with its candidates, best first: all of them, or so many.
@@ -110,7 +116,7 @@ def rounded(value: Any) -> Any:
     """Floats to four significant digits; what is no finite number is left out of maps."""
     match value:
         case float():
-            return significant(value)
+            return significant(value) or 0.0
         case Mapping():
             return {key: rounded(each) for key, each in value.items() if _is_told(each)}
         case list() | tuple():
@@ -125,7 +131,7 @@ def _figures(candidate: Candidate) -> Story:
         "accelerator": candidate.accelerator,
         "count": candidate.count if candidate.count or candidate.accelerator == CPU else None,
         "replicas": candidate.replicas,
-        "shape": shape(candidate.layout) if candidate.layout else None,
+        "shape": _shape(candidate.layout, prediction) if candidate.layout else None,
         **(_bottleneck(candidate.bottleneck) if candidate.bottleneck else {}),
         **(_prediction(prediction) if prediction else {}),
         "costPerHour": candidate.cost_per_hour,
@@ -133,6 +139,13 @@ def _figures(candidate: Candidate) -> Story:
         "totalSeconds": candidate.total_seconds,
         "energyJoules": candidate.energy_joules,
     }
+
+
+def _shape(layout: Layout, prediction: TrainingPrediction | ServingPrediction | None) -> Story:
+    """Without the engine's limits on tokens where a model generates none."""
+    has_tokens = not isinstance(prediction, ServingPrediction) or prediction.generates
+    hidden = () if has_tokens else TOKEN_LIMITS
+    return {name: value for name, value in shape(layout).items() if name not in hidden}
 
 
 def _accelerators(candidate: Candidate) -> str | None:
@@ -147,13 +160,15 @@ def _bottleneck(bottleneck: Bottleneck) -> Story:
     gains = sorted(bottleneck.gains.items(), key=lambda item: (-item[1], item[0]))
     return {
         "bottleneck": bottleneck.resource.value,
-        "gains": {resource.value: gain for resource, gain in gains},
+        "gains": {
+            resource.value: gain if abs(gain) >= LEAST_GAIN else 0.0 for resource, gain in gains
+        },
     }
 
 
 def _prediction(prediction: TrainingPrediction | ServingPrediction) -> Story:
     return {
-        "ledger": [_term(term) for term in prediction.ledger],
+        "ledger": _ledger(prediction.ledger),
         "memory": _memory(prediction.memory),
         "predicted": _present(_predicted(prediction)),
         "arithmeticIntensity": prediction.arithmetic_intensity,
@@ -163,8 +178,11 @@ def _prediction(prediction: TrainingPrediction | ServingPrediction) -> Story:
     }
 
 
-def _term(term: Term) -> Story:
-    return {"term": term.name, "seconds": term.seconds}
+def _ledger(terms: tuple[Term, ...]) -> list[Story]:
+    """Sums to ``stepSeconds`` of a job and ``meanRequestSeconds`` of a service."""
+    least_seconds = LEAST_SHARE * sum(term.seconds for term in terms)
+    told = (term for term in terms if abs(term.seconds) > least_seconds)
+    return [{"term": term.name, "seconds": term.seconds} for term in told]
 
 
 def _memory(memory: Memory) -> Story:
@@ -197,11 +215,15 @@ def _training(prediction: TrainingPrediction) -> Story:
 
 
 def _serving(prediction: ServingPrediction) -> Story:
-    """Times at the planned load of one replica; its capacity inside the targets."""
+    """Times at the planned load of one replica; its capacity inside the targets.
+
+    ``meanRequestSeconds`` is what the ledger sums to; the other times are percentiles.
+    """
     return {
         **_interval("ttft", prediction.ttft_seconds),
         **_interval("itl", prediction.itl_seconds),
         **_interval("e2e", prediction.e2e_seconds),
+        "meanRequestSeconds": prediction.mean_request_seconds,
         "requestsPerSecondPerReplica": prediction.capacity_requests_per_second,
         "plannedRequestsPerSecondPerReplica": prediction.requests_per_second,
         "limiting": prediction.limiting,
