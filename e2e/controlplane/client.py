@@ -6,6 +6,7 @@ The operator has its own, asynchronous one; this one only has to be pleasant in 
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -46,6 +47,7 @@ class Client:
         # The discovery is cached on a file; the default one is shared by every API server that ever
         # had this address.
         self._cache = TemporaryDirectory(prefix="discovery-")
+        self._discovery = threading.Lock()  # lazy, and not made for threads
         self._dynamic = DynamicClient(connection, cache_file=f"{self._cache.name}/cache.json")
 
     def close(self) -> None:
@@ -151,9 +153,10 @@ class Client:
     def _call(self, verb: str, target: Object, subresource: str = "", **arguments: Any) -> Object:
         namespace = target.get("metadata", {}).get("namespace")
         try:
-            resource = self._dynamic.resources.get(
-                api_version=target["apiVersion"], kind=target["kind"]
-            )
+            with self._discovery:
+                resource = self._dynamic.resources.get(
+                    api_version=target["apiVersion"], kind=target["kind"]
+                )
             part = resource.subresources[subresource] if subresource else resource
             answer = getattr(part, verb)(namespace=namespace, serialize=False, **arguments)
         except ResourceNotFoundError as error:
