@@ -138,6 +138,27 @@ def test_limits_and_places():
     assert (request.least, request.most) == (8, 64)
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (
+            "H100",
+            {"H100-SXM5-80GB", "H100-PCIe-80GB", "H100-NVL-94GB", "H100-SXM-96GB-HBM2e-500W"},
+        ),
+        ("a100-80gb", {"A100-SXM4-80GB", "A100-PCIE-80GB"}),
+        ("B200", {"B200-SXM-180GB"}),
+        ("L40", {"L40"}),
+        ("NVIDIA-H100-80GB-HBM3", {"H100-SXM5-80GB"}),
+        ("A100-SXM4-40GB-MIG-1g.5gb", {"A100-SXM4-40GB-MIG-1g.5gb"}),
+        ("TPU", {"TPU v4", "TPU v5e", "TPU v5p", "TPU v6e", "TPU v7x"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_short_name_of_a_product_means_all_that_it_names(given, meant):
+    document = changed(TRAINING, "accelerators", {"count": 8, "products": [given]})
+    assert read(document).request.where.products == meant
+
+
 def test_pod_resources_are_what_the_scheduler_counts():
     run = {
         "image": "x",
@@ -197,6 +218,20 @@ def test_priorities():
             ["H100-SXM5-80G"],
             ("spec.accelerators.products", "nearest: H100-SXM5-80GB"),
             id="unknown product",
+        ),
+        pytest.param(
+            TRAINING,
+            "accelerators.products",
+            ["SXM5"],
+            ("nearest: H100-SXM5-80GB",),
+            id="part of a product's name",
+        ),
+        pytest.param(
+            TRAINING,
+            "model.preset",
+            "acme/qwen3-32b-ours",
+            ("nearest: Qwen3-32B",),
+            id="preset with more around it",
         ),
         pytest.param(TRAINING, "model", {}, ("spec.model", "has 0"), id="no model"),
         pytest.param(

@@ -135,6 +135,17 @@ class Accelerators(Table[AcceleratorRow]):
         wanted = {fold(value), _without_vendor(value)}
         return tuple(row for row in self.rows if wanted & set(map(fold, row.short_names)))
 
+    def meant(self, name: str) -> tuple[AcceleratorRow, ...]:
+        """Devices that a person means: the one of that name or label, else all that the short name
+        stands for or whose name it begins (``H100``, ``A100-SXM4``, ``TPU``); none: unknown."""
+        row = self.find(name)
+        if row is not None:
+            return (row,)
+        whole = f"{_without_vendor(name)}-"
+        begun = [row for row in self.rows if fold(row.name).startswith(whole)]
+        every = {*self.labelled(name), *begun} if whole != "-" else set()
+        return tuple(row for row in self.rows if row in every)
+
 
 def _without_vendor(value: str) -> str:
     folded = fold(value)

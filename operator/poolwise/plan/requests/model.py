@@ -16,6 +16,9 @@ from poolwise.tables import Tables
 WHERE = "spec.model"
 SIMILARITY = 0.4
 """Of a misspelt name to be offered the nearest; difflib's ratio."""
+SUGGESTED = 3
+TELLING = 3
+"""Characters that a part of a name needs to tell anything."""
 
 
 def read_model(spec: ModelSpec, tables: Tables) -> Model:
@@ -37,10 +40,14 @@ def read_model(spec: ModelSpec, tables: Tables) -> Model:
 
 
 def unknown(name: str, what: str, known: Iterable[str]) -> str:
-    """A sentence for a name that no table has, with the nearest ones that some has."""
-    by_fold = {spelling.lower(): spelling for spelling in known}
-    near = difflib.get_close_matches(name.lower(), by_fold, n=3, cutoff=SIMILARITY)
-    nearest = ", ".join(by_fold[match] for match in near)
+    """A sentence for a name that no table has, with the nearest ones that some has: those that
+    contain it or that it contains (people leave parts off, or add some), then misspelt ones."""
+    wanted, by_fold = name.lower(), {spelling.lower(): spelling for spelling in known}
+    longer = [each for each in by_fold if wanted in each] if len(wanted) >= TELLING else []
+    shorter = [each for each in by_fold if len(each) >= TELLING and each in wanted]
+    misspelt = difflib.get_close_matches(wanted, by_fold, n=SUGGESTED, cutoff=SIMILARITY)
+    near = dict.fromkeys([*longer, *sorted(shorter, key=len, reverse=True), *misspelt])
+    nearest = ", ".join(by_fold[match] for match in list(near)[:SUGGESTED])
     return f"{name!r} is not {what}" + (f"; nearest: {nearest}" if nearest else "")
 
 

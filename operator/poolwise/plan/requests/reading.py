@@ -110,7 +110,7 @@ def _request(
 def _where(namespace: str, placement: Placement, products: Iterable[str], tables: Tables) -> Where:
     return Where(
         namespace=namespace,
-        products=frozenset(_product(name, tables) for name in products),
+        products=frozenset(row for name in products for row in _products(name, tables)),
         pools=frozenset(placement.pools),
         exclude_pools=frozenset(placement.exclude_pools),
         capacity_types=frozenset(placement.capacity_types),
@@ -119,13 +119,18 @@ def _where(namespace: str, placement: Placement, products: Iterable[str], tables
     )
 
 
-def _product(name: str, tables: Tables) -> str:
-    """The table's name for a product: an accelerator, a CPU, or CPUs at large."""
-    row = tables.accelerator(name) or tables.cpu(name)
-    if row is not None:
-        return row.name
+def _products(name: str, tables: Tables) -> tuple[str, ...]:
+    """The table's names for a product: one accelerator or its slices, all that a short name means
+    (``H100``), a CPU, or CPUs at large."""
+    whole, mark, profile = name.partition("-MIG-")
+    rows = tables.accelerators.meant(whole)
+    if rows:
+        return tuple(f"{row.name}{mark}{profile}" for row in rows)
+    cpu = tables.cpu(name)
+    if cpu is not None:
+        return (cpu.name,)
     if name.upper() == CPU:
-        return CPU
+        return (CPU,)
     known = [spelling for each in tables.accelerators for spelling in (each.name, *each.aliases)]
     raise InvalidInput("spec.accelerators.products", unknown(name, "a known accelerator", known))
 
