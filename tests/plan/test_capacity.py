@@ -95,6 +95,20 @@ def test_replicas_spread_over_nodes():
     assert empty(where).fit(where, Gang(pods=4, accelerators=1)) == {"a": 2, "b": 2}
 
 
+def test_packing_replicas_leave_whole_nodes_whole():
+    where = pool(node("a"), node("b"), node("c"), node("d"))
+    book = ledger([where], {"c": Usage({GPU: 6})})
+    replicas = Gang(pods=4, accelerators=1, packs=True)
+    assert book.fit(where, replicas) == {"c": 2, "a": 2}
+    assert place(book, where, replicas).fit(where, WHOLE) == {"b": 1, "d": 1}
+
+
+def test_packing_finds_room_wherever_there_is_some():
+    where = pool(node("a"), node("b"))
+    assert empty(where).fit(where, Gang(16, 1, packs=True)) == {"a": 8, "b": 8}
+    assert empty(where).fit(where, Gang(17, 1, packs=True)) is None
+
+
 def test_replicas_share_a_node_when_there_is_only_one():
     where = pool(node("a"))
     assert empty(where).fit(where, Gang(pods=4, accelerators=2)) == {"a": 4}
@@ -147,6 +161,7 @@ gangs = st.builds(
     cores=st.sampled_from([0.0, 1.0, 7.5, 32.0]),
     memory_bytes=st.sampled_from([0.0, 1e9, 3e11]),
     one_per_node=st.booleans(),
+    packs=st.booleans(),
 )
 operations = st.lists(st.tuples(gangs, st.booleans()), max_size=30)
 

@@ -150,3 +150,22 @@ def test_ties_in_priority_and_age_go_by_name_and_not_by_kind():
     for first, second in [("a", "z"), ("z", "a")]:
         plans = outcomes(h100(1), job(first), service(second, requests_per_second="1", **eight))
         assert {name: plan.placed for name, plan in plans.items()} == {"a": True, "z": False}
+
+
+def test_replicas_of_a_service_leave_whole_nodes_to_a_gang():
+    """Four replicas of one accelerator, then a gang of three nodes: 32 accelerators hold both."""
+    chat = service(
+        age_seconds=60, accelerators={"perReplica": 1}, scaling={"minReplicas": 4, "maxReplicas": 4}
+    )
+    plans = outcomes(h100(4), chat, job(count=24))
+    assert plans["chat"].chosen.replicas == 4
+    assert len(plans["chat"].claim.accelerators_by_node) == 1
+    assert plans["job"].placed
+
+
+def test_replicas_with_redundancy_keep_apart():
+    chat = service(
+        accelerators={"perReplica": 1},
+        scaling={"minReplicas": 4, "maxReplicas": 4, "redundancy": 1},
+    )
+    assert len(plan_of(h100(4), chat).claim.accelerators_by_node) == 4

@@ -53,6 +53,8 @@ class Gang:
     memory_bytes: float = 0.0
     one_per_node: bool = False
     """Ranks of a training job: a pod holds all that the job uses of its node."""
+    packs: bool = False
+    """Replicas that fill nodes one after another; else pods go to as many nodes as there are."""
 
     def claim(self, key: Key, pool: str, pods_by_node: Mapping[str, int]) -> Claim:
         """What the gang holds when its pods run on these nodes."""
@@ -103,7 +105,7 @@ class Ledger:
         openings = list(self._openings(pool, gang))
         domains = [each for level in levels for each in _domains(openings, level)]
         for group in domains if must_share else [*domains, openings]:
-            chosen = _spread(group, gang.pods)
+            chosen = _packed(group, gang.pods) if gang.packs else _spread(group, gang.pods)
             if chosen is not None:
                 return chosen
         return None
@@ -158,6 +160,15 @@ class _Opening:
     """Accelerators, or cores on CPU, that are free before anything is placed."""
 
 
+def packs(accelerators: int, redundancy: int) -> bool:
+    """Whether replicas fill nodes that are in use before they break a whole one.
+
+    Whole nodes are what gangs need. A service with redundancy is to survive the loss of a node,
+    so its replicas keep apart; CPU nodes are of no use to gangs.
+    """
+    return accelerators > 0 and not redundancy
+
+
 def ledger(pools: Iterable[Pool], foreign: Mapping[str, Usage]) -> Ledger:
     """What usable nodes have left beside pods that Poolwise did not place."""
     by_name = {pool.name: pool for pool in pools}
@@ -190,12 +201,24 @@ def _domains(openings: Iterable[_Opening], level: str) -> Iterator[list[_Opening
         yield domains[value]
 
 
+def _packed(openings: Iterable[_Opening], pods: int) -> dict[str, int] | None:
+    """Pods by node: the node with least left over is filled first (best fit)."""
+    chosen: dict[str, int] = {}
+    missing = pods
+    for each in _fullest_first(openings):
+        if not missing:
+            break
+        chosen[each.node.name] = min(each.slots, missing)
+        missing -= chosen[each.node.name]
+    return None if missing else chosen
+
+
 def _spread(openings: Iterable[_Opening], pods: int) -> dict[str, int] | None:
     """Pods by node: evenly, as their topology spread asks, onto nodes with least left over.
 
     Nodes that are in use already come first, so that whole nodes stay whole for gangs.
     """
-    fullest_first = sorted(openings, key=lambda each: (each.left_over, each.node.name))
+    fullest_first = _fullest_first(openings)
     if sum(opening.slots for opening in fullest_first) < pods:
         return None
     chosen: dict[str, int] = {}
@@ -208,6 +231,10 @@ def _spread(openings: Iterable[_Opening], pods: int) -> dict[str, int] | None:
         if not missing:
             break
     return chosen
+
+
+def _fullest_first(openings: Iterable[_Opening]) -> list[_Opening]:
+    return sorted(openings, key=lambda each: (each.left_over, each.node.name))
 
 
 N = TypeVar("N", int, float)

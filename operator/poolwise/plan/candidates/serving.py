@@ -13,7 +13,7 @@ from poolwise.plan.candidates.serving_answers import ServingAnswers, serving_ans
 from poolwise.plan.candidates.serving_layouts import NoReplicaShape, ReplicaShape, bounded
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.training import memory_clause
-from poolwise.plan.capacity import Gang
+from poolwise.plan.capacity import Gang, packs
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal, ServingRequest
@@ -54,6 +54,7 @@ def gang_of_replicas(replicas: int, layout: ServingLayout, request: ServingReque
         accelerators=layout.count,
         cores=layout.cpu_cores or request.pod.cores,
         memory_bytes=layout.cpu_memory_bytes or request.pod.memory_bytes,
+        packs=packs(layout.count, request.redundancy),
     )
 
 

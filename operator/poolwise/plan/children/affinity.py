@@ -2,8 +2,10 @@
 
 Required: what the pool itself needs to keep other nodes out, and the domain of the fabric where
 the spec requires one. Ranks of a gang are also kept apart,
-one per node, as the ledger counted them. Preferred: the nodes that the plan named. Packing keeps
-whole nodes free for other gangs, and since it is not forced, a node that dies stops nothing.
+one per node, as the ledger counted them. Preferred: for ranks the nodes that the plan named, for
+replicas nodes that serve already. Packing keeps whole nodes free for other gangs, and since it is
+not forced, a node that dies stops nothing. A replica names no node: a pod that does would be
+replaced whenever the number of replicas changes.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from poolwise.plan.children.metadata import without_empty
-from poolwise.plan.decision import PlacementRecord
+from poolwise.plan import names
+from poolwise.plan.children.metadata import pool_label, without_empty
+from poolwise.plan.decision import Kind, PlacementRecord
 from poolwise.plan.pool import Pool
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
@@ -20,9 +23,31 @@ HOSTNAME_LABEL = "kubernetes.io/hostname"
 Manifest = dict[str, Any]
 
 
-def of_replica(pool: Pool) -> Manifest:
-    """Affinity of a service's pods: nothing that depends on where they are promised room."""
-    return without_empty({"nodeAffinity": without_empty(_in_pool(pool))})
+def of_replica(pool: Pool, packs: bool) -> Manifest:
+    """Affinity of a service's pods: nothing that depends on where they are promised room.
+
+    Those that pack prefer nodes with the most replicas, of whatever service and namespace.
+    """
+    near = {
+        "labelSelector": {
+            "matchLabels": {
+                names.MANAGED_BY: names.FIELD_MANAGER,
+                names.OWNER_KIND: Kind.INFERENCE_SERVICE.value,
+                names.POOL: pool_label(pool.name),
+            }
+        },
+        "namespaceSelector": {},
+        "topologyKey": HOSTNAME_LABEL,
+    }
+    preferred = [{"weight": 100, "podAffinityTerm": near}] if packs else []
+    return without_empty(
+        {
+            "nodeAffinity": without_empty(_in_pool(pool)),
+            "podAffinity": without_empty(
+                {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
+            ),
+        }
+    )
 
 
 def of_rank(record: PlacementRecord, pool: Pool, labels: Mapping[str, str]) -> Manifest:

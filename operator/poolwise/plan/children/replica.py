@@ -10,6 +10,7 @@ from typing import Any
 from poolwise.api import InferenceServiceSpec
 from poolwise.errors import InvalidInput
 from poolwise.model.work import ServingLayout
+from poolwise.plan.capacity import packs
 from poolwise.plan.children import pods
 from poolwise.plan.children.affinity import of_replica
 from poolwise.plan.children.engines import (
@@ -63,6 +64,11 @@ class Replica:
         return self.record.layout
 
     @property
+    def packs(self) -> bool:
+        """Whether replicas share nodes rather than keep apart, as the ledger counted them."""
+        return packs(self.layout.count, self.spec.scaling.redundancy)
+
+    @property
     def own_image(self) -> str:
         """The image that the spec names, if any."""
         return self.spec.run.image or self.spec.engine.image
@@ -111,7 +117,7 @@ def template(replica: Replica) -> Manifest:
         "metadata": pod_metadata(replica.key, record.pool),
         "spec": {
             **pod,
-            **without_empty({"affinity": of_replica(replica.pool)}),
+            **without_empty({"affinity": of_replica(replica.pool, replica.packs)}),
             "terminationGracePeriodSeconds": _grace_seconds(replica),
         },
     }

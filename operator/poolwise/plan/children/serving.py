@@ -91,8 +91,10 @@ def _deployment(
 ) -> Manifest:
     key = key_of(resource)
     spec = InferenceService.model_validate(resource).spec
-    pod = template(Replica(key, spec, record, pool, settings))
-    pod["spec"]["topologySpreadConstraints"] = [_spread(level, key) for level in SPREAD_OVER]
+    replica = Replica(key, spec, record, pool, settings)
+    pod = template(replica)
+    levels = SPREAD_OVER[:1] if replica.packs else SPREAD_OVER
+    pod["spec"]["topologySpreadConstraints"] = [_spread(level, key) for level in levels]
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
