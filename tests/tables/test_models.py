@@ -55,6 +55,7 @@ def test_counts_are_plain_numbers() -> None:
         ({"layers": "2"}, "has layers, but not the whole shape"),
         ({"parameters": "-1"}, "parameters: Input should be greater than 0"),
         ({"forward_flops_per_item": ""}, "has neither layers nor forward_flops_per_item"),
+        ({"serving_flops_per_item": "1e9"}, "has one of serving_flops_per_item and"),
     ],
     ids=str,
 )
