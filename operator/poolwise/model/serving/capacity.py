@@ -23,8 +23,6 @@ PRECISION = 1e-4
 """Of the capacity: far below the 0.5 % that tells bottlenecks apart."""
 CHUNK_TOKENS = (8192, 4096, 2048, 1024, 512, 256)
 """Chunks worth trying: 8192 and 2048 are vLLM's defaults for large and small devices."""
-WORTH_A_SMALLER_CHUNK = 1.02
-"""A smaller chunk must add 2 % of capacity: it reads the weights more often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,8 @@ def tuned(
     A step that carries a chunk is the tail of the inter-token time, so a tight ITL target wants
     small chunks; everything else wants large ones. Only chunks that leave room for the cache of
     one longest request are considered; the layout comes back as it is when none does. Sequences
-    are cut to the chunk: vLLM refuses to start with fewer batched tokens than sequences.
+    are cut to the chunk: vLLM refuses to start with fewer batched tokens than sequences. Chunks are
+    compared as they are, without a margin, so that looser targets never serve less.
     """
     best, most = layout, 0.0
     for chunk in CHUNK_TOKENS:
@@ -96,10 +95,19 @@ def tuned(
         tried = replace(layout, max_batched_tokens=chunk, max_num_seqs=sequences)
         if not serving_memory(work, tried, machine, calibration).fits:
             continue
-        rate = capacity(replica(work, tried, machine, calibration), work.targets)
-        if rate.requests_per_second > most * WORTH_A_SMALLER_CHUNK:
-            best, most = tried, rate.requests_per_second
+        served = replica(work, tried, machine, calibration)
+        if ceiling_requests_per_second(served) <= most:
+            continue
+        rate = capacity(served, work.targets).requests_per_second
+        if rate > most * (1.0 + PRECISION):
+            best, most = tried, rate
     return best
+
+
+def ceiling_requests_per_second(served: Replica) -> float:
+    """With every slot taken, whatever the targets: no capacity is above it."""
+    load = served.largest_load
+    return state(served, load).requests_per_second if load > 0.0 else 0.0
 
 
 def _ceiling(served: Replica) -> str:

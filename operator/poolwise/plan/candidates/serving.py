@@ -22,6 +22,8 @@ from poolwise.plan.wording import duration, money, plural, three_digits
 HOUR_SECONDS = 3600.0
 MOST_SATURATION = 0.9
 """Of the saturated rate: a single-server queue then waits 9 services (M/M/1, rho / (1 - rho))."""
+ALIKE = 1.02
+"""Offers within 2 % of the best objective count as equally good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,11 @@ class Offer:
     """Nodes' worth of what one replica holds."""
     cost_per_hour: float | None
     """Of all replicas."""
+
+    @property
+    def held(self) -> float:
+        """Nodes' worth of what all replicas hold."""
+        return self.price_share * self.replicas
 
 
 def serving_candidate(request: ServingRequest, pool: Pool, situation: Situation) -> Candidate:
@@ -90,26 +97,47 @@ class _Assessment:
         if isinstance(found, NoReplicaShape):
             return self._no_shape(found)
         best = self._best_of(found)
-        if best is None:
-            return self._target_missed(found)
-        return self._judged(self._offer(self.answers.tuned(best.shape.layout)))
+        return self._judged(best) if best else self._target_missed(found)
 
     def _best_of(self, layouts: list[ServingLayout]) -> Offer | None:
-        """The best size. What a larger replica gains over a smaller one only falls with its size,
-        so that the search for the cheapest ends where it starts to cost more."""
-        best: Offer | None = None
-        for layout in layouts:
-            shape = self.answers.shape(layout)
-            if not shape.serves:
-                shape = self.answers.tuned(layout)
-            if not shape.serves:
+        """The best of all sizes, each at its best chunk of prompts.
+
+        No size is inferred from another: cache grows faster than devices, replicas are whole, and
+        so the cost of a size has no single valley. One that cannot come near the cheapest even
+        with the fewest replicas is not tuned.
+        """
+        offers: list[Offer] = []
+        for layout in sorted(layouts, key=self._least_held):
+            if self._is_beyond(layout, offers):
                 continue
-            offer = self._offer(shape)
-            if best is None or self._preference(offer) < self._preference(best):
-                best = offer
-            elif self.request.goal is Goal.COST and self._nodes(best) is not None:
-                break
-        return best
+            shape = self.answers.tuned(layout)
+            if shape.serves:
+                offers.append(self._offer(shape))
+        return self._preferred(offers)
+
+    def _least_held(self, layout: ServingLayout) -> float:
+        """Nodes' worth with as many replicas as any capacity needs."""
+        return self._price_share(layout) * replicas_needed(self.request, math.inf)
+
+    def _is_beyond(self, layout: ServingLayout, offers: list[Offer]) -> bool:
+        """Whether an offer with room costs surely less than this size can."""
+        if self.request.goal is not Goal.COST:
+            return False
+        least = self._least_held(layout)
+        return any(
+            offer.held * ALIKE < least and self._nodes(offer) is not None for offer in offers
+        )
+
+    def _preferred(self, offers: list[Offer]) -> Offer | None:
+        """With room inside the limits if any has; of those alike, the smallest replica.
+
+        The loss of one replica of many is felt less than that of one of few.
+        """
+        placeable = [offer for offer in offers if self._nodes(offer) is not None] or offers
+        values = {offer: self._objective(offer) for offer in placeable}
+        most = min(values.values(), default=0.0) * ALIKE
+        alike = [offer for offer in placeable if values[offer] <= most]
+        return min(alike, key=lambda offer: (offer.price_share, values[offer]), default=None)
 
     def _judged(self, offer: Offer) -> Candidate:
         broken = self._limit_broken(offer)
@@ -117,12 +145,13 @@ class _Assessment:
             return self._described(offer, False, broken)
         if self._nodes(offer) is not None:
             return self._described(offer, True, Exclusion(Verdict.LOST, self._remark(offer)))
-        gang, most = self._gang(offer), self._most_replicas(offer)
-        told = self.situation.why_no_room(gang, self.pool, self.request.where)
-        if most < gang.pods:
-            told = f"has room for {plural(most, 'replica')} like this at most, needs {gang.pods}"
+        gang, where = self._gang(offer), self.request.where
+        never = self.situation.why_never(gang, self.pool, where)
+        if never:
+            return self._described(offer, False, never)
+        told = self.situation.why_no_room(gang, self.pool, where)
         without_room = self._described(offer, False, Exclusion(Verdict.INSUFFICIENT_CAPACITY, told))
-        return replace(without_room, waits=most >= gang.pods)
+        return replace(without_room, waits=True)
 
     def _gang(self, offer: Offer) -> Gang:
         return gang_of_replicas(offer.replicas, offer.shape.layout, self.request)
@@ -132,13 +161,6 @@ class _Assessment:
         if self._limit_broken(offer) is not None:
             return None
         return self.situation.nodes_for(self._gang(offer), self.pool, self.request.where)
-
-    def _most_replicas(self, offer: Offer) -> int:
-        """How many the pool's nodes would hold if all were usable and empty."""
-        gang = self._gang(offer)
-        if gang.accelerators:
-            return sum(node.accelerators // gang.accelerators for node in self.pool.nodes)
-        return sum(int(node.cores // gang.cores) for node in self.pool.nodes)
 
     def _offer(self, shape: ReplicaShape) -> Offer:
         planned = planned_capacity(shape, self.request.work)
@@ -160,16 +182,15 @@ class _Assessment:
             return layout.cpu_cores / max(node.cores for node in self.pool.usable_nodes)
         return layout.count / max(self.pool.accelerators_per_node, 1)
 
-    def _preference(self, offer: Offer) -> tuple[float, float, float]:
-        """Shapes with room inside the limits first, then by the objective, then the smaller."""
-        goal, held = self.request.goal, offer.price_share * offer.replicas
-        breaks = float(self._nodes(offer) is None)
+    def _objective(self, offer: Offer) -> float:
+        """What the goal minimises; nodes' worth stand for cost, which a pool may not know."""
+        goal = self.request.goal
         if goal is Goal.COST:
-            return breaks, held, offer.price_share
+            return offer.held
         prediction = self._predicted(offer)
         if goal is Goal.TIME:
-            return breaks, prediction.e2e_seconds.mid, held
-        return breaks, self._watts(offer, prediction), held
+            return prediction.e2e_seconds.mid
+        return self._watts(offer, prediction)
 
     def _predicted(self, offer: Offer) -> ServingPrediction:
         """At the planned load."""
@@ -189,11 +210,13 @@ class _Assessment:
                 f" at {three_digits(each)} each,"
                 f" scaling.maxReplicas is {request.most_replicas}"
             )
-            return Exclusion(Verdict.TOO_MANY_REPLICAS, told)
+            over = offer.replicas / max(request.most_replicas, 1)
+            return Exclusion(Verdict.TOO_MANY_REPLICAS, told, over)
         cost, limit = offer.cost_per_hour, request.max_cost_per_hour
         if limit is not None and cost is not None and cost > limit:
             told = f"would cost {money(cost, currency)} per hour, maxCostPerHour is "
-            return Exclusion(Verdict.TOO_EXPENSIVE, told + money(limit, currency))
+            over = cost / limit if limit else math.inf
+            return Exclusion(Verdict.TOO_EXPENSIVE, told + money(limit, currency), over)
         return None
 
     def _remark(self, offer: Offer) -> str:
@@ -223,6 +246,7 @@ class _Assessment:
             feasible=feasible,
             reason=told.reason,
             reason_code=told.reason_code,
+            shortfall=told.shortfall,
             count=layout.count,
             replicas=offer.replicas,
             layout=layout,
@@ -242,7 +266,7 @@ class _Assessment:
     def _target_missed(self, layouts: list[ServingLayout]) -> Candidate:
         """What a lone request would take at the layout that comes nearest to its targets."""
         told = min(map(self._worst_miss, layouts), key=lambda miss: miss[0])
-        return excluded(self.pool, Exclusion(Verdict.TARGET_UNREACHABLE, told[1]))
+        return excluded(self.pool, Exclusion(Verdict.TARGET_UNREACHABLE, told[1], told[0]))
 
     def _worst_miss(self, layout: ServingLayout) -> tuple[float, str]:
         misses = [self._miss(layout, target) for target in self.request.work.targets]

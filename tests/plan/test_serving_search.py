@@ -1,0 +1,90 @@
+"""The cheapest of all sizes: more traffic never costs less, looser targets never cost more."""
+
+import itertools
+
+import pytest
+
+from tests.plan.cluster_given import gpu_nodes, plan_of, service
+
+ALIKE = 1.02
+"""Sizes within 2 % of the best count as equally good, so each cost holds to 2 %."""
+PRODUCTS = {
+    "a100": "NVIDIA-A100-SXM4-80GB",
+    "b200": "NVIDIA-B200",
+    "h100": "NVIDIA-H100-80GB-HBM3",
+    "l40s": "NVIDIA-L40S",
+}
+MODELS = ("llama-3.1-8b", "llama-3.1-70b", "qwen3-32b", "mixtral-8x7b-v0.1")
+ROOMY = {"minReplicas": 1, "maxReplicas": 1000}
+
+
+def fleet(name, nodes=60):
+    return gpu_nodes(name, nodes, PRODUCTS[name])
+
+
+def chat(model, rate="5", ttft="2s", itl="80ms", percentile=99, **spec):
+    targets = [("TTFT", ttft), ("ITL", itl)]
+    return service(
+        model={"preset": model},
+        requests_per_second=rate,
+        slo=[
+            {"metric": metric, "percentile": percentile, "target": target}
+            for metric, target in targets
+        ],
+        **{"scaling": ROOMY, **spec},
+    )
+
+
+def cost(pool, *given, **more):
+    """Per hour; infinite where the targets cannot be met."""
+    chosen = plan_of(fleet(pool), chat(*given, **more)).chosen
+    return chosen.cost_per_hour if chosen else float("inf")
+
+
+@pytest.mark.parametrize("pool", PRODUCTS)
+@pytest.mark.parametrize("model", MODELS)
+def test_more_traffic_never_costs_less(pool, model):
+    costs = [cost(pool, model, rate) for rate in ("1", "3", "5", "7", "10", "20", "60")]
+    for less, more in itertools.pairwise(costs):
+        assert less <= more * ALIKE, costs
+
+
+@pytest.mark.parametrize("pool", PRODUCTS)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "looser",
+    [
+        pytest.param([{"itl": f"{ms}ms"} for ms in (30, 40, 50, 60, 80, 120)], id="ITL"),
+        pytest.param([{"ttft": f"{ms}ms"} for ms in (600, 1000, 2000, 5000)], id="TTFT"),
+        pytest.param([{"percentile": p} for p in ("99.9", 99, 95, 50)], id="percentile"),
+    ],
+)
+def test_looser_targets_never_cost_more(pool, model, looser):
+    costs = [cost(pool, model, "10", **targets) for targets in looser]
+    for tight, loose in itertools.pairwise(costs):
+        assert loose <= tight * ALIKE, costs
+
+
+@pytest.mark.parametrize("pool", PRODUCTS)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("ttft", "itl"), [("2s", "80ms"), ("1s", "40ms"), ("5s", "120ms")])
+def test_no_fixed_size_is_cheaper_than_the_free_choice(pool, model, ttft, itl):
+    for rate in ("1", "5", "20"):
+        targets = {"rate": rate, "ttft": ttft, "itl": itl}
+        fixed = [
+            cost(pool, model, **targets, accelerators={"perReplica": size}) for size in (1, 2, 4, 8)
+        ]
+        assert cost(pool, model, **targets) <= min(fixed) * ALIKE, (rate, fixed)
+
+
+def test_at_the_same_cost_more_and_smaller_replicas_are_taken():
+    """One of two that fails takes half of the service with it, the only one all of it."""
+    spec = {"scaling": {"minReplicas": 1, "maxReplicas": 50}}
+    small, large = (
+        plan_of(fleet("h100"), chat("llama-3.1-8b", "40", **spec, **fixed)).chosen
+        for fixed in ({}, {"accelerators": {"perReplica": 2}})
+    )
+    assert small is not None
+    assert large is not None
+    assert small.cost_per_hour == pytest.approx(large.cost_per_hour)
+    assert (small.count, small.replicas) == (1, 2 * large.replicas)
