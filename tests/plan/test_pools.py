@@ -46,12 +46,15 @@ def test_profiles_become_the_pools_that_they_are(
     ("profile", "roles"),
     [
         ("gke-a3-g2", {"H100-SXM5-80GB": "Interconnect", "L4": "MemoryBandwidth"}),
-        ("eks-p5-g6", {"H100-SXM5-80GB": "Interconnect", "L4": "MemoryBandwidth"}),
+        ("eks-p5-g6", {"H100-SXM5-80GB": "Interconnect", "L4": "Balanced"}),
         ("aks-nd", {"H100-SXM5-80GB": "Interconnect", "A100-PCIE-80GB": "MemoryBandwidth"}),
-        ("bare-h200-l40s", {"H200-SXM-141GB": "Interconnect", "L40S": "MemoryBandwidth"}),
+        ("bare-h200-l40s", {"H200-SXM-141GB": "Interconnect", "L40S": "Balanced"}),
         ("mixed-mi300x-nvidia", {"MI300X": "Interconnect", "T4": "MemoryBandwidth"}),
         ("cpu-only", {"Xeon-8488C": "Cpu"}),
-        ("demo", {"H100-SXM5-80GB": "Interconnect", "A10G": "MemoryBandwidth"}),
+        (
+            "demo",
+            {"H100-SXM5-80GB": "Interconnect", "L40S": "MemoryBandwidth", "A10G": "Balanced"},
+        ),
     ],
 )
 def test_roles_of_the_profiles(profile: str, roles: dict[str, str]) -> None:

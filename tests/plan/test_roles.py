@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from poolwise.plan.pools.roles import INTER_BYTES_PER_FLOP, INTRA_BYTES_PER_FLOP, links
-from tests.plan.nodes_given import all_pools, node, only_pool
+from tests.plan.nodes_given import all_pools, declared, node, only_pool
 
 MACHINE = "node.kubernetes.io/instance-type"
 
@@ -51,3 +53,44 @@ def test_bandwidth_is_compared_by_its_price() -> None:
     told = {pool.accelerator: pool.role_reason for pool in all_pools([h100, a10g])}
     assert "596 GB/s of memory for $1.00/h" in told["A10G"], "600 GB/s at $1.006"
     assert "487 GB/s of memory for $1.00/h" in told["H100-SXM5-80GB"], "8 x 3350 GB/s at $55.04"
+
+
+def roles(*machines: tuple[str, int]) -> dict[str | None, str | None]:
+    nodes = [node(f"{name}-{i}", {MACHINE: name}, gpus=n) for name, n in machines for i in (0, 1)]
+    return {pool.accelerator: pool.role for pool in all_pools(nodes)}
+
+
+def test_a_role_agrees_with_its_own_numbers() -> None:
+    """L4: 300 GB/s at $0.80 are fewer bytes per dollar than A10G's 600 at $1.01."""
+    assert roles(("g6.xlarge", 1)) == {"L4": "MemoryBandwidth"}, "nothing to compare with"
+    both = roles(("g6.xlarge", 1), ("g5.xlarge", 1))
+    assert both == {"L4": "Balanced", "A10G": "MemoryBandwidth"}
+
+
+def test_links_for_gangs_decide_also_where_bandwidth_is_cheap() -> None:
+    found = roles(("p5.48xlarge", 8), ("g6.xlarge", 1))
+    assert found == {"H100-SXM5-80GB": "Interconnect", "L4": "Balanced"}
+
+
+def test_without_a_price_bandwidth_is_counted_per_flop() -> None:
+    """A30: 933 GB/s for 165 TFLOP/s; L4: 300 for 121; L20: 864 for 119.5 TFLOP/s."""
+    products = ("NVIDIA-A30", "NVIDIA-L20")
+    nodes = [node(each, {"nvidia.com/gpu.product": each}, gpus=4) for each in products]
+    nodes.append(node("l4", {MACHINE: "g6.xlarge"}, gpus=1))
+    found = {pool.accelerator: pool for pool in all_pools(nodes)}
+    assert found["A30"].price is None
+    assert (
+        "5.7e-03 bytes of memory per FLOP, median of the pools 5.7e-03" in found["A30"].role_reason
+    )
+    assert found["A30"].role == "MemoryBandwidth"
+
+
+@pytest.mark.parametrize("price", ["0.5", "500"])
+def test_only_what_bandwidth_costs_moves_a_role_without_links(price: str) -> None:
+    cheap: dict[str, Any] = {
+        "nodeSelector": {MACHINE: "g6.xlarge"},
+        "price": {"perNodeHour": price},
+    }
+    nodes = [node("a", {MACHINE: "g6.xlarge"}, gpus=1), node("b", {MACHINE: "g5.xlarge"}, gpus=1)]
+    found = {p.accelerator: p.role for p in all_pools(nodes, [declared("mine", **cheap)])}
+    assert found["L4"] == ("MemoryBandwidth" if price == "0.5" else "Balanced")

@@ -5,19 +5,22 @@ tensor parallelism of degree t over layers of width h takes as long on links as 
 an accelerator gets ``(2/9)(t-1)/h`` bytes per FLOP: 1.9e-4 for t = 8 and h = 8192, a 70B model
 (Megatron's four all-reduces of two bytes per activation against 72 h^2 FLOP per token and layer).
 Between nodes, gradients and weights in two bytes move 4 bytes per parameter and step against
-6 FLOP per parameter and token: 1.0e-5 at 65536 tokens per accelerator and step. *What does memory
-bandwidth cost?* Token generation buys bandwidth, so its price is told beside, against the others'.
+6 FLOP per parameter and token: 1.0e-5 at 65536 tokens per accelerator and step. *Is memory
+bandwidth cheap here?* Token generation buys bandwidth: bytes per second and dollar, or per FLOP
+where the pool has no price, against the median of the cluster's accelerator pools.
 
-A pool whose links pass both is for gangs (``Interconnect``); one that passes inside a node but not
-between nodes is ``Balanced``; one that passes neither serves single accelerators, where only its
-memory bandwidth counts (``MemoryBandwidth``). The role informs people; no placement depends on it.
+A pool whose links pass inside a node and between nodes is for gangs (``Interconnect``), also where
+its bandwidth is cheap, since gangs can run nowhere else. One whose links do not pass inside a node
+serves single accelerators: ``MemoryBandwidth`` where its bandwidth is no dearer than the others'.
+The rest lead in neither, or carry gangs inside a node only: ``Balanced``. The role informs people;
+no placement depends on it.
 """
 
 from __future__ import annotations
 
 import enum
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from poolwise.model.hardware import Device, Machine
@@ -30,6 +33,9 @@ REFERENCE_TOKENS = 65_536
 """Per accelerator and optimizer step: 4M tokens on 64 accelerators."""
 INTRA_BYTES_PER_FLOP = 2 / 9 * (REFERENCE_TENSOR - 1) / REFERENCE_HIDDEN
 INTER_BYTES_PER_FLOP = 4 / (6 * REFERENCE_TOKENS)
+
+AS_CHEAP = 0.1
+"""Bandwidth that costs so little more than the median is as cheap: less than prices move."""
 
 
 class Role(enum.StrEnum):
@@ -61,8 +67,7 @@ class Links:
 
 def with_roles(pools: Sequence[Pool]) -> tuple[Pool, ...]:
     """The same pools, each with its role among the others."""
-    rates = [rate for pool in pools if (rate := bandwidth_per_dollar(pool)) is not None]
-    return tuple(_with_role(pool, rates) for pool in pools)
+    return tuple(_with_role(pool, pools) for pool in pools)
 
 
 def links(machine: Machine) -> Links:
@@ -92,23 +97,54 @@ def bandwidth_per_dollar(pool: Pool) -> float | None:
     return each * pool.accelerators_per_node / hourly if hourly else None
 
 
-def _with_role(pool: Pool, rates: Sequence[float]) -> Pool:
+def bandwidth_per_flop(pool: Pool) -> float | None:
+    """Bytes of accelerator memory per FLOP of dense 16-bit arithmetic; None while unknown."""
+    if pool.machine is None or pool.is_cpu:
+        return None
+    device = pool.machine.device
+    return device.memory_bandwidth_bytes_per_second / _flops_per_second(device)
+
+
+def _with_role(pool: Pool, pools: Sequence[Pool]) -> Pool:
     if pool.machine is None:
         return pool
     if pool.is_cpu:
         return replace(pool, role=Role.CPU, role_reason=_cpu_reason(pool.machine.device))
-    if pool.is_mig:
-        told = ("MIG slices have no link to each other", *_bandwidth_reason(pool, rates))
-        return replace(pool, role=Role.MEMORY_BANDWIDTH, role_reason="; ".join(told))
-    found = links(pool.machine)
-    told = (_link_reason(found), *_bandwidth_reason(pool, rates))
-    return replace(pool, role=_role(found), role_reason="; ".join(told))
+    found = Links(0.0, 0.0) if pool.is_mig else links(pool.machine)
+    told = "MIG slices have no link to each other" if pool.is_mig else _link_reason(found)
+    bandwidth = _bandwidth(pool, pools)
+    reason = f"{told}; {_bandwidth_reason(bandwidth)}"
+    return replace(pool, role=_role(found, bandwidth), role_reason=reason)
 
 
-def _role(found: Links) -> Role:
-    if not found.carry_tensor_parallelism:
-        return Role.MEMORY_BANDWIDTH
-    return Role.INTERCONNECT if found.carry_data_parallelism else Role.BALANCED
+@dataclass(frozen=True, slots=True)
+class _Bandwidth:
+    """What memory bandwidth costs in a pool, and in the median pool of its cluster."""
+
+    rate: float
+    median: float
+    is_alone: bool
+    currency: str | None
+    """Of the money that buys it; None: counted per FLOP, for want of a price."""
+
+    @property
+    def is_cheap(self) -> bool:
+        return self.rate >= self.median * (1 - AS_CHEAP)
+
+
+def _bandwidth(pool: Pool, pools: Sequence[Pool]) -> _Bandwidth:
+    measure = bandwidth_per_flop if bandwidth_per_dollar(pool) is None else bandwidth_per_dollar
+    rates = [rate for each in pools if (rate := measure(each)) is not None]
+    own = measure(pool)
+    assert own is not None, "an accelerator that is known has a bandwidth and a rate"
+    currency = pool.price.currency if pool.price and measure is bandwidth_per_dollar else None
+    return _Bandwidth(own, statistics.median(rates), len(rates) == 1, currency)
+
+
+def _role(found: Links, bandwidth: _Bandwidth) -> Role:
+    if found.carry_tensor_parallelism:
+        return Role.INTERCONNECT if found.carry_data_parallelism else Role.BALANCED
+    return Role.MEMORY_BANDWIDTH if bandwidth.is_cheap else Role.BALANCED
 
 
 def _link_reason(found: Links) -> str:
@@ -119,13 +155,14 @@ def _link_reason(found: Links) -> str:
     )
 
 
-def _bandwidth_reason(pool: Pool, rates: Sequence[float]) -> Iterable[str]:
-    rate = bandwidth_per_dollar(pool)
-    if rate is None or pool.price is None:
-        return
-    hour = f"{money(1, pool.price.currency)}/h"
-    others = f", median of the pools {three_digits(statistics.median(rates) / 1e9)}"
-    yield f"{three_digits(rate / 1e9)} GB/s of memory for {hour}{others if len(rates) > 1 else ''}"
+def _bandwidth_reason(found: _Bandwidth) -> str:
+    if found.currency is None:
+        told, median = f"{_small(found.rate)} bytes of memory per FLOP", _small(found.median)
+    else:
+        hour = f"{money(1, found.currency)}/h"
+        told = f"{three_digits(found.rate / 1e9)} GB/s of memory for {hour}"
+        median = three_digits(found.median / 1e9)
+    return told if found.is_alone else f"{told}, median of the pools {median}"
 
 
 def _cpu_reason(device: Device) -> str:
