@@ -63,6 +63,9 @@ class Candidate:
     price_problem: str | None = None
     """Why the pool's price cannot be compared (another currency); None: nothing is amiss."""
     chosen: bool = False
+    shortfall: float = math.inf
+    """Infeasible: what it needs over what there is (memory, money, time), so that 1.1 is a near
+    miss; infinite where no number tells."""
 
 
 @dataclass(frozen=True, slots=True)

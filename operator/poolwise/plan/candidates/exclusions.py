@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ class Exclusion:
 
     reason_code: str
     reason: str
+    shortfall: float = math.inf
+    """What is needed over what there is, where a number decided."""
 
 
 def exclusion(request: Request, pool: Pool, settings: Settings) -> Exclusion | None:
@@ -44,6 +47,7 @@ def excluded(pool: Pool, reason: Exclusion) -> Candidate:
         feasible=False,
         reason=reason.reason,
         reason_code=reason.reason_code,
+        shortfall=reason.shortfall,
     )
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from poolwise.model.efficiency import Calibration
+from poolwise.plan.candidates.exclusions import Exclusion
 from poolwise.plan.candidates.memo import Memo
-from poolwise.plan.capacity import Gang, Ledger
+from poolwise.plan.candidates.reasons import Verdict
+from poolwise.plan.capacity import ROUNDING_SLACK, Gang, Ledger, ledger
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Topology, Where
-from poolwise.plan.wording import plural
+from poolwise.plan.wording import gib, plural
 from poolwise.settings import Settings
 
 HOLDERS_NAMED = 3
@@ -39,6 +42,26 @@ class Situation:
         is_required = where.topology is Topology.REQUIRED
         return self.ledger.fit(pool, gang, levels(where, pool), must_share=is_required)
 
+    def why_never(self, gang: Gang, pool: Pool, where: Where) -> Exclusion | None:
+        """What the pool would lack even if all its nodes were usable and empty: then waiting has
+        no end. None where the gang would fit."""
+        nodes = tuple(replace(node, unusable_reason=None) for node in pool.nodes)
+        whole = replace(pool, nodes=nodes)
+        empty = self.with_ledger(ledger([whole], {}))
+        if empty.nodes_for(gang, whole, where) is not None:
+            return None
+        reason, shortfall = _too_large_pod(gang, whole) or empty._too_many_pods(gang, whole, where)
+        return Exclusion(Verdict.INSUFFICIENT_CAPACITY, reason, shortfall)
+
+    def _too_many_pods(self, gang: Gang, pool: Pool, where: Where) -> tuple[str, float]:
+        room = self.ledger.most_pods(pool, gang)
+        if room < gang.pods:
+            pods = plural(room, "pod" if gang.one_per_node else "replica")
+            told = f"has room for {pods} like this at most, needs {gang.pods}"
+            return told, gang.pods / max(room, 1)
+        named = " or ".join(levels(where, pool)) or "the fabric, which no label tells,"
+        return f"has no one domain of {named} that takes {plural(gang.pods, 'node')}", math.inf
+
     def why_no_room(self, gang: Gang, pool: Pool, where: Where) -> str:
         """One sentence: what is missing, and who holds it."""
         wanted = gang.pods * gang.accelerators
@@ -59,11 +82,11 @@ class Situation:
         if room >= gang.pods:
             named = " or ".join(levels(where, pool)) or "the fabric, which no label tells,"
             return f"{free} are free, but no one domain of {named} has room for all"
-        nodes = "nodes with" if gang.one_per_node else "places for"
-        return (
-            f"{free} are free, but needs {gang.pods} {nodes} {gang.accelerators} free accelerators"
-            f" and what its pods ask beside them, and there are {room}"
-        )
+        places = plural(gang.pods, "node" if gang.one_per_node else "place")
+        joined = "with" if gang.one_per_node else "for"
+        wanted = plural(gang.accelerators, "free accelerator")
+        beside = " and what its pods ask beside them" if gang.cores or gang.memory_bytes else ""
+        return f"{free} are free, but needs {places} {joined} {wanted}{beside}, and has {room}"
 
     def _held_by(self, pool: Pool) -> str:
         holders = self.ledger.holders(pool)
@@ -80,6 +103,19 @@ class Situation:
 def levels(where: Where, pool: Pool) -> tuple[str, ...]:
     """Node labels of the fabric's levels that count for a workload, nearest first."""
     return (where.topology_level,) if where.topology_level else pool.topology_keys
+
+
+def _too_large_pod(gang: Gang, pool: Pool) -> tuple[str, float] | None:
+    """What one pod asks beside accelerators and no node has, and by which factor."""
+    cores = max((node.cores for node in pool.nodes), default=0.0)
+    if gang.cores > cores * (1 + ROUNDING_SLACK):
+        told = f"has {cores:g} cores on its largest node, each pod asks for {gang.cores:g}"
+        return told, gang.cores / cores if cores else math.inf
+    memory = max((node.memory_bytes for node in pool.nodes), default=0.0)
+    if gang.memory_bytes > memory * (1 + ROUNDING_SLACK):
+        told = f"has {gib(memory)} of memory on its largest node, each pod asks for "
+        return told + gib(gang.memory_bytes), gang.memory_bytes / memory if memory else math.inf
+    return None
 
 
 def shared_domain(nodes: Iterable[str], pool: Pool, where: Where) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -25,6 +26,8 @@ from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal, TrainingRequest
 from poolwise.plan.wording import GIB, duration, money
 
+_NOTHING = Exclusion(Verdict.LOST, "")
+"""What is against a feasible candidate before it is compared."""
 AS_CHEAP = 0.02
 """Costs (or joules) of two counts that differ by less are one: the faster count is taken."""
 
@@ -91,8 +94,12 @@ class _Assessment:
         """The best count that fits now, else the best one to wait for."""
         fitting = [offer for offer in offers if self._nodes(offer.count) is not None]
         if fitting:
-            return self._described(self._preferred(fitting), True, Exclusion(Verdict.LOST, ""))
-        offer = self._preferred(offers)
+            return self._described(self._preferred(fitting), True, _NOTHING)
+        possible = [offer for offer in offers if self._why_never(offer) is None]
+        if not possible:
+            offer = self._preferred(offers)
+            return self._described(offer, False, self._why_never(offer) or _NOTHING)
+        offer = self._preferred(possible)
         gang = gang_of(offer.count, self.request, self.pool)
         reason = self.situation.why_no_room(gang, self.pool, self.request.where)
         waiting = self._described(offer, False, Exclusion(Verdict.INSUFFICIENT_CAPACITY, reason))
@@ -117,6 +124,10 @@ class _Assessment:
         gang = gang_of(count, self.request, self.pool)
         return self.situation.nodes_for(gang, self.pool, self.request.where)
 
+    def _why_never(self, offer: Offer) -> Exclusion | None:
+        gang = gang_of(offer.count, self.request, self.pool)
+        return self.situation.why_never(gang, self.pool, self.request.where)
+
     def _offer(self, count: int, shape: TrainingShape) -> Offer:
         seconds = (self.request.work.steps or 0.0) * shape.prediction.step_seconds.mid
         price = self.pool.price
@@ -133,13 +144,15 @@ class _Assessment:
         request, currency = self.request, self.situation.settings.currency
         if request.deadline is not None:
             now = self.situation.now
-            if offer.total_seconds > (request.deadline - now).total_seconds():
+            left = (request.deadline - now).total_seconds()
+            if offer.total_seconds > left:
                 told = _late(offer.total_seconds, request.deadline, now)
-                return Exclusion(Verdict.DEADLINE_MISSED, told)
+                shortfall = offer.total_seconds / left if left > 0 else math.inf
+                return Exclusion(Verdict.DEADLINE_MISSED, told, shortfall)
         if request.max_cost is not None and (offer.total_cost or 0.0) > request.max_cost:
             cost, limit = offer.total_cost or 0.0, request.max_cost
             told = f"would cost {money(cost, currency)}, maxCost is {money(limit, currency)}"
-            return Exclusion(Verdict.TOO_EXPENSIVE, told)
+            return Exclusion(Verdict.TOO_EXPENSIVE, told, cost / limit if limit else math.inf)
         return None
 
     def _beyond_limits(self, offers: list[Offer]) -> Candidate:
@@ -161,6 +174,7 @@ class _Assessment:
             feasible=feasible,
             reason=told.reason,
             reason_code=told.reason_code,
+            shortfall=told.shortfall,
             count=offer.count,
             layout=offer.shape.layout,
             prediction=offer.shape.prediction,
@@ -178,15 +192,18 @@ class _Assessment:
         found = self.answers.shape(most) if most else None
         if isinstance(found, NoTrainingShape) and found.smallest is not None:
             need = f"{told}, and at {most} {self._memory_clause(found.smallest)}"
-            return self._infeasible(most, Exclusion(Verdict.MEMORY_DOES_NOT_FIT, need))
-        return self._infeasible(most, Exclusion(Verdict.INSUFFICIENT_CAPACITY, told))
+            shortfall = max(least / most, _ratio(found.smallest))
+            return self._infeasible(most, Exclusion(Verdict.MEMORY_DOES_NOT_FIT, need, shortfall))
+        shortfall = least / most if most else math.inf
+        return self._infeasible(most, Exclusion(Verdict.INSUFFICIENT_CAPACITY, told, shortfall))
 
     def _no_shape(self, count: int, found: TrainingShape | NoTrainingShape) -> Candidate:
         assert isinstance(found, NoTrainingShape), "only called when no count has a shape"
         if found.smallest is None:
             return self._infeasible(count, Exclusion(Verdict.SHAPE_DOES_NOT_FIT, found.problem))
         told = self._memory_clause(found.smallest)
-        return self._infeasible(count, Exclusion(Verdict.MEMORY_DOES_NOT_FIT, told))
+        shortfall = _ratio(found.smallest)
+        return self._infeasible(count, Exclusion(Verdict.MEMORY_DOES_NOT_FIT, told, shortfall))
 
     def _memory_clause(self, memory: Memory) -> str:
         return memory_clause(memory, self.pool)
@@ -215,6 +232,10 @@ def memory_clause(memory: Memory, pool: Pool) -> str:
         f"needs {needed:.1f} GiB per accelerator at the smallest shape,"
         f" {pool.accelerator} has {usable:.1f} usable"
     )
+
+
+def _ratio(memory: Memory) -> float:
+    return memory.needed_bytes / memory.usable_bytes if memory.usable_bytes > 0 else math.inf
 
 
 def _grown(offers: list[Offer], marginal_efficiency: float) -> Offer:
