@@ -305,3 +305,82 @@ def test_required_rack_is_required_of_the_pods():
     assert leaf in term["matchExpressions"]
     kept = plan_of(racks(1, 2), job(count=16, **spec), children=[child])
     assert kept.kept and kept.record.domain == {leaf["key"]: "leaf-1"}
+
+
+POD_TOO_LARGE = [
+    ({"cpu": "300"}, "has 192 cores on its largest node, each pod asks for 300"),
+    (
+        {"memory": "2000Gi"},
+        "has 1000.0 GiB of memory on its largest node, each pod asks for 2000.0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("asked", "told"), POD_TOO_LARGE, ids=["cores", "memory"])
+@pytest.mark.parametrize("kind", [job, service])
+def test_a_pod_larger_than_every_node_does_not_wait(kind, asked, told):
+    run = {"image": "own", "resources": {"requests": asked}}
+    plan = plan_of(h100(2), kind(run=run))
+    assert not plan.placed
+    assert plan.reason_code == "NoFeasiblePool"
+    assert not any(each.waits for each in plan.candidates)
+    assert told in plan.reason
+
+
+def test_a_cordoned_node_is_worth_waiting_for():
+    nodes = h100(2)
+    nodes[0]["spec"]["unschedulable"] = True
+    plan = plan_of(nodes, job(count=16))
+    assert plan.reason_code == Verdict.INSUFFICIENT_CAPACITY
+    assert plan.chosen.waits
+
+
+def test_the_nearest_miss_is_named_first():
+    nodes = [*h100(1), *l40s(1), *cpu_nodes("cpu", 1)]
+    plan = plan_of(nodes, job(count=8, objective={"goal": "Time", "maxCost": "1"}))
+    costs = {each.pool: each.total_cost for each in plan.candidates if each.total_cost}
+    nearest = min(costs, key=lambda pool: costs[pool])
+    assert len(costs) == 2
+    assert plan.reason.startswith(f"no pool can run it: {nearest} would cost ")
+    misses = [each.shortfall for each in plan.candidates if each.total_cost]
+    assert misses == pytest.approx([each.total_cost for each in plan.candidates if each.total_cost])
+
+
+def test_one_node_is_one_node():
+    plan = plan_of(h100(2), job(), pods=[foreign_pod("h100-0", 4), foreign_pod("h100-1", 4)])
+    assert "8 are free, but needs 1 node with 8 free accelerators, and has 0" in plan.reason
+
+
+def from_zero(**spec):
+    return {
+        "apiVersion": "poolwise.dev/v1alpha1",
+        "kind": "AcceleratorPool",
+        "metadata": {"name": "zero", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {
+            "nodeSelector": {"pool": "zero"},
+            "accelerator": "H100-SXM5-80GB",
+            "maxNodes": 8,
+            "price": {"perNodeHour": "50"},
+            **spec,
+        },
+    }
+
+
+@pytest.mark.parametrize("kind", [job, service])
+def test_a_pool_at_zero_tells_what_it_would_give(kind):
+    plan = plan_of([], kind(), pools=[from_zero()])
+    (zero,) = plan.candidates
+    as_if = plan_of(h100(8, pool="zero"), kind(), pools=[from_zero()]).candidates[0]
+    assert not (plan.placed or zero.feasible or zero.waits)
+    assert "has no node now; this version does not scale pools from zero" in plan.reason
+    assert (zero.layout, zero.cost_per_hour) == (as_if.layout, as_if.cost_per_hour)
+
+
+def test_a_pool_at_zero_that_could_never_run_it_says_so():
+    plan = plan_of([], job(count=128), pools=[from_zero()])
+    assert "has 64 accelerators, needs 128" in plan.reason
+
+
+def test_a_pool_at_zero_of_unknown_size_has_no_node():
+    plan = plan_of([], job(), pools=[from_zero(maxNodes=None)])
+    assert plan.reason == "no pool can run it: zero has no node now"
