@@ -140,9 +140,10 @@ class AcceleratorPoolStatus(ApiModel):
     ridge_points: Figures | None = None
     """FLOP per byte where compute and bandwidth balance, by format. Example: `{bf16: 295.0}`."""
     role: Literal["Interconnect", "MemoryBandwidth", "Balanced", "Cpu"] | None = None
-    """What the pool is best at. Example: `Interconnect`."""
+    """What the pool is best at by its own numbers, beside the other pools.
+    Example: `Interconnect`."""
     role_reason: Sentence | None = None
-    """The numbers behind the role. Example: `450 GB/s between accelerators, 3350 GB/s memory`."""
+    """The numbers behind the role. Example: `487 GB/s of memory for $1.00/h, median 374`."""
     price: PriceStatus | None = None
     """What one node costs. Example: `{perNodeHour: 55.0, currency: USD}`."""
     discovered: Annotated[dict[str, object], Field(max_length=64)] | None = None

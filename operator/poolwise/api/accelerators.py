@@ -38,7 +38,8 @@ class TrainingAccelerators(ApiModel):
     max: int | None = Field(None, ge=1, le=65_536)
     """Most accelerators that may be taken. Example: `64`."""
     products: Products = ()
-    """Names or aliases of the shipped table that may be used; all when empty.
+    """Names, aliases or short names (`H100`: every kind of it) of the shipped table that may be
+    used; all when empty.
     Example: `[H100-SXM5-80GB, H200-SXM-141GB]`."""
 
     @property
@@ -58,5 +59,6 @@ class ServingAccelerators(ApiModel):
     per_replica: int | None = Field(None, ge=1, le=1024)
     """Accelerators of one replica; chosen when absent. Example: `2`."""
     products: Products = ()
-    """Names or aliases of the shipped table that may be used; all when empty.
+    """Names, aliases or short names (`H100`: every kind of it) of the shipped table that may be
+    used; all when empty.
     Example: `[L40S]`."""
