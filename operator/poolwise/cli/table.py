@@ -30,7 +30,8 @@ def show(report: Mapping[str, Any]) -> None:
     for row in report["pools"]:
         for condition in row.get("conditions", ()):
             if condition["status"] == "False":
-                console.print(f"{row['name']}: {condition['message']}", markup=False)
+                line = f"{row['name']}: {condition['message']}"
+                console.print(line, markup=False, soft_wrap=True)
 
 
 def show_workloads(rows: Sequence[Row]) -> None:
