@@ -1,5 +1,8 @@
 """What goes where, and in which words: the rule of thumb has to come out of the numbers."""
 
+import copy
+from typing import Any
+
 import pytest
 
 from e2e import profiles
@@ -30,7 +33,7 @@ VISION = {
     "training": {"globalBatchSize": 1024, "samples": "100M", "optimizer": "Sgd"},
     "data": {"bytesPerSample": "115k", "cpuTimePerSample": "40ms"},
 }
-LLAMA_70B = {
+LLAMA_70B: dict[str, Any] = {
     "model": {"preset": "llama-3.1-70b"},
     "training": {"globalBatchSize": 512, "sequenceLength": 8192, "tokens": "2G"},
 }
@@ -384,3 +387,11 @@ def test_a_pool_at_zero_that_could_never_run_it_says_so():
 def test_a_pool_at_zero_of_unknown_size_has_no_node():
     plan = plan_of([], job(), pools=[from_zero(maxNodes=None)])
     assert plan.reason == "no pool can run it: zero has no node now"
+
+
+def test_a_given_size_beyond_a_node_names_the_nodes_size():
+    spec = copy.deepcopy(LLAMA_70B)
+    spec["training"]["parallelism"] = {"tensor": 16}
+    plan = plan_of(h100(4), job(count=32, **spec))
+    told = "the given tensor 16 cannot be laid over its accelerators: 32 of them, 8 in each pod"
+    assert told in plan.reason

@@ -22,6 +22,8 @@ from poolwise.plan import wording
         (wording.duration(1800), "30 min"),
         (wording.duration(83.2 * 3600), "83.2 h"),
         (wording.duration(40 * 86400), "40 d"),
+        (wording.duration(700 * 86400), "700 d"),
+        (wording.duration(1100 * 86400), "3.01 years"),
         (wording.duration(float("inf")), "for ever"),
         (wording.percent(0.74), "74 %"),
         (wording.percent(0.071), "7.1 %"),

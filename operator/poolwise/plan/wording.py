@@ -12,6 +12,7 @@ MESSAGE_LIMIT = 1024
 _SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£"}
 _LARGE = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _UNITS = (
+    (31_557_600.0, "years", 63_115_200.0),
     (86_400.0, "d", 864_000.0),
     (3_600.0, "h", 7_200.0),
     (60.0, "min", 300.0),
@@ -50,7 +51,7 @@ def money(amount: float, currency: str = "USD") -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in its natural unit: ``350 ms``, ``118 s``, ``42 min``, ``83 h``, ``12 d``."""
+    """A time in its natural unit: ``350 ms``, ``118 s``, ``83 h``, ``12 d``, ``3 years``."""
     if not math.isfinite(seconds):
         return "for ever"
     unit_seconds, unit = time_unit(seconds)

@@ -141,7 +141,8 @@ class TrainingSearch:
         ]
         if memories:
             return NoTrainingShape(min(memories, key=lambda memory: memory.needed_bytes), "")
-        return NoTrainingShape(None, why_indivisible(count, self.work, self.fixed))
+        in_pod = min(count, self.machine.interconnect.accelerators_per_node)
+        return NoTrainingShape(None, why_indivisible(count, in_pod, self.work, self.fixed))
 
 
 def divisions_of(
@@ -165,8 +166,9 @@ def micro_batches(work: TrainingWork, fixed: FixedLayout, sizes: TrainingLayout)
     return [size for size in divisors(per_rank) if fixed.micro_batch_size in (None, size)]
 
 
-def why_indivisible(count: int, work: TrainingWork, fixed: FixedLayout) -> str:
-    """One clause that names the numbers which do not divide."""
+def why_indivisible(count: int, in_pod: int, work: TrainingWork, fixed: FixedLayout) -> str:
+    """One clause that names the numbers which do not divide; ``in_pod`` accelerators share links
+    that are fast enough for tensor parallelism."""
     given = {
         name: value
         for name in ("data", "tensor", "pipeline", "context", "expert")
@@ -174,7 +176,10 @@ def why_indivisible(count: int, work: TrainingWork, fixed: FixedLayout) -> str:
     }
     if given:
         listed = ", ".join(f"{name} {value}" for name, value in given.items())
-        return f"the given {listed} cannot be laid over {count} accelerators of this pool"
+        return (
+            f"the given {listed} cannot be laid over its accelerators:"
+            f" {count:,} of them, {in_pod} in each pod"
+        )
     return (
         f"a global batch of {work.global_batch_samples} samples does not divide over "
         f"{count} accelerators"
