@@ -6,10 +6,12 @@ import pytest
 
 from poolwise.model.serving.memory import (
     kv_tokens,
+    least_kv_tokens,
     replica_machine,
     request_cache_bytes,
     resident_weight_bytes,
     serving_memory,
+    surest_memory,
 )
 from poolwise.model.work import Custom, Model, ServingLayout
 from tests.model.serving_cases import CALIBRATION, cpu_node, machine, service
@@ -127,3 +129,16 @@ def test_a_custom_model_has_no_cache() -> None:
     assert memory.fits
     small = replace(layout, cpu_memory_bytes=1e9)
     assert not serving_memory(work, small, node, CALIBRATION).fits
+
+
+def test_what_must_fit_is_the_upper_end_of_what_is_predicted() -> None:
+    """Files of DeepSeek-V3 are 2.6 % above its parameters, a layer that is not loaded included."""
+    layout, where = ServingLayout(max_model_tokens=8192), machine("H100-SXM5-80GB")
+    likely = serving_memory(CHAT, layout, where, CALIBRATION)
+    most = surest_memory(CHAT, layout, where, CALIBRATION)
+    assert most.weights_bytes == pytest.approx(1.02 * likely.weights_bytes)
+    assert most.needed_bytes - likely.needed_bytes == pytest.approx(0.02 * 16.06e9, rel=0.01)
+    fewer = kv_tokens(CHAT, layout, where, CALIBRATION) - least_kv_tokens(
+        CHAT, layout, where, CALIBRATION
+    )
+    assert fewer == pytest.approx(0.02 * 16.06e9 / (128 * KIB), rel=0.01)

@@ -69,6 +69,12 @@ def test_only_sizes_that_start_are_left():
         assert serving_memory(work("llama-3.1-70b"), layout, H100, CALIBRATION).fits
 
 
+def test_a_replica_that_starts_only_with_luck_is_none():
+    """Published: 671 G parameters in 689 GB of files; four B200 give 688 GB at 0.9 of theirs."""
+    assert tensors(work("deepseek-v3", longest=None), on=machine("B200-SXM")) == [8]
+    assert tensors(work("deepseek-v3", longest=None), on=machine("H200-SXM-141GB")) == [8]
+
+
 def test_heads_limit_tensor_parallelism():
     """falcon-7b has 71 heads: nothing divides it, so larger replicas need a pipeline."""
     found = layouts(work("falcon-7b", longest=2048))
@@ -132,6 +138,11 @@ def test_needed_context_is_far_in_the_tail():
     assert needed_tokens(of) == pytest.approx(300 * 4 ** (3.0902 / 1.6449) + 1, rel=0.01)
 
 
+def test_needed_context_of_an_encoder_is_its_prompt():
+    of = replace(work(), output_tokens=Tokens(0, 0))
+    assert needed_tokens(of) == needed_tokens(replace(of, output_tokens=Tokens(1, 1))) - 1
+
+
 @pytest.mark.parametrize(
     ("name", "quantization", "device", "expected"),
     [
@@ -145,10 +156,21 @@ def test_needed_context_is_far_in_the_tail():
         pytest.param("llama-3.1-8b", "nvfp4", H100, None, id="no fp4 on Hopper"),
         pytest.param("llama-3.1-8b", "nvfp4", machine("B200-SXM"), "nvfp4", id="fp4 on Blackwell"),
         pytest.param("bert-base", "Auto", H100, "bf16", id="published in 32 bits"),
+        pytest.param("llama-3.1-8b", "Auto", machine("T4"), "fp16", id="bf16 where only fp16 is"),
+        pytest.param("llama-3.1-8b", "None", machine("T4"), "fp16", id="16 bits on Turing"),
+        pytest.param("bert-base", "Auto", machine("T4"), "fp16", id="32 bits on Turing"),
+        pytest.param("whisper-large-v3", "Auto", H100, "fp16", id="fp16 where it is"),
     ],
 )
 def test_weight_formats(name, quantization, device, expected):
     assert weight_format(work(name), quantization, device.device) == expected
+
+
+def test_fp16_runs_as_bf16_where_a_cpu_has_that_alone():
+    row = TABLES.cpu("Graviton3")
+    assert row is not None
+    graviton = cpu_device(row, 16, 64e9)
+    assert weight_format(work("whisper-large-v3"), "Auto", graviton) == "bf16"
 
 
 def test_sequences_are_bounded_by_what_the_targets_allow_in_flight():

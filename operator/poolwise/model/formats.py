@@ -32,6 +32,9 @@ ARITHMETIC: Mapping[str, tuple[str, ...]] = {
 }
 """Units of a device that multiply a format, best first; none of them: not natively."""
 
+SIXTEEN_BITS = ("bf16", "fp16")
+"""Interchangeable where weights are only read: they cost the same, and engines cast them."""
+
 
 def weight_bytes(weight_format: str) -> float:
     """Stored bytes of one parameter. Raises InvalidInput for a format nobody knows."""
@@ -53,6 +56,17 @@ def arithmetic(weight_format: str, peaks: Mapping[str, float]) -> str | None:
     if native is not None:
         return native
     return next((unit for unit in ("bf16", "fp16", "tf32", "fp32") if unit in peaks), None)
+
+
+def sixteen_bit_format(published: str, peaks: Mapping[str, float]) -> str:
+    """The 16-bit format that weights are kept in on a device with these peaks.
+
+    As published where the device multiplies it (bf16 for weights published in more or fewer bits),
+    else the other one where it multiplies that: bf16 weights on Turing, fp16 ones on a CPU with
+    bf16 alone. A device with neither expands either of them.
+    """
+    own = published if published in SIXTEEN_BITS else "bf16"
+    return next((each for each in (own, *SIXTEEN_BITS) if each in peaks), own)
 
 
 def master_format(precision: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
 from poolwise.model.serving.load import Latencies, Replica, latencies, state
-from poolwise.model.serving.memory import serving_memory
+from poolwise.model.serving.memory import surest_memory
 from poolwise.model.serving.queueing import Delay
 from poolwise.model.serving.replica import replica
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
@@ -93,7 +93,7 @@ def tuned(
     for chunk in CHUNK_TOKENS:
         sequences = min(layout.max_num_seqs, chunk)
         tried = replace(layout, max_batched_tokens=chunk, max_num_seqs=sequences)
-        if not serving_memory(work, tried, machine, calibration).fits:
+        if not surest_memory(work, tried, machine, calibration).fits:
             continue
         served = replica(work, tried, machine, calibration)
         if ceiling_requests_per_second(served) <= most:

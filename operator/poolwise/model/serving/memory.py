@@ -22,6 +22,10 @@ ACTIVATION_BYTES = 2.0
 """Of one element; weight-only formats compute in 16 bits, and so do fp8 layers between products."""
 LOGITS_BYTES = 4.0
 """Of one entry of the vocabulary, in the fp32 that samplers take."""
+WEIGHTS_MARGIN = 0.02
+"""Of the weights, what a checkpoint may hold beyond their count: scales of blocks, norms kept wide,
+padded vocabularies, buffers. Published files of Llama 3.1 and gpt-oss are within it; DeepSeek-V3's
+689 GB are 2.6 % above 671 G parameters, with a prediction layer that is not loaded by default."""
 CUSTOM_WORKING_SHARE = 0.25
 """Of the activations that training keeps, what a forward pass has alive at once, and also what it
 moves once norms and activations are fused into the products before them. It frees each layer's
@@ -43,6 +47,10 @@ class Footprint:
         """What is left for the key-value cache; negative when the rest does not fit."""
         taken = self.weights_bytes + self.activations_bytes + self.reserve_bytes
         return self.usable_bytes - taken
+
+    def at_most(self) -> Footprint:
+        """Upper end of the prediction: the weights with their margin."""
+        return replace(self, weights_bytes=self.weights_bytes * (1.0 + WEIGHTS_MARGIN))
 
     def with_cache(self, kv_cache_bytes: float) -> Memory:
         """The whole need, with a cache of that size."""
@@ -84,6 +92,14 @@ def serving_memory(
     """The least with which the engine starts: room for one request of ``max_model_tokens``."""
     longest = request_cache_bytes(work, layout, layout.max_model_tokens)
     return footprint(work, layout, machine, calibration).with_cache(longest)
+
+
+def surest_memory(
+    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
+) -> Memory:
+    """Upper end of :func:`serving_memory`: what has to fit before anybody relies on a start."""
+    longest = request_cache_bytes(work, layout, layout.max_model_tokens)
+    return footprint(work, layout, machine, calibration).at_most().with_cache(longest)
 
 
 def footprint(
@@ -157,9 +173,19 @@ def kv_tokens(
     work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
 ) -> float:
     """Tokens that the cache holds, over all requests (before any window saves some)."""
-    room = footprint(work, layout, machine, calibration).cache_bytes
+    return _tokens_in(footprint(work, layout, machine, calibration), work, layout)
+
+
+def least_kv_tokens(
+    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
+) -> float:
+    """Lower end of :func:`kv_tokens`: with the weights as large as they may be."""
+    return _tokens_in(footprint(work, layout, machine, calibration).at_most(), work, layout)
+
+
+def _tokens_in(taken: Footprint, work: ServingWork, layout: ServingLayout) -> float:
     one = request_cache_bytes(work, layout, 1.0)
-    return max(room, 0.0) / one if one else float("inf")
+    return max(taken.cache_bytes, 0.0) / one if one else float("inf")
 
 
 def _activation_bytes(work: ServingWork, layout: ServingLayout) -> float:

@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from poolwise.model.efficiency import Calibration
-from poolwise.model.formats import native_arithmetic
+from poolwise.model.formats import native_arithmetic, sixteen_bit_format, weight_bytes
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import Memory
 from poolwise.model.serving.capacity import capacity
-from poolwise.model.serving.prediction import kv_tokens, serving_memory, tuned
+from poolwise.model.serving.memory import least_kv_tokens, surest_memory
+from poolwise.model.serving.prediction import tuned
 from poolwise.model.serving.replica import replica
 from poolwise.model.work import ServingLayout, ServingWork, Tokens, Transformer
 from poolwise.plan.candidates.reasons import Verdict
@@ -28,7 +29,6 @@ MOST_SEQUENCES = 1024
 LEAST_SEQUENCES = 8
 DEVIATIONS = 3.0
 """Standard deviations of the number in flight that the engine still takes in at once."""
-SIXTEEN_BITS = ("bf16", "fp16")
 PACKED = ("int4", "mxfp4")
 """Formats whose weights every engine expands on the way to 16-bit arithmetic: no unit needed."""
 P999_OVER_P95 = 1.88
@@ -184,7 +184,7 @@ class ServingSearch:
         given = self.work.max_model_tokens
         most = given or self.work.model.max_context_tokens or UNKNOWN_CONTEXT_TOKENS
         least = given or min(most, needed_tokens(self.work))
-        room = kv_tokens(self.work, layout, self.machine, self.calibration)
+        room = least_kv_tokens(self.work, layout, self.machine, self.calibration)
         tokens = most
         while tokens > room and tokens > least:
             tokens = max(least, tokens // 2)
@@ -202,7 +202,8 @@ class ServingSearch:
         return replace(layout, cpu_memory_bytes=less)
 
     def _memory(self, layout: ServingLayout) -> Memory:
-        return serving_memory(self.work, layout, self.machine, self.calibration)
+        """At the upper end of its range: a replica that starts only with luck is none."""
+        return surest_memory(self.work, layout, self.machine, self.calibration)
 
     def _smallest(self, sizes: list[ServingLayout]) -> Memory:
         least = self.work.max_model_tokens or needed_tokens(self.work)
@@ -230,16 +231,17 @@ def weight_format(work: ServingWork, quantization: str, device: Device) -> str |
     """Format of the weights on a device; None where it does not compute in the one asked for.
 
     ``Auto`` takes the published format where the device has a unit for it, else 16 bits; so do
-    engines with weights published in 32.
+    engines with weights published in 32. Of the two 16-bit formats it is the one that the device
+    has: engines cast one to the other when they load.
     """
-    published = work.model.native_format
-    wide = published if published in SIXTEEN_BITS else "bf16"
+    published, peaks = work.model.native_format, device.peak_flops_per_second
+    wide = sixteen_bit_format(published, peaks)
     if quantization == "None":
         return wide
     wanted = quantization
     if quantization == "Auto":
-        wanted = wide if published == "fp32" else published
-    if wanted in PACKED or native_arithmetic(wanted, device.peak_flops_per_second):
+        wanted = wide if weight_bytes(published) >= 2 else published
+    if wanted in PACKED or native_arithmetic(wanted, peaks):
         return wanted
     return wide if quantization == "Auto" else None
 
@@ -261,6 +263,8 @@ def needed_tokens(work: ServingWork) -> int:
 
 
 def _p999(tokens: Tokens) -> float:
+    if tokens.p50 <= 0.0:
+        return tokens.p95
     return tokens.p50 * math.pow(max(tokens.p95 / tokens.p50, 1.0), P999_OVER_P95)
 
 
