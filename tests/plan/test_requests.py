@@ -384,3 +384,14 @@ def test_nothing_but_invalid_input_is_ever_raised(document):
 def test_b12_impossible_counts(parameters):
     document = changed(TRAINING, "model", {"custom": {**COUNTS, "parameters": parameters}})
     assert "must be a quantity from 1 to 100T" in refusal(document)
+
+
+def test_an_encoder_writes_no_tokens():
+    """A prompt as long as BERT's 512 tokens leaves none for an answer, and needs none."""
+    targets = [{"metric": "E2E", "percentile": 99, "target": "100ms"}]
+    prompt = {"requestsPerSecond": "50", "inputTokens": {"p50": 128, "p95": 512}}
+    for traffic in (prompt, {**prompt, "outputTokens": {"p50": 10, "p95": 20}}):
+        spec = {"model": {"preset": "bert-base"}, "traffic": traffic, "slo": targets}
+        work = read({**SERVICE, "spec": spec}).request.work
+        assert work.input_tokens == Tokens(128, 512)
+        assert work.output_tokens == Tokens(0, 0)

@@ -14,6 +14,7 @@ from poolwise.settings import Settings
 from poolwise.tables import Tables
 
 ONE = Tokens(1.0, 1.0)
+NO_TOKENS = Tokens(0.0, 0.0)
 
 
 def read_service(
@@ -96,11 +97,14 @@ def _max_model_tokens(spec: InferenceServiceSpec, model: Model) -> int | None:
 def _lengths(
     spec: InferenceServiceSpec, model: Model, settings: Settings, longest: int | None
 ) -> tuple[Tokens, Tokens]:
-    """Lengths of prompts and answers: as given, else those of a public trace, cut to fit."""
+    """Lengths of prompts and answers: as given, else those of a public trace, cut to fit.
+
+    An encoder reads its prompt and writes no token, whatever the spec says.
+    """
     if isinstance(model.shape, Custom):
         return ONE, ONE
     inputs = _tokens(spec.traffic.input_tokens)
-    outputs = _tokens(spec.traffic.output_tokens) if generates(model) else ONE
+    outputs = _tokens(spec.traffic.output_tokens) if generates(model) else NO_TOKENS
     told = (inputs.p95 if inputs else 0.0) + (outputs.p95 if outputs else 0.0)
     if longest is not None and told > max(longest, 1):
         raise InvalidInput(
