@@ -130,14 +130,6 @@ def inferentia(count):
             id="B84 no fp8",
         ),
         pytest.param(
-            gpu_nodes("t4", 1, "Tesla-T4"),
-            {},
-            [],
-            Verdict.FORMAT_UNSUPPORTED,
-            "T4 does not compute in bf16; for it set training.precision to fp16",
-            id="bf16 only at the rate of fp32",
-        ),
-        pytest.param(
             inferentia(1),
             {},
             [],
@@ -278,3 +270,12 @@ def test_a_price_in_another_currency_is_in_the_reason_where_cost_decides(workloa
     (mine,) = (each for each in told if each.pool == "mine")
     assert mine.feasible
     assert "€1.00 per node and hour (spec.price) is not compared" in mine.reason
+
+
+def test_bf16_at_the_rate_of_fp32_is_pointed_out():
+    training = {"globalBatchSize": 8, "sequenceLength": 128, "steps": 9}
+    spec = {"model": {"preset": "bert-base"}, "training": training}
+    plan = plan_of(gpu_nodes("t4", 1, "Tesla-T4"), job(**spec))
+    assert plan.placed
+    assert "T4 computes bf16 at the rate of fp32" in plan.reason
+    assert "training.precision fp16 would be faster" in plan.reason

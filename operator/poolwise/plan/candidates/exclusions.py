@@ -92,15 +92,20 @@ def _of_training(request: TrainingRequest, pool: Pool) -> tuple[str, str] | None
 
 
 def _of_precision(precision: str, device: Device) -> tuple[str, str] | None:
-    """No arithmetic for a precision of 16 bits or less, but at fp32's rate: nobody means that."""
+    if native_arithmetic(precision, device.peak_flops_per_second) is not None:
+        return None
+    return Verdict.FORMAT_UNSUPPORTED, f"{device.name} does not compute in {precision}"
+
+
+def precision_remark(precision: str, device: Device) -> str:
+    """What a run should know that computes 16 bits at the rate of fp32, as bf16 on Turing does."""
     peaks = device.peak_flops_per_second
     unit = native_arithmetic(precision, peaks)
-    if unit is not None and (unit not in FULL_PRECISION or precision in FULL_PRECISION):
-        return None
-    told = f"{device.name} does not compute in {precision}"
-    known = [each for each in HALF_PRECISION if each in peaks and each != precision]
-    advice = f"; for it set training.precision to {' or '.join(known)}" if known else ""
-    return Verdict.FORMAT_UNSUPPORTED, f"{told}{advice}"
+    if unit not in FULL_PRECISION or precision in FULL_PRECISION:
+        return ""
+    known = [each for each in HALF_PRECISION if each in peaks]
+    advice = f"; training.precision {' or '.join(known)} would be faster" if known else ""
+    return f"{device.name} computes {precision} at the rate of {unit}{advice}"
 
 
 def _of_service(request: ServingRequest, pool: Pool, settings: Settings) -> tuple[str, str] | None:

@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from poolwise.model.prediction import Memory
-from poolwise.plan.candidates.exclusions import Exclusion, excluded, exclusion
+from poolwise.plan.candidates.exclusions import (
+    Exclusion,
+    excluded,
+    exclusion,
+    precision_remark,
+)
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.training_answers import (
@@ -94,7 +99,8 @@ class _Assessment:
         """The best count that fits now, else the best one to wait for."""
         fitting = [offer for offer in offers if self._nodes(offer.count) is not None]
         if fitting:
-            return self._described(self._preferred(fitting), True, _NOTHING)
+            remark = Exclusion(Verdict.LOST, self._remark())
+            return self._described(self._preferred(fitting), True, remark)
         possible = [offer for offer in offers if self._why_never(offer) is None]
         if not possible:
             offer = self._preferred(offers)
@@ -104,6 +110,10 @@ class _Assessment:
         reason = self.situation.why_no_room(gang, self.pool, self.request.where)
         waiting = self._described(offer, False, Exclusion(Verdict.INSUFFICIENT_CAPACITY, reason))
         return replace(waiting, waits=True)
+
+    def _remark(self) -> str:
+        assert self.pool.machine is not None, "pools without a machine are excluded"
+        return precision_remark(self.request.work.precision, self.pool.machine.device)
 
     def _preferred(self, offers: list[Offer]) -> Offer:
         goal = self.request.goal
