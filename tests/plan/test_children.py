@@ -297,3 +297,16 @@ def test_nothing_to_record_where_nothing_is_placed():
     plan = Plan(placed_job().key, "uid", 1, False, "waits", "InsufficientCapacity", None, ())
     with pytest.raises(ValueError, match="not placed"):
         record_of(plan, h100_pool(), Settings())
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "tgi"])
+def test_weights_kept_in_fp16_are_asked_for(engine):
+    """vLLM refuses a bf16 checkpoint where the device has no bf16."""
+
+    def words(weight_format):
+        isvc = service(engine={"type": engine})
+        layout = ServingLayout(weight_format=weight_format)
+        return container_of(deployment_of(isvc, layout))["args"]
+
+    assert "--dtype=float16" in words("fp16")
+    assert not any("dtype" in word for word in words("bf16"))

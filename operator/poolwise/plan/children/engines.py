@@ -5,7 +5,8 @@ Flags were read in the engines' own documentation: vLLM 0.29 (``vllm serve --hel
 row does not name, the engine is not told. Arguments of the spec come last, so that they win.
 
 Quantisation: a checkpoint that is published in a smaller format says so itself. Only ``fp8`` can
-be made from wider weights at start, so only a spec that asks for it gets a flag.
+be made from wider weights at start, so only a spec that asks for it gets a flag. Where the plan
+keeps weights in fp16 the engine is told so: vLLM refuses bf16 checkpoints on Turing and Volta.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ ENGINES: Mapping[str, Engine] = {
             "max_num_seqs": "--max-num-seqs={}",
             "max_batched_tokens": "--max-num-batched-tokens={}",
             "quantization": "--quantization={}",
+            "number_type": "--dtype={}",
             "memory_fraction": "--gpu-memory-utilization={}",
         },
         default_image_flags={
@@ -86,6 +88,7 @@ ENGINES: Mapping[str, Engine] = {
             "max_num_seqs": "--max-running-requests={}",
             "max_batched_tokens": "--chunked-prefill-size={}",
             "quantization": "--quantization={}",
+            "number_type": "--dtype={}",
         },
         images={NVIDIA: "sglang_image"},
         health_path="/health",
@@ -102,6 +105,7 @@ ENGINES: Mapping[str, Engine] = {
             "max_model_tokens": "--max-total-tokens={}",
             "max_num_seqs": "--max-batch-size={}",
             "quantization": "--quantize={}",
+            "number_type": "--dtype={}",
         },
         images={NVIDIA: "tgi_image"},
         health_path="/health",

@@ -159,6 +159,7 @@ def _values(replica: Replica, source: Weights) -> Mapping[str, object]:
         "max_num_seqs": layout.max_num_seqs,
         "max_batched_tokens": layout.max_batched_tokens,
         "quantization": "fp8" if replica.spec.model.quantization == "fp8" else None,
+        "number_type": "float16" if layout.weight_format == "fp16" else None,
         "memory_fraction": None if on_cpu else record.memory_fraction,
         "drain_seconds": record.drain_seconds,
         "health_path": replica.engine.health_path,
