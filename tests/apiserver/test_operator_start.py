@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,14 @@ from e2e.controlplane.ports import LOOPBACK
 from e2e.operator_process import OperatorProcess
 from e2e.operator_rights import grant
 from tests.apiserver.conftest import NodeFactory
-from tests.apiserver.operated import Operated, child, condition, h100_node, training_job
+from tests.apiserver.operated import (
+    TIMEOUT_SECONDS,
+    Operated,
+    child,
+    condition,
+    h100_node,
+    training_job,
+)
 
 pytestmark = pytest.mark.apiserver
 
@@ -86,6 +94,8 @@ def test_health_and_metrics_are_served(operator: Operated) -> None:
             return str(answer.read(), "utf-8")
 
     assert "watches" in read(operator.process.liveness_port, "/healthz")
-    metrics = read(operator.process.metrics_port, "/metrics")
-    assert "poolwise_leader 1.0" in metrics
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while "poolwise_leader 1.0" not in (metrics := read(operator.process.metrics_port, "/metrics")):
+        assert time.monotonic() < deadline, metrics  # the Lease of the last test may still hold
+        time.sleep(0.1)
     assert 'poolwise_api_requests_total{code="200",resource="nodes",verb="list"}' in metrics
