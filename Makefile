@@ -15,7 +15,10 @@ $(READY): requirements/dev.txt pyproject.toml
 	  || { echo "Poolwise needs Python 3.11 or newer, $(PYTHON) is older: make PYTHON=/path/to/python3"; exit 1; }
 	@echo "==> .venv: installing the locked packages (about a minute)"
 	@$(PYTHON) -m venv .venv || { echo "python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements/dev.txt > .venv/install.log 2>&1 & \
+	  pip=$$!; while sleep 5; kill -0 $$pip 2> /dev/null; do \
+	    echo "    $$(grep -c -E '^(Collecting|Requirement already)' .venv/install.log) packages found so far"; done; \
+	  wait $$pip || { tail -n 20 .venv/install.log; exit 1; }
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@
 
@@ -30,10 +33,12 @@ test: check ## run every check and test, the real API server included (ARGS="-k 
 	@$(BIN)/python -m pytest $(ARGS)
 
 check: $(READY) verify ## lint, types, layers
-	@echo "==> ruff, mypy, import-linter"
+	@echo "==> ruff"
 	@$(BIN)/ruff format --quiet --check . && $(BIN)/ruff check --quiet .
+	@echo "==> mypy (about a minute the first time)"
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-cache | tail -n 3
+	@echo "==> import-linter"
+	@$(BIN)/lint-imports --no-cache > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
 
 verify: $(READY) ## fail when a generated file differs from its source
 	@echo "==> generated files"
