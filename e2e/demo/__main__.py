@@ -12,7 +12,7 @@ from e2e.controlplane.cluster import ControlPlane
 from e2e.controlplane.errors import ControlPlaneError
 from e2e.controlplane.progress import say
 from e2e.demo import keep
-from e2e.demo.stage import NAMESPACE, apply_examples, show, wait_until_told
+from e2e.demo.stage import NAMESPACE, apply_examples, prepare, show, wait_until_told
 from e2e.operator_process import OperatorProcess
 
 
@@ -36,7 +36,7 @@ def _alone() -> int:
     say("==> starting etcd, API server, controllers, scheduler and fake kubelets")
     with ControlPlane.prepare("poolwise-demo") as control_plane:
         say(f"    ready after {control_plane.ready_seconds:.1f} s")
-        apply_examples(control_plane, before_workloads=True)
+        prepare(control_plane)
         with OperatorProcess(control_plane.kubeconfig, control_plane.state.log("operator")):
             told = _play(control_plane)
         say("==> stopping everything (KEEP=1 make demo leaves it running)")
@@ -51,7 +51,7 @@ def _left_running() -> int:
     control_plane = named.prepare(keep.NAME, detached=True)
     control_plane.start()
     try:
-        apply_examples(control_plane, before_workloads=True)
+        prepare(control_plane)
         keep.start_operator(control_plane)
         told = _play(control_plane)
     except BaseException:

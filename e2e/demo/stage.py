@@ -25,22 +25,10 @@ API_VERSION = "poolwise.dev/v1alpha1"
 KINDS = ("TrainingJob", "InferenceService")
 
 
-def apply_examples(control_plane: Supervised, *, before_workloads: bool = False) -> None:
-    """Apply the examples, or what has to be there before them."""
-    client = Client(control_plane.kubeconfig)
-    if before_workloads:
-        _prepare(client)
-    else:
-        documents = list(_manifests(EXAMPLES))
-        say(f"==> applying {len(documents)} workloads from examples/")
-        for document in documents:
-            metadata = {**document["metadata"], "namespace": NAMESPACE}
-            client.apply({**document, "metadata": metadata})
-    client.close()
-
-
-def _prepare(client: Client) -> None:
+def prepare(control_plane: Supervised) -> None:
+    """Apply what has to be there before the operator: resources, namespace, claim, nodes."""
     say("==> applying the resources, a namespace and the fake nodes of the demo profile")
+    client = Client(control_plane.kubeconfig)
     for crd in _manifests(CRDS):
         client.apply(crd)
         client.wait_for(crd, _is_established)
@@ -48,7 +36,18 @@ def _prepare(client: Client) -> None:
     for document in _checkpoint_volume():
         client.apply(document)
     added = nodes.add(client, render(PROFILE))
+    client.close()
     say(f"    {len(added)} nodes are ready; starting the operator")
+
+
+def apply_examples(control_plane: Supervised) -> None:
+    """Apply the examples, all in the demo's namespace."""
+    documents = _manifests(EXAMPLES)
+    say(f"==> applying {len(documents)} workloads from examples/")
+    client = Client(control_plane.kubeconfig)
+    for document in documents:
+        client.apply({**document, "metadata": {**document["metadata"], "namespace": NAMESPACE}})
+    client.close()
 
 
 def _checkpoint_volume() -> list[Object]:
