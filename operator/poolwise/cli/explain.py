@@ -7,10 +7,10 @@ import os
 from typing import Annotated
 
 import typer
-from prometheus_client import CollectorRegistry, Counter
 
 from poolwise.cluster.connection import Connection
 from poolwise.cluster.kube import ApiKube
+from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.resources import INFERENCE_SERVICES, TRAINING_JOBS, Resource
 from poolwise.errors import InvalidInput
 from poolwise.plan.names import GROUP
@@ -55,10 +55,7 @@ async def _read(
 ) -> Object:
     await connection.log_in()
     namespace = namespace or connection.context_namespace()
-    requests = Counter(
-        "requests", "Not published.", ("verb", "resource", "code"), registry=CollectorRegistry()
-    )
-    kube = ApiKube(connection.client(), connection.settings, requests)
+    kube = ApiKube(connection.client(), connection.settings, Metrics().requests)
     try:
         found = await kube.get(resource, namespace, name)
     finally:
