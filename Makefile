@@ -29,7 +29,7 @@ demo: $(READY) ## place seven workloads on a real control plane and explain them
 
 test: check ## run every check and test, the real API server included (ARGS="-k name" to choose)
 	@echo "==> tests (the control plane's binaries are built once: about 10 minutes the first time)"
-	@$(BIN)/python -m e2e.controlplane build
+	@$(BIN)/python -m e2e.tools controlplane
 	@$(BIN)/python -m pytest $(ARGS)
 
 check: $(READY) verify ## lint, types, layers

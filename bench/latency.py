@@ -28,11 +28,11 @@ from urllib3.exceptions import ProtocolError
 from e2e.controlplane import namespaces, nodes
 from e2e.controlplane.client import Client, Object
 from e2e.controlplane.cluster import ControlPlane
-from e2e.controlplane.progress import say
 from e2e.controlplane.supervised import REPOSITORY
 from e2e.operator_process import OperatorProcess
 from e2e.operator_rights import USER, grant
 from e2e.profiles import render
+from e2e.progress import say
 from poolwise.cli.manifests import read
 
 GROUP, VERSION = "poolwise.dev", "v1alpha1"

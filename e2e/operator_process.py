@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import Self
 
 from e2e.controlplane import ports
-from e2e.controlplane.errors import ProcessFailed
 from e2e.controlplane.ports import LOOPBACK
 from e2e.controlplane.process import end_with_parent
-from e2e.controlplane.progress import last_lines
+from e2e.errors import ProcessFailed
+from e2e.progress import last_lines
 
 READY_TIMEOUT_SECONDS = 30.0
 STOP_TIMEOUT_SECONDS = 30.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from e2e.controlplane.build import binaries
-from e2e.controlplane.errors import BuildFailed
-from e2e.controlplane.tools import FAKE_KUBELET, KUBECTL, TOOLS
+from e2e.errors import BuildFailed
+from e2e.tools.build import binaries
+from e2e.tools.catalog import FAKE_KUBELET, KUBECTL, TOOLS
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

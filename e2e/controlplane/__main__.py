@@ -8,22 +8,16 @@ from typing import Annotated
 
 import typer
 
-from e2e.controlplane import build, cache, named, nodes
+from e2e.controlplane import named, nodes
 from e2e.controlplane.client import Client, Object
 from e2e.controlplane.cluster import ControlPlane
-from e2e.controlplane.errors import ControlPlaneError, ProcessFailed
-from e2e.controlplane.progress import say
+from e2e.errors import HarnessError, ProcessFailed
 from e2e.profiles import render
+from e2e.progress import say
+from e2e.tools import cache
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 Name = Annotated[str, typer.Option(help="Which one; several run side by side.")]
-
-
-@app.command(name="build")
-def build_() -> None:
-    """Get the binaries, building those that are missing, and print where they are."""
-    for name, path in build.binaries().items():
-        print(f"{name}\t{path}")
 
 
 @app.command()
@@ -98,5 +92,5 @@ def _tell(control_plane: ControlPlane) -> None:
 if __name__ == "__main__":
     try:
         app()
-    except ControlPlaneError as error:
+    except HarnessError as error:
         sys.exit(str(error))

@@ -11,11 +11,11 @@ from typing import Self
 
 from e2e.controlplane import kubeconfig, ports
 from e2e.controlplane.audit import POLICY, AuditLog
-from e2e.controlplane.build import binaries
 from e2e.controlplane.certificates import Authority, private_key, private_pem, public_pem
 from e2e.controlplane.ports import LOOPBACK, Ports
 from e2e.controlplane.state import State
 from e2e.controlplane.supervised import Supervised
+from e2e.tools.build import binaries
 
 ADMINISTRATORS = "system:masters"
 COMPONENT_USERS = ("kube-controller-manager", "kube-scheduler", "kwok")

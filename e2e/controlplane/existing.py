@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Self
 
 from e2e.controlplane import ports
-from e2e.controlplane.build import binaries
-from e2e.controlplane.errors import NoSuchCluster
 from e2e.controlplane.state import State
 from e2e.controlplane.supervised import Supervised
-from e2e.controlplane.tools import FAKE_KUBELET, KUBECTL
+from e2e.errors import NoSuchCluster
+from e2e.tools.build import binaries
+from e2e.tools.catalog import FAKE_KUBELET, KUBECTL
 
 
 class ExistingCluster(Supervised):

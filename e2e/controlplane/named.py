@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 from e2e.controlplane.cluster import ControlPlane
-from e2e.controlplane.errors import ControlPlaneError
 from e2e.controlplane.state import State
 from e2e.controlplane.supervised import REPOSITORY, STOP_TIMEOUT_SECONDS
 from e2e.controlplane.supervisor import LOCK
+from e2e.errors import HarnessError
 
 FOLDER = REPOSITORY / ".cluster"
 POLL_SECONDS = 0.05
@@ -44,10 +44,10 @@ def attach(name: str, root: Path = FOLDER) -> ControlPlane:
 def prepare(name: str, root: Path = FOLDER, *, detached: bool) -> ControlPlane:
     """One to start under that name, in place of a dead one's remains.
 
-    Raises :class:`ControlPlaneError` when it runs already.
+    Raises :class:`HarnessError` when it runs already.
     """
     if is_running(name, root):
-        raise ControlPlaneError(f"control plane {name} is running already")
+        raise HarnessError(f"control plane {name} is running already")
     shutil.rmtree(root / name, ignore_errors=True)
     return ControlPlane.prepare(name, root / name, detached=detached)
 
@@ -63,7 +63,7 @@ def stop(name: str, root: Path = FOLDER) -> bool:
         deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
         while is_running(name, root):
             if time.monotonic() > deadline:
-                raise ControlPlaneError(f"{name} did not end in {STOP_TIMEOUT_SECONDS:.0f} s")
+                raise HarnessError(f"{name} did not end in {STOP_TIMEOUT_SECONDS:.0f} s")
             time.sleep(POLL_SECONDS)
     shutil.rmtree(root / name, ignore_errors=True)
     return running

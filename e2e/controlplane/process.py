@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from e2e.controlplane.components import Component
-from e2e.controlplane.errors import ProcessFailed
 from e2e.controlplane.ports import is_free
-from e2e.controlplane.progress import last_lines
+from e2e.errors import ProcessFailed
+from e2e.progress import last_lines
 
 PR_SET_PDEATHSIG = 1
 

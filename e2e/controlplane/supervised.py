@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Self
 
 from e2e.controlplane import kubeconfig
-from e2e.controlplane.errors import ProcessFailed
-from e2e.controlplane.progress import last_lines
 from e2e.controlplane.state import State
+from e2e.errors import ProcessFailed
+from e2e.progress import last_lines
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 STOP_TIMEOUT_SECONDS = 30.0

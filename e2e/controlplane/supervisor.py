@@ -24,10 +24,10 @@ from pathlib import Path
 from types import FrameType
 
 from e2e.controlplane.components import Component, start_order
-from e2e.controlplane.errors import ProcessFailed
 from e2e.controlplane.process import Process
-from e2e.controlplane.progress import last_lines
 from e2e.controlplane.state import State
+from e2e.errors import ProcessFailed
+from e2e.progress import last_lines
 
 READY_TIMEOUT_SECONDS = 60.0
 POLL_SECONDS = 0.05

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from e2e.controlplane import named
 from e2e.controlplane.cluster import ControlPlane
-from e2e.controlplane.errors import ControlPlaneError
-from e2e.controlplane.progress import say
 from e2e.demo import keep
 from e2e.demo.stage import NAMESPACE, apply_examples, prepare, show, wait_until_told
+from e2e.errors import HarnessError
 from e2e.operator_process import OperatorProcess
+from e2e.progress import say
 
 
 def main() -> int:
@@ -24,7 +24,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that every `with` ends
     try:
         return _left_running() if keeps else _alone()
-    except ControlPlaneError as error:
+    except HarnessError as error:
         say(f"the demo stopped: {error}")
         return 1
     except KeyboardInterrupt:

@@ -8,9 +8,9 @@ from typing import Any
 
 from e2e.controlplane import nodes
 from e2e.controlplane.client import Client, Object
-from e2e.controlplane.progress import say
 from e2e.controlplane.supervised import REPOSITORY, Supervised
 from e2e.profiles import render
+from e2e.progress import say
 from poolwise.cli import table
 from poolwise.cli.manifests import read
 

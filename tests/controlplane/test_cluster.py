@@ -15,9 +15,9 @@ import pytest
 
 from e2e.controlplane import named, ports
 from e2e.controlplane.cluster import ControlPlane
-from e2e.controlplane.errors import ControlPlaneError, ProcessFailed
 from e2e.controlplane.supervised import REPOSITORY
 from e2e.controlplane.supervisor import LOCK
+from e2e.errors import HarnessError, ProcessFailed
 
 pytestmark = [
     pytest.mark.apiserver,
@@ -112,7 +112,7 @@ def test_a_named_one_runs_until_it_is_stopped(tmp_path: Path) -> None:
     control_plane = named.prepare("x", tmp_path, detached=True)
     control_plane.start()
     assert named.is_running("x", tmp_path)
-    with pytest.raises(ControlPlaneError, match="control plane x is running already"):
+    with pytest.raises(HarnessError, match="control plane x is running already"):
         named.prepare("x", tmp_path, detached=True)
     assert version(named.attach("x", tmp_path))
     assert named.stop("x", tmp_path)

@@ -1,6 +1,6 @@
-"""What can go wrong with a local control plane.
+"""What can go wrong around a cluster for tests.
 
-ControlPlaneError
+HarnessError
 ├── BuildFailed     a binary could not be built; carries the compiler's last lines
 ├── ProcessFailed   a process died or did not become ready; carries its last lines
 └── NoSuchCluster   no control plane of that name runs
@@ -9,17 +9,17 @@ ControlPlaneError
 from __future__ import annotations
 
 
-class ControlPlaneError(Exception):
+class HarnessError(Exception):
     """Base of all errors below; its text is fit to be printed as it is."""
 
 
-class BuildFailed(ControlPlaneError):
+class BuildFailed(HarnessError):
     """A tool could not be built from its sources."""
 
 
-class ProcessFailed(ControlPlaneError):
-    """A process of the control plane died or did not answer in time."""
+class ProcessFailed(HarnessError):
+    """A process died or did not answer in time."""
 
 
-class NoSuchCluster(ControlPlaneError):
+class NoSuchCluster(HarnessError):
     """No control plane of that name runs."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from e2e.controlplane.errors import BuildFailed
+from e2e.errors import BuildFailed
 
 PERIOD_SECONDS = 10.0
 

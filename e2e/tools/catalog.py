@@ -1,7 +1,7 @@
-"""The binaries of a control plane, and where their versions are pinned.
+"""The binaries, and where their versions are pinned.
 
-The only place that states a version is a ``require`` or ``replace`` line of a ``go.mod`` under
-``e2e/tools``; everything else reads it from there.
+The only place that states a version is a ``require`` or ``replace`` line of a ``go.mod`` beside
+this file; everything else reads it from there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-MODULES = Path(__file__).resolve().parent.parent / "tools"
+MODULES = Path(__file__).resolve().parent
 
 BUILD_ENVIRONMENT: Mapping[str, str] = {"CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"}
 """Static binaries, whatever the caller's own Go settings are. GOPROXY and the like stay theirs."""
@@ -75,6 +75,10 @@ class Module:
 ETCD = Module("etcd", "go.etcd.io/etcd/server/v3")
 KUBERNETES = Module("kubernetes", "k8s.io/kubernetes", "k8s.io/component-base/version")
 KWOK = Module("kwok", "sigs.k8s.io/kwok")
+HELM_MODULE = Module("helm", "helm.sh/helm/v4", "helm.sh/helm/v4/internal/version")
+KUBECONFORM_MODULE = Module("kubeconform", "github.com/yannh/kubeconform")
+PROMETHEUS = Module("promtool", "github.com/prometheus/prometheus")
+KIND_MODULE = Module("kind", "sigs.k8s.io/kind")
 
 
 @dataclass(frozen=True)
@@ -108,3 +112,15 @@ TOOLS = (
     KUBECTL,
     FAKE_KUBELET,
 )
+
+HELM = Tool("helm", HELM_MODULE, "helm.sh/helm/v4/cmd/helm", 150, ("version", "--short"))
+KUBECONFORM = Tool(
+    "kubeconform", KUBECONFORM_MODULE, "github.com/yannh/kubeconform/cmd/kubeconform", 15, ("-v",)
+)
+PROMTOOL = Tool("promtool", PROMETHEUS, "github.com/prometheus/prometheus/cmd/promtool", 200)
+CHART_TOOLS = (HELM, KUBECONFORM, PROMTOOL)
+"""What renders and checks the chart, its manifests and its alerts."""
+
+KIND = Tool("kind", KIND_MODULE, "sigs.k8s.io/kind", 30, ("version",))
+KIND_TOOLS = (KIND, HELM, KUBECTL)
+"""What a cluster in containers is made and used with."""

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from e2e.controlplane import progress
-from e2e.controlplane.errors import BuildFailed
-from e2e.controlplane.progress import Command, elapsed, last_lines
+from e2e import progress
+from e2e.errors import BuildFailed
+from e2e.progress import Command, elapsed, last_lines
 
 
 @pytest.mark.parametrize(

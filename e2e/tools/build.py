@@ -9,10 +9,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from e2e.controlplane import cache
-from e2e.controlplane.go import toolchain
-from e2e.controlplane.progress import Command, elapsed, say
-from e2e.controlplane.tools import BUILD_ENVIRONMENT, TOOLS, Tool
+from e2e.progress import Command, elapsed, say
+from e2e.tools import cache
+from e2e.tools.catalog import BUILD_ENVIRONMENT, TOOLS, Tool
+from e2e.tools.go import toolchain
 
 Binaries = dict[str, Path]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from e2e.controlplane.progress import say
+from e2e.progress import say
 
 
 def root() -> Path:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from e2e.controlplane import build, cache
-from e2e.controlplane.tools import ETCD, KUBECTL, KUBERNETES, KWOK, TOOLS, Module, Tool
+from e2e.tools import build, cache
+from e2e.tools.catalog import ETCD, KUBECTL, KUBERNETES, KWOK, TOOLS, Module, Tool
 
 
 @pytest.mark.parametrize("module", [ETCD, KUBERNETES, KWOK], ids=lambda module: module.folder)
@@ -38,7 +38,7 @@ def test_the_key_of_a_build_changes_with_its_sources(
 ) -> None:
     shutil.copytree(KWOK.path, tmp_path / "kwok")
     before = KWOK.key
-    monkeypatch.setattr("e2e.controlplane.tools.MODULES", tmp_path)
+    monkeypatch.setattr("e2e.tools.catalog.MODULES", tmp_path)
     assert KWOK.key == before
     with (tmp_path / "kwok" / "go.sum").open("a") as sums:
         sums.write("one more line\n")

@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from e2e.controlplane import cache
-from e2e.controlplane.progress import Command, say
-from e2e.controlplane.tools import BUILD_ENVIRONMENT, MODULES
+from e2e.progress import Command, say
+from e2e.tools import cache
+from e2e.tools.catalog import BUILD_ENVIRONMENT, MODULES
 
 LOCKED = MODULES / "go.txt"
 
