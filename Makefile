@@ -5,10 +5,10 @@ READY := .venv/.ready
 CLUSTER ?= dev
 NODES ?= demo
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check verify generate cluster-up cluster-down lock
+.PHONY: help setup demo test check verify generate check-chart image e2e cluster-up cluster-down lock
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(READY): requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -28,8 +28,8 @@ demo: $(READY) ## place seven workloads on a real control plane and explain them
 	@$(BIN)/python -m e2e.demo $(if $(KEEP),--keep)
 
 test: check ## run every check and test, the real API server included (ARGS="-k name" to choose)
-	@echo "==> tests (the control plane's binaries are built once: about 10 minutes the first time)"
-	@$(BIN)/python -m e2e.tools controlplane
+	@echo "==> tests (their tools are built once: 10 to 20 minutes the first time)"
+	@$(BIN)/python -m e2e.tools controlplane chart
 	@$(BIN)/python -m pytest $(ARGS)
 
 check: $(READY) verify ## lint, types, layers
@@ -53,6 +53,16 @@ generate: $(READY) ## write CRDs, docs/api.md and examples/nodes from their sour
 	@cp crds/*.yaml charts/poolwise/crds/
 	@$(BIN)/python -m poolwise.api.docs --output docs/api.md
 	@mkdir -p examples/nodes && $(BIN)/python -m e2e.profiles demo > examples/nodes/demo.yaml
+
+check-chart: $(READY) ## lint and render the charts, check manifests, dashboards and alerts
+	@$(BIN)/python -m e2e.tools controlplane chart
+	@$(BIN)/python -m pytest tests/chart tests/observability $(ARGS)
+
+image: $(READY) ## build the operator's image (BASE=python:3.13-slim TAG=poolwise:dev)
+	@$(BIN)/python -m e2e.image $(if $(BASE),--base $(BASE)) $(if $(TAG),--tag $(TAG))
+
+e2e: $(READY) ## install and use Poolwise on a kind cluster (CORE=1 for the short part, KEEP=1 leaves it up)
+	@$(BIN)/python -m e2e.kind $(if $(CORE),--core) $(if $(KEEP),--keep) $(ARGS)
 
 cluster-up: $(READY) ## start a control plane in the background (CLUSTER=dev NODES=demo)
 	@$(BIN)/python -m e2e.controlplane up --detach --name $(CLUSTER) --nodes $(NODES)
