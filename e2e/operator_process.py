@@ -10,21 +10,20 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from e2e.controlplane import ports
 from e2e.controlplane.ports import LOOPBACK
 from e2e.controlplane.process import end_with_parent
 from e2e.errors import ProcessFailed
 from e2e.progress import last_lines
+from e2e.running import Running
 
 READY_TIMEOUT_SECONDS = 30.0
 STOP_TIMEOUT_SECONDS = 30.0
 POLL_SECONDS = 0.05
 
 
-class OperatorProcess:
+class OperatorProcess(Running):
     """``poolwise run``, while the ``with`` lasts; it cannot outlive the process that made it."""
 
     def __init__(
@@ -86,15 +85,3 @@ class OperatorProcess:
             self._process.wait(STOP_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()

@@ -7,19 +7,18 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from e2e.controlplane import kubeconfig
 from e2e.controlplane.state import State
 from e2e.errors import ProcessFailed
 from e2e.progress import last_lines
+from e2e.running import Running
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 STOP_TIMEOUT_SECONDS = 30.0
 
 
-class Supervised:
+class Supervised(Running):
     """Processes that end with the one that started them, whatever ends that, unless ``detached``.
 
     See :mod:`e2e.controlplane.supervisor` for how.
@@ -104,15 +103,3 @@ class Supervised:
             shutil.rmtree(self.state.folder, ignore_errors=True)
         for line in rest.splitlines():
             raise ProcessFailed(json.loads(line)["error"])
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
