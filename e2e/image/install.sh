@@ -2,6 +2,7 @@
 # First stage of the Dockerfile: lay out in /rootfs what the image has beside its base.
 # Two builds of the same commit on the same base give the same bytes, modes and times.
 set -eu
+export PYTHONDONTWRITEBYTECODE=1 # compiled once, below
 
 site() { /opt/poolwise/bin/python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; }
 
