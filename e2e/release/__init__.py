@@ -1,0 +1,1 @@
+"""What a release is made of: one version everywhere, its notes, its files, its charts."""
