@@ -22,8 +22,10 @@ def default_base() -> str:
     return found[1]
 
 
-def image(base: str, tag: str, *, platform: str | None = None, url: str = "") -> None:
-    """Build ``tag`` on ``base``.
+def image(
+    base: str, tag: str, *, platform: str | None = None, url: str = "", cached: bool = True
+) -> None:
+    """Build ``tag`` on ``base``, of layers that the engine has from before where it is ``cached``.
 
     Raises :class:`BuildFailed` with the last lines of what failed, :class:`EngineFailed` or
     :class:`UnusableBase`.
@@ -33,7 +35,8 @@ def image(base: str, tag: str, *, platform: str | None = None, url: str = "") ->
     with locked(wheels.BUILD, "building the image"):
         about = source.read(url)
         wheels.gather(probe(base, platform), about)
-        options = ["--platform", platform] if platform else []
+        options = [f"--platform={platform}"] if platform else []
+        options += [] if cached else ["--no-cache"]
         arguments = ["docker", "build", *options, "--build-arg", f"BASE={base}"]
         arguments += [*about.build_arguments, "--tag", tag, "."]
         say(f"==> image {tag} on {base}")

@@ -29,7 +29,9 @@ class Source:
             "SOURCE": self.url,
             "SOURCE_DATE_EPOCH": str(self.epoch_seconds),
         }
-        return [part for name, value in values.items() for part in ("--build-arg", f"{name}={value}")]
+        return [
+            part for name, value in values.items() for part in ("--build-arg", f"{name}={value}")
+        ]
 
 
 def read(url: str = "") -> Source:

@@ -55,7 +55,11 @@ class Target:
     def pip_arguments(self) -> Sequence[str]:
         """What tells ``pip download`` to choose wheels for it and not for pip's own interpreter."""
         major, minor = self.python
-        arguments = ["--only-binary=:all:", "--implementation=cp", f"--python-version={major}.{minor}"]
+        arguments = [
+            "--only-binary=:all:",
+            "--implementation=cp",
+            f"--python-version={major}.{minor}",
+        ]
         arguments += [f"--abi={abi}" for abi in (f"cp{major}{minor}", "abi3", "none")]
         return [*arguments, *(f"--platform={tag}" for tag in self.platforms)]
 

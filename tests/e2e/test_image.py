@@ -1,0 +1,135 @@
+"""The operator's image as it is built, where a container engine answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+import poolwise
+from e2e.controlplane.cluster import ControlPlane
+from e2e.demo.stage import prepare
+from e2e.image import build, checks, container
+from e2e.image.container import OperatorContainer
+from e2e.image.contents import Entry, added, differences, entries
+from e2e.image.engine import EngineFailed, docker, image_exists, why_unavailable
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
+
+TAG = "poolwise-test:image"
+
+
+@dataclass(frozen=True)
+class Built:
+    """An image, its base, and what they hold."""
+
+    tag: str
+    base: str
+    contents: list[Entry]
+    base_contents: list[Entry]
+
+
+@pytest.fixture(scope="module")
+def image() -> Iterator[Built]:
+    """The image, built from this checkout on ``$BASE`` or the Dockerfile's own base."""
+    base = os.environ.get("BASE") or build.default_base()
+    if reason := why_unavailable():
+        pytest.skip(f"no container engine: {reason}")
+    if not image_exists(base):
+        try:
+            docker("pull", "--quiet", base)
+        except EngineFailed as error:
+            pytest.skip(f"no base image, set BASE to one that the engine has: {error}")
+    build.image(base, TAG)
+    yield Built(TAG, base, entries(TAG), entries(base))
+    docker("rmi", "--force", TAG)
+
+
+@pytest.mark.parametrize("check", checks.CONTENT_CHECKS, ids=lambda check: check.__name__)
+def test_contents(image: Built, check) -> None:
+    assert check(image.contents) == []
+
+
+def test_settings(image: Built) -> None:
+    assert checks.wrong_settings(checks.configuration(image.tag)) == []
+
+
+def test_adds_little_to_its_base(image: Built) -> None:
+    assert checks.above_base_bytes(image.tag, image.base) <= checks.LIMIT_ABOVE_BASE_BYTES
+
+
+def test_gives_nobody_more_rights(image: Built) -> None:
+    assert checks.gained_rights(image.contents, image.base_contents) == []
+
+
+def test_adds_files_only_where_expected(image: Built) -> None:
+    """Beside our own folder: accounts, and what the removal of pip changes in dpkg's records."""
+    expected = re.compile(r"^(opt$|opt/poolwise|etc/(passwd|group)$|var/lib/dpkg/)")
+    surprising = [each.path for each in added(image.contents, image.base_contents)]
+    assert [path for path in surprising if not expected.match(path)] == []
+
+
+def test_two_builds_are_equal(image: Built) -> None:
+    second = f"{TAG}-again"
+    build.image(image.base, second, cached=False)
+    try:
+        assert differences(image.contents, entries(second)) == []
+    finally:
+        docker("rmi", "--force", second)
+
+
+def test_has_the_locked_packages_and_no_other(image: Built) -> None:
+    code = (
+        "import importlib.metadata as m, json;"
+        "print(json.dumps(sorted(f'{d.name}=={d.version}'.lower() for d in m.distributions())))"
+    )
+    installed = [name.replace("_", "-") for name in json.loads(container.python(image.tag, code))]
+    lock = (build.ROOT / "requirements" / "runtime.txt").read_text()
+    locked = re.findall(r"^([\w-]+==\S+)(?! ; sys_platform == 'win32') \\$", lock, re.MULTILINE)
+    assert installed == sorted([*locked, f"poolwise=={poolwise.__version__}"])
+
+
+def test_every_module_of_ours_and_of_kopf_can_be_imported(image: Built) -> None:
+    """What was left out of the image is nothing that they name."""
+    code = """
+import importlib, pkgutil, kopf, poolwise
+for package in (poolwise, kopf):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+print("all")
+"""
+    assert container.python(image.tag, code) == "all\n"
+
+
+def test_command_and_entry_point_are_the_same(image: Built) -> None:
+    by_entry_point = container.run(image.tag, "--version")
+    by_command = container.run(image.tag, "--version", entrypoint="poolwise")
+    assert by_entry_point == by_command == f"{poolwise.__version__}\n"
+
+
+def test_environment_and_working_directory_add_no_code(image: Built) -> None:
+    code = "import sys; print(sys.flags.isolated, sys.flags.dont_write_bytecode)"
+    assert container.python(image.tag, code) == "1 1\n"
+    options = ("--rm", "--network=none", "--env=PYTHONPATH=/tmp", "--env=PYTHONSTARTUP=/tmp/x")
+    assert docker("run", *options, image.tag, "--version") == f"{poolwise.__version__}\n"
+    entry_point = checks.configuration(image.tag)["Entrypoint"]
+    assert entry_point == ["/opt/poolwise/bin/python3", "-IB", "-m", "poolwise"]
+
+
+def test_runs_as_any_user(image: Built) -> None:
+    """OpenShift chooses a user of its own, without a name."""
+    options = ("--rm", "--network=none", "--user=1000680000:0", *container.RESTRICTED)
+    assert docker("run", *options, image.tag, "--version") == f"{poolwise.__version__}\n"
+
+
+@pytest.mark.apiserver
+def test_operates_a_cluster_and_ends_when_told(image: Built) -> None:
+    with ControlPlane.prepare("image") as control_plane:
+        prepare(control_plane)
+        with OperatorContainer(image.tag, control_plane.kubeconfig) as operator:
+            assert operator.stop() == 0, operator.logs()
