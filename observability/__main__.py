@@ -12,11 +12,10 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 from observability.fleet import FLEET
 from observability.frame import Frame
+from observability.operator import OPERATOR
+from observability.workload import WORKLOAD
 
-# from observability.operator import OPERATOR
-# from observability.workload import WORKLOAD
-
-FRAMES = (FLEET,)
+FRAMES = (FLEET, WORKLOAD, OPERATOR)
 FOLDER = Path("charts/poolwise/files/dashboards")
 
 

@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from observability.fleet_capacity import (
+    ALL,
+    CAPACITY,
+    COST,
+    COST_PER_HOUR,
+    FREE,
+    PER_HOUR,
+    PRICE,
+    UNUSABLE,
+    USABLE,
+)
 from observability.fleet_workloads import WORKLOADS
 from observability.frame import Frame, Section
 from observability.panels import (
@@ -14,93 +25,71 @@ from observability.panels import (
     bars,
     figure,
     grid,
-    series,
+    tile,
     value_of,
 )
 from observability.query import Query, gauge
 
-ALL = gauge('pool_accelerators{state="all"}', "pool")
-FREE = gauge('pool_accelerators{state="free"}', "pool")
-USABLE = gauge('pool_nodes{state="usable"}', "pool")
-UNUSABLE = gauge('pool_nodes{state="unusable"}', "pool")
-PRICE = gauge("pool_price_per_hour", "pool", "currency")
-COST = gauge("cost_per_hour", "kind", "pool")
 STALLED = gauge('workload_condition{condition="Stalled"}', "kind", "namespace", "name")
 GOOD_WHEN_FALSE = "HardwareEstimated|PriceEstimated"
-PER_HOUR = "suffix:/h"
 
 _FIGURES = Section(
     "Now",
     (
         figure(
-            About(
+            tile(
                 "Pools",
                 "AcceleratorPools that Poolwise knows, found from node labels or declared. "
                 "None: see the conditions of the pools below, and the operator's dashboard.",
                 "none",
-                width=4,
-                height=4,
-                base=BLUE,
             ),
             Query(f"count({gauge('pool_info', 'pool')}) or vector(0)"),
         ),
         figure(
-            About(
+            tile(
                 "Accelerators",
                 "Accelerators of usable nodes, all pools together. Fewer than you own: "
                 "see the unusable nodes below.",
                 "none",
-                width=4,
-                height=4,
-                base=BLUE,
             ),
             Query(f"sum({ALL}) or vector(0)"),
         ),
         figure(
-            About(
+            tile(
                 "Free",
                 "Accelerators that nothing holds. None: new work waits until some frees.",
                 "none",
-                width=4,
-                height=4,
                 limits=((1, GREEN),),
                 base=YELLOW,
             ),
             Query(f"sum({FREE}) or vector(0)"),
         ),
         figure(
-            About(
+            tile(
                 "Placed share",
                 "Part of all accelerators that workloads hold. Low for long: the fleet is larger "
                 "than its work; see what idle accelerators cost below.",
                 "percentunit",
-                width=4,
-                height=4,
-                base=BLUE,
             ),
             Query(f"1 - sum({FREE}) / sum({ALL})"),
         ),
         figure(
-            About(
+            tile(
                 "Cost per hour",
                 "Predicted cost of all placed workloads, in the currency of the operator's "
                 "setting. Per pool: see below.",
                 PER_HOUR,
-                width=4,
-                height=4,
-                base=BLUE,
             ),
-            Query(f"sum({COST}) or vector(0)"),
+            Query(f"sum({COST_PER_HOUR}) or vector(0)"),
         ),
         figure(
-            About(
+            tile(
                 "Stalled workloads",
                 "Workloads that will not go on until somebody changes something. The table of "
                 "workloads names the reason, and docs/conditions.md what to do.",
                 "none",
-                width=4,
-                height=4,
                 limits=((1, RED),),
+                base=GREEN,
             ),
             Query(f"sum({STALLED}) or vector(0)"),
         ),
@@ -189,82 +178,9 @@ _POOLS = Section(
     ),
 )
 
-_CAPACITY = Section(
-    "Capacity over time",
-    (
-        series(
-            About(
-                "Free accelerators",
-                "Accelerators that nothing holds, per pool. At zero, work for that pool waits or "
-                "goes where it is dearer or slower: add nodes, or relax what the workloads ask.",
-                "none",
-            ),
-            Query(FREE, "{{pool}}"),
-        ),
-        series(
-            About(
-                "Placed share",
-                "Part of a pool's accelerators that workloads hold. Low for long: give nodes "
-                "back, or allow more workloads to use the pool.",
-                "percentunit",
-            ),
-            Query(f"1 - {FREE} / ({ALL} > 0)", "{{pool}}"),
-        ),
-        series(
-            About(
-                "Unusable nodes",
-                "Nodes that are cordoned, not ready, tainted or being deleted. They run what they "
-                "have and take nothing new: kubectl describe node tells why.",
-                "none",
-                limits=((1, YELLOW),),
-            ),
-            Query(UNUSABLE, "{{pool}}"),
-        ),
-    ),
-)
-
-_COST = Section(
-    "Cost",
-    (
-        series(
-            About(
-                "Cost per hour by pool and kind",
-                "Predicted cost of what is placed, at the pools' prices. A step up follows a "
-                "decision: see the workloads below.",
-                PER_HOUR,
-            ),
-            Query(COST, "{{pool}} {{kind}}"),
-            stacked=True,
-        ),
-        series(
-            About(
-                "Cost of idle accelerators",
-                "Price of usable nodes times the share of their accelerators that is free. High "
-                "for long: give nodes back.",
-                PER_HOUR,
-            ),
-            Query(
-                f"{PRICE} * on (pool) group_left () ({USABLE} * ({FREE} / ({ALL} > 0)))",
-                "{{pool}} ({{currency}})",
-            ),
-            stacked=True,
-        ),
-        series(
-            About(
-                "Predicted tokens per second",
-                "Of all placed workloads, by pool and kind. Divide by the cost beside it to "
-                "compare pools.",
-                "suffix: tokens/s",
-            ),
-            Query(gauge("predicted_tokens_per_second", "kind", "pool"), "{{pool}} {{kind}}"),
-            stacked=True,
-        ),
-    ),
-)
-
 FLEET = Frame(
     "fleet",
     "Poolwise / Fleet",
     "Pools of accelerators, their ridge points, what is free, what it costs, and who runs where.",
-    (_FIGURES, _POOLS, _CAPACITY, _COST, WORKLOADS),
+    (_FIGURES, _POOLS, CAPACITY, COST, WORKLOADS),
 )

@@ -41,6 +41,17 @@ class About:
     base: str = GREEN
 
 
+def tile(
+    title: str,
+    description: str,
+    unit: str,
+    limits: tuple[tuple[float, str], ...] = (),
+    base: str = BLUE,
+) -> About:
+    """A sixth of a row; blue, for most figures are neither good nor bad."""
+    return About(title, description, unit, 4, 4, limits, base)
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a table: the query's values, or a label."""

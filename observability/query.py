@@ -26,7 +26,8 @@ class Query:
 
 def gauge(metric: str, *labels: str) -> str:
     """A gauge of one replica: ``max by (pool) (poolwise_pool_nodes)``."""
-    return f"max by ({', '.join(labels)}) (poolwise_{metric})"
+    grouping = f" by ({', '.join(labels)}) " if labels else ""
+    return f"max{grouping}(poolwise_{metric})"
 
 
 def over_time(query: Query, position: int) -> prometheus.Dataquery:
