@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -14,6 +15,8 @@ from e2e.docs.matching import prints
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 STATE = ".shell"
 LIMIT_SECONDS = 600
+NOT_COPIED = (".?*", "__pycache__", "build", "dist")
+"""What a fresh clone would not have; ``.gitignore`` names the same."""
 SHELL = f"""
 set -e -o pipefail
 if [ -f {STATE} ]; then . ./{STATE}; fi
@@ -27,11 +30,11 @@ class WrongPage(AssertionError):
 
 
 def clone(folder: Path) -> Path:
-    """A folder that looks like the repository, in which a page may write files of its own."""
-    for entry in REPOSITORY.iterdir():
-        if entry.name not in (".git", ".cluster"):
-            (folder / entry.name).symlink_to(entry)
-    return folder
+    """A copy of the repository in which a page may write, with the same virtual environment."""
+    copy = folder / "poolwise"
+    shutil.copytree(REPOSITORY, copy, ignore=shutil.ignore_patterns(*NOT_COPIED))
+    (copy / ".venv").symlink_to(REPOSITORY / ".venv")
+    return copy
 
 
 def play(steps: Iterable[Step], folder: Path, environment: Mapping[str, str] = os.environ) -> None:

@@ -1,0 +1,62 @@
+"""All pages for readers, and where each command on them is run.
+
+Commands that need neither cluster nor time are run by ``tests/docs``, page by page; pages of
+:data:`ON_KIND` are run whole by ``e2e/suite/test_docs.py``. What is left is named here with the
+file that runs it, so that no command is in the documentation which nothing runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from e2e.docs.blocks import Command, File, Step, steps
+from e2e.docs.playing import REPOSITORY
+
+ON_KIND = ("docs/quick-start.md", "docs/upgrade.md")
+"""Played top to bottom on a cluster of their own."""
+OFFLINE = ("poolwise plan ", "poolwise --version", "python -m e2e.profiles", ". .venv/bin/activate")
+"""Beginnings of commands that are run wherever they stand, but on the pages of :data:`ON_KIND`."""
+ELSEWHERE: Mapping[str, str] = {
+    "make setup": ".ci/run",  # what `make test` begins with
+    "make test": ".ci/run",
+    ".venv/bin/pytest ": ".ci/run",
+    "make demo": "tests/docs/test_demo.py",
+    "KEEP=1 make demo": "tests/docs/test_demo.py",
+    "poolwise explain tj/llama-70b -n demo": "tests/docs/test_demo.py",
+    "make cluster-": "tests/docs/test_demo.py",
+    "kubectl apply --server-side -f crds/": "tests/apiserver/conftest.py",
+    "kubectl apply --server-side -f charts/poolwise/crds": "tests/apiserver/conftest.py",
+    "poolwise run": "tests/apiserver/test_operator_start.py",
+    "helm install poolwise charts/poolwise ": "e2e/suite/test_docs.py",
+}
+"""Beginnings of the other commands, and the file of the repository that runs them."""
+
+
+def pages() -> list[Path]:
+    """README.md, CONTRIBUTING.md and the like, docs and the charts' pages."""
+    found = (REPOSITORY.glob(pattern) for pattern in ("*.md", "docs/**/*.md", "charts/**/*.md"))
+    return sorted(page for group in found for page in group if page.name != "CHANGELOG.md")
+
+
+def is_on_kind(page: Path) -> bool:
+    """Whether a page needs a cluster."""
+    return str(page.relative_to(REPOSITORY)) in ON_KIND
+
+
+def offline_steps(page: Path) -> Iterator[Step]:
+    """Of a page, the files to write and the commands that need no cluster."""
+    for step in steps(page):
+        if isinstance(step, File) or is_offline(step):
+            yield step
+
+
+def is_offline(command: Command) -> bool:
+    """Whether tests/docs runs a command where it stands."""
+    return command.text.removeprefix(".venv/bin/").startswith(OFFLINE)
+
+
+def parts(command: Command) -> list[str]:
+    """The single commands of a script, without comments."""
+    joined = command.text.replace("\\\n", " ")
+    return [line for line in joined.splitlines() if line.strip() and not line.startswith("#")]

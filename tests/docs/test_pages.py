@@ -1,0 +1,64 @@
+"""What the pages say is so: commands print what is shown, manifests hold, nothing is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from e2e.docs.blocks import Command, File, steps
+from e2e.docs.pages import ELSEWHERE, is_offline, is_on_kind, offline_steps, pages, parts
+from e2e.docs.playing import REPOSITORY, clone, play
+from poolwise.api.validation import problems
+
+OURS = "poolwise.dev/"
+
+
+def named(page: Path) -> str:
+    return str(page.relative_to(REPOSITORY))
+
+
+OFFLINE_PAGES = [
+    page
+    for page in pages()
+    if not is_on_kind(page) and any(isinstance(each, Command) for each in offline_steps(page))
+]
+MANIFESTS = [
+    step for page in pages() for step in steps(page) if isinstance(step, File) and OURS in step.text
+]
+
+
+@pytest.mark.parametrize("page", OFFLINE_PAGES, ids=named)
+def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
+    play(offline_steps(page), clone(tmp_path))
+
+
+@pytest.mark.parametrize("step", MANIFESTS, ids=lambda step: str(step.block))
+def test_manifests_are_what_the_api_server_accepts(step: File) -> None:
+    documents = [each for each in yaml.safe_load_all(step.text) if each]
+    assert documents
+    for document in documents:
+        assert problems(document) == [], document["metadata"]["name"]
+
+
+def left_over() -> Iterator[tuple[Command, str]]:
+    """Commands that neither tests/docs nor the suite on kind runs where they stand."""
+    for page in pages():
+        for step in steps(page):
+            if isinstance(step, Command) and not is_on_kind(page) and not is_offline(step):
+                yield from ((step, part) for part in parts(step))
+
+
+def test_every_command_is_run_somewhere() -> None:
+    begun = tuple(ELSEWHERE)
+    unknown = [f"{step.block}: {part}" for step, part in left_over() if not part.startswith(begun)]
+    assert unknown == []
+
+
+def test_what_runs_a_command_is_there_and_needed() -> None:
+    parts_left = [part for _, part in left_over()]
+    for beginning, path in ELSEWHERE.items():
+        assert (REPOSITORY / path).exists(), path
+        assert any(part.startswith(beginning) for part in parts_left), beginning
