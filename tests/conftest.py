@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import pytest
 
 from e2e.errors import BuildFailed
 from e2e.tools.build import binaries
-from e2e.tools.catalog import FAKE_KUBELET, KUBECTL, TOOLS
+from e2e.tools.catalog import CHART_TOOLS, FAKE_KUBELET, KIND_TOOLS, KUBECTL, TOOLS, Tool
+
+KNOWN = {tool.name: tool for tool in (*TOOLS, *CHART_TOOLS, *KIND_TOOLS)}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -22,12 +26,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Get the binaries first, in sight: building them takes longer than any test may."""
     config = session.config
-    needed = any(item.get_closest_marker("apiserver") for item in session.items)
+    needed = dict.fromkeys(_tools(session.items, config.getoption("--cluster") == "local"))
     if not needed or config.getoption("collectonly"):
         return
     capture = config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         try:
-            binaries(TOOLS if config.getoption("--cluster") == "local" else (KUBECTL, FAKE_KUBELET))
+            binaries(list(needed))
         except BuildFailed as error:
             pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+
+
+def _tools(items: Sequence[pytest.Item], is_local: bool) -> Iterator[Tool]:
+    for item in items:
+        if item.get_closest_marker("apiserver"):
+            yield from TOOLS if is_local else (KUBECTL, FAKE_KUBELET)
+        for marker in item.iter_markers("tools"):
+            yield from (KNOWN[name] for name in marker.args)
