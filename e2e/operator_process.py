@@ -21,6 +21,7 @@ from e2e.running import Running
 READY_TIMEOUT_SECONDS = 30.0
 STOP_TIMEOUT_SECONDS = 30.0
 POLL_SECONDS = 0.05
+OK = 200
 
 
 class OperatorProcess(Running):
@@ -41,7 +42,15 @@ class OperatorProcess(Running):
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it and return once it serves; raises :class:`ProcessFailed` with its last lines."""
+        """Start it and return once it is ready.
+
+        Raises :class:`ProcessFailed` with its last lines.
+        """
+        self.launch()
+        self.wait_ready()
+
+    def launch(self) -> None:
+        """Start it, and return at once."""
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "poolwise", "run", "--kubeconfig", str(self._kubeconfig)],
@@ -51,24 +60,36 @@ class OperatorProcess(Running):
                 stderr=subprocess.STDOUT,
                 preexec_fn=end_with_parent(),
             )
+
+    def wait_ready(self) -> None:
+        """Return once it is ready; raises :class:`ProcessFailed` with what it waits for."""
         deadline = time.monotonic() + READY_TIMEOUT_SECONDS
-        while not self._serves():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise ProcessFailed(f"the operator does not serve:\n{last_lines(self.log)}")
+        while (answer := self.probe("/readyz"))[0] != OK:
+            if not self.is_running or time.monotonic() > deadline:
+                what = f"the operator is not ready: {answer[1]}\n{last_lines(self.log)}"
+                raise ProcessFailed(what)
             time.sleep(POLL_SECONDS)
 
-    def _serves(self) -> bool:
-        url = f"http://{LOOPBACK}:{self.liveness_port}/healthz"
+    def probe(self, path: str) -> tuple[int, str]:
+        """Status and text of ``/healthz`` or ``/readyz``; 0 while nobody answers."""
+        url = f"http://{LOOPBACK}:{self.liveness_port}{path}"
         try:
             with urllib.request.urlopen(url, timeout=1) as answer:
-                return bool(answer.status == 200)
-        except (urllib.error.URLError, OSError):
-            return False
+                return answer.status, str(answer.read(), "utf-8").strip()
+        except urllib.error.HTTPError as error:
+            return error.code, str(error.read(), "utf-8").strip()
+        except OSError as error:
+            return 0, str(error)
 
     @property
     def is_running(self) -> bool:
         """Whether the process lives."""
-        return self._process is not None and self._process.poll() is None
+        return self.exit_code is None and self._process is not None
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended; None while it has not."""
+        return self._process.poll() if self._process else None
 
     def kill(self) -> None:
         """End it at once, as a lost node does."""

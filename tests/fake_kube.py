@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from poolwise.cluster.resources import Resource, owner_uid, resource_of
+from poolwise.cluster.resources import WATCHED, Resource, owner_uid, resource_of
 from poolwise.errors import Conflict, NotFound
 
 Document = dict[str, Any]
@@ -43,6 +43,14 @@ class FakeKube:
         if metadata_only:
             found = [{"metadata": each["metadata"]} for each in found]
         yield found
+
+    async def peek(self, resource, namespace=None):
+        """List one at most."""
+
+    async def discovered(self, group, version):
+        """All kinds are served."""
+        served = (each for each in WATCHED if (each.group, each.version) == (group, version))
+        return frozenset(each.plural for each in served)
 
     async def get(self, resource, namespace, name):
         """Read one."""

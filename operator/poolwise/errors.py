@@ -10,6 +10,8 @@ PoolwiseError
     ├── NotFound        no such object, kind or namespace
     ├── Refused         what we sent is not acceptable to the API server, now or later
     └── Unavailable     no answer, or an answer that asks to come back later
+        ├── Unauthorized    it does not know who we are; tokens are renewed
+        └── Unreachable     no answer at all
 """
 
 from __future__ import annotations
@@ -66,3 +68,11 @@ class Unavailable(ClusterError):
     def __init__(self, message: str, retry_after_seconds: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
+
+
+class Unauthorized(Unavailable):
+    """The API server does not accept our credentials (HTTP 401)."""
+
+
+class Unreachable(Unavailable):
+    """No answer came at all."""

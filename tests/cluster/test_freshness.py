@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from types import SimpleNamespace
 
+import aiohttp
 import pytest
+from aiohttp import web
 
-from poolwise.cluster.freshness import Freshness
+from poolwise.cluster.freshness import Freshness, KindIsGone
+from poolwise.cluster.readiness import Readiness
+from poolwise.cluster.resources import PODS as POD_KIND
 
 PODS = "/api/v1/pods"
+FORBIDDEN = 'pods is forbidden: User "x" cannot watch resource "pods"'
 
 
 @pytest.fixture
@@ -17,9 +24,16 @@ def clock():
 
 
 @pytest.fixture
-def freshness(clock):
-    freshness = Freshness(lambda: clock.seconds)
-    freshness.require([PODS])
+def readiness():
+    readiness = Readiness()
+    readiness.filled()
+    return readiness
+
+
+@pytest.fixture
+def freshness(clock, readiness):
+    freshness = Freshness(lambda: clock.seconds, readiness)
+    freshness.require([(POD_KIND, None)])
     return freshness
 
 
@@ -50,12 +64,58 @@ def test_opening_again_counts_as_news(freshness, clock):
     assert freshness.ages_seconds()[PODS] == 0
 
 
-def test_a_server_behind_a_prefix_is_the_same_watch(freshness, clock):
+def ask(freshness, path, status, body):
+    """What a session with the middleware gets from a server that answers so."""
+
+    async def answer(request):
+        return web.Response(status=status, text=body, content_type="application/json")
+
+    async def scenario():
+        application = web.Application()
+        application.router.add_get(path, answer)
+        runner = web.AppRunner(application)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0]
+        try:
+            async with aiohttp.ClientSession(middlewares=[freshness.middleware]) as session:
+                url = f"http://{host}:{port}{path}?watch=true"
+                async with session.get(url) as response:
+                    return response.status, await response.text()
+        finally:
+            await runner.cleanup()
+
+    return asyncio.run(scenario())
+
+
+def refusal(message):
+    return json.dumps({"kind": "Status", "message": message})
+
+
+@pytest.mark.parametrize("prefix", ["", "/k8s/clusters/c-1"], ids=["direct", "behind-a-prefix"])
+def test_an_answer_is_news(freshness, clock, prefix):
     clock.seconds = 90
-    freshness.opened(f"/k8s/clusters/c-1{PODS}", response())
+    assert ask(freshness, prefix + PODS, 200, "{}") == (200, "{}")
     assert freshness.ages_seconds() == {PODS: 0}
 
 
-def test_other_watches_are_nobodys_business(freshness):
-    freshness.opened("/api/v1/secrets", response())
-    assert set(freshness.ages_seconds()) == {PODS}
+def test_other_watches_are_nobodys_business(freshness, clock):
+    clock.seconds = 90
+    ask(freshness, "/api/v1/secrets", 200, "{}")
+    assert freshness.ages_seconds() == {PODS: 90}
+
+
+def test_a_refusal_is_told_is_no_silence_and_reaches_kopf(freshness, clock, readiness):
+    clock.seconds = 300
+    status, body = ask(freshness, PODS, 403, refusal(FORBIDDEN))
+    assert (status, json.loads(body)["message"]) == (403, FORBIDDEN)
+    assert FORBIDDEN in readiness.problem
+    assert freshness.ages_seconds() == {PODS: 0}
+    ask(freshness, PODS, 200, "{}")
+    assert readiness.problem is None
+
+
+def test_a_kind_that_is_gone_looks_like_a_broken_connection_to_kopf(freshness, readiness):
+    with pytest.raises(KindIsGone):
+        ask(freshness, PODS, 404, "404 page not found")
+    assert "does not know pods" in readiness.problem

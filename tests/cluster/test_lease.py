@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from poolwise.cluster.lease import Lease
+from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import LEASES
-from poolwise.errors import Unavailable
+from poolwise.errors import Forbidden, Unavailable
 from poolwise.settings import Settings
 from tests.fake_kube import FakeKube
 
@@ -48,8 +49,22 @@ def kube():
     return FakeKube()
 
 
-def lease(kube, clock, identity="a", skew=timedelta()) -> Lease:
-    return Lease(kube, SETTINGS, identity, clock.monotonic, lambda: clock.now() + skew)
+@pytest.fixture
+def readiness():
+    readiness = Readiness()
+    readiness.filled()
+    return readiness
+
+
+def lease(kube, clock, identity="a", skew=timedelta(), readiness=None) -> Lease:
+    return Lease(
+        kube,
+        SETTINGS,
+        identity,
+        clock.monotonic,
+        lambda: clock.now() + skew,
+        readiness or Readiness(),
+    )
 
 
 def record(kube):
@@ -158,3 +173,20 @@ def test_of_two_that_start_together_one_leads(kube, clock):
 
     asyncio.run(scenario())
     assert [each.is_held for each in candidates].count(True) == 1
+
+
+def test_a_missing_right_is_waited_for_and_told(kube, clock, readiness):
+    attempts = []
+
+    def refuse_twice(write: str) -> None:
+        attempts.append(readiness.problem)
+        if len(attempts) <= 2:
+            raise Forbidden('cannot create resource "leases"')
+
+    kube.before_write = refuse_twice
+    first = lease(kube, clock, readiness=readiness)
+    asyncio.run(first.acquire())
+    assert first.is_held
+    assert attempts[0] is None
+    assert 'cannot create resource "leases"' in attempts[1]
+    assert readiness.problem is None

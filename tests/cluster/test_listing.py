@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.listing import fill, prune, scopes
+from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import NODES, PODS, TRAINING_JOBS
-from poolwise.errors import InvalidInput, NotFound, Unavailable
+from poolwise.errors import Forbidden, NotFound, Unavailable, Unreachable
 from poolwise.settings import Settings
 from tests.fake_kube import FakeKube
 
@@ -39,31 +41,93 @@ def failing(kube, errors):
     kube.pages = list_or_fail
 
 
-def test_everything_is_known_before_the_cache_is_synced(kube):
+@pytest.fixture
+def readiness():
+    readiness = Readiness()
+    readiness.server = "https://10.0.0.1:443"
+    return readiness
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """Waiting takes no time, and is written down."""
+    slept = []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+
+    monkeypatch.setattr("poolwise.cluster.listing.asyncio.sleep", sleep)
+    return slept
+
+
+def test_everything_is_known_before_the_cache_is_synced(kube, readiness):
     cache = Cache()
     assert not cache.synced.is_set()
-    asyncio.run(fill(cache, kube, Settings()))
+    assert readiness.problem.startswith("starting")
+    asyncio.run(fill(cache, kube, Settings(), readiness))
     assert cache.synced.is_set()
     assert len(cache.stores[NODES]) == 2
+    assert readiness.problem is None
 
 
-def test_a_server_that_is_not_ready_is_waited_for(kube):
-    failing(kube, [Unavailable("storage is (re)initializing", retry_after_seconds=0.001)] * 3)
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (
+            Unavailable("storage is (re)initializing"),
+            "the API server https://10.0.0.1:443 is not ready: storage is (re)initializing",
+        ),
+        (
+            Unreachable("Connection refused"),
+            "the API server https://10.0.0.1:443 does not answer: Connection refused",
+        ),
+        (
+            NotFound("404 page not found"),
+            "CRD trainingjobs.poolwise.dev is not installed: helm upgrade with crds.install=true, "
+            "or kubectl apply --server-side -f crds/",
+        ),
+        (
+            Forbidden('cannot list resource "trainingjobs"'),
+            'cannot list resource "trainingjobs"; the chart\'s roles give this right '
+            "(files/rights.yaml)",
+        ),
+    ],
+    ids=["not-ready", "away", "no-crd", "no-right"],
+)
+def test_what_is_in_the_way_is_told_once_and_waited_for(kube, readiness, pauses, error, says):
+    failing(kube, [error] * 4)
     cache = Cache()
-    asyncio.run(fill(cache, kube, Settings()))
+    with capture_logs() as logs:
+        asyncio.run(fill(cache, kube, Settings(), readiness))
     assert len(cache.stores[NODES]) == 2
+    assert [each["problem"] for each in logs if each["event"] == "not ready"] == [says]
+    assert readiness.problem is None
+    assert len(pauses) == 4
+    assert pauses[0] < pauses[3]
 
 
-def test_missing_resources_are_an_error_that_says_what_to_do(kube):
-    failing(kube, [NotFound("404 page not found")])
-    with pytest.raises(InvalidInput, match="kubectl apply --server-side -f crds/"):
-        asyncio.run(fill(Cache(), kube, Settings()))
+def test_the_api_server_is_obeyed_when_it_says_how_long(kube, readiness, pauses):
+    failing(kube, [Unavailable("too many requests", retry_after_seconds=7)])
+    asyncio.run(fill(Cache(), kube, Settings(), readiness))
+    assert pauses == [7]
+
+
+def test_a_kind_that_discovery_does_not_tell_of_yet_is_waited_for(kube, readiness, pauses):
+    answers = [frozenset()]
+    discovered = kube.discovered
+
+    async def late(group, version):
+        return answers.pop() if answers else await discovered(group, version)
+
+    kube.discovered = late
+    asyncio.run(fill(Cache(), kube, Settings(), readiness))
+    assert len(pauses) == 1
 
 
 def test_ghosts_are_dropped_and_newcomers_stay(kube):
     """Nobody told of the end of ``one``, and ``three`` came while the list was on its way."""
     cache = Cache()
-    asyncio.run(fill(cache, kube, Settings()))
+    asyncio.run(fill(cache, kube, Settings(), Readiness()))
     kube.vanish(node("one"))
     pages = kube.pages
 
@@ -80,7 +144,7 @@ def test_ghosts_are_dropped_and_newcomers_stay(kube):
 
 def test_a_list_that_fails_drops_nothing(kube):
     cache = Cache()
-    asyncio.run(fill(cache, kube, Settings()))
+    asyncio.run(fill(cache, kube, Settings(), Readiness()))
     failing(kube, [Unavailable("503")])
     assert asyncio.run(prune(cache, kube, NODES, None)) == []
     assert len(cache.stores[NODES]) == 2

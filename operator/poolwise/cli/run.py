@@ -39,7 +39,6 @@ def run(
 
 async def _operate(connection: Connection, settings: Settings) -> None:
     operator = Operator(connection, settings, decider(settings))
-    listen = settings.liveness_listen
     try:
         await kopf.operator(
             registry=registry(operator),
@@ -47,9 +46,9 @@ async def _operate(connection: Connection, settings: Settings) -> None:
             standalone=True,
             clusterwide=not settings.namespaces,
             namespaces=settings.namespaces,
-            liveness_endpoint=f"http://{listen}/healthz" if listen else None,
             stop_flag=operator.stop_flag,
         )
     finally:
+        await operator.stop()
         if operator.failure:
             raise operator.failure

@@ -41,10 +41,16 @@ class Connection:
         :raises InvalidInput: when the kubeconfig is missing, broken or lacks the context.
         """
         if self.kubeconfig is None and SERVICE_HOST_ENV_NAME in os.environ:
-            config.load_incluster_config(self.configuration)
+            self._read_service_account()
         else:
             await self._read_kubeconfig()
         self.configuration.connection_pool_maxsize = self.settings.client_connections
+
+    def _read_service_account(self) -> None:
+        try:
+            config.load_incluster_config(self.configuration)
+        except config.ConfigException as error:
+            raise InvalidInput("service account of this pod", str(error)) from error
 
     async def _read_kubeconfig(self) -> None:
         where = self.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
@@ -77,7 +83,7 @@ class Connection:
         client.user_agent = USER_AGENT
         return client
 
-    async def watch_session(self, trace: aiohttp.TraceConfig) -> WatchSession:
+    async def watch_session(self, middleware: aiohttp.ClientMiddlewareType) -> WatchSession:
         """Session for kopf; unbounded, since every watch holds a connection of its own."""
         token = (await self.configuration.auth_settings()).get("BearerToken")
         headers = {"User-Agent": USER_AGENT}
@@ -90,5 +96,5 @@ class Connection:
             headers=headers,
             proxy=self.configuration.proxy,
             trust_env=True,
-            trace_configs=[trace],
+            middlewares=[middleware],
         )

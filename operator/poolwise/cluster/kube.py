@@ -1,4 +1,4 @@
-"""The API server, as seven verbs on plain dicts."""
+"""The API server, as a few verbs on plain dicts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,16 @@ from kubernetes.aio.dynamic.exceptions import DynamicApiError
 from prometheus_client import Counter
 
 from poolwise.cluster.resources import Resource, resource_of
-from poolwise.errors import ClusterError, Conflict, Forbidden, NotFound, Refused, Unavailable
+from poolwise.errors import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    Refused,
+    Unauthorized,
+    Unavailable,
+    Unreachable,
+)
 from poolwise.plan.names import FIELD_MANAGER
 from poolwise.plan.observed import Object
 from poolwise.settings import Settings
@@ -42,6 +51,12 @@ class Kube(Protocol):
         self, resource: Resource, namespace: str | None = None, *, metadata_only: bool = False
     ) -> AsyncIterator[list[Document]]:
         """List the collection; a page is an ordinary list."""
+
+    async def peek(self, resource: Resource, namespace: str | None = None) -> None:
+        """List one object at most: only whether that is answered, and allowed."""
+
+    async def discovered(self, group: str, version: str) -> frozenset[str]:
+        """Plurals of the kinds that the API server's discovery tells of."""
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> Document | None:
         """Read one object; None when there is none."""
@@ -84,7 +99,9 @@ class ApiKube:
         token: str | None = None
         while True:
             try:
-                answer = await self._list(resource, namespace, token, metadata_only)
+                answer = await self._list(
+                    resource, namespace, metadata_only, limit=self._page_size, _continue=token
+                )
             except _Expired:
                 token = None
                 continue
@@ -96,15 +113,29 @@ class ApiKube:
             if not token:
                 return
 
+    async def peek(self, resource: Resource, namespace: str | None = None) -> None:
+        """List one object at most: only whether that is answered, and allowed."""
+        await self._list(resource, namespace, metadata_only=True, limit=1)
+
+    async def discovered(self, group: str, version: str) -> frozenset[str]:
+        """Plurals of the kinds that the API server's discovery tells of."""
+        groups = await self._discover("/apis")
+        if group not in (each["name"] for each in groups["groups"]):
+            return frozenset()
+        kinds = await self._discover(f"/apis/{group}/{version}")
+        return frozenset(each["name"] for each in kinds["resources"])
+
+    async def _discover(self, path: str) -> Document:
+        return await self._request("get", "discovery", path)
+
     async def _list(
-        self, resource: Resource, namespace: str | None, token: str | None, metadata_only: bool
+        self, resource: Resource, namespace: str | None, metadata_only: bool, **options: Any
     ) -> Document:
         return await self._request(
             "list",
-            resource,
+            resource.plural,
             resource.path(namespace),
-            limit=self._page_size,
-            _continue=token,
+            **options,
             label_selector=resource.label_selector or None,
             field_selector=resource.field_selector or None,
             header_params={"Accept": _METADATA_ONLY} if metadata_only else {},
@@ -113,7 +144,7 @@ class ApiKube:
     async def get(self, resource: Resource, namespace: str | None, name: str) -> Document | None:
         """Read one object; None when there is none."""
         try:
-            return await self._request("get", resource, resource.path(namespace, name))
+            return await self._request("get", resource.plural, resource.path(namespace, name))
         except NotFound:
             return None
 
@@ -122,7 +153,7 @@ class ApiKube:
         resource = resource_of(document)
         path = resource.path(document["metadata"].get("namespace"))
         return await self._request(
-            "create", resource, path, body=document, field_manager=FIELD_MANAGER
+            "create", resource.plural, path, body=document, field_manager=FIELD_MANAGER
         )
 
     async def replace(self, document: Object) -> Document:
@@ -144,10 +175,10 @@ class ApiKube:
 
     async def patch(self, document: Object, changes: Object, subresource: str = "") -> Document:
         """Merge ``changes`` into exactly this object (its uid), or into its ``status``."""
-        resource, path = _target(document)
+        plural, path = _target(document)
         return await self._request(
             "patch",
-            resource,
+            plural,
             f"{path}/{subresource}".rstrip("/"),
             # A patch of the uid changes nothing, but is a conflict on another object of the name.
             body={**changes, "metadata": {"uid": document["metadata"]["uid"]}},
@@ -170,7 +201,7 @@ class ApiKube:
         """Close the connections."""
         await self._client.close()
 
-    async def _request(self, verb: str, resource: Resource, path: str, **options: Any) -> Document:
+    async def _request(self, verb: str, plural: str, path: str, **options: Any) -> Document:
         what, code = f"{verb} {path}", "200"
         try:
             response = await self._dynamic.request(
@@ -182,9 +213,9 @@ class ApiKube:
             raise _translated(error, what) from error
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             code = "none"
-            raise Unavailable(f"{what}: {type(error).__name__} {error}".rstrip()) from error
+            raise Unreachable(f"{what}: {type(error).__name__} {error}".rstrip()) from error
         finally:
-            self._requests.labels(verb, resource.plural, code).inc()
+            self._requests.labels(verb, plural, code).inc()
         return answer
 
 
@@ -194,6 +225,7 @@ class _Expired(ClusterError):
 
 _ERRORS: Mapping[int, type[ClusterError]] = {
     400: Refused,
+    401: Unauthorized,
     403: Forbidden,
     404: NotFound,
     409: Conflict,
@@ -219,6 +251,6 @@ def _message(error: ApiException) -> str:
     return sentence[:_MESSAGE_LIMIT] or f"{error.status} {error.reason}"
 
 
-def _target(document: Object) -> tuple[Resource, str]:
+def _target(document: Object) -> tuple[str, str]:
     metadata, resource = document["metadata"], resource_of(document)
-    return resource, resource.path(metadata.get("namespace"), metadata["name"])
+    return resource.plural, resource.path(metadata.get("namespace"), metadata["name"])

@@ -16,6 +16,7 @@ from typing import Any
 import structlog
 
 from poolwise.cluster.kube import Kube
+from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import LEASES
 from poolwise.errors import ClusterError, Conflict, Forbidden
 from poolwise.plan.observed import Object
@@ -34,12 +35,16 @@ class Lease:
         identity: str,
         monotonic_seconds: Callable[[], float],
         now: Callable[[], datetime],
+        readiness: Readiness,
     ) -> None:
         self._kube = kube
         self._settings = settings
         self._identity = identity
         self._monotonic_seconds = monotonic_seconds
         self._now = now
+        self._readiness = readiness
+        self._problem = ""
+        """What was logged last; an outage is one line, not one for each attempt."""
         self._record: Object | None = None
         self._changed_at = 0.0
         """When we first saw the record as it is, on our own clock."""
@@ -54,10 +59,7 @@ class Lease:
         return self._monotonic_seconds() - self._renewed_at < self._settings.lease_renew_seconds
 
     async def acquire(self) -> None:
-        """Wait until we lead.
-
-        :raises Forbidden: when our service account may not use the Lease.
-        """
+        """Wait until we lead."""
         while not await self._try():
             await asyncio.sleep(self._pause_seconds())
 
@@ -87,14 +89,22 @@ class Lease:
                 held = await self._take()
         except Conflict:
             return False  # somebody was faster
-        except Forbidden:
-            raise  # waiting would look like a standby, for ever
-        except (ClusterError, TimeoutError) as error:
-            _log.warning("the Lease could not be read or written", error=repr(error))
+        except Forbidden as error:
+            self._readiness.forbidden("Lease", error)
             return False
+        except (ClusterError, TimeoutError) as error:
+            self._complain(repr(error))
+            return False
+        self._readiness.solved("Lease")
+        self._problem = ""
         if held:
             self._renewed_at = started
         return held
+
+    def _complain(self, problem: str) -> None:
+        if problem != self._problem:
+            _log.warning("the Lease could not be read or written", error=problem)
+        self._problem = problem
 
     async def _take(self) -> bool:
         namespace, name = self._settings.lease_namespace, self._settings.lease_name

@@ -3,48 +3,73 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import itertools
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 import structlog
 
+from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.kube import Kube
+from poolwise.cluster.readiness import WAITS_FOR, Readiness
 from poolwise.cluster.resources import WATCHED, Resource
-from poolwise.errors import ClusterError, InvalidInput, NotFound, Unavailable
+from poolwise.errors import ClusterError, NotFound, Unavailable
 from poolwise.plan.names import GROUP
 from poolwise.plan.observed import Object
 from poolwise.settings import Settings
 
 _log = structlog.get_logger(__name__)
 
-_PAUSE_SECONDS = 1.0
-"""An API server that restarts, or has just got our CRDs, says "come back" for a second or so."""
+
+class Patience:
+    """Delays between attempts to reach the API server, or what it does not let us reach yet: for
+    ever, but never so long that a user wonders whether anybody still tries."""
+
+    def __iter__(self) -> Iterator[float]:
+        return itertools.chain((1, 1, 2, 3, 5), itertools.repeat(8))
 
 
-async def fill(cache: Cache, kube: Kube, settings: Settings) -> None:
-    """Read everything that is watched, page by page, however long the API server is away.
+def targets(settings: Settings) -> tuple[tuple[Resource, str | None], ...]:
+    """Every list that we read: kinds, and where."""
+    return tuple(
+        (resource, namespace) for resource in WATCHED for namespace in scopes(resource, settings)
+    )
 
-    :raises InvalidInput: when the custom resources are not installed.
-    """
-    for resource in WATCHED:
-        for namespace in scopes(resource, settings):
-            await _fill(cache, kube, resource, namespace)
+
+async def fill(cache: Cache, kube: Kube, settings: Settings, readiness: Readiness) -> None:
+    """Read everything that is watched, page by page, however long something is in the way."""
+    for resource, namespace in targets(settings):
+        await _until_answered(resource, namespace, readiness, lambda *of: _read(cache, kube, *of))
+        readiness.answered(resource.path(namespace))
+    readiness.filled()
     cache.synced.set()
 
 
-async def _fill(cache: Cache, kube: Kube, resource: Resource, namespace: str | None) -> None:
-    while True:
+async def _until_answered(
+    resource: Resource,
+    namespace: str | None,
+    readiness: Readiness,
+    read: Callable[[Resource, str | None], Awaitable[None]],
+) -> None:
+    for pause_seconds in Patience():
         try:
-            async for page in kube.pages(resource, namespace):
-                for document in page:
-                    cache.put(resource, document)
-        except NotFound as error:
-            raise _missing(resource) from error
-        except Unavailable as error:
-            _log.warning("the API server is not ready yet", error=str(error))
-            await asyncio.sleep(error.retry_after_seconds or _PAUSE_SECONDS)
-        else:
-            return
+            return await read(resource, namespace)
+        except WAITS_FOR as error:
+            readiness.refused(resource.path(namespace), resource, error)
+            asked = error.retry_after_seconds if isinstance(error, Unavailable) else None
+            await asyncio.sleep(asked or pause_seconds * clock.jitter())
+
+
+async def _read(cache: Cache, kube: Kube, resource: Resource, namespace: str | None) -> None:
+    async for page in kube.pages(resource, namespace):
+        for document in page:
+            cache.put(resource, document)
+    # A kind that was just installed can be listed before discovery tells of it; kopf looks there,
+    # once, and would never watch it.
+    if resource.group == GROUP and resource.plural not in await kube.discovered(
+        resource.group, resource.version
+    ):
+        raise NotFound(f"{resource} is not in the API server's discovery yet")
 
 
 async def prune(
@@ -65,11 +90,3 @@ async def prune(
 def scopes(resource: Resource, settings: Settings) -> Iterable[str | None]:
     """Namespaces to look into for this kind; None is all of them, or the cluster."""
     return settings.namespaces if resource.namespaced and settings.namespaces else (None,)
-
-
-def _missing(resource: Resource) -> InvalidInput:
-    if resource.group == GROUP:
-        how = "install Poolwise's custom resources first: kubectl apply --server-side -f crds/"
-    else:
-        how = "Poolwise needs Kubernetes 1.34 or newer"
-    return InvalidInput(f"{resource}", f"the API server does not know this kind; {how}")

@@ -19,9 +19,15 @@ _SHARED: tuple[structlog.typing.Processor, ...] = (
 )
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    """kopf tells of each attempt of each watch while the API server is away; we say it once."""
+    return not str(record.msg).startswith("Request attempt #")
+
+
 def configure(level: str, stream: TextIO = sys.stderr) -> None:
     """Send all logging of the process to ``stream`` as JSON, from ``level`` up."""
     handler = logging.StreamHandler(stream)
+    handler.addFilter(_is_news)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*_SHARED, structlog.stdlib.ExtraAdder(allow=[])],

@@ -12,6 +12,8 @@ from prometheus_client import (
     start_http_server,
 )
 
+from poolwise.cluster.listen import address_and_port, cannot_listen
+
 _PASS_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 
@@ -43,6 +45,7 @@ class Metrics:
         self.loop_lag_seconds = self._gauge(
             "loop_lag_seconds", "How late the event loop ran its last timer."
         )
+        self.ready = self._gauge("ready", "1 while /readyz says ok.")
         self.leader = self._gauge("leader", "1 while this process is the one that writes.")
         self.watch_age_seconds = self._gauge(
             "watch_age_seconds", "Time since the watch saw anything.", "resource"
@@ -60,9 +63,17 @@ class Metrics:
             "pool_accelerators", "Accelerators of usable nodes: all, and free.", "pool", "state"
         )
 
-    def serve(self, address: str, port: int) -> None:
-        """Serve ``/metrics`` from a thread of its own, so that it answers under load too."""
-        start_http_server(port, address, self.registry)
+    def serve(self, listen: str) -> None:
+        """Serve ``/metrics`` from a thread of its own, so that it answers under load too.
+
+        :raises InvalidInput: when the address is in use, or not ours.
+        """
+        if listen:
+            address, port = address_and_port(listen)
+            try:
+                start_http_server(port, address, self.registry)
+            except OSError as error:
+                raise cannot_listen("metrics_listen", listen, error) from error
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"poolwise_{name}", text, labels, registry=self.registry)

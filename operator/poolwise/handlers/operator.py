@@ -16,10 +16,13 @@ from poolwise.cluster.cache import Cache
 from poolwise.cluster.connection import Connection, WatchSession
 from poolwise.cluster.events import Recorder
 from poolwise.cluster.freshness import Freshness
+from poolwise.cluster.health import HealthServer
 from poolwise.cluster.kube import ApiKube
 from poolwise.cluster.lease import Lease
-from poolwise.cluster.listing import fill, prune, scopes
+from poolwise.cluster.listing import fill, prune, scopes, targets
 from poolwise.cluster.metrics import Metrics
+from poolwise.cluster.pulse import Pulse
+from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import WATCHED, Resource
 from poolwise.cluster.writer import Writer
 from poolwise.errors import ClusterError, PoolwiseError
@@ -46,7 +49,14 @@ class Operator:
         self._decide = decide
         self._metrics = Metrics()
         self._cache = Cache()
-        self._freshness = Freshness(time.monotonic)
+        self._readiness = Readiness()
+        self._metrics.ready.set_function(lambda: self._readiness.problem is None)
+        self._freshness = Freshness(time.monotonic, self._readiness)
+        self._health = HealthServer(
+            settings.liveness_listen, self._freshness, self._readiness, settings.watch_stale_seconds
+        )
+        self._kube: ApiKube | None = None
+        self._lease: Lease | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._relisted: set[Resource] = set()
         self.stop_flag = asyncio.Event()
@@ -55,48 +65,49 @@ class Operator:
         """Why it must, if that is an error."""
 
     async def start(self) -> None:
-        """Read the cluster, then take up work as soon as we lead.
+        """Read the cluster, however long that takes, then take up work as soon as we lead.
 
-        :raises PoolwiseError: when the cluster cannot be used as it is.
+        :raises InvalidInput: when a kubeconfig or an address to listen on cannot be used.
         """
+        self._metrics.serve(self._settings.metrics_listen)
+        await self._health.start()
         await self._connection.log_in()
-        self._kube = ApiKube(self._connection.client(), self._settings, self._metrics.requests)
-        try:
-            await fill(self._cache, self._kube, self._settings)
-        except PoolwiseError:
-            await self._kube.close()
-            raise
+        self._readiness.server = self._connection.configuration.host
+        kube = ApiKube(self._connection.client(), self._settings, self._metrics.requests)
+        self._kube = kube
+        await fill(self._cache, kube, self._settings, self._readiness)
         known = {str(resource): len(self._cache.stores[resource]) for resource in WATCHED}
         _log.info("the cluster is known", **known)
-        self._freshness.require(
-            resource.path(namespace)
-            for resource in WATCHED
-            for namespace in scopes(resource, self._settings)
-        )
-        self._serve_metrics()
-        self._assemble()
-        self._spawn("lead", self._lead())
-        self._spawn("relist", self._relist())
+        self._freshness.require(targets(self._settings))
+        lease = self._assemble(kube)
+        self._spawn("lead", self._lead(lease))
+        self._spawn("relist", self._relist(kube))
+        self._spawn("pulse", Pulse(kube, self._readiness, self._settings, time.monotonic).run())
         self._spawn("measure", self._measure())
 
-    def _assemble(self) -> None:
+    def _assemble(self, kube: ApiKube) -> Lease:
         identity = f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}"
-        self._lease = Lease(self._kube, self._settings, identity, time.monotonic, clock.utc_now)
-        writer = Writer(self._kube, self._cache, self._leads)
+        lease = self._lease = Lease(
+            kube, self._settings, identity, time.monotonic, clock.utc_now, self._readiness
+        )
+        writer = Writer(kube, self._cache, lambda: not self._elects or lease.is_held)
         recorder = Recorder(writer, identity, clock.utc_now, self._metrics.decisions)
         self._engine = Engine(
             self._cache, writer, recorder, self._decide, self._settings, self._metrics
         )
+        return lease
 
     async def stop(self) -> None:
-        """End our tasks, and hand the Lease over."""
+        """End our tasks, and hand the Lease over; a second time does nothing."""
         for task in self._tasks:
             task.remove_done_callback(self._ended)
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._settings.leader_election:
+        if self._elects and self._lease:
             await self._lease.release()
-        await self._kube.close()
+        if self._kube:
+            await self._kube.close()
+        await self._health.close()
         self.stop_flag.set()  # kopf waits 5 s for whoever still waits for it
 
     def see(self, resource: Resource, change: str | None, document: Object) -> None:
@@ -108,38 +119,29 @@ class Operator:
     async def watch_session(self) -> tuple[str, WatchSession]:
         """The API server's address, and a session for the watches, with fresh credentials."""
         await self._connection.log_in()
-        session = await self._connection.watch_session(self._freshness.trace)
+        session = await self._connection.watch_session(self._freshness.middleware)
         return self._connection.configuration.host, session
 
-    def oldest_watch_seconds(self) -> float:
-        """Time since the quietest watch received anything."""
-        return max(self._freshness.ages_seconds().values(), default=0.0)
+    @property
+    def _elects(self) -> bool:
+        return self._settings.leader_election
 
-    def ill(self) -> str | None:
-        """Why this process should be restarted; None while it is well."""
-        ages = self._freshness.ages_seconds()
-        stale = [path for path, age in ages.items() if age > self._settings.watch_stale_seconds]
-        return f"watches that receive nothing: {', '.join(stale)}" if stale else None
-
-    def _leads(self) -> bool:
-        return not self._settings.leader_election or self._lease.is_held
-
-    async def _lead(self) -> None:
-        if self._settings.leader_election:
+    async def _lead(self, lease: Lease) -> None:
+        if self._elects:
             _log.info("waiting for the Lease")
-            await self._lease.acquire()
+            await lease.acquire()
         self._metrics.leader.set(1)
         _log.info("leading")
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._engine.run(), name="engine")
-            if self._settings.leader_election:
-                tasks.create_task(self._hold(), name="lease")
+            if self._elects:
+                tasks.create_task(self._hold(lease), name="lease")
 
-    async def _hold(self) -> None:
-        await self._lease.hold()
+    async def _hold(self, lease: Lease) -> None:
+        await lease.hold()
         self.fail(ClusterError("the Lease was lost"))
 
-    async def _relist(self) -> None:
+    async def _relist(self, kube: ApiKube) -> None:
         """Drop ghosts: soon after kopf has listed a kind again, and now and then in any case."""
         due = time.monotonic() + self._settings.relist_seconds
         while True:
@@ -150,10 +152,10 @@ class Operator:
                 due = time.monotonic() + self._settings.relist_seconds * clock.jitter()
             for resource in resources:
                 for namespace in scopes(resource, self._settings):
-                    await self._prune(resource, namespace)
+                    await self._prune(kube, resource, namespace)
 
-    async def _prune(self, resource: Resource, namespace: str | None) -> None:
-        for ghost in await prune(self._cache, self._kube, resource, namespace):
+    async def _prune(self, kube: ApiKube, resource: Resource, namespace: str | None) -> None:
+        for ghost in await prune(self._cache, kube, resource, namespace):
             self._metrics.ghosts.labels(resource.plural).inc()
             self._engine.touch(resource, ghost)
 
@@ -165,11 +167,6 @@ class Operator:
             for path, age in self._freshness.ages_seconds().items():
                 self._metrics.watch_age_seconds.labels(path.rpartition("/")[2]).set(age)
             measure(self._cache, self._metrics)
-
-    def _serve_metrics(self) -> None:
-        if self._settings.metrics_listen:
-            address, _, port = self._settings.metrics_listen.rpartition(":")
-            self._metrics.serve(address.strip("[]"), int(port))
 
     def _spawn(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work, name=name)

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import kopf
 
+from poolwise.cluster.listing import Patience
 from poolwise.cluster.resources import WATCHED, Resource
 from poolwise.errors import PoolwiseError
 from poolwise.handlers.operator import Operator
@@ -44,13 +43,6 @@ def _register_life(operator: Operator, handlers: kopf.OperatorRegistry) -> None:
         server, session = await operator.watch_session()
         return kopf.AiohttpSession(server=server, aiohttp_session=session)
 
-    @kopf.on.probe(registry=handlers, id="watches")
-    async def probe(**_: Any) -> float:
-        # Any other error would be tried again within the request, and the probe would hang.
-        if problem := operator.ill():
-            raise kopf.PermanentError(problem)
-        return round(operator.oldest_watch_seconds(), 1)
-
 
 def _register_events(
     operator: Operator, resource: Resource, handlers: kopf.OperatorRegistry
@@ -62,14 +54,6 @@ def _register_events(
         operator.see(resource, event["type"], event["object"])
 
 
-class _Patience:
-    """Delays between attempts to reach the API server: kopf would give up after 54 s, and the
-    operator with it, just when a restart has to wait longest."""
-
-    def __iter__(self) -> Iterator[float]:
-        return itertools.chain((1, 1, 2, 3, 5), itertools.repeat(8))
-
-
 def kopf_settings() -> kopf.OperatorSettings:
     """kopf, told to watch and to do nothing else; each line undoes a default that would hurt."""
     settings = kopf.OperatorSettings()
@@ -78,7 +62,7 @@ def kopf_settings() -> kopf.OperatorSettings:
     settings.queueing.idle_timeout = 0.1  # with a limit, idle workers would hold the others up
     settings.watching.chunk_size = 500
     settings.networking.request_timeout = 30
-    settings.networking.error_backoffs = _Patience()
+    settings.networking.error_backoffs = Patience()  # kopf would give up, and end, after 54 s
     settings.scanning.disabled = True  # the chart installs the CRDs; less RBAC
     settings.process.ultimate_exiting_timeout = 25  # below a pod's grace period of 30 s
     settings.persistence.finalizer = f"{GROUP}/finalizer"  # never set, but never the shared one

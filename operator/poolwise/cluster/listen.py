@@ -1,0 +1,21 @@
+"""Addresses to listen on, as settings spell them."""
+
+from __future__ import annotations
+
+import os
+
+from poolwise.errors import InvalidInput
+from poolwise.settings import PREFIX
+
+
+def address_and_port(listen: str) -> tuple[str, int]:
+    """``0.0.0.0:8080`` or ``[::]:8080`` in its parts."""
+    address, _, port = listen.rpartition(":")
+    return address.strip("[]"), int(port)
+
+
+def cannot_listen(setting: str, listen: str, error: OSError) -> InvalidInput:
+    """What to say when the operating system refuses."""
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    where = f"environment variable {PREFIX}{setting.upper()}"
+    return InvalidInput(where, f"{listen!r} cannot be listened on: {reason.lower()}")

@@ -1,0 +1,98 @@
+"""Why this process cannot do its work, in one line: ``/readyz`` says it, and the log says it once.
+
+What is named here cures itself or is cured from outside, so that the process waits instead of
+ending: kinds that are not installed, rights that are missing, an API server that does not answer.
+"""
+
+from __future__ import annotations
+
+import structlog
+
+from poolwise.cluster.resources import Resource
+from poolwise.errors import (
+    ClusterError,
+    Forbidden,
+    NotFound,
+    Unauthorized,
+    Unavailable,
+    Unreachable,
+)
+from poolwise.plan.names import GROUP
+
+_log = structlog.get_logger(__name__)
+
+WAITS_FOR = (Forbidden, NotFound, Unavailable)
+"""Errors of a list that somebody cures while we wait."""
+
+_STARTING = "starting: the cluster has not been read yet"
+_SERVER = "API server"
+
+
+class Readiness:
+    """What stands in the way; several things may at once, each known by a name of ours."""
+
+    def __init__(self) -> None:
+        self.server = "(address unknown)"
+        """Address of the API server, for what is said of it."""
+        self._is_filled = False
+        self._problems: dict[str, str] = {}
+
+    @property
+    def problem(self) -> str | None:
+        """The first thing in the way; None: this process does its work, or could as a standby."""
+        problems = {_SERVER: None, **self._problems}  # without the server nothing else matters
+        first = next((each for each in problems.values() if each), None)
+        return first or (None if self._is_filled else _STARTING)
+
+    def filled(self) -> None:
+        """All kinds were read in full."""
+        self._is_filled = True
+
+    def blocked(self, what: str, problem: str) -> None:
+        """``what`` does not work, for the reason that ``problem`` says in one line."""
+        if self._problems.get(what) != problem:
+            _log.warning("not ready", problem=problem)
+        self._problems[what] = problem
+
+    def solved(self, what: str) -> None:
+        """``what`` works."""
+        problem = self._problems.pop(what, None)
+        if problem is not None:
+            _log.info("works again", problem=problem)
+
+    def forbidden(self, what: str, error: Forbidden) -> None:
+        """Our service account may not do something."""
+        self.blocked(what, f"{error}; the chart's roles give this right (files/rights.yaml)")
+
+    def refused(self, what: str, resource: Resource, error: ClusterError) -> None:
+        """The API server did not let us read ``resource``, or did not answer at all."""
+        if isinstance(error, Unavailable):
+            return self.blocked(_SERVER, self._silence(error))
+        self.solved(_SERVER)
+        if isinstance(error, Forbidden):
+            return self.forbidden(what, error)
+        self.blocked(what, _missing(resource) if isinstance(error, NotFound) else str(error))
+
+    def answered(self, what: str) -> None:
+        """The API server let us read."""
+        self.solved(_SERVER)
+        self.solved(what)
+
+    def _silence(self, error: Unavailable) -> str:
+        match error:
+            case Unreachable():
+                state = "does not answer"
+            case Unauthorized():
+                state = "does not accept our credentials"
+            case _:
+                state = "is not ready"
+        return f"the API server {self.server} {state}: {error}"
+
+
+def _missing(resource: Resource) -> str:
+    if resource.group == GROUP:
+        return (
+            f"CRD {resource} is not installed: helm upgrade with crds.install=true, "
+            "or kubectl apply --server-side -f crds/"
+        )
+    return f"the API server does not know {resource}: Poolwise needs Kubernetes 1.34 or newer"
