@@ -1,0 +1,33 @@
+"""The operator's image and the suite's own, built here and put on the nodes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from e2e.controlplane.supervised import REPOSITORY
+from e2e.errors import HarnessError
+from e2e.kind.command import run
+from e2e.kind.engine import has_image
+
+OPERATOR = "poolwise:dev"
+PREVIOUS = "poolwise:previous"
+"""The same image under an older tag: what the suite upgrades from."""
+WORKLOADS = "poolwise-e2e:dev"
+"""``torchrun`` and ``vllm`` as doubles: see ``e2e/images``."""
+ALL = (OPERATOR, PREVIOUS, WORKLOADS)
+
+
+def build() -> None:
+    """Build both from this checkout; the engine's cache makes that quick when nothing changed."""
+    environment = {"PYTHONPATH": str(REPOSITORY)}
+    for module in ("e2e.image", "e2e.images"):
+        run([sys.executable, "-m", module], environment=environment)
+    run(["docker", "tag", OPERATOR, PREVIOUS])
+    if missing := [image for image in ALL if not has_image(image)]:
+        raise HarnessError(f"built, and yet the engine has no {', '.join(missing)}")
+
+
+def load(kind: Path, cluster: str) -> None:
+    """Put the images on every node of a kind cluster."""
+    run([kind, "load", "docker-image", *ALL, "--name", cluster])
