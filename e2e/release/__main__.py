@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from e2e.errors import HarnessError
-from e2e.release import charts, manifests, notes
-from e2e.release.image import Image, check_default
-from e2e.release.versions import ROOT, check, source_version
+from e2e.release import charts, home, manifests, notes, versions
+from e2e.release.image import Image
+from e2e.release.versions import ROOT
 
 OUTPUT = ROOT / "build" / "release"
 
@@ -25,7 +25,7 @@ def _parser() -> argparse.ArgumentParser:
     steps = parser.add_subparsers(required=True, metavar="STEP")
     one = steps.add_parser("check", help="whether the tree is fit for that tag")
     one.add_argument("tag", help="such as v1.2.3")
-    one.add_argument("--image", metavar="REPOSITORY", help="what the release pushes")
+    one.add_argument("--repository", metavar="OWNER/NAME", help="where it is released from")
     one.set_defaults(step=_check)
     one = steps.add_parser("notes", help="print this version's section of CHANGELOG.md")
     one.set_defaults(step=_notes)
@@ -42,16 +42,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(told: argparse.Namespace) -> None:
-    version = check(told.tag)
+    version = versions.check(told.tag)
     notes.section((ROOT / "CHANGELOG.md").read_text("utf-8"), version)
-    if told.image:
-        check_default(told.image)
+    if told.repository:
+        home.check(told.repository)
     print(version)
 
 
 def _notes(_: argparse.Namespace) -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    print(notes.section(changelog, source_version()), end="")
+    print(notes.section(changelog, versions.source_version()), end="")
 
 
 def _files(told: argparse.Namespace) -> None:

@@ -37,11 +37,13 @@ def install(image: Image) -> str:
 
 def _rendered(image: Image) -> str:
     helm = binaries((HELM,))["helm"]
-    values = {"image.repository": image.repository, "image.digest": image.digest}
-    settings = [f"--set-string={name}={value}" for name, value in values.items()]
+    values: Manifest = {"image": {"repository": image.repository, "digest": image.digest}}
+    values["crds"] = {"keep": False}  # an annotation for Helm
     chart = ["template", "poolwise", str(ROOT / "charts/poolwise"), f"--namespace={NAMESPACE}"]
-    command = [str(helm), *chart, "--include-crds", "--skip-tests", *settings]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [str(helm), *chart, "--skip-tests", "--values=-"]
+    told = subprocess.run(
+        command, input=yaml.safe_dump(values), capture_output=True, text=True, check=False
+    )
     if told.returncode:
         raise NotReleasable(f"helm template charts/poolwise: {told.stderr.strip()}")
     return told.stdout
