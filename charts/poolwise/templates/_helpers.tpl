@@ -22,7 +22,7 @@ chart, without any key that is newer; each file of templates begins with this, a
 {{- define "poolwise.name" -}}
 {{- $chart := default .Chart.Name .Values.nameOverride }}
 {{- $name := ternary .Release.Name (printf "%s-%s" .Release.Name $chart) (contains $chart .Release.Name) }}
-{{- default $name .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
+{{- default $name .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
 {{- end }}
 
 {{- define "poolwise.selector" -}}
