@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import kopf
@@ -30,6 +31,9 @@ def _register_life(operator: Operator, handlers: kopf.OperatorRegistry) -> None:
     async def start(**_: Any) -> None:
         try:
             await operator.start()
+        except asyncio.CancelledError:  # told to end while it waits: kopf skips its cleanup then
+            await operator.stop()
+            raise
         except PoolwiseError as error:  # any other error would be tried again, for ever
             operator.fail(error)
             raise kopf.PermanentError(str(error)) from error

@@ -1,0 +1,68 @@
+"""A way to the API server that a test can cut, and mend."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from pathlib import Path
+
+from e2e.controlplane import ports
+from e2e.controlplane.cluster import ControlPlane
+from e2e.controlplane.ports import LOOPBACK
+from e2e.running import Running
+
+CHUNK_BYTES = 1 << 16
+
+
+class Line(Running):
+    """Passes connections on to the API server, while it is not cut."""
+
+    def __init__(self, control_plane: ControlPlane) -> None:
+        [self._port] = ports.free(1)
+        self._control_plane = control_plane
+        self._ends: list[socket.socket] = []
+
+    def kubeconfig_for(self, user: str, folder: Path) -> Path:
+        """A kubeconfig of ``user`` that leads over this line."""
+        direct = self._control_plane.kubeconfig_for(user).read_text(encoding="utf-8")
+        path = folder / "line.kubeconfig"
+        path.write_text(direct.replace(self._control_plane.url, self.url), encoding="utf-8")
+        return path
+
+    @property
+    def url(self) -> str:
+        """Where the API server seems to be."""
+        return f"https://{LOOPBACK}:{self._port}"
+
+    def start(self) -> None:
+        """Let connections through."""
+        listener = socket.create_server((LOOPBACK, self._port))
+        self._ends.append(listener)
+        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+
+    def stop(self) -> None:
+        """Cut it: open connections break, new ones are refused."""
+        for end in self._ends:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+        self._ends.clear()
+
+    def _accept(self, listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = listener.accept()
+                far = socket.create_connection(
+                    (LOOPBACK, self._control_plane.state.ports.apiserver)
+                )
+                self._ends += [near, far]
+                for source, sink in ((near, far), (far, near)):
+                    threading.Thread(target=_pass_on, args=(source, sink), daemon=True).start()
+
+
+def _pass_on(source: socket.socket, sink: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(CHUNK_BYTES):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
