@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from e2e.errors import HarnessError
-from e2e.image import build
+from e2e.image import build, source
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -24,7 +24,8 @@ def main() -> None:
     """Build, and say how large it is."""
     chosen = arguments()
     try:
-        build.image(chosen.base, chosen.tag, platform=chosen.platform, url=chosen.source)
+        about = source.read(chosen.source)
+        build.image(chosen.base, chosen.tag, about, platform=chosen.platform)
     except HarnessError as error:
         sys.exit(str(error))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from e2e.image import source, wheels
+from e2e.image import wheels
 from e2e.image.engine import EngineFailed, image_exists, size_bytes, why_unavailable
-from e2e.image.source import ROOT
+from e2e.image.source import ROOT, Source
 from e2e.image.target import probe
 from e2e.progress import Command, say
 from e2e.tools.cache import locked
@@ -23,7 +23,7 @@ def default_base() -> str:
 
 
 def image(
-    base: str, tag: str, *, platform: str | None = None, url: str = "", cached: bool = True
+    base: str, tag: str, about: Source, *, platform: str | None = None, cached: bool = True
 ) -> None:
     """Build ``tag`` on ``base``, of layers that the engine has from before where it is ``cached``.
 
@@ -33,7 +33,6 @@ def image(
     if reason := why_unavailable():
         raise EngineFailed(f"no container engine: {reason}")
     with locked(wheels.BUILD, "building the image"):
-        about = source.read(url)
         wheels.gather(probe(base, platform), about)
         options = [f"--platform={platform}"] if platform else []
         options += [] if cached else ["--no-cache"]

@@ -19,7 +19,7 @@ _TOOLS = re.compile(
     r"(^|/)(pip|easy_install|wheel|gcc|g\+\+|cc|c\+\+|clang|tcc|as|ld|make)[\d.]*$|-linux-gnu-(gcc|ld)"
 )
 _INSTALLERS = re.compile(r"/(pip|setuptools|wheel|pkg_resources|ensurepip|_distutils_hack)/")
-_TESTS = re.compile(r"(/tests?/|/testing/|_test\.py$|/test_\w+\.py$|/conftest\.py$)")
+_TESTS = re.compile(r"(/tests?/|/testing/|_test\.py$|/conftest\.py$)")
 _PLOTTING = re.compile(r"/site-packages/(matplotlib|plotly|seaborn|numpy|scipy|pandas)/")
 _REQUIRED_LABELS = ("title", "description", "licenses", "version", "revision")
 

@@ -44,10 +44,11 @@ def entries(tag: str) -> list[Entry]:
 def _exported(tag: str) -> Iterator[IO[bytes]]:
     container = docker("create", "--network=none", tag, "true").strip()
     export = subprocess.Popen(["docker", "export", container], stdout=subprocess.PIPE)
+    assert export.stdout is not None
     try:
-        assert export.stdout is not None
-        yield export.stdout
-        export.stdout.read()  # what follows the archive's end mark
+        with export.stdout:
+            yield export.stdout
+            export.stdout.read()  # what follows the archive's end mark
         if export.wait():
             raise EngineFailed(f"docker export of {tag}: exit status {export.returncode}")
     finally:

@@ -20,7 +20,7 @@ install_packages() {
 remove_unused() {
     cd "$(site)"
     rm -r certifi/tests websocket/tests pendulum/testing
-    find kubernetes -name '*_test.py' -delete
+    find kubernetes iso8601 '(' -name '*_test.py' -o -name 'test_*.py' ')' -delete
     for generated in client/api client/models aio/client/api aio/client/models; do
         find "kubernetes/$generated" -name '*.py' ! -name __init__.py -delete
     done

@@ -13,10 +13,11 @@ import pytest
 import poolwise
 from e2e.controlplane.cluster import ControlPlane
 from e2e.demo.stage import prepare
-from e2e.image import build, checks, container
+from e2e.image import build, checks, container, source
 from e2e.image.container import OperatorContainer
 from e2e.image.contents import Entry, added, differences, entries
 from e2e.image.engine import EngineFailed, docker, image_exists, why_unavailable
+from e2e.image.source import Source
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 
@@ -29,6 +30,7 @@ class Built:
 
     tag: str
     base: str
+    about: Source
     contents: list[Entry]
     base_contents: list[Entry]
 
@@ -44,8 +46,9 @@ def image() -> Iterator[Built]:
             docker("pull", "--quiet", base)
         except EngineFailed as error:
             pytest.skip(f"no base image, set BASE to one that the engine has: {error}")
-    build.image(base, TAG)
-    yield Built(TAG, base, entries(TAG), entries(base))
+    about = source.read()
+    build.image(base, TAG, about)
+    yield Built(TAG, base, about, entries(TAG), entries(base))
     docker("rmi", "--force", TAG)
 
 
@@ -75,7 +78,7 @@ def test_adds_files_only_where_expected(image: Built) -> None:
 
 def test_two_builds_are_equal(image: Built) -> None:
     second = f"{TAG}-again"
-    build.image(image.base, second, cached=False)
+    build.image(image.base, second, image.about, cached=False)
     try:
         assert differences(image.contents, entries(second)) == []
     finally:
@@ -85,9 +88,10 @@ def test_two_builds_are_equal(image: Built) -> None:
 def test_has_the_locked_packages_and_no_other(image: Built) -> None:
     code = (
         "import importlib.metadata as m, json;"
-        "print(json.dumps(sorted(f'{d.name}=={d.version}'.lower() for d in m.distributions())))"
+        "print(json.dumps([f'{d.name}=={d.version}' for d in m.distributions()]))"
     )
-    installed = [name.replace("_", "-") for name in json.loads(container.python(image.tag, code))]
+    names = json.loads(container.python(image.tag, code))
+    installed = sorted(name.lower().replace("_", "-") for name in names)
     lock = (build.ROOT / "requirements" / "runtime.txt").read_text()
     locked = re.findall(r"^([\w-]+==\S+)(?! ; sys_platform == 'win32') \\$", lock, re.MULTILINE)
     assert installed == sorted([*locked, f"poolwise=={poolwise.__version__}"])

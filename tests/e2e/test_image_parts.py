@@ -142,7 +142,7 @@ def test_a_missing_engine_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(EngineFailed, match=r"^docker: not found on PATH; install Docker"):
         docker("info")
     with pytest.raises(EngineFailed, match=r"^no container engine: docker is not on PATH$"):
-        build.image("base", "tag")
+        build.image("base", "tag", source.read())
 
 
 def test_an_engine_that_refuses_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
