@@ -142,12 +142,24 @@ _POOLS = Section(
                 "memory bandwidth. Work of low intensity (serving) belongs to pools with short "
                 "bars, work of high intensity (training) may use the long ones.",
                 "suffix: FLOP/B",
-                width=12,
                 height=9,
                 base=BLUE,
             ),
             Query(
                 gauge("pool_ridge_flops_per_byte", "pool", "precision"), "{{pool}} {{precision}}"
+            ),
+        ),
+        bars(
+            About(
+                "Peak compute",
+                "What one accelerator of the pool computes at most, in each precision. Only work "
+                "above the ridge point comes near it.",
+                "flops",
+                height=9,
+                base=BLUE,
+            ),
+            Query(
+                gauge("pool_peak_flops_per_second", "pool", "precision"), "{{pool}} {{precision}}"
             ),
         ),
         grid(
@@ -156,7 +168,6 @@ _POOLS = Section(
                 "Conditions of pools that are not as they should be; empty is good. "
                 "docs/conditions.md says what to do about each one.",
                 "none",
-                width=12,
                 height=9,
             ),
             (

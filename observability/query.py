@@ -1,7 +1,8 @@
 """PromQL as the dashboards write it.
 
-Both replicas of the operator export the same gauges, so a gauge is read as ``max by (...)``, never
-summed over processes; a counter is summed, for each process counts its own.
+Gauges of pools and workloads come from the leader. While one leader follows another both may be in
+the database, so a gauge is read as ``max by (...)``, never summed over processes; a counter is
+summed, for each process counts its own.
 """
 
 from __future__ import annotations

@@ -171,8 +171,8 @@ _ROOFLINE = Section(
         series(
             About(
                 "Decisions of its kind",
-                "Decisions told to users, by reason, for all workloads of this kind: decisions of "
-                "one workload are its Events (kubectl describe).",
+                "Decisions told to users, by reason, for all workloads of this kind. Those of one "
+                "workload are its Events: kubectl describe.",
                 "suffix:/min",
                 width=24,
                 height=7,

@@ -62,11 +62,11 @@ LATENCY = Section(
         series(
             About(
                 "Observed over predicted",
-                "1 is a perfect prediction; below it at less than the planned traffic. Above 2 "
-                "for long (the alert PoolwisePredictionOff): see docs/alerts.md.",
+                "1 is a perfect prediction; below it at less than the planned traffic. Above "
+                "2.5 for long (the alert PoolwisePredictionOff): see docs/alerts.md.",
                 "suffix:x",
                 width=12,
-                limits=((2, YELLOW),),
+                limits=((2.5, YELLOW),),
             ),
             *(
                 Query(
