@@ -162,8 +162,14 @@ class Settings(BaseModel):
     metrics_listen: str = Field(
         "0.0.0.0:8080", description="Address and port of /metrics; empty turns it off."
     )
+    workload_metrics: bool = Field(
+        True,
+        description="Metrics that bear the names of workloads; off where there are tens of "
+        "thousands: 10 to 20 series each.",
+    )
     liveness_listen: str = Field(
-        "0.0.0.0:8081", description="Address and port of /healthz; empty turns it off."
+        "0.0.0.0:8081",
+        description="Address and port of /healthz and /readyz; empty turns them off.",
     )
     watch_stale_seconds: float = Field(
         180,

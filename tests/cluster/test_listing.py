@@ -113,11 +113,11 @@ def test_the_api_server_is_obeyed_when_it_says_how_long(kube, readiness, pauses)
 
 
 def test_a_kind_that_discovery_does_not_tell_of_yet_is_waited_for(kube, readiness, pauses):
-    answers = [frozenset()]
-    discovered = kube.discovered
+    discovered, asked = kube.discovered, []
 
     async def late(group, version):
-        return answers.pop() if answers else await discovered(group, version)
+        asked.append(group)
+        return await discovered(group, version) if len(asked) > 1 else frozenset()
 
     kube.discovered = late
     asyncio.run(fill(Cache(), kube, Settings(), readiness))

@@ -58,18 +58,23 @@ def test_each_problem_is_logged_once_and_its_end_too(readiness):
     assert [each["event"] for each in logs] == ["not ready", "works again"]
 
 
+class Guarded(FakeKube):
+    """Answers with what ``errors`` holds for a kind, and remembers what it was asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.errors = {}
+        self.asked = []
+
+    async def peek(self, resource, namespace=None):
+        self.asked.append(resource)
+        if resource in self.errors:
+            raise self.errors[resource]
+
+
 @pytest.fixture
 def kube():
-    """Answers with what ``errors`` holds for a kind."""
-    kube = FakeKube()
-    kube.errors = {}
-
-    async def peek(resource, namespace=None):
-        if resource in kube.errors:
-            raise kube.errors[resource]
-
-    kube.peek = peek
-    return kube
+    return Guarded()
 
 
 @pytest.fixture
@@ -111,18 +116,15 @@ def test_what_was_refused_is_asked_for_again_in_each_round(kube, readiness, puls
     """The others have their turns; the one that hurts does not wait for its own."""
     kube.errors[PODS] = Forbidden('cannot list resource "pods"')
     check(pulse, PODS)
-    asked = []
-
-    async def peek(resource, namespace=None):
-        asked.append(resource)
+    kube.errors.clear()
+    kube.asked.clear()
 
     async def sleep(seconds):
-        if len(asked) > 3:
+        if len(kube.asked) > 3:
             raise asyncio.CancelledError
 
-    kube.peek = peek
     monkeypatch.setattr("poolwise.cluster.pulse.asyncio.sleep", sleep)
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(pulse.run())
-    assert PODS in asked[:2]
+    assert PODS in kube.asked[:2]
     assert readiness.problem is None

@@ -51,7 +51,7 @@ class Shell:
         return self.kube.writes[before:]
 
     async def _run(self, steps: tuple[Callable[[], Any], ...], pause_seconds: float) -> None:
-        engine = await self._start()
+        engine = self.engine = await self._start()
         await engine.settle()
         for step in steps:
             step()

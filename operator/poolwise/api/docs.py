@@ -6,7 +6,6 @@ file differs. An object that two kinds share is told once, where it first comes 
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
@@ -17,6 +16,7 @@ from typing import Any
 from poolwise.api import GROUP, RESOURCES, VERSION
 from poolwise.api.base import Resource
 from poolwise.api.crd import names, validation_schema
+from poolwise.api.generated import Page
 from poolwise.api.markers import INT_OR_STRING, PRESERVE_UNKNOWN, VALIDATIONS
 
 Schema = Mapping[str, Any]
@@ -207,17 +207,7 @@ def _escaped(text: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page, or with ``--check`` say that it differs; 1 if it does."""
-    parser = argparse.ArgumentParser(prog="python -m poolwise.api.docs", description=__doc__)
-    parser.add_argument("--output", type=Path, default=Path("docs/api.md"), help="the file")
-    parser.add_argument("--check", action="store_true", help="write nothing; 1 if it differs")
-    options = parser.parse_args(arguments)
-    if options.check:
-        if options.output.is_file() and options.output.read_text(encoding="utf-8") == page():
-            return 0
-        print(f"{options.output} differs from the models: run make generate")
-        return 1
-    options.output.write_text(page(), encoding="utf-8")
-    return 0
+    return Page("poolwise.api.docs", Path("docs/api.md"), page(), "models").main(arguments)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""The operator's own metrics. Labels are bounded: kinds, verbs, reasons and pools, never names of
-workloads or text that a user wrote."""
+"""The metrics of the process itself; those of pools and workloads are read off their statuses, see
+:mod:`poolwise.handlers.collector`."""
 
 from __future__ import annotations
 
@@ -12,56 +12,36 @@ from prometheus_client import (
     start_http_server,
 )
 
+from poolwise import __version__
+from poolwise.cluster import metric_table as table
 from poolwise.cluster.listen import address_and_port, cannot_listen
+from poolwise.cluster.metric_table import Definition
 
 _PASS_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 
 class Metrics:
-    """Everything under ``poolwise_``."""
+    """What :data:`poolwise.cluster.metric_table.PROCESS` lists."""
 
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each counter, which nobody reads
         self.registry = CollectorRegistry()
-        self.decisions = self._counter(
-            "decisions", "Decisions that were told to users.", "kind", "reason"
-        )
-        self.requests = self._counter(
-            "api_requests", "Requests to the API server, watches apart.", "verb", "resource", "code"
-        )
-        self.failures = self._counter(
-            "reconcile_failures", "Workloads whose reconciliation failed.", "kind", "error"
-        )
-        self.ghosts = self._counter(
-            "cache_ghosts", "Objects whose deletion no watch told of.", "resource"
-        )
+        self._gauge(table.BUILD_INFO).labels(__version__).set(1)
+        self.ready = self._gauge(table.READY)
+        self.leader = self._gauge(table.LEADER)
+        self.decisions = self._counter(table.DECISIONS)
+        self.requests = self._counter(table.REQUESTS)
+        self.failures = self._counter(table.FAILURES)
+        self.ghosts = self._counter(table.GHOSTS)
         self.plan_seconds = Histogram(
-            "poolwise_plan_duration_seconds",
-            "Time of one planning pass over the whole cluster.",
+            table.PLAN_SECONDS.full_name,
+            table.PLAN_SECONDS.meaning,
             buckets=_PASS_BUCKETS,
             registry=self.registry,
         )
-        self.queue_depth = self._gauge("queue_depth", "Workloads that wait for a worker.")
-        self.loop_lag_seconds = self._gauge(
-            "loop_lag_seconds", "How late the event loop ran its last timer."
-        )
-        self.ready = self._gauge("ready", "1 while /readyz says ok.")
-        self.leader = self._gauge("leader", "1 while this process is the one that writes.")
-        self.watch_age_seconds = self._gauge(
-            "watch_age_seconds", "Time since the watch saw anything.", "resource"
-        )
-        self.workloads = self._gauge(
-            "workloads", "Workloads by the reason of their state.", "kind", "reason"
-        )
-        self.cost_per_hour = self._gauge(
-            "cost_per_hour", "Predicted cost of placed workloads.", "kind", "pool"
-        )
-        self.tokens_per_second = self._gauge(
-            "predicted_tokens_per_second", "Of placed workloads.", "kind", "pool"
-        )
-        self.accelerators = self._gauge(
-            "pool_accelerators", "Accelerators of usable nodes: all, and free.", "pool", "state"
-        )
+        self.queue_depth = self._gauge(table.QUEUE_DEPTH)
+        self.loop_lag_seconds = self._gauge(table.LOOP_LAG_SECONDS)
+        self.watch_age_seconds = self._gauge(table.WATCH_AGE_SECONDS)
 
     def serve(self, listen: str) -> None:
         """Serve ``/metrics`` from a thread of its own, so that it answers under load too.
@@ -75,8 +55,8 @@ class Metrics:
             except OSError as error:
                 raise cannot_listen("metrics_listen", listen, error) from error
 
-    def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(f"poolwise_{name}", text, labels, registry=self.registry)
+    def _counter(self, metric: Definition) -> Counter:
+        return Counter(metric.full_name, metric.meaning, metric.labels, registry=self.registry)
 
-    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
-        return Gauge(f"poolwise_{name}", text, labels, registry=self.registry)
+    def _gauge(self, metric: Definition) -> Gauge:
+        return Gauge(metric.full_name, metric.meaning, metric.labels, registry=self.registry)

@@ -26,8 +26,8 @@ from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import WATCHED, Resource
 from poolwise.cluster.writer import Writer
 from poolwise.errors import ClusterError, PoolwiseError
+from poolwise.handlers.collector import ClusterCollector
 from poolwise.handlers.engine import Engine
-from poolwise.handlers.gauges import measure
 from poolwise.handlers.isolation import Decide
 from poolwise.plan.observed import Object
 from poolwise.settings import Settings
@@ -131,11 +131,16 @@ class Operator:
             _log.info("waiting for the Lease")
             await lease.acquire()
         self._metrics.leader.set(1)
+        self._metrics.registry.register(self._collector())
         _log.info("leading")
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._engine.run(), name="engine")
             if self._elects:
                 tasks.create_task(self._hold(lease), name="lease")
+
+    def _collector(self) -> ClusterCollector:
+        planner, each = self._engine.planner, self._settings.workload_metrics
+        return ClusterCollector(self._cache, lambda: planner.decisions.pools, each_workload=each)
 
     async def _hold(self, lease: Lease) -> None:
         await lease.hold()
@@ -166,7 +171,6 @@ class Operator:
             self._metrics.loop_lag_seconds.set(time.monotonic() - started - _GAUGE_SECONDS)
             for path, age in self._freshness.ages_seconds().items():
                 self._metrics.watch_age_seconds.labels(path.rpartition("/")[2]).set(age)
-            measure(self._cache, self._metrics)
 
     def _spawn(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work, name=name)

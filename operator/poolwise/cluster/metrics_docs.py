@@ -1,0 +1,58 @@
+"""``python -m poolwise.cluster.metrics_docs``: docs/metrics.md, from the table of metrics."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from poolwise.api.generated import Page
+from poolwise.cluster.metric_table import SECTIONS, Definition
+
+_HEAD = """# Metrics
+
+Made from the operator's own table of metrics by `make generate`; do not edit.
+
+`/metrics` on `POOLWISE_METRICS_LISTEN` serves them in Prometheus' text format. The leader alone
+tells of pools and workloads, so that sums over replicas are right; what is gone leaves no series
+behind. Figures are those of the statuses, at the moment of the scrape.
+"""
+
+_NOTES: Mapping[str, str] = {
+    "The process": "Every replica serves these.",
+    "Pools": "One AcceleratorPool each. What a label says of hardware is per accelerator.",
+    "Workloads, each": (
+        "`POOLWISE_WORKLOAD_METRICS=false` turns them off. A workload has 10 to 20 series. "
+        "`namespace` is the workload's own: scrape with `honorLabels: true`, else Prometheus "
+        "renames it to `exported_namespace`. What the engines tell of themselves, scraped by the "
+        "chart's PodMonitor for workloads, has the same two labels, and so meets its target."
+    ),
+}
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [_HEAD]
+    for title, metrics in SECTIONS.items():
+        lines += [f"## {title}", ""]
+        lines += [_NOTES[title], ""] if title in _NOTES else []
+        lines += [*_table(metrics), ""]
+    return "\n".join(lines)
+
+
+def _table(metrics: Iterable[Definition]) -> Iterator[str]:
+    yield "| metric | type | labels | meaning |"
+    yield "|---|---|---|---|"
+    for metric in metrics:
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        yield f"| `{metric.full_name}` | {metric.type} | {labels} | {metric.meaning} |"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page, or with ``--check`` say that it differs; 1 if it does."""
+    path = Path("docs/metrics.md")
+    return Page("poolwise.cluster.metrics_docs", path, page(), "table of metrics").main(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
