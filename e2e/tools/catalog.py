@@ -31,6 +31,8 @@ class Module:
     folder: str
     pinned: str
     version_package: str = ""
+    tags: str = ""
+    """Build tags, which may leave out what we do not use."""
 
     @property
     def path(self) -> Path:
@@ -60,7 +62,8 @@ class Module:
             major, minor = self.minor.split(".")
             stamp = {"gitVersion": self.version, "gitMajor": major, "gitMinor": minor}
             linker += "".join(f" -X {self.version_package}.{k}={v}" for k, v in stamp.items())
-        return ("-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", linker)
+        tags = ("-tags", self.tags) if self.tags else ()
+        return ("-mod=readonly", "-buildvcs=false", "-trimpath", *tags, "-ldflags", linker)
 
     @property
     def key(self) -> str:
@@ -77,7 +80,9 @@ KUBERNETES = Module("kubernetes", "k8s.io/kubernetes", "k8s.io/component-base/ve
 KWOK = Module("kwok", "sigs.k8s.io/kwok")
 HELM_MODULE = Module("helm", "helm.sh/helm/v4", "helm.sh/helm/v4/internal/version")
 KUBECONFORM_MODULE = Module("kubeconform", "github.com/yannh/kubeconform")
-PROMETHEUS = Module("promtool", "github.com/prometheus/prometheus")
+PROMETHEUS = Module(
+    "promtool", "github.com/prometheus/prometheus", tags="remove_all_sd"
+)  # the clouds' service discovery is most of its sources, and rules need none of it
 KIND_MODULE = Module("kind", "sigs.k8s.io/kind")
 
 
