@@ -8,6 +8,7 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    ProcessCollector,
     disable_created_metrics,
     start_http_server,
 )
@@ -26,6 +27,7 @@ class Metrics:
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each counter, which nobody reads
         self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)  # its memory, CPU and start, as process_*
         self._gauge(table.BUILD_INFO).labels(__version__).set(1)
         self.ready = self._gauge(table.READY)
         self.leader = self._gauge(table.LEADER)

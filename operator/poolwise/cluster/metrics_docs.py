@@ -19,7 +19,7 @@ behind. Figures are those of the statuses, at the moment of the scrape.
 """
 
 _NOTES: Mapping[str, str] = {
-    "The process": "Every replica serves these.",
+    "The process": "Every replica serves these, and `process_*` (memory, CPU, start).",
     "Pools": "One AcceleratorPool each. What a label says of hardware is per accelerator.",
     "Workloads, each": (
         "`POOLWISE_WORKLOAD_METRICS=false` turns them off. A workload has 10 to 20 series. "
