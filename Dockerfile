@@ -7,17 +7,21 @@
 # it by digest: make image BASE=python:3.14-slim@sha256:...
 ARG BASE=python:3.14-slim
 
-FROM ${BASE} AS build
-ARG SOURCE_DATE_EPOCH=0
+FROM ${BASE} AS dependencies
 COPY build/wheels /tmp/wheels
 COPY e2e/image/install.sh requirements/runtime.txt /tmp/
-RUN sh /tmp/install.sh
+RUN sh /tmp/install.sh dependencies
+
+FROM dependencies AS poolwise
+ARG SOURCE_DATE_EPOCH=0
+COPY build/own /tmp/own
+RUN sh /tmp/install.sh poolwise
 
 FROM ${BASE}
-ARG SOURCE_DATE_EPOCH=0
 COPY e2e/image/strip.sh /tmp/
 RUN sh /tmp/strip.sh
-COPY --from=build /rootfs/ /
+COPY --from=dependencies /rootfs/ /
+COPY --from=poolwise /rootfs/ /
 
 ARG VERSION=unknown
 ARG REVISION=unknown

@@ -1,4 +1,4 @@
-"""``build/wheels``: what the Dockerfile installs, and nothing else.
+"""``build/wheels`` and ``build/own``: what the Dockerfile installs, and nothing else.
 
 The locked dependencies are downloaded with their hashes, which the image's build checks again;
 that costs a network once per lock and base. Poolwise's own wheel is built anew each time.
@@ -7,10 +7,8 @@ that costs a network once per lock and base. Poolwise's own wheel is built anew 
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import sys
-from pathlib import Path
 
 from e2e.image.source import ROOT, Source
 from e2e.image.target import Target
@@ -19,12 +17,13 @@ from e2e.progress import Command, say
 LOCK = ROOT / "requirements" / "runtime.txt"
 BUILD = ROOT / "build"
 FOLDER = BUILD / "wheels"
+OWN = BUILD / "own"
 STAMP = BUILD / "wheels.key"
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 
 
-def gather(target: Target, source: Source) -> Path:
-    """Fill the folder for ``target``; nothing is downloaded when it holds those wheels already.
+def gather(target: Target, source: Source) -> None:
+    """Fill both folders for ``target``; nothing is downloaded when it holds those wheels already.
 
     Raises :class:`BuildFailed` with pip's last lines, which name the package that has no wheel.
     """
@@ -32,7 +31,6 @@ def gather(target: Target, source: Source) -> Path:
     if not _is_current(target):
         _download(target)
     _build_own(source)
-    return FOLDER
 
 
 def key(target: Target, lock: bytes) -> str:
@@ -57,10 +55,7 @@ def _download(target: Target) -> None:
 
 def _build_own(source: Source) -> None:
     """Hatchling writes the same bytes for the same files and ``SOURCE_DATE_EPOCH``."""
-    for stale in FOLDER.glob("poolwise-*.whl"):
-        stale.unlink()
-    arguments = [*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", FOLDER, ROOT]
+    shutil.rmtree(OWN, ignore_errors=True)
+    arguments = [*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", OWN, ROOT]
     environment = {"SOURCE_DATE_EPOCH": str(source.epoch_seconds)}
     Command("building Poolwise's wheel", arguments, ROOT, BUILD / "own.log", environment).run()
-    for wheel in FOLDER.iterdir():
-        os.chmod(wheel, 0o644)

@@ -86,14 +86,15 @@ def test_wheels_are_downloaded_again_for_another_base_or_lock() -> None:
 def test_own_wheel_is_the_same_twice_and_replaces_the_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("BUILD", "FOLDER"):
-        monkeypatch.setattr(wheels, name, tmp_path)
-    (tmp_path / "poolwise-0.0.1-py3-none-any.whl").touch()
+    monkeypatch.setattr(wheels, "BUILD", tmp_path)
+    monkeypatch.setattr(wheels, "OWN", tmp_path / "own")
+    wheels.OWN.mkdir()
+    (wheels.OWN / "poolwise-0.0.1-py3-none-any.whl").touch()
     about = source.read()
     contents = []
     for _ in range(2):
         wheels._build_own(about)
-        (wheel,) = tmp_path.glob("*.whl")
+        (wheel,) = wheels.OWN.iterdir()
         contents.append(wheel.read_bytes())
     assert contents[0] == contents[1]
     assert about.version in wheel.name
