@@ -23,6 +23,7 @@ from promql_parser import (
     UnaryExpr,
     VectorSelector,
     parse,
+    walk,
 )
 
 Labels = frozenset[str]
@@ -57,12 +58,14 @@ class Vocabulary:
             BinaryExpr: self._binary,
             Call: self._call,
         }
-        return visit.get(type(expr), lambda each: NONE)(expr)
+        found: Labels = visit.get(type(expr), lambda each: NONE)(expr)
+        return found
 
     def _selector(self, selector: VectorSelector) -> Labels:
-        if selector.name not in self.metrics:
-            raise BadQuery(f"{selector}: nobody exports {selector.name}")
-        has = frozenset(self.metrics[selector.name])
+        name = str(selector.name)
+        if name not in self.metrics:
+            raise BadQuery(f"{selector}: nobody exports {name}")
+        has = frozenset(self.metrics[name])
         _require(has, (each.name for each in selector.matchers.matchers), str(selector))
         return has
 
@@ -129,9 +132,7 @@ def metrics_of(query: str) -> Iterator[str]:
             seen.append(str(expr.name))
         return True
 
-    import promql_parser
-
-    promql_parser.walk(parse(query), visit)
+    walk(parse(query), visit)
     return iter(seen)
 
 

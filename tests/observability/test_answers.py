@@ -45,7 +45,7 @@ def test_every_query_has_an_answer(promtool: Path, tmp_path: Path):
     }
     path = tmp_path / "answers.yaml"
     path.write_text(yaml.safe_dump(document, sort_keys=False))
-    command = [promtool, "test", "rules", path]
+    command = [str(promtool), "test", "rules", str(path)]
     answered = subprocess.run(command, capture_output=True, text=True, check=False)
     assert answered.returncode == 0, answered.stdout + answered.stderr
 

@@ -20,6 +20,12 @@ PANELS = [
     for name, board in BOARDS.items()
     for panel in panels(board)
 ]
+TABLES = [
+    pytest.param(panel, id=f"{name}/{panel['title']}")
+    for name, board in BOARDS.items()
+    for panel in panels(board)
+    if panel["type"] == "table"
+]
 every_board = pytest.mark.parametrize("board", BOARDS.values(), ids=list(BOARDS))
 every_panel = pytest.mark.parametrize(("board", "panel"), PANELS)
 
@@ -167,10 +173,8 @@ def test_a_dashed_line_is_one_of_the_legends(board, panel):
             assert any(re.search(pattern, legend) for legend in legends)
 
 
-@pytest.mark.parametrize(
-    ("board", "panel"), [each for each in PANELS if each.values[1]["type"] == "table"]
-)
-def test_columns_of_a_table_are_named_and_hold_something(board, panel):
+@pytest.mark.parametrize("panel", TABLES)
+def test_columns_of_a_table_are_named_and_hold_something(panel):
     organize = panel["transformations"][-1]["options"]
     values = {f"Value #{target['refId']}" for target in panel["targets"]}
     if len(values) == 1:
