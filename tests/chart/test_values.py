@@ -20,7 +20,7 @@ from tests.chart.variations import CHANGES, context
 
 pytestmark = pytest.mark.tools("helm")
 
-EARLIER = Path(__file__).parent / "earlier" / "values-0.1.0.yaml"
+EARLIER = Path(__file__).parent / "earlier" / "poolwise" / "values.yaml"
 ALL_ON = merged(LEAN, *(context(path) for path in CHANGES))
 
 

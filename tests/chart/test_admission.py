@@ -1,0 +1,261 @@
+"""The admission policies on a real API server: what is refused, to whom, and what is not."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from e2e.controlplane.client import Client, Object, Refused
+from tests.apiserver.operated import chat_service, training_job
+from tests.chart.cluster import Cluster
+from tests.chart.rendering import NAMESPACE
+from tests.plan.children_cases import CASES, manifests
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.tools("helm")]
+
+TIMEOUT_SECONDS = 20.0
+RBAC = "rbac.authorization.k8s.io"
+LABEL = "app.kubernetes.io/managed-by"
+
+
+@pytest.fixture(scope="module")
+def operator(release: Cluster) -> Iterator[Client]:
+    """The operator's own token, in the hands of somebody else; once the policies hold."""
+    with release.service_account("poolwise") as client:
+        eventually_refused(client, {**unowned("default"), "spec": pods_of("default")["spec"]})
+        yield client
+
+
+def eventually_refused(client: Client, document: Object) -> None:
+    """Return once a policy is in force: the API server learns of it a moment after it is there."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            client.admit(document)
+        except Refused:
+            return
+        time.sleep(0.1)
+    raise AssertionError("the policies are not in force")
+
+
+def pods_of(namespace: str) -> Object:
+    """A Deployment as the operator writes them."""
+    rendered = next(each for each in manifests(CASES["vllm"]()) if each["kind"] == "Deployment")
+    return in_namespace(rendered, namespace)
+
+
+def unowned(namespace: str) -> Object:
+    """A Deployment of somebody else."""
+    deployment = pods_of(namespace)
+    metadata = {"name": "mine", "namespace": namespace}
+    return {**deployment, "metadata": metadata}
+
+
+def in_namespace(document: Object, namespace: str) -> Object:
+    copied: Object = copy.deepcopy(document)
+    copied["metadata"]["namespace"] = namespace
+    return copied
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_all_that_the_operator_renders_is_taken(
+    operator: Client, namespace: str, name: str
+) -> None:
+    for document in manifests(CASES[name]()):
+        operator.admit(in_namespace(document, namespace))
+
+
+UNMASKED = {"allowPrivilegeEscalation": False, "procMount": "Unmasked"}
+POD_CHANGES = {
+    "hostNetwork": {"hostNetwork": True},
+    "hostPID": {"hostPID": True},
+    "hostIPC": {"hostIPC": True},
+    "nodeName": {"nodeName": "h100-1"},
+    "hostPath": {"volumes": [{"name": "host", "hostPath": {"path": "/"}}]},
+    "unconfined": {"securityContext": {"seccompProfile": {"type": "Unconfined"}}},
+    "no seccomp": {"securityContext": {}},
+    "sysctl": {
+        "securityContext": {
+            "seccompProfile": {"type": "RuntimeDefault"},
+            "sysctls": [{"name": "net.core.somaxconn", "value": "1"}],
+        }
+    },
+    "procMount": {
+        "hostUsers": False,  # without which the API server itself refuses it
+        "containers": [{"name": "x", "image": "x", "securityContext": UNMASKED}],
+    },
+    "init": {"initContainers": [{"name": "init", "image": "x", "securityContext": {}}]},
+}
+CONTAINER_CHANGES = {
+    "privileged": {"securityContext": {"privileged": True}},
+    "escalation": {"securityContext": {"allowPrivilegeEscalation": True}},
+    "escalation by default": {"securityContext": {}},
+    "capability": {
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"add": ["SYS_ADMIN"]},
+        }
+    },
+    "unconfined container": {
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "seccompProfile": {"type": "Unconfined"},
+        }
+    },
+    "hostPort": {"ports": [{"name": "http", "containerPort": 8000, "hostPort": 8000}]},
+}
+
+
+@pytest.mark.parametrize("name", [*POD_CHANGES, *CONTAINER_CHANGES])
+def test_the_operator_cannot_reach_a_node_through_a_pod(
+    operator: Client, release: Cluster, namespace: str, name: str
+) -> None:
+    deployment = pods_of(namespace)
+    pod = deployment["spec"]["template"]["spec"]
+    pod.update(POD_CHANGES.get(name, {}))
+    pod["containers"][0].update(CONTAINER_CHANGES.get(name, {}))
+    pod["containers"][0].pop("volumeMounts", None)
+    with pytest.raises(Refused, match=r"denied request: the operator's (pods|containers)"):
+        operator.admit(deployment)
+    release.client.admit(deployment)  # to others the policy says nothing
+
+
+OWNER_CHANGES = {
+    "no owner": {"ownerReferences": []},
+    "another kind": {
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x", "controller": True}
+        ]
+    },
+    "no label": {"labels": {}},
+}
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "Service", "PodDisruptionBudget"])
+@pytest.mark.parametrize("name", OWNER_CHANGES)
+def test_the_operator_writes_only_for_workloads(
+    operator: Client, namespace: str, kind: str, name: str
+) -> None:
+    rendered = next(each for each in manifests(CASES["vllm"]()) if each["kind"] == kind)
+    document = in_namespace(rendered, namespace)
+    document["metadata"].update(OWNER_CHANGES[name])
+    with pytest.raises(Refused, match="denied request: the operator writes only objects"):
+        operator.admit(document)
+
+
+@pytest.mark.parametrize("change", [{"type": "NodePort"}, {"externalIPs": ["192.0.2.1"]}])
+def test_the_operator_opens_no_service_to_the_outside(
+    operator: Client, namespace: str, change: Object
+) -> None:
+    rendered = next(each for each in manifests(CASES["vllm"]()) if each["kind"] == "Service")
+    document = in_namespace(rendered, namespace)
+    document["spec"].update(change)
+    with pytest.raises(Refused, match="the operator's Services are of type ClusterIP"):
+        operator.admit(document)
+
+
+def test_the_operator_leaves_the_objects_of_others_alone(
+    operator: Client, release: Cluster, namespace: str
+) -> None:
+    mine = release.client.create(unowned(namespace))
+    sentence = "the operator neither changes nor deletes objects whose controller is no TrainingJob"
+    with pytest.raises(Refused, match=sentence):
+        operator.delete(mine)
+    ours = {LABEL: "poolwise"}
+    owners = pods_of(namespace)["metadata"]["ownerReferences"]
+    with pytest.raises(Refused, match=sentence):
+        operator.patch(mine, {"metadata": {"labels": ours, "ownerReferences": owners}})
+    assert release.client.get("apps/v1", "Deployment", "mine", namespace)
+
+
+def test_the_operator_leaves_the_pools_of_people_alone(operator: Client, release: Cluster) -> None:
+    pool = {
+        "apiVersion": "poolwise.dev/v1alpha1",
+        "kind": "AcceleratorPool",
+        "metadata": {"name": "reserved"},
+        "spec": {"nodeSelector": {"role": "reserved"}},
+    }
+    with pytest.raises(Refused, match="only pools that it discovered itself"):
+        operator.admit(pool)
+    created = release.client.create(pool)
+    with pytest.raises(Refused, match="only pools that it discovered itself"):
+        operator.delete(created)
+    release.client.delete(created)
+
+
+def bind(release: Cluster, user: str, role: str, namespace: str) -> None:
+    """Give a user a ClusterRole in one namespace."""
+    release.client.create(
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": f"{user}-{role}", "namespace": namespace},
+            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role},
+            "subjects": [{"apiGroup": RBAC, "kind": "User", "name": user}],
+        }
+    )
+
+
+def test_whoever_may_not_create_pods_may_only_plan(release: Cluster, namespace: str) -> None:
+    """Ada may write workloads, by the chart's role alone."""
+    bind(release, "ada", "poolwise-edit", namespace)
+    bind(release, "ada", "poolwise-view", namespace)
+    with release.user("ada") as ada:
+        for workload in (training_job(namespace, "run", 1), chat_service(namespace, "run")):
+            eventually_refused(ada, workload)
+            with pytest.raises(Refused) as refused:
+                ada.create(workload)
+            kind = workload["kind"]
+            assert refused.value.status == 403
+            assert refused.value.message.endswith(
+                f"denied request: ada may not create pods in namespace {namespace}, which running "
+                f"this {kind} does; spec.mode Plan only plans it"
+            )
+        planned = ada.create(training_job(namespace, "plan", 1, mode="Plan"))
+        ada.patch(planned, {"metadata": {"labels": {"team": "research"}}})
+        with pytest.raises(Refused, match="ada may not create pods"):
+            ada.patch(planned, {"spec": {"mode": "Run"}})
+
+
+def test_others_may_change_all_but_the_spec_of_what_runs(release: Cluster, namespace: str) -> None:
+    bind(release, "eve", "poolwise-edit", namespace)
+    bind(release, "eve", "poolwise-view", namespace)
+    running = release.client.create(chat_service(namespace, "chat"))
+    with release.user("eve") as eve:
+        eventually_refused(eve, training_job(namespace, "run", 1))
+        eve.patch(running, {"metadata": {"labels": {"team": "research"}}})
+        eve.patch(running, {"spec": {"replicas": 2}}, "scale")
+        with pytest.raises(Refused, match="eve may not create pods"):
+            eve.patch(running, {"spec": {"run": {"serviceAccountName": "admin"}}})
+        eve.delete(running)
+
+
+def test_whoever_may_edit_a_namespace_may_run_workloads_there(
+    release: Cluster, namespace: str
+) -> None:
+    """By the cluster's own roles, into which the chart's are aggregated."""
+    bind(release, "bob", "edit", namespace)
+    edit = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": "edit"}}
+    release.client.wait_for(edit, lambda role: "trainingjobs" in str(role.get("rules")))
+    with release.user("bob") as bob:
+        created = bob.create(training_job(namespace, "run", 1))
+        bob.patch(created, {"spec": {"accelerators": {"count": 2}}})
+        assert bob.get(created["apiVersion"], created["kind"], "run", namespace)
+    with release.user("bob") as bob, pytest.raises(Refused, match="cannot create resource"):
+        bob.create(training_job(NAMESPACE, "run", 1))
+
+
+def test_whoever_may_view_a_namespace_may_read_workloads_there(
+    release: Cluster, namespace: str
+) -> None:
+    bind(release, "mallory", "view", namespace)
+    view = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": "view"}}
+    release.client.wait_for(view, lambda role: "trainingjobs" in str(role.get("rules")))
+    created = release.client.create(training_job(namespace, "run", 1))
+    with release.user("mallory") as mallory:
+        assert mallory.get(created["apiVersion"], created["kind"], "run", namespace)
+        with pytest.raises(Refused, match="cannot patch resource"):
+            mallory.patch(created, {"spec": {"mode": "Plan"}})
