@@ -3,6 +3,7 @@
 PoolwiseError
 ├── InvalidInput        what a person wrote cannot be used; says what, where, value, allowed
 ├── TableError          a table that ships with Poolwise is malformed
+├── NotPlanned          a workload has no plan after the time that somebody would wait
 └── ClusterError        the API server refused or could not be reached
     ├── Conflict        somebody else changed the object first; read again and retry
     ├── Forbidden       our service account lacks a verb; names verb and resource
@@ -36,6 +37,10 @@ class InvalidInput(PoolwiseError):
 
 class TableError(PoolwiseError):
     """A row of a shipped table has an unknown key, a missing figure or an impossible one."""
+
+
+class NotPlanned(PoolwiseError):
+    """A workload has no plan after the time that somebody would wait."""
 
 
 class ClusterError(PoolwiseError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from kubernetes.aio.config import incluster_config
 
 from poolwise.cluster.connection import Connection
 from poolwise.errors import InvalidInput
@@ -63,3 +64,32 @@ def test_what_is_wrong_with_a_kubeconfig_is_said_in_one_sentence(tmp_path, text,
         log_in(path, context)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.fixture
+def in_pod(monkeypatch, tmp_path):
+    """The files and variables that a kubelet gives to a pod; where the files are."""
+    for name, text in (("token", "secret"), ("ca.crt", "PEM"), ("namespace", "poolwise-system\n")):
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+    monkeypatch.setattr("poolwise.cluster.connection._NAMESPACE_FILE", tmp_path / "namespace")
+    return tmp_path
+
+
+def test_a_pod_uses_its_service_account_and_its_namespace(in_pod):
+    connection = Connection(Settings())
+    asyncio.run(connection.log_in())
+    assert connection.configuration.host == "https://10.96.0.1:443"
+    settings = asyncio.run(connection.configuration.auth_settings())
+    assert settings["BearerToken"]["value"] == "bearer secret"
+    assert connection.namespace == "poolwise-system"
+    assert connection.context_namespace() == "poolwise-system"
+
+
+def test_a_pod_without_a_token_is_told_so(in_pod):
+    (in_pod / "token").unlink()
+    with pytest.raises(InvalidInput, match="service account of this pod: Service token file"):
+        asyncio.run(Connection(Settings()).log_in())

@@ -107,7 +107,7 @@ def test_a_short_silence_is_a_restart_and_no_outage(kube, readiness, pulse, cloc
     assert readiness.problem is None
     clock.seconds = 20
     check(pulse, NODES)
-    assert "does not answer: Connection refused" in readiness.problem
+    assert "does not answer: Connection refused" in str(readiness.problem)
     check(pulse, PODS)
     assert readiness.problem is None
 

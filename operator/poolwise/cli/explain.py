@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -12,7 +13,8 @@ from poolwise.cluster.connection import Connection
 from poolwise.cluster.kube import ApiKube
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.resources import INFERENCE_SERVICES, TRAINING_JOBS, Resource
-from poolwise.errors import InvalidInput
+from poolwise.errors import InvalidInput, NotPlanned
+from poolwise.plan.conditions import Type, is_true
 from poolwise.plan.names import GROUP
 from poolwise.plan.observed import Object
 from poolwise.plan.status.explain import explain as story
@@ -24,6 +26,8 @@ KINDS = {
     for spelling in (short, resource.kind.lower(), resource.plural, f"{resource.plural}.{GROUP}")
 }
 
+_POLL_SECONDS = 1.0
+
 
 def explain(
     target: Annotated[str, typer.Argument(metavar="KIND/NAME", help="As tj/llama-70b.")],
@@ -32,11 +36,16 @@ def explain(
     ] = None,
     kubeconfig: Annotated[str | None, typer.Option(help="File to use, as kubectl does.")] = None,
     context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None,
+    wait: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="Wait so long until it is planned.")
+    ] = 0.0,
 ) -> None:
     """Say where a workload runs, why, how fast, for how much, and why not elsewhere."""
     resource, name = parse_target(target)
     connection = Connection(from_environment(os.environ), kubeconfig, context)
-    found = asyncio.run(_read(connection, resource, namespace, name))
+    found = asyncio.run(_read(connection, resource, namespace, name, wait))
+    if wait and not is_planned(found):
+        raise NotPlanned(f"{resource.kind} {name} was not planned within {wait:g} s: {last(found)}")
     typer.echo(story(found))
 
 
@@ -50,16 +59,56 @@ def parse_target(target: str) -> tuple[Resource, str]:
     return resource, name
 
 
+def is_planned(workload: Object) -> bool:
+    """Whether the plan is there, and is about the spec as it is now."""
+    return _is_current(workload) and is_true(_conditions(workload), Type.PLANNED)
+
+
+def last(workload: Object) -> str:
+    """Why it is not planned, as its status says."""
+    told = _conditions(workload)
+    if not told:
+        return "it has no status yet, nothing has looked at it; does the operator run?"
+    if not _is_current(workload):
+        return "nothing has looked at its newest spec yet; does the operator run?"
+    known = {each["type"]: each for each in told if each["status"] != "True"}
+    types = (Type.ACCEPTED, Type.PLANNED, Type.READY)
+    found = next((known[type_] for type_ in types if type_ in known), None)
+    return f"{found['reason']}: {found['message']}" if found else "its conditions do not say why"
+
+
+def _is_current(workload: Object) -> bool:
+    status = workload.get("status") or {}
+    return bool(status.get("observedGeneration") == workload["metadata"].get("generation"))
+
+
+def _conditions(workload: Object) -> Sequence[Object]:
+    return (workload.get("status") or {}).get("conditions") or ()
+
+
 async def _read(
-    connection: Connection, resource: Resource, namespace: str | None, name: str
+    connection: Connection, resource: Resource, namespace: str | None, name: str, seconds: float
 ) -> Object:
     await connection.log_in()
     namespace = namespace or connection.context_namespace()
     kube = ApiKube(connection.client(), connection.settings, Metrics().requests)
     try:
-        found = await kube.get(resource, namespace, name)
+        found = await _until_planned(lambda: kube.get(resource, namespace, name), seconds)
     finally:
         await kube.close()
     if found is None:
         raise InvalidInput("", f"there is no {resource.kind} {name} in namespace {namespace}")
     return found
+
+
+async def _until_planned(
+    read: Callable[[], Awaitable[Object | None]], seconds: float
+) -> Object | None:
+    """The object once it is planned, or as it is when the time is over."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + seconds
+    while True:
+        found = await read()
+        if found is None or is_planned(found) or loop.time() >= deadline:
+            return found
+        await asyncio.sleep(_POLL_SECONDS)

@@ -40,11 +40,15 @@ class Connection:
 
         :raises InvalidInput: when the kubeconfig is missing, broken or lacks the context.
         """
-        if self.kubeconfig is None and SERVICE_HOST_ENV_NAME in os.environ:
+        if self._is_in_pod:
             self._read_service_account()
         else:
             await self._read_kubeconfig()
         self.configuration.connection_pool_maxsize = self.settings.client_connections
+
+    @property
+    def _is_in_pod(self) -> bool:
+        return self.kubeconfig is None and SERVICE_HOST_ENV_NAME in os.environ
 
     def _read_service_account(self) -> None:
         try:
@@ -70,6 +74,8 @@ class Connection:
 
     def context_namespace(self) -> str:
         """Where kubectl would look: the namespace of the context in use, else ``default``."""
+        if self._is_in_pod:
+            return self.namespace
         try:
             contexts, active = config.list_kube_config_contexts(self.kubeconfig)
         except config.ConfigException:
