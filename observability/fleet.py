@@ -141,7 +141,7 @@ _POOLS = Section(
                 "Arithmetic intensity from which a pool is bound by compute and no longer by "
                 "memory bandwidth. Work of low intensity (serving) belongs to pools with short "
                 "bars, work of high intensity (training) may use the long ones.",
-                "suffix: FLOP/B",
+                "si:FLOP/B",
                 height=9,
                 base=BLUE,
             ),

@@ -80,7 +80,7 @@ COST = Section(
                 "Predicted tokens per second",
                 "Of all placed workloads, by pool and kind. Divide by the cost beside it to "
                 "compare pools.",
-                "suffix: tokens/s",
+                "si:tokens/s",
             ),
             Query(gauge("predicted_tokens_per_second", "kind", "pool"), "{{pool}} {{kind}}"),
             stacked=True,

@@ -88,7 +88,7 @@ WORKLOADS = Section(
                 value_of(1): None,
                 value_of(2): Column("Accelerators"),
                 value_of(3): Column("Cost", "suffix:/h"),
-                value_of(4): Column("Predicted tokens per second", "suffix: tokens/s"),
+                value_of(4): Column("Predicted tokens per second", "si:tokens/s"),
             },
             links={"Name": _LINK},
         ),

@@ -16,6 +16,10 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 DATASOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 """Whatever the variable of that name holds: no dashboard knows the name of a data source."""
 
+MIN_STEP = "30s"
+"""The chart's monitors scrape this often or more; $__rate_interval is then at least four of it,
+whatever the data source says of its own interval."""
+
 
 @dataclass(frozen=True)
 class Query:
@@ -33,7 +37,7 @@ def gauge(metric: str, *labels: str) -> str:
 
 def over_time(query: Query, position: int) -> prometheus.Dataquery:
     """The query over the dashboard's range."""
-    return _target(query, position).range()
+    return _target(query, position).range().interval(MIN_STEP)
 
 
 def now(query: Query, position: int) -> prometheus.Dataquery:

@@ -128,7 +128,7 @@ _WHERE = Section(
                 "Arithmetic intensity",
                 "FLOP for each byte of memory traffic. Below the ridge points of its pool it is "
                 "bound by memory bandwidth, above by compute.",
-                "suffix: FLOP/B",
+                "si:FLOP/B",
             ),
             Query(of_this("arithmetic_intensity_flops_per_byte")),
         ),
@@ -143,7 +143,7 @@ _ROOFLINE = Section(
                 "Intensity against ridge points",
                 "The workload beside the ridge points of its pool, one for each precision. Far "
                 "below them, a pool with cheaper memory bandwidth would do as well.",
-                "suffix: FLOP/B",
+                "si:FLOP/B",
                 base=BLUE,
             ),
             Query(of_this("arithmetic_intensity_flops_per_byte"), "this workload"),

@@ -99,7 +99,7 @@ THROUGHPUT = Section(
                 "Prompt and generated tokens of all replicas, against the prediction at the "
                 "planned traffic. Less is usual with less traffic; more with the tail inside its "
                 "target means that the plan is too careful.",
-                "suffix: tokens/s",
+                "si:tokens/s",
             ),
             Query(
                 f"sum(rate(vllm:prompt_tokens_total{{{_ENGINE}}}[$__rate_interval])) + "

@@ -6,9 +6,13 @@ import json
 import re
 from itertools import combinations, groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models import units
+from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from observability.__main__ import FRAMES, main, rendered
 from tests.observability.queries import DASHBOARDS, ROOT, columns_of, load, panels, rules
@@ -52,6 +56,25 @@ def test_the_same_bytes_each_time(frame):
     first = rendered(frame)
     assert first == rendered(frame)
     assert first == json.dumps(json.loads(first), indent=2, sort_keys=True) + "\n"
+
+
+@every_board
+def test_the_model_of_grafana_reads_it(board):
+    """What Grafana's own schema does not know would be lost on the way through it."""
+    register_default_plugins()
+    again = json.loads(json.dumps(Dashboard.from_json(board), cls=JSONEncoder))
+    assert lost(board, again) == []
+
+
+def lost(before: Any, after: Any, path: str = "") -> list[str]:
+    """Paths of what ``after`` has not, or has otherwise."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        pairs = ((f"{path}/{key}", value, after.get(key)) for key, value in before.items())
+        return [each for name, old, new in pairs for each in lost(old, new, name)]
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        pairs = ((f"{path}/{at}", *each) for at, each in enumerate(zip(before, after, strict=True)))
+        return [each for name, old, new in pairs for each in lost(old, new, name)]
+    return [] if before == after else [path]
 
 
 @every_board
@@ -141,7 +164,7 @@ def test_the_workloads_of_the_fleet_lead_to_their_own_board():
 def is_a_unit(unit: str) -> bool:
     """One that Grafana knows, or text of our own behind the number."""
     known = {value for name, value in vars(units).items() if not name.startswith("_")}
-    return unit in known or bool(re.fullmatch(r"suffix: ?\S+", unit))
+    return unit in known or bool(re.fullmatch(r"(suffix|si):\S+", unit))
 
 
 @every_panel
