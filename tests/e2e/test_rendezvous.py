@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from e2e.controlplane import ports
 from e2e.images.rendezvous.rank import Rank, RendezvousFailed
@@ -23,14 +24,22 @@ from e2e.images.rendezvous.store import Store
 
 TORCHRUN = Path(__file__).parents[2] / "e2e" / "images" / "bin" / "torchrun"
 
-TWO_NODES = {
-    "PET_NNODES": "2",
-    "PET_NPROC_PER_NODE": "8",
-    "PET_NODE_RANK": "1",
-    "PET_RDZV_ENDPOINT": "llama-70b-0.llama-70b-ranks:29500",
-    "POOLWISE_ATTEMPT": "2",
-}
-"""As Poolwise renders it: tests/plan/golden/training-two-nodes.yaml."""
+GOLDEN = Path(__file__).parents[1] / "plan" / "golden" / "training-two-nodes.yaml"
+
+
+def rendered_environment() -> dict[str, str]:
+    """The environment of node 1 as Poolwise renders it."""
+    documents = yaml.safe_load_all(GOLDEN.read_text())
+    (job,) = (each for each in documents if each["kind"] == "Job")
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert container["command"][0] == "torchrun"
+    annotation = {"PET_NODE_RANK": "1", "POOLWISE_NODE_RANK": "1", "POOLWISE_ATTEMPT": "2"}
+    return {
+        each["name"]: each.get("value") or annotation[each["name"]] for each in container["env"]
+    }
+
+
+TWO_NODES = rendered_environment()
 
 
 def test_settings_are_those_that_poolwise_renders() -> None:
