@@ -1,4 +1,4 @@
-"""Install over what is there, upgrade the first chart, uninstall with live objects: nothing goes."""
+"""Install over what is there, upgrade the first chart, uninstall with live objects: all stays."""
 
 from __future__ import annotations
 
