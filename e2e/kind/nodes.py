@@ -37,7 +37,7 @@ class Hardware:
     resources: Mapping[str, str] = field(default_factory=dict)
 
 
-def hardware(node: Object) -> Hardware:
+def hardware_of(node: Object) -> Hardware:
     """What a profile's node carries beside what its kubelet tells of itself."""
     labels = {
         key: value
@@ -62,7 +62,7 @@ def assign(profile: Iterable[Object], names: Iterable[str]) -> dict[str, Hardwar
 
     Raises :class:`HarnessError` when there are fewer workers than that.
     """
-    wanted, free = [hardware(node) for node in profile], list(names)
+    wanted, free = [hardware_of(node) for node in profile], list(names)
     if len(free) < len(wanted):
         raise HarnessError(f"the profile has {len(wanted)} nodes, the cluster {len(free)} workers")
     return dict(zip(free, wanted, strict=False))
