@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from e2e.image.build import default_base
 from e2e.tools.catalog import KIND_MODULE, KUBERNETES, MODULES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -262,6 +263,14 @@ def test_a_release_reads_no_cache() -> None:
             assert "actions/cache@" not in step.get("uses", ""), where
             assert step.get("uses") != "./.github/actions/setup", where
             assert "cache" not in step.get("with", {}), where
+
+
+def test_a_release_finds_the_base_that_the_dockerfile_names() -> None:
+    """By the same words, which the shell of the workflow and `make image` read."""
+    lines = (ROOT / "Dockerfile").read_text("utf-8").splitlines()
+    [named] = [line for line in lines if line.startswith("ARG BASE=")]
+    assert named == f"ARG BASE={default_base()}"
+    assert "sed -n 's/^ARG BASE=//p' Dockerfile" in RELEASE.read_text("utf-8")
 
 
 def test_a_release_is_made_by_tags_alone() -> None:
