@@ -1,10 +1,14 @@
 """The cheapest of all sizes: more traffic never costs less, looser targets never cost more."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
+from poolwise.model.serving.memory import footprint
+from poolwise.model.work import ServingWork, Tokens
 from tests.plan.cluster_given import gpu_nodes, plan_of, service
+from tests.plan.machines import CALIBRATION, machine, model
 
 ALIKE = 1.02
 """Sizes within 2 % of the best count as equally good, so each cost holds to 2 %."""
@@ -92,3 +96,15 @@ def test_at_the_same_cost_more_and_smaller_replicas_are_taken():
     assert large is not None
     assert small.cost_per_hour == pytest.approx(large.cost_per_hour)
     assert (small.count, small.replicas) == (1, 2 * large.replicas)
+
+
+def test_memory_is_told_of_the_batch_that_the_engine_is_started_with():
+    """A tight target lets few sequences run at once, and so needs smaller buffers of a step."""
+    chosen = plan_of(fleet("h100"), chat("llama-3.1-8b", itl="12ms")).chosen
+    work = ServingWork(model("llama-3.1-8b"), None, Tokens(1, 1), Tokens(1, 1), 0.0, None, ())
+    roomy = replace(chosen.layout, max_num_seqs=chosen.layout.max_num_seqs * 2)
+    told, more = (
+        footprint(work, layout, machine("H100-SXM5-80GB"), CALIBRATION).activations_bytes
+        for layout in (chosen.layout, roomy)
+    )
+    assert chosen.prediction.memory.activations_bytes == told < more

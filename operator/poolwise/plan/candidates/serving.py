@@ -232,8 +232,8 @@ class _Assessment:
         )
 
     def _described(self, offer: Offer, feasible: bool, told: Exclusion) -> Candidate:
-        prediction = self._predicted(offer)
         layout = bounded(offer.shape, self.request.work.arrival_dispersion)
+        prediction = self.answers.with_memory_of(layout, self._predicted(offer))
         joules = self._watts(offer, prediction) * HOUR_SECONDS
         values = {
             Goal.COST: offer.cost_per_hour,

@@ -9,6 +9,7 @@ from poolwise.model.bottleneck import bottleneck
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
 from poolwise.model.prediction import Bottleneck, ServingPrediction
+from poolwise.model.serving.memory import footprint
 from poolwise.model.serving.prediction import capacity_requests_per_second, predict_serving
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
 from poolwise.plan.candidates.memo import Memo, Page
@@ -50,6 +51,14 @@ class ServingAnswers:
             ("predicted", layout, requests_per_second),
             lambda: self._predict(self.search.work, layout, requests_per_second),
         )
+
+    def with_memory_of(
+        self, layout: ServingLayout, prediction: ServingPrediction
+    ) -> ServingPrediction:
+        """The same times and the same cache, but the buffers of a batch as ``layout`` bounds it."""
+        search = self.search
+        taken = footprint(search.work, layout, search.machine, search.calibration)
+        return replace(prediction, memory=taken.with_cache(prediction.memory.kv_cache_bytes))
 
     def alone_seconds(self, layout: ServingLayout, target: Target) -> float:
         """The metric of a target, at its percentile, for a lone request."""
