@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
@@ -14,6 +15,7 @@ from typing import Self
 
 from e2e.controlplane import ports
 from e2e.controlplane.ports import LOOPBACK
+from e2e.image import engine
 from e2e.image.engine import EngineFailed, docker
 
 RESTRICTED = ("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges")
@@ -45,6 +47,8 @@ class OperatorContainer:
         self._container = ""
         self.started_in_seconds = 0.0
         """From ``docker run`` to the first answer on /healthz."""
+        self.started_in_cpu_seconds = 0.0
+        """What the operator itself computed until then: the same on a busy machine."""
         self.metrics_port, self.health_port = ports.free(2)
         self._environment = {
             "POOLWISE_METRICS_LISTEN": f"{LOOPBACK}:{self.metrics_port}",
@@ -63,11 +67,13 @@ class OperatorContainer:
                 raise EngineFailed(f"{self._tag} does not answer on /healthz:\n{self.logs()}")
             time.sleep(POLL_SECONDS)
         self.started_in_seconds = time.monotonic() - started
+        self.started_in_cpu_seconds = self._cpu_seconds()
 
     def _options(self) -> list[str]:
         settings = [f"--env={name}={value}" for name, value in self._environment.items()]
         mount = f"--volume={self._readable_kubeconfig()}:{KUBECONFIG}:ro"
-        return ["--network=host", *RESTRICTED, mount, *settings]
+        # A kubeconfig's certificates are written to files; with a ServiceAccount nothing is.
+        return ["--network=host", *RESTRICTED, "--tmpfs=/tmp", mount, *settings]
 
     @staticmethod
     def _command() -> list[str]:
@@ -99,9 +105,15 @@ class OperatorContainer:
         """Of a container that has ended."""
         return int(docker("inspect", "--format", "{{.State.ExitCode}}", self._container))
 
+    def _cpu_seconds(self) -> float:
+        """Of its first process, by the kernel's account: user and system time."""
+        pid = docker("inspect", "--format", "{{.State.Pid}}", self._container).strip()
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def logs(self, lines: int = 20) -> str:
         """The end of what it wrote."""
-        return docker("logs", "--tail", lines, self._container)
+        return engine.logs(self._container, lines)
 
     def stop(self, grace_seconds: int = 30) -> int:
         """End it as a kubelet does, and return its exit status."""

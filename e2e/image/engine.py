@@ -35,6 +35,15 @@ def _brief(command: Sequence[str]) -> str:
     return text if len(text) <= 100 else f"{text[:100]} ..."
 
 
+def logs(container: str, lines: int = 20) -> str:
+    """The end of what a container wrote to either stream."""
+    command = ["docker", "logs", "--tail", str(lines), container]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    return done.stdout
+
+
 def why_unavailable() -> str | None:
     """One sentence saying why there is no engine, or None when it answers."""
     if shutil.which("docker") is None:

@@ -17,6 +17,7 @@ from e2e.image import build, checks, source, wheels
 from e2e.image import engine as engine_module
 from e2e.image.contents import Entry, added, differences, read
 from e2e.image.engine import EngineFailed, docker, why_unavailable
+from e2e.image.startup import Start, report
 from e2e.image.target import Target, UnusableBase, host, parse
 
 BOOKWORM = Target((3, 11), "x86_64", (2, 36))
@@ -240,3 +241,12 @@ def test_an_exported_file_system_is_read() -> None:
     assert ours.changes_user
     assert other.modified_seconds is None
     assert ours.content != other.content
+
+
+def test_starts_are_reported_by_their_median() -> None:
+    taken = [Start(wall, cpu) for wall, cpu in ((9.0, 1.0), (1.234, 1.2), (2.0, 1.1))]
+    assert report(taken) == {
+        "median_seconds": 2.0,
+        "median_cpu_seconds": 1.1,
+        "starts_seconds": [9.0, 1.23, 2.0],
+    }
