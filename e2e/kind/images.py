@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -15,14 +16,18 @@ PREVIOUS = "poolwise:previous"
 """The same image under an older tag: what the suite upgrades from."""
 WORKLOADS = "poolwise-e2e:dev"
 """``torchrun`` and ``vllm`` as doubles: see ``e2e/images``."""
+LOCAL_BASE = "local/python:3.11-slim"
+"""What ``../shared/kind/prepare`` leaves on machines that reach no registry."""
 ALL = (OPERATOR, PREVIOUS, WORKLOADS)
 
 
 def build() -> None:
     """Build both from this checkout; the engine's cache makes that quick when nothing changed."""
     environment = {"PYTHONPATH": str(REPOSITORY)}
-    for module in ("e2e.image", "e2e.images"):
-        run([sys.executable, "-m", module], environment=environment)
+    base = os.environ.get("BASE") or (LOCAL_BASE if has_image(LOCAL_BASE) else "")
+    chosen = ["--base", base] if base else []
+    run([sys.executable, "-m", "e2e.image", *chosen, "--tag", OPERATOR], environment=environment)
+    run([sys.executable, "-m", "e2e.images", "--tag", WORKLOADS], environment=environment)
     run(["docker", "tag", OPERATOR, PREVIOUS])
     if missing := [image for image in ALL if not has_image(image)]:
         raise HarnessError(f"built, and yet the engine has no {', '.join(missing)}")

@@ -37,14 +37,19 @@ class Helm:
         wait = ["--create-namespace", "--wait", "--timeout", TIMEOUT]
         return self.run(["install", name, chart, *wait, *_sets(values)])
 
+    def install_without_waiting(self, *values: str) -> str:
+        """Install what is not going to be ready; raises :class:`ProcessFailed`."""
+        return self.run(["install", RELEASE, CHART, "--create-namespace", *_sets(values)])
+
     def upgrade(self, *values: str, chart: Path = CHART, options: Sequence[str] = ()) -> str:
         """Upgrade and wait until all is ready; raises :class:`ProcessFailed`."""
         wait = ["--wait", "--timeout", TIMEOUT]
         return self.run(["upgrade", RELEASE, chart, *wait, *options, *_sets(values)])
 
-    def rollback(self) -> str:
-        """Return to the revision before; raises :class:`ProcessFailed`."""
-        return self.run(["rollback", RELEASE, "--wait", "--timeout", TIMEOUT])
+    def rollback(self, revision: str = "") -> str:
+        """Return to a revision, or to the one before; raises :class:`ProcessFailed`."""
+        chosen = [revision] if revision else []
+        return self.run(["rollback", RELEASE, *chosen, "--wait", "--timeout", TIMEOUT])
 
     def uninstall(self, name: str = RELEASE) -> str:
         """Uninstall and wait until all is gone; raises :class:`ProcessFailed`."""
