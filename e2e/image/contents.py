@@ -86,7 +86,7 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> str:
         return member.linkname
     data = archive.extractfile(member)
     assert data is not None
-    return hashlib.file_digest(data, "sha256").hexdigest()
+    return hashlib.sha256(data.read()).hexdigest()
 
 
 def differences(first: Iterable[Entry], second: Iterable[Entry]) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 
 import poolwise
 from e2e.controlplane.cluster import ControlPlane
-from e2e.demo.stage import prepare
+from e2e.demo.stage import apply_examples, prepare, wait_until_told
 from e2e.image import build, checks, container, source
 from e2e.image.container import OperatorContainer
 from e2e.image.contents import Entry, added, differences, entries
@@ -92,7 +92,7 @@ def test_has_the_locked_packages_and_no_other(image: Built) -> None:
     )
     names = json.loads(container.python(image.tag, code))
     installed = sorted(name.lower().replace("_", "-") for name in names)
-    lock = (build.ROOT / "requirements" / "runtime.txt").read_text()
+    lock = (source.ROOT / "requirements" / "runtime.txt").read_text()
     locked = re.findall(r"^([\w-]+==\S+)(?! ; sys_platform == 'win32') \\$", lock, re.MULTILINE)
     assert installed == sorted([*locked, f"poolwise=={poolwise.__version__}"])
 
@@ -133,7 +133,10 @@ def test_runs_as_any_user(image: Built) -> None:
 
 @pytest.mark.apiserver
 def test_operates_a_cluster_and_ends_when_told(image: Built) -> None:
+    """All of the examples are placed by the image: with what was left out, it lacks nothing."""
     with ControlPlane.prepare("image") as control_plane:
         prepare(control_plane)
         with OperatorContainer(image.tag, control_plane.kubeconfig) as operator:
+            apply_examples(control_plane)
+            assert wait_until_told(control_plane), operator.logs()
             assert operator.stop() == 0, operator.logs()

@@ -164,7 +164,7 @@ def fast(world_size: int, **changes: object) -> Settings:
 
 async def both(settings: Settings, *ranks: Rank) -> list[dict[str, object]]:
     async with Store(settings, "127.0.0.1"):
-        return await asyncio.gather(*(rank.run() for rank in ranks))
+        return list(await asyncio.gather(*(rank.run() for rank in ranks)))
 
 
 def test_ranks_meet_and_take_their_steps_together() -> None:
