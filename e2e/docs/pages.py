@@ -1,8 +1,9 @@
 """All pages for readers, and where each command on them is run.
 
 Commands that need neither cluster nor time are run by ``tests/docs``, page by page; pages of
-:data:`ON_KIND` are run whole by ``e2e/suite/test_docs.py``. What is left is named here with the
-file that runs it, so that no command is in the documentation which nothing runs.
+:data:`ON_KIND` are run whole by ``python -m e2e.docs``. What is left is named here with the file
+that runs it, or with the reason why nothing can, so that no command is in the documentation by
+oversight.
 """
 
 from __future__ import annotations
@@ -25,12 +26,27 @@ ELSEWHERE: Mapping[str, str] = {
     "KEEP=1 make demo": "tests/docs/test_demo.py",
     "poolwise explain tj/llama-70b -n demo": "tests/docs/test_demo.py",
     "make cluster-": "tests/docs/test_demo.py",
+    "make image": "docs/quick-start.md",
     "kubectl apply --server-side -f crds/": "tests/apiserver/conftest.py",
-    "kubectl apply --server-side -f charts/poolwise/crds": "tests/apiserver/conftest.py",
+    "kubectl apply --server-side -f install.yaml": "tests/release/test_install.py",
+    "kubectl delete -n poolwise-system deployment/poolwise": "e2e/suite/test_operator.py",
     "poolwise run": "tests/apiserver/test_operator_start.py",
-    "helm install poolwise charts/poolwise ": "e2e/suite/test_docs.py",
+    "helm install poolwise": "tests/chart/test_lifecycle.py",
+    "helm upgrade --install poolwise": "tests/chart/test_lifecycle.py",
+    "helm test poolwise": "e2e/suite/test_install.py",
+    ".venv/bin/python -m e2e.release check": "tests/release/test_versions.py",
+    ".venv/bin/python -m e2e.release files": "tests/release/test_install.py",
 }
 """Beginnings of the other commands, and the file of the repository that runs them."""
+NOWHERE: Mapping[str, str] = {
+    "VERSION=0.1.0 REPO=OWNER/NAME": "names a release, and none is published",
+    "IDENTITY=": "the same",
+    "ISSUER=": "the same",
+    "cosign verify": "there is no signature before the first release",
+    "gh attestation verify": "there is no attestation before the first release",
+    "sha256sum --check checksums.txt": "there are no checksums before the first release",
+}
+"""Beginnings of commands that nothing runs, and why."""
 
 
 def pages() -> list[Path]:
@@ -47,13 +63,13 @@ def is_on_kind(page: Path) -> bool:
 def offline_steps(page: Path) -> Iterator[Step]:
     """Of a page, the files to write and the commands that need no cluster."""
     for step in steps(page):
-        if isinstance(step, File) or is_offline(step):
+        if isinstance(step, File) or is_offline(step.text):
             yield step
 
 
-def is_offline(command: Command) -> bool:
+def is_offline(command: str) -> bool:
     """Whether tests/docs runs a command where it stands."""
-    return command.text.removeprefix(".venv/bin/").startswith(OFFLINE)
+    return command.removeprefix(".venv/bin/").startswith(OFFLINE)
 
 
 def parts(command: Command) -> list[str]:

@@ -17,6 +17,8 @@ STATE = ".shell"
 LIMIT_SECONDS = 600
 NOT_COPIED = (".?*", "__pycache__", "build", "dist")
 """What a fresh clone would not have; ``.gitignore`` names the same."""
+ENVIRONMENT_SOURCES = ("pyproject.toml", "requirements/dev.txt")
+"""What ``make setup`` makes .venv from."""
 SHELL = f"""
 set -e -o pipefail
 if [ -f {STATE} ]; then . ./{STATE}; fi
@@ -30,10 +32,15 @@ class WrongPage(AssertionError):
 
 
 def clone(folder: Path) -> Path:
-    """A copy of the repository in which a page may write, with the same virtual environment."""
+    """A copy of the repository in which a page may write, with the same virtual environment.
+
+    ``make`` takes that environment as it is: what it is made from looks older.
+    """
     copy = folder / "poolwise"
     shutil.copytree(REPOSITORY, copy, ignore=shutil.ignore_patterns(*NOT_COPIED))
     (copy / ".venv").symlink_to(REPOSITORY / ".venv")
+    for source in ENVIRONMENT_SOURCES:
+        os.utime(copy / source, (0, 0))
     return copy
 
 

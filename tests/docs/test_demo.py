@@ -15,8 +15,6 @@ from e2e.docs.matching import prints
 from e2e.docs.playing import REPOSITORY, clone, run
 
 pytestmark = pytest.mark.apiserver
-MAKE = "make --assume-old=.venv/.ready"
-"""The environment that runs this test is the one that ``make setup`` made."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +33,9 @@ class Demo:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     folder = clone(tmp_path_factory.mktemp("demo"))
     try:
-        yield Demo(folder, run(f"KEEP=1 {MAKE} demo", folder))
+        yield Demo(folder, run("KEEP=1 make demo", folder))
     finally:
-        stopped = run(f"{MAKE} cluster-down CLUSTER=demo", folder)
+        stopped = run("make cluster-down CLUSTER=demo", folder)
     assert stopped.returncode == 0, stopped.stderr
 
 
@@ -63,7 +61,7 @@ def test_explain_tells_what_the_readme_shows(demo: Demo) -> None:
 
 
 def test_a_cluster_to_play_with(demo: Demo) -> None:
-    up = run(f"{MAKE} -s cluster-up NODES=gke-a3-g2 CLUSTER=pages", demo.folder)
-    down = run(f"{MAKE} cluster-down CLUSTER=pages", demo.folder)
+    up = run("make -s cluster-up NODES=gke-a3-g2 CLUSTER=pages", demo.folder)
+    down = run("make cluster-down CLUSTER=pages", demo.folder)
     assert up.returncode == down.returncode == 0, up.stderr + down.stderr
     assert "KUBECONFIG=" in up.stdout
