@@ -1,4 +1,4 @@
-"""The inference double as a server: its interface, its metrics, and its end."""
+"""The inference double as a server: its interface and its metrics."""
 
 from __future__ import annotations
 
@@ -6,19 +6,13 @@ import asyncio
 import contextlib
 import json
 import re
-import signal
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-import aiohttp
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from prometheus_client.parser import text_string_to_metric_families
 
-from e2e.controlplane import ports
 from e2e.images.double.arguments import read
 from e2e.images.double.metrics import (
     INTER_TOKEN_SECONDS,
@@ -27,10 +21,6 @@ from e2e.images.double.metrics import (
     one_two_five,
 )
 from e2e.images.double.server import build
-from e2e.images.load.client import run
-from e2e.images.load.plan import Lengths, Plan
-
-VLLM = Path(__file__).parents[2] / "e2e" / "images" / "bin" / "vllm"
 
 FAST = {
     "DOUBLE_BASE_SECONDS": "0.001",
@@ -267,49 +257,3 @@ def test_a_body_that_is_not_json_is_refused() -> None:
         response = await client.post("/v1/completions", data="{")
         assert response.status == 400
         assert "not JSON" in (await response.json())["error"]["message"]
-
-
-@pytest.fixture
-def program() -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The program, answering, and its address."""
-    (port,) = ports.free(1)
-    command = [sys.executable, "-IB", str(VLLM), "serve", "m", f"--port={port}"]
-    command += ["--host=127.0.0.1", "--shutdown-timeout=60"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stderr is not None
-        while "answers on port" not in (line := process.stderr.readline()):
-            assert line, "it ended"
-        yield process, f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def test_sigterm_lets_requests_in_flight_end(program: tuple[subprocess.Popen[str], str]) -> None:
-    process, url = program
-
-    async def ask_and_stop() -> str:
-        async with aiohttp.ClientSession(url) as session:
-            body = {"prompt": "a", "max_tokens": 40, "stream": True}
-            async with session.post("/v1/completions", json=body) as response:
-                first = await response.content.readline()
-                process.send_signal(signal.SIGTERM)
-                return (first + await response.read()).decode()
-
-    answer = asyncio.run(ask_and_stop())
-    assert answer.count('"text"') == 40
-    assert answer.rstrip().endswith("data: [DONE]")
-    assert process.wait(60) == 0
-
-
-def test_load_counts_what_the_engine_counts(program: tuple[subprocess.Popen[str], str]) -> None:
-    _, url = program
-    plan = Plan(40.0, 1.0, Lengths(20, 60), Lengths(4, 8), seed=3)
-    report = asyncio.run(run(url, plan, "", 60.0))
-    planned = list(plan.requests())
-    assert report["errors"] == {}
-    assert report["answered"] == len(planned)
-    assert report["inputTokens"] == sum(each.input_tokens for each in planned)
-    assert report["outputTokens"] == sum(each.output_tokens for each in planned)
-    assert 0 < report["ttftSeconds"]["p50"] <= report["e2eSeconds"]["p50"]
