@@ -115,6 +115,8 @@ def test_uninstalling_leaves_workloads_and_installing_again_finds_them(empty: Cl
     workload = live(empty)
     twice = empty.helm(*install, values=IMAGE)
     assert "cannot reuse a name that is still in use" in twice.stderr
+    second = empty.helm("install", "second", str(OPERATOR), values=IMAGE)
+    assert "cannot be imported into the current release" in second.stderr
     removed = empty.helm("uninstall", RELEASE, "--wait")
     assert removed.returncode == 0, removed.stderr
     assert uid_of(empty, workload) == workload["metadata"]["uid"]
