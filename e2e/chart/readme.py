@@ -44,4 +44,4 @@ def _spelled(node: Schema, schema: Schema) -> str:
     if "enum" in node:
         return "string"
     names = {"array": "list", "object": "map", "boolean": "bool", "integer": "int"}
-    return names.get(node["type"], node["type"])
+    return names.get(node["type"], str(node["type"]))

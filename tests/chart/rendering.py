@@ -32,8 +32,10 @@ def merged(*layers: Values) -> dict[str, Any]:
     for layer in layers:
         for key, value in layer.items():
             before = whole.get(key)
-            both = isinstance(value, Mapping) and isinstance(before, Mapping)
-            whole[key] = merged(before, value) if both else value
+            if isinstance(value, Mapping) and isinstance(before, Mapping):
+                whole[key] = merged(before, value)
+            else:
+                whole[key] = value
     return whole
 
 

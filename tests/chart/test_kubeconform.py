@@ -39,7 +39,8 @@ def schemas(release: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def conform(schemas: Path, manifests: str) -> list[Object]:
     """What kubeconform says of each document that is not valid."""
     location = f"{schemas}/{openapi.LOCATION}"
-    command = [binaries((KUBECONFORM,))["kubeconform"], "-strict", "-output=json", "-summary"]
+    kubeconform = str(binaries((KUBECONFORM,))["kubeconform"])
+    command = [kubeconform, "-strict", "-output=json", "-summary"]
     done = subprocess.run(
         [*command, f"-schema-location={location}"],
         input=manifests,

@@ -9,6 +9,7 @@ import yaml
 
 from e2e.chart import generated
 from e2e.chart.generated import CRDS, OPERATOR
+from e2e.controlplane.supervised import REPOSITORY
 from poolwise import __version__
 from tests.chart.rendering import LEAN, Object, documents, having, helm, merged, select, text
 from tests.chart.variations import DIGEST
@@ -35,6 +36,11 @@ def test_the_versions_are_those_of_the_package(chart) -> None:
     described = yaml.safe_load((chart / "Chart.yaml").read_text(encoding="utf-8"))
     assert described["version"] == described["appVersion"] == __version__
     assert described["annotations"]["artifacthub.io/license"] == "Apache-2.0"
+
+
+def test_the_chart_of_the_crds_lints() -> None:
+    done = helm("lint", "--strict", str(CRDS))
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_template_fills_in_defaults_first() -> None:
@@ -90,7 +96,7 @@ def test_the_network_is_closed_but_for_scrapes_probes_dns_and_the_api_server() -
 def test_the_crds_are_those_of_the_models_and_are_kept(chart) -> None:
     values = {"image": LEAN["image"]} if chart is OPERATOR else {}
     rendered = {each["metadata"]["name"]: each for each in documents(values, chart) if is_crd(each)}
-    for path in sorted((generated.REPOSITORY / "crds").glob("*.yaml")):
+    for path in sorted((REPOSITORY / "crds").glob("*.yaml")):
         crd = yaml.safe_load(path.read_text(encoding="utf-8"))
         found = rendered.pop(crd["metadata"]["name"])
         assert found["spec"] == crd["spec"]
