@@ -126,7 +126,9 @@ def grid(
         names = {("Value" if name == "Value #A" else name): to for name, to in names.items()}
     panel = table.Panel().with_transformation(DataTransformerConfig("merge", options={}))
     panel.with_transformation(DataTransformerConfig("organize", options=_arrangement(names)))
-    for column in filter(None, names.values()):
+    shown = [column for column in names.values() if column]
+    panel.sort_by([common.TableSortByFieldState().display_name(shown[0].title)])
+    for column in shown:
         _dress_column(panel, column, (links or {}).get(column.title))
     _dress(panel, about)
     return panel.targets([as_table(query, at) for at, query in enumerate(queries)])

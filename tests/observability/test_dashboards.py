@@ -204,6 +204,7 @@ def test_columns_of_a_table_are_named_and_hold_something(panel):
         values = {"Value"}
     arranged = set(organize["renameByName"]) | set(organize["excludeByName"])
     assert values <= arranged
+    assert panel["options"]["sortBy"][0]["displayName"] in organize["renameByName"].values()
     assert arranged - values - columns_of(panel) == {"Time"}
 
 
@@ -212,3 +213,9 @@ def test_documented_alerts_are_named_as_they_are():
     for board in BOARDS.values():
         for found in re.findall(r"\bPoolwise[A-Z]\w+", json.dumps(board)):
             assert found in names
+
+
+def test_the_page_lists_them():
+    page = (ROOT / "docs/dashboards.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| (Poolwise / \w+) \| `([\w-]+)` \|", page, re.MULTILINE)
+    assert sorted(listed) == sorted((board["title"], board["uid"]) for board in BOARDS.values())
