@@ -14,6 +14,7 @@ PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("charts/**/*.md")],
 )
 FOLDERS = "bench|charts|crds|docs|e2e|examples|observability|operator|requirements|tests"
+SOURCES = ("bench", "e2e", "observability", "operator", "tests")
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
@@ -49,6 +50,13 @@ def test_files_that_are_named_exist(page: Path) -> None:
     named = re.findall(rf"(?<![\w/.-])(?:{FOLDERS})/[\w./*-]*", text_of(page))
     paths = [each.rstrip(".") for each in named if "*" not in each]
     assert [each for each in paths if not (ROOT / each).exists()] == []
+
+
+@by_page
+def test_modules_that_are_named_exist(page: Path) -> None:
+    """``step.py`` alone stands for any file of that name."""
+    named = set(re.findall(r"`(\w+\.py)`", text_of(page)))
+    assert named <= {path.name for top in SOURCES for path in (ROOT / top).rglob("*.py")}
 
 
 @by_page

@@ -7,24 +7,28 @@ step. A cluster of its name has to be absent, and is gone afterwards, whatever h
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from e2e.docs.blocks import Command, Step, steps
+from e2e.docs.blocks import Step, steps
 from e2e.docs.pages import ON_KIND
 from e2e.docs.playing import REPOSITORY, WrongPage, clone, play
 from e2e.errors import HarnessError
 from e2e.kind.command import run
-from e2e.kind.engine import Engine, node_image
+from e2e.kind.engine import Engine, has_image, node_image
+from e2e.kind.images import LOCAL_BASE
 from e2e.progress import say
 from e2e.tools.build import Binaries, binaries
 from e2e.tools.catalog import KIND_TOOLS
 
 CLUSTER = "poolwise-demo"
 SHOWN_COLUMNS = 88
+INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
+INOTIFY_INSTANCES = 256
+"""Three nodes beside another cluster take more than the 128 that kernels begin with: then no
+kubelet starts (https://kind.sigs.k8s.io/docs/user/known-issues/)."""
 KIND_WITH_IMAGE = """#!/bin/sh
 # kind, which takes the node image that is on this machine.
 if [ "$1 $2" = "create cluster" ]; then set -- "$@" --image {image}; fi
@@ -45,10 +49,7 @@ def main() -> int:
 
 def _play_on_own_cluster(folder: Path) -> None:
     found = binaries(KIND_TOOLS)
-    if CLUSTER in run([found["kind"], "get", "clusters"]).split():
-        raise HarnessError(
-            f"a kind cluster {CLUSTER} is there already: kind delete cluster --name {CLUSTER}"
-        )
+    _check_room(run([found["kind"], "get", "clusters"]).split())
     environment = _environment(folder, found)
     try:
         copy = clone(folder)
@@ -57,6 +58,20 @@ def _play_on_own_cluster(folder: Path) -> None:
             play([step], copy, environment)
     finally:
         run([found["kind"], "delete", "cluster", "--name", CLUSTER], environment=environment)
+
+
+def _check_room(clusters: Collection[str]) -> None:
+    """Raise :class:`HarnessError` where another cluster is in the way."""
+    if CLUSTER in clusters:
+        raise HarnessError(
+            f"there is a kind cluster {CLUSTER}: kind delete cluster --name {CLUSTER}"
+        )
+    limit = int(INOTIFY.read_text()) if INOTIFY.exists() else INOTIFY_INSTANCES
+    if clusters and limit < INOTIFY_INSTANCES:
+        raise HarnessError(
+            f"beside the kind cluster {', '.join(clusters)} another needs "
+            f"fs.inotify.max_user_instances={INOTIFY_INSTANCES}, it is {limit}"
+        )
 
 
 def _steps() -> Iterator[Step]:
@@ -78,15 +93,14 @@ def _environment(folder: Path, found: Binaries) -> Mapping[str, str]:
         (tools / "kind").unlink()
         (tools / "kind").write_text(KIND_WITH_IMAGE.format(image=image, kind=found["kind"]))
         (tools / "kind").chmod(0o755)
+    base = {"BASE": LOCAL_BASE} if has_image(LOCAL_BASE) else {}
     path = f"{tools}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "KUBECONFIG": str(folder / "kubeconfig")}
+    return {**base, **os.environ, "PATH": path, "KUBECONFIG": str(folder / "kubeconfig")}
 
 
 def _shown(step: Step) -> str:
     """Where it stands, and its first line."""
-    first = next(iter(step.text.strip().splitlines()))
-    told = shlex.quote(first) if not isinstance(step, Command) else first
-    return f"{step.block}  {told}"[:SHOWN_COLUMNS]
+    return f"{step.block}  {step.text.strip().splitlines()[0]}"[:SHOWN_COLUMNS]
 
 
 if __name__ == "__main__":
