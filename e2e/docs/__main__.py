@@ -49,18 +49,18 @@ def main() -> int:
 
 def _play_on_own_cluster(folder: Path) -> None:
     found = binaries(KIND_TOOLS)
-    _check_room(run([found["kind"], "get", "clusters"]).split())
+    check_room(run([found["kind"], "get", "clusters"]).split())
     environment = _environment(folder, found)
     try:
         copy = clone(folder)
-        for step in _steps():
+        for step in steps_on_kind():
             say(f"==> {_shown(step)}")
             play([step], copy, environment)
     finally:
         run([found["kind"], "delete", "cluster", "--name", CLUSTER], environment=environment)
 
 
-def _check_room(clusters: Collection[str]) -> None:
+def check_room(clusters: Collection[str]) -> None:
     """Raise :class:`HarnessError` where another cluster is in the way."""
     if CLUSTER in clusters:
         raise HarnessError(
@@ -74,7 +74,7 @@ def _check_room(clusters: Collection[str]) -> None:
         )
 
 
-def _steps() -> Iterator[Step]:
+def steps_on_kind() -> Iterator[Step]:
     """The first page with the others before its last step, which takes everything away."""
     first, *others = (list(steps(REPOSITORY / page)) for page in ON_KIND)
     yield from first[:-1]
