@@ -98,7 +98,7 @@ OPERATOR_CASES = (
         "PoolwiseRestarts",
         {**BUILD, own("process_start_time_seconds"): "100 200 300 400x80"},
         3,
-        {**POD, "instance": "poolwise-system-a:8080"},
+        POD,
         "poolwise-system/poolwise-a has started 3 times within an hour.",
         {
             "two restarts": {**BUILD, own("process_start_time_seconds"): "100 200 300x80"},
@@ -184,7 +184,7 @@ OPERATOR_CASES = (
         "PoolwiseLoopLag",
         {own("poolwise_loop_lag_seconds"): "1x20"},
         5,
-        {**POD, "instance": "poolwise-system-a:8080"},
+        POD,
         "On poolwise-system/poolwise-a timers run 1s late. The Lease may be lost.",
         {"one long pause": {own("poolwise_loop_lag_seconds"): "0 0 4 0x20"}},
     ),
