@@ -10,7 +10,7 @@ import pytest
 
 from e2e.controlplane.client import Client
 from e2e.controlplane.cluster import ControlPlane
-from e2e.operator_process import OperatorProcess
+from e2e.operator_process import OK, OperatorProcess
 from e2e.operator_rights import USER
 from tests.apiserver.conftest import NodeFactory
 from tests.apiserver.operated import Operated, h100_node, operated, training_job
@@ -49,6 +49,13 @@ def standby(leader: Operated, tmp_path: Path) -> Iterator[OperatorProcess]:
         yield process
 
 
+def test_a_leader_that_is_told_to_end_hands_the_lease_over(leader: Operated) -> None:
+    leader.process.stop()
+    assert leader.process.exit_code == 0
+    assert (leader.look(HOLDER) or {})["spec"]["holderIdentity"] == ""
+    assert "Traceback" not in leader.process.log.read_text()
+
+
 def test_a_standby_watches_and_does_not_write(
     leader: Operated, standby: OperatorProcess, namespace: str, nodes: NodeFactory
 ) -> None:
@@ -60,6 +67,7 @@ def test_a_standby_watches_and_does_not_write(
     holder = (leader.look(HOLDER) or {})["spec"]["holderIdentity"]
     assert event["reportingInstance"] == holder
     assert "leading" not in standby.log.read_text()
+    assert standby.probe("/readyz") == (OK, "ok")
 
 
 @pytest.mark.parametrize(

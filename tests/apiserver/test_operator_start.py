@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import time
@@ -37,14 +38,24 @@ def run(kubeconfig: Path, **environment: str) -> subprocess.CompletedProcess[str
     command = [sys.executable, "-m", "poolwise", "run", "--kubeconfig", str(kubeconfig)]
     quiet = {"POOLWISE_METRICS_LISTEN": "", "POOLWISE_LIVENESS_LISTEN": ""}
     return subprocess.run(
-        command, env=quiet | environment, capture_output=True, text=True, timeout=60, check=False
+        command, env=quiet | environment, capture_output=True, text=True, check=False
     )
 
 
 def test_a_kubeconfig_that_is_not_there_is_named(tmp_path: Path) -> None:
     ended = run(tmp_path / "missing")
     assert ended.returncode == 2
-    assert f"kubeconfig {tmp_path / 'missing'}" in ended.stderr.splitlines()[-1]
+    assert ended.stderr == f"poolwise: kubeconfig {tmp_path / 'missing'}: no such file\n"
+
+
+@pytest.mark.parametrize("variable", ["POOLWISE_METRICS_LISTEN", "POOLWISE_LIVENESS_LISTEN"])
+def test_an_address_that_is_taken_is_named(variable: str, tmp_path: Path) -> None:
+    with socket.create_server((LOOPBACK, 0)) as taken:
+        listen = f"{LOOPBACK}:{taken.getsockname()[1]}"
+        ended = run(tmp_path / "missing", **{variable: listen})
+    assert ended.returncode == 2
+    said = f"environment variable {variable}: '{listen}' cannot be listened on: "
+    assert ended.stderr == f"poolwise: {said}address already in use\n"
 
 
 def test_a_setting_that_cannot_be_used_is_named(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def run(
 async def _operate(connection: Connection, settings: Settings) -> None:
     operator = Operator(connection, settings, decider(settings))
     try:
+        await operator.open()
         await kopf.operator(
             registry=registry(operator),
             settings=kopf_settings(),

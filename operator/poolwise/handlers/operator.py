@@ -64,14 +64,17 @@ class Operator:
         self.failure: PoolwiseError | None = None
         """Why it must, if that is an error."""
 
-    async def start(self) -> None:
-        """Read the cluster, however long that takes, then take up work as soon as we lead.
+    async def open(self) -> None:
+        """Answer probes and scrapes, and read the credentials.
 
         :raises InvalidInput: when a kubeconfig or an address to listen on cannot be used.
         """
         self._metrics.serve(self._settings.metrics_listen)
         await self._health.start()
         await self._connection.log_in()
+
+    async def start(self) -> None:
+        """Read the cluster, however long that takes, then take up work as soon as we lead."""
         self._readiness.server = self._connection.configuration.host
         kube = ApiKube(self._connection.client(), self._settings, self._metrics.requests)
         self._kube = kube
