@@ -40,18 +40,15 @@ check: $(READY) verify ## lint, types, layers
 	@echo "==> import-linter"
 	@$(BIN)/lint-imports --no-cache > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
 
+GENERATORS := poolwise.api.crd poolwise.api.docs poolwise.cluster.metrics_docs e2e.chart observability bench.pictures
 verify: $(READY) ## fail when a generated file differs from its source
 	@echo "==> generated files"
-	@$(BIN)/python -m poolwise.api.crd --check
-	@$(BIN)/python -m poolwise.api.docs --check
-	@diff -q crds charts/poolwise/crds || { echo "charts/poolwise/crds differs from crds: make generate"; exit 1; }
+	@for generator in $(GENERATORS); do $(BIN)/python -m $$generator --check || exit 1; done
 	@$(BIN)/python -m e2e.profiles demo | cmp - examples/nodes/demo.yaml \
 	  || { echo "examples/nodes/demo.yaml is not what e2e/profiles renders: make generate"; exit 1; }
 
-generate: $(READY) ## write CRDs, docs/api.md and examples/nodes from their sources
-	@$(BIN)/python -m poolwise.api.crd --output crds
-	@cp crds/*.yaml charts/poolwise/crds/
-	@$(BIN)/python -m poolwise.api.docs --output docs/api.md
+generate: $(READY) ## write CRDs, references, charts' files, dashboards, pictures and examples/nodes from their sources
+	@for generator in $(GENERATORS); do $(BIN)/python -m $$generator || exit 1; done
 	@mkdir -p examples/nodes && $(BIN)/python -m e2e.profiles demo > examples/nodes/demo.yaml
 
 check-chart: $(READY) ## lint and render the charts, check manifests, dashboards and alerts
