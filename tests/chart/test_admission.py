@@ -202,7 +202,6 @@ def bind(release: Cluster, user: str, role: str, namespace: str) -> None:
 def test_whoever_may_not_create_pods_may_only_plan(release: Cluster, namespace: str) -> None:
     """Ada may write workloads, by the chart's role alone."""
     bind(release, "ada", "poolwise-edit", namespace)
-    bind(release, "ada", "poolwise-view", namespace)
     with release.user("ada") as ada:
         for workload in (training_job(namespace, "run", 1), chat_service(namespace, "run")):
             eventually_refused(ada, workload)
@@ -222,7 +221,6 @@ def test_whoever_may_not_create_pods_may_only_plan(release: Cluster, namespace: 
 
 def test_others_may_change_all_but_the_spec_of_what_runs(release: Cluster, namespace: str) -> None:
     bind(release, "eve", "poolwise-edit", namespace)
-    bind(release, "eve", "poolwise-view", namespace)
     running = release.client.create(chat_service(namespace, "chat"))
     with release.user("eve") as eve:
         eventually_refused(eve, training_job(namespace, "run", 1))
