@@ -27,6 +27,8 @@ ELSEWHERE: Mapping[str, str] = {
     "poolwise explain tj/llama-70b -n demo": "tests/docs/test_demo.py",
     "make cluster-": "tests/docs/test_demo.py",
     "make image": "docs/quick-start.md",
+    "make check-chart": ".github/workflows/chart.yml",
+    "make e2e CORE=1": ".ci/run",
     "kubectl apply --server-side -f crds/": "tests/apiserver/conftest.py",
     "kubectl apply --server-side -f install.yaml": "tests/release/test_install.py",
     "kubectl delete -n poolwise-system deployment/poolwise": "e2e/suite/test_operator.py",
