@@ -25,7 +25,7 @@ def main() -> None:
     chosen = arguments()
     try:
         about = source.read(chosen.source)
-        build.image(chosen.base, chosen.tag, about, platform=chosen.platform)
+        build.image(chosen.base, chosen.tag, about, chosen.platform)
     except HarnessError as error:
         sys.exit(str(error))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from e2e.image import wheels
 from e2e.image.engine import EngineFailed, image_exists, size_bytes, why_unavailable
@@ -22,10 +23,8 @@ def default_base() -> str:
     return found[1]
 
 
-def image(
-    base: str, tag: str, about: Source, *, platform: str | None = None, cached: bool = True
-) -> None:
-    """Build ``tag`` on ``base``, of layers that the engine has from before where it is ``cached``.
+def image(base: str, tag: str, about: Source, platform: str | None = None) -> None:
+    """Gather the wheels for ``base``, and build ``tag`` on it.
 
     Raises :class:`BuildFailed` with the last lines of what failed, :class:`EngineFailed` or
     :class:`UnusableBase`.
@@ -34,13 +33,16 @@ def image(
         raise EngineFailed(f"no container engine: {reason}")
     with locked(wheels.BUILD, "building the image"):
         wheels.gather(probe(base, platform), about)
-        options = [f"--platform={platform}"] if platform else []
-        options += [] if cached else ["--no-cache"]
-        arguments = ["docker", "build", *options, "--build-arg", f"BASE={base}"]
-        arguments += [*about.build_arguments, "--tag", tag, "."]
-        say(f"==> image {tag} on {base}")
-        Command(f"building {tag}", arguments, ROOT, wheels.BUILD / "image.log", {}).run()
+        assemble(base, tag, about, [f"--platform={platform}"] if platform else [])
     _tell_size(base, tag)
+
+
+def assemble(base: str, tag: str, about: Source, options: Sequence[str] = ()) -> None:
+    """Run the Dockerfile on the wheels that are there; raises :class:`BuildFailed`."""
+    arguments = ["docker", "build", *options, "--build-arg", f"BASE={base}"]
+    arguments += [*about.build_arguments, "--tag", tag, "."]
+    say(f"==> image {tag} on {base}")
+    Command(f"building {tag}", arguments, ROOT, wheels.BUILD / "image.log", {}).run()
 
 
 def _tell_size(base: str, tag: str) -> None:

@@ -13,11 +13,13 @@ import pytest
 import poolwise
 from e2e.controlplane.cluster import ControlPlane
 from e2e.demo.stage import apply_examples, prepare, wait_until_told
-from e2e.image import build, checks, container, source
+from e2e.image import build, checks, container, source, wheels
 from e2e.image.container import OperatorContainer
 from e2e.image.contents import Entry, added, differences, entries
 from e2e.image.engine import EngineFailed, docker, image_exists, why_unavailable
 from e2e.image.source import Source
+from e2e.image.target import probe
+from e2e.tools.cache import locked
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 
@@ -77,12 +79,15 @@ def test_adds_files_only_where_expected(image: Built) -> None:
 
 
 def test_two_builds_are_equal(image: Built) -> None:
-    second = f"{TAG}-again"
-    build.image(image.base, second, image.about, cached=False)
-    try:
-        assert differences(image.contents, entries(second)) == []
-    finally:
-        docker("rmi", "--force", second)
+    """Of the same wheels; that Poolwise's own wheel is the same twice is tested beside."""
+    tags = [f"{TAG}-first", f"{TAG}-second"]
+    with locked(wheels.BUILD, "building the image twice"):
+        wheels.gather(probe(image.base), image.about)
+        for tag, options in zip(tags, ([], ["--no-cache"]), strict=True):
+            build.assemble(image.base, tag, image.about, options)
+    first, second = map(entries, tags)
+    docker("rmi", "--force", *tags)
+    assert differences(first, second) == []
 
 
 def test_has_the_locked_packages_and_no_other(image: Built) -> None:
