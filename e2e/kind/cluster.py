@@ -37,9 +37,16 @@ class KindCluster(Running):
     def start(self) -> None:
         """Create it; raises :class:`ProcessFailed` with kind's last lines, and leaves nothing."""
         image = node_image()
-        arguments = ["create", "cluster", "--name", self.name, "--config", CONFIGURATION]
+        arguments: list[str | Path] = [
+            "create",
+            "cluster",
+            "--name",
+            self.name,
+            "--config",
+            CONFIGURATION,
+        ]
         chosen = ["--image", image] if image else []
-        where = ["--kubeconfig", self.kubeconfig, "--wait", f"{READY_SECONDS}s"]
+        where: list[str | Path] = ["--kubeconfig", self.kubeconfig, "--wait", f"{READY_SECONDS}s"]
         try:
             run([self._kind, *arguments, *chosen, *where])
         except BaseException:

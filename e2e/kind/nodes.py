@@ -1,8 +1,8 @@
 """Give real nodes accelerators that they do not have, and see that they keep them.
 
 Labels and taints stand in the node's metadata and spec. Extended resources are patched into its
-status, where the kubelet lets them stand, until it restarts: then it takes them for those of a
-device plugin that is gone, and sets them to 0. So a thread looks at all nodes again and again.
+status, where the kubelet lets them stand, until it restarts: then it may take them for those of a
+device plugin that is gone, and set them to 0. So a thread looks at all nodes again and again.
 """
 
 from __future__ import annotations

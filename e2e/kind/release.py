@@ -68,7 +68,7 @@ class Helm:
 
     def attempt(self, arguments: Sequence[str | Path]) -> Completed:
         """Any command, in the release's namespace; whether it went well is the caller's."""
-        where = ["--kubeconfig", self.kubeconfig, "--namespace", self.namespace]
+        where: list[str | Path] = ["--kubeconfig", self.kubeconfig, "--namespace", self.namespace]
         completed = attempt([self.binary, *arguments, *where], environment=self._home())
         with self.log.open("a") as log:
             log.write(f"{told(completed)}\n")

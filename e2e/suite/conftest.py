@@ -95,7 +95,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def kubeconfig(request: pytest.FixtureRequest) -> Path:
     """The administrator's kubeconfig file."""
-    return request.config.getoption("--kubeconfig").resolve()
+    given: Path = request.config.getoption("--kubeconfig")
+    return given.resolve()
 
 
 @pytest.fixture(scope="session")
@@ -116,7 +117,7 @@ def client(kubeconfig: Path) -> Iterator[Client]:
 @pytest.fixture(scope="session")
 def kubectl(kubeconfig: Path) -> Kubectl:
     """kubectl as administrator; check ``returncode``, ``stdout`` and ``stderr``."""
-    command = [binaries((KUBECTL,))["kubectl"], f"--kubeconfig={kubeconfig}"]
+    command: list[str | Path] = [binaries((KUBECTL,))["kubectl"], f"--kubeconfig={kubeconfig}"]
     return lambda *words, stdin="": attempt([*command, *words], stdin)
 
 

@@ -27,8 +27,18 @@ def tuning(namespace: str, name: str, count: int, run_seconds: float = 1, **spec
 
 
 def service(namespace: str, name: str, **spec: Any) -> Object:
-    """A chat service for one accelerator; the chart's settings give it our image as its engine."""
-    return chat_service(namespace, name, **spec)
+    """A chat that is bound by memory bandwidth and fits on one accelerator; the chart's settings
+    make our image its engine."""
+    traffic = {
+        "requestsPerSecond": "4",
+        "inputTokens": {"p50": 300, "p95": 1200},
+        "outputTokens": {"p50": 350, "p95": 900},
+    }
+    slo = [
+        {"metric": "TTFT", "percentile": 99, "target": "2s"},
+        {"metric": "ITL", "percentile": 99, "target": "80ms"},
+    ]
+    return chat_service(namespace, name, **{"traffic": traffic, "slo": slo, **spec})
 
 
 def client_pod(namespace: str) -> Object:

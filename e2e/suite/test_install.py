@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from e2e.controlplane.client import Object
 from e2e.kind.figures import Figures
 from e2e.kind.release import CHART, IMAGE_VALUES, NAMESPACE, RELEASE
 from e2e.suite.conftest import Kubectl
@@ -116,7 +117,7 @@ def test_installing_again_is_refused_and_changes_nothing(operator: Operator) -> 
     assert names == [RELEASE]
 
 
-def is_ready(pod: dict) -> bool:
+def is_ready(pod: Object) -> bool:
     conditions = pod["status"].get("conditions", [])
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 

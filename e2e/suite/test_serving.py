@@ -64,7 +64,7 @@ def test_it_serves_where_a_byte_per_second_is_cheapest(
 def test_it_grows_with_its_traffic(client: Client, observer: Observer, namespace: str) -> None:
     chat = client.create(service(namespace, "chat"))
     before = observer.wait_condition(chat, "Ready", "True")["status"]["plan"]["replicas"]
-    client.patch(chat, {"spec": {"traffic": {"requestsPerSecond": "24"}}})
+    client.patch(chat, {"spec": {"traffic": {"requestsPerSecond": "12"}}})
     grown = observer.wait(chat, lambda seen: seen["status"]["plan"]["replicas"] > before)
     wanted = grown["status"]["plan"]["replicas"]
     observer.wait(

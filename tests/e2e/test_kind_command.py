@@ -40,7 +40,7 @@ def test_a_command_that_hangs_is_ended() -> None:
 
 def test_without_an_engine_it_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NoEngine, match="no container engine: .*docker is not installed"):
+    with pytest.raises(NoEngine, match=r"nothing here can start .*: docker is not installed"):
         Engine(tmp_path).start()
 
 
