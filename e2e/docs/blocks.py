@@ -19,6 +19,7 @@ from pathlib import Path
 
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE_NAME = re.compile(r"# ([\w-]+\.yaml)\n")
+HANDED_OVER = re.compile(r"^kubectl apply -f - <<'EOF'\n(.*?)^EOF$", re.MULTILINE | re.DOTALL)
 PROMPT = "$ "
 
 
@@ -74,6 +75,15 @@ def steps(page: Path) -> Iterator[Step]:
             yield Command(block, block.text)
         elif block.language == "console":
             yield from _prompted(block)
+
+
+def manifests(page: Path) -> Iterator[tuple[Block, str]]:
+    """All manifests of a page: whole blocks, and what scripts hand to ``kubectl``."""
+    for block in blocks(page):
+        if block.language == "yaml":
+            yield block, block.text
+        elif block.language == "sh":
+            yield from ((block, text) for text in HANDED_OVER.findall(block.text))
 
 
 def _prompted(block: Block) -> Iterator[Command]:

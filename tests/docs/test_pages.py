@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
-from e2e.docs.blocks import Command, File, steps
+from e2e.docs.blocks import Command, manifests, steps
 from e2e.docs.pages import ELSEWHERE, NOWHERE, is_offline, is_on_kind, offline_steps, pages, parts
 from e2e.docs.playing import REPOSITORY, clone, play
 from poolwise.api.validation import problems
+from poolwise.cli.app import app
 
 OURS = "poolwise.dev/"
 
@@ -26,7 +29,10 @@ OFFLINE_PAGES = [
     if not is_on_kind(page) and any(isinstance(each, Command) for each in offline_steps(page))
 ]
 MANIFESTS = [
-    step for page in pages() for step in steps(page) if isinstance(step, File) and OURS in step.text
+    pytest.param(text, id=f"{block}-{number}")
+    for page in pages()
+    for number, (block, text) in enumerate(manifests(page))
+    if OURS in text
 ]
 
 
@@ -36,12 +42,25 @@ def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     play(offline_steps(page), clone(tmp_path))
 
 
-@pytest.mark.parametrize("step", MANIFESTS, ids=lambda step: str(step.block))
-def test_manifests_are_what_the_api_server_accepts(step: File) -> None:
-    documents = [each for each in yaml.safe_load_all(step.text) if each]
+@pytest.mark.parametrize("text", MANIFESTS)
+def test_manifests_are_what_the_api_server_accepts(text: str) -> None:
+    documents = [each for each in yaml.safe_load_all(text) if each]
     assert documents
     for document in documents:
         assert problems(document) == [], document["metadata"]["name"]
+
+
+@pytest.mark.parametrize("text", MANIFESTS)
+def test_manifests_can_be_planned(text: str, tmp_path: Path) -> None:
+    given = tmp_path / "given.yaml"
+    given.write_text(text)
+    nodes = REPOSITORY / "examples" / "nodes" / "demo.yaml"
+    words = ["plan", "-f", str(given), "--nodes", str(nodes), "-o", "json"]
+    planned = CliRunner().invoke(app, words)
+    assert planned.exit_code == 0, planned.output
+    report = json.loads(planned.stdout)
+    told = {each["name"] for each in (*report["workloads"], *report["pools"])}
+    assert {each["metadata"]["name"] for each in yaml.safe_load_all(text)} <= told
 
 
 def left_over() -> Iterator[tuple[Command, str]]:
