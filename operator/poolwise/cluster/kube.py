@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import Any, Protocol
 
 import aiohttp
 from kubernetes.aio.client import ApiClient
 from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.dynamic import DynamicClient
-from kubernetes.aio.dynamic.exceptions import DynamicApiError
 from prometheus_client import Counter
 
+from poolwise.cluster.kube_errors import Expired, translated
 from poolwise.cluster.resources import Resource, resource_of
-from poolwise.errors import (
-    ClusterError,
-    Conflict,
-    Forbidden,
-    NotFound,
-    Refused,
-    Unauthorized,
-    Unavailable,
-    Unreachable,
-)
+from poolwise.errors import Conflict, NotFound, Unreachable
 from poolwise.plan.names import FIELD_MANAGER
 from poolwise.plan.observed import Object
 from poolwise.settings import Settings
@@ -39,9 +30,6 @@ _METHODS = {
     "patch": "patch",
     "delete": "delete",
 }
-_EXPIRED = 410
-_MESSAGE_LIMIT = 1000
-"""Characters of a server's message that we keep: it ends up in logs and conditions."""
 
 
 class Kube(Protocol):
@@ -102,7 +90,7 @@ class ApiKube:
                 answer = await self._list(
                     resource, namespace, metadata_only, limit=self._page_size, _continue=token
                 )
-            except _Expired:
+            except Expired:
                 token = None
                 continue
             yield [
@@ -210,45 +198,13 @@ class ApiKube:
             answer: Document = await response.json()
         except ApiException as error:
             code = str(error.status)
-            raise _translated(error, what) from error
+            raise translated(error, what) from error
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             code = "none"
             raise Unreachable(f"{what}: {type(error).__name__} {error}".rstrip()) from error
         finally:
             self._requests.labels(verb, plural, code).inc()
         return answer
-
-
-class _Expired(ClusterError):
-    """The continue token of a list is too old."""
-
-
-_ERRORS: Mapping[int, type[ClusterError]] = {
-    400: Refused,
-    401: Unauthorized,
-    403: Forbidden,
-    404: NotFound,
-    409: Conflict,
-    _EXPIRED: _Expired,
-    413: Refused,
-    422: Refused,
-}
-
-
-def _translated(error: ApiException, what: str) -> ClusterError:
-    status = int(error.status or 0)
-    message = f"{what}: {_message(error)}"
-    if status in _ERRORS:
-        return _ERRORS[status](message)
-    seconds = (error.headers or {}).get("Retry-After", "")
-    return Unavailable(message, float(seconds) if seconds.isdigit() else None)
-
-
-def _message(error: ApiException) -> str:
-    """The sentence of the API server's Status, else the bare code; one line, of bounded length."""
-    summary = error.summary() if isinstance(error, DynamicApiError) else error.reason
-    sentence = " ".join(str(summary or "").split())
-    return sentence[:_MESSAGE_LIMIT] or f"{error.status} {error.reason}"
 
 
 def _target(document: Object) -> tuple[str, str]:

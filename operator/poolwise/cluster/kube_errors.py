@@ -1,0 +1,55 @@
+"""Answers of the API server that are errors, as ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kubernetes.aio.client.exceptions import ApiException
+from kubernetes.aio.dynamic.exceptions import DynamicApiError
+
+from poolwise.errors import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    Refused,
+    Unauthorized,
+    Unavailable,
+)
+
+_EXPIRED = 410
+_MESSAGE_LIMIT = 1000
+"""Characters of a server's message that we keep: it ends up in logs and conditions."""
+
+
+class Expired(ClusterError):
+    """The continue token of a list is too old."""
+
+
+_ERRORS: Mapping[int, type[ClusterError]] = {
+    400: Refused,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    _EXPIRED: Expired,
+    413: Refused,
+    422: Refused,
+}
+
+
+def translated(error: ApiException, what: str) -> ClusterError:
+    """Our error for an answer that is none; ``what`` was asked for."""
+    status = int(error.status or 0)
+    message = f"{what}: {_message(error)}"
+    if status in _ERRORS:
+        return _ERRORS[status](message)
+    seconds = (error.headers or {}).get("Retry-After", "")
+    return Unavailable(message, float(seconds) if seconds.isdigit() else None)
+
+
+def _message(error: ApiException) -> str:
+    """The sentence of the API server's Status, else the bare code; one line, of bounded length."""
+    summary = error.summary() if isinstance(error, DynamicApiError) else error.reason
+    sentence = " ".join(str(summary or "").split())
+    return sentence[:_MESSAGE_LIMIT] or f"{error.status} {error.reason}"
