@@ -64,6 +64,13 @@ def test_opening_again_counts_as_news(freshness, clock):
     assert freshness.ages_seconds()[PODS] == 0
 
 
+def test_of_several_namespaces_the_oldest_counts(freshness, clock):
+    freshness.require([(POD_KIND, "a"), (POD_KIND, "b")])
+    clock.seconds = 90
+    freshness.opened("/api/v1/namespaces/b/pods", response())
+    assert freshness.oldest_seconds() == {"pods": 90}
+
+
 def ask(freshness, path, status, body):
     """What a session with the middleware gets from a server that answers so."""
 

@@ -76,6 +76,14 @@ class Freshness:
                 watch.received_bytes, watch.seen_at_seconds = received, now
         return {path: now - watch.seen_at_seconds for path, watch in self._watches.items()}
 
+    def oldest_seconds(self) -> dict[str, float]:
+        """Age of the oldest watch of each kind: there is one in each namespace that is served."""
+        oldest: dict[str, float] = {}
+        for path, age in self.ages_seconds().items():
+            plural = self._watches[path].resource.plural
+            oldest[plural] = max(age, oldest.get(plural, 0.0))
+        return oldest
+
     async def middleware(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:

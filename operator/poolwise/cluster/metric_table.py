@@ -54,7 +54,9 @@ PLAN_SECONDS = Definition(
 )
 QUEUE_DEPTH = _gauge("queue_depth", "Workloads that wait for a worker.")
 LOOP_LAG_SECONDS = _gauge("loop_lag_seconds", "How late the event loop ran its last timer.")
-WATCH_AGE_SECONDS = _gauge("watch_age_seconds", "Time since the watch saw anything.", "resource")
+WATCH_AGE_SECONDS = _gauge(
+    "watch_age_seconds", "Time since the oldest watch of the kind saw anything.", "resource"
+)
 
 # Pools
 
