@@ -66,10 +66,17 @@ def draw() -> Figure:
     return drawn
 
 
+def requests(case: Case) -> int:
+    """How many run at once."""
+    return int(_tokens(case) // REQUEST_TOKENS)
+
+
+def _tokens(case: Case) -> float:
+    return kv_tokens(_work(case), _layout(case), machine(case.accelerator), CALIBRATION)
+
+
 def _bar(axes: Axes, row: int, case: Case) -> None:
-    work, layout = _work(case), _layout(case)
-    memory = serving_memory(work, layout, machine(case.accelerator), CALIBRATION)
-    tokens = kv_tokens(work, layout, machine(case.accelerator), CALIBRATION)
+    memory = serving_memory(_work(case), _layout(case), machine(case.accelerator), CALIBRATION)
     left = 0.0
     for name, colour, size_bytes in _parts(memory):
         width = size_bytes / GIB
@@ -78,8 +85,8 @@ def _bar(axes: Axes, row: int, case: Case) -> None:
             row, width, left=left, height=0.62, color=colour, edgecolor=style.PAPER, label=label
         )
         left += width
-    requests = int(tokens // REQUEST_TOKENS)
-    axes.text(left + 1, row, f"{tokens / 1000:,.0f}k tokens: {requests} requests", va="center")
+    told = f"{_tokens(case) / 1000:,.0f}k tokens: {requests(case)} requests"
+    axes.text(left + 1, row, told, va="center")
 
 
 def _parts(memory: Memory) -> tuple[tuple[str, str, float], ...]:

@@ -8,8 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench.pictures import style
+from bench.pictures import memory, style
 from bench.pictures.__main__ import FOLDER, PICTURES, svg
+from bench.pictures.examples import examples
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 MOST_BYTES = 60_000
@@ -39,6 +40,21 @@ def test_every_picture_is_shown_with_words_for_those_who_do_not_see_it() -> None
     for name in PICTURES:
         before, _, _ = page.partition(f"](pictures/{name}.svg)")
         assert len(before.rpartition("![")[2]) > 40, name
+
+
+def test_numbers_in_the_words_are_those_of_the_pictures() -> None:
+    page = (REPOSITORY / "docs" / "concepts.md").read_text(encoding="utf-8")
+    on = "H100-SXM5-80GB"
+    chat, llama = (examples()[name].prediction(on) for name in ("chat", "llama-70b"))
+    requests = [memory.requests(case) for case in memory.CASES]
+    for told in (
+        f"`chat` at its planned load is at {chat.arithmetic_intensity:.0f} on an H100",
+        f"the ridge at {chat.ridge_point:.0f}",
+        f"`llama-70b` is at {llama.arithmetic_intensity:,.0f}",
+        f"runs {requests[0]} requests of {memory.REQUEST_TOKENS:,} tokens on an A10G",
+        f"and {requests[3]} on an H100",
+    ):
+        assert told in page
 
 
 def luminance(colour: str) -> float:
