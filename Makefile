@@ -60,6 +60,7 @@ image: $(READY) ## build the operator's image (BASE=python:3.13-slim TAG=poolwis
 
 e2e: $(READY) ## install and use Poolwise on a kind cluster (CORE=1 for the short part, KEEP=1 leaves it up)
 	@$(BIN)/python -m e2e.kind $(if $(CORE),--core) $(if $(KEEP),--keep) $(ARGS)
+	@$(if $(CORE)$(KEEP)$(ARGS),,$(BIN)/python -m e2e.docs) # the quick start, from its first command to its last
 
 cluster-up: $(READY) ## start a control plane in the background (CLUSTER=dev NODES=demo)
 	@$(BIN)/python -m e2e.controlplane up --detach --name $(CLUSTER) --nodes $(NODES)
