@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -59,12 +58,15 @@ def test_the_policies_agree_with_the_types_that_they_check(release: Cluster) -> 
         assert checked["status"]["typeChecking"] == {}, policy["metadata"]["name"]
 
 
-@pytest.fixture
-def operator(release: Cluster, tmp_path: Path) -> Iterator[OperatorProcess]:
+@pytest.fixture(scope="module")
+def operator(
+    release: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OperatorProcess]:
     """The operator with a token of the service account that the chart made, and nothing more."""
     kubeconfig = release.control_plane.kubeconfig_for_service_account(NAMESPACE, ACCOUNT)
     environment = {"POOLWISE_LEASE_NAMESPACE": NAMESPACE, "POOLWISE_STATUS_SECONDS": "0"}
-    with OperatorProcess(kubeconfig, tmp_path / "operator.log", environment) as process:
+    log = tmp_path_factory.mktemp("operator") / "operator.log"
+    with OperatorProcess(kubeconfig, log, environment) as process:
         yield process
 
 
