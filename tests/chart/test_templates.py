@@ -38,6 +38,13 @@ def test_the_versions_are_those_of_the_package(chart) -> None:
     assert described["annotations"]["artifacthub.io/license"] == "Apache-2.0"
 
 
+def test_the_changes_are_told_as_artifact_hub_reads_them() -> None:
+    described = yaml.safe_load((OPERATOR / "Chart.yaml").read_text(encoding="utf-8"))
+    changes = yaml.safe_load(described["annotations"]["artifacthub.io/changes"])
+    assert {each["kind"] for each in changes} <= {"added", "changed", "fixed", "removed"}
+    assert all(each["description"] for each in changes)
+
+
 def test_the_chart_of_the_crds_lints() -> None:
     done = helm("lint", "--strict", str(CRDS))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -139,6 +146,7 @@ def test_the_notes_tell_the_next_three_commands() -> None:
     assert re.findall(r"^(\d)\. ", notes, re.MULTILINE) == ["1", "2", "3"]
     assert "kubectl -n default rollout status deployment/poolwise" in notes
     assert "helm test poolwise" in notes
+    assert "deletes the CustomResourceDefinitions" not in notes
 
 
 def test_names_keep_within_their_limits() -> None:
