@@ -146,6 +146,11 @@ def test_the_operator_writes_only_for_workloads(
         operator.admit(document)
 
 
+def test_the_operator_runs_nothing_among_the_clusters_own_pods(operator: Client) -> None:
+    with pytest.raises(Refused, match="writes nothing in the namespaces of the cluster itself"):
+        operator.admit(pods_of("kube-system"))
+
+
 @pytest.mark.parametrize("change", [{"type": "NodePort"}, {"externalIPs": ["192.0.2.1"]}])
 def test_the_operator_opens_no_service_to_the_outside(
     operator: Client, namespace: str, change: Object
