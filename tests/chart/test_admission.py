@@ -11,6 +11,7 @@ import pytest
 from e2e.controlplane.client import Client, Object, Refused
 from tests.apiserver.operated import chat_service, training_job
 from tests.chart.cluster import Cluster
+from tests.chart.forbidden import CONTAINER_CHANGES, OWNER_CHANGES, POD_CHANGES
 from tests.chart.rendering import NAMESPACE
 from tests.plan.children_cases import CASES, manifests
 
@@ -68,47 +69,6 @@ def test_all_that_the_operator_renders_is_taken(
         operator.admit(in_namespace(document, namespace))
 
 
-UNMASKED = {"allowPrivilegeEscalation": False, "procMount": "Unmasked"}
-POD_CHANGES = {
-    "hostNetwork": {"hostNetwork": True},
-    "hostPID": {"hostPID": True},
-    "hostIPC": {"hostIPC": True},
-    "nodeName": {"nodeName": "h100-1"},
-    "hostPath": {"volumes": [{"name": "host", "hostPath": {"path": "/"}}]},
-    "unconfined": {"securityContext": {"seccompProfile": {"type": "Unconfined"}}},
-    "no seccomp": {"securityContext": {}},
-    "sysctl": {
-        "securityContext": {
-            "seccompProfile": {"type": "RuntimeDefault"},
-            "sysctls": [{"name": "net.core.somaxconn", "value": "1"}],
-        }
-    },
-    "procMount": {
-        "hostUsers": False,  # without which the API server itself refuses it
-        "containers": [{"name": "x", "image": "x", "securityContext": UNMASKED}],
-    },
-    "init": {"initContainers": [{"name": "init", "image": "x", "securityContext": {}}]},
-}
-CONTAINER_CHANGES = {
-    "privileged": {"securityContext": {"privileged": True}},
-    "escalation": {"securityContext": {"allowPrivilegeEscalation": True}},
-    "escalation by default": {"securityContext": {}},
-    "capability": {
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"add": ["SYS_ADMIN"]},
-        }
-    },
-    "unconfined container": {
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "seccompProfile": {"type": "Unconfined"},
-        }
-    },
-    "hostPort": {"ports": [{"name": "http", "containerPort": 8000, "hostPort": 8000}]},
-}
-
-
 @pytest.mark.parametrize("name", [*POD_CHANGES, *CONTAINER_CHANGES])
 def test_the_operator_cannot_reach_a_node_through_a_pod(
     operator: Client, release: Cluster, namespace: str, name: str
@@ -121,17 +81,6 @@ def test_the_operator_cannot_reach_a_node_through_a_pod(
     with pytest.raises(Refused, match=r"denied request: the operator's (pods|containers)"):
         operator.admit(deployment)
     release.client.admit(deployment)  # to others the policy says nothing
-
-
-OWNER_CHANGES = {
-    "no owner": {"ownerReferences": []},
-    "another kind": {
-        "ownerReferences": [
-            {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x", "controller": True}
-        ]
-    },
-    "no label": {"labels": {}},
-}
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "Service", "PodDisruptionBudget"])
