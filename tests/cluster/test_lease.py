@@ -190,3 +190,18 @@ def test_a_missing_right_is_waited_for_and_told(kube, clock, readiness):
     assert attempts[0] is None
     assert 'cannot create resource "leases"' in attempts[1]
     assert readiness.problem is None
+
+
+def test_the_lease_goes_with_its_owner_and_one_from_before_is_given_it(kube, clock):
+    owner = {"apiVersion": "v1", "kind": "ServiceAccount", "name": "poolwise", "uid": "1"}
+    asyncio.run(lease(kube, clock).acquire())
+    assert "ownerReferences" not in stored(kube)["metadata"]
+    clock.seconds += 60
+    heir = lease(kube, clock, "b")
+    heir.owner_references = [owner]
+    asyncio.run(heir.acquire())
+    assert stored(kube)["metadata"]["ownerReferences"] == [owner]
+
+
+def stored(kube):
+    return kube.objects[LEASES, "poolwise-system", "poolwise"]

@@ -14,10 +14,11 @@ from kubernetes.aio.client.rest import RESTClientObject
 from kubernetes.aio.config.incluster_config import SERVICE_HOST_ENV_NAME
 
 from poolwise import __version__
+from poolwise.cluster import service_account
 from poolwise.errors import InvalidInput
 from poolwise.settings import Settings
 
-_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_NAMESPACE_FILE = service_account.FOLDER / "namespace"
 
 USER_AGENT = f"poolwise/{__version__}"
 
@@ -71,6 +72,10 @@ class Connection:
     def namespace(self) -> str:
         """Where the operator itself lives: its pod's namespace, else ``default``."""
         return _NAMESPACE_FILE.read_text().strip() if _NAMESPACE_FILE.exists() else "default"
+
+    def account_references(self, namespace: str) -> list[dict[str, str]]:
+        """What makes an object of that namespace go with the account that we run as; see there."""
+        return service_account.owner_references(namespace) if self._is_in_pod else []
 
     def context_namespace(self) -> str:
         """Where kubectl would look: the namespace of the context in use, else ``default``."""

@@ -43,6 +43,8 @@ class Lease:
         self._monotonic_seconds = monotonic_seconds
         self._now = now
         self._readiness = readiness
+        self.owner_references: list[dict[str, str]] = []
+        """What the Lease is deleted with; it stays for good where that is nothing."""
         self._problem = ""
         """What was logged last; an outage is one line, not one for each attempt."""
         self._record: Object | None = None
@@ -148,8 +150,7 @@ class Lease:
         return {
             "apiVersion": LEASES.api_version,
             "kind": LEASES.kind,
-            "metadata": record.get("metadata")
-            or {"name": self._settings.lease_name, "namespace": self._settings.lease_namespace},
+            "metadata": self._metadata(record),
             "spec": {
                 "holderIdentity": self._identity,
                 "leaseDurationSeconds": round(self._settings.lease_seconds),
@@ -158,3 +159,8 @@ class Lease:
                 "leaseTransitions": transitions,
             },
         }
+
+    def _metadata(self, record: Object) -> dict[str, Any]:
+        name, namespace = self._settings.lease_name, self._settings.lease_namespace
+        known = record.get("metadata") or {"name": name, "namespace": namespace}
+        return known | ({"ownerReferences": self.owner_references} if self.owner_references else {})

@@ -93,6 +93,7 @@ class Operator:
         lease = self._lease = Lease(
             kube, self._settings, identity, time.monotonic, clock.utc_now, self._readiness
         )
+        lease.owner_references = self._connection.account_references(self._settings.lease_namespace)
         writer = Writer(kube, self._cache, lambda: not self._elects or lease.is_held)
         recorder = Recorder(writer, identity, clock.utc_now, self._metrics.decisions)
         self._engine = Engine(
