@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from e2e.controlplane.client import Client
-from e2e.kind.release import RELEASE
+from e2e.kind.release import NAMESPACE, RELEASE
 from e2e.suite.doubles import service, training, tuning
 from e2e.suite.fleet import restarts
 from e2e.suite.operator import CRDS, LEASE, Operator
@@ -18,6 +18,8 @@ CHILDREN = (
     ("policy/v1", "PodDisruptionBudget"),
     ("v1", "Pod"),
 )
+PLANS = 60
+NAMESPACE_TIMEOUT = "2m"
 OURS = "app.kubernetes.io/managed-by=poolwise"
 RELEASED = f"app.kubernetes.io/instance={RELEASE}"
 
@@ -44,6 +46,23 @@ def test_deleting_a_workload_deletes_its_children(
         ),
         "children are still there",
     )
+
+
+@pytest.mark.stage(65)
+def test_a_namespace_goes_with_all_that_is_in_it(
+    client: Client, observer: Observer, operator: Operator, namespace: str
+) -> None:
+    chat = client.create(service(namespace, "chat"))
+    plans = client.create_all(
+        tuning(namespace, f"plan-{number}", 1, mode="Plan") for number in range(PLANS)
+    )
+    for workload in (chat, *plans):
+        observer.wait_condition(workload, "Ready", "True")
+    operator.command("delete", "namespace", namespace, f"--timeout={NAMESPACE_TIMEOUT}")
+    log = operator.command(
+        "logs", f"--namespace={NAMESPACE}", operator.leader()["metadata"]["name"]
+    )
+    assert "Traceback" not in log
 
 
 @pytest.mark.core
