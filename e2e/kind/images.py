@@ -34,5 +34,7 @@ def build() -> None:
 
 
 def load(kind: Path, cluster: str) -> None:
-    """Put the images on every node of a kind cluster."""
-    run([kind, "load", "docker-image", *ALL, "--name", cluster])
+    """Put the images on every worker of a kind cluster; nothing of ours runs elsewhere."""
+    names = run([kind, "get", "nodes", "--name", cluster]).split()
+    workers = [name for name in names if not name.endswith("-control-plane")]
+    run([kind, "load", "docker-image", *ALL, "--name", cluster, "--nodes", ",".join(workers)])
