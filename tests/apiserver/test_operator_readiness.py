@@ -162,7 +162,7 @@ def running(
     """An operator that had all it needs."""
     process = launch(control_plane.kubeconfig_for(USER))
     process.wait_ready()
-    return Operated(control_plane, client, process)
+    return Operated(client, TIMEOUT_SECONDS, control_plane, process)
 
 
 def test_a_right_that_is_taken_away(running: Operated, namespace: str, nodes: NodeFactory) -> None:

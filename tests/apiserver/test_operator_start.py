@@ -73,7 +73,7 @@ def tenant(
     environment = {**LEASE, "POOLWISE_NAMESPACES": namespace}
     kubeconfig = control_plane.kubeconfig_for(TENANT)
     with OperatorProcess(kubeconfig, tmp_path / "tenant.log", environment) as process:
-        yield Operated(control_plane, client, process)
+        yield Operated(client, TIMEOUT_SECONDS, control_plane, process)
 
 
 def test_one_namespace_is_served_with_rights_in_that_one_alone(
