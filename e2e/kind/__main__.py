@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from e2e.tools.catalog import KIND_TOOLS
 SUITE = Path("e2e") / "suite"
 EVIDENCE = REPOSITORY / "build" / "e2e"
 ENDED_BY_SIGNAL = 130
+KUBECONFIG_VARIABLE = "KUBECONFIG_E2E"
 
 
 def arguments(words: Sequence[str] | None = None) -> tuple[argparse.Namespace, list[str]]:
@@ -36,8 +38,11 @@ def arguments(words: Sequence[str] | None = None) -> tuple[argparse.Namespace, l
         "--kubeconfig",
         type=Path,
         metavar="FILE",
-        help="use that cluster's current context instead; it is neither created nor deleted, and "
-        "unless it is a kind cluster of this machine it can already pull the images",
+        default=os.environ.get(KUBECONFIG_VARIABLE) or None,
+        help="use that cluster's current context instead: its workers are given accelerators for "
+        "the time of the run, it is neither created nor deleted, and "
+        "unless it is a kind cluster of this machine it can already pull the images (default: "
+        f"what {KUBECONFIG_VARIABLE} names, else a cluster of our own)",
     )
     parser.add_argument("--no-build", action="store_true", help="use the images that are there")
     return parser.parse_known_args(words)
