@@ -61,7 +61,7 @@ def main() -> int:
         say(f"error: {error}")
         return 1
     except KeyboardInterrupt:
-        say("interrupted; the cluster is deleted")
+        say("interrupted")
         return ENDED_BY_SIGNAL
     finally:
         say(f"==> it took\n{steps.table()}")
@@ -99,8 +99,12 @@ def _cluster(
 def _pytest(cluster: KindCluster | GivenCluster, core: bool, others: Sequence[str]) -> int:
     """pytest in a process of its own; ctrl-C reaches it too, and it ends first."""
     evidence = EVIDENCE / time.strftime("%Y%m%d-%H%M%S")
-    command = [sys.executable, "-m", "pytest", str(SUITE), f"--kubeconfig={cluster.kubeconfig}"]
-    where = [f"--kind={cluster.name}", f"--evidence={evidence}"]
+    command = [sys.executable, "-m", "pytest", str(SUITE), "--durations=10"]
+    where = [
+        f"--kubeconfig={cluster.kubeconfig}",
+        f"--kind={cluster.name}",
+        f"--evidence={evidence}",
+    ]
     process = subprocess.Popen(
         [*command, *where, *(["-m", "core"] if core else []), *others], cwd=REPOSITORY
     )
