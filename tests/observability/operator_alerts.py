@@ -26,8 +26,8 @@ BUILD = {own("poolwise_build_info", version="1"): "1x90"}
 _FAILURES = own("poolwise_reconcile_failures_total", kind="TrainingJob", error="Unavailable")
 
 
-def _requests(code: str) -> str:
-    return own("poolwise_api_requests_total", verb="list", resource="nodes", code=code)
+def _requests(code: str, verb: str = "list") -> str:
+    return own("poolwise_api_requests_total", verb=verb, resource="nodes", code=code)
 
 
 def _passes(*counts: str) -> dict[str, str]:
@@ -131,6 +131,7 @@ OPERATOR_CASES = (
         {
             "conflicts, which are tried again": {_requests("409"): "0+6x20"},
             "refused once, long ago": {_requests("403"): "6x20"},
+            "the quota of a tenant": {_requests("403", "apply"): "0+6x20"},
         },
     ),
     Case(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from kubernetes.aio.client.exceptions import ApiException
@@ -17,7 +18,10 @@ from poolwise.errors import (
     Unavailable,
 )
 
+_FORBIDDEN = 403
 _EXPIRED = 410
+_RIGHTS = re.compile(r".*\bUser \"[^\"]*\" cannot ")
+"""How the API server says that a right is missing; admission answers 403 in other words."""
 _MESSAGE_LIMIT = 1000
 """Characters of a server's message that we keep: it ends up in logs and conditions."""
 
@@ -29,7 +33,7 @@ class Expired(ClusterError):
 _ERRORS: Mapping[int, type[ClusterError]] = {
     400: Refused,
     401: Unauthorized,
-    403: Forbidden,
+    _FORBIDDEN: Forbidden,
     404: NotFound,
     409: Conflict,
     _EXPIRED: Expired,
@@ -41,7 +45,10 @@ _ERRORS: Mapping[int, type[ClusterError]] = {
 def translated(error: ApiException, what: str) -> ClusterError:
     """Our error for an answer that is none; ``what`` was asked for."""
     status = int(error.status or 0)
-    message = f"{what}: {_message(error)}"
+    sentence = _message(error)
+    message = f"{what}: {sentence}"
+    if status == _FORBIDDEN and not _RIGHTS.match(sentence):
+        return Refused(message)  # by admission: a quota, a policy, a namespace that goes
     if status in _ERRORS:
         return _ERRORS[status](message)
     seconds = (error.headers or {}).get("Retry-After", "")
