@@ -14,7 +14,7 @@ from poolwise.cluster.connection import Connection
 from poolwise.handlers.decider import decider
 from poolwise.handlers.operator import Operator
 from poolwise.handlers.registry import kopf_settings, registry
-from poolwise.settings import Settings, from_environment
+from poolwise.settings import PREFIX, Settings, from_environment
 
 
 def run(
@@ -30,9 +30,8 @@ def run(
 
     Settings come from the environment, as POOLWISE_LOG_LEVEL=debug.
     """
-    settings = from_environment(os.environ)
-    if namespace:
-        settings = settings.model_copy(update={"namespaces": tuple(namespace)})
+    given = {f"{PREFIX}NAMESPACES": ",".join(namespace)} if namespace else {}
+    settings = from_environment({**os.environ, **given})
     logs.configure(settings.log_level)
     asyncio.run(_operate(Connection(settings, kubeconfig, context), settings))
 
