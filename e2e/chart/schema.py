@@ -15,7 +15,8 @@ Schema = dict[str, Any]
 ELSEWHERE = {"namespaces"}
 """Settings that the chart sets itself, since rights depend on them."""
 LISTEN = "_listen"
-ENDPOINT = r"^(\S+:[0-9]{1,5})?$"
+_PORT = r"([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+ENDPOINT = rf"^(\S+:{_PORT})?$"
 """``ADDRESS:PORT`` or empty, which the model checks in code."""
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+CONFINED = {"seccompProfile": {"type": "RuntimeDefault"}}
+ELSEWHERE = {"port": 80, "host": "169.254.169.254"}
 UNMASKED = {"allowPrivilegeEscalation": False, "procMount": "Unmasked"}
 POD_CHANGES: dict[str, dict[str, Any]] = {
     "hostNetwork": {"hostNetwork": True},
@@ -15,7 +17,7 @@ POD_CHANGES: dict[str, dict[str, Any]] = {
     "no seccomp": {"securityContext": {}},
     "sysctl": {
         "securityContext": {
-            "seccompProfile": {"type": "RuntimeDefault"},
+            **CONFINED,
             "sysctls": [{"name": "net.core.somaxconn", "value": "1"}],
         }
     },
@@ -23,6 +25,9 @@ POD_CHANGES: dict[str, dict[str, Any]] = {
         "hostUsers": False,  # without which the API server itself refuses it
         "containers": [{"name": "x", "image": "x", "securityContext": UNMASKED}],
     },
+    "AppArmor": {"securityContext": {**CONFINED, "appArmorProfile": {"type": "Unconfined"}}},
+    "SELinux": {"securityContext": {**CONFINED, "seLinuxOptions": {"type": "spc_t"}}},
+    "priority": {"priorityClassName": "system-node-critical"},
     "init": {"initContainers": [{"name": "init", "image": "x", "securityContext": {}}]},
 }
 CONTAINER_CHANGES: dict[str, dict[str, Any]] = {
@@ -41,6 +46,20 @@ CONTAINER_CHANGES: dict[str, dict[str, Any]] = {
             "seccompProfile": {"type": "Unconfined"},
         }
     },
+    "AppArmor of a container": {
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "appArmorProfile": {"type": "Unconfined"},
+        }
+    },
+    "SELinux of a container": {
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "seLinuxOptions": {"type": "spc_t"},
+        }
+    },
+    "probe of another host": {"livenessProbe": {"httpGet": ELSEWHERE}},
+    "hook that asks another host": {"lifecycle": {"preStop": {"httpGet": ELSEWHERE}}},
     "hostPort": {"ports": [{"name": "http", "containerPort": 8000, "hostPort": 8000}]},
 }
 

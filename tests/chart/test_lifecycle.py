@@ -115,14 +115,28 @@ def test_uninstalling_leaves_workloads_and_installing_again_finds_them(empty: Cl
     workload = live(empty)
     twice = empty.helm(*install, values=IMAGE)
     assert "cannot reuse a name that is still in use" in twice.stderr
-    second = empty.helm("install", "second", str(OPERATOR), values=IMAGE)
-    assert "cannot be imported into the current release" in second.stderr
+    for values in (IMAGE, merged(IMAGE, APART)):
+        second = empty.helm("install", "second", str(OPERATOR), values=values)
+        assert f"release {NAMESPACE}/{RELEASE} exists and serves this cluster" in second.stderr
     removed = empty.helm("uninstall", RELEASE, "--wait")
     assert removed.returncode == 0, removed.stderr
     assert uid_of(empty, workload) == workload["metadata"]["uid"]
     left = [name for name in everything(empty) if not name.startswith("customresourcedefinition")]
     assert left == []
     assert empty.helm(*install, values=IMAGE).returncode == 0
+    assert uid_of(empty, workload) == workload["metadata"]["uid"]
+
+
+def test_no_upgrade_deletes_crds(empty: Cluster) -> None:
+    lost = merged(IMAGE, {"crds": {"keep": False}})
+    assert empty.helm("install", RELEASE, str(OPERATOR), values=lost).returncode == 0
+    workload = live(empty)
+    upgrade = ("upgrade", RELEASE, str(OPERATOR))
+    for values in (merged(IMAGE, APART), merged(lost, APART)):
+        refused = empty.helm(*upgrade, values=values)
+        assert "upgrade with crds.keep=true first" in refused.stderr
+    for values in (IMAGE, merged(IMAGE, APART)):
+        assert empty.helm(*upgrade, values=values).returncode == 0
     assert uid_of(empty, workload) == workload["metadata"]["uid"]
 
 

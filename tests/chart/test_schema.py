@@ -33,12 +33,14 @@ REFUSED = {
     "replicas": ("two", "at '/replicas': got string, want integer"),
     "image.pullPolicy": ("Sometimes", "at '/image/pullPolicy': value must be one of"),
     "image.digest": ("sha256:12", "at '/image/digest': 'sha256:12' does not match pattern"),
+    "image.repository": ("r:5000/p:dev", "at '/image/repository': 'r:5000/p:dev' does not match"),
     "image.name": ("x", "at '/image': additional properties 'name' not allowed"),
     "settings.log_levle": ("debug", "at '/settings': additional properties 'log_levle'"),
     "settings.log_level": ("loud", "at '/settings/log_level': value must be one of"),
     "settings.queue_workers": (0, "at '/settings/queue_workers': minimum: got 0, want 1"),
     "settings.lease_seconds": ("15s", "at '/settings/lease_seconds': got string, want number"),
     "settings.metrics_listen": ("8080", "at '/settings/metrics_listen': '8080' does not match"),
+    "settings.liveness_listen": (":::99999", "at '/settings/liveness_listen': ':::99999' does not"),
     "settings.default_input_tokens": ([1], "at '/settings/default_input_tokens': minItems"),
     "settings.namespaces": (["a"], "at '/settings': additional properties 'namespaces'"),
     "namespaces": (["Research"], "at '/namespaces/0': 'Research' does not match pattern"),
@@ -124,9 +126,8 @@ def test_every_setting_may_be_given_and_is_read_as_it_was_written() -> None:
     assert all(each["description"] for each in known.values())
     given = Settings(queue_workers=7, retry_seconds=0.25, log_level="debug", leader_election=False)
     settings = {name: json.loads(given.model_dump_json())[name] for name in known}
-    [container] = select(merged(LEAN, {"settings": settings}), "Deployment")["spec"]["template"][
-        "spec"
-    ]["containers"]
+    deployment = select(merged(LEAN, {"replicas": 1, "settings": settings}), "Deployment")
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
     assert from_environment({each["name"]: each["value"] for each in container["env"]}) == given
 
 

@@ -11,7 +11,17 @@ from e2e.chart import generated
 from e2e.chart.generated import CRDS, OPERATOR
 from e2e.controlplane.supervised import REPOSITORY
 from poolwise import __version__
-from tests.chart.rendering import LEAN, Object, documents, having, helm, merged, select, text
+from tests.chart.rendering import (
+    LEAN,
+    Object,
+    documents,
+    having,
+    helm,
+    merged,
+    refusal,
+    select,
+    text,
+)
 from tests.chart.variations import DIGEST
 
 pytestmark = pytest.mark.tools("helm")
@@ -82,6 +92,15 @@ def test_one_replica_has_no_budget_that_would_hold_up_a_drain() -> None:
     assert "PodDisruptionBudget" not in kinds(replicas=1)
 
 
+def test_without_election_only_one_replica_writes() -> None:
+    alone = {"settings": {"leader_election": False}}
+    told = "settings.leader_election is false with 2 replicas, which would all write"
+    assert told in refusal(merged(LEAN, alone))
+    deployment = select(merged(LEAN, alone, {"replicas": 1}), "Deployment")
+    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+    assert "strategy" not in select(LEAN, "Deployment")["spec"]
+
+
 def test_replicas_are_kept_apart_by_node_and_zone() -> None:
     pod = select(LEAN, "Deployment")["spec"]["template"]["spec"]
     keys = [each["topologyKey"] for each in pod["topologySpreadConstraints"]]
@@ -147,6 +166,21 @@ def test_the_notes_tell_the_next_three_commands() -> None:
     assert "kubectl -n default rollout status deployment/poolwise" in notes
     assert "helm test poolwise" in notes
     assert "deletes the CustomResourceDefinitions" not in notes
+
+
+def test_the_notes_hand_the_workload_to_a_namespace_that_is_served() -> None:
+    given = str(merged(LEAN, {"namespaces": ["ml", "other"]}))
+    install = ("install", "poolwise", str(OPERATOR), "--dry-run=client", "--values=-")
+    assert "kubectl apply -n ml -f examples/" in helm(*install, stdin=given).stdout
+
+
+def test_a_release_with_dots_has_names_that_a_service_can_have() -> None:
+    done = helm("template", "team.a", str(OPERATOR), "--values=-", stdin=str(LEAN))
+    service = next(
+        each for each in yaml.safe_load_all(done.stdout) if each and each["kind"] == "Service"
+    )
+    assert service["metadata"]["name"] == "team-a-poolwise-metrics"
+    assert service["spec"]["selector"]["app.kubernetes.io/instance"] == "team.a"
 
 
 def test_names_keep_within_their_limits() -> None:

@@ -108,7 +108,9 @@ def test_values_of_an_older_release_render_as_the_defaults(tmp_path: Path) -> No
 def test_a_large_number_is_written_as_the_operator_reads_it() -> None:
     given = {"list_page_size": 1000000, "storage_read_bytes_per_second": 2.5e10}
     tokens = {"default_input_tokens": [1015.5, 4085], "leader_election": False, "retry_seconds": 2}
-    deployment = rendering.select(merged(LEAN, {"settings": given | tokens}), "Deployment")
+    deployment = rendering.select(
+        merged(LEAN, {"settings": given | tokens, "replicas": 1}), "Deployment"
+    )
     [container] = deployment["spec"]["template"]["spec"]["containers"]
     assert {each["name"]: each["value"] for each in container["env"]} == {
         "POOLWISE_LIST_PAGE_SIZE": "1000000",

@@ -19,10 +19,11 @@ chart, without any key that is newer; each file of templates begins with this, a
 {{- end }}
 {{- end }}
 
+{{- /* Of a release's name with dots, which the name of a Service cannot have, too. */}}
 {{- define "poolwise.name" -}}
 {{- $chart := default .Chart.Name .Values.nameOverride }}
 {{- $name := ternary .Release.Name (printf "%s-%s" .Release.Name $chart) (contains $chart .Release.Name) }}
-{{- default $name .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
+{{- default $name .Values.fullnameOverride | replace "." "-" | trunc 40 | trimSuffix "-" }}
 {{- end }}
 
 {{- define "poolwise.selector" -}}
@@ -78,6 +79,17 @@ subjects:
 {{- define "poolwise.setting" -}}
 {{- $given := index (index . 0).Values.settings (index . 1) }}
 {{- if kindIs "invalid" $given }}{{ index . 2 }}{{ else }}{{ include "poolwise.text" $given }}{{ end }}
+{{- end }}
+
+{{- /* Whether replicas wait for the Lease; empty where they do not. */}}
+{{- define "poolwise.elects" -}}
+{{- ne "false" (include "poolwise.setting" (list . "leader_election" "true")) | ternary "yes" "" }}
+{{- end }}
+
+{{- /* NAMESPACE/NAME of the release that an object of the cluster belongs to; empty for none. */}}
+{{- define "poolwise.ownerOf" -}}
+{{- $annotations := dig "metadata" "annotations" dict . }}
+{{- with get $annotations "meta.helm.sh/release-name" }}{{ get $annotations "meta.helm.sh/release-namespace" }}/{{ . }}{{ end }}
 {{- end }}
 
 {{- /* Ports; empty where the setting turns the listener off. */}}
