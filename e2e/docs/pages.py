@@ -34,7 +34,6 @@ ELSEWHERE: Mapping[str, str] = {
     "kubectl delete -n poolwise-system deployment/poolwise": "e2e/suite/test_operator.py",
     "poolwise run": "tests/apiserver/test_operator_start.py",
     "helm install poolwise": "tests/chart/test_lifecycle.py",
-    "helm upgrade --install poolwise": "tests/chart/test_lifecycle.py",
     "helm test poolwise": "e2e/suite/test_install.py",
     ".venv/bin/python -m e2e.release check": "tests/release/test_versions.py",
     ".venv/bin/python -m e2e.release files": "tests/release/test_install.py",
