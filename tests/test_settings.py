@@ -35,7 +35,7 @@ def test_values_are_parsed_by_type():
     ("variable", "value", "said"),
     [
         pytest.param("QUEUE_WORKERS", "many", "'many' cannot be used", id="not-a-number"),
-        pytest.param("NAMESPACES", "ml,Team A", "got 'Team A'", id="no-namespace"),
+        pytest.param("NAMESPACES", "ml,Team A", "'Team A' cannot be used", id="no-namespace"),
         pytest.param("QUEUE_WORKERS", "0", "greater than or equal to 1", id="too-small"),
         pytest.param("LOG_LEVEL", "loud", "'debug', 'info'", id="not-one-of"),
         pytest.param("METRICS_LISTEN", "8080", "must be ADDRESS:PORT", id="no-address"),

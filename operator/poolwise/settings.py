@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -23,7 +23,7 @@ from pydantic import (
 from poolwise.errors import InvalidInput
 
 PREFIX = "POOLWISE_"
-_NAMESPACE = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_Namespace = Annotated[str, Field(pattern="^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 
 _SERVICE_LINK = re.compile(r"_(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\d+_\w+)?)$")
 """Variables that Kubernetes itself sets for each Service of the namespace."""
@@ -96,7 +96,7 @@ class Settings(BaseModel):
     )
 
     # Scope
-    namespaces: tuple[str, ...] = Field(
+    namespaces: tuple[_Namespace, ...] = Field(
         (),
         description="Namespaces to serve, separated by commas; empty means all, with ClusterRoles.",
     )
@@ -199,16 +199,6 @@ class Settings(BaseModel):
                 + ", ".join(f"{seconds:g}" for seconds in times)
             )
         return self
-
-    @field_validator("namespaces")
-    @classmethod
-    def _are_namespaces(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for name in value:  # the API server lists nothing for one that cannot be, and says nothing
-            if not _NAMESPACE.fullmatch(name):
-                raise ValueError(
-                    f"must be names of namespaces (lower case, digits and '-'), got {name!r}"
-                )
-        return value
 
     @field_validator("metrics_listen", "liveness_listen")
     @classmethod
