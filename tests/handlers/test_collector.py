@@ -147,6 +147,14 @@ def test_sums_are_over_workloads_and_forget_the_gone(cache):
     assert names(registry) == set()
 
 
+def test_what_makes_no_tokens_has_no_series_of_them(cache):
+    cache.put(TRAINING_JOBS, job("vision", predicted={"stepSeconds": 0.6}))
+    registry = registry_of(cache)
+    where = {"kind": "TrainingJob", "pool": "h100"}
+    assert value(registry, "predicted_tokens_per_second", **where) is None
+    assert value(registry, "cost_per_hour", **where) == 50
+
+
 def test_names_of_workloads_can_be_left_out(cache):
     cache.put(TRAINING_JOBS, job("one"))
     cache.put(INFERENCE_SERVICES, service("chat", []))

@@ -32,7 +32,8 @@ def sums(workloads: Iterable[Object]) -> Iterator[Sample]:
         if _is_placed(told):
             where = workload["kind"], str(told["pool"])
             cost[where] += number(told, "costPerHour") or 0.0
-            tokens[where] += _tokens_per_second(told) or 0.0
+            if (each := _tokens_per_second(told)) is not None:  # an encoder makes none
+                tokens[where] += each
     for metric, values in ((table.WORKLOADS, states), (table.COST, cost), (table.TOKENS, tokens)):
         for labels, value in values.items():
             yield metric, labels, value
