@@ -170,11 +170,11 @@ class Operator:
 
     async def _measure(self) -> None:
         while True:
+            for plural, age in self._freshness.oldest_seconds().items():
+                self._metrics.watch_age_seconds.labels(plural).set(age)
             started = time.monotonic()
             await asyncio.sleep(_GAUGE_SECONDS)
             self._metrics.loop_lag_seconds.set(time.monotonic() - started - _GAUGE_SECONDS)
-            for plural, age in self._freshness.oldest_seconds().items():
-                self._metrics.watch_age_seconds.labels(plural).set(age)
 
     def _spawn(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work, name=name)
