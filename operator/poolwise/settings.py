@@ -23,7 +23,7 @@ from pydantic import (
 from poolwise.errors import InvalidInput
 
 PREFIX = "POOLWISE_"
-_Namespace = Annotated[str, Field(pattern="^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+_Label = Annotated[str, Field(pattern="^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 
 _SERVICE_LINK = re.compile(r"_(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\d+_\w+)?)$")
 """Variables that Kubernetes itself sets for each Service of the namespace."""
@@ -96,7 +96,7 @@ class Settings(BaseModel):
     )
 
     # Scope
-    namespaces: tuple[_Namespace, ...] = Field(
+    namespaces: tuple[_Label, ...] = Field(
         (),
         description="Namespaces to serve, separated by commas; empty means all, with ClusterRoles.",
     )
@@ -105,7 +105,7 @@ class Settings(BaseModel):
     leader_election: bool = Field(
         True, description="Wait for the Lease before writing; off only where one replica is sure."
     )
-    lease_name: str = Field("poolwise", min_length=1, description="Name of the Lease.")
+    lease_name: _Label = Field("poolwise", description="Name of the Lease.")
     lease_namespace: str = Field(
         "", description="Namespace of the Lease; empty means the operator's own."
     )
