@@ -99,7 +99,7 @@ class Tool:
 
     def fits(self, printed: str) -> bool:
         """Whether what a binary prints of its version is the minor version we pin."""
-        found = re.search(r"\bv?(\d+\.\d+)\.\d+", printed)
+        found = re.search(r"\bv?(\d+\.\d+)(?:\.\d+)?\b", printed)  # Helm tells no patch
         return found is not None and found[1] == self.module.minor
 
 

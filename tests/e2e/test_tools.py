@@ -25,6 +25,7 @@ def test_every_tool_is_named_by_its_module() -> None:
         pytest.param("Client Version: v1.36.3\nKustomize Version: v5.8.1", True, id="same"),
         pytest.param("Kubernetes v1.36.0", True, id="other patch"),
         pytest.param("Kubernetes v1.35.9", False, id="other minor"),
+        pytest.param("v1.36", True, id="no patch"),
         pytest.param("Kubernetes v1.360.1", False, id="longer minor"),
         pytest.param("", False, id="silent"),
     ],
