@@ -9,7 +9,8 @@ from observability.query import Query, gauge
 WORKLOAD_KEY = ("kind", "namespace", "name")
 _LINK = (
     f"/d/{uid('workload')}?var-datasource=${{datasource}}"
-    "&var-namespace=${__data.fields.Namespace}&var-name=${__data.fields.Name}&${__url_time_range}"
+    "&var-namespace=${__data.fields.Namespace}&var-name=${__data.fields.Name}"
+    "&var-kind=${__data.fields.Kind}&${__url_time_range}"
 )
 
 WORKLOADS = Section(

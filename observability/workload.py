@@ -23,15 +23,17 @@ from observability.query import Query, gauge
 from observability.workload_latency import LATENCY, THROUGHPUT
 
 THIS = 'namespace="$namespace", name="$name"'
+OF_KIND = f'kind="$kind", {THIS}'
+"""Of metrics that both kinds have: a job and a service may have the same name."""
 
 
 def of_this(metric: str, *labels: str, where: str = "") -> str:
     """A gauge of the chosen workload."""
-    return gauge(f"workload_{metric}{{{THIS}{where}}}", *labels)
+    return gauge(f"workload_{metric}{{{OF_KIND}{where}}}", *labels)
 
 
 _INFO = of_this("info", "kind", "pool", "accelerator", "shape", "bottleneck")
-_POOL = f"max by (pool) (poolwise_workload_info{{{THIS}}})"
+_POOL = f"max by (pool) (poolwise_workload_info{{{OF_KIND}}})"
 _RIDGE = gauge("pool_ridge_flops_per_byte", "pool", "precision")
 _COST = of_this("cost_per_hour")
 _TRUE_FALSE = {"1": ("True", GREEN), "0": ("False", YELLOW)}
@@ -121,7 +123,7 @@ _WHERE = Section(
                 "steps in the job's own log.",
                 "s",
             ),
-            Query(of_this("predicted_step_seconds")),
+            Query(gauge(f"workload_predicted_step_seconds{{{THIS}}}")),
         ),
         figure(
             tile(
@@ -179,7 +181,7 @@ _ROOFLINE = Section(
             ),
             Query(
                 "60 * sum by (kind, reason) (rate(poolwise_decisions_total[$__rate_interval])) "
-                f"and on (kind) max by (kind) (poolwise_workload_state{{{THIS}}})",
+                f"and on (kind) max by (kind) (poolwise_workload_state{{{OF_KIND}}})",
                 "{{kind}} {{reason}}",
             ),
         ),
@@ -206,6 +208,7 @@ WORKLOAD = Frame(
         label_variable(
             "name", "Name", 'label_values(poolwise_workload_state{namespace="$namespace"}, name)'
         ),
+        label_variable("kind", "Kind", f"label_values(poolwise_workload_state{{{THIS}}}, kind)"),
         label_variable("percentile", "Percentile", _PERCENTILES)
         .regex('/percentile="([^"]+)"/')
         .sort(VariableSort.NUMERICAL_ASC),

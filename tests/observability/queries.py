@@ -20,6 +20,7 @@ VARIABLES: Mapping[str, str] = {
     "__rate_interval": "5m",
     "namespace": "chat",
     "name": "assistant",
+    "kind": "InferenceService",
     "percentile": "99",
 }
 """What the tests choose in the dashboards; the sample series have these."""

@@ -156,7 +156,7 @@ def test_the_workloads_of_the_fleet_lead_to_their_own_board():
     given = re.findall(r"var-(\w+)=\$\{__data\.fields\.(\w+)\}", link["url"])
     shown = set(table["transformations"][1]["options"]["renameByName"].values())
     wanted = {each["name"] for each in BOARDS["workload"]["templating"]["list"]}
-    assert given == [("namespace", "Namespace"), ("name", "Name")]
+    assert given == [("namespace", "Namespace"), ("name", "Name"), ("kind", "Kind")]
     assert {field for _, field in given} <= shown
     assert {variable for variable, _ in given} <= wanted
 
