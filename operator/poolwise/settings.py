@@ -158,6 +158,12 @@ class Settings(BaseModel):
         gt=0,
         description="Names and uids are listed again this often, to drop what a watch lost.",
     )
+    pulse_seconds: float = Field(
+        3,
+        gt=0,
+        description="One object of one kind is asked for this often, kind after kind: a right that "
+        "is taken away is told after one round of the dozen.",
+    )
 
     # Health, metrics, logs
     metrics_listen: str = Field(

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.apiserver
 
 TIMEOUT_SECONDS = 60.0
 NOT_READY = 503
-ALONE = {"POOLWISE_LEADER_ELECTION": "false"}
+ALONE = {"POOLWISE_LEADER_ELECTION": "false", "POOLWISE_PULSE_SECONDS": "0.3"}
 RBAC = "rbac.authorization.k8s.io/v1"
 
 

@@ -18,7 +18,6 @@ from poolwise.cluster.resources import Resource
 from poolwise.errors import ClusterError, Unavailable
 from poolwise.settings import Settings
 
-_PAUSE_SECONDS = 3.0
 _SILENCE_SECONDS = 15.0
 """Without an answer for so long, the API server is said not to answer: a restart takes less."""
 
@@ -36,6 +35,7 @@ class Pulse:
         self._kube = kube
         self._readiness = readiness
         self._targets = targets(settings)
+        self._pause_seconds = settings.pulse_seconds
         self._monotonic_seconds = monotonic_seconds
         self._answered_at = monotonic_seconds()
         self._refused: set[tuple[Resource, str | None]] = set()
@@ -45,7 +45,7 @@ class Pulse:
         for target in itertools.cycle(self._targets):
             for each in {*self._refused, target}:
                 await self.check(*each)
-            await asyncio.sleep(_PAUSE_SECONDS * clock.jitter())
+            await asyncio.sleep(self._pause_seconds * clock.jitter())
 
     async def check(self, resource: Resource, namespace: str | None) -> None:
         """Ask for one kind."""
