@@ -168,9 +168,7 @@ def running(
 def test_a_right_that_is_taken_away(running: Operated, namespace: str, nodes: NodeFactory) -> None:
     nodes([h100_node()])
     role_without(running.client, "ClusterRole", "poolwise", "pods")
-    wait_until_it_says(
-        running.process, "pods is forbidden"
-    )  # to list or to watch, whichever came first
+    wait_until_it_says(running.process, "pods is forbidden")  # to list or to watch
     job = running.client.create(training_job(namespace, "train", 4))
     running.wait_condition(job, "Placed", "True")  # the others go on
     grant(running.client)
