@@ -58,9 +58,8 @@ check-chart: $(READY) ## lint and render the charts, check manifests, dashboards
 image: $(READY) ## build the operator's image (BASE=python:3.13-slim TAG=poolwise:dev)
 	@$(BIN)/python -m e2e.image $(if $(BASE),--base $(BASE)) $(if $(TAG),--tag $(TAG))
 
-e2e: $(READY) ## install and use Poolwise on a kind cluster (CORE=1 for the short part, KEEP=1 leaves it up)
-	@$(BIN)/python -m e2e.kind $(if $(CORE),--core) $(if $(KEEP),--keep) $(ARGS)
-	@$(if $(CORE)$(KEEP)$(ARGS),,$(BIN)/python -m e2e.docs) # the quick start, from its first command to its last
+e2e: $(READY) ## use Poolwise on a kind cluster (CORE=1: the short part, KEEP=1: leave it up, DOCS=1: play the quick start)
+	@$(BIN)/python -m $(if $(DOCS),e2e.docs,e2e.kind $(if $(CORE),--core) $(if $(KEEP),--keep) $(ARGS))
 
 cluster-up: $(READY) ## start a control plane in the background (CLUSTER=dev NODES=demo)
 	@$(BIN)/python -m e2e.controlplane up --detach --name $(CLUSTER) --nodes $(NODES)
