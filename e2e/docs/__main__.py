@@ -16,8 +16,9 @@ from e2e.docs.blocks import Step, steps
 from e2e.docs.pages import ON_KIND
 from e2e.docs.playing import REPOSITORY, WrongPage, clone, play
 from e2e.errors import HarnessError
+from e2e.image.engine import image_exists
 from e2e.kind.command import run
-from e2e.kind.engine import Engine, has_image, node_image
+from e2e.kind.engine import Engine, node_image
 from e2e.kind.images import LOCAL_BASE
 from e2e.progress import say
 from e2e.tools.build import Binaries, binaries
@@ -93,7 +94,7 @@ def _environment(folder: Path, found: Binaries) -> Mapping[str, str]:
         (tools / "kind").unlink()
         (tools / "kind").write_text(KIND_WITH_IMAGE.format(image=image, kind=found["kind"]))
         (tools / "kind").chmod(0o755)
-    base = {"BASE": LOCAL_BASE} if has_image(LOCAL_BASE) else {}
+    base = {"BASE": LOCAL_BASE} if image_exists(LOCAL_BASE) else {}
     path = f"{tools}{os.pathsep}{os.environ['PATH']}"
     return {**base, **os.environ, "PATH": path, "KUBECONFIG": str(folder / "kubeconfig")}
 

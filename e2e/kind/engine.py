@@ -8,6 +8,7 @@ from pathlib import Path
 
 from e2e.controlplane.supervised import REPOSITORY
 from e2e.errors import HarnessError
+from e2e.image.engine import image_exists
 from e2e.kind.command import Completed, attempt
 from e2e.progress import say
 from e2e.running import Running
@@ -68,9 +69,4 @@ def node_image() -> str:
     """The node image that was asked for or is on this machine; empty for kind's own default."""
     if asked := os.environ.get(NODE_IMAGE_VARIABLE):
         return asked
-    return LOCAL_NODE_IMAGE if has_image(LOCAL_NODE_IMAGE) else ""
-
-
-def has_image(reference: str) -> bool:
-    """Whether the engine holds an image of that name."""
-    return attempt(["docker", "image", "inspect", "--format", "{{.Id}}", reference]).returncode == 0
+    return LOCAL_NODE_IMAGE if image_exists(LOCAL_NODE_IMAGE) else ""

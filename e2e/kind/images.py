@@ -8,8 +8,8 @@ from pathlib import Path
 
 from e2e.controlplane.supervised import REPOSITORY
 from e2e.errors import HarnessError
+from e2e.image.engine import image_exists
 from e2e.kind.command import run
-from e2e.kind.engine import has_image
 
 OPERATOR = "poolwise:dev"
 PREVIOUS = "poolwise:previous"
@@ -24,12 +24,12 @@ ALL = (OPERATOR, PREVIOUS, WORKLOADS)
 def build() -> None:
     """Build both from this checkout; the engine's cache makes that quick when nothing changed."""
     environment = {"PYTHONPATH": str(REPOSITORY)}
-    base = os.environ.get("BASE") or (LOCAL_BASE if has_image(LOCAL_BASE) else "")
+    base = os.environ.get("BASE") or (LOCAL_BASE if image_exists(LOCAL_BASE) else "")
     chosen = ["--base", base] if base else []
     run([sys.executable, "-m", "e2e.image", *chosen, "--tag", OPERATOR], environment=environment)
     run([sys.executable, "-m", "e2e.images", "--tag", WORKLOADS], environment=environment)
     run(["docker", "tag", OPERATOR, PREVIOUS])
-    if missing := [image for image in ALL if not has_image(image)]:
+    if missing := [image for image in ALL if not image_exists(image)]:
         raise HarnessError(f"built, and yet the engine has no {', '.join(missing)}")
 
 
