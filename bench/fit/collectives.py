@@ -17,8 +17,6 @@ from bench.collective_runs import Collective, collectives
 from bench.fit.arguments import arguments
 from bench.fit.pooling import Constant, Pool
 from bench.fit.shipping import ship
-from bench.fit.training import FILE, HEADER
-from bench.fit.training import PHASE as TRAINING
 from poolwise.model.collectives import Fabric, collective_seconds, fabric
 from poolwise.model.efficiency import Calibration
 from poolwise.model.training.step import NINE_IN_TEN
@@ -26,6 +24,8 @@ from poolwise.tables import Tables, load
 from poolwise.tables.efficiencies import EfficiencyRow
 
 PHASE = "collectives"
+HEADER = """Constants of collectives: seconds, and shares of a link.
+Written by `python -m bench.fit.collectives --write`."""
 SOURCE = "collectives_measured: aiconfigurator, ml-engineering, dgxc-benchmarking, nccl-tests"
 
 
@@ -134,8 +134,7 @@ def main() -> None:
     wrong = 100 * np.abs(np.exp(out_of_fold(rows, fixed)) - 1)
     print(f"out of fold: {len(rows)} rows, MdAPE {np.median(wrong):.1f} %")
     if asked.write:
-        kept = [row for row in fixed if row.phase == TRAINING]
-        ship(FILE, HEADER, [*kept, *shipped(rows, fixed)])
+        ship(PHASE, HEADER, shipped(rows, fixed))
 
 
 if __name__ == "__main__":

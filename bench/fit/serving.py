@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bench.fit.arguments import arguments
-from bench.fit.serving_constants import FILE, fitted_rows, is_specified, not_fitted
+from bench.fit.serving_constants import PHASE, fitted_rows, is_specified, not_fitted
 from bench.fit.serving_folds import Scored, out_of_fold, ratio_rows
 from bench.fit.serving_samples import REQUEST_TARGETS, STEP_TARGETS, measured
 from bench.fit.shipping import ship
@@ -34,7 +34,7 @@ def main() -> None:
     if asked.write:
         fixed = not_fitted(tables)
         kept = filter(is_specified, fixed)
-        ship(FILE, HEADER, [*kept, *fitted_rows(samples, fixed), *ratio_rows(scored)])
+        ship(PHASE, HEADER, [*kept, *fitted_rows(samples, fixed), *ratio_rows(scored)])
 
 
 def _report(scored: Sequence[Scored]) -> None:

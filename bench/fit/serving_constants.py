@@ -19,7 +19,6 @@ from poolwise.model.serving.queueing import Z95
 from poolwise.tables import EfficiencyRow, Tables
 
 PHASE = "serving"
-FILE = "efficiencies_serving.toml"
 SOURCE = "bench.fit.serving on open rows of serve_measured (aiconfigurator, TensorRT-LLM, gpt-fast)"
 UNITS = ("bf16", "fp16", "fp8", "int8", "fp4")
 

@@ -23,11 +23,9 @@ from poolwise.model.training.step import NINE_IN_TEN, step_seconds
 from poolwise.tables import Tables, load
 from poolwise.tables.efficiencies import EfficiencyRow
 
-FILE = "efficiencies.toml"
-HEADER = """Constants of the training step and of collectives: shares of a reachable rate, seconds.
-Written by `python -m bench.fit.{training,collectives} --write`."""
+HEADER = """Constants of the training step: shares of a reachable rate, seconds.
+Written by `python -m bench.fit.training --write`."""
 PHASE = "training"
-COLLECTIVES = "collectives"
 SOURCE = "train_measured, 11 sources (dgxc-benchmarking, Megatron-Bridge, llm-foundry, MLPerf, ...)"
 SHARE = 1.0
 FAMILY, ACCELERATOR = 0.12, 0.08
@@ -177,8 +175,8 @@ def main() -> None:
     if asked.write:
         spread = spreads(several, errors)
         rows = [row.model_copy(update={"spread": spread(row.term, row.scope)}) for row in rows]
-        kept = [row for row in fixed if row.phase in (PHASE, COLLECTIVES)]
-        ship(FILE, HEADER, [*kept, *rows])
+        kept = [row for row in fixed if row.phase == PHASE]
+        ship(PHASE, HEADER, [*kept, *rows])
 
 
 if __name__ == "__main__":

@@ -46,6 +46,8 @@ class Device:
     """CPU devices only: physical cores behind the figures above."""
     inference_only_reason: str | None = None
     """Why nothing is trained on it, as a clause after its name; None: training runs on it."""
+    released_year: float | None = None
+    """When the first machines could be had, e.g. 2022.8; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)

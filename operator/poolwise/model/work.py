@@ -148,6 +148,8 @@ class TrainingWork:
     cpu_seconds_per_sample: float = 0.0
     """Decode and augmentation on one core."""
     checkpoint_interval_seconds: float | None = None
+    software_year: float | None = None
+    """When the framework was released, e.g. 2025.5; None: as new as what the constants know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +223,8 @@ class ServingWork:
     request traces have 0.8, 1.4, 1.6, 2.4 and 59 over 5-10 s (Azure 2023, Mooncake, ServeGen)."""
     engine: str = "vllm"
     """vllm | sglang | tgi | triton | custom"""
+    software_year: float | None = None
+    """When the engine was released, e.g. 2025.5; None: as new as what the constants know."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,9 @@ class AcceleratorRow(Row):
     inference_only_reason: str | None = None
     """Why nobody trains on it, as a clause after its name; None: training runs on it."""
     power_watts: Figure
+    released_year: Figure | None = None
+    """When the first machines could be had, good to a quarter (recalled from announcements): how
+    old software is on a device is what its maturity goes with."""
     price_per_hour_usd: Figure | None = None
     price_source: str | None = None
     """Seller and date; present exactly with a price."""

@@ -1,9 +1,8 @@
 """Efficiencies: what fraction of its peak a device reaches, and other fitted constants.
 
 The files are written by the programs of ``bench/fit`` from published measurements, one per part
-of the model: ``efficiencies.toml`` (training and collectives) and ``efficiencies_serving.toml``.
-Tables are named by phase; a row is one term for one scope, the most specific scope wins:
-an accelerator, a family of accelerators, or ``*``.
+of the model: ``efficiencies_PHASE.toml``. A row is one term for one scope, the most specific scope
+wins: an accelerator, a family of accelerators, or ``*``.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from poolwise.errors import TableError
 
-FILES = ("efficiencies.toml", "efficiencies_serving.toml")
+PHASES = ("training", "collectives", "serving", "kernels")
 
 
 class EfficiencyRow(BaseModel):
@@ -25,7 +24,7 @@ class EfficiencyRow(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     phase: str
-    """``training``, ``collectives``, ``prefill``, ``decode``, ..."""
+    """One of :data:`PHASES`."""
     term: str
     """What it scales; the unit is in the name unless it is a fraction of peak."""
     scope: str = "*"
@@ -44,9 +43,14 @@ class EfficiencyRow(BaseModel):
 def load() -> tuple[EfficiencyRow, ...]:
     """Rows of all shipped files. Raises TableError for a malformed one."""
     folder = resources.files("poolwise.tables")
-    present = [file for file in FILES if (folder / file).is_file()]
+    present = [file for file in map(file_of, PHASES) if (folder / file).is_file()]
     texts = {file: (folder / file).read_text(encoding="utf-8") for file in present}
     return tuple(row for file, text in texts.items() for row in parse(file, text))
+
+
+def file_of(phase: str) -> str:
+    """The shipped file that holds a phase."""
+    return f"efficiencies_{phase}.toml"
 
 
 def parse(file: str, text: str) -> tuple[EfficiencyRow, ...]:

@@ -33,6 +33,7 @@ def device(row: AcceleratorRow) -> Device:
         power_watts=row.power_watts,
         matmul_flops_per_second=row.matmul_flops_per_second,
         inference_only_reason=row.inference_only_reason,
+        released_year=row.released_year,
     )
 
 
