@@ -7,7 +7,7 @@ that were fitted without its fold (``bench/folds``, written by ``bench/fit``).
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.fit.shipping import FOLDS
@@ -19,26 +19,34 @@ from poolwise.tables.efficiencies import parse
 
 @dataclass(frozen=True, slots=True)
 class Calibrations:
-    """Of one phase: what ships, and what was fitted without each fold."""
+    """What ships, and what was fitted without each fold."""
 
     shipped: Calibration
     without: Mapping[int, Calibration]
     fold_of_row: Mapping[str, int]
 
     @staticmethod
-    def load(phase: str, tables: Tables) -> Calibrations:
-        """From the package and ``bench/folds``; a phase without folds has only what ships."""
-        others = [row for row in tables.efficiencies if row.phase != phase]
-        without = {}
-        for path in sorted(FOLDS.glob(f"{phase}_?.toml")):
-            rows = parse(path.name, path.read_text(encoding="utf-8"))
-            without[int(path.stem.rpartition("_")[2])] = Calibration([*others, *rows])
-        return Calibrations(Calibration(tables.efficiencies), without, _fold_of_row(phase))
+    def load(phases: Sequence[str], tables: Tables) -> Calibrations:
+        """From the package and ``bench/folds``; ``phases`` are those that read the same table."""
+        fold_of_row = {
+            row_id: fold for phase in phases for row_id, fold in _fold_of_row(phase).items()
+        }
+        folds = sorted(set(fold_of_row.values()))
+        without = {fold: _without(fold, phases, tables) for fold in folds}
+        return Calibrations(Calibration(tables.efficiencies), without, fold_of_row)
 
     def of(self, row: Row) -> Calibration:
         """For one measured row."""
         fold = self.fold_of_row.get(row.get("row_id", ""))
         return self.shipped if fold is None else self.without[fold]
+
+
+def _without(fold: int, phases: Sequence[str], tables: Tables) -> Calibration:
+    rows = [row for row in tables.efficiencies if row.phase not in phases]
+    for phase in phases:
+        path = FOLDS / f"{phase}_{fold}.toml"
+        rows += parse(path.name, path.read_text(encoding="utf-8"))
+    return Calibration(rows)
 
 
 def _fold_of_row(phase: str) -> dict[str, int]:

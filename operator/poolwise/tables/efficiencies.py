@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from poolwise.errors import TableError
 
-PHASES = ("training", "collectives", "serving", "kernels")
+PHASES = ("training", "collectives", "serving", "requests", "kernels")
 
 
 class EfficiencyRow(BaseModel):
