@@ -21,6 +21,11 @@ def read(folder: Path, table: str) -> list[Row]:
         return list(csv.DictReader(lines))
 
 
+def exists(folder: Path, table: str) -> bool:
+    """Whether ``folder`` has that table."""
+    return any((folder / f"{table}.csv{ending}").exists() for ending in (".gz", ""))
+
+
 def number(row: Row, column: str) -> float | None:
     """The cell as a number; None where it is empty or no number (``n/a``, ``512 max``)."""
     try:
@@ -33,3 +38,8 @@ def whole(row: Row, column: str) -> int | None:
     """The cell as a whole number of at least 1, or None."""
     value = number(row, column)
     return int(value) if value is not None and value >= 1 else None
+
+
+def split_of(row: Row) -> str:
+    """The split a row belongs to; only reserved rows name one, the others are ``open``."""
+    return row.get("split") or "open"

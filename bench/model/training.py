@@ -1,76 +1,80 @@
-"""Targets ``train_dense``, ``train_moe``, ``train_tuning``: tokens or samples per second."""
+"""``train_dense``, ``train_moe``: tokens or samples per second per accelerator; ``peak_memory``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-import numpy as np
-
-from bench.accuracy import Accuracy, Vector, accuracy
-from bench.fit.training import laid_runs, not_fitted, out_of_fold
-from bench.model.results import OUT_OF_FOLD, SHIPPED, Request, Result, indices_by_split
-from bench.training_runs import LaidRun
+from bench.fit.training import PHASE
+from bench.memory import least_memory
+from bench.model.outcome import CalibrationOf, Outcome, Target
+from bench.tables import Row, number, whole
+from bench.training_runs import LaidRun, laid, runs
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
 from poolwise.model.training.step import predict_training
+from poolwise.tables import Tables
 
-TARGETS: dict[str, Callable[[LaidRun], bool]] = {
-    "train_dense": lambda each: each.run.is_pretraining and not each.run.is_sparse,
-    "train_moe": lambda each: each.run.is_pretraining and each.run.is_sparse,
-    "train_tuning": lambda each: not each.run.is_pretraining,
-}
+GIB = 2**30
+STATED = ("model", "gpu", "n_gpus", "global_batch", "precision")
 
 
-def results(request: Request) -> Iterator[Result]:
-    """Each target on each split with the shipped constants; out of fold on the open rows."""
-    several = laid_runs(request.folder, request.tables)
-    calibration = Calibration(request.tables.efficiencies)
-    for split, indices in indices_by_split([each.run.row for each in several]).items():
-        yield from _shipped(split, [several[index] for index in indices], calibration)
-        if split == "open" and request.refit:
-            yield from _refitted([several[index] for index in indices], request)
+def outcomes(
+    rows: Iterable[Row], tables: Tables, calibration_of: CalibrationOf
+) -> Iterator[Outcome]:
+    """The rate and the peak of each row, where it states them."""
+    for row in rows:
+        if _rate(row) or number(row, "peak_mem_gib"):
+            found = _laid(row, tables, calibration_of(row))
+            yield from _rates(row, found, calibration_of(row))
+            yield from _peaks(row, found)
 
 
-def _shipped(split: str, several: Sequence[LaidRun], calibration: Calibration) -> Iterator[Result]:
-    for target, belongs in TARGETS.items():
-        chosen = [each for each in several if belongs(each)]
-        if chosen:
-            intervals = [_interval(each, calibration) for each in chosen]
-            yield Result(target, split, SHIPPED, _accuracy(chosen, intervals))
+def _laid(row: Row, tables: Tables, calibration: Calibration) -> LaidRun | str:
+    run = next(iter(runs([row], tables)), None)
+    if run is None:
+        return "model, accelerator or batch is not known"
+    return laid(run, calibration) or "no layout divides the run"
 
 
-def _refitted(several: Sequence[LaidRun], request: Request) -> Iterator[Result]:
-    errors = out_of_fold(several, not_fitted(request.tables))
-    for target, belongs in TARGETS.items():
-        chosen = np.array([belongs(each) for each in several])
-        if chosen.any():
-            measured = _rates(np.array([each.run.step_seconds for each in several]))
-            predicted = measured * np.exp(-errors)
-            found = accuracy(predicted[chosen], measured[chosen])
-            yield Result(target, "open", OUT_OF_FOLD, found)
+def _rates(row: Row, found: LaidRun | str, calibration: Calibration) -> Iterator[Outcome]:
+    rate = _rate(row)
+    if rate is None:
+        return
+    eligible = all(row[column] for column in STATED) and bool(
+        row["seq_len"] or row["samples_per_s"]
+    )
+    if isinstance(found, str):
+        yield Outcome(_name(row), row, rate, eligible, None, found)
+        return
+    run = found.run
+    seconds = predict_training(run.work, found.layout, run.machine, calibration).step_seconds
+    items = rate * run.step_seconds
+    predicted = Interval(items / seconds.mid, items / seconds.high, items / seconds.low)
+    yield Outcome("train_moe" if run.is_sparse else "train_dense", row, rate, eligible, predicted)
 
 
-def _interval(each: LaidRun, calibration: Calibration) -> Interval:
-    run = each.run
-    return predict_training(run.work, each.layout, run.machine, calibration).step_seconds
+def _rate(row: Row) -> float | None:
+    tokens, samples = number(row, "tokens_per_s_per_gpu"), number(row, "samples_per_s")
+    if tokens:
+        return tokens
+    return samples / (whole(row, "n_gpus") or 1) if samples else None
 
 
-def _accuracy(several: Sequence[LaidRun], intervals: Sequence[Interval]) -> Accuracy:
-    measured = np.array([each.run.step_seconds for each in several])
-    predicted = np.array([interval.mid for interval in intervals])
-    inside = [
-        interval.low <= value <= interval.high
-        for interval, value in zip(intervals, measured, strict=True)
-    ]
-    scale = np.array([_items_per_step(each) for each in several])
-    return accuracy(scale * _rates(predicted), scale * _rates(measured), np.array(inside))
+def _name(row: Row) -> str:
+    total, active = number(row, "params_b"), number(row, "active_b")
+    return "train_moe" if total and active and active < 0.9 * total else "train_dense"
 
 
-def _items_per_step(each: LaidRun) -> float:
-    """Tokens (or samples) of one step, per accelerator."""
-    work = each.run.work
-    return work.global_batch_samples * (work.sequence_tokens or 1) / each.run.count
+def _peaks(row: Row, found: LaidRun | str) -> Iterator[Outcome]:
+    peak = number(row, "peak_mem_gib")
+    if peak is None:
+        return
+    eligible = all(row[column] for column in STATED)
+    if isinstance(found, str):
+        yield Outcome("peak_memory", row, peak, eligible, None, found)
+        return
+    needed = least_memory(found).needed_bytes / GIB
+    yield Outcome("peak_memory", row, peak, eligible, Interval(needed, needed, needed))
 
 
-def _rates(seconds: Vector) -> Vector:
-    return 1 / seconds
+TARGET = Target("train_measured", (PHASE,), outcomes)

@@ -1,0 +1,58 @@
+"""What one measured figure is held against: a prediction with its range, or why there is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from bench.tables import Row
+from poolwise.model.efficiency import Calibration
+from poolwise.model.prediction import Interval
+from poolwise.tables import Tables
+
+CalibrationOf = Callable[[Row], Calibration]
+"""The constants that may predict a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One figure of one row under one name."""
+
+    score: str
+    """``train_dense``, ``tpot``, ..."""
+    row: Row
+    measured: float
+    is_eligible: bool
+    """Whether the row states model, accelerator, counts, lengths and precision."""
+    predicted: Interval | None
+    reason: str = ""
+    """Why nothing is predicted."""
+
+    @property
+    def error(self) -> float:
+        """ln(predicted / measured); NaN without a prediction."""
+        if self.predicted is None:
+            return math.nan
+        return math.log(self.predicted.mid / self.measured)
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether the range holds the truth."""
+        found = self.predicted
+        return found is not None and found.low <= self.measured <= found.high
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The figures of one measured table, and the constants that they lean on."""
+
+    table: str
+    phases: tuple[str, ...]
+    """Whose constants are fitted on this table."""
+    outcomes: Callable[[Iterable[Row], Tables, CalibrationOf], Iterator[Outcome]]
+
+
+def scored(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Those that count: eligible and predicted."""
+    return [each for each in outcomes if each.is_eligible and each.predicted is not None]

@@ -1,0 +1,47 @@
+"""The document as a table for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bench.model.scores import ERRORS
+
+TITLES = ("MdAPE %", "MAPE %", "p90 %", "Spearman", "in 90 %")
+
+
+def lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """Scores, what is not predicted, choices, experiments."""
+    columns = ("rows", "eligible", "predicted", *TITLES)
+    yield f"{'score':<20}" + "".join(f"{each:>10}" for each in columns)
+    for name, score in document["scores"].items():
+        yield _score(name, score)
+    for split, scores in document.get("by_split", {}).items():
+        yield from (_score(f"{split} {name}", score) for name, score in scores.items())
+    for reason, count in document["unpredicted"].items():
+        yield f"not predicted: {count:>5}  {reason}"
+    for kind, found in document["choice"].items():
+        yield f"choice, {kind}: " + ", ".join(f"{key} {value}" for key, value in found.items())
+    yield from map(_experiment, document["experiments"])
+    for unit, scores in document.get("leave_one_out", {}).items():
+        yield from (_score(f"{unit}: {name}", score) for name, score in scores.items())
+
+
+def _score(name: str, score: Mapping[str, float | int | None]) -> str:
+    counts = "".join(f"{score[key]:>10}" for key in ("rows", "eligible", "predicted"))
+    return f"{name:<20}{counts}" + "".join(_figure(score[key]) for key in ERRORS)
+
+
+def _figure(value: float | int | None) -> str:
+    return f"{'':>10}" if value is None else f"{value:>10.3g}"
+
+
+def _experiment(entry: Mapping[str, Any]) -> str:
+    where = f"{entry['from']} -> {entry['to']}"
+    if "quantity" not in entry:
+        return f"experiments, all: {entry['pairs']} pairs, {entry['right_percent']} % right"
+    return (
+        f"experiment {where:<34} {entry['quantity']:<18} {entry['pairs']:>4} pairs: "
+        f"x{entry['measured_ratio']} measured, x{entry['predicted_ratio']} predicted, "
+        f"{entry['dominant_measured']} / {entry['dominant_predicted']}, {entry['right_percent']} %"
+    )

@@ -1,0 +1,23 @@
+"""All that is scored: each measured table with its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench import tables as measured
+from bench.calibrations import Calibrations
+from bench.model import links, training
+from bench.model.outcome import Outcome
+from poolwise.tables import Tables
+
+TARGETS = (training.TARGET, links.TARGET)
+
+
+def outcomes(folder: Path, tables: Tables) -> Iterator[Outcome]:
+    """Every figure of the tables that are in ``folder``, no row by constants it had a part in."""
+    for target in TARGETS:
+        if measured.exists(folder, target.table):
+            constants = Calibrations.load(target.phases, tables)
+            rows = measured.read(folder, target.table)
+            yield from target.outcomes(rows, tables, constants.of)
