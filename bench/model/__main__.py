@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 
 from bench.model.document import document
+from bench.model.leave_one_out import leave_one_out
 from bench.model.printing import lines
 from bench.model.targets import outcomes
 from bench.tables import DEFAULT_FOLDER
@@ -28,6 +29,8 @@ def main() -> None:
     asked = parser.parse_args()
     tables = load()
     found = document(list(outcomes(asked.data, tables)), tables)
+    if asked.leave_one_out:
+        found["leave_one_out"] = leave_one_out(asked.data)
     print(json.dumps(found, indent=1) if asked.json else "\n".join(lines(found)))
 
 

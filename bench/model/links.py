@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from bench.collective_runs import Collective, collectives
-from bench.fit.collectives import PHASE, predicted_seconds
+from bench.fit.collectives import PHASE, not_fitted, predicted_seconds, shipped
 from bench.model.outcome import CalibrationOf, Outcome, Target
 from bench.tables import Row, number
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
-from poolwise.tables import Tables
+from poolwise.tables import EfficiencyRow, Tables
 
 STATED = ("gpu", "n_gpus", "collective", "size_bytes")
 
@@ -36,4 +36,9 @@ def _interval(found: Collective, calibration: Calibration) -> Interval:
     return Interval(mid, mid / wide, mid * wide)
 
 
-TARGET = Target("collectives_measured", (PHASE,), outcomes)
+def refit(rows: Sequence[Row], tables: Tables) -> list[EfficiencyRow]:
+    """Constants of the links."""
+    return shipped(list(collectives(rows, tables)), not_fitted(tables))
+
+
+TARGET = Target("collectives_measured", (PHASE,), outcomes, refit)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.tables import Row
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
-from poolwise.tables import Tables
+from poolwise.tables import EfficiencyRow, Tables
 
 CalibrationOf = Callable[[Row], Calibration]
 """The constants that may predict a row."""
@@ -51,6 +51,8 @@ class Target:
     phases: tuple[str, ...]
     """Whose constants are fitted on this table."""
     outcomes: Callable[[Iterable[Row], Tables, CalibrationOf], Iterator[Outcome]]
+    refit: Callable[[Sequence[Row], Tables], list[EfficiencyRow]]
+    """All constants of its phases, fitted on these rows alone."""
 
 
 def scored(outcomes: Iterable[Outcome]) -> list[Outcome]:

@@ -23,8 +23,9 @@ def lines(document: Mapping[str, Any]) -> Iterator[str]:
     for kind, found in document["choice"].items():
         yield f"choice, {kind}: " + ", ".join(f"{key} {value}" for key, value in found.items())
     yield from map(_experiment, document["experiments"])
-    for unit, scores in document.get("leave_one_out", {}).items():
-        yield from (_score(f"{unit}: {name}", score) for name, score in scores.items())
+    for unit, found in document.get("leave_one_out", {}).items():
+        yield f"each {unit} left out of the fit:"
+        yield from (_score(f"  {name}", score) for name, score in found["scores"].items())
 
 
 def _score(name: str, score: Mapping[str, float | int | None]) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from bench.fit.training import PHASE
+from bench.fit.training import PHASE, fit, not_fitted
 from bench.memory import least_memory
 from bench.model.outcome import CalibrationOf, Outcome, Target
 from bench.tables import Row, number, whole
@@ -12,7 +12,7 @@ from bench.training_runs import LaidRun, laid, runs
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
 from poolwise.model.training.step import predict_training
-from poolwise.tables import Tables
+from poolwise.tables import EfficiencyRow, Tables
 
 GIB = 2**30
 STATED = ("model", "gpu", "n_gpus", "global_batch", "precision")
@@ -77,4 +77,15 @@ def _peaks(row: Row, found: LaidRun | str) -> Iterator[Outcome]:
     yield Outcome("peak_memory", row, peak, eligible, Interval(needed, needed, needed))
 
 
-TARGET = Target("train_measured", (PHASE,), outcomes)
+def refit(rows: Sequence[Row], tables: Tables) -> list[EfficiencyRow]:
+    """Constants of the training step."""
+    calibration = Calibration(tables.efficiencies)
+    several = [each for run in runs(rows, tables) if (each := laid(run, calibration)) is not None]
+    fixed = not_fitted(tables)
+    pool, parameters = fit(several, fixed)
+    formats = [each.run.work.precision for each in several]
+    kept = [row for row in fixed if row.phase == PHASE]
+    return [*kept, *pool.rows(parameters, formats, lambda _: 0.1, "refit")]
+
+
+TARGET = Target("train_measured", (PHASE,), outcomes, refit)

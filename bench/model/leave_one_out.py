@@ -1,0 +1,88 @@
+"""Accuracy on what the fit has never seen: each accelerator and each model left out in turn.
+
+Constants are fitted again without the unit, with the same program that made the shipped ones, and
+predict the unit's rows. Figures are over all rows, and medians over units, since a few accelerators
+have most of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench import tables as measured
+from bench.model.choice import choices
+from bench.model.outcome import Outcome
+from bench.model.scores import by_name
+from bench.model.targets import TARGETS
+from bench.tables import Row
+from poolwise.model.efficiency import Calibration
+from poolwise.tables import Tables, load
+
+UNITS = {"accelerator": "gpu", "model": "model"}
+"""What is left out, and the column that names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One refit; targets go by their index, since processes share nothing."""
+
+    folder: Path
+    target: int
+    column: str
+    unit: str
+
+
+def leave_one_out(folder: Path, workers: int | None = None) -> dict[str, Any]:
+    """Scores by kind of unit; ``folder`` must hold rows of the open data only."""
+    found: dict[str, list[tuple[str, list[Outcome]]]] = {kind: [] for kind in UNITS}
+    kinds = {column: kind for kind, column in UNITS.items()}
+    tasks = list(_tasks(folder))
+    with ProcessPoolExecutor(workers) as pool:
+        for task, outcomes in zip(tasks, pool.map(_held_out, tasks), strict=True):
+            found[kinds[task.column]].append((task.unit, outcomes))
+    return {kind: _summary(units) for kind, units in found.items()}
+
+
+def _tasks(folder: Path) -> Iterator[_Task]:
+    for index, target in enumerate(TARGETS):
+        if not measured.exists(folder, target.table):
+            continue
+        rows = measured.read(folder, target.table)
+        for column in UNITS.values():
+            for unit in sorted({row.get(column, "") for row in rows} - {""}):
+                yield _Task(folder, index, column, unit)
+
+
+def _held_out(task: _Task) -> list[Outcome]:
+    target, tables = TARGETS[task.target], load()
+    rows = measured.read(task.folder, target.table)
+    calibration = _without(task, rows, tables)
+    inside = [row for row in rows if row[task.column] == task.unit]
+    return list(target.outcomes(inside, tables, lambda _: calibration))
+
+
+def _without(task: _Task, rows: Iterable[Row], tables: Tables) -> Calibration:
+    target = TARGETS[task.target]
+    others = [row for row in rows if row[task.column] != task.unit]
+    fixed = [row for row in tables.efficiencies if row.phase not in target.phases]
+    return Calibration([*fixed, *target.refit(others, tables)])
+
+
+def _summary(units: Sequence[tuple[str, list[Outcome]]]) -> dict[str, Any]:
+    every = [each for _, outcomes in units for each in outcomes]
+    scores: dict[str, dict[str, Any]] = dict(by_name(every))
+    by_unit: dict[str, dict[str, Any]] = {}
+    for unit, outcomes in units:
+        for name, score in by_name(outcomes).items():
+            by_unit.setdefault(name, {})[unit] = {
+                key: score[key] for key in ("predicted", "mdape", "coverage90")
+            }
+    for name, each in by_unit.items():
+        medians = [score["mdape"] for score in each.values() if score["mdape"] is not None]
+        scores[name]["mdape_median_of_units"] = round(median(medians), 3) if medians else None
+    return {"scores": scores, "by_unit": by_unit, "choice": choices(every)}

@@ -1,0 +1,160 @@
+"""``python -m bench.model.page --data DIR``: write docs/accuracy.md and its pictures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.model import plots
+from bench.model.document import document
+from bench.model.leave_one_out import leave_one_out
+from bench.model.targets import outcomes
+from bench.pictures import style
+from bench.tables import DEFAULT_FOLDER
+from poolwise.tables import load
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+TEMPLATE = Path(__file__).with_name("page.md")
+BARS = {
+    "train_dense": (6, 10),
+    "train_moe": (13, 17),
+    "tpot": (9, 14),
+    "ttft": (20, 27),
+    "offline_throughput": (8, 11),
+    "collectives": (9, 22),
+    "kernels": (15, 25),
+    "peak_memory": (10, None),
+}
+"""Median error aimed at, in percent: unseen groups, unseen accelerators or models."""
+UNKNOWN = "-"
+
+
+def main() -> None:
+    """Score, refit without each unit, draw, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="the measured tables")
+    parser.add_argument("--left-out", type=Path, help="the JSON of an earlier --leave-one-out")
+    asked = parser.parse_args()
+    tables = load()
+    found = list(outcomes(asked.data, tables))
+    scores = document(found, tables)
+    scores["leave_one_out"] = (
+        json.loads(asked.left_out.read_text(encoding="utf-8"))["leave_one_out"]
+        if asked.left_out
+        else leave_one_out(asked.data)
+    )
+    _draw("accuracy-predicted", plots.predicted_against_measured(found), "Predicted and measured")
+    _draw("accuracy-accelerators", plots.error_by_accelerator(scores), "Error by accelerator")
+    (DOCS / "accuracy.md").write_text(page(scores), encoding="utf-8")
+
+
+def page(scores: Mapping[str, Any]) -> str:
+    """The text with its tables filled in."""
+    text = TEMPLATE.read_text(encoding="utf-8")
+    for name, table in {
+        "SCORES": _scores(scores),
+        "CHOICES": _choices(scores),
+        "EXPERIMENTS": _experiments(scores),
+        "SOURCES": _sources(scores),
+        "UNITS": _units(scores),
+        "UNPREDICTED": _unpredicted(scores),
+    }.items():
+        text = text.replace(f"<!-- {name} -->", "\n".join(table))
+    return text
+
+
+def _draw(name: str, drawn: Any, title: str) -> None:
+    (DOCS / "pictures" / f"{name}.svg").write_text(style.as_svg(drawn, title), encoding="utf-8")
+
+
+def _row(*cells: object) -> str:
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def _head(*cells: str) -> list[str]:
+    return [_row(*cells), _row(*["---"] * len(cells))]
+
+
+def _figure(value: float | int | None) -> str:
+    return UNKNOWN if value is None else f"{value:.3g}"
+
+
+def _scores(scores: Mapping[str, Any]) -> Iterator[str]:
+    left_out = scores["leave_one_out"]
+    yield from _head(
+        "score", "rows", "eligible", "predicted", "median", "aim", "mean", "p90", "rank", "in 90 %",
+        "accelerator left out", "model left out", "aim",
+    )  # fmt: skip
+    for name, score in scores["scores"].items():
+        aim, unseen = BARS.get(name, (None, None))
+        units = [
+            left_out[kind]["scores"].get(name, {}).get("mdape") for kind in ("accelerator", "model")
+        ]
+        yield _row(
+            name,
+            *(score[key] for key in ("rows", "eligible", "predicted")),
+            *map(_figure, (score["mdape"], aim, score["mape"], score["p90"], score["spearman"])),
+            *map(_figure, (score["coverage90"], *units, unseen)),
+        )
+
+
+def _choices(scores: Mapping[str, Any]) -> Iterator[str]:
+    yield from _head("", "pairs", "ranked right, %", "Kendall's tau", "mean regret, %")
+    left_out = scores["leave_one_out"]
+    shown = {
+        "all accelerators in the fit": scores["choice"],
+        "the row's accelerator left out": left_out["accelerator"]["choice"],
+    }
+    for how, choice in shown.items():
+        for kind, found in choice.items():
+            figures = map(_figure, (found["correct"], found["kendall"], found["mean_regret"]))
+            yield _row(f"{kind}, {how}", found["pairs"], *figures)
+
+
+def _experiments(scores: Mapping[str, Any]) -> Iterator[str]:
+    yield from _head(
+        "change", "of", "pairs", "measured", "predicted", "decides, measured", "predicted", "right"
+    )
+    for entry in scores["experiments"]:
+        right = entry["right_percent"]
+        share = UNKNOWN if right is None else f"{right:.0f} %"
+        if "quantity" not in entry:
+            yield _row("all", "", entry["pairs"], "", "", "", "", share)
+            continue
+        yield _row(
+            f"{entry['from']} → {entry['to']}", entry["quantity"], entry["pairs"],
+            f"x{entry['measured_ratio']}", f"x{entry['predicted_ratio']}",
+            entry["dominant_measured"], entry["dominant_predicted"], share,
+        )  # fmt: skip
+
+
+def _sources(scores: Mapping[str, Any]) -> Iterator[str]:
+    yield from _head("source", "score", "predicted", "median", "p90")
+    for source, names in scores["by_source"].items():
+        for name, score in names.items():
+            figures = map(_figure, (score["mdape"], score["p90"]))
+            yield _row(source, name, score["predicted"], *figures)
+
+
+def _units(scores: Mapping[str, Any]) -> Iterator[str]:
+    """The worst five of each kind and score, so that no bad cell hides in a median."""
+    yield from _head("left out", "score", "rows", "median", "in 90 %")
+    for kind, found in scores["leave_one_out"].items():
+        for name, units in found["by_unit"].items():
+            known = [(unit, each) for unit, each in units.items() if each["mdape"] is not None]
+            for unit, each in sorted(known, key=lambda pair: -pair[1]["mdape"])[:5]:
+                figures = map(_figure, (each["mdape"], each["coverage90"]))
+                yield _row(f"{kind} {unit}", name, each["predicted"], *figures)
+
+
+def _unpredicted(scores: Mapping[str, Any]) -> Iterator[str]:
+    yield from _head("eligible figures without a prediction", "count")
+    for reason, count in scores["unpredicted"].items():
+        yield _row(reason, count)
+
+
+if __name__ == "__main__":
+    main()
