@@ -5,29 +5,27 @@ from itertools import permutations
 import pytest
 
 from poolwise.model.hardware import Resource
-from poolwise.model.prediction import Bottleneck, Interval, Memory, TrainingPrediction
+from poolwise.model.prediction import Bottleneck
 from poolwise.plan.decision import Candidate
 from poolwise.plan.ranking import Ranking, rank
 from poolwise.plan.ranking_words import judged
 from poolwise.plan.requests.request import Goal
 
 
-def run(pool, hours, cost, goal=Goal.TIME, error=0.05, bound_by=Resource.COMPUTE):
-    """A run of one step, so that its range is the step's."""
+def run(pool, hours, cost, goal=Goal.TIME, own_spread=0.04, bound_by=Resource.COMPUTE):
+    """Two of them are told apart from 9.8 % on: exp(1.645 * sqrt(2) * 0.04) - 1."""
     seconds = hours * 3600
-    step = Interval(seconds, seconds * (1 - error), seconds * (1 + error))
-    prediction = TrainingPrediction(step, (), Memory(1.0), 1.0, None, 1.0, 1.0, 700.0, "fitted")
     return Candidate(
         pool=pool,
         accelerator=pool,
         feasible=True,
         reason="",
         reason_code="Lost",
-        prediction=prediction,
         bottleneck=Bottleneck(bound_by, {}),
         total_seconds=seconds,
         total_cost=cost,
         objective_value=seconds if goal is Goal.TIME else cost,
+        own_spread=own_spread,
     )
 
 
@@ -84,6 +82,13 @@ def test_unknown_price_never_wins_on_cost():
     assert winner(run("a", 1, None, Goal.COST), run("b", 9, 400, Goal.COST), goal=Goal.COST) == "b"
 
 
+def test_a_far_faster_pool_is_never_level():
+    """Wide ranges that overlap tell nothing: what two pools share of the error cancels."""
+    fast, slow = run("b200", 5, 900, own_spread=0.15), run("h100", 10, 400, own_spread=0.15)
+    assert winner(fast, slow) == "b200"
+    assert ranked([fast, slow]).is_significant
+
+
 def test_significance():
     assert ranked([run("a", 10, 400), run("b", 40, 500)]).is_significant
     assert not ranked([run("a", 10, 400), run("b", 10.5, 500)]).is_significant
@@ -103,9 +108,11 @@ def test_reasons_say_the_numbers():
 def test_reasons_of_a_level_race():
     told = words(run("h200", 9.6, 500), run("h100", 10, 400))
     assert told["h100"] == (
-        "level with h200 (9.6 h) within the error of prediction, and cheaper: 10 h for $400"
+        "level with h200 (9.6 h; not significant: 4.2 % apart, ±9.8 %), and cheaper: 10 h for $400"
     )
-    assert told["h200"] == "9.6 h against 10 h is no sure difference, for $500 against $400"
+    assert told["h200"] == (
+        "9.6 h against 10 h (not significant: 4.2 % apart, ±9.8 %), for $500 against $400"
+    )
 
 
 def test_reasons_of_speed_that_is_not_worth_it():
@@ -126,8 +133,9 @@ def test_reasons_of_a_tie(goal):
 
 def test_reasons_say_equal_prices_once():
     told = words(run("h200", 9.6, 400), run("h100", 10, 400))
-    assert told["h100"] == "10 h, 4.2 % more than h200"
-    assert told["h200"].endswith("next is h100 with 10 h (no sure difference)")
+    doubt = "(not significant: 4.2 % apart, ±9.8 %)"
+    assert told["h100"] == f"10 h, 4.2 % more than h200 {doubt}"
+    assert told["h200"].endswith(f"next is h100 with 10 h {doubt}")
 
 
 def test_reasons_beside_a_pool_that_costs_nothing():

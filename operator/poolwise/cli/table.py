@@ -48,7 +48,7 @@ def show_workloads(rows: Sequence[Row]) -> None:
 
 def workloads(rows: Sequence[Row], *, with_reasons: bool) -> Table:
     """The workloads as a table."""
-    table = _table("WORKLOAD", "BOTTLENECK", "POOL", "SHAPE", "PREDICTED", "COST")
+    table = _table("WORKLOAD", "BOTTLENECK", "POOL", "SHAPE", "PREDICTED", "COST", "BASIS")
     if with_reasons:
         table.add_column("WHY NOT THE NEXT BEST", width=WHY_COLUMNS)
     for row in rows:
@@ -60,6 +60,7 @@ def workloads(rows: Sequence[Row], *, with_reasons: bool) -> Table:
             escape(shape(row)),
             predicted(row),
             f"{money(row['costPerHour'], row['currency'])}/h" if "costPerHour" in row else "-",
+            basis(row),
             *reasons,
         )
     return table
@@ -122,6 +123,12 @@ def predicted(row: Row) -> str:
     if all(key in figures for _, key in _TAILS):
         return ", ".join(f"{name} {duration(figures[key])}" for name, key in _TAILS)
     return f"E2E {duration(figures['e2eSeconds'])}" if "e2eSeconds" in figures else "-"
+
+
+def basis(row: Row) -> str:
+    """Where the model's constants come from, and whether that is to be relied on."""
+    doubt = "low confidence" if row.get("lowConfidence") else ""
+    return ", ".join(filter(None, (row.get("provenance"), doubt))) or "-"
 
 
 def why(row: Row) -> str:

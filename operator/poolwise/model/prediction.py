@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from poolwise.model.hardware import Resource
+
+NINE_IN_TEN = 1.645
+"""Standard deviations on either side that hold nine in ten of a normal distribution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,13 +20,18 @@ class Interval:
     low: float
     high: float
 
-    def overlaps(self, other: Interval) -> bool:
-        """Whether the two ranges share a value, so that neither is surely the smaller."""
-        return self.low <= other.high and other.low <= self.high
+    @staticmethod
+    def around(mid: float, spread: float) -> Interval:
+        """Of a value whose logarithm is normal with this deviation."""
+        factor = math.exp(NINE_IN_TEN * spread)
+        return Interval(mid, mid / factor, mid * factor)
 
-    def scaled(self, factor: float) -> Interval:
-        """The same interval in other units."""
-        return Interval(self.mid * factor, self.low * factor, self.high * factor)
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the logarithm; 0 for what is no positive number."""
+        if not 0.0 < self.low <= self.high < math.inf:
+            return 0.0
+        return math.log(self.high / self.low) / (2.0 * NINE_IN_TEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +101,8 @@ class TrainingPrediction:
     """Per device."""
     provenance: str
     """measured | fitted | inherited | specification: where the efficiencies came from."""
+    corrected_by: Mapping[str, float] = field(default_factory=dict)
+    """Factors that the cluster's own measurements put on the times, by phase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +130,8 @@ class ServingPrediction:
     ridge_point: float
     power_watts: float
     provenance: str
+    corrected_by: Mapping[str, float] = field(default_factory=dict)
+    """As for training; rates and ledger are corrected too."""
 
     @property
     def generates(self) -> bool:

@@ -58,7 +58,8 @@ def decide(
     known = pools(observed.nodes, observed.pools, tables, settings)
     entries = list(_entries(observed, tables, settings))
     book, claims = _ledger(known, observed.pods, entries)
-    situation = Situation(book, calibration, Memo() if memo is None else memo, settings, now)
+    remembered = Memo() if memo is None else memo
+    situation = Situation(book, calibration, remembered, settings, now, observed.corrections)
     outcomes = {
         entry.identity.key: outcome for entry in entries if (outcome := entry.settled()) is not None
     }

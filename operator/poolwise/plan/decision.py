@@ -60,8 +60,12 @@ class Candidate:
     """Training: of the run; serving: per hour."""
     objective_value: float | None = None
     """What the ranking minimises (seconds, money or joules)."""
+    own_spread: float = 0.0
+    """Deviation of its logarithm that the predictions for other pools do not share."""
     price_problem: str | None = None
     """Why the pool's price cannot be compared (another currency); None: nothing is amiss."""
+    doubt: str | None = None
+    """Why the prediction deserves low confidence whatever its interval; None: nothing does."""
     chosen: bool = False
     shortfall: float = math.inf
     """Infeasible: what it needs over what there is (memory, money, time), so that 1.1 is a near
@@ -158,7 +162,8 @@ class Plan:
     domain: Mapping[str, str] = field(default_factory=dict)
     """Jobs: the label that all nodes of the gang must carry, where the spec requires one."""
     is_significant: bool = True
-    """False where the runner-up's interval overlaps, so that the cheaper was taken."""
+    """False where the error of prediction may turn the order round, so that the cheaper was
+    taken."""
 
 
 @dataclass(frozen=True, slots=True)

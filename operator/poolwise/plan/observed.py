@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Key, Outcome
 from poolwise.plan.pool import Pool
 
@@ -27,6 +28,8 @@ class Observed:
     """Jobs and Deployments labelled ``app.kubernetes.io/managed-by: poolwise``."""
     priority_classes: Sequence[Object] = ()
     """PriorityClasses, for the order in which workloads are placed."""
+    corrections: Corrections = field(default_factory=Corrections)
+    """What was measured of workloads that ran."""
 
 
 @dataclass(frozen=True, slots=True)

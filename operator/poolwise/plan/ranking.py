@@ -1,9 +1,9 @@
 """Which of several feasible candidates wins: the objective, and money where it cannot tell.
 
-A prediction is a range. Where the ranges of the best candidate and of another overlap, nobody
-knows which is better, and the cheapest of them is taken. Outside of that the objective decides
-alone: who asks for Time gets the faster pool whatever it costs, and bounds the cost by ``maxCost``
-or by the goal Cost.
+A prediction is a range. Where the best candidate and another are nearer to each other than the
+ratio of their predictions is sure (:mod:`poolwise.model.ranges`), nobody knows which is better, and
+the cheapest of them is taken. Outside of that the objective decides alone: who asks for Time gets
+the faster pool whatever it costs, and bounds the cost by ``maxCost`` or by the goal Cost.
 
 One exception. Where the winner on Time waits for its input or its host, its speed is that of the
 host, and the accelerators that it is priced by stand idle: a dear one waits as long as a cheap
@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from poolwise.model.hardware import Resource
-from poolwise.model.prediction import Interval, ServingPrediction, TrainingPrediction
+from poolwise.model.ranges import ratio_margin
 from poolwise.plan.decision import Candidate
 from poolwise.plan.requests.request import Goal
 
@@ -27,12 +27,39 @@ is worth the root of s times the cost."""
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """How far two candidates are apart, and how far they would have to be."""
+
+    apart: float
+    """Of the larger objective over the smaller, beyond 1."""
+    margin: float
+    """What the error of prediction alone may make of equals, nine times in ten."""
+
+    @staticmethod
+    def of(first: Candidate, second: Candidate) -> Difference:
+        """Between two candidates; infinite where the objective of one is unknown."""
+        values = sorted(
+            math.inf if each.objective_value is None else each.objective_value
+            for each in (first, second)
+        )
+        margin = ratio_margin(first.own_spread, second.own_spread)
+        if values[0] == values[1]:
+            return Difference(0.0, margin)
+        return Difference(values[1] / values[0] - 1 if values[0] else math.inf, margin)
+
+    @property
+    def is_level(self) -> bool:
+        """Whether nobody knows which is better."""
+        return self.apart <= self.margin
+
+
+@dataclass(frozen=True, slots=True)
 class Ranking:
     """Candidates in order of the objective, and the one to take."""
 
     ordered: tuple[Candidate, ...]
     level: tuple[Candidate, ...]
-    """Those whose ranges overlap that of the best objective, itself included."""
+    """Those that may be as good as the best objective, itself included."""
     winner: Candidate
     stays: bool = False
     """Whether the winner is where the workload runs already, and was not to beat the others."""
@@ -44,7 +71,7 @@ class Ranking:
 
 
 def rank(candidates: Iterable[Candidate], goal: Goal) -> Ranking | None:
-    """Order candidates by the objective; the cheapest wins where ranges overlap the best one's.
+    """Order candidates by the objective; the cheapest wins among those level with the best one.
 
     Goal Time: where that winner waits for input or host, the least time x cost^2 wins instead.
     None when there are none.
@@ -52,20 +79,11 @@ def rank(candidates: Iterable[Candidate], goal: Goal) -> Ranking | None:
     ordered = tuple(sorted(candidates, key=_by_objective))
     if not ordered:
         return None
-    best = objective_range(ordered[0], goal)
-    level = tuple(each for each in ordered if objective_range(each, goal).overlaps(best))
+    level = tuple(each for each in ordered if Difference.of(each, ordered[0]).is_level)
     winner = min(level, key=_by_cost)
     if goal is Goal.TIME and stands_idle(winner) and math.isfinite(cost_of(winner)):
         winner = min((winner, *ordered), key=_time_and_cost)
     return Ranking(ordered, level, winner)
-
-
-def objective_range(candidate: Candidate, goal: Goal) -> Interval:
-    """The objective with the range of the prediction behind it; infinite where it is unknown."""
-    value = candidate.objective_value
-    if value is None:
-        return Interval(math.inf, math.inf, math.inf)
-    return _relative_range(candidate, goal).scaled(value)
 
 
 def cost_of(candidate: Candidate) -> float:
@@ -84,25 +102,6 @@ def _time_and_cost(candidate: Candidate) -> float:
     """What the speed of idle accelerators must not raise; infinite where it is unknown."""
     value = candidate.objective_value
     return math.inf if value is None else value * cost_of(candidate) ** IDLE_COST_WEIGHT
-
-
-def _relative_range(candidate: Candidate, goal: Goal) -> Interval:
-    """Range around 1.
-
-    All objectives of a run are proportional to its step time. Of a service only its latency has
-    a range: its cost and energy are those of a whole number of replicas.
-    """
-    prediction = candidate.prediction
-    if isinstance(prediction, TrainingPrediction):
-        return _relative(prediction.step_seconds)
-    if isinstance(prediction, ServingPrediction) and goal is Goal.TIME:
-        return _relative(prediction.e2e_seconds)
-    return Interval(1.0, 1.0, 1.0)
-
-
-def _relative(interval: Interval) -> Interval:
-    is_usable = 0 < interval.mid < math.inf
-    return interval.scaled(1 / interval.mid) if is_usable else Interval(1.0, 1.0, 1.0)
 
 
 def _by_objective(candidate: Candidate) -> tuple[float, float, str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.decision import Candidate
-from poolwise.plan.ranking import Ranking, cost_of, stands_idle
+from poolwise.plan.ranking import Difference, Ranking, cost_of, stands_idle
 from poolwise.plan.requests.request import Goal
 from poolwise.plan.wording import duration, money, percent, three_digits
 
@@ -54,16 +54,15 @@ class _Words:
             return f"{told}; {best.pool} would take {self._measure(best)}"
         told = f"{self._measure(winner)} for {self._price(winner)}"
         if winner in ranking.level:
-            level = f"{best.pool} ({self._measure(best)})"
-            return f"level with {level} within the error of prediction, and cheaper: {told}"
+            level = f"{best.pool} ({self._measure(best)}; {_doubt(winner, best)})"
+            return f"level with {level}, and cheaper: {told}"
         return f"{told}; {best.pool} would be {self._trade(best)}"
 
     def _next(self, second: Candidate) -> str:
         """The runner-up, against a winner that is first by the objective."""
         if self._is_tie(second):
             return f"the same as {second.pool}, and first by name"
-        level = " (no sure difference)" if second in self._ranking.level else ""
-        return f"next is {second.pool} with {self._measure(second)}{level}"
+        return f"next is {second.pool} with {self._measure(second)}{self._in_doubt(second)}"
 
     def _why_it_lost(self, candidate: Candidate) -> str:
         ranking, winner = self._ranking, self._ranking.winner
@@ -74,13 +73,20 @@ class _Words:
         if mine is None or not best:
             return told
         if mine > best:
-            return f"{told}, {_more(mine / best)} {winner.pool}"
+            return f"{told}, {_more(mine / best)} {winner.pool}{self._in_doubt(candidate)}"
         if ranking.stays:
             return f"{told}, and moving there would restart it"
         if candidate in ranking.level and winner in ranking.level:
-            level = f"{told} against {self._measure(winner)} is no sure difference"
+            level = f"{told} against {self._measure(winner)}{self._in_doubt(candidate)}"
             return level if self._goal is Goal.COST else f"{level}, for {self._prices(candidate)}"
         return f"{told}: {self._trade(candidate)}"
+
+    def _in_doubt(self, candidate: Candidate) -> str:
+        """That the difference to the winner is none to rely on, where it is so."""
+        winner = self._ranking.winner
+        found = Difference.of(candidate, winner)
+        is_in_doubt = found.apart > HARDLY and found.is_level
+        return f" ({_doubt(candidate, winner)})" if is_in_doubt else ""
 
     def _is_tie(self, candidate: Candidate) -> bool:
         """Whether nothing but its name tells it from the winner."""
@@ -121,6 +127,12 @@ class _Words:
             return "no comparable price" if candidate.price_problem else "no known price"
         per_hour = "" if candidate.total_cost is not None else " per hour"
         return f"{money(cost, self._currency)}{per_hour}"
+
+
+def _doubt(first: Candidate, second: Candidate) -> str:
+    """``not significant: 3.1 % apart, ±6.2 %``."""
+    found = Difference.of(first, second)
+    return f"not significant: {percent(found.apart)} apart, ±{percent(found.margin)}"
 
 
 def _more(ratio: float) -> str:

@@ -24,8 +24,21 @@ def candidates(
     request: Request, pools: Iterable[Pool], situation: Situation
 ) -> tuple[Candidate, ...]:
     """One candidate per pool, in the order of the pools."""
-    found = ((_candidate(request, pool, situation), pool.price_problem) for pool in pools)
-    return tuple(replace(each, price_problem=problem) for each, problem in found)
+    found = ((_candidate(request, pool, situation), pool) for pool in pools)
+    return tuple(
+        replace(each, price_problem=pool.price_problem, doubt=doubt(each, pool))
+        for each, pool in found
+    )
+
+
+def doubt(candidate: Candidate, pool: Pool) -> str | None:
+    """Why a prediction deserves low confidence: a fabric that measurements scatter on."""
+    if candidate.layout is None or candidate.prediction is None or pool.machine is None:
+        return None
+    is_gang = not pool.is_cpu and candidate.layout.count > 1
+    if is_gang and not pool.machine.interconnect.is_switched:
+        return f"{candidate.layout.count} accelerators talk over PCIe, whose rates vary by host"
+    return None
 
 
 def gang(request: Request, candidate: Candidate, pool: Pool) -> Gang:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from poolwise.model.prediction import ServingPrediction
+from poolwise.model.correction import Phase
+from poolwise.model.prediction import NINE_IN_TEN, Bottleneck, ServingPrediction
+from poolwise.model.ranges import capacity_range, limiting_phase, own_spread
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
 from poolwise.plan.candidates.exclusions import Exclusion, excluded, exclusion
 from poolwise.plan.candidates.reasons import Verdict
@@ -50,7 +52,7 @@ def serving_candidate(request: ServingRequest, pool: Pool, situation: Situation)
     against = exclusion(request, pool, situation.settings)
     if against:
         return excluded(pool, against)
-    answers = serving_answers(request, pool, situation.calibration, situation.memo)
+    answers = serving_answers(request, pool, situation)
     return _Assessment(request, pool, situation, answers).candidate()
 
 
@@ -234,6 +236,7 @@ class _Assessment:
     def _described(self, offer: Offer, feasible: bool, told: Exclusion) -> Candidate:
         layout = bounded(offer.shape, self.request.work.arrival_dispersion)
         prediction = self.answers.with_memory_of(layout, self._predicted(offer))
+        bottleneck = self.answers.bottleneck(offer.shape.layout)
         joules = self._watts(offer, prediction) * HOUR_SECONDS
         values = {
             Goal.COST: offer.cost_per_hour,
@@ -251,11 +254,29 @@ class _Assessment:
             replicas=offer.replicas,
             layout=layout,
             prediction=prediction,
-            bottleneck=self.answers.bottleneck(offer.shape),
+            bottleneck=bottleneck,
             cost_per_hour=offer.cost_per_hour,
             energy_joules=joules,
             objective_value=values[self.request.goal],
+            own_spread=self._own_spread(offer, prediction, bottleneck),
         )
+
+    def _own_spread(
+        self, offer: Offer, prediction: ServingPrediction, bottleneck: Bottleneck
+    ) -> float:
+        """Of the objective: of the latency, or of the replicas that the capacity asks for, which
+        are whole and so often the same at both its ends."""
+        if self.request.goal is Goal.TIME:
+            phase = Phase.TOKEN if prediction.generates else Phase.FIRST_TOKEN
+            return own_spread(prediction.e2e_seconds, phase, prediction.provenance)
+        capacity = capacity_range(prediction, bottleneck)
+        own = own_spread(capacity, limiting_phase(prediction), prediction.provenance)
+        factor = math.exp(NINE_IN_TEN * own)
+        planned = planned_capacity(offer.shape, self.request.work)
+        most, least = (
+            replicas_needed(self.request, rate) for rate in (planned / factor, planned * factor)
+        )
+        return math.log(max(most, 1) / max(least, 1)) / (2 * NINE_IN_TEN)
 
     def _no_shape(self, found: NoReplicaShape) -> Candidate:
         told = found.problem

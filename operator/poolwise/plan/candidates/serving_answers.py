@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
-from poolwise.model.bottleneck import bottleneck
-from poolwise.model.efficiency import Calibration
-from poolwise.model.hardware import Machine
+from poolwise.model.bottleneck import BUYABLE, bottleneck
+from poolwise.model.corrected import ServingEstimates, asked_targets, corrected_serving
+from poolwise.model.hardware import Machine, Resource
 from poolwise.model.prediction import Bottleneck, ServingPrediction
 from poolwise.model.serving.memory import footprint
 from poolwise.model.serving.prediction import capacity_requests_per_second, predict_serving
+from poolwise.model.serving.replica import generates
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
-from poolwise.plan.candidates.memo import Memo, Page
+from poolwise.plan.candidates.machines import felt_by_replica
+from poolwise.plan.candidates.memo import Page
 from poolwise.plan.candidates.serving_layouts import (
     Node,
     NoReplicaShape,
     ReplicaShape,
     ServingSearch,
 )
+from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.children.engines import ENGINES
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import ServingRequest
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,10 @@ class ServingAnswers:
     """Answers that depend on the service and the machine, and on no rate or free capacity."""
 
     search: ServingSearch
+    """Asked for what the model must reach, so that corrected times reach the targets."""
     page: Page
+    measured: ServingEstimates
+    """What this model's tokens took on this pool, beside what the model says."""
 
     def layouts(self) -> list[ServingLayout] | NoReplicaShape:
         """Sizes that start, the smallest first."""
@@ -39,18 +43,20 @@ class ServingAnswers:
 
     def shape(self, layout: ServingLayout) -> ReplicaShape:
         """A layout with its capacity."""
-        return self.page.get(("shape", layout), lambda: self.search.shape(layout))
+        return self._corrected(self.page.get(("shape", layout), lambda: self.search.shape(layout)))
 
     def tuned(self, layout: ServingLayout) -> ReplicaShape:
         """A layout with its best chunk of prompts, and its capacity."""
-        return self.page.get(("tuned", layout), lambda: self.search.tuned(layout))
+        return self._corrected(self.page.get(("tuned", layout), lambda: self.search.tuned(layout)))
 
     def predicted(self, layout: ServingLayout, requests_per_second: float) -> ServingPrediction:
         """One replica at a rate."""
-        return self.page.get(
-            ("predicted", layout, requests_per_second),
-            lambda: self._predict(self.search.work, layout, requests_per_second),
+        asked = requests_per_second * self._slowdown
+        found = self.page.get(
+            ("predicted", layout, asked),
+            lambda: self._predict(self.search.work, layout, asked),
         )
+        return corrected_serving(found, self.measured)
 
     def with_memory_of(
         self, layout: ServingLayout, prediction: ServingPrediction
@@ -63,9 +69,8 @@ class ServingAnswers:
     def alone_seconds(self, layout: ServingLayout, target: Target) -> float:
         """The metric of a target, at its percentile, for a lone request."""
         work = replace(self.search.work, targets=(target,))
-        prediction = self.page.get(
-            ("alone", layout, target), lambda: self._predict(work, layout, 0.0)
-        )
+        found = self.page.get(("alone", layout, target), lambda: self._predict(work, layout, 0.0))
+        prediction = corrected_serving(found, self.measured)
         of_metric = {
             Metric.TTFT: prediction.ttft_seconds,
             Metric.ITL: prediction.itl_seconds,
@@ -73,9 +78,17 @@ class ServingAnswers:
         }
         return of_metric[target.metric].mid
 
-    def bottleneck(self, shape: ReplicaShape) -> Bottleneck:
+    def bottleneck(self, layout: ServingLayout) -> Bottleneck:
         """Elasticities of the capacity."""
-        return self.page.get(("bottleneck", shape), lambda: self._bottleneck(shape))
+        return self.page.get(("bottleneck", layout), lambda: self._bottleneck(layout))
+
+    @property
+    def _slowdown(self) -> float:
+        return self.measured.slowdown(generates(self.search.work))
+
+    def _corrected(self, shape: ReplicaShape) -> ReplicaShape:
+        rate = shape.capacity_requests_per_second / self._slowdown
+        return replace(shape, capacity_requests_per_second=rate)
 
     def _predict(
         self, work: ServingWork, layout: ServingLayout, requests_per_second: float
@@ -85,43 +98,51 @@ class ServingAnswers:
             work, layout, search.machine, search.calibration, requests_per_second
         )
 
-    def _bottleneck(self, shape: ReplicaShape) -> Bottleneck:
-        search, layout = self.search, shape.layout
+    def _bottleneck(self, layout: ServingLayout) -> Bottleneck:
+        search = self.search
 
         def capacity(machine: Machine) -> float:
-            if _is_alike(machine, search.machine, layout):
-                return shape.capacity_requests_per_second
             return capacity_requests_per_second(search.work, layout, machine, search.calibration)
 
-        return bottleneck(capacity, search.machine)
+        return bottleneck(capacity, search.machine, list(_felt(layout)))
 
 
-def serving_answers(
-    request: ServingRequest, pool: Pool, calibration: Calibration, memo: Memo
-) -> ServingAnswers:
+def serving_answers(request: ServingRequest, pool: Pool, situation: Situation) -> ServingAnswers:
     """Answers about a service on a pool that is not excluded."""
     assert pool.machine is not None, "pools without a machine are excluded"
-    nodes, engine = pool.usable_nodes, ENGINES.get(request.work.engine)
+    engine = ENGINES.get(request.work.engine)
+    measured = situation.corrections.serving(request.work.model, pool.name, situation.now)
+    targets = asked_targets(request.work.targets, measured, generates(request.work))
     search = ServingSearch(
-        work=replace(request.work, requests_per_second=None),
+        work=replace(request.work, requests_per_second=None, targets=targets),
         fixed=request.fixed,
-        machine=pool.machine,
-        node=Node(
-            accelerators=1 if pool.is_mig else pool.accelerators_per_node,
-            cores=max(node.cores for node in nodes),
-            memory_bytes=max(node.memory_bytes for node in nodes),
-        ),
-        calibration=calibration,
+        machine=felt_by_replica(pool.machine),
+        node=_node(pool),
+        calibration=situation.calibration,
         may_pipeline=engine is None or engine.splits_pipeline,
     )
     subject = (search.work, search.fixed, search.node, search.may_pipeline)
-    return ServingAnswers(search, memo.page((*subject, repr(pool.machine), calibration)))
+    page = situation.memo.page((*subject, repr(search.machine), search.calibration))
+    return ServingAnswers(search, page, measured)
 
 
-def _is_alike(changed: Machine, machine: Machine, layout: ServingLayout) -> bool:
-    """Whether a replica feels no difference: it reads no samples, and alone it talks to nobody."""
-    same_links = layout.tensor * layout.pipeline == 1 or (
-        changed.interconnect == machine.interconnect
+def _node(pool: Pool) -> Node:
+    """What of the pool's largest node a replica may take: on accelerators, no cores by itself."""
+    accelerators = 1 if pool.is_mig else pool.accelerators_per_node
+    if not pool.is_cpu:
+        return Node(accelerators, 0.0, 0.0)
+    nodes = pool.usable_nodes
+    return Node(
+        accelerators=accelerators,
+        cores=max(node.cores for node in nodes),
+        memory_bytes=max(node.memory_bytes for node in nodes),
     )
-    same_host = changed.host.dispatch_speed == machine.host.dispatch_speed
-    return same_links and same_host and changed.device == machine.device
+
+
+def _felt(layout: ServingLayout) -> Iterator[Resource]:
+    """Resources that a replica may be held back by: it reads no samples, and one device alone
+    talks to nobody."""
+    for each in BUYABLE:
+        is_silent = each is Resource.INTERCONNECT and layout.tensor * layout.pipeline == 1
+        if each is not Resource.INPUT and not is_silent:
+            yield each

@@ -1,4 +1,5 @@
-"""What a candidate is judged in: free capacity, the model's constants, and the moment."""
+"""What a candidate is judged in: free capacity, the model's constants, what was measured, and
+the moment."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from poolwise.plan.candidates.exclusions import Exclusion
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.capacity import ROUNDING_SLACK, Gang, Ledger, ledger
+from poolwise.plan.corrections import Corrections
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Topology, Where
 from poolwise.plan.wording import gib, plural
@@ -30,6 +32,8 @@ class Situation:
     memo: Memo
     settings: Settings
     now: datetime
+    corrections: Corrections
+    """What was measured of workloads, beside what the model says."""
 
     def with_ledger(self, ledger: Ledger) -> Situation:
         """The same moment with other capacity."""

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from poolwise.model.correction import Phase
 from poolwise.model.prediction import Memory
+from poolwise.model.ranges import own_spread
 from poolwise.plan.candidates.exclusions import (
     Exclusion,
     excluded,
@@ -66,7 +68,7 @@ def training_candidate(request: TrainingRequest, pool: Pool, situation: Situatio
     against = exclusion(request, pool, situation.settings)
     if against:
         return excluded(pool, against)
-    answers = training_answers(request, pool, situation.calibration, situation.memo)
+    answers = training_answers(request, pool, situation)
     return _Assessment(request, pool, situation, answers).candidate()
 
 
@@ -178,6 +180,7 @@ class _Assessment:
         return broken.reason_code if broken else None
 
     def _described(self, offer: Offer, feasible: bool, told: Exclusion) -> Candidate:
+        prediction = offer.shape.prediction
         return Candidate(
             pool=self.pool.name,
             accelerator=self.pool.accelerator,
@@ -187,13 +190,14 @@ class _Assessment:
             shortfall=told.shortfall,
             count=offer.count,
             layout=offer.shape.layout,
-            prediction=offer.shape.prediction,
+            prediction=prediction,
             bottleneck=self.answers.bottleneck(offer.shape.layout),
             cost_per_hour=offer.cost_per_hour,
             total_cost=offer.total_cost,
             total_seconds=offer.total_seconds,
             energy_joules=offer.energy_joules,
             objective_value=offer.objective(self.request.goal),
+            own_spread=own_spread(prediction.step_seconds, Phase.TRAINING, prediction.provenance),
         )
 
     def _too_small(self, most: int) -> Candidate:

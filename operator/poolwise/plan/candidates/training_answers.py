@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from poolwise.model.bottleneck import bottleneck
+from poolwise.model.bottleneck import BUYABLE, bottleneck
+from poolwise.model.corrected import corrected_training
+from poolwise.model.correction import Estimate
 from poolwise.model.efficiency import Calibration
-from poolwise.model.hardware import Machine
+from poolwise.model.hardware import Machine, Resource
 from poolwise.model.prediction import Bottleneck
 from poolwise.model.training.step import step_seconds
-from poolwise.model.work import TrainingLayout
+from poolwise.model.work import TrainingLayout, TrainingWork
+from poolwise.plan.candidates.machines import felt_by_run, reads_or_writes
 from poolwise.plan.candidates.memo import Memo, Page
+from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.training_layouts import (
     NoTrainingShape,
     TrainingSearch,
@@ -29,39 +34,64 @@ class TrainingAnswers:
     request: TrainingRequest
     pool: Pool
     calibration: Calibration
-    page: Page
+    memo: Memo
+    measured: Estimate
+    """What runs of this model on this pool took, beside what the model says."""
 
     def shape(self, count: int) -> TrainingShape | NoTrainingShape:
         """The fastest layout over so many accelerators."""
-        return self.page.get(count, lambda: self._search(count).best(count))
+        search = self._search(count)
+        found = self._page(search).get(count, lambda: search.best(count))
+        if isinstance(found, NoTrainingShape):
+            return found
+        return replace(found, prediction=corrected_training(found.prediction, self.measured))
 
     def bottleneck(self, layout: TrainingLayout) -> Bottleneck:
         """Elasticities of the throughput; more memory may change micro-batch and recomputation."""
-        return self.page.get(layout, lambda: self._bottleneck(self._search(layout.count), layout))
+        search = self._search(layout.count)
+        return self._page(search).get(layout, lambda: _bottleneck(search, layout))
 
     def _search(self, count: int) -> TrainingSearch:
         assert self.pool.machine is not None, "pools without a machine are excluded"
         size = gang_of(count, self.request, self.pool).accelerators
         machine = gang_machine(self.pool.machine, size, count)
-        return TrainingSearch(self.request.work, self.request.fixed, machine, self.calibration)
+        felt = felt_by_run(machine, self.request.work, count)
+        return TrainingSearch(self.request.work, self.request.fixed, felt, self.calibration)
 
-    def _bottleneck(self, search: TrainingSearch, layout: TrainingLayout) -> Bottleneck:
-        def throughput(changed: Machine) -> float:
-            seconds = step_seconds(search.work, layout, changed, search.calibration)
-            if changed.device.memory_bytes != search.machine.device.memory_bytes:
-                larger = replace(search, machine=changed)
-                seconds *= larger.rechosen(layout) / search.rechosen(layout)
-            return 1 / seconds
-
-        return bottleneck(throughput, search.machine)
+    def _page(self, search: TrainingSearch) -> Page:
+        subject = (search.work, search.fixed, repr(search.machine), search.calibration)
+        return self.memo.page(subject)
 
 
-def training_answers(
-    request: TrainingRequest, pool: Pool, calibration: Calibration, memo: Memo
-) -> TrainingAnswers:
+def training_answers(request: TrainingRequest, pool: Pool, situation: Situation) -> TrainingAnswers:
     """Answers about a run on a pool that is not excluded."""
-    subject = (request.work, request.fixed, pool.accelerators_per_node, repr(pool.machine))
-    return TrainingAnswers(request, pool, calibration, memo.page((*subject, calibration)))
+    measured = situation.corrections.training(request.work.model, pool.name, situation.now)
+    return TrainingAnswers(request, pool, situation.calibration, situation.memo, measured)
+
+
+def _bottleneck(search: TrainingSearch, layout: TrainingLayout) -> Bottleneck:
+    base = step_seconds(search.work, layout, search.machine, search.calibration)
+
+    def throughput(changed: Machine) -> float:
+        if changed is search.machine:
+            return 1 / base
+        if changed.device.memory_bytes != search.machine.device.memory_bytes:
+            larger = replace(search, machine=changed)
+            if larger.sizes_that_fit(layout) == search.sizes_that_fit(layout):
+                return 1 / base
+            return search.rechosen(layout) / larger.rechosen(layout) / base
+        return 1 / step_seconds(search.work, layout, changed, search.calibration)
+
+    return bottleneck(throughput, search.machine, list(_felt(search.work, layout)))
+
+
+def _felt(work: TrainingWork, layout: TrainingLayout) -> Iterator[Resource]:
+    """Resources that the run may be held back by."""
+    for each in BUYABLE:
+        is_silent = each is Resource.INTERCONNECT and layout.count == 1
+        is_fed = each is Resource.INPUT and not reads_or_writes(work)
+        if not (is_silent or is_fed):
+            yield each
 
 
 def gang_of(count: int, request: TrainingRequest, pool: Pool) -> Gang:

@@ -94,6 +94,9 @@ class TrainingSearch:
         return training_memory(self.work, layout, self.machine)
 
     def _fitting(self, sizes: TrainingLayout) -> Iterator[_Timed]:
+        return map(self._timed, self.sizes_that_fit(sizes))
+
+    def sizes_that_fit(self, sizes: TrainingLayout) -> list[TrainingLayout]:
         """For each degree of recomputation, the largest micro-batch that fits.
 
         Recomputing more at the same micro-batch only costs time, so it is left out.
@@ -104,7 +107,7 @@ class TrainingSearch:
             if largest is None:
                 break
             found[largest.micro_batch_size] = largest
-        return map(self._timed, found.values())
+        return list(found.values())
 
     def _largest_batch(self, sizes: TrainingLayout) -> TrainingLayout | None:
         options = micro_batches(self.work, self.fixed, sizes)

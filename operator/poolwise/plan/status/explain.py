@@ -4,6 +4,7 @@
 
     llama-70b runs on h100-ib (16 x H100-SXM5-80GB, dp2 tp8): 125 s (116-136) per step, ...
       bound by   Compute; 10 % more gives: Compute +7.1 %; time: Compute 74 %, ...
+      based on   fitted on runs of this accelerator
       memory     61.0 of 79.0 GiB per accelerator: ...
       now        1 of 2 pods ready
       others     l40s-eth   impossible: needs 91.2 GiB per accelerator at the smallest shape, ...
@@ -97,6 +98,7 @@ def _details(status: Told, told: Told) -> Iterator[tuple[str, str]]:
     bound = told.get("bottleneck")
     why = [str(bound or ""), figures.gains(told), figures.shares(told)]
     yield "bound by", "; ".join(filter(None, why))
+    yield "based on", figures.basis(told)
     yield "balance", figures.roofline(told)
     yield "memory", figures.memory(told)
     yield "why here", sentence(str(told.get("reason") or "")) if told.get("placed") else ""

@@ -16,6 +16,7 @@ from poolwise.plan.wording import (
     money,
     percent,
     quantity,
+    sentence,
     three_digits,
     time_unit,
 )
@@ -23,6 +24,13 @@ from poolwise.plan.wording import (
 Told = Mapping[str, Any]
 
 _TAILS = {"ttft": "TTFT", "itl": "ITL", "e2e": "E2E"}
+_BASES = {
+    "measured": "measured on this accelerator",
+    "fitted": "fitted on runs of this accelerator",
+    "inherited": "fitted on runs of others: none of this accelerator were published",
+    "specification": "from data sheets: no published run to fit",
+}
+"""Provenances in words."""
 _USES = ("weights", "gradients", "optimizer", "activations", "kvCache", "reserve")
 
 
@@ -151,6 +159,22 @@ def roofline(told: Told) -> str:
         f"{three_digits(intensity)} FLOP per byte, the ridge is at {three_digits(ridge)}: "
         f"on the side of {side}"
     )
+
+
+def basis(told: Told) -> str:
+    """What stands behind the times: ``fitted on runs of this accelerator; measured here: ...``."""
+    phrases = [_BASES.get(str(told.get("provenance")), ""), _corrections(told)]
+    doubt = told.get("lowConfidence")
+    if isinstance(doubt, str) and doubt:
+        phrases.append(f"low confidence: {sentence(doubt)}")
+    return "; ".join(filter(None, phrases))
+
+
+def _corrections(told: Told) -> str:
+    factors = part(told, "correctedBy")
+    known = {name: number(factors, name) for name in sorted(factors)}
+    phrases = [f"{name} {change(value - 1)}" for name, value in known.items() if value is not None]
+    return f"corrected by what was measured here: {', '.join(phrases)}" if phrases else ""
 
 
 def _spaced(use: str) -> str:

@@ -18,6 +18,7 @@ from poolwise.model.prediction import (
     Term,
     TrainingPrediction,
 )
+from poolwise.model.ranges import capacity_range
 from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.decision import Candidate, Plan
 from poolwise.plan.pool import CPU, Pool
@@ -133,7 +134,8 @@ def _figures(candidate: Candidate) -> Story:
         "replicas": candidate.replicas,
         "shape": _shape(candidate.layout, prediction) if candidate.layout else None,
         **(_bottleneck(candidate.bottleneck) if candidate.bottleneck else {}),
-        **(_prediction(prediction) if prediction else {}),
+        **(_prediction(prediction, candidate.bottleneck) if prediction else {}),
+        "lowConfidence": candidate.doubt,
         "costPerHour": candidate.cost_per_hour,
         "totalCost": candidate.total_cost,
         "totalSeconds": candidate.total_seconds,
@@ -166,15 +168,18 @@ def _bottleneck(bottleneck: Bottleneck) -> Story:
     }
 
 
-def _prediction(prediction: TrainingPrediction | ServingPrediction) -> Story:
+def _prediction(
+    prediction: TrainingPrediction | ServingPrediction, bottleneck: Bottleneck | None
+) -> Story:
     return {
         "ledger": _ledger(prediction.ledger),
         "memory": _memory(prediction.memory),
-        "predicted": _present(_predicted(prediction)),
+        "predicted": _present(_predicted(prediction, bottleneck)),
         "arithmeticIntensity": prediction.arithmetic_intensity,
         "ridgePoint": prediction.ridge_point,
         "powerWatts": prediction.power_watts,
         "provenance": prediction.provenance,
+        "correctedBy": dict(prediction.corrected_by) or None,
     }
 
 
@@ -198,10 +203,12 @@ def _memory(memory: Memory) -> Story:
     return {"usableBytes": memory.usable_bytes, "neededBytes": memory.needed_bytes, **used}
 
 
-def _predicted(prediction: TrainingPrediction | ServingPrediction) -> Story:
+def _predicted(
+    prediction: TrainingPrediction | ServingPrediction, bottleneck: Bottleneck | None
+) -> Story:
     if isinstance(prediction, TrainingPrediction):
         return _training(prediction)
-    return _serving(prediction)
+    return _serving(prediction) | (_capacity(prediction, bottleneck) if bottleneck else {})
 
 
 def _training(prediction: TrainingPrediction) -> Story:
@@ -230,6 +237,15 @@ def _serving(prediction: ServingPrediction) -> Story:
         "concurrency": prediction.concurrency,
         "tokensPerSecond": prediction.tokens_per_second,
         "memoryBytesPerAccelerator": prediction.memory.needed_bytes,
+    }
+
+
+def _capacity(prediction: ServingPrediction, bottleneck: Bottleneck) -> Story:
+    """The range of the capacity, which follows from that of the times."""
+    found = capacity_range(prediction, bottleneck)
+    return {
+        "requestsPerSecondPerReplicaLow": found.low,
+        "requestsPerSecondPerReplicaHigh": found.high,
     }
 
 

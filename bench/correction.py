@@ -1,0 +1,174 @@
+"""``python -m bench.correction --data DIR``: what a few measurements of a workload are worth.
+
+Rows of one model, accelerator and engine stand for one workload on one pool. Some of its rows are
+taken as measured by the cluster, and correct the predictions of all its others
+(:mod:`poolwise.model.correction`). Each line of the table tells the error of those others before
+and after, and how many of them the corrected range holds.
+
+The program also tells the constants of the correction: which share of the variance of
+ln(measured / predicted) such rows have in common (one-way analysis of variance), and how many rows
+are off by more than the bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bench.model.outcome import Outcome, scored
+from bench.model.targets import outcomes
+from bench.tables import DEFAULT_FOLDER
+from poolwise.model.correction import BOUND, Correction, Phase, Sample, corrected
+from poolwise.model.prediction import Interval
+from poolwise.tables import load
+
+PHASES: Mapping[str, Phase] = {
+    "train_dense": Phase.TRAINING,
+    "train_moe": Phase.TRAINING,
+    "ttft": Phase.FIRST_TOKEN,
+    "tpot": Phase.TOKEN,
+}
+"""Of the names that ``bench.model`` scores."""
+RATES = ("train_dense", "train_moe")
+"""Measured as rates; corrections are of times."""
+WORKLOAD = ("model", "gpu", "engine", "framework")
+SEEN = (0, 1, 3)
+"""Measurements before the others are predicted."""
+DRAWS = 10
+"""Random choices of what is measured first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """One row as a time that was predicted and measured."""
+
+    workload: tuple[str, ...]
+    phase: Phase
+    predicted: Interval
+    seconds: float
+
+    @property
+    def ratio(self) -> float:
+        """Measured over predicted."""
+        return self.seconds / self.predicted.mid
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The rest of the rows after some were measured."""
+
+    phase: Phase
+    seen: int
+    rows: int
+    before: float
+    """Median absolute error in percent, zero-shot."""
+    after: float
+    held: float
+    """Share of rows inside the corrected range, in percent."""
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="the measured tables")
+    several = timed(outcomes(parser.parse_args().data, load()))
+    print(f"{'phase':<13}{'measured':>9}{'rows':>8}{'zero-shot %':>13}{'after %':>9}{'in 90 %':>9}")
+    for line in (line for phase in Phase for line in lines(several, phase)):
+        print(
+            f"{line.phase:<13}{line.seen:>9}{line.rows:>8}"
+            f"{line.before:>13.1f}{line.after:>9.1f}{line.held:>9.0f}"
+        )
+    print(f"\n{'phase':<13}{'workloads':>10}{'rows':>8}{'lasting':>9}{f'beyond {BOUND:g}':>10}")
+    for phase in Phase:
+        chosen = workloads(several, phase)
+        if chosen:
+            rows = sum(map(len, chosen))
+            print(
+                f"{phase:<13}{len(chosen):>10}{rows:>8}"
+                f"{lasting(chosen):>9.2f}{100 * beyond_bound(chosen):>8.1f} %"
+            )
+
+
+def timed(found: Iterable[Outcome]) -> list[Timed]:
+    """Scored rows as times."""
+    return [
+        _timed(each, each.predicted)
+        for each in scored(found)
+        if each.score in PHASES and each.predicted is not None
+    ]
+
+
+def _timed(outcome: Outcome, predicted: Interval) -> Timed:
+    workload = tuple(outcome.row.get(column, "") for column in WORKLOAD)
+    phase = PHASES[outcome.score]
+    if outcome.score not in RATES:
+        return Timed(workload, phase, predicted, outcome.measured)
+    slow = Interval(1 / predicted.mid, 1 / predicted.high, 1 / predicted.low)
+    return Timed(workload, phase, slow, 1 / outcome.measured)
+
+
+def workloads(several: Iterable[Timed], phase: Phase) -> list[list[Timed]]:
+    """Rows by workload, where there is more than one."""
+    found: dict[tuple[str, ...], list[Timed]] = {}
+    for each in several:
+        if each.phase is phase:
+            found.setdefault(each.workload, []).append(each)
+    return [rows for rows in found.values() if len(rows) > 1]
+
+
+def lines(several: Sequence[Timed], phase: Phase) -> Iterator[Line]:
+    """The same rows at every number of measurements: workloads with enough of them."""
+    chosen = [rows for rows in workloads(several, phase) if len(rows) > max(SEEN)]
+    for seen in SEEN if chosen else ():
+        pairs = [pair for rows in chosen for pair in _predicted_again(rows, seen)]
+        before = [each.predicted.mid / each.seconds - 1 for each, _ in pairs]
+        after = [now.mid / each.seconds - 1 for each, now in pairs]
+        held = [now.low <= each.seconds <= now.high for each, now in pairs]
+        yield Line(phase, seen, len(pairs) // DRAWS, _median(before), _median(after), _share(held))
+
+
+def _predicted_again(rows: Sequence[Timed], seen: int) -> Iterator[tuple[Timed, Interval]]:
+    """Rows that were not measured, with their corrected ranges; for each draw."""
+    for draw in range(DRAWS):
+        order = random.Random(draw).sample(rows, len(rows))
+        samples = [Sample(0.0, each.ratio) for each in order[:seen]]
+        estimate = Correction(rows[0].phase).with_samples(samples).at(0.0)
+        for each in order[max(SEEN) :]:
+            yield each, corrected(each.predicted, estimate)
+
+
+def lasting(chosen: Sequence[Sequence[Timed]]) -> float:
+    """Share of the variance between workloads, of ratios cut at the bound."""
+    groups = [np.clip(np.log([each.ratio for each in rows]), *_BOUNDS) for rows in chosen]
+    sizes = np.array([len(group) for group in groups])
+    within = sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)
+    within /= sizes.sum() - len(groups)
+    # Around 0 and not around their mean: what all workloads are off by is lasting too.
+    between = float(np.mean([group.mean() ** 2 - within / len(group) for group in groups]))
+    return max(between, 0.0) / float(max(between, 0.0) + within)
+
+
+_BOUNDS = (-float(np.log(BOUND)), float(np.log(BOUND)))
+
+
+def beyond_bound(chosen: Sequence[Sequence[Timed]]) -> float:
+    """Share of rows whose error no correction may reach."""
+    ratios = np.array([each.ratio for rows in chosen for each in rows])
+    return float(np.mean(np.abs(np.log(ratios)) > _BOUNDS[1]))
+
+
+def _median(errors: Sequence[float]) -> float:
+    return 100 * float(np.median(np.abs(errors)))
+
+
+def _share(held: Sequence[bool]) -> float:
+    return 100 * float(np.mean(held))
+
+
+if __name__ == "__main__":
+    main()

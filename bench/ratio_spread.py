@@ -1,0 +1,90 @@
+"""``python -m bench.ratio_spread --data DIR``: how much of an error two accelerators share.
+
+Rows that are equal in all but ``gpu`` (:mod:`bench.model.choice`) have errors e1 and e2 of
+ln(predicted / measured). What they share cancels in e1 - e2, so that half the mean square of the
+difference is the variance of an accelerator's own part. Its share of the mean square of all errors
+of these rows is ``OWN_SHARE`` of :mod:`poolwise.model.ranges`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bench.correction import PHASES
+from bench.model.choice import SERVING, TRAINING
+from bench.model.outcome import Outcome, scored
+from bench.model.targets import outcomes
+from bench.tables import DEFAULT_FOLDER
+from poolwise.model.correction import Phase
+from poolwise.model.prediction import NINE_IN_TEN
+from poolwise.tables import load
+
+MOST_ERROR = float(np.log(2.0))
+"""Errors are cut there, so that a few rows of another workload do not decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Errors of matched pairs."""
+
+    pairs: int
+    whole: float
+    """Root mean square of the errors themselves."""
+    own: float
+    """Of an accelerator's own part."""
+
+    @property
+    def own_share(self) -> float:
+        """Of the variance."""
+        return min(1.0, (self.own / self.whole) ** 2) if self.whole else 1.0
+
+
+def main() -> None:
+    """Print a line for each phase."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="the measured tables")
+    found = list(outcomes(parser.parse_args().data, load()))
+    print(f"{'phase':<13}{'pairs':>7}{'spread':>8}{'own':>7}{'own share':>11}{'ratio 90 %':>12}")
+    for phase in Phase:
+        pairs = list(matched(found, phase))
+        if pairs:
+            each = shared(pairs)
+            margin = 100 * float(np.expm1(NINE_IN_TEN * each.own * 2**0.5))
+            print(
+                f"{phase:<13}{each.pairs:>7}{each.whole:>8.3f}{each.own:>7.3f}"
+                f"{each.own_share:>11.2f}{'±':>7}{margin:>3.0f} %"
+            )
+
+
+def matched(found: Iterable[Outcome], phase: Phase) -> Iterator[tuple[float, float]]:
+    """Errors of two accelerators that ran the same; each with the median of its rows."""
+    key = TRAINING if phase is Phase.TRAINING else SERVING
+    jobs: dict[tuple[str, ...], dict[str, list[float]]] = {}
+    for each in scored(found):
+        if PHASES.get(each.score) is phase:
+            job = tuple(each.row.get(column, "") for column in key)
+            jobs.setdefault(job, {}).setdefault(each.row["gpu"], []).append(each.error)
+    for by_gpu in jobs.values():
+        medians = [float(np.median(errors)) for errors in by_gpu.values()]
+        yield from itertools.combinations(medians, 2)
+
+
+def shared(pairs: Sequence[tuple[float, float]]) -> Shared:
+    """Spreads of the errors and of what two accelerators do not share."""
+    errors = np.clip(np.array(pairs), -MOST_ERROR, MOST_ERROR)
+    differences = errors[:, 0] - errors[:, 1]
+    return Shared(
+        pairs=len(pairs),
+        whole=float(np.sqrt(np.mean(errors**2))),
+        own=float(np.sqrt(np.mean(differences**2) / 2)),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""A pool's machine as one workload feels it: pools that differ in nothing else are asked once.
+
+What a workload cannot feel is set to a stand-in, so that equal questions look equal and
+:class:`~poolwise.plan.candidates.memo.Memo` answers all but the first. The model gets the machine
+that the question names, so no answer can depend on what was left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from poolwise.model.hardware import Host, Interconnect, Machine
+from poolwise.model.work import TrainingWork
+
+ANY_RATE_BYTES_PER_SECOND = 1e9
+"""Of links and storage that nothing goes through."""
+
+
+def felt_by_run(machine: Machine, work: TrainingWork, count: int) -> Machine:
+    """For a training run on ``count`` devices: networks count beyond a node, and storage and CPU
+    cores where samples or checkpoints go through them."""
+    link, host = machine.interconnect, machine.host
+    if count <= link.accelerators_per_node:
+        link = _without_network(link)
+    if not reads_or_writes(work):
+        host = _without_input(machine)
+    return replace(machine, interconnect=link, host=host)
+
+
+def felt_by_replica(machine: Machine) -> Machine:
+    """For a service, whose replicas keep to one node and read no samples."""
+    return replace(
+        machine,
+        interconnect=_without_network(machine.interconnect),
+        host=_without_input(machine),
+    )
+
+
+def reads_or_writes(work: TrainingWork) -> bool:
+    """Whether samples or checkpoints go through storage or CPU cores."""
+    samples = work.bytes_per_sample or work.cpu_seconds_per_sample
+    return bool(samples or work.checkpoint_interval_seconds)
+
+
+def _without_network(link: Interconnect) -> Interconnect:
+    """For who stays in one node, unless its fast links join only a part of it."""
+    if link.domain_accelerators < link.accelerators_per_node:
+        return link
+    return replace(link, inter_node_bytes_per_second=ANY_RATE_BYTES_PER_SECOND)
+
+
+def _without_input(machine: Machine) -> Host:
+    """The cores and the memory of a CPU node are what it computes with."""
+    host = machine.host
+    return Host(
+        cores=host.cores if machine.device.is_cpu else 0.0,
+        memory_bytes=host.memory_bytes if machine.device.is_cpu else 0.0,
+        storage_read_bytes_per_second=ANY_RATE_BYTES_PER_SECOND,
+        shared_read_bytes_per_second=ANY_RATE_BYTES_PER_SECOND,
+        model_load_bytes_per_second=ANY_RATE_BYTES_PER_SECOND,
+        dispatch_speed=host.dispatch_speed,
+    )
