@@ -186,3 +186,35 @@ def test_a_plan_that_is_only_reported_says_where_it_would_be(tmp_path: Path, nod
     file = written(tmp_path / "plan.yaml", document)
     [workload] = answer("-f", file, "--nodes", nodes)["workloads"]
     assert f"would be {workload['pool']}" in run("-f", file, "--nodes", nodes).stdout
+
+
+def test_measurements_correct_the_plan(tmp_path: Path, nodes: Path) -> None:
+    workload = written(tmp_path / "job.yaml", example("training-llama-8b"))
+    before = answer("-f", workload, "--nodes", nodes)["workloads"][0]
+    measured = {"model": "llama-3.1-8b", "phase": "training", "pool": before["pool"], "ratio": 1.2}
+    seen = tmp_path / "seen.yaml"
+    seen.write_text(yaml.safe_dump([measured]))
+    after = answer("-f", workload, "--nodes", nodes, "--observed", seen)["workloads"][0]
+    (same,) = (each for each in after["candidates"] if each["pool"] == before["pool"])
+    assert 1 < same["correctedBy"]["training"] < 1.2
+    assert same["predicted"]["stepSeconds"] > before["predicted"]["stepSeconds"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("- {model: nobody, phase: token, pool: a, ratio: 1.1}", "'nobody' is not a known model"),
+        ("- {model: llama-3.1-8b, phase: lunch, pool: a, ratio: 1.1}", "0.phase"),
+        ("- {model: llama-3.1-8b, phase: token, pool: a, ratio: 0}", "0.ratio"),
+        ("[", "seen.yaml"),
+    ],
+)
+def test_measurements_that_cannot_be_used_are_refused(
+    tmp_path: Path, nodes: Path, text: str, says: str
+) -> None:
+    workload = written(tmp_path / "job.yaml", example("training-llama-8b"))
+    seen = tmp_path / "seen.yaml"
+    seen.write_text(text)
+    result = run("-f", workload, "--nodes", nodes, "--observed", seen)
+    assert result.exit_code != 0
+    assert says in str(result.exception or result.output)

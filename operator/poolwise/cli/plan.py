@@ -6,6 +6,8 @@ import enum
 import json
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +16,7 @@ from poolwise import tables
 from poolwise.api.validation import defaulted, problems
 from poolwise.cli import table
 from poolwise.cli.manifests import Document, identity, of_kind, read, repeated
+from poolwise.cli.observations import read_corrections
 from poolwise.cluster.clock import utc_now
 from poolwise.model.efficiency import Calibration
 from poolwise.plan.cluster import decide
@@ -43,6 +46,10 @@ def plan(
     pods: Annotated[
         str | None, typer.Option(help="Running pods, subtracted from the nodes.")
     ] = None,
+    measured: Annotated[
+        str | None,
+        typer.Option("--observed", help="What was measured where workloads ran: see the docs."),
+    ] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
 ) -> None:
     """Say where each workload would run, why, and what it would cost.
@@ -55,7 +62,12 @@ def plan(
     if not documents:
         _refuse([f"{', '.join(paths)}: no TrainingJob, InferenceService or AcceleratorPool found"])
     _refuse(_refusals(documents))
-    answer = _decide(_observed(given, documents, nodes, pods))
+    now = utc_now()
+    observed = _observed(given, documents, nodes, pods)
+    if measured:
+        corrections = read_corrections(measured, tables.load(), now)
+        observed = replace(observed, corrections=corrections)
+    answer = _decide(observed, now)
     _refuse(_rejections(documents, answer))
     if output is Output.JSON:
         typer.echo(json.dumps(report(answer), indent=2, ensure_ascii=False))
@@ -117,10 +129,10 @@ def _stored(content: Mapping[str, Any]) -> Mapping[str, Any]:
     return document
 
 
-def _decide(observed: Observed) -> Decisions:
+def _decide(observed: Observed, now: datetime) -> Decisions:
     calibration = Calibration(tables.load().efficiencies)
     settings = from_environment(os.environ)
-    return decide(observed, tables.load(), settings, calibration, utc_now())
+    return decide(observed, tables.load(), settings, calibration, now)
 
 
 def _rejections(documents: Iterable[Document], decisions: Decisions) -> list[str]:
