@@ -55,6 +55,10 @@ class Replica:
     """Fixed part of a first token: network, tokeniser, scheduling."""
     serial_seconds: float
     """Part of a request that others wait for, beside the steps: the server's own front end."""
+    prompt_ratio: float
+    """Time of a prompt to its first token, over that of its steps."""
+    held_steps: float
+    """Steps before a prompt's own, on average, while the engine is busy."""
     interference: float
     """Share of a prompt's extra time that running sequences feel."""
 
@@ -150,7 +154,7 @@ def latencies(replica: Replica, at: State) -> Latencies:
     residence = total((prompt_wait, prefill, rest))
     slot_wait = _slot_wait(replica, rate, residence)
     fixed = Delay(replica.request_seconds + replica.serial_seconds)
-    queue = total((fixed, prompt_wait, _step_in_progress(at)))
+    queue = total((fixed, prompt_wait, _steps_before(replica, at)))
     ttft = total((slot_wait, queue, prefill))
     return Latencies(
         slot_wait=slot_wait,
@@ -218,7 +222,8 @@ def _prefill(replica: Replica, at: State) -> Delay:
     """A prompt within one chunk has the step itself as a base; a longer one takes more steps."""
     whole = at.chunks * at.mixed.seconds
     variable = whole - (at.decode.seconds if at.chunks <= 1.0 else 0.0)
-    return Delay(whole, replica.prompt.scv * variable**2)
+    ratio = replica.prompt_ratio
+    return Delay(ratio * whole, replica.prompt.scv * (ratio * variable) ** 2)
 
 
 def _slot_wait(replica: Replica, rate: float, residence: Delay) -> Delay:
@@ -229,11 +234,15 @@ def _slot_wait(replica: Replica, rate: float, residence: Delay) -> Delay:
     return waiting(rate, residence, replica.slots, replica.arrival_dispersion)
 
 
-def _step_in_progress(at: State) -> Delay:
-    """Until the running step ends: uniform over it, while the engine is busy at all."""
+def _steps_before(replica: Replica, at: State) -> Delay:
+    """The steps that pass before a prompt's own: uniform around their mean, while it is busy.
+
+    With half a step as the mean that is the rest of the running one.
+    """
     busy = min(1.0, at.in_flight)
     step = max(at.token_seconds, 0.0) or at.chunks * at.mixed.seconds
-    return Delay(busy * step / 2, busy * step**2 / 12)
+    mean = replica.held_steps * step
+    return Delay(busy * mean, busy * mean**2 / 3)
 
 
 def _usual_token(replica: Replica, at: State) -> Delay:

@@ -27,6 +27,7 @@ from poolwise.model.prediction import Interval, Memory, ServingPrediction, Term
 from poolwise.model.roofline import ridge_point
 from poolwise.model.serving.capacity import capacity, metric_percentile, tuned
 from poolwise.model.serving.costs import arithmetic
+from poolwise.model.serving.front_end import REQUESTS
 from poolwise.model.serving.load import Latencies, Replica, State, latencies, state, state_at_rate
 from poolwise.model.serving.memory import (
     PHASE,
@@ -128,7 +129,8 @@ class _Spreads:
     def _constant(self, term: str) -> Efficiency:
         of_engine = term.endswith("_ratio")
         detail = self._engine if of_engine else arithmetic("bf16", self._device)
-        return self._calibration.efficiency(PHASE, term, self._device, detail)
+        phase = REQUESTS if term == "ttft_ratio" else PHASE
+        return self._calibration.efficiency(phase, term, self._device, detail)
 
 
 def _reported(work: ServingWork, times: Latencies, metric: Metric, is_overloaded: bool) -> float:

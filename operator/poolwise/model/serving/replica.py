@@ -7,6 +7,7 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import weight_bytes
 from poolwise.model.hardware import Machine
 from poolwise.model.serving.costs import step_costs
+from poolwise.model.serving.front_end import front_end
 from poolwise.model.serving.load import Replica, State
 from poolwise.model.serving.memory import (
     PHASE,
@@ -32,13 +33,8 @@ def replica(
     work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
 ) -> Replica:
     """One replica of this layout; it has no slots when the model does not fit."""
-    device = replica_machine(layout, machine).device
-
-    def front_end(term: str) -> float:
-        """Token engines schedule and stream; models that only read have a server of batches."""
-        own = term if generates(work) else f"item_{term}"
-        return calibration.value(PHASE, own, device, work.engine) / machine.host.dispatch_speed
-
+    held = replica_machine(layout, machine)
+    ends = front_end(work, held, calibration)
     room = footprint(work, layout, machine, calibration).cache_bytes
     per_request = request_cache_bytes(work, layout, slot_tokens(work, layout))
     unlimited = float("inf") if room >= 0.0 else 0.0
@@ -52,9 +48,11 @@ def replica(
         batch_slots=float(layout.max_num_seqs),
         pipeline=layout.pipeline,
         arrival_dispersion=work.arrival_dispersion,
-        request_seconds=front_end("request_seconds"),
-        serial_seconds=front_end("request_serial_seconds"),
-        interference=calibration.value(PHASE, "interference", device),
+        request_seconds=ends.request_seconds,
+        serial_seconds=ends.serial_seconds,
+        prompt_ratio=ends.prompt_ratio,
+        held_steps=ends.held_steps,
+        interference=calibration.value(PHASE, "interference", held.device),
     )
 
 
