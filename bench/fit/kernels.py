@@ -1,0 +1,287 @@
+"""Fit the kernels: ``python -m bench.fit.kernels --data DIR [--write]``.
+
+Each operation is fitted by itself (``bench/fit/levels.py``). The spreads that ship are those of
+rows that the fit did not see: of whole groups left out for an accelerator that was measured, of
+whole accelerators left out for all others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from bench import tables as measured_tables
+from bench.accuracy import FOLDS, Vector, fold_of
+from bench.fit.arguments import arguments
+from bench.fit.levels import Factored, Levels, Values
+from bench.fit.shipping import ship, ship_folds
+from bench.kernel_runs import KernelRun, kernel_runs
+from poolwise.model.efficiency import EVERY
+from poolwise.model.kernels.constants import PHASE, TERMS, Level, places, term_of
+from poolwise.model.kernels.precision import speeds
+from poolwise.model.kernels.predicting import multiplied, precision_key, spread_term
+from poolwise.model.prediction import NINE_IN_TEN
+from poolwise.tables import Tables, load
+from poolwise.tables.efficiencies import EfficiencyRow
+
+HEADER = """Constants of kernels: common values, and factors on them by level (a factor that is
+not here is 1). Written by `python -m bench.fit.kernels --write`."""
+SOURCE = "kernels_measured: aiconfigurator 095f58a"
+PRIOR = "prior of the fit: nobody measured it"
+VOICE = 40
+"""Rows of a group beyond which it counts no more: a sweep is one configuration."""
+NEGLIGIBLE = 0.02
+"""Factors this close to 1 are left out of the table."""
+
+
+def _levels(stack: float, family: float, accelerator: float = 0.1) -> dict[str, float]:
+    """Priors of a constant that everything may change."""
+    return {
+        Level.PRECISION: stack,
+        Level.ENGINE: stack,
+        Level.STACK: stack,
+        Level.FAMILY: family,
+        Level.FAMILY_STACK: stack,
+        Level.ACCELERATOR: accelerator,
+    }
+
+
+CONSTANTS: Mapping[str, Mapping[str, Factored]] = {
+    "gemm": {
+        "launch_seconds": Factored(5e-6, 0.7, {**_levels(0.4, 0.3)}),
+        "bandwidth": Factored(
+            0.75, 0.3, {Level.FAMILY: 0.15, Level.ACCELERATOR: 0.1, Level.PRECISION: 0.15}
+        ),
+        "compute": Factored(0.7, 0.4, {**_levels(0.3, 0.15, 0.07), Level.ENGINE: 0.1}),
+        "idle_outputs": Factored(1e6, 1.0, dict.fromkeys((Level.FAMILY, Level.STACK), 0.3)),
+        "idle_depth": Factored(200, 1.0),
+        "sharpness": Factored(3.0, 0.4),
+        "quantise": Factored(0.1, 1.5, {Level.STACK: 0.7, Level.FAMILY_STACK: 0.5}),
+        "cache_bytes": Factored(40e6, 0.5, {Level.FAMILY: 0.5}),
+        "cache_gain": Factored(1.0, 0.8, {Level.FAMILY: 0.3}),
+    },
+    "prefill": {
+        "launch_seconds": Factored(8e-6, 0.7, _levels(0.3, 0.2)),
+        "bandwidth": Factored(
+            0.6, 0.3, {Level.ENGINE: 0.3, Level.FAMILY: 0.2, Level.STACK: 0.3}
+        ),
+        "compute": Factored(0.6, 0.4, _levels(0.2, 0.15, 0.07)),
+        "softmax_size": Factored(30, 1.0),
+        "idle_rows": Factored(1e4, 1.0, dict.fromkeys((Level.FAMILY, Level.ENGINE), 0.3)),
+        "block_rows": Factored(32, 1.0),
+        "block_keys": Factored(64, 1.0),
+        "block_seconds": Factored(1e-8, 1.0, dict.fromkeys((Level.FAMILY, Level.ENGINE), 0.5)),
+        "window_edge": Factored(64, 1.0, {Level.ENGINE: 0.5}),
+        "sharpness": Factored(2.0, 0.4),
+    },
+    "decode": {
+        "launch_seconds": Factored(8e-6, 0.7, _levels(0.3, 0.2)),
+        "bandwidth": Factored(0.7, 0.3, _levels(0.15, 0.15, 0.05)),
+        "compute": Factored(0.3, 0.6, _levels(0.3, 0.2)),
+        "idle_heads": Factored(16, 0.7),
+        "cache_bytes": Factored(30e6, 0.5, {Level.FAMILY: 0.5}),
+        "cache_gain": Factored(2.0, 0.8, {Level.FAMILY: 0.3}),
+        "key_seconds": Factored(4e-11, 1.0, {Level.FAMILY_STACK: 0.5}),
+        "splitting": Factored(0.2, 1.0, {Level.FAMILY_STACK: 1.0}),
+        "block_seconds": Factored(1e-8, 1.0, dict.fromkeys((Level.FAMILY, Level.ENGINE), 0.5)),
+        "head_seconds": Factored(
+            1e-9, 1.0, dict.fromkeys((Level.FAMILY, Level.ENGINE, Level.STACK), 0.5)
+        ),
+        "sharpness": Factored(2.0, 0.4),
+    },
+    "experts": {
+        "launch_seconds": Factored(2e-5, 0.7, {**_levels(0.3, 0.2, 0.07), Level.LIBRARY: 0.3}),
+        "bandwidth": Factored(0.6, 0.3, {**_levels(0.15, 0.15, 0.07), Level.LIBRARY: 0.15}),
+        "compute": Factored(0.5, 0.4, {**_levels(0.25, 0.15, 0.07), Level.LIBRARY: 0.25}),
+        "idle_tokens": Factored(32, 0.7, {Level.STACK: 0.5}),
+        "idle_inner": Factored(64, 1.0),
+        "passing": Factored(0.5, 0.5, dict.fromkeys((Level.FAMILY, Level.ENGINE), 0.3)),
+        "skew": Factored(1.0, 0.5),
+        "expert_seconds": Factored(
+            2e-8, 1.0, dict.fromkeys((Level.ENGINE, Level.LIBRARY), 0.7)
+        ),
+        "walk_seconds": Factored(1e-11, 1.0, dict.fromkeys((Level.LIBRARY, Level.STACK), 0.7)),
+        "largest_tile": Factored(128, 0.5),
+        "sharpness": Factored(2.0, 0.4),
+    },
+}  # fmt: skip
+"""Widths are of ln; those of levels shrink towards the common value what few rows speak for."""
+
+
+class Fit:
+    """One operation over some rows; fitted to all, or to those with a weight above 0."""
+
+    def __init__(self, operation: str, runs: Sequence[KernelRun]) -> None:
+        self.operation, self.runs = operation, runs
+        self.places = [places(run.device, key(run), run.software) for run in runs]
+        self.levels = Levels(
+            CONSTANTS[operation],
+            [{str(level): place for level, place in each.items()} for each in self.places],
+        )
+        self.speeds = [speeds(run.device, multiplied(run.kernel, run.precision)) for run in runs]
+        self.measured: Vector = np.log([run.seconds for run in runs])
+        of_group = Counter(run.group for run in runs)
+        self.weights: Vector = np.array([min(1.0, VOICE / of_group[run.group]) for run in runs])
+
+    def without(self, left_out: Vector, start: Vector | None = None) -> Vector:
+        """Parameters from the rows that are not left out."""
+        return self.levels.fit(
+            self.predict, self.measured, np.where(left_out, 0.0, self.weights), start
+        )
+
+    def errors(self, parameters: Vector) -> Vector:
+        """ln(predicted / measured) of all rows."""
+        return self.predict(self.levels.values(parameters)) - self.measured
+
+    def predict(self, values: Values) -> Vector:
+        """ln(seconds) of all rows."""
+        terms = TERMS[self.operation]
+        columns = zip(*(values[term].tolist() for term in terms), strict=True)
+        rows = zip(self.runs, self.speeds, columns, strict=True)
+        return np.log(
+            [
+                run.kernel.seconds(speed, dict(zip(terms, row, strict=True)))
+                for run, speed, row in rows
+            ]
+        )
+
+    def rows(self, parameters: Vector, left_out: Vector) -> list[EfficiencyRow]:
+        """Common values, and the factors that say anything."""
+        kept = [each for each, out in zip(self.places, left_out, strict=True) if not out]
+        counts = Counter((str(level), place) for each in kept for level, place in each.items())
+        found = []
+        for parameter, value in zip(self.levels.parameters, parameters.tolist(), strict=True):
+            if parameter.level is None:
+                start = CONSTANTS[self.operation][parameter.term].start
+                common = term_of(self.operation, parameter.term)
+                found.append(_row(common, (EVERY, EVERY), start * math.exp(value), len(kept)))
+                continue
+            level, place = Level(parameter.level), parameter.key
+            assert isinstance(place, tuple)
+            if abs(value) > NEGLIGIBLE and counts[level, place]:
+                term = term_of(self.operation, parameter.term, level)
+                found.append(_row(term, place, math.exp(value), counts[level, place]))
+        return found
+
+
+def key(run: KernelRun) -> str:
+    """Format of a run's constants."""
+    return precision_key(run.kernel, run.precision)
+
+
+def _row(
+    term: str, place: tuple[str, str], value: float, count: int, spread: float = 0.0
+) -> EfficiencyRow:
+    scope, number_format = place
+    return EfficiencyRow(
+        phase=PHASE,
+        term=term,
+        scope=scope,
+        format=number_format,
+        value=value,
+        spread=spread,
+        count=count,
+        provenance="fitted" if count else "specification",
+        source=SOURCE if count else PRIOR,
+    )
+
+
+def by_operation(runs: Iterable[KernelRun]) -> dict[str, list[KernelRun]]:
+    """Runs of each operation that has any."""
+    found: dict[str, list[KernelRun]] = {operation: [] for operation in CONSTANTS}
+    for run in runs:
+        found[run.kernel.operation].append(run)
+    return {operation: kept for operation, kept in found.items() if kept}
+
+
+def folds_of(runs: Sequence[KernelRun]) -> Vector:
+    """The fold of each run."""
+    return np.array([fold_of(run.group) for run in runs])
+
+
+def left_out_errors(fit: Fit, labels: Vector, start: Vector) -> Vector:
+    """Residual of each row from the fit without the rows of its label."""
+    errors = np.zeros(len(fit.runs))
+    for label in np.unique(labels):
+        inside = labels == label
+        errors[inside] = fit.errors(fit.without(inside, start))[inside]
+    return errors
+
+
+def spread(errors: Vector) -> float:
+    """Such that nine in ten lie inside, as a normal deviation."""
+    return float(np.percentile(np.abs(errors), 90)) / NINE_IN_TEN if len(errors) else 0.0
+
+
+def spread_rows(fit: Fit, of_groups: Vector, of_units: Vector) -> list[EfficiencyRow]:
+    """How wide a prediction is: by what fits without the accelerator, or the group, were off."""
+    names = np.array([run.device.name for run in fit.runs])
+    term = spread_term(fit.operation)
+    common = _row(term, (EVERY, EVERY), 1.0, len(names), spread(of_units))
+    own = [
+        _row(term, (name, EVERY), 1.0, int(np.sum(names == name)), spread(of_groups))
+        for name in np.unique(names).tolist()
+    ]
+    return [common, *own]
+
+
+def refit(runs: Sequence[KernelRun]) -> list[EfficiencyRow]:
+    """All constants of the phase from these rows alone, spreads from leaving groups out.
+
+    An accelerator that has no row here gets the spread of leaving accelerators out.
+    """
+    rows = []
+    for operation, kept in by_operation(runs).items():
+        fit = Fit(operation, kept)
+        nobody = np.zeros(len(kept), dtype=bool)
+        found = fit.without(nobody)
+        of_groups = left_out_errors(fit, folds_of(kept), found)
+        of_units = left_out_errors(fit, np.array([run.device.name for run in kept]), found)
+        rows += fit.rows(found, nobody) + spread_rows(fit, of_groups, of_units)
+        print(f"{operation}: {len(kept)} rows, {_figures(of_groups)} without the group,"
+              f" {_figures(of_units)} without the accelerator")  # fmt: skip
+    return rows
+
+
+def without_folds(
+    runs: Sequence[KernelRun], shipped: Sequence[EfficiencyRow]
+) -> dict[int, list[EfficiencyRow]]:
+    """Constants without each fold; the spreads stay, they are of rows left out already."""
+    spreads = [row for row in shipped if row.term.endswith(".seconds")]
+    found = {fold: list(spreads) for fold in range(FOLDS)}
+    for operation, kept in by_operation(runs).items():
+        fit = Fit(operation, kept)
+        start, folds = fit.without(np.zeros(len(kept), dtype=bool)), folds_of(kept)
+        for fold in found:
+            parameters = fit.without(folds == fold, start)
+            found[fold] += fit.rows(parameters, folds == fold)
+    return found
+
+
+def _figures(errors: Vector) -> str:
+    wrong = 100 * np.abs(np.exp(errors) - 1)
+    return f"MdAPE {np.median(wrong):.1f} % p90 {np.percentile(wrong, 90):.0f} %"
+
+
+def measured(folder: Path, tables: Tables) -> list[KernelRun]:
+    """All rows that can be predicted."""
+    return list(kernel_runs(measured_tables.read(folder, "kernels_measured"), tables))
+
+
+def main() -> None:
+    """Fit, report, and write where asked."""
+    asked = arguments(__doc__ or "")
+    runs = measured(asked.data, load())
+    shipped = refit(runs)
+    if asked.write:
+        ship(PHASE, HEADER, shipped)
+        rows = {run.row["row_id"]: fold_of(run.group) for run in runs}
+        ship_folds(PHASE, without_folds(runs, shipped), rows)
+
+
+if __name__ == "__main__":
+    main()
