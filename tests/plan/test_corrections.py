@@ -74,7 +74,7 @@ def test_slower_tokens_lower_what_a_replica_serves(chat):
 
 
 def test_corrected_times_stay_inside_their_targets():
-    """A first token that takes longer here leaves less room for waiting, and not a missed target."""
+    """A first token that takes longer here leaves less room for waiting: no target is missed."""
     slo = [{"metric": "TTFT", "percentile": 99, "target": "600ms"}]
     chat = service(requests_per_second="20", slo=slo, scaling={"maxReplicas": 100})
     before = candidate(planned(chat), "H100-SXM5-80GB")
