@@ -10,7 +10,6 @@ import argparse
 import csv
 import importlib
 import logging
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -24,6 +23,14 @@ from bench.tables import DEFAULT_FOLDER, Row, read
 FIELDS: Final = ("row_id", "tpot_ms", "ttft_ms", "reason", "database", "coverage")
 COVERAGES: Final = ("SILICON", "HYBRID")
 """Measured tables alone, else with aiconfigurator's own formulas where a table has a gap."""
+FULL: Final = "does not fit by its memory estimate"
+REFUSALS: Final = {
+    "OOM": FULL,
+    "should be divisible by tp_size": "heads not divisible by the tensor-parallel size",
+    "Cross-node EP": "no tables for expert parallelism across nodes",
+    "data missing": "no tables for an operator in this precision",
+}
+"""Parts of its errors."""
 Estimate = Callable[..., Any]
 """``aiconfigurator.cli.api.cli_estimate``."""
 
@@ -73,6 +80,8 @@ class Rival:
                 return Answer(found.tpot, found.ttft, "", database, coverage)
             except Exception as error:  # of many kinds: whatever it cannot predict is its answer
                 reason = reason or short(error)
+                if reason == FULL:  # formulas would refuse it too
+                    break
         return _silent(reason, database)
 
     def _point(self, asked: Question, database: str, coverage: str) -> Any:
@@ -90,9 +99,9 @@ def _silent(reason: str, database: str = "") -> Answer:
 
 
 def short(error: Exception) -> str:
-    """The first words of an error, without what names the row."""
-    words = " ".join(str(error).split())
-    return re.sub(r" ?'[^']*'| ?\([^)]*\)", "", words)[:120] or type(error).__name__
+    """Why it refused, by the kinds of refusal that were met, else the error's first words."""
+    words = " ".join(str(error).split()) or type(error).__name__
+    return next((reason for part, reason in REFUSALS.items() if part in words), words[:80])
 
 
 def installed(folder: Path, context_tokens: int | None = None) -> Rival:
@@ -110,11 +119,20 @@ def installed(folder: Path, context_tokens: int | None = None) -> Rival:
 
 def predictions(rows: Iterable[Row], rival: Rival) -> Iterator[tuple[str, ...]]:
     """Cells of each row, in the order of ``FIELDS``."""
-    for row in wanted(rows):
-        asked = question(row)
-        yield (_silent(asked) if isinstance(asked, str) else rival.answer(asked)).cells(
-            row["row_id"]
-        )
+    asked = {row["row_id"]: question(row) for row in wanted(rows)}
+    for each in sorted(asked.values(), key=_tables):
+        _answer(each, rival)
+    for row_id, each in asked.items():
+        yield _answer(each, rival).cells(row_id)
+
+
+def _answer(asked: Question | str, rival: Rival) -> Answer:
+    return _silent(asked) if isinstance(asked, str) else rival.answer(asked)
+
+
+def _tables(asked: Question | str) -> tuple[str, ...]:
+    """What keeps together the questions that read the same tables, which are slow to load."""
+    return () if isinstance(asked, str) else (asked.system, asked.backend, repr(asked.checkpoint))
 
 
 def main() -> None:

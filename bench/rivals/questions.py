@@ -20,6 +20,10 @@ SYSTEMS: Final = {
     "H100-SXM5-80GB": "h100_sxm",
     "H200-SXM-141GB": "h200_sxm",
 }
+LAYOUT: Final = ("tp", "attn_dp", "moe_tp", "moe_ep")
+NODE: Final = 8
+"""Accelerators of a node of all systems but these."""
+RACKS: Final = ("GB200-NVL72", "GB300-NVL72")
 DENSE: Final = ("Llama-3.1-8B", "Llama-3.1-70B", "Qwen3-32B")
 Keyword = str | int
 
@@ -36,11 +40,6 @@ class Worker:
     batch: int
     """Requests in flight on each data-parallel rank."""
     count: int = 1
-
-    @property
-    def accelerators(self) -> int:
-        """Of one instance."""
-        return self.tensor * self.pipeline * self.data
 
     def keywords(self) -> dict[str, int]:
         """As ``cli_estimate`` names them."""
@@ -106,7 +105,8 @@ def question(row: Row) -> Question | str:
     return Question(found, system, row["engine"], prompt, output, workers)
 
 
-def _aggregated(row: Row) -> tuple[Worker, ...] | str:
+def _aggregated(stated: Row) -> tuple[Worker, ...] | str:
+    row = _counted_once(stated)
     batch, clients = whole(row, "batch_per_dp"), whole(row, "concurrency")
     if not batch and not clients:
         return "load not stated"
@@ -120,6 +120,20 @@ def _aggregated(row: Row) -> tuple[Worker, ...] | str:
         min(batch or shared or 1, shared or 1),
     )
     return (worker,)
+
+
+def _counted_once(row: Row) -> Row:
+    """Every aggregated row that is wider than its node states n * n accelerators, the tensor- times
+    the expert-parallel size of the same n, which is what this reads."""
+    tensor, data, moe_tensor, moe_expert = (whole(row, name) or 1 for name in LAYOUT)
+    width = tensor * data
+    side = math.isqrt(width)
+    twice = side * side == width == moe_tensor * moe_expert and side in (tensor, moe_tensor)
+    if width <= NODE or row["gpu"] in RACKS or not twice:
+        return row
+    attention = ("1", str(side)) if data > 1 else (str(side), "1")
+    sizes = dict(zip(LAYOUT, (*attention, "1", str(side)), strict=True))
+    return row | sizes | {"batch_per_dp": ""}
 
 
 def _attention(row: Row, batch: int | None, clients: int | None) -> tuple[int, int]:
@@ -140,29 +154,17 @@ def _experts(row: Row, width: int) -> tuple[int, int]:
 
 
 def _disaggregated(row: Row) -> tuple[Worker, ...] | str:
-    clients, total = whole(row, "concurrency"), whole(row, "n_gpus")
-    if not clients:
-        return "load not stated"
-    prefill = _instance(row, _cells(row["prefill_cfg"]), None)
-    decode = _instance(row, _cells(row["decode_cfg"]), clients)
-    if prefill.accelerators + decode.accelerators > (total or math.inf):
-        return "instances exceed the accelerators"
-    return prefill, decode
+    phases = [_cells(row[name]) for name in ("prefill_cfg", "decode_cfg")]
+    if not all(whole(cells, "workers") and whole(cells, "bs") for cells in phases):
+        return "number of instances not stated"
+    return tuple(_instance(row, cells) for cells in phases)
 
 
-def _instance(row: Row, cells: Row, clients: int | None) -> Worker:
-    """Blank counts are one each, which always adds up to the row's accelerators. A blank batch
-    is one prompt for prefill, and what concurrency gives each rank for decode."""
-    tensor, data, count = (whole(cells, name) or 1 for name in ("tp", "dp", "workers"))
-    shared = math.ceil(clients / (count * data)) if clients else 1
-    return Worker(
-        tensor,
-        whole(cells, "pp") or 1,
-        data,
-        *_experts(row | cells, tensor * data),
-        whole(cells, "bs") or shared,
-        count,
-    )
+def _instance(row: Row, cells: Row) -> Worker:
+    tensor, data, pipeline = (whole(cells, name) or 1 for name in ("tp", "dp", "pp"))
+    experts = _experts(row | cells, tensor * data)
+    batch, count = (whole(cells, name) or 1 for name in ("bs", "workers"))
+    return Worker(tensor, pipeline, data, *experts, batch, count)
 
 
 def _cells(configuration: str) -> Row:
