@@ -56,8 +56,24 @@ def test_regular_arrivals_and_service_do_not_wait() -> None:
 
 
 @pytest.mark.parametrize(("percent", "exact"), [(95.0, 2.996), (99.0, 4.605)])
-def test_exponential_tail_within_eight_percent(percent: float, exact: float) -> None:
-    assert Delay(1.0, 1.0).percentile(percent) == pytest.approx(exact, rel=0.08)
+def test_exponential_tail_within_four_percent(percent: float, exact: float) -> None:
+    assert Delay(1.0, 1.0, 2.0).percentile(percent) == pytest.approx(exact, rel=0.04)
+
+
+def test_a_fixed_time_shifts_the_percentiles_of_a_log_normal_one() -> None:
+    alone = Delay(1.0, 2.0)
+    shifted = total([Delay(5.0), alone])
+    for percent in (1.0, 50.0, 99.0):
+        assert shifted.percentile(percent) == pytest.approx(5.0 + alone.percentile(percent))
+        assert shifted.share_below(shifted.percentile(percent)) == pytest.approx(percent / 100)
+
+
+def test_mean_of_the_longer_of_a_length_and_a_floor() -> None:
+    lengths = log_normal(400.0, 1500.0)
+    assert lengths.mean_of_at_least(1e-6) == pytest.approx(lengths.mean)
+    assert lengths.mean_of_at_least(1e6) == pytest.approx(1e6)
+    assert lengths.mean_of_at_least(lengths.mean) > lengths.mean
+    assert log_normal(512.0, 512.0).mean_of_at_least(600.0) == 600.0
 
 
 def test_log_normal_gives_back_its_quantiles() -> None:
@@ -74,7 +90,8 @@ def test_equal_quantiles_mean_one_size() -> None:
 
 
 def test_sum_of_independent_delays() -> None:
-    assert total([Delay(1.0, 0.5), Delay(2.0, 0.25)]) == Delay(3.0, 0.75)
+    both = total([Delay(1.0, 0.5, 0.1), Delay(2.0, 0.25, 0.2)])
+    assert both == Delay(3.0, 0.75, pytest.approx(0.3))
 
 
 def test_mixture_jumps_where_the_rare_kind_reaches_the_percentile() -> None:

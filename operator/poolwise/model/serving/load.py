@@ -172,7 +172,7 @@ def latencies(replica: Replica, at: State) -> Latencies:
 def _decoding(replica: Replica, in_flight: float) -> State:
     sequences = max(1.0, in_flight / replica.pipeline)
     decode = _step(replica, sequences, 0.0)
-    room = max(LEAST_CHUNK_TOKENS, replica.batched_tokens - sequences)
+    room = _room_tokens(replica, in_flight)
     chunk = min(room, replica.prompt.mean)
     chunks = replica.prompt.mean / chunk
     mixed = _step(replica, sequences, chunk)
@@ -213,17 +213,26 @@ def _reading(replica: Replica, prompts: float) -> State:
     )
 
 
+def _room_tokens(replica: Replica, in_flight: float) -> float:
+    """What a step takes of prompts beside the sequences in flight."""
+    sequences = max(1.0, in_flight / replica.pipeline) if replica.generates else 0.0
+    return max(LEAST_CHUNK_TOKENS, replica.batched_tokens - sequences)
+
+
 def _step(replica: Replica, sequences: float, prompt_tokens: float) -> StepTime:
     prompts = prompt_tokens / replica.prompt.mean if prompt_tokens else 0.0
     return replica.costs.step(Batch(sequences, replica.context_tokens, prompt_tokens, prompts))
 
 
 def _prefill(replica: Replica, at: State) -> Delay:
-    """A prompt within one chunk has the step itself as a base; a longer one takes more steps."""
-    whole = at.chunks * at.mixed.seconds
-    variable = whole - (at.decode.seconds if at.chunks <= 1.0 else 0.0)
-    ratio = replica.prompt_ratio
-    return Delay(ratio * whole, replica.prompt.scv * (ratio * variable) ** 2)
+    """A fixed step, and a part that varies with the length: its products, and steps beyond one."""
+    own, ratio = at.chunks * (at.mixed.seconds - at.decode.seconds), replica.prompt_ratio
+    room = _room_tokens(replica, at.in_flight)
+    steps = replica.prompt.mean_of_at_least(room) / room
+    scale = ratio * (own + replica.prompt.mean / room * at.decode.seconds)
+    varying = Delay(scale, replica.prompt.scv * scale**2)
+    whole = ratio * (own + steps * at.decode.seconds)
+    return Delay(whole, varying.variance_seconds2, varying.skew_seconds3)
 
 
 def _slot_wait(replica: Replica, rate: float, residence: Delay) -> Delay:
@@ -259,5 +268,6 @@ def _long_token(replica: Replica, at: State) -> Delay:
     """A step with a chunk of somebody's prompt; whole chunks are alike, short prompts vary."""
     if not replica.generates:
         return Delay(0.0)
-    spread = replica.prompt.scv if at.chunks <= 1.0 else 0.0
+    filled = replica.prompt.mean / _room_tokens(replica, at.in_flight)
+    spread = replica.prompt.scv * max(0.0, 1.0 - filled)
     return Delay(at.mixed.seconds, spread * (at.mixed.seconds - at.decode.seconds) ** 2)

@@ -1,0 +1,59 @@
+"""Percentiles of the mean field against an engine simulated step by step."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from poolwise.model.serving.load import Replica, latencies, state, state_at_rate
+from poolwise.model.serving.replica import replica
+from poolwise.model.work import ServingLayout
+from tests.model.serving_cases import CALIBRATION, machine, service
+from tests.model.simulation import simulate
+
+
+def served(batched_tokens: int = 512) -> Replica:
+    """Llama 8B on one L40S with small steps; nothing but steps, as in the simulation."""
+    work = service("Llama-3.1-8B", (300, 1200), (350, 900), arrival_dispersion=1.0)
+    layout = ServingLayout(
+        tensor=1,
+        pipeline=1,
+        expert=1,
+        weight_format="bf16",
+        max_num_seqs=256,
+        max_model_tokens=8192,
+        max_batched_tokens=batched_tokens,
+        kv_format="bf16",
+    )
+    bare = replica(work, layout, machine("L40S"), CALIBRATION)
+    return replace(
+        bare,
+        request_seconds=0.0,
+        serial_seconds=0.0,
+        prompt_ratio=1.0,
+        held_steps=0.5,
+        interference=1.0,
+    )
+
+
+@pytest.mark.parametrize("rate", [1.0, 3.0, 5.0])
+def test_tails_are_near_those_of_a_simulated_engine(rate: float) -> None:
+    at = state_at_rate(served(), rate)
+    assert at is not None
+    times, simulated = latencies(served(), at), simulate(served(), rate, 2500)
+    assert times.ttft.percentile(50) == pytest.approx(simulated.first_token(50), rel=0.15)
+    assert times.ttft.percentile(90) == pytest.approx(simulated.first_token(90), rel=0.2)
+    # The far tail comes from loads above the mean one, which a mean field does not see.
+    assert times.ttft.percentile(99) == pytest.approx(simulated.first_token(99), rel=0.4)
+    assert times.token_percentile(50) == pytest.approx(simulated.token(50), rel=0.1)
+    assert times.token_percentile(99) == pytest.approx(simulated.token(99), rel=0.1)
+
+
+def test_the_first_tokens_tail_has_no_step_where_prompts_leave_one_chunk() -> None:
+    """At room for exactly one mean prompt a second step begins; nothing else jumps there."""
+    shown = served()
+    loads = [0.5 * step for step in range(2, 400)]
+    tails = [latencies(shown, state(shown, load)).ttft.percentile(99) for load in loads]
+    growth = [after / before for before, after in itertools.pairwise(tails)]
+    assert max(growth) < 1.05
+    assert min(growth) > 0.999
