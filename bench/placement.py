@@ -2,14 +2,17 @@
 
 Processor time, so that a busy machine tells the same; the median of several passes. ``cold`` is
 the first look at a workload, ``warm`` every later one. The bars: 50 ms for one workload on 5 to 10
-pools, 1 s for a cluster of 1,000 nodes.
+pools and for 100 that differ in accelerator, network, storage or cores, 5 ms for one prediction,
+1 s for a cluster of 1,000 nodes.
 """
 
 from __future__ import annotations
 
+import copy
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,9 +23,17 @@ import yaml
 from e2e import profiles
 from poolwise import tables
 from poolwise.model.efficiency import Calibration
+from poolwise.model.hardware import Machine
+from poolwise.model.prediction import ServingPrediction
+from poolwise.model.serving.prediction import predict_serving
+from poolwise.model.training.step import predict_training
+from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
+from poolwise.plan.decision import Candidate, Plan
 from poolwise.plan.observed import Decisions, Observed
+from poolwise.plan.requests.reading import workload
+from poolwise.plan.requests.request import Request, TrainingRequest
 from poolwise.settings import Settings
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -30,6 +41,12 @@ MIXED = ("demo", "mixed-mi300x-nvidia")
 """Profiles whose nodes together make 8 pools."""
 PASSES = 5
 LARGE = 1000
+PRODUCTS = (
+    ("NVIDIA-H100-80GB-HBM3", 8), ("NVIDIA-L40S", 8), ("NVIDIA-A100-SXM4-80GB", 8),
+    ("NVIDIA-H200", 8), ("Tesla-T4", 4), ("NVIDIA-L4", 4), ("NVIDIA-A10G", 4), ("NVIDIA-B200", 8),
+)  # fmt: skip
+"""Labels and accelerators per node of the many pools."""
+MANY_POOLS = 100
 TABLES = tables.load()
 CALIBRATION = Calibration(TABLES.efficiencies)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -41,17 +58,89 @@ def main() -> None:
     empty_ms = _milliseconds(partial(_decide, Observed(nodes=nodes)))
     pools = len(_decide(Observed(nodes=nodes)).pools)
     print(f"{len(nodes)} nodes in {pools} pools, nothing to place: {empty_ms:.1f} ms")
-    for workload in _workloads():
-        seen, memo = _observed(nodes, workload), Memo()
+    for document in _workloads():
+        seen, memo = _observed(nodes, document), Memo()
         cold_ms = _milliseconds(partial(_decide, seen)) - empty_ms
         _decide(seen, memo)
         warm_ms = _milliseconds(partial(_decide, seen, memo)) - empty_ms
-        name = workload["metadata"]["name"]
+        name = document["metadata"]["name"]
         print(f"{name:20} cold {cold_ms:6.1f} ms   warm {max(warm_ms, 0.0):5.1f} ms")
+    _print_predictions()
+    _print_many_pools()
     one = profiles.render(MIXED[0])
     many = _renamed(one[index % len(one)] for index in range(LARGE))
     large_ms = _milliseconds(partial(_decide, Observed(nodes=many)))
     print(f"{LARGE} nodes read, pooled and counted: {large_ms:.0f} ms")
+
+
+def _print_many_pools() -> None:
+    """The whole table of candidates, at the first look."""
+    nodes = list(_pool_nodes())
+    pools = [_declared(index) for index in range(MANY_POOLS)]
+    empty_ms = _milliseconds(partial(_decide, Observed(nodes=nodes, pools=pools)))
+    print(f"{len(nodes)} nodes in {MANY_POOLS} pools, nothing to place: {empty_ms:.1f} ms")
+    for document in _workloads():
+        seen = replace(_observed(nodes, document), pools=pools)
+        cold_ms = _milliseconds(partial(_decide, seen)) - empty_ms
+        print(f"{document['metadata']['name']:20} cold {cold_ms:6.1f} ms on {MANY_POOLS} pools")
+
+
+def _pool_nodes() -> Iterator[dict[str, Any]]:
+    """Two nodes of each pool, no two pools with the same cores."""
+    node = next(node for node in profiles.render(MIXED[0]) if _gpus(node))
+    for index in range(2 * MANY_POOLS):
+        pool = index // 2
+        product, count = PRODUCTS[pool % len(PRODUCTS)]
+        one = copy.deepcopy(node)
+        one["metadata"]["name"] = f"node-{index}"
+        labels = {"nvidia.com/gpu.product": product, "nvidia.com/gpu.count": str(count)}
+        one["metadata"]["labels"] = {"pool": f"p{pool}", **labels}
+        for amounts in (one["status"]["capacity"], one["status"]["allocatable"]):
+            amounts |= {"nvidia.com/gpu": str(count), "cpu": str(96 + pool)}
+        yield one
+
+
+def _gpus(node: dict[str, Any]) -> bool:
+    return "nvidia.com/gpu" in node["status"]["allocatable"]
+
+
+def _declared(index: int) -> dict[str, Any]:
+    """A pool with a network and a storage of its own."""
+    return {
+        "metadata": {"name": f"p{index}", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {
+            "nodeSelector": {"pool": f"p{index}"},
+            "interconnect": {"interNodeBytesPerSecond": f"{50 + index}G"},
+            "storage": {"readBytesPerSecond": f"{10 + index}G"},
+        },
+    }
+
+
+def _print_predictions() -> None:
+    """One prediction of each kind, of the first layout that an example is placed in."""
+    nodes = _renamed(node for name in MIXED for node in profiles.render(name))
+    for document in _workloads():
+        decisions = _decide(_observed(nodes, document))
+        (outcome,) = decisions.outcomes.values()
+        assert isinstance(outcome, Plan), "examples can be planned"
+        assert outcome.chosen is not None, "examples can be placed"
+        (pool,) = (pool for pool in decisions.pools if pool.name == outcome.chosen.pool)
+        request = workload(document, outcome.key.kind, TABLES, Settings(), {}).request
+        assert pool.machine is not None, "what is placed has a machine"
+        ms = _milliseconds(partial(_predict, request, outcome.chosen, pool.machine))
+        print(f"{document['metadata']['name']:20} one prediction {ms:.2f} ms")
+
+
+def _predict(request: Request, chosen: Candidate, machine: Machine) -> None:
+    layout, prediction = chosen.layout, chosen.prediction
+    if isinstance(request, TrainingRequest):
+        assert isinstance(layout, TrainingLayout), "runs have training layouts"
+        predict_training(request.work, layout, machine, CALIBRATION)
+    else:
+        assert isinstance(layout, ServingLayout), "services have serving layouts"
+        assert isinstance(prediction, ServingPrediction), "and serving predictions"
+        rate = prediction.requests_per_second
+        predict_serving(request.work, layout, machine, CALIBRATION, rate)
 
 
 def _decide(seen: Observed, memo: Memo | None = None) -> Decisions:
@@ -72,12 +161,12 @@ def _workloads() -> list[dict[str, Any]]:
     return [each for each in documents if each["kind"] in ("TrainingJob", "InferenceService")]
 
 
-def _observed(nodes: list[dict[str, Any]], workload: dict[str, Any]) -> Observed:
-    is_job = workload["kind"] == "TrainingJob"
+def _observed(nodes: list[dict[str, Any]], document: dict[str, Any]) -> Observed:
+    is_job = document["kind"] == "TrainingJob"
     return Observed(
         nodes=nodes,
-        training_jobs=[workload] if is_job else [],
-        inference_services=[] if is_job else [workload],
+        training_jobs=[document] if is_job else [],
+        inference_services=[] if is_job else [document],
     )
 
 

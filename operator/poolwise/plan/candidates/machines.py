@@ -12,8 +12,8 @@ from dataclasses import replace
 from poolwise.model.hardware import Host, Interconnect, Machine
 from poolwise.model.work import TrainingWork
 
-ANY_RATE_BYTES_PER_SECOND = 1e9
-"""Of links and storage that nothing goes through."""
+ANY_RATE_BYTES_PER_SECOND = 1e30
+"""Of links and storage that nothing goes through, or that nothing waits for."""
 
 
 def felt_by_run(machine: Machine, work: TrainingWork, count: int) -> Machine:
@@ -25,6 +25,11 @@ def felt_by_run(machine: Machine, work: TrainingWork, count: int) -> Machine:
     if not reads_or_writes(work):
         host = _without_input(machine)
     return replace(machine, interconnect=link, host=host)
+
+
+def fully_fed(machine: Machine) -> Machine:
+    """With storage that nothing waits for, and cores that need not decode."""
+    return replace(machine, host=_without_input(machine))
 
 
 def felt_by_replica(machine: Machine) -> Machine:

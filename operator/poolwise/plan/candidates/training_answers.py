@@ -13,7 +13,7 @@ from poolwise.model.hardware import Machine, Resource
 from poolwise.model.prediction import Bottleneck
 from poolwise.model.training.step import step_seconds
 from poolwise.model.work import TrainingLayout, TrainingWork
-from poolwise.plan.candidates.machines import felt_by_run, reads_or_writes
+from poolwise.plan.candidates.machines import felt_by_run, fully_fed, reads_or_writes
 from poolwise.plan.candidates.memo import Memo, Page
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.training_layouts import (
@@ -39,12 +39,18 @@ class TrainingAnswers:
     """What runs of this model on this pool took, beside what the model says."""
 
     def shape(self, count: int) -> TrainingShape | NoTrainingShape:
-        """The fastest layout over so many accelerators."""
+        """The fastest layout over so many accelerators.
+
+        Samples and checkpoints cost every layout the same, so that storage has no say in which is
+        the fastest.
+        """
         search = self._search(count)
-        found = self._page(search).get(count, lambda: search.best(count))
+        fed = replace(search, machine=fully_fed(search.machine))
+        found = self._page(fed).get(count, lambda: fed.best(count))
         if isinstance(found, NoTrainingShape):
             return found
-        return replace(found, prediction=corrected_training(found.prediction, self.measured))
+        told = self._page(search).get(("told", found.layout), lambda: search.told(found.layout))
+        return replace(found, prediction=corrected_training(told, self.measured))
 
     def bottleneck(self, layout: TrainingLayout) -> Bottleneck:
         """Elasticities of the throughput; more memory may change micro-batch and recomputation."""
@@ -55,8 +61,10 @@ class TrainingAnswers:
         assert self.pool.machine is not None, "pools without a machine are excluded"
         size = gang_of(count, self.request, self.pool).accelerators
         machine = gang_machine(self.pool.machine, size, count)
-        felt = felt_by_run(machine, self.request.work, count)
-        return TrainingSearch(self.request.work, self.request.fixed, felt, self.calibration)
+        work, fixed = self.request.work, self.request.fixed
+        fits = self.memo.page((work, fixed, repr(machine.device)))
+        felt = felt_by_run(machine, work, count)
+        return TrainingSearch(work, fixed, felt, self.calibration, fits)
 
     def _page(self, search: TrainingSearch) -> Page:
         subject = (search.work, search.fixed, repr(search.machine), search.calibration)
@@ -76,7 +84,7 @@ def _bottleneck(search: TrainingSearch, layout: TrainingLayout) -> Bottleneck:
         if changed is search.machine:
             return 1 / base
         if changed.device.memory_bytes != search.machine.device.memory_bytes:
-            larger = replace(search, machine=changed)
+            larger = replace(search, machine=changed, fits=Page())
             if larger.sizes_that_fit(layout) == search.sizes_that_fit(layout):
                 return 1 / base
             return search.rechosen(layout) / larger.rechosen(layout) / base

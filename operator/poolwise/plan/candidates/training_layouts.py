@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from poolwise.model.efficiency import Calibration
@@ -18,6 +18,7 @@ from poolwise.model.prediction import Memory, TrainingPrediction
 from poolwise.model.training.memory import training_memory
 from poolwise.model.training.step import predict_training, step_seconds
 from poolwise.model.work import Recompute, TrainingLayout, TrainingWork, Transformer
+from poolwise.plan.candidates.memo import Page
 from poolwise.plan.requests.request import FixedLayout
 from poolwise.plan.wording import significant
 
@@ -64,6 +65,8 @@ class TrainingSearch:
     fixed: FixedLayout
     machine: Machine
     calibration: Calibration
+    fits: Page = field(default_factory=Page)
+    """What was found to fit this device, whatever its links."""
 
     def best(self, count: int) -> TrainingShape | NoTrainingShape:
         """The fastest layout over exactly ``count`` accelerators."""
@@ -73,7 +76,8 @@ class TrainingSearch:
             return self._none(count, divisions)
         leaders = sorted(timed, key=_speed_then_simplicity)[:REFINED]
         refined = [each for leader in leaders for each in self._smaller_batches(leader)]
-        return self._predicted(min([*leaders, *refined], key=_speed_then_simplicity))
+        chosen = min([*leaders, *refined], key=_speed_then_simplicity).layout
+        return TrainingShape(chosen, self.told(chosen))
 
     def rechosen(self, layout: TrainingLayout) -> float:
         """Step time of the same parallel sizes with micro-batch and recomputation chosen anew."""
@@ -81,10 +85,9 @@ class TrainingSearch:
         refined = [each for leader in timed for each in self._smaller_batches(leader)]
         return min((each.step_seconds for each in [*timed, *refined]), default=math.inf)
 
-    def _predicted(self, chosen: _Timed) -> TrainingShape:
-        layout = chosen.layout
-        prediction = predict_training(self.work, layout, self.machine, self.calibration)
-        return TrainingShape(layout, prediction)
+    def told(self, layout: TrainingLayout) -> TrainingPrediction:
+        """Everything about one layout."""
+        return predict_training(self.work, layout, self.machine, self.calibration)
 
     def _timed(self, layout: TrainingLayout) -> _Timed:
         seconds = step_seconds(self.work, layout, self.machine, self.calibration)
@@ -97,10 +100,11 @@ class TrainingSearch:
         return map(self._timed, self.sizes_that_fit(sizes))
 
     def sizes_that_fit(self, sizes: TrainingLayout) -> list[TrainingLayout]:
-        """For each degree of recomputation, the largest micro-batch that fits.
+        """For each degree of recomputation, the largest micro-batch that fits."""
+        return self.fits.get(sizes, lambda: self._sizes_that_fit(sizes))
 
-        Recomputing more at the same micro-batch only costs time, so it is left out.
-        """
+    def _sizes_that_fit(self, sizes: TrainingLayout) -> list[TrainingLayout]:
+        """Recomputing more at the same micro-batch only costs time, so it is left out."""
         found: dict[int, TrainingLayout] = {}
         for recompute in [r for r in _RECOMPUTE if self.fixed.recompute in (None, r)]:
             largest = self._largest_batch(replace(sizes, recompute=recompute))
