@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -42,6 +42,11 @@ class Comparison:
         """How many times lower our median error is."""
         return self.rival.mdape / self.ours.mdape
 
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON and for a page."""
+        both = {"ours": self.ours.as_dict(), "rival": self.rival.as_dict()}
+        return {"rows": self.ours.rows, "ratio": self.ratio, **both}
+
 
 def predictions(path: Path = PREDICTIONS) -> dict[str, Times]:
     """A rival's, by ``row_id``."""
@@ -50,6 +55,14 @@ def predictions(path: Path = PREDICTIONS) -> dict[str, Times]:
             row["row_id"]: (_seconds(row, "tpot_ms"), _seconds(row, "ttft_ms"))
             for row in csv.DictReader(lines)
         }
+
+
+def by_row(figures: Iterable[tuple[str, str, float | None]]) -> dict[str, Times]:
+    """Ours, from ``row_id``, name of the score (``tpot``, ``ttft_disagg``, ...) and seconds."""
+    found: dict[str, dict[str, float | None]] = {}
+    for row_id, score, seconds in figures:
+        found.setdefault(row_id, {})[score.removesuffix("_disagg")] = seconds
+    return {row_id: (each.get("tpot"), each.get("ttft")) for row_id, each in found.items()}
 
 
 def unpredicted(path: Path = PREDICTIONS) -> Counter[str]:

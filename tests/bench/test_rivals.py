@@ -7,7 +7,7 @@ import pytest
 
 from bench.rivals.aiconfigurator import FIELDS, Rival, predictions, short
 from bench.rivals.checkpoints import Checkpoint
-from bench.rivals.comparison import compare, scores, unpredicted
+from bench.rivals.comparison import by_row, compare, scores, unpredicted
 from bench.rivals.comparison import predictions as published
 from bench.rivals.questions import LAYOUT, Question, Worker, question, wanted
 
@@ -177,8 +177,14 @@ def test_both_are_scored_on_the_rows_that_both_predict():
     found = compare(ours, other, rows)
     assert found["tpot", "all", ""].ours.mdape == pytest.approx(10)
     assert found["tpot", "all", ""].ratio == pytest.approx(2)
+    assert found["tpot", "all", ""].as_dict()["rows"] == 1
     assert {(key[0], both.rival.rows) for key, both in found.items()} == {("tpot", 1), ("ttft", 1)}
     assert ("tpot", "gpu", "B200-SXM-180GB") in found
+
+
+def test_our_figures_are_gathered_by_row():
+    figures = [("S1", "tpot", 0.01), ("S1", "ttft", 0.2), ("S2", "ttft_disagg", 0.3)]
+    assert by_row(figures) == {"S1": (0.01, 0.2), "S2": (None, 0.3)}
 
 
 def test_prefill_and_decode_apart_are_scored_apart():
