@@ -218,3 +218,9 @@ def test_measurements_that_cannot_be_used_are_refused(
     result = run("-f", workload, "--nodes", nodes, "--observed", seen)
     assert result.exit_code != 0
     assert says in str(result.exception or result.output)
+
+
+def test_the_table_says_what_predictions_are_based_on(nodes: Path) -> None:
+    shown = run("-f", EXAMPLES / "training-llama-8b.yaml", "--nodes", nodes).output
+    assert "BASIS" in shown
+    assert "fitted" in shown

@@ -45,7 +45,7 @@ def test_a_capacity_near_its_target_is_less_sure_than_the_times() -> None:
     assert capacity_range(served(itl=slow), flat).spread == pytest.approx(0.1)
     found = capacity_range(served(itl=slow), steep)
     assert found.mid == 4.0
-    assert found.spread == pytest.approx(0.1 * math.log(1.3) / math.log(1.1))
+    assert found.spread == pytest.approx(0.1 * math.log(1.2 * 1.1) / math.log(1.1))
 
 
 def test_the_phase_that_ends_the_capacity_tells_its_error() -> None:

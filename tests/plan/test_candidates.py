@@ -279,3 +279,12 @@ def test_bf16_at_the_rate_of_fp32_is_pointed_out():
     assert plan.placed
     assert "T4 computes bf16 at the rate of fp32" in plan.reason
     assert "training.precision fp16 would be faster" in plan.reason
+
+
+@pytest.mark.parametrize("workload", [job, service], ids=["job", "service"])
+def test_devices_that_talk_over_pcie_are_predicted_with_low_confidence(workload):
+    spec = {"model": {"preset": "llama-3.1-70b"}} if workload is service else {}
+    told = plan_of([*h100(1), *l40s(1)], workload(**spec)).candidates
+    doubts = {each.accelerator: each.doubt for each in told}
+    assert doubts["H100-SXM5-80GB"] is None
+    assert "accelerators talk over PCIe" in doubts["L40S"]

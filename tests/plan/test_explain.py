@@ -52,6 +52,34 @@ def test_first_line(situation, head):
     assert explained(situation).splitlines()[0].startswith(head)
 
 
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"provenance": "measured"}, "measured on this accelerator"),
+        ({"provenance": "specification"}, "from data sheets: no published run to fit"),
+        (
+            {"correctedBy": {"training": 1.081}},
+            "fitted on runs of this accelerator;"
+            " corrected by what was measured here: training +8.1 %",
+        ),
+        (
+            {"provenance": "inherited", "lowConfidence": "8 accelerators talk over PCIe"},
+            "fitted on runs of others: none of this accelerator were published;"
+            " low confidence: 8 accelerators talk over PCIe",
+        ),
+    ],
+)
+def test_what_stands_behind_the_times_is_told(more, says):
+    resource, outcome, seen = SITUATIONS["placed"]
+    status = told(resource, outcome, seen=seen)
+    status = {**status, "plan": {**status["plan"], **more}}
+    assert f"  based on   {says}\n" in explain({**resource, "status": status})
+
+
+def test_a_capacity_has_a_range():
+    assert "up to 5.1 (4.07-6.39) requests/s per replica (ITL p99 stops it)" in explained("serving")
+
+
 def test_what_keeps_pods_back_is_told():
     event = {"kind": "Event", "metadata": {}, "reason": "FailedCreate", "note": "exceeded quota"}
     shown = told(training_job(), placed_job(), seen=[live_job(), event])

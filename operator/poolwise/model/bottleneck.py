@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from poolwise.model.hardware import Machine, Resource
-from poolwise.model.prediction import Bottleneck
+from poolwise.model.prediction import GROWTH, Bottleneck
 
-GROWTH = 1.1
 LEAST_GAIN = 0.005
 """Below this gain no resource counts as a bottleneck: fixed costs are."""
 

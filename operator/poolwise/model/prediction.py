@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from poolwise.model.hardware import Resource
 
+GROWTH = 1.1
+"""Of a resource, for its gain."""
 NINE_IN_TEN = 1.645
 """Standard deviations on either side that hold nine in ten of a normal distribution."""
 
@@ -80,6 +82,10 @@ class Bottleneck:
     resource: Resource
     gains: Mapping[Resource, float]
     """Relative gain in throughput (0.071 is 7.1 %) when that resource alone grows by 10 %."""
+
+    def elasticity(self, resource: Resource) -> float:
+        """Of the throughput to one resource, d ln(throughput) / d ln(resource); at least 0."""
+        return math.log1p(max(self.gains.get(resource, 0.0), 0.0)) / math.log(GROWTH)
 
 
 @dataclass(frozen=True, slots=True)

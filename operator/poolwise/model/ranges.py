@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from poolwise.model.bottleneck import GROWTH
 from poolwise.model.correction import Phase
 from poolwise.model.efficiency import Provenance
 from poolwise.model.hardware import Resource
@@ -45,15 +44,14 @@ def ratio_margin(own_spread: float, other_spread: float) -> float:
 def capacity_range(prediction: ServingPrediction, bottleneck: Bottleneck) -> Interval:
     """The highest rate inside the targets, as uncertain as the times that end it.
 
-    Times that are all 10 % shorter raise it by what 10 % more of every resource would; near a
-    target that is more than 10 %.
+    Shorter times raise it as more of every resource would that shortens them: near a target by
+    more than their own change.
     """
     limiting = limiting_phase(prediction)
     time = prediction.itl_seconds if limiting is Phase.TOKEN else prediction.ttft_seconds
     if not time.mid:
         time = prediction.e2e_seconds
-    gained = sum(max(0.0, bottleneck.gains.get(each, 0.0)) for each in TIMED)
-    steepness = max(1.0, math.log1p(gained) / math.log(GROWTH))
+    steepness = max(1.0, sum(map(bottleneck.elasticity, TIMED)))
     return Interval.around(prediction.capacity_requests_per_second, steepness * time.spread)
 
 

@@ -94,7 +94,10 @@ def _capacity(predicted: Told) -> str:
         return ""
     limiting = predicted.get("limiting")
     stop = f" ({limiting} stops it)" if isinstance(limiting, str) and limiting else ""
-    return f"up to {three_digits(capacity)} requests/s per replica{stop}"
+    ends = (number(predicted, f"requestsPerSecondPerReplica{end}") for end in ("Low", "High"))
+    known = [three_digits(end) for end in ends if end is not None]
+    span = f" ({'-'.join(known)})" if len(known) == 2 else ""
+    return f"up to {three_digits(capacity)}{span} requests/s per replica{stop}"
 
 
 def cost(told: Told) -> list[str]:
