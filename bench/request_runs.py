@@ -23,7 +23,7 @@ from bench.serving_runs import Run
 from bench.tables import number
 from poolwise.model import transformer
 from poolwise.model.efficiency import Calibration
-from poolwise.model.serving.front_end import REQUESTS, FrontEnd
+from poolwise.model.serving.front_end import REQUESTS
 from poolwise.model.serving.load import State, state
 from poolwise.model.work import Transformer
 
@@ -44,7 +44,7 @@ FEW_CLIENTS = 16
 
 @dataclass(frozen=True, slots=True)
 class FirstToken:
-    """A time to the first token in parts; each but the last is scaled by a constant."""
+    """A time to the first token in parts, most of which a constant scales."""
 
     step_seconds: float
     """One step while it waits."""
@@ -59,26 +59,35 @@ class FirstToken:
     held_seconds: float
     """Certain waits: a batch of prompts held back, a slot that is missing."""
 
-    def seconds(self, ends: FrontEnd, poll_share: float) -> float:
-        """All parts with an engine's constants; ``ends`` has the sparse layers in its request."""
+    @property
+    def features(self) -> tuple[float, ...]:
+        """What the constants :data:`TERMS` multiply."""
         return (
-            ends.held_steps * self.step_seconds
-            + ends.prompt_ratio * self.prompt_seconds
-            + ends.request_seconds * self.starts
-            + ends.serial_seconds * self.serial_requests
-            + poll_share * self.polled_seconds
-            + self.held_seconds
+            self.step_seconds,
+            self.prompt_seconds,
+            self.starts,
+            self.starts * self.sparse_layers,
+            self.serial_requests,
+            self.polled_seconds,
         )
+
+
+TERMS = (
+    "held_steps",
+    "prompt_ratio",
+    "request_seconds",
+    "prompt_layer_seconds",
+    "request_serial_seconds",
+    "poll_share",
+)
 
 
 def first_token_seconds(run: Run, calibration: Calibration) -> float:
     """Mean time to the first token of a closed loop."""
-    served = run.replica(calibration)
-    ends = FrontEnd(
-        served.request_seconds, served.serial_seconds, served.prompt_ratio, served.held_steps
-    )
-    share = calibration.value(REQUESTS, "poll_share", run.machine.device, run.work.engine)
-    return first_token(run, calibration).seconds(ends, share)
+    parts, device = first_token(run, calibration), run.machine.device
+    values = (calibration.value(REQUESTS, term, device, run.work.engine) for term in TERMS)
+    scaled = sum(value * each for value, each in zip(values, parts.features, strict=True))
+    return scaled + parts.held_seconds
 
 
 def first_token(run: Run, calibration: Calibration) -> FirstToken:

@@ -1,59 +1,50 @@
 """Fit what a request takes beside the steps: ``python -m bench.fit.requests --data DIR [--write]``.
 
-Least squares of ln(predicted / measured) over mean times to the first token in closed loops, with
-the engine's step as ``bench.fit.serving`` left it, so run it after that program. Every constant is
-a common value times one of the engine, whose logarithm has a prior; groups of many near-identical
-rows count less, and wild rows do not bend the fit (soft L1). Takes a minute.
+Mean times to the first token in closed loops: of engines that do both halves of a request, and of
+those that hand it over from prefill to decode workers. The engine's step is as
+``bench.fit.serving`` left it, so run it after that program. Takes a minute.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
+from itertools import chain
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from bench import tables as measured_tables
 from bench.accuracy import Vector, fold_of
 from bench.calibrations import Calibrations
+from bench.disaggregated_runs import MODE as DISAGGREGATED
+from bench.disaggregated_runs import Disaggregated, disaggregated
 from bench.fit.arguments import arguments
+from bench.fit.engine_pool import (
+    Constant,
+    Rows,
+    constant_rows,
+    left_out,
+    nine_in_ten,
+    row,
+)
 from bench.fit.shipping import FOLDS, ship, ship_folds
-from bench.request_runs import FirstToken, first_token
+from bench.request_runs import first_token
 from bench.serving_runs import ENGINES, Run, runs
 from bench.tables import Row, split_of
 from poolwise.model.efficiency import EVERY, Calibration
 from poolwise.model.serving.front_end import REQUESTS as PHASE
-from poolwise.model.serving.queueing import Z95
 from poolwise.tables import EfficiencyRow, Tables, load
 
 HEADER = """Constants of requests: seconds, steps, and shares of a prompt's steps.
 Rows with provenance "fitted" are written by `python -m bench.fit.requests --write`;
 rows with provenance "specification" are kept by hand and stay."""
-SOURCE = "bench.fit.requests on open rows of serve_measured (aiconfigurator's silicon sample)"
 SPREAD_SOURCE = "bench.fit.requests: nine in ten of the residuals of groups that were left out"
 STRANGER_SOURCE = "bench.fit.requests: the same for accelerators that were left out"
-NOISE = 0.25
-"""Scatter of ln(measured) between versions and settings of one engine."""
-FULL_ROWS = 15
-"""Of a group: more of them count like the root of their number."""
 LEAST_ROWS = 30
 """For a spread of its own."""
 
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """With standard deviations of ln, for all and for one engine."""
-
-    term: str
-    start: float
-    width: float
-    engine_width: float
-
-
-CONSTANTS = (
+FIRST_TOKEN = (
     Constant("held_steps", 1.0, 1.0, 1.0),
     Constant("prompt_ratio", 1.0, 0.15, 0.15),
     Constant("request_seconds", 0.03, 1.0, 1.0),
@@ -62,236 +53,206 @@ CONSTANTS = (
     Constant("request_serial_seconds", 1.5e-3, 0.3, 0.3),
     Constant("poll_share", 0.7, 0.3, 0.01),
 )
+HANDOVER = (
+    Constant("handover_seconds", 0.2, 1.5, 1.5),
+    Constant("handover_prompt_ratio", 1.0, 1.0, 1.0),
+    Constant("handover_wait_share", 0.1, 1.0, 0.01),
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """One measured time to the first token."""
+class Figure:
+    """One kind of measured time with the constants that explain it."""
 
-    run: Run
-    parts: FirstToken
+    ratio_term: str
+    """Whose spread is that of its predictions."""
+    constants: tuple[Constant, ...]
+    noise: float
+    """Scatter of ln(measured) between versions and settings of one engine."""
+    read: Callable[[Sequence[Row], Tables], list[tuple[Run, Terms]]]
 
-    @property
-    def features(self) -> tuple[float, ...]:
-        """What each constant multiplies, in their order."""
-        parts = self.parts
-        return (
-            parts.step_seconds,
-            parts.prompt_seconds,
-            parts.starts,
-            parts.starts * parts.sparse_layers,
-            parts.serial_requests,
-            parts.polled_seconds,
+    def rows(self, found: Sequence[tuple[Run, Terms]], calibration: Calibration) -> Rows:
+        """As the fit takes them."""
+        terms = [explain(calibration) for _, explain in found]
+        return Rows(
+            features=np.array([each for each, _ in terms]),
+            certain=np.array([each for _, each in terms]),
+            seconds=np.array([run.measured for run, _ in found]),
+            engines=tuple(run.work.engine for run, _ in found),
+            groups=tuple(run.group for run, _ in found),
         )
+
+
+Terms = Callable[[Calibration], tuple[tuple[float, ...], float]]
+"""What the constants multiply, and the seconds that none does."""
 
 
 def main() -> None:
     """Fit, report out of fold, and write where asked."""
     asked = arguments(__doc__ or "")
     tables = load()
-    found = measured(asked.data, tables)
-    samples = with_parts(found, Calibration(tables.efficiencies))
-    folds = _folds(found, tables)
-    strangers = _left_out(samples, [each.run.row["gpu"] for each in samples])
-    known = _out_of_fold(folds, samples)
-    for name, errors in (("group", known), ("accelerator", strangers)):
-        print(f"{name} left out: {len(errors)} rows, MdAPE {_mdape(errors):.1f} %")
+    every = measured_tables.read(asked.data, "serve_measured")
+    rows = [each for each in every if split_of(each) == "open"]
+    fitted = [_Fitted.of(figure, rows, tables) for figure in FIGURES]
+    for each in fitted:
+        each.report()
     if asked.write:
-        spreads = spread_rows(samples, known, strangers)
-        ship(PHASE, HEADER, [*specified(tables), *fitted_rows(samples), *spreads])
+        constants = chain.from_iterable(each.shipped() for each in fitted)
+        ship(PHASE, HEADER, [*specified(tables), *constants])
+        folds = sorted({fold_of(run.group) for each in fitted for run, _ in each.found})
         of_folds = {
-            fold: [*specified(tables), *fitted_rows(inside), *_seen(spreads, inside)]
-            for fold, (inside, _) in folds.items()
+            fold: [*specified(tables), *chain.from_iterable(each.without(fold) for each in fitted)]
+            for fold in folds
         }
-        ship_folds(PHASE, of_folds, {run.row["row_id"]: fold_of(run.group) for run in found})
-
-
-def measured(folder: Path, tables: Tables) -> list[Run]:
-    """Open rows of closed loops."""
-    rows = measured_tables.read(folder, "serve_measured")
-    return usable([row for row in rows if split_of(row) == "open"], tables)
-
-
-def usable(rows: Sequence[Row], tables: Tables) -> list[Run]:
-    """Runs that tell a time to the first token under load."""
-    return list(runs(rows, tables, ["online-agg"], "ttft_ms_mean"))
+        members = {
+            run.row["row_id"]: fold_of(run.group) for each in fitted for run, _ in each.found
+        }
+        ship_folds(PHASE, of_folds, members)
 
 
 def refit(
     rows: Sequence[Row], tables: Tables, others: Sequence[EfficiencyRow] | None = None
 ) -> list[EfficiencyRow]:
     """All constants of this phase on these rows; ``others`` are those of the engine's step."""
-    step = [row for row in (others or tables.efficiencies) if row.phase != PHASE]
-    shipped = [row for row in tables.efficiencies if row.phase == PHASE]
-    samples = with_parts(usable(rows, tables), Calibration([*step, *shipped]))
-    spreads = [row for row in shipped if row.term == "ttft_ratio"]
-    return [*specified(tables), *fitted_rows(samples), *_seen(spreads, samples)]
-
-
-def with_parts(found: Sequence[Run], calibration: Calibration) -> list[Sample]:
-    """Each with the times that the engine's step gives."""
-    return [Sample(run, first_token(run, calibration)) for run in found]
+    step = [each for each in (others or tables.efficiencies) if each.phase != PHASE]
+    shipped = [each for each in tables.efficiencies if each.phase == PHASE]
+    calibration = Calibration([*step, *shipped])
+    found = [*specified(tables)]
+    for figure in FIGURES:
+        measured = figure.read(rows, tables)
+        fitted = figure.rows(measured, calibration)
+        found += constant_rows(figure.constants, fitted, figure.noise)
+        spreads = [each for each in shipped if each.term == figure.ratio_term]
+        found += _seen(spreads, measured)
+    return found
 
 
 def specified(tables: Tables) -> list[EfficiencyRow]:
     """Rows that are kept by hand."""
     return [
-        row
-        for row in tables.efficiencies
-        if row.phase == PHASE and row.provenance == "specification"
+        each
+        for each in tables.efficiencies
+        if each.phase == PHASE and each.provenance == "specification"
     ]
 
 
-def fitted_rows(samples: Sequence[Sample]) -> list[EfficiencyRow]:
-    """Rows to ship: each constant of each engine that has samples."""
-    values = fit(samples)
-    spread = _spread(residuals(samples, values))
-    counts = Counter(each.run.work.engine for each in samples)
-    rows = []
-    for index, constant in enumerate(CONSTANTS):
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """A figure with all its rows, and what is predicted of those that are left out."""
+
+    figure: Figure
+    found: list[tuple[Run, Terms]]
+    rows: Rows
+    of_fold: dict[int, Rows]
+    """The same with the engine's step as it is without a fold."""
+    known: Vector
+    """Residuals of rows whose group was left out."""
+    strangers: Vector
+    """Of rows whose accelerator was left out."""
+
+    @staticmethod
+    def of(figure: Figure, measured: Sequence[Row], tables: Tables) -> _Fitted:
+        """Fits for every fold and every accelerator."""
+        found = figure.read(measured, tables)
+        rows = figure.rows(found, Calibration(tables.efficiencies))
+        of_fold = {
+            fold: figure.rows(found, calibration)
+            for fold, calibration in _steps_without(tables).items()
+        }
+        folds = [fold_of(run.group) for run, _ in found]
+        known = np.zeros(len(found))
+        for fold in sorted(set(folds)):
+            inside = [index for index, each in enumerate(folds) if each == fold]
+            errors = left_out(figure.constants, of_fold.get(fold, rows), folds, figure.noise)
+            known[inside] = errors[inside]
+        gpus = [run.machine.device.name for run, _ in found]
+        strangers = left_out(figure.constants, rows, gpus, figure.noise)
+        return _Fitted(figure, found, rows, of_fold, known, strangers)
+
+    def report(self) -> None:
+        """How far predictions are from what was left out."""
+        for name, errors in (("group", self.known), ("accelerator", self.strangers)):
+            wrong = 100 * np.abs(np.expm1(errors))
+            print(
+                f"{self.figure.ratio_term}, {name} left out: {len(errors)} rows,"
+                f" MdAPE {np.median(wrong):.1f} %, p90 {np.quantile(wrong, 0.9):.1f} %"
+            )
+
+    def shipped(self) -> list[EfficiencyRow]:
+        """Constants of all rows, and the spreads of predictions."""
+        rows = constant_rows(self.figure.constants, self.rows, self.figure.noise)
+        return [*rows, *self._spreads()]
+
+    def without(self, fold: int) -> list[EfficiencyRow]:
+        """The same without a fold."""
+        others = [index for index, (run, _) in enumerate(self.found) if fold_of(run.group) != fold]
+        rows = self.of_fold.get(fold, self.rows).chosen(others)
+        constants = constant_rows(self.figure.constants, rows, self.figure.noise)
+        return [*constants, *_seen(self._spreads(), [self.found[index] for index in others])]
+
+    def _spreads(self) -> list[EfficiencyRow]:
+        """By engine, and less for accelerators that the fit has seen."""
+        rows = [self._spread(EVERY, EVERY, self.strangers, STRANGER_SOURCE)]
         for engine in ENGINES:
-            if counts[engine]:
-                value = float(values[ENGINES.index(engine), index])
-                rows.append(_row(constant.term, EVERY, engine, value, spread, counts[engine]))
-    return rows
+            inside = [index for index, each in enumerate(self.rows.engines) if each == engine]
+            if len(inside) < LEAST_ROWS:
+                continue
+            rows.append(self._spread(EVERY, engine, self.strangers[inside], STRANGER_SOURCE))
+            gpus = {self.found[index][0].machine.device.name for index in inside}
+            rows += [
+                self._spread(gpu, engine, self.known[inside], SPREAD_SOURCE) for gpu in sorted(gpus)
+            ]
+        return rows
+
+    def _spread(self, scope: str, engine: str, errors: Vector, source: str) -> EfficiencyRow:
+        found = row(self.figure.ratio_term, engine, 1.0, nine_in_ten(errors), len(errors))
+        return found.model_copy(update={"scope": scope, "source": source})
 
 
-def fit(samples: Sequence[Sample]) -> Vector:
-    """Values by engine (rows) and constant (columns)."""
-    features, held, seconds, engine = _arrays(samples)
-    weights = np.sqrt(_weights(samples))
-    start = np.log([each.start for each in CONSTANTS])
-    widths = np.concatenate(
-        [
-            [each.width for each in CONSTANTS],
-            *([each.engine_width for each in CONSTANTS] for _ in ENGINES),
-        ]
-    )
-
-    def values(parameters: Vector) -> Vector:
-        levels = parameters.reshape(len(ENGINES) + 1, len(CONSTANTS))
-        return np.asarray(np.exp(start + levels[0] + levels[1:]))
-
-    def errors(parameters: Vector) -> Vector:
-        predicted = (values(parameters)[engine] * features).sum(axis=1) + held
-        softened = _softened(np.log(predicted / seconds) / NOISE)
-        return np.concatenate([softened * weights, parameters / widths])
-
-    found = least_squares(errors, np.zeros(len(widths)), xtol=1e-4, ftol=1e-4)
-    return values(np.asarray(found.x))
+def _steps_without(tables: Tables) -> dict[int, Calibration]:
+    """The engine's step without each fold, where it was shipped so."""
+    if not (FOLDS / "serving_rows.csv").exists():
+        return {}
+    return dict(Calibrations.load(("serving",), tables).without)
 
 
-def residuals(samples: Sequence[Sample], values: Vector) -> Vector:
-    """ln(predicted / measured)."""
-    features, held, seconds, engine = _arrays(samples)
-    return np.asarray(np.log(((values[engine] * features).sum(axis=1) + held) / seconds))
+def _seen(
+    spreads: Sequence[EfficiencyRow], found: Sequence[tuple[Run, Terms]]
+) -> list[EfficiencyRow]:
+    """Without those of accelerators that no run is on."""
+    names = {run.machine.device.name for run, _ in found} | {EVERY}
+    return [each for each in spreads if each.scope in names]
 
 
-def spread_rows(samples: Sequence[Sample], known: Vector, strangers: Vector) -> list[EfficiencyRow]:
-    """``ttft_ratio``: by engine, and less for accelerators that the fit has seen."""
-    rows = [_spread_row(EVERY, EVERY, strangers, STRANGER_SOURCE)]
-    for engine in ENGINES:
-        inside = [index for index, each in enumerate(samples) if each.run.work.engine == engine]
-        if len(inside) < LEAST_ROWS:
-            continue
-        rows.append(_spread_row(EVERY, engine, strangers[inside], STRANGER_SOURCE))
-        for gpu in sorted({samples[index].run.machine.device.name for index in inside}):
-            rows.append(_spread_row(gpu, engine, known[inside], SPREAD_SOURCE))
-    return rows
+def _first_tokens(rows: Sequence[Row], tables: Tables) -> list[tuple[Run, Terms]]:
+    found = runs(rows, tables, ["online-agg"], "ttft_ms_mean")
+    return [(run, partial(_first_token_terms, run)) for run in found]
 
 
-def _seen(spreads: Sequence[EfficiencyRow], samples: Sequence[Sample]) -> list[EfficiencyRow]:
-    """Without those of accelerators that the samples have not."""
-    names = {each.run.machine.device.name for each in samples} | {EVERY}
-    return [row for row in spreads if row.scope in names]
+def _first_token_terms(run: Run, calibration: Calibration) -> tuple[tuple[float, ...], float]:
+    parts = first_token(run, calibration)
+    return parts.features, parts.held_seconds
 
 
-def _folds(
-    found: Sequence[Run], tables: Tables
-) -> dict[int, tuple[list[Sample], list[tuple[int, Sample]]]]:
-    """By fold: samples to fit on, and those to score with their place in ``found``.
-
-    The engine's step is that without the fold as well, where it was shipped so.
-    """
-    has_folds = (FOLDS / "serving_rows.csv").exists()
-    steps = Calibrations.load(("serving",), tables).without if has_folds else {}
-    split = {}
-    for fold in sorted({fold_of(run.group) for run in found}):
-        every = with_parts(found, steps.get(fold, Calibration(tables.efficiencies)))
-        inside = [each for each in every if fold_of(each.run.group) != fold]
-        held = [pair for pair in enumerate(every) if fold_of(pair[1].run.group) == fold]
-        split[fold] = inside, held
-    return split
+def _handovers(rows: Sequence[Row], tables: Tables) -> list[tuple[Run, Terms]]:
+    found = [disaggregated(each, tables) for each in rows if each["mode"] == DISAGGREGATED]
+    return [
+        (each.prefill, partial(_handover_terms, each))
+        for each in found
+        if isinstance(each, Disaggregated)
+    ]
 
 
-def _out_of_fold(
-    folds: Mapping[int, tuple[list[Sample], list[tuple[int, Sample]]]], samples: Sequence[Sample]
-) -> Vector:
-    errors = np.zeros(len(samples))
-    for inside, held in folds.values():
-        found = residuals([each for _, each in held], fit(inside))
-        errors[[index for index, _ in held]] = found
-    return errors
+def _handover_terms(
+    run: Disaggregated, calibration: Calibration
+) -> tuple[tuple[float, ...], float]:
+    return run.features(calibration), 0.0
 
 
-def _left_out(samples: Sequence[Sample], units: Sequence[str]) -> Vector:
-    """Residuals under constants that the row's unit had no part in."""
-    errors = np.zeros(len(samples))
-    for unit in sorted(set(units)):
-        inside = [index for index, each in enumerate(units) if each == unit]
-        others = [samples[index] for index, each in enumerate(units) if each != unit]
-        errors[inside] = residuals([samples[index] for index in inside], fit(others))
-    return errors
-
-
-def _arrays(samples: Sequence[Sample]) -> tuple[Vector, Vector, Vector, Vector]:
-    return (
-        np.array([each.features for each in samples]),
-        np.array([each.parts.held_seconds for each in samples]),
-        np.array([each.run.measured for each in samples]),
-        np.array([ENGINES.index(each.run.work.engine) for each in samples]),
-    )
-
-
-def _weights(samples: Sequence[Sample]) -> Vector:
-    sizes = Counter(each.run.group for each in samples)
-    return np.array([min(1.0, (FULL_ROWS / sizes[each.run.group]) ** 0.5) for each in samples])
-
-
-def _softened(errors: Vector) -> Vector:
-    softened: Vector = np.sign(errors) * np.sqrt(2 * (np.sqrt(1 + errors**2) - 1))
-    return softened
-
-
-def _spread(errors: Vector) -> float:
-    """Standard deviation that makes nine in ten errors lie inside."""
-    return float(np.quantile(np.abs(errors), 0.9)) / Z95
-
-
-def _mdape(errors: Vector) -> float:
-    return float(100 * np.median(np.abs(np.expm1(errors))))
-
-
-def _spread_row(scope: str, engine: str, errors: Vector, source: str) -> EfficiencyRow:
-    row = _row("ttft_ratio", scope, engine, 1.0, _spread(errors), len(errors))
-    return row.model_copy(update={"source": source})
-
-
-def _row(
-    term: str, scope: str, engine: str, value: float, spread: float, count: int
-) -> EfficiencyRow:
-    return EfficiencyRow(
-        phase=PHASE,
-        term=term,
-        scope=scope,
-        format=engine,
-        value=value,
-        spread=spread,
-        count=count,
-        provenance="fitted",
-        source=SOURCE,
-    )
-
+FIGURES = (
+    Figure("ttft_ratio", FIRST_TOKEN, 0.25, _first_tokens),
+    Figure("ttft_disagg_ratio", HANDOVER, 0.4, _handovers),
+)
 
 if __name__ == "__main__":
     main()

@@ -1,0 +1,104 @@
+"""Runs with prefill and decode on workers of their own: the time to the first token.
+
+A row gives the parallel sizes of a prefill and of a decode worker, and seldom how many there are:
+what the devices leave beside one decode worker is then prefill workers. The first token comes from
+the prefill worker; its cache goes to a decode worker, which most engines do before they answer.
+
+N clients in a closed loop keep N*P seconds of prompts at w workers, against O*D seconds of tokens:
+the time that all prompts take, N*P/w, is waited for at most in the share that tokens leave, so the
+wait is a share of their harmonic sum: ``1 / (w / (N*P) + 1 / (O*D))``. Where the number of workers
+is not known, operators have chosen it so that prompts keep up, which the same law says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench.serving_runs import Run, runs
+from bench.tables import Row, number
+from poolwise.model.efficiency import Calibration
+from poolwise.model.serving.front_end import REQUESTS
+from poolwise.model.serving.iteration import Batch
+from poolwise.model.serving.load import state
+from poolwise.tables import Tables
+
+MODE, COLUMN = "online-disagg", "ttft_ms_mean"
+
+
+@dataclass(frozen=True, slots=True)
+class Disaggregated:
+    """A measured one."""
+
+    prefill: Run
+    """One worker of each kind."""
+    decode: Run
+    prefill_workers: float
+    decode_workers: float
+
+    @property
+    def row(self) -> Row:
+        """As it was measured."""
+        return self.prefill.row
+
+    def features(self, calibration: Calibration) -> tuple[float, float, float]:
+        """What the constants :data:`TERMS` multiply: once, seconds of a prompt and of the wait."""
+        served, clients = self.prefill.replica(calibration), max(1.0, self.prefill.in_flight)
+        tokens = served.prompt.mean
+        prompt = served.costs.step(Batch(prompt_tokens=tokens, prompts=1.0)).seconds
+        decoding = self.decode.replica(calibration)
+        each = max(1.0, clients / self.decode_workers)
+        answer = decoding.generated.mean * state(decoding, each).decode.seconds
+        busy = clients * prompt / self.prefill_workers
+        return 1.0, prompt, busy * answer / (busy + answer)
+
+
+TERMS = ("handover_seconds", "handover_prompt_ratio", "handover_wait_share")
+
+
+def first_token_seconds(run: Disaggregated, calibration: Calibration) -> float:
+    """Mean time to the first token."""
+    device, engine = run.prefill.machine.device, run.prefill.work.engine
+    values = (calibration.value(REQUESTS, term, device, engine) for term in TERMS)
+    return sum(value * each for value, each in zip(values, run.features(calibration), strict=True))
+
+
+def disaggregated(row: Row, tables: Tables) -> Disaggregated | str:
+    """A row as its workers, or why not."""
+    if not number(row, COLUMN) or not number(row, "concurrency"):
+        return "no time to the first token, or no number of clients"
+    prefill, decode = _sizes(row["prefill_cfg"]), _sizes(row["decode_cfg"])
+    if not prefill.get("tp") or not decode.get("tp"):
+        return "no parallel sizes of the workers"
+    sides = _side(row, prefill, tables), _side(row, decode, tables)
+    if sides[0] is None or sides[1] is None:
+        return "model, accelerator or layout of the workers is not known"
+    decoders = decode.get("workers") or 1.0
+    left = (number(row, "n_gpus") or 0.0) - decoders * _devices(decode)
+    prefillers = prefill.get("workers") or max(1.0, round(left / _devices(prefill)))
+    return Disaggregated(sides[0], sides[1], prefillers, decoders)
+
+
+def _sizes(text: str) -> dict[str, float]:
+    """``workers=,tp=4,...`` without what is blank."""
+    pairs = (part.partition("=") for part in text.split(",") if part)
+    return {name: float(value) for name, _, value in pairs if value}
+
+
+def _devices(sizes: Mapping[str, float]) -> float:
+    return sizes["tp"] * sizes.get("pp", 1.0) * sizes.get("dp", 1.0)
+
+
+def _side(row: Row, sizes: Mapping[str, float], tables: Tables) -> Run | None:
+    """One worker; a wide one is cut into stages until it is one that the runs can describe."""
+    tensor, stages = int(sizes["tp"] * sizes.get("dp", 1.0)), int(sizes.get("pp", 1.0))
+    while tensor:
+        cells = {"tp": tensor, "pp": stages, "attn_dp": 1, "n_gpus": tensor * stages}
+        cells["moe_tp"] = int(sizes.get("moe_tp", 1.0))
+        cells["moe_ep"] = int(min(sizes.get("moe_ep", 1.0), tensor))
+        worker = row | {name: str(cell) for name, cell in cells.items()}
+        found = next(iter(runs([worker], tables, [MODE], COLUMN)), None)
+        if found is not None:
+            return found
+        tensor, stages = tensor // 2, stages * 2
+    return None
