@@ -3,33 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.tables import Row, number, whole
 from bench.training_runs import PLENTY
-from poolwise.model.collectives import Group, Implementation, Operation
+from poolwise.model.collectives import (
+    Group,
+    Implementation,
+    Operation,
+    collective_seconds,
+    predict_collective,
+)
+from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Interconnect, Machine
+from poolwise.model.prediction import Interval
 from poolwise.plan.pools.machines import device
 from poolwise.tables import AcceleratorRow, Tables
 
 OPERATIONS = {
     "all_reduce": Operation.ALL_REDUCE,
+    "allreduce": Operation.ALL_REDUCE,
     "all_gather": Operation.ALL_GATHER,
     "reduce_scatter": Operation.REDUCE_SCATTER,
     "alltoall": Operation.ALL_TO_ALL,
+    "all_to_all": Operation.ALL_TO_ALL,
+    "send_recv": Operation.SEND_RECEIVE,
+    "sendrecv": Operation.SEND_RECEIVE,
+    "p2p": Operation.SEND_RECEIVE,
 }
 IMPLEMENTATIONS = {
     "vLLM_custom_graph": Implementation.GRAPH,
-    "TRTLLM": Implementation.GRAPH,
+    "TRTLLM": Implementation.TRTLLM,
     "vLLM_custom_eager": Implementation.EAGER,
+    "torch": Implementation.TORCH,
 }
 NETWORK_BYTES_PER_SECOND = {
-    "RoCE 4 NICs, 1 GPU per node used": 8 * 50e9,
+    "RoCE 4 NICs, 1 GPU per node used": 50e9,
     "4x ConnectX-7 RoCE per node": 200e9,
     "NVLink5 intra + IB/RoCE inter": 400e9,
 }
-"""Per node, where the source names the network. The first pins its one device to one card of
-50 GB/s, which is the share that a device of eight has here."""
+"""Per node, where the source names the network. The first pins its one device to one card."""
+UNSTATED_NETWORK_BYTES_PER_SECOND = 12.5e9
+"""One 100 Gb/s card per node, as cloud machines have unless their maker says more."""
+BRIDGE_BYTES_PER_SECOND = 300e9
+"""NVLink bridge between two PCIe cards, one way (A100 and H100: 600 GB/s both ways)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,46 +66,87 @@ class Collective:
         """Family of near-identical rows."""
         return self.row["group"]
 
-    @property
-    def is_fit_for_fitting(self) -> bool:
-        """Left out: eager PyTorch timings, which add the host's; unstated networks; bridges."""
-        return (
-            self.row["mode"] != "torch"
-            and "pairs" not in self.row["interconnect"]
-            and (self.members.domains == 1 or self.row["interconnect"] in NETWORK_BYTES_PER_SECOND)
-        )
+
+def collective(row: Row, tables: Tables) -> Collective | str:
+    """One row, or why it cannot be predicted."""
+    accelerator = tables.accelerators.find(row.get("gpu", ""))
+    if accelerator is None:
+        return "accelerator is not known"
+    operation = OPERATIONS.get(row.get("collective", "").lower())
+    if operation is None:
+        return "operation is not known"
+    ranks, size = whole(row, "n_gpus"), number(row, "size_bytes")
+    if ranks is None or not size:
+        return "row has no ranks or size"
+    members = Group(ranks, max(1, ranks // (whole(row, "n_nodes") or 1)))
+    return Collective(
+        row=row,
+        operation=operation,
+        size_bytes=size,
+        members=members,
+        machine=_machine(row, accelerator, members),
+        implementation=IMPLEMENTATIONS.get(row.get("mode", ""), Implementation.NCCL),
+        seconds=(number(row, "time_us") or 0.0) / 1e6,
+    )
 
 
 def collectives(rows: Iterable[Row], tables: Tables) -> Iterator[Collective]:
-    """Rows on a known accelerator."""
+    """Rows that can be predicted and were measured."""
     for row in rows:
-        accelerator = tables.accelerators.find(row["gpu"])
-        ranks, nodes = whole(row, "n_gpus"), whole(row, "n_nodes") or 1
-        size, microseconds = number(row, "size_bytes"), number(row, "time_us")
-        if accelerator is None or ranks is None or size is None or microseconds is None:
-            continue
-        yield Collective(
-            row=row,
-            operation=OPERATIONS[row["collective"]],
-            size_bytes=size,
-            members=Group(ranks, max(1, ranks // nodes)),
-            machine=_machine(row, accelerator),
-            implementation=IMPLEMENTATIONS.get(row["mode"], Implementation.NCCL),
-            seconds=microseconds / 1e6,
-        )
+        found = collective(row, tables)
+        if not isinstance(found, str) and found.seconds > 0.0:
+            yield found
 
 
-def _machine(row: Row, accelerator: AcceleratorRow) -> Machine:
+def predicted_seconds(each: Collective, calibration: Calibration) -> float:
+    """The model's answer for one row."""
+    return collective_seconds(
+        each.operation,
+        each.size_bytes,
+        each.members,
+        each.machine,
+        calibration,
+        each.implementation,
+    )
+
+
+def predicted(each: Collective, calibration: Calibration) -> Interval:
+    """The same with its range."""
+    return predict_collective(
+        each.operation,
+        each.size_bytes,
+        each.members,
+        each.machine,
+        calibration,
+        each.implementation,
+    ).seconds
+
+
+def _machine(row: Row, accelerator: AcceleratorRow, members: Group) -> Machine:
     per_node = whole(row, "gpus_per_node") or accelerator.accelerators_per_node
-    return Machine(
-        device(accelerator),
-        Interconnect(
-            accelerators_per_node=per_node,
-            intra_node_bytes_per_second=accelerator.link_bytes_per_second,
-            inter_node_bytes_per_second=NETWORK_BYTES_PER_SECOND.get(row["interconnect"], 100e9),
-            domain_accelerators=accelerator.domain_accelerators or per_node,
-            is_switched=accelerator.link_is_switched,
-            peer_bytes_per_second=accelerator.peer_bytes_per_second,
+    network = row.get("interconnect", "")
+    links = Interconnect(
+        # Devices of a node that are not in the group are idle, and leave it all cards.
+        accelerators_per_node=members.inside if members.domains > 1 else per_node,
+        intra_node_bytes_per_second=accelerator.link_bytes_per_second,
+        inter_node_bytes_per_second=NETWORK_BYTES_PER_SECOND.get(
+            network, UNSTATED_NETWORK_BYTES_PER_SECOND
         ),
-        PLENTY,
+        domain_accelerators=accelerator.domain_accelerators or per_node,
+        is_switched=accelerator.link_is_switched,
+        peer_bytes_per_second=accelerator.peer_bytes_per_second,
+    )
+    if "pairs" in network:
+        links = _bridged(links, members.ranks)
+    return Machine(device(accelerator), links, PLENTY)
+
+
+def _bridged(links: Interconnect, ranks: int) -> Interconnect:
+    """PCIe cards with a bridge between each two: a ring over more crosses PCIe once each way."""
+    slowest = BRIDGE_BYTES_PER_SECOND if ranks <= 2 else links.intra_node_bytes_per_second
+    return replace(
+        links,
+        intra_node_bytes_per_second=slowest,
+        is_switched=True,
+        peer_bytes_per_second=slowest,
     )

@@ -60,7 +60,9 @@ class Levels:
                     key: self._add(term, level, key, width)
                     for key in dict.fromkeys(each[level] for each in keys)
                 }
-                self._columns[term].append(np.array([column[each[level]] for each in keys]))
+                self._columns[term].append(
+                    np.array([column[each[level]] for each in keys], dtype=np.int64)
+                )
         self.widths = np.array([each.width for each in self.parameters])
 
     def _add(self, term: str, level: str | None, key: object, width: float) -> int:

@@ -3,13 +3,16 @@ from __future__ import annotations
 import pytest
 
 from poolwise.model.collectives import (
+    CollectivePrediction,
     Group,
     Implementation,
     Operation,
     collective_seconds,
     group,
+    predict_collective,
     wire_factor,
 )
+from poolwise.model.efficiency import Provenance
 from poolwise.model.hardware import Resource
 from tests.model.training_cases import CALIBRATION, cpu_machine, machine
 
@@ -100,10 +103,69 @@ def test_nodes_without_accelerators_talk_over_the_network() -> None:
     assert seconds > 1e9 / 10e9
 
 
-def test_an_implementation_nobody_measured_is_taken_for_the_library() -> None:
-    here, eight = machine("MI300X"), Group(8, 8)
-    library = collective_seconds(Operation.ALL_REDUCE, 1e6, eight, here, CALIBRATION)
-    graph = collective_seconds(
-        Operation.ALL_REDUCE, 1e6, eight, here, CALIBRATION, Implementation.GRAPH
+def reduced(name: str, ranks: int, size: float, implementation: Implementation) -> float:
+    """Seconds of an all-reduce inside a domain."""
+    return collective_seconds(
+        Operation.ALL_REDUCE,
+        size,
+        Group(ranks, ranks),
+        machine(name),
+        CALIBRATION,
+        implementation,
     )
-    assert graph == library
+
+
+def test_an_implementation_nobody_measured_is_taken_for_the_library() -> None:
+    assert reduced("L40S", 4, 1e6, Implementation.TRTLLM) == reduced(
+        "L40S", 4, 1e6, Implementation.NCCL
+    )
+
+
+@pytest.mark.parametrize(
+    ("host", "launched"),
+    [
+        pytest.param(Implementation.EAGER, Implementation.GRAPH, id="eager"),
+        pytest.param(Implementation.TORCH, Implementation.NCCL, id="torch"),
+    ],
+)
+def test_a_host_that_launches_hides_only_what_is_shorter(
+    host: Implementation, launched: Implementation
+) -> None:
+    small, large = (reduced("H100-SXM5-80GB", 8, size, host) for size in (1e3, 1e9))
+    assert small > 15e-6
+    assert small > 1.2 * reduced("H100-SXM5-80GB", 8, 1e3, launched)
+    assert large == pytest.approx(reduced("H100-SXM5-80GB", 8, 1e9, launched), rel=0.01)
+
+
+def test_a_switch_that_adds_beats_its_own_link() -> None:
+    """H100: 445 to 480 GB/s of bus bandwidth over a link of 450 (NVLS); A100 cannot."""
+    hopper = bus_bytes_per_second("H100-SXM5-80GB", Group(8, 8), 8e9) / 450e9
+    ampere = bus_bytes_per_second("A100-SXM4-80GB", Group(8, 8), 8e9) / 300e9
+    assert hopper > 0.9
+    assert ampere < 0.85
+
+
+def test_pcie_says_that_it_deserves_little_trust() -> None:
+    eight = Group(8, 8)
+
+    def asked(name: str, ranks: Group = eight) -> CollectivePrediction:
+        return predict_collective(Operation.ALL_REDUCE, 1e6, ranks, machine(name), CALIBRATION)
+
+    known, unknown, switched = asked("L40S"), asked("L20"), asked("H100-SXM5-80GB")
+    assert switched.low_confidence_reason is None
+    assert "PCIe" in (known.low_confidence_reason or "")
+    assert "PCIe" in (unknown.low_confidence_reason or "")
+    assert switched.seconds.spread < known.seconds.spread < unknown.seconds.spread
+    assert unknown.seconds.high > 4 * unknown.seconds.mid
+    assert asked("L40S", Group(8, 1)).low_confidence_reason is None
+
+
+def test_a_link_of_specifications_alone_is_less_sure_than_a_measured_one() -> None:
+    eight = Group(8, 8)
+    new, known = (
+        predict_collective(Operation.ALL_REDUCE, 1e6, eight, machine(name), CALIBRATION)
+        for name in ("H20-96GB", "H100-SXM5-80GB")
+    )
+    assert new.provenance is Provenance.INHERITED
+    assert known.provenance is Provenance.FITTED
+    assert new.seconds.spread > known.seconds.spread

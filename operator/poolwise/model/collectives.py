@@ -1,13 +1,7 @@
-"""How long devices take to talk: an alpha-beta model with a ramp, inside a domain and across.
+"""How long devices take to talk, inside a domain and across.
 
-One stage over n ranks moves ``x`` bytes through each rank's link of bandwidth B::
-
-    T = launch + steps * hop + y + sqrt(y * ramp),    y = x / B
-
-``x`` follows from the buffer by the convention of nccl-tests: ``2(n-1)/n`` for all-reduce,
-``(n-1)/n`` for all-gather, reduce-scatter and all-to-all, 1 for send/receive. The square root is
-what makes a plain alpha-beta fit miss by a third between 1 and 64 MB: bandwidth rises slowly with
-size. All constants are fitted on measured tables (``bench/fit/collectives.py``).
+:mod:`poolwise.model.links` has the law of one link; here are the links of a machine, with
+constants fitted on measured tables (``bench/fit/collectives.py``).
 
 A group that leaves its scale-up domain does reduce-scatter inside, all-reduce across on its share
 of the node's network cards, and all-gather inside; NCCL pipelines these, so the slower transfer
@@ -20,32 +14,57 @@ import enum
 import math
 from dataclasses import dataclass
 
-from poolwise.model.efficiency import Calibration
-from poolwise.model.hardware import Interconnect, Machine
+from poolwise.model.efficiency import Calibration, Provenance
+from poolwise.model.hardware import Device, Interconnect, Machine
+from poolwise.model.links import Link, Operation, growth, sums_in_switch, wire_factor
+from poolwise.model.prediction import Interval
+
+__all__ = [
+    "PHASE",
+    "CollectivePrediction",
+    "Fabric",
+    "Group",
+    "Implementation",
+    "Operation",
+    "across_seconds",
+    "collective_seconds",
+    "fabric",
+    "group",
+    "inside_link",
+    "kind_of",
+    "low_confidence_reason",
+    "network_share_bytes_per_second",
+    "nominal_bytes_per_second",
+    "predict_collective",
+    "spread_kind",
+    "wire_factor",
+]  # fmt: skip
 
 PHASE = "collectives"
-FULL_SPEED_RANKS = 8
-"""Beyond this many ranks the measured tables end, and the bandwidth fraction stays."""
-
-
-class Operation(enum.StrEnum):
-    """Collectives that training and serving use."""
-
-    ALL_REDUCE = "all_reduce"
-    ALL_GATHER = "all_gather"
-    REDUCE_SCATTER = "reduce_scatter"
-    ALL_TO_ALL = "all_to_all"
-    SEND_RECEIVE = "send_receive"
+SPREAD = "seconds"
+"""Term whose spread is that of a collective's time; its value is 1."""
 
 
 class Implementation(enum.StrEnum):
     """Who moves the bytes."""
 
     NCCL = "nccl"
+    TORCH = "torch"
+    """The same, launched one by one by PyTorch."""
     GRAPH = "graph"
-    """One-shot kernels captured in a graph, as serving engines have for small all-reduces."""
+    """Kernels of a serving engine (vLLM's) for small all-reduces, captured in a graph."""
+    TRTLLM = "trtllm"
+    """Those of TensorRT-LLM."""
     EAGER = "eager"
-    """The same kernels, launched one by one by the host."""
+    """As ``graph``, launched one by one by the host."""
+
+
+LAUNCHED_BY_HOST = {
+    Implementation.TORCH: Implementation.NCCL,
+    Implementation.EAGER: Implementation.GRAPH,
+}
+"""What these launch."""
+ONE_SHOT = (Implementation.GRAPH, Implementation.TRTLLM)
 
 
 class Fabric(enum.StrEnum):
@@ -72,17 +91,12 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class _Link:
-    """Constants of one fabric under one implementation, for a given number of ranks."""
+class CollectivePrediction:
+    """Time of one collective, with what stands behind it."""
 
-    launch_seconds: float
-    hop_seconds: float
-    ramp_seconds: float
-    bytes_per_second: float
-
-    def transfer_seconds(self, wire_bytes: float) -> float:
-        wire_seconds = wire_bytes / self.bytes_per_second
-        return wire_seconds + math.sqrt(wire_seconds * self.ramp_seconds)
+    seconds: Interval
+    provenance: Provenance
+    low_confidence_reason: str | None
 
 
 def group(ranks: int, stride: int, interconnect: Interconnect) -> Group:
@@ -96,6 +110,16 @@ def fabric(interconnect: Interconnect) -> Fabric:
     if not interconnect.is_switched:
         return Fabric.PCIE
     return Fabric.SWITCHED if interconnect.peer_bytes_per_second is None else Fabric.MESH
+
+
+def low_confidence_reason(ranks: Group, interconnect: Interconnect) -> str | None:
+    """Why a time that leans on this link deserves little trust, as a clause; None: it does not."""
+    if ranks.inside > 1 and not interconnect.is_switched:
+        return (
+            "devices talk over PCIe, where measured rates differ up to 30-fold between hosts "
+            "of equal specification"
+        )
+    return None
 
 
 def collective_seconds(
@@ -113,33 +137,65 @@ def collective_seconds(
     """
     if ranks.ranks <= 1:
         return 0.0
-    latency, transfer = 0.0, 0.0
+    inside = None
     if ranks.inside > 1:
-        link = _inside(ranks.inside, machine, calibration, implementation)
-        steps = _steps(operation, ranks.inside)
-        latency = link.launch_seconds + steps * link.hop_seconds
-        transfer = link.transfer_seconds(size_bytes * wire_factor(operation, ranks.inside))
-    if ranks.domains > 1:
-        link = _across(ranks, machine, calibration)
-        hops = _network_steps(operation, ranks.domains)
-        latency += link.launch_seconds + hops * link.hop_seconds
-        crossing = size_bytes * _crossing_factor(operation, ranks)
-        transfer = max(transfer, link.transfer_seconds(crossing))
+        inside = inside_link(operation, ranks, machine, calibration, implementation)
+        if ranks.domains == 1:
+            return inside.seconds(operation, size_bytes, ranks.inside)
+    return across_seconds(operation, size_bytes, ranks, inside, _across(machine, calibration))
+
+
+def across_seconds(
+    operation: Operation, size_bytes: float, ranks: Group, inside: Link | None, network: Link
+) -> float:
+    """A collective that leaves its domain."""
+    hops = _network_steps(operation, ranks.domains)
+    latency = network.launch_seconds + hops * network.hop_seconds
+    transfer = network.transfer_seconds(size_bytes * _crossing_factor(operation, ranks))
+    if inside is not None:
+        latency += inside.latency_seconds(operation, ranks.inside)
+        within = size_bytes * wire_factor(operation, ranks.inside)
+        transfer = max(transfer, inside.transfer_seconds(within))
     return latency + transfer
 
 
-def wire_factor(operation: Operation, ranks: int) -> float:
-    """Bytes through each rank's link per byte of buffer (nccl-tests' busbw convention)."""
-    if operation is Operation.SEND_RECEIVE:
-        return 1.0
-    return (2.0 if operation is Operation.ALL_REDUCE else 1.0) * (ranks - 1) / ranks
+def predict_collective(
+    operation: Operation,
+    size_bytes: float,
+    ranks: Group,
+    machine: Machine,
+    calibration: Calibration,
+    implementation: Implementation = Implementation.NCCL,
+) -> CollectivePrediction:
+    """As :func:`collective_seconds`, with a range and a warning where it is little worth."""
+    mid = collective_seconds(operation, size_bytes, ranks, machine, calibration, implementation)
+    known = calibration.efficiency(
+        PHASE, SPREAD, machine.device, spread_kind(ranks, machine.interconnect, implementation)
+    )
+    return CollectivePrediction(
+        Interval.around(mid, known.spread),
+        known.provenance,
+        low_confidence_reason(ranks, machine.interconnect),
+    )
 
 
-def _steps(operation: Operation, ranks: int) -> float:
-    """Hops of a ring; an all-to-all sends to everybody at once."""
-    if operation is Operation.ALL_REDUCE:
-        return 2.0 * (ranks - 1)
-    return 1.0 if operation in (Operation.ALL_TO_ALL, Operation.SEND_RECEIVE) else ranks - 1.0
+def spread_kind(ranks: Group, interconnect: Interconnect, implementation: Implementation) -> str:
+    """Format of the row that has the spread."""
+    if ranks.domains > 1:
+        return Fabric.NETWORK
+    return f"{_fitted_as(fabric(interconnect))}/{implementation}"
+
+
+def kind_of(kind: Fabric, implementation: Implementation, operation: Operation) -> str:
+    """Format of a link's constants: the library's differ by operation."""
+    launched = LAUNCHED_BY_HOST.get(implementation, implementation)
+    name = f"{_fitted_as(kind)}/{launched}"
+    return f"{name}/{operation}" if launched is Implementation.NCCL else name
+
+
+def _fitted_as(kind: Fabric) -> Fabric:
+    """A mesh has the constants of a switch: that it is slower to one peer is in its bandwidth."""
+    return Fabric.SWITCHED if kind is Fabric.MESH else kind
 
 
 def _network_steps(operation: Operation, domains: int) -> float:
@@ -158,49 +214,66 @@ def _crossing_factor(operation: Operation, ranks: Group) -> float:
     return wire_factor(operation, ranks.domains) / ranks.inside
 
 
-def _inside(
-    ranks: int, machine: Machine, calibration: Calibration, implementation: Implementation
-) -> _Link:
-    interconnect = machine.interconnect
-    peer = interconnect.peer_bytes_per_second
-    nominal = interconnect.intra_node_bytes_per_second
-    if peer is not None:
-        nominal = min(nominal, (ranks - 1) * peer)
-    kind = _kind(implementation, machine, calibration)
-    link = _link(kind, nominal, machine, calibration)
-    doublings = math.log2(min(ranks, FULL_SPEED_RANKS) / 2)
-    growth = calibration.value(PHASE, "growth_per_doubling", machine.device, kind)
-    return _Link(
-        link.launch_seconds,
-        link.hop_seconds,
-        link.ramp_seconds,
-        link.bytes_per_second * growth**doublings,
+def nominal_bytes_per_second(ranks: int, interconnect: Interconnect) -> float:
+    """Of one rank's links to the others; on a mesh those to its peers in the group."""
+    peer, link = interconnect.peer_bytes_per_second, interconnect.intra_node_bytes_per_second
+    return link if peer is None else min(link, (ranks - 1) * peer)
+
+
+def network_share_bytes_per_second(interconnect: Interconnect) -> float:
+    """Of a node's cards, shared by all its devices whatever group they talk in."""
+    return interconnect.inter_node_bytes_per_second / max(interconnect.accelerators_per_node, 1)
+
+
+def inside_link(
+    operation: Operation,
+    ranks: Group,
+    machine: Machine,
+    calibration: Calibration,
+    implementation: Implementation = Implementation.NCCL,
+) -> Link:
+    """The link between the ranks of one domain."""
+    device, where = machine.device, fabric(machine.interconnect)
+    kind = kind_of(where, implementation, operation)
+    if calibration.find(PHASE, "launch_seconds", device, kind) is None:
+        kind = kind_of(where, Implementation.NCCL, operation)
+
+    def constant(term: str) -> float:
+        return calibration.value(PHASE, term, device, kind)
+
+    bandwidth = nominal_bytes_per_second(ranks.inside, machine.interconnect)
+    bandwidth *= constant("bandwidth_fraction")
+    bandwidth *= growth(constant("growth_per_doubling"), ranks.inside)
+    if sums_in_switch(operation, ranks.inside, where is Fabric.SWITCHED):
+        bandwidth *= constant("in_switch_gain")
+    shot = calibration.find(PHASE, "shot_seconds", device, kind)
+    return Link(
+        constant("launch_seconds"),
+        constant("hop_seconds"),
+        constant("ramp_seconds"),
+        bandwidth,
+        None if shot is None else shot.value,
+        _host_seconds(where, implementation, device, calibration),
     )
 
 
-def _kind(implementation: Implementation, machine: Machine, calibration: Calibration) -> str:
-    """Name of the constants; where nobody measured the implementation, the library's."""
-    kind = fabric(machine.interconnect)
-    wanted = f"{kind}/{implementation}"
-    measured = calibration.find(PHASE, "launch_seconds", machine.device, wanted)
-    return wanted if measured else f"{kind}/{Implementation.NCCL}"
+def _host_seconds(
+    where: Fabric, implementation: Implementation, device: Device, calibration: Calibration
+) -> float:
+    if implementation not in LAUNCHED_BY_HOST:
+        return 0.0
+    kind = f"{_fitted_as(where)}/{implementation}"
+    return calibration.value(PHASE, "host_seconds", device, kind)
 
 
-def _across(ranks: Group, machine: Machine, calibration: Calibration) -> _Link:
-    """The network, shared by all devices of a node whatever group they talk in."""
-    interconnect = machine.interconnect
-    sharing = max(interconnect.accelerators_per_node, 1)
-    share = interconnect.inter_node_bytes_per_second / sharing
-    return _link(Fabric.NETWORK, share, machine, calibration)
-
-
-def _link(kind: str, nominal: float, machine: Machine, calibration: Calibration) -> _Link:
+def _across(machine: Machine, calibration: Calibration) -> Link:
     def constant(term: str) -> float:
-        return calibration.value(PHASE, term, machine.device, kind)
+        return calibration.value(PHASE, term, machine.device, Fabric.NETWORK)
 
-    return _Link(
-        launch_seconds=constant("launch_seconds"),
-        hop_seconds=constant("hop_seconds"),
-        ramp_seconds=constant("ramp_seconds"),
-        bytes_per_second=nominal * constant("bandwidth_fraction"),
+    share = network_share_bytes_per_second(machine.interconnect)
+    return Link(
+        constant("launch_seconds"),
+        constant("hop_seconds"),
+        constant("ramp_seconds"),
+        share * constant("bandwidth_fraction"),
     )
