@@ -17,14 +17,15 @@ Three more things decide what a run shows, and none is a property of the engine:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from bench.serving_runs import Run
 from bench.tables import number
 from poolwise.model import transformer
 from poolwise.model.efficiency import Calibration
 from poolwise.model.serving.front_end import REQUESTS
-from poolwise.model.serving.load import State, state
+from poolwise.model.serving.load import State, latencies, state, state_at_rate
 from poolwise.model.work import Transformer
 
 ROUNDS = 10
@@ -40,6 +41,9 @@ STATED_LENGTHS = frozenset({(1024, 1024), (1024, 8192), (8192, 1024)})
 STEP_TOKENS = 8192
 """Of prompts in one step, with the settings of the published scripts."""
 FEW_CLIENTS = 16
+OPEN_LOOP_REQUESTS = 500.0
+"""Of the runs at an offered rate (TensorRT-LLM's performance overview)."""
+POISSON = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,25 @@ def first_token_seconds(run: Run, calibration: Calibration) -> float:
     values = (calibration.value(REQUESTS, term, device, run.work.engine) for term in TERMS)
     scaled = sum(value * each for value, each in zip(values, parts.features, strict=True))
     return scaled + parts.held_seconds
+
+
+def open_loop_first_token_seconds(run: Run, calibration: Calibration) -> float:
+    """Mean over a finite run at an offered rate, which may be more than the engine keeps up with.
+
+    Half of the requests are in flight at most, on average; prompts that come faster than they are
+    read pile up until the last one has come.
+    """
+    served = replace(run.replica(calibration), arrival_dispersion=POISSON)
+    offered = number(run.row, "qps_offered") or math.inf
+    crowd = min(OPEN_LOOP_REQUESTS / 2.0, served.largest_load)
+    at = state_at_rate(served, offered)
+    if at is None or at.in_flight > crowd:
+        at = state(served, crowd)
+    half = OPEN_LOOP_REQUESTS / 2.0
+    late = half * max(0.0, at.prompt_service_seconds - 1.0 / offered)
+    times, alone = latencies(served, at), latencies(served, state(served, min(1.0, crowd)))
+    most = alone.queue.mean_seconds + half * at.prompt_service_seconds
+    return min(times.queue.mean_seconds, most) + times.prefill.mean_seconds + late
 
 
 def first_token(run: Run, calibration: Calibration) -> FirstToken:

@@ -108,14 +108,13 @@ def left_out(
 
 
 def constant_rows(constants: Sequence[Constant], rows: Rows, noise: float) -> list[EfficiencyRow]:
-    """Rows to ship: each constant of each engine that was measured."""
+    """Rows to ship: each constant of each engine, the common value where none was measured."""
     values = fit(constants, rows, noise)
     spread, counts = nine_in_ten(rows.residuals(values)), Counter(rows.engines)
     return [
-        row(constant.term, engine, float(value), spread, counts[engine])
+        row(constant.term, engine, float(value), spread, counts[engine] or len(rows.engines))
         for constant, column in zip(constants, values.T, strict=True)
         for engine, value in zip(ENGINES, column, strict=True)
-        if counts[engine]
     ]
 
 

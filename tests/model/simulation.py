@@ -62,7 +62,8 @@ def _run(served: Replica, coming: deque[_Request]) -> Simulated:
             now = max(now, coming[0].arrival)
         while coming and coming[0].arrival <= now:
             waiting.append(coming.popleft())
-        room, chunk, read = int(served.batched_tokens) - len(left), 0, []
+        read: list[_Request] = []
+        room, chunk = int(served.batched_tokens) - len(left), 0
         while waiting and room > 0 and len(left) + len(read) < served.slots:
             take = min(room, waiting[0].prompt - begun)
             room, chunk, begun = room - take, chunk + take, begun + take

@@ -1,0 +1,167 @@
+"""Times to the first token in closed loops: what clients, scripts and worker halves add."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bench.disaggregated_runs import Disaggregated, disaggregated
+from bench.fit.engine_pool import Constant, Rows, fit, left_out
+from bench.request_predictions import figure, predict
+from bench.request_runs import (
+    first_token,
+    first_token_seconds,
+    open_loop_first_token_seconds,
+)
+from bench.serving_runs import Run, runs
+from bench.tables import Row
+from poolwise import tables
+from poolwise.model.efficiency import Calibration
+from poolwise.model.prediction import Interval
+
+TABLES = tables.load()
+CALIBRATION = Calibration(TABLES.efficiencies)
+USUAL = {
+    "row_id": "x",
+    "engine": "vllm",
+    "model": "Llama-3.1-8B",
+    "gpu": "H100-SXM5-80GB",
+    "n_gpus": "1",
+    "tp": "1",
+    "pp": "1",
+    "mode": "online-agg",
+    "weight_precision": "bf16",
+    "isl": "1024",
+    "osl": "1024",
+    "concurrency": "16",
+    "ttft_ms_mean": "100",
+}
+OTHER = (
+    *("attn_dp", "moe_tp", "moe_ep", "moe_precision", "kv_precision", "batch_per_dp", "group"),
+    *("qps_offered", "prefill_cfg", "decode_cfg", "source_date", "engine_version"),
+    *("params_b", "active_b", "notes", "source", "source_ref"),
+)
+
+
+def row(**cells: str) -> Row:
+    return dict.fromkeys(OTHER, "") | USUAL | cells
+
+
+def only(**cells: str) -> Run:
+    made = row(**cells)
+    (found,) = runs([made], TABLES, [made["mode"]], "ttft_ms_mean")
+    return found
+
+
+def seconds(**cells: str) -> float:
+    return first_token_seconds(only(**cells), CALIBRATION)
+
+
+def test_more_clients_wait_for_more_prompts_of_the_first_wave() -> None:
+    few, many = (first_token(only(concurrency=each), CALIBRATION) for each in ("2", "201"))
+    added = many.prompt_seconds - few.prompt_seconds
+    alone = first_token(only(concurrency="1"), CALIBRATION).prompt_seconds
+    # Half of 200 prompts for one request in ten; a prompt beside sequences costs a little less.
+    assert added == pytest.approx(0.05 * 199 * alone, rel=0.35)
+    assert seconds(concurrency="200") > seconds(concurrency="20") > seconds(concurrency="2")
+
+
+def test_longer_prompts_take_longer() -> None:
+    assert seconds(isl="8192") > 3 * seconds(isl="1024")
+
+
+@pytest.mark.parametrize(
+    ("cells", "polls"),
+    [
+        ({"concurrency": "8"}, 10.0),
+        ({"concurrency": "64"}, 30.0),
+        ({"gpu": "H200-SXM-141GB"}, 0.0),
+        ({"osl": "500"}, 0.0),
+        ({"engine": "vllm"}, 0.0),
+    ],
+)
+def test_polls_of_the_published_scripts(cells: Mapping[str, str], polls: float) -> None:
+    parts = first_token(only(**{"engine": "sglang", "gpu": "B200-SXM-180GB", **cells}), CALIBRATION)
+    assert parts.polled_seconds == pytest.approx(polls * parts.step_seconds)
+
+
+def test_equal_lengths_keep_clients_in_step_where_prompts_go_first() -> None:
+    drawn = first_token(only(engine="sglang"), CALIBRATION)
+    equal = first_token(only(engine="sglang", osl="1000"), CALIBRATION)
+    assert equal.prompt_seconds > 3 * drawn.prompt_seconds
+    assert first_token(only(engine="trtllm", osl="1000"), CALIBRATION).held_seconds > 0.0
+    assert first_token(only(engine="trtllm"), CALIBRATION).held_seconds == 0.0
+
+
+def test_sparse_layers_start_slowly_without_captured_steps() -> None:
+    run = only(engine="trtllm", model="Qwen3-30B-A3B", isl="1024")
+    parts = first_token(run, CALIBRATION)
+    assert parts.sparse_layers > 0
+    dense = replace(parts, sparse_layers=0.0)
+    assert parts.features[3] > dense.features[3] == 0.0
+
+
+def test_an_offered_rate_beyond_the_prompts_piles_them_up() -> None:
+    slow, fast, at_once = (
+        open_loop_first_token_seconds(only(mode="online", qps_offered=each), CALIBRATION)
+        for each in ("2", "16", "inf")
+    )
+    assert slow < fast < at_once
+    assert at_once > 1.0
+
+
+HALVES = {
+    "mode": "online-disagg",
+    "tp": "",
+    "n_gpus": "4",
+    "prefill_cfg": "workers=,bs=,tp=1,pp=1,dp=1,moe_tp=1,moe_ep=1",
+    "decode_cfg": "workers=,bs=,tp=2,pp=1,dp=1,moe_tp=1,moe_ep=1",
+}
+
+
+def halves(**cells: str) -> Disaggregated:
+    found = disaggregated(row(**{**HALVES, **cells}), TABLES)
+    assert isinstance(found, Disaggregated)
+    return found
+
+
+def test_what_one_decode_worker_leaves_is_prefill_workers() -> None:
+    found = halves()
+    assert (found.prefill_workers, found.decode_workers) == (2.0, 1.0)
+    assert (found.prefill.layout.count, found.decode.layout.count) == (1, 2)
+
+
+def test_the_wait_for_prefill_workers_is_bounded_by_what_tokens_leave() -> None:
+    _, prompt, wait = halves(concurrency="64").features(CALIBRATION)
+    _, _, crowd = halves(concurrency="6400").features(CALIBRATION)
+    assert 0.0 < wait < 64 * prompt / 2
+    assert crowd / 6400 < wait / 64
+
+
+def test_figures_come_with_a_range_or_a_reason() -> None:
+    found = predict(row(), TABLES, CALIBRATION)
+    assert isinstance(found, Interval)
+    assert found.low < found.mid < found.high
+    assert found.mid == pytest.approx(1e3 * seconds())
+    assert figure(row()) == "ttft"
+    assert figure(row(**HALVES)) == "ttft_disagg"
+    assert figure(row(mode="mlperf-server")) is None
+    assert isinstance(predict(row(engine="sglang", **HALVES), TABLES, CALIBRATION), Interval)
+    assert isinstance(predict(row(**{**HALVES, "prefill_cfg": ""}), TABLES, CALIBRATION), str)
+    assert isinstance(predict(row(gpu="Nobody-9000"), TABLES, CALIBRATION), str)
+
+
+def test_the_fit_finds_the_constants_of_each_engine() -> None:
+    random = np.random.default_rng(0)
+    features = random.uniform(0.5, 2.0, (60, 2))
+    engines = ("vllm", "sglang") * 30
+    true = np.array([[2.0, 0.5] if each == "vllm" else [1.0, 1.5] for each in engines])
+    rows = Rows(
+        features, np.zeros(60), (true * features).sum(axis=1), engines, tuple(map(str, range(60)))
+    )
+    constants = (Constant("a", 1.0, 1.0, 1.0), Constant("b", 1.0, 1.0, 1.0))
+    values = fit(constants, rows, 0.1)
+    assert np.abs(rows.residuals(values)).max() < 0.02
+    units = ["even" if index % 4 < 2 else "odd" for index in range(60)]
+    assert np.abs(left_out(constants, rows, units, 0.1)).max() < 0.03
