@@ -8,7 +8,7 @@ import pytest
 
 from bench.disaggregated_runs import Disaggregated, disaggregated
 from bench.fit.engine_pool import Constant, Rows, fit, left_out
-from bench.request_predictions import figure, predict
+from bench.request_predictions import figures, predict
 from bench.request_runs import (
     first_token,
     first_token_seconds,
@@ -40,6 +40,7 @@ USUAL = {
 OTHER = (
     *("attn_dp", "moe_tp", "moe_ep", "moe_precision", "kv_precision", "batch_per_dp", "group"),
     *("qps_offered", "prefill_cfg", "decode_cfg", "source_date", "engine_version"),
+    *("ttft_ms_p99", "tpot_ms_p99", "tpot_ms_mean"),
     *("params_b", "active_b", "notes", "source", "source_ref"),
 )
 
@@ -140,16 +141,37 @@ def test_the_wait_for_prefill_workers_is_bounded_by_what_tokens_leave() -> None:
 
 
 def test_figures_come_with_a_range_or_a_reason() -> None:
-    found = predict(row(), TABLES, CALIBRATION)
+    found = predict(row(), "ttft", TABLES, CALIBRATION)
     assert isinstance(found, Interval)
     assert found.low < found.mid < found.high
     assert found.mid == pytest.approx(1e3 * seconds())
-    assert figure(row()) == "ttft"
-    assert figure(row(**HALVES)) == "ttft_disagg"
-    assert figure(row(mode="mlperf-server")) is None
-    assert isinstance(predict(row(engine="sglang", **HALVES), TABLES, CALIBRATION), Interval)
-    assert isinstance(predict(row(**{**HALVES, "prefill_cfg": ""}), TABLES, CALIBRATION), str)
-    assert isinstance(predict(row(gpu="Nobody-9000"), TABLES, CALIBRATION), str)
+    handed_over = predict(row(engine="sglang", **HALVES), "ttft_disagg", TABLES, CALIBRATION)
+    assert isinstance(handed_over, Interval)
+    for cells, figure in (
+        ({**HALVES, "prefill_cfg": ""}, "ttft_disagg"),
+        ({"gpu": "Nobody-9000"}, "ttft"),
+        ({"mode": "mlperf-server", "isl": "", "ttft_ms_p99": "450"}, "ttft_p99"),
+    ):
+        assert isinstance(predict(row(**cells), figure, TABLES, CALIBRATION), str)
+
+
+def test_a_row_has_the_figures_of_its_mode_and_columns() -> None:
+    assert figures(row()) == ["ttft"]
+    assert figures(row(**HALVES)) == ["ttft_disagg"]
+    assert figures(row(mode="mlperf-server", ttft_ms_p99="450")) == ["ttft_p99"]
+
+
+def test_tails_are_above_means() -> None:
+    open_loop = {"mode": "online", "qps_offered": "5"}
+    cells = {**open_loop, "ttft_ms_p99": "300", "tpot_ms_p99": "20"}
+    mean = predict(row(**cells), "ttft", TABLES, CALIBRATION)
+    tail = predict(row(**cells), "ttft_p99", TABLES, CALIBRATION)
+    token = predict(row(**cells), "tpot_p99", TABLES, CALIBRATION)
+    assert isinstance(mean, Interval)
+    assert isinstance(tail, Interval)
+    assert isinstance(token, Interval)
+    assert tail.mid > 1.3 * mean.mid
+    assert 3.0 < token.mid < 40.0
 
 
 def test_the_fit_finds_the_constants_of_each_engine() -> None:
