@@ -10,13 +10,25 @@ counts and the latencies add.
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass
+from functools import cache
 
 from poolwise.model.efficiency import Calibration, Provenance
 from poolwise.model.hardware import Device, Interconnect, Machine
-from poolwise.model.links import Link, Operation, growth, sums_in_switch, wire_factor
+from poolwise.model.links import (
+    LAUNCHED_BY_HOST,
+    Fabric,
+    Group,
+    Implementation,
+    Link,
+    Operation,
+    fabric,
+    group,
+    growth,
+    sums_in_switch,
+    wire_factor,
+)
 from poolwise.model.prediction import Interval
 
 __all__ = [
@@ -45,51 +57,6 @@ SPREAD = "seconds"
 """Term whose spread is that of a collective's time; its value is 1."""
 
 
-class Implementation(enum.StrEnum):
-    """Who moves the bytes."""
-
-    NCCL = "nccl"
-    TORCH = "torch"
-    """The same, launched one by one by PyTorch."""
-    GRAPH = "graph"
-    """Kernels of a serving engine (vLLM's) for small all-reduces, captured in a graph."""
-    TRTLLM = "trtllm"
-    """Those of TensorRT-LLM."""
-    EAGER = "eager"
-    """As ``graph``, launched one by one by the host."""
-
-
-LAUNCHED_BY_HOST = {
-    Implementation.TORCH: Implementation.NCCL,
-    Implementation.EAGER: Implementation.GRAPH,
-}
-"""What these launch."""
-ONE_SHOT = (Implementation.GRAPH, Implementation.TRTLLM)
-
-
-class Fabric(enum.StrEnum):
-    """Kinds of link that behave alike."""
-
-    SWITCHED = "switched"
-    MESH = "mesh"
-    PCIE = "pcie"
-    NETWORK = "network"
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Ranks that talk to each other."""
-
-    ranks: int
-    inside: int
-    """Of these, how many share one scale-up domain."""
-
-    @property
-    def domains(self) -> int:
-        """Scale-up domains that the group spans."""
-        return math.ceil(self.ranks / self.inside)
-
-
 @dataclass(frozen=True, slots=True)
 class CollectivePrediction:
     """Time of one collective, with what stands behind it."""
@@ -97,19 +64,6 @@ class CollectivePrediction:
     seconds: Interval
     provenance: Provenance
     low_confidence_reason: str | None
-
-
-def group(ranks: int, stride: int, interconnect: Interconnect) -> Group:
-    """A group whose neighbours are ``stride`` devices apart (1: neighbours share a domain)."""
-    domain = max(interconnect.domain_accelerators, 1)
-    return Group(ranks, max(1, min(ranks, domain // stride)))
-
-
-def fabric(interconnect: Interconnect) -> Fabric:
-    """The kind of link inside a domain."""
-    if not interconnect.is_switched:
-        return Fabric.PCIE
-    return Fabric.SWITCHED if interconnect.peer_bytes_per_second is None else Fabric.MESH
 
 
 def low_confidence_reason(ranks: Group, interconnect: Interconnect) -> str | None:
@@ -186,6 +140,7 @@ def spread_kind(ranks: Group, interconnect: Interconnect, implementation: Implem
     return f"{_fitted_as(fabric(interconnect))}/{implementation}"
 
 
+@cache
 def kind_of(kind: Fabric, implementation: Implementation, operation: Operation) -> str:
     """Format of a link's constants: the library's differ by operation."""
     launched = LAUNCHED_BY_HOST.get(implementation, implementation)

@@ -17,6 +17,8 @@ import enum
 import math
 from dataclasses import dataclass
 
+from poolwise.model.hardware import Interconnect
+
 LARGEST_MEASURED_RANKS = 8
 """Beyond this many ranks the measured tables end, and the bandwidth fraction stays."""
 CHOICE_SHARPNESS = 3.0
@@ -32,6 +34,63 @@ class Operation(enum.StrEnum):
     REDUCE_SCATTER = "reduce_scatter"
     ALL_TO_ALL = "all_to_all"
     SEND_RECEIVE = "send_receive"
+
+
+class Implementation(enum.StrEnum):
+    """Who moves the bytes."""
+
+    NCCL = "nccl"
+    TORCH = "torch"
+    """The same, launched one by one by PyTorch."""
+    GRAPH = "graph"
+    """Kernels of a serving engine (vLLM's) for small all-reduces, captured in a graph."""
+    TRTLLM = "trtllm"
+    """Those of TensorRT-LLM."""
+    EAGER = "eager"
+    """As ``graph``, launched one by one by the host."""
+
+
+LAUNCHED_BY_HOST = {
+    Implementation.TORCH: Implementation.NCCL,
+    Implementation.EAGER: Implementation.GRAPH,
+}
+"""What these launch."""
+
+
+class Fabric(enum.StrEnum):
+    """Kinds of link that behave alike."""
+
+    SWITCHED = "switched"
+    MESH = "mesh"
+    PCIE = "pcie"
+    NETWORK = "network"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Ranks that talk to each other."""
+
+    ranks: int
+    inside: int
+    """Of these, how many share one scale-up domain."""
+
+    @property
+    def domains(self) -> int:
+        """Scale-up domains that the group spans."""
+        return math.ceil(self.ranks / self.inside)
+
+
+def group(ranks: int, stride: int, interconnect: Interconnect) -> Group:
+    """A group whose neighbours are ``stride`` devices apart (1: neighbours share a domain)."""
+    domain = max(interconnect.domain_accelerators, 1)
+    return Group(ranks, max(1, min(ranks, domain // stride)))
+
+
+def fabric(interconnect: Interconnect) -> Fabric:
+    """The kind of link inside a domain."""
+    if not interconnect.is_switched:
+        return Fabric.PCIE
+    return Fabric.SWITCHED if interconnect.peer_bytes_per_second is None else Fabric.MESH
 
 
 @dataclass(frozen=True, slots=True)
