@@ -287,4 +287,4 @@ def test_devices_that_talk_over_pcie_are_predicted_with_low_confidence(workload)
     told = plan_of([*h100(1), *l40s(1)], workload(**spec)).candidates
     doubts = {each.accelerator: each.doubt for each in told}
     assert doubts["H100-SXM5-80GB"] is None
-    assert "accelerators talk over PCIe" in doubts["L40S"]
+    assert "devices talk over PCIe" in doubts["L40S"]

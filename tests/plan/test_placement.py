@@ -9,6 +9,7 @@ from e2e import profiles
 from poolwise.model.hardware import Resource
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.reasons import Verdict
+from poolwise.plan.status.story import story
 from tests.plan.cluster_given import (
     candidate,
     cpu_nodes,
@@ -395,3 +396,18 @@ def test_a_given_size_beyond_a_node_names_the_nodes_size():
     plan = plan_of(h100(4), job(count=32, **spec))
     told = "the given tensor 16 cannot be laid over its accelerators: 32 of them, 8 in each pod"
     assert told in plan.reason
+
+
+def test_pools_that_prediction_cannot_tell_apart_are_said_to_be_level():
+    """H100 and H200 compute alike: the difference is none to pay for."""
+    plan = plan_of([*h100(1), *gpu_nodes("h200", 1, "NVIDIA-H200")], job(count=8))
+    assert not plan.is_significant
+    assert "not significant" in plan.chosen.reason
+    assert story(plan, None)["significant"] is False
+
+
+def test_a_far_faster_pool_is_told_apart():
+    plan = plan_of([*h100(1), *gpu_nodes("a10g", 2, "NVIDIA-A10G", per_node=4)], job(count=4))
+    assert plan.is_significant
+    assert story(plan, None)["significant"] is True
+    assert plan.chosen.accelerator == "H100-SXM5-80GB"

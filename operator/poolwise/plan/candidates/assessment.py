@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from poolwise.errors import InvalidInput
+from poolwise.model.collectives import group, low_confidence_reason
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.exclusions import Exclusion, excluded
 from poolwise.plan.candidates.reasons import Verdict
@@ -32,13 +33,11 @@ def candidates(
 
 
 def doubt(candidate: Candidate, pool: Pool) -> str | None:
-    """Why a prediction deserves low confidence: a fabric that measurements scatter on."""
+    """Why a prediction deserves low confidence: the links that it leans on."""
     if candidate.layout is None or candidate.prediction is None or pool.machine is None:
         return None
-    is_gang = not pool.is_cpu and candidate.layout.count > 1
-    if is_gang and not pool.machine.interconnect.is_switched:
-        return f"{candidate.layout.count} accelerators talk over PCIe, whose rates vary by host"
-    return None
+    link = pool.machine.interconnect
+    return low_confidence_reason(group(candidate.layout.count, 1, link), link)
 
 
 def gang(request: Request, candidate: Candidate, pool: Pool) -> Gang:

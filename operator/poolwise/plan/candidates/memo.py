@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable
 from typing import TypeVar, cast
 
 T = TypeVar("T")
-PAGES = 4096
-"""Pairs of work and machine that are remembered, with 5 to 30 answers each."""
+PAGES = 8192
+"""Pairs of work and machine that are remembered, with 1 to 30 answers each."""
 
 
 class Page:

@@ -51,6 +51,7 @@ def story(plan: Plan, pool: Pool | None, candidate_limit: int | None = None) -> 
             "currency": pool.price.currency if pool and pool.price else None,
             "reason": sentence(plan.reason),
             "reasonCode": plan.reason_code,
+            "significant": plan.is_significant if plan.placed else None,
             "candidates": [candidate_story(each) for each in shown],
             "candidatesOmitted": omitted or None,
         }
