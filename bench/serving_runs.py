@@ -1,22 +1,26 @@
 """Rows of ``serve_measured`` as work, layout and machine, and what each protocol predicts.
 
 Normalised here: formats by their several names, engines (TensorRT-LLM is Triton's backend), the
-cache's format where the source is silent (TensorRT-LLM quantises it with the weights). Left out:
-models without a public shape, mixed devices, attention replicated over data (``attn_dp`` above 1)
-and rows whose tensor-parallel size exceeds the node, most of which repeat ``moe_tp * moe_ep``.
+cache's format where the source is silent (TensorRT-LLM quantises it with the weights), the weights'
+where it is (as published), and layouts (:mod:`bench.serving_layouts`). :func:`found` gives a run or
+the reason why there is none.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from bench.tables import Row, number, whole
+from bench.serving_layouts import Sizes, sizes
+from bench.tables import Row, number
 from poolwise.model import presets
 from poolwise.model.efficiency import Calibration
+from poolwise.model.formats import WEIGHT_BYTES
 from poolwise.model.hardware import Host, Interconnect, Machine
 from poolwise.model.serving.capacity import capacity
-from poolwise.model.serving.load import Replica, State, state
+from poolwise.model.serving.load import Replica, State, state, state_at_rate
+from poolwise.model.serving.memory import PHASE
 from poolwise.model.serving.replica import replica
 from poolwise.model.work import Model, ServingLayout, ServingWork, Tokens, Transformer
 from poolwise.plan.pools.machines import device
@@ -26,7 +30,6 @@ HOST = Host(96.0, 1e12, 1e10, 1e11, 5e9)
 NETWORK_BYTES_PER_SECOND = 400e9
 
 FORMATS = {
-    "": "bf16",
     "fp8_block": "fp8",
     "fp4": "nvfp4",
     "int8-wo": "int8",
@@ -39,11 +42,10 @@ BATCHED_TOKENS = 8192
 """vLLM's default on devices of this size, and what the other engines are run with."""
 BATCH_LIMIT = 2048
 """Of TensorRT-LLM's throughput benchmark."""
-FIRST_WAVE = 0.05
-"""Mean share of the other clients' prompts that a prompt waits for in a closed loop: clients send
-ten requests each, and the first of each arrive together, which is half of them for one in ten."""
-TOGETHER = 0.5
-"""The same for a request's serial part: clients in step send together."""
+SPECULATING = {("1.1.0rc2.post2", "2026-01"), ("1.2.0rc6.post3", "2026-02")}
+"""Releases and months in which the continuous benchmark ran DeepSeek on TensorRT-LLM with
+multi-token prediction. The source does not label it; all 152 such rows are 1.2 to 1.9 times as fast
+as rows of the same layouts and formats a month before and after, and no others are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,13 @@ class Run:
     layout: ServingLayout
     machine: Machine
     in_flight: float
+    """On one replica."""
     measured: float
     """Seconds per token, seconds to the first, or generated tokens per second."""
+    replicas: float = 1.0
+    offered_requests_per_second: float | None = None
+    speculates: bool = False
+    """Whether steps give more than one token (multi-token prediction)."""
 
     @property
     def group(self) -> str:
@@ -73,29 +80,51 @@ def runs(rows: Iterable[Row], tables: Tables, modes: Iterable[str], column: str)
     """Usable rows of some modes, with the figure of ``column`` (milliseconds or tokens/s)."""
     wanted = frozenset(modes)
     for row in rows:
-        value = number(row, column)
-        if row["mode"] in wanted and value:
-            found = _run(row, tables, value / 1e3 if column.endswith("ms_mean") else value)
-            if found is not None:
-                yield found
+        if row["mode"] in wanted and number(row, column):
+            run = found(row, tables, column)
+            if isinstance(run, Run):
+                yield run
+
+
+def found(row: Row, tables: Tables, column: str) -> Run | str:
+    """The run behind a row's figure, or why it cannot be known, in a few words."""
+    value = number(row, column)
+    if not value:
+        return f"no {column}"
+    accelerator = tables.accelerator(row["gpu"])
+    if accelerator is None:
+        return "accelerator is not known"
+    model = _model(row, tables)
+    if model is None:
+        return "model is neither known nor counted"
+    prompt, output = number(row, "isl"), number(row, "osl")
+    if not prompt or not output:
+        return "no lengths"
+    several = sizes(row)
+    if isinstance(several, str):
+        return several
+    measured = value / 1e3 if column.endswith(("ms_mean", "ms_p50", "ms_p99")) else value
+    run = _run(row, model, accelerator, several, (prompt, output), measured)
+    stored = (run.layout.weight_format, run.layout.kv_format)
+    return run if all(each in WEIGHT_BYTES for each in stored) else "format is not known"
 
 
 def token_seconds(run: Run, calibration: Calibration) -> float:
-    """Time per token with the run's clients in a closed loop."""
-    return _closed_loop(run.replica(calibration), run.in_flight).token_seconds
-
-
-def first_token_seconds(run: Run, calibration: Calibration) -> float:
-    """Mean time to the first token in a closed loop."""
+    """Time per token: a closed loop of clients, requests at a rate, or decoding apart."""
     served = run.replica(calibration)
+    speed = 1.0
+    if run.speculates:
+        speed = calibration.value(PHASE, "speculation", run.machine.device)
+    rate = run.offered_requests_per_second
+    if rate is not None:
+        at = state_at_rate(served, rate) or state(served, max(1.0, served.largest_load))
+        return at.token_seconds / speed
     at = _closed_loop(served, run.in_flight)
-    if run.mode == "prefill-latency":
-        return at.chunks * at.mixed.seconds
-    others = run.in_flight - 1.0
-    added = at.chunks * (at.mixed.seconds - at.decode.seconds)
-    waits = others * (FIRST_WAVE * added + TOGETHER * served.serial_seconds)
-    own = at.token_seconds / 2 + at.chunks * at.mixed.seconds
-    return served.request_seconds + waits + own
+    if run.mode == "online-disagg":
+        return at.decode.seconds / speed
+    others = max(at.in_flight - 1.0, 0.0) / at.in_flight
+    own = at.decode.seconds + others * (at.token_seconds - at.decode.seconds)
+    return own / speed
 
 
 def generated_tokens_per_second(run: Run, calibration: Calibration) -> float:
@@ -103,31 +132,75 @@ def generated_tokens_per_second(run: Run, calibration: Calibration) -> float:
     served = run.replica(calibration)
     output = served.generated.mean + 1.0
     if run.mode != "static-batch":
-        return output * capacity(served, ()).requests_per_second
-    at = _closed_loop(served, run.in_flight)
+        most = capacity(served, ()).requests_per_second
+        return run.replicas * output * (most or _closed_loop(served, 1.0).requests_per_second)
+    at = state(served, max(1.0, run.in_flight))
     added = at.chunks * (at.mixed.seconds - at.decode.seconds)
     whole_seconds = run.in_flight * added + served.generated.mean * at.decode.seconds
-    return output * run.in_flight / whole_seconds
+    return run.replicas * output * run.in_flight / whole_seconds
+
+
+def prompt_seconds(run: Run, calibration: Calibration) -> float:
+    """The steps of one prompt alone."""
+    at = _closed_loop(run.replica(calibration), run.in_flight)
+    return at.chunks * at.mixed.seconds
+
+
+def software_year(row: Row) -> float | None:
+    """When the run was, as a decimal year."""
+    date = re.match(r"(\d{4})-(\d\d)", row.get("source_date", ""))
+    return int(date[1]) + (int(date[2]) - 0.5) / 12 if date else None
 
 
 def _closed_loop(served: Replica, in_flight: float) -> State:
-    return state(served, max(1.0, in_flight))
+    """Requests beyond what the cache holds wait; one that does not fit ran all the same."""
+    most = served.slots if served.slots >= 1.0 else in_flight
+    return state(served, max(1.0, min(in_flight, most)))
 
 
-def _run(row: Row, tables: Tables, measured: float) -> Run | None:
-    found, accelerator = tables.model(row["model"]), tables.accelerator(row["gpu"])
-    if found is None or accelerator is None:
+def _model(row: Row, tables: Tables) -> Model | None:
+    known = tables.model(row["model"])
+    if known is not None:
+        model = presets.model(known)
+        return model if isinstance(model.shape, Transformer) else None
+    total = number(row, "params_b")
+    if not total:
         return None
-    model = presets.model(found)
-    prompt, output = number(row, "isl"), number(row, "osl")
-    if not isinstance(model.shape, Transformer) or not prompt or not output:
-        return None
-    layout = _layout(row, model, int(prompt + output) + 1)
-    if not _is_usual(row, layout, accelerator):
-        return None
-    clients = number(row, "concurrency") or number(row, "batch_per_dp") or 1.0
-    work = _work(row, model, prompt, output)
-    return Run(row, row["mode"], work, layout, _machine(accelerator), clients, measured)
+    active = number(row, "active_b") or total
+    return presets.generic(row["model"], total * 1e9, active * 1e9)
+
+
+def _run(
+    row: Row,
+    model: Model,
+    accelerator: AcceleratorRow,
+    several: Sizes,
+    lengths: tuple[float, float],
+    measured: float,
+) -> Run:
+    return Run(
+        row=row,
+        mode=row["mode"],
+        work=_work(row, model, *lengths),
+        layout=_layout(row, model, several, int(sum(lengths)) + 1),
+        machine=_machine(accelerator),
+        in_flight=several.in_flight,
+        measured=measured,
+        replicas=several.replicas,
+        offered_requests_per_second=_offered(row, several),
+        speculates=_speculates(row, model),
+    )
+
+
+def _offered(row: Row, several: Sizes) -> float | None:
+    rate = number(row, "qps_offered")
+    return rate / several.replicas if rate and row["mode"] == "online" else None
+
+
+def _speculates(row: Row, model: Model) -> bool:
+    release = row.get("engine_version", ""), row.get("source_date", "")[:7]
+    is_deepseek = isinstance(model.shape, Transformer) and model.shape.latent_attention is not None
+    return is_deepseek and _engine(row) == "triton" and release in SPECULATING
 
 
 def _work(row: Row, model: Model, prompt: float, output: float) -> ServingWork:
@@ -140,14 +213,16 @@ def _work(row: Row, model: Model, prompt: float, output: float) -> ServingWork:
         max_model_tokens=None,
         targets=(),
         engine=_engine(row),
+        software_year=software_year(row),
     )
 
 
-def _layout(row: Row, model: Model, longest_tokens: int) -> ServingLayout:
+def _layout(row: Row, model: Model, several: Sizes, longest_tokens: int) -> ServingLayout:
     return ServingLayout(
-        tensor=whole(row, "tp") or 1,
-        pipeline=whole(row, "pp") or 1,
-        expert=whole(row, "moe_ep") or 1,
+        tensor=several.tensor,
+        pipeline=several.pipeline,
+        expert=several.expert,
+        data=several.data,
         weight_format=_weight_format(row, model.native_format),
         max_num_seqs=BATCH_LIMIT,
         max_model_tokens=longest_tokens,
@@ -156,23 +231,20 @@ def _layout(row: Row, model: Model, longest_tokens: int) -> ServingLayout:
     )
 
 
-def _is_usual(row: Row, layout: ServingLayout, accelerator: AcceleratorRow) -> bool:
-    """One replica within one node, attention cut by tensor parallelism alone."""
-    is_whole = whole(row, "n_gpus") == layout.count
-    in_node = layout.tensor <= accelerator.accelerators_per_node
-    return is_whole and in_node and (number(row, "attn_dp") or 1.0) <= 1.0
-
-
 def _engine(row: Row) -> str:
     name = row["engine"].lower()
     return next((each for each in ("vllm", "sglang") if name.startswith(each)), "triton")
 
 
 def _weight_format(row: Row, native: str) -> str:
-    """Of the experts, which are most of a sparse model; gpt-oss is labelled nvfp4 but is mxfp4."""
+    """Of the experts, which are most of a sparse model.
+
+    gpt-oss is labelled by the format of its activations, and has mxfp4 weights in all of them.
+    """
     label = (row["moe_precision"] or row["weight_precision"]).lower()
-    found = FORMATS.get(label, label)
-    return native if found == "nvfp4" and native == "mxfp4" else found
+    if not label or native == "mxfp4":
+        return native
+    return FORMATS.get(label, label)
 
 
 def _cache_format(row: Row) -> str:

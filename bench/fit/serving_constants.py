@@ -1,61 +1,150 @@
-"""Constants of serving with their priors, and their fit in two stages.
+"""Constants of the engine's step with their priors, and their fit.
 
-The engine's step is fitted on times per token in closed loops, on throughputs at saturation and
-in static batches, and on prompts alone. Then, with the step fixed, what a request costs before
-and beside its step is fitted on times to the first token, by engine.
+Fitted on times per token in closed loops, on throughputs at saturation and in static batches, and
+on prompts alone. A constant is a common value times factors for a family and an engine, each with
+a prior of 1, so that what few rows speak for stays near its parent. The loss is Cauchy's: what a
+source leaves out (speculative decoding, clients that did not keep up) makes outliers of whole
+groups, and these must not bend what the others agree on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 
 import numpy as np
 
-from bench.fit.pooling import PRIOR, Constant, Pool
-from bench.fit.serving_samples import Sample, residuals
-from bench.serving_runs import ENGINES
+from bench.accuracy import Vector
+from bench.fit.levels import Factored, Levels, Predict, Values
+from bench.fit.pooling import PRIOR
+from bench.fit.serving_samples import Sample
 from poolwise.model.efficiency import EVERY, Calibration
-from poolwise.model.serving.queueing import Z95
+from poolwise.model.hardware import Device
 from poolwise.tables import EfficiencyRow, Tables
 
 PHASE = "serving"
 SOURCE = "bench.fit.serving on open rows of serve_measured (aiconfigurator, TensorRT-LLM, gpt-fast)"
 UNITS = ("bf16", "fp16", "fp8", "int8", "fp4")
+NOISE = 0.06
+"""Scatter of ln(measured) of a well-behaved group."""
+STEPS = 10
+DAMPINGS = (1e-3, 0.1, 10.0)
+ENOUGH = 1e-3
+"""Relative gain below which the search ends."""
+SPREAD = 0.2
+"""Of a constant, in ln; what a prediction is off by is in the ratios."""
 
-STEP = (
-    Constant(PHASE, "weight_bandwidth", 0.75, 0.2, family_width=0.1, most=1.0),
-    Constant(PHASE, "cache_bandwidth", 0.75, 0.3, most=1.0),
-    Constant(PHASE, "compute", 0.75, 0.3, UNITS, family_width=0.15, most=1.0),
-    Constant(PHASE, "expert_compute", 0.7, 0.4, most=1.0),
-    Constant(PHASE, "expert_padding_rows", 24.0, 0.8),
-    Constant(PHASE, "expert_exchange_bytes", 6.0, 0.5),
-    Constant(PHASE, "layer_seconds", 3e-5, 0.7, family_width=0.15),
-    Constant(PHASE, "expert_layer_seconds", 3e-5, 0.7),
-    Constant(PHASE, "sequence_seconds", 1e-5, 1.0),
-    Constant(PHASE, "host_seconds", 3e-4, 1.0),
-    Constant(PHASE, "all_reduce", 1.0, 0.3, family_width=0.5),
-    Constant(PHASE, "interference", 0.8, 0.3, most=1.0),
-)
-REQUEST = (
-    Constant(PHASE, "request_seconds", 0.04, 1.0, ENGINES),
-    # API servers take 500 to 1000 short requests a second; clients that move in step look slower.
-    Constant(PHASE, "request_serial_seconds", 0.0015, 0.02, ENGINES),
-)
+FAMILY, ENGINE = "family", "engine"
+TERMS: Mapping[str, Factored] = {
+    "weight_bandwidth": Factored(0.8, 0.15, {FAMILY: 0.06}),
+    "cache_bandwidth": Factored(0.8, 0.3),
+    **{f"compute:{unit}": Factored(0.65, 0.15, {FAMILY: 0.1}) for unit in UNITS},
+    "attention_compute": Factored(0.65, 0.2),
+    "expert_compute": Factored(1.0, 0.15),
+    "expert_half_width": Factored(300.0, 0.8),
+    "expanded_compute": Factored(0.7, 0.4),
+    "expert_padding_rows": Factored(32.0, 0.5),
+    "expert_exchange_bytes": Factored(10.0, 0.7),
+    "layer_seconds": Factored(4e-5, 0.7, {FAMILY: 0.15, ENGINE: 0.3}),
+    "expert_layer_seconds": Factored(3e-5, 0.7, {ENGINE: 0.3}),
+    "index_layer_seconds": Factored(5e-5, 0.7),
+    "sequence_seconds": Factored(7e-6, 1.0, {ENGINE: 0.4}),
+    "host_seconds": Factored(5e-4, 0.7, {ENGINE: 0.4}),
+    "all_reduce_seconds": Factored(7e-6, 0.4, {FAMILY: 0.2}),
+    "all_reduce": Factored(1.5, 0.4, {FAMILY: 0.2}),
+    "exchange": Factored(1.5, 0.5),
+    "interference": Factored(0.9, 0.3, {ENGINE: 0.3}),
+    "speculation": Factored(1.5, 0.3),
+}
 
 
-def fitted_rows(samples: Sequence[Sample], fixed: Iterable[EfficiencyRow]) -> list[EfficiencyRow]:
-    """Both stages; with ``fixed`` they make a whole calibration."""
-    known = list(fixed)
-    found: list[EfficiencyRow] = []
-    step = [each for each in samples if each.explains_step]
-    request = [each for each in samples if not each.explains_step]
-    for constants, chosen, formats in (
-        (STEP, step, [each.unit for each in step]),
-        (REQUEST, request, [each.run.work.engine for each in request]),
-    ):
-        rows = _stage(constants, chosen, formats, known)
-        known, found = [*known, *rows], [*found, *rows]
-    return found
+class _OfRow(Calibration):
+    """The constants of one row of a fit, by term; others come from the rows that are fixed."""
+
+    def __init__(self, fixed: Calibration) -> None:
+        self._fixed = fixed
+        self.terms: dict[str, float] = {}
+        self.asked: set[str] = set()
+
+    def value(self, phase: str, term: str, device: Device, number_format: str = EVERY) -> float:
+        key = f"{term}:{number_format}" if term == "compute" else term
+        if phase == PHASE and key in self.terms:
+            self.asked.add(key)
+            return self.terms[key]
+        return self._fixed.value(phase, term, device, number_format)
+
+
+class _Predicted:
+    """A row's ln(predicted), computed again only when a constant that it asks for has moved."""
+
+    def __init__(self, sample: Sample, fixed: Calibration) -> None:
+        self._sample, self._constants = sample, _OfRow(fixed)
+        self._known: dict[tuple[float, ...], float] = {}
+
+    def at(self, terms: dict[str, float]) -> float:
+        asked = sorted(self._constants.asked)
+        key = tuple(terms[name] for name in asked)
+        if asked and key in self._known:
+            return self._known[key]
+        self._constants.terms = terms
+        seconds = float(np.log(self._sample.predicted(self._constants)))
+        self._known[tuple(terms[name] for name in sorted(self._constants.asked))] = seconds
+        return seconds
+
+
+class _Sturdy(Levels):
+    """The same with the loss ``ln(1 + (error / noise)**2)``, and fewer steps."""
+
+    def fit(
+        self, predict: Predict, measured: Vector, weights: Vector, start: Vector | None = None
+    ) -> Vector:
+        parameters = np.zeros(len(self.parameters)) if start is None else start
+        loss = self._loss(predict(self.values(parameters)) - measured, weights, parameters)
+        for _ in range(STEPS):
+            errors, slopes = self._slopes(predict, parameters, measured)
+            for damping in DAMPINGS:
+                trial = parameters + self._step(errors, slopes, weights, parameters, damping)
+                found = self._loss(predict(self.values(trial)) - measured, weights, trial)
+                if found < loss:
+                    break
+            else:
+                break
+            parameters, gain, loss = trial, loss - found, found
+            if gain < ENOUGH * loss:
+                break
+        return parameters
+
+    def _step(
+        self, errors: Vector, slopes: Vector, weights: Vector, parameters: Vector, damping: float
+    ) -> Vector:
+        sturdy = weights / (1 + (errors / NOISE) ** 2) / NOISE**2
+        prior = self.widths**-2
+        weighted = slopes * sturdy[:, None]
+        curvature = weighted.T @ slopes + np.diag(prior)
+        downhill = -(weighted.T @ errors + prior * parameters)
+        damped = curvature + damping * np.diag(np.diag(curvature))
+        return np.clip(np.linalg.solve(damped, downhill), -1, 1)
+
+    def _loss(self, errors: Vector, weights: Vector, parameters: Vector) -> float:
+        loss = np.log1p((errors / NOISE) ** 2)
+        return float(np.sum(weights * loss) + np.sum((parameters / self.widths) ** 2))
+
+
+def fitted_rows(several: Sequence[Sample], fixed: Iterable[EfficiencyRow]) -> list[EfficiencyRow]:
+    """All constants of the step; with ``fixed`` they make a whole calibration."""
+    others = Calibration(fixed)
+    levels = _Sturdy(TERMS, [_keys(each) for each in several])
+    predicted = [_Predicted(each, others) for each in several]
+
+    def predict(values: Values) -> Vector:
+        columns = zip(*(values[name].tolist() for name in values), strict=True)
+        terms = (dict(zip(values, column, strict=True)) for column in columns)
+        return np.array([each.at(of_row) for each, of_row in zip(predicted, terms, strict=True)])
+
+    measured = np.log([each.run.measured for each in several])
+    parameters = levels.fit(predict, measured, np.ones(len(several)))
+    return _rows(levels, parameters, several)
 
 
 def not_fitted(tables: Tables) -> list[EfficiencyRow]:
@@ -68,23 +157,57 @@ def is_specified(row: EfficiencyRow) -> bool:
     return row.phase == PHASE and row.provenance == "specification" and row.source != PRIOR
 
 
-def _stage(
-    constants: Sequence[Constant],
-    chosen: Sequence[Sample],
-    formats: Sequence[str],
-    known: Sequence[EfficiencyRow],
-) -> list[EfficiencyRow]:
-    pool = Pool(constants, [each.run.machine.device for each in chosen])
-    parameters = pool.fit(lambda calibration: residuals(chosen, calibration), known)
-    spread = _spreads(chosen, pool.calibration(parameters, known))
-    return pool.rows(parameters, formats, lambda scope: spread[scope], SOURCE)
+def _keys(each: Sample) -> dict[str, object]:
+    return {FAMILY: each.run.machine.device.family, ENGINE: each.run.work.engine}
 
 
-def _spreads(chosen: Sequence[Sample], calibration: Calibration) -> dict[str, float]:
-    """Standard deviation that makes nine in ten residuals lie inside, by scope."""
-    scopes: dict[str, list[float]] = {}
-    for each, error in zip(chosen, np.abs(residuals(chosen, calibration)), strict=True):
-        device = each.run.machine.device
-        for scope in (EVERY, device.family, device.name):
-            scopes.setdefault(scope, []).append(float(error))
-    return {scope: float(np.quantile(errors, 0.9)) / Z95 for scope, errors in scopes.items()}
+def _rows(levels: Levels, parameters: Vector, several: Sequence[Sample]) -> list[EfficiencyRow]:
+    """Each product of levels as a row: the family is the scope, the engine or unit the format."""
+    factors = {
+        (each.term, each.level, each.key): float(value)
+        for each, value in zip(levels.parameters, parameters, strict=True)
+    }
+    counts = _counts(several)
+    shipped = []
+    for name, factored in TERMS.items():
+        term, _, unit = name.partition(":")
+        scopes = _labels(factors, name, FAMILY)
+        formats = [unit] if unit else _labels(factors, name, ENGINE)
+        for scope, number_format in product(scopes, formats):
+            count = counts[scope, number_format]
+            if scope != EVERY and not count:
+                continue
+            total = factors[name, None, None] + factors.get((name, FAMILY, scope), 0.0)
+            total += factors.get((name, ENGINE, number_format), 0.0)
+            value = factored.start * float(np.exp(total))
+            shipped.append(_row(term, scope, number_format, value, count))
+    return shipped
+
+
+def _labels(
+    factors: Mapping[tuple[str, str | None, object], float], term: str, level: str
+) -> list[str]:
+    """Everybody, then those with a factor of their own."""
+    return [EVERY, *sorted(str(key) for name, at, key in factors if (name, at) == (term, level))]
+
+
+def _counts(several: Sequence[Sample]) -> Counter[tuple[str, str]]:
+    counts: Counter[tuple[str, str]] = Counter()
+    for each in several:
+        scopes = (each.run.machine.device.family, EVERY)
+        counts.update(product(scopes, (each.unit, each.run.work.engine, EVERY)))
+    return counts
+
+
+def _row(term: str, scope: str, number_format: str, value: float, count: int) -> EfficiencyRow:
+    return EfficiencyRow(
+        phase=PHASE,
+        term=term,
+        scope=scope,
+        format=number_format,
+        value=value,
+        spread=SPREAD,
+        count=count,
+        provenance="fitted" if count else "specification",
+        source=SOURCE if count else PRIOR,
+    )

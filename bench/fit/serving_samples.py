@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from bench import tables as measured_tables
 from bench.accuracy import Vector
 from bench.serving_runs import (
     Run,
-    first_token_seconds,
     generated_tokens_per_second,
+    prompt_seconds,
     runs,
     token_seconds,
 )
+from bench.tables import Row
 from poolwise.model.efficiency import Calibration
 from poolwise.model.serving.costs import arithmetic
-from poolwise.model.serving.memory import serving_memory
 from poolwise.tables import Tables
 
 Predictor = Callable[[Run, Calibration], float]
+ROWS_OF_GROUP = 12
+"""In the fit: a group of 200 runs knows no more of the constants than one of 12."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +38,25 @@ class Target:
 
 
 TOKEN = Target("tpot", "online-agg", "tpot_ms_mean", token_seconds)
-FIRST_TOKEN = Target("ttft", "online-agg", "ttft_ms_mean", first_token_seconds)
 THROUGHPUT = Target(
-    "throughput", "offline-max-throughput", "out_tok_s_total", generated_tokens_per_second
+    "offline_throughput", "offline-max-throughput", "out_tok_s_total", generated_tokens_per_second
 )
-STEP_TARGETS = (
+FITTED = (
     TOKEN,
     THROUGHPUT,
     Target("batch-1", "decode-bs1", "tpot_ms_mean", token_seconds),
     Target("static-batch", "static-batch", "out_tok_s_total", generated_tokens_per_second),
-    Target("prefill", "prefill-latency", "ttft_ms_mean", first_token_seconds),
+    Target("prefill", "prefill-latency", "ttft_ms_mean", prompt_seconds),
 )
 """What the engine's step alone explains."""
-REQUEST_TARGETS = (FIRST_TOKEN,)
-"""What it takes beside the step."""
+SCORED = (
+    TOKEN,
+    Target("tpot", "online", "tpot_ms_mean", token_seconds),
+    Target("tpot_disagg", "online-disagg", "tpot_ms_mean", token_seconds),
+    THROUGHPUT,
+    Target("offline_throughput", "mlperf-offline", "out_tok_s_total", generated_tokens_per_second),
+)
+"""What the protocol asks for; a row of MLPerf states no prompt length, so none is predicted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +65,6 @@ class Sample:
 
     run: Run
     target: Target
-
-    @property
-    def explains_step(self) -> bool:
-        """Whether the engine's step alone decides it."""
-        return self.target in STEP_TARGETS
 
     @property
     def unit(self) -> str:
@@ -74,23 +76,31 @@ class Sample:
         return self.target.predict(self.run, calibration)
 
 
-def measured(folder: Path, tables: Tables) -> list[Sample]:
-    """Usable rows of all targets, but for those that the model says do not fit the memory."""
-    rows = measured_tables.read(folder, "serve_measured")
-    calibration = Calibration(tables.efficiencies)
-    found = [
+def samples(rows: Sequence[Row], tables: Tables, targets: Iterable[Target]) -> list[Sample]:
+    """Usable rows of some targets."""
+    return [
         Sample(run, target)
-        for target in (*STEP_TARGETS, *REQUEST_TARGETS)
+        for target in targets
         for run in runs(rows, tables, [target.mode], target.column)
     ]
-    return [each for each in found if _fits(each.run, calibration)]
+
+
+def thinned(several: Iterable[Sample]) -> list[Sample]:
+    """At most :data:`ROWS_OF_GROUP` of each group, by chance, and none of them twice."""
+    kept: list[Sample] = []
+    counts: Counter[str] = Counter()
+    seen: set[tuple[object, ...]] = set()
+    for each in sorted(several, key=lambda one: zlib.crc32(one.run.row["row_id"].encode())):
+        run = each.run
+        key = (run.measured, run.in_flight, run.machine.device.name, run.work.engine)
+        if key not in seen and counts[run.group] < ROWS_OF_GROUP:
+            seen.add(key)
+            counts[run.group] += 1
+            kept.append(each)
+    return kept
 
 
 def residuals(chosen: Sequence[Sample], calibration: Calibration) -> Vector:
     """ln(predicted / measured)."""
     ratios = [each.predicted(calibration) / each.run.measured for each in chosen]
     return np.log(np.array(ratios, dtype=np.float64))
-
-
-def _fits(run: Run, calibration: Calibration) -> bool:
-    return serving_memory(run.work, run.layout, run.machine, calibration).fits

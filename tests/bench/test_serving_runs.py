@@ -2,9 +2,9 @@
 
 import pytest
 
+from bench.serving_figures import figures
 from bench.serving_runs import (
     Run,
-    first_token_seconds,
     generated_tokens_per_second,
     runs,
     token_seconds,
@@ -12,13 +12,15 @@ from bench.serving_runs import (
 from bench.tables import Row
 from poolwise import tables
 from poolwise.model.efficiency import Calibration
+from poolwise.model.prediction import Interval
 
 TABLES = tables.load()
 CALIBRATION = Calibration(TABLES.efficiencies)
 COLUMNS = (
     *("engine", "model", "gpu", "n_gpus", "tp", "pp", "attn_dp", "moe_ep", "mode", "group"),
     *("weight_precision", "moe_precision", "kv_precision", "isl", "osl", "concurrency"),
-    *("batch_per_dp", "tpot_ms_mean", "ttft_ms_mean", "out_tok_s_total"),
+    *("batch_per_dp", "tpot_ms_mean", "ttft_ms_mean", "out_tok_s_total", "moe_tp", "qps_offered"),
+    *("prefill_cfg", "decode_cfg", "params_b", "active_b", "engine_version", "source_date"),
 )
 
 
@@ -73,27 +75,100 @@ def test_tensorrt_llm_quantises_its_cache_with_the_weights() -> None:
 
 
 @pytest.mark.parametrize(
-    "cells",
+    ("cells", "expected"),
     [
-        pytest.param({"attn_dp": "8"}, id="attention over data"),
-        pytest.param({"tp": "64", "n_gpus": "64"}, id="beyond the node"),
-        pytest.param({"tp": "4", "n_gpus": "8"}, id="sizes that do not multiply"),
-        pytest.param({"model": "nobody-knows"}, id="unknown model"),
-        pytest.param({"gpu": "nobody-knows"}, id="unknown device"),
-        pytest.param({"model": "ResNet-50"}, id="no tokens"),
-        pytest.param({"osl": ""}, id="no output length"),
-        pytest.param({"tpot_ms_mean": ""}, id="not measured"),
-        pytest.param({"mode": "online-disagg"}, id="another mode"),
+        ({"tp": "8", "attn_dp": "1", "moe_tp": "8", "moe_ep": "1"}, (8, 1, 1)),
+        ({"tp": "64", "attn_dp": "1", "moe_tp": "8", "moe_ep": "8"}, (8, 1, 8)),
+        ({"tp": "1", "attn_dp": "64", "moe_tp": "8", "moe_ep": "8"}, (1, 8, 8)),
+        ({"tp": "1", "attn_dp": "8", "moe_tp": "1", "moe_ep": "8"}, (1, 8, 8)),
+        ({"tp": "4", "attn_dp": "4", "moe_tp": "1", "moe_ep": "16"}, (4, 1, 4)),
+        ({"tp": "36", "attn_dp": "1", "moe_tp": "36", "moe_ep": "1"}, (1, 36, 36)),
+        ({"tp": "2", "attn_dp": "0", "moe_tp": "0", "moe_ep": "0"}, (2, 1, 1)),
+    ],
+    ids=["tensor", "square", "square of data", "data", "both named", "deployment", "zeros"],
+)
+def test_sizes_that_name_the_same_devices_twice(
+    cells: dict[str, str], expected: tuple[int, int, int]
+) -> None:
+    layout = only(**cells).layout
+    assert (layout.tensor, layout.data, layout.expert) == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "reason"),
+    [
+        ({"gpu": "nobody-knows"}, "accelerator is not known"),
+        ({"model": "nobody-knows"}, "model is neither known nor counted"),
+        ({"model": "ResNet-50"}, "model is neither known nor counted"),
+        ({"osl": ""}, "no lengths"),
+        ({"tpot_ms_mean": ""}, "no tpot_ms_mean"),
+        ({"tp": ""}, "no tensor-parallel size"),
+        ({"mode": "online-disagg"}, "no sizes of the decoding part"),
+        ({"weight_precision": "int3"}, "format is not known"),
     ],
 )
-def test_rows_that_are_left_out(cells: dict[str, str]) -> None:
-    assert not list(runs([row(**cells)], TABLES, ["online-agg"], "tpot_ms_mean"))
+def test_what_is_not_predicted_has_a_reason(cells: dict[str, str], reason: str) -> None:
+    figures_of_row = list(figures(row(**cells), TABLES))
+    if cells.get("tpot_ms_mean") == "":
+        assert not figures_of_row
+        return
+    (figure,) = figures_of_row
+    said = figure.predicted(CALIBRATION)
+    assert isinstance(said, str)
+    assert said.startswith(reason)
+
+
+def test_another_mode_is_left_out() -> None:
+    assert not list(runs([row(mode="online")], TABLES, ["online-agg"], "tpot_ms_mean"))
+
+
+def test_a_model_known_by_its_counts_has_a_usual_shape() -> None:
+    dense = only(model="nobody-knows", params_b="8", active_b="8")
+    known = only()
+    ratio = token_seconds(dense, CALIBRATION) / token_seconds(known, CALIBRATION)
+    assert 0.8 < ratio < 1.25
+
+
+def test_decoding_apart_has_no_prompts_between() -> None:
+    apart = row(
+        mode="online-disagg",
+        prefill_cfg="workers=1,bs=1,tp=1,pp=1,dp=1,moe_tp=1,moe_ep=1",
+        decode_cfg="workers=2,bs=8,tp=1,pp=1,dp=1,moe_tp=1,moe_ep=1",
+        isl="8192",
+        concurrency="32",
+        weight_precision="bf16",
+    )
+    (figure,) = figures(apart, TABLES)
+    assert figure.score == "tpot_disagg"
+    assert isinstance(figure.run, Run)
+    assert figure.run.in_flight == 16.0
+    together = only(isl="8192", concurrency="16")
+    assert token_seconds(figure.run, CALIBRATION) < token_seconds(together, CALIBRATION)
+
+
+def test_requests_at_a_rate() -> None:
+    cells = {"mode": "online", "qps_offered": "4", "weight_precision": "bf16"}
+    slow, fast = (
+        next(figures(row(**cells | {"qps_offered": rate}), TABLES)) for rate in ("1", "8")
+    )
+    low, high = slow.predicted(CALIBRATION), fast.predicted(CALIBRATION)
+    assert isinstance(low, Interval)
+    assert isinstance(high, Interval)
+    assert low.low < low.mid < high.mid < high.high
+    assert slow.is_eligible
+
+
+def test_releases_that_speculate() -> None:
+    cells = {"model": "DeepSeek-V3", "engine": "trtllm", "tp": "8", "n_gpus": "8"}
+    plain = only(**cells, engine_version="1.2.0rc6.post2", source_date="2026-02-01")
+    ahead = only(**cells, engine_version="1.2.0rc6.post3", source_date="2026-02-13")
+    assert (plain.speculates, ahead.speculates) == (False, True)
+    assert token_seconds(ahead, CALIBRATION) < token_seconds(plain, CALIBRATION)
 
 
 def test_predictions_are_in_the_unit_of_what_was_measured() -> None:
     run = only()
     assert 0.003 < token_seconds(run, CALIBRATION) < 0.03
-    assert 0.01 < first_token_seconds(run, CALIBRATION) < 1.0
     assert 500 < generated_tokens_per_second(run, CALIBRATION) < 50_000
 
 

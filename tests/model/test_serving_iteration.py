@@ -141,3 +141,50 @@ def test_a_custom_model_costs_its_flops_and_its_activations() -> None:
     costs = step_costs(vision, ServingLayout(), H100, CALIBRATION)
     one, many = (costs.step(Batch(prompt_tokens=n, prompts=n)).seconds for n in (1, 256))
     assert one < many < 256 * one
+
+
+def test_groups_that_share_experts_attend_to_their_own_requests() -> None:
+    work = service("DeepSeek-V3", (1000, 1000), (1000, 1000))
+    where = machine("B200-SXM-180GB")
+    batch = Batch(sequences=256, context_tokens=1500)
+    together = ServingLayout(tensor=8, expert=8, weight_format="nvfp4")
+    apart = replace(together, tensor=1, data=8)
+    one, other = (step_costs(work, each, where, CALIBRATION) for each in (together, apart))
+    assert other.experts.read_seconds == pytest.approx(one.experts.read_seconds)
+    assert other.dense.read_seconds == pytest.approx(8 * one.dense.read_seconds)
+    # A compressed cache is whole on every tensor-parallel device, and shared out by data.
+    assert other.step(batch).memory_bandwidth < 8 * one.step(batch).memory_bandwidth
+    assert other.all_reduces == 0.0
+    assert other.exchange_row_seconds > 0.0
+
+
+def test_an_index_keeps_long_contexts_cheap() -> None:
+    sparse = service("GLM-5", (1000, 1000), (1000, 1000))
+    shape = sparse.model.shape
+    assert isinstance(shape, Transformer)
+    whole = replace(sparse, model=replace(sparse.model, shape=replace(shape, indexed_tokens=None)))
+    layout, where = ServingLayout(tensor=8, weight_format="fp8"), machine("B200-SXM-180GB")
+
+    def grows(work) -> float:
+        long, short = (
+            seconds(work, layout, where, Batch(sequences=32, context_tokens=each))
+            for each in (60_000, 4_000)
+        )
+        return long - short
+
+    assert grows(sparse) == pytest.approx(0.0, abs=1e-9)
+    assert grows(whole) > 1e-3
+
+
+def test_narrow_slices_of_experts_multiply_slower() -> None:
+    work = service("Qwen3-30B-A3B", (1000, 1000), (1000, 1000))
+    cut, laid_whole = (
+        step_costs(work, ServingLayout(tensor=4, expert=each), H100, CALIBRATION).experts
+        for each in (1, 4)
+    )
+    assert cut.row_seconds > 1.2 * laid_whole.row_seconds
+
+
+def test_mixed_operands_run_at_the_rate_of_the_wider_one() -> None:
+    assert arithmetic("mxfp4", machine("B200-SXM-180GB").device) == "fp8"
+    assert arithmetic("mxfp4", H100.device) == "bf16"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from poolwise.model import transformer
+from poolwise.model import presets, transformer
 from poolwise.model.work import Custom, Experts, Model, Transformer
 from poolwise.tables import models
 from tests.model.shapes import preset
@@ -144,3 +144,22 @@ def test_a_custom_model_is_its_counts() -> None:
     count = transformer.parameters(model)
     assert (count.total, count.active) == (30e6, 25e6)
     assert transformer.forward_flops_per_token(model, 1) == {"sample": 4.1e9}
+
+
+def test_an_index_picks_some_of_the_cached_keys() -> None:
+    shape = preset("GLM-5").shape
+    assert isinstance(shape, Transformer)
+    assert transformer.read_keys(shape, 1000) == transformer.cached_keys(shape, 1000)
+    assert transformer.read_keys(shape, 9000) == transformer.cached_keys(shape, 2048)
+
+
+@pytest.mark.parametrize(
+    ("total", "active"), [(8e9, 8e9), (70e9, 70e9), (230e9, 10e9)], ids=["8 B", "70 B", "sparse"]
+)
+def test_a_usual_shape_has_the_stated_counts(total: float, active: float) -> None:
+    model = presets.generic("unknown", total, active)
+    counted = transformer.parameters(model)
+    assert counted.total == pytest.approx(total, rel=0.01)
+    assert counted.active == pytest.approx(active, rel=0.01)
+    assert isinstance(model.shape, Transformer)
+    assert (model.shape.experts is not None) == (active < total)

@@ -5,6 +5,11 @@ from __future__ import annotations
 from poolwise.model.work import Answer, Custom, Experts, LatentAttention, Model, Transformer
 from poolwise.tables.models import ModelRow
 
+LEAST_DENSE = 0.9
+"""Share of active parameters from which a model counts as dense."""
+GENERIC_EXPERTS, GENERIC_TOP_K = 128, 8
+GENERIC_VOCAB = 128_256
+
 
 def model(row: ModelRow) -> Model:
     """The row's shape, or its counts where it has none."""
@@ -56,6 +61,7 @@ def _transformer(row: ModelRow) -> Transformer:
         sliding_window=row.sliding_window_tokens,
         windowed_layers=row.windowed_layers,
         linear_attention_layers=row.linear_attention_layers or 0,
+        indexed_tokens=row.indexed_tokens,
         experts=_experts(row),
         latent_attention=_latent_attention(row),
     )
@@ -83,4 +89,35 @@ def _latent_attention(row: ModelRow) -> LatentAttention | None:
         nope_dim=row.nope_dim or 0,
         rope_dim=row.rope_dim or 0,
         value_dim=row.value_dim or 0,
+    )
+
+
+def generic(name: str, parameters: float, active_parameters: float) -> Model:
+    """A transformer of the usual proportions with these counts, where no shape is public.
+
+    Layers and width follow the active count (``12.5*L*h**2`` with h = 128 L, as in the Llamas: 32
+    by 4096 for 8 B, 80 by 8192 for 70 B); what is not active are experts, 8 of 128 at once.
+    """
+    layers = max(1, round((active_parameters / (12.5 * 128**2)) ** (1 / 3)))
+    hidden = 128 * layers
+    sparse = active_parameters < LEAST_DENSE * parameters
+    experts = None
+    if sparse:
+        routed = (parameters - active_parameters) / (1 - GENERIC_TOP_K / GENERIC_EXPERTS)
+        width = max(64, round(routed / (layers * GENERIC_EXPERTS * 3 * hidden)))
+        experts = Experts(GENERIC_EXPERTS, GENERIC_TOP_K, 0, width, dense_layers=0)
+    return Model(
+        name=name,
+        shape=Transformer(
+            layers=layers,
+            hidden=hidden,
+            ffn=round(3.5 * hidden),
+            heads=layers,
+            kv_heads=min(8, layers),
+            head_dim=128,
+            vocab=GENERIC_VOCAB,
+            experts=experts,
+        ),
+        published_parameters=parameters,
+        published_active_parameters=active_parameters,
     )

@@ -199,11 +199,17 @@ def attended_keys(shape: Transformer, sequence_tokens: float) -> float:
 
 
 def cached_keys(shape: Transformer, context_tokens: float) -> float:
-    """Keys that a newly generated token reads, summed over layers; a window caps its layers."""
+    """Keys that are kept for a sequence, summed over layers; a window caps its layers."""
     windowed, whole = _attending_layers(shape)
     return whole * context_tokens + windowed * min(
         context_tokens, shape.sliding_window or context_tokens
     )
+
+
+def read_keys(shape: Transformer, context_tokens: float) -> float:
+    """Of the cached keys those that a new token attends to: an index picks some of them."""
+    picked = min(context_tokens, shape.indexed_tokens or context_tokens)
+    return cached_keys(shape, picked)
 
 
 def _attending_layers(shape: Transformer) -> tuple[int, int]:

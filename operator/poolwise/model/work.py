@@ -54,6 +54,8 @@ class Transformer:
     """Layers under the window; None: all of them, when there is a window."""
     linear_attention_layers: int = 0
     """Layers without a key-value cache."""
+    indexed_tokens: int | None = None
+    """Keys that an index picks for each token; None: attention to all of them."""
     experts: Experts | None = None
     latent_attention: LatentAttention | None = None
 
@@ -245,8 +247,11 @@ class ServingLayout:
     cpu_cores: float = 0.0
     """CPU replicas only."""
     cpu_memory_bytes: float = 0.0
+    data: int = 1
+    """Groups of ``tensor`` devices that each attend to their own requests (attention DP) and share
+    one set of experts."""
 
     @property
     def count(self) -> int:
         """Accelerators of one replica; 0 on CPU."""
-        return 0 if self.cpu_cores else self.tensor * self.pipeline
+        return 0 if self.cpu_cores else self.tensor * self.pipeline * self.data

@@ -45,6 +45,8 @@ class ModelRow(Row):
     sliding_window_tokens: int | None = Field(None, gt=0)
     windowed_layers: int | None = Field(None, gt=0)
     linear_attention_layers: int | None = Field(None, gt=0)
+    indexed_tokens: int | None = Field(None, gt=0)
+    """Keys that a learned index picks for each token (DeepSeek sparse attention)."""
     query_rank: int | None = Field(None, ge=0)
     kv_rank: int | None = Field(None, gt=0)
     nope_dim: int | None = Field(None, gt=0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from poolwise.model import formats, transformer
-from poolwise.model.collectives import Implementation, Operation, collective_seconds, group
+from poolwise.model.collectives import Operation, collective_seconds, group, wire_factor
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.roofline import ceiling_flops_per_second
@@ -23,7 +23,7 @@ from poolwise.model.serving.memory import (
     unquantised_weight_bytes,
 )
 from poolwise.model.serving.queueing import log_normal
-from poolwise.model.work import Custom, ServingLayout, ServingWork, Transformer
+from poolwise.model.work import Custom, Experts, ServingLayout, ServingWork, Transformer
 
 KERNELS_PER_LAYER = 12
 """Of a transformer: norms, projections, attention, products, residuals."""
@@ -38,8 +38,11 @@ def arithmetic(weight_format: str, device: Device) -> str:
 
     16-bit formats stand in for each other (fp16 on Turing and Volta, which have no bf16);
     quantised ones without a unit of their own are expanded to 16 bits: bytes shrink, FLOPs do not.
+    mxfp4 weights meet 8-bit activations (gpt-oss), and mixed operands run at the rate of fp8.
     """
     peaks = device.peak_flops_per_second
+    if weight_format == "mxfp4" and "fp4" in peaks:
+        return "fp8"
     sixteen = next((unit for unit in ("bf16", "fp16") if unit in peaks), None)
     native = formats.native_arithmetic(weight_format, peaks)
     if weight_format in ("bf16", "fp16") and sixteen is not None:
@@ -72,9 +75,15 @@ class _Rates:
 
     def flops_per_second(self, weight_format: str) -> float:
         unit = arithmetic(weight_format, self.device)
-        sixteen = unit in ("bf16", "fp16")
-        ceiling = ceiling_flops_per_second(self.device, unit if sixteen else weight_format)
+        stands_in = unit in ("bf16", "fp16") or weight_format == "mxfp4"
+        ceiling = ceiling_flops_per_second(self.device, unit if stands_in else weight_format)
         return ceiling * self.constant("compute", unit)
+
+    @property
+    def attention_flops_per_second(self) -> float:
+        """Attention computes in 16 bits whatever the weights are."""
+        ceiling = ceiling_flops_per_second(self.device, arithmetic("bf16", self.device))
+        return ceiling * self.constant("attention_compute")
 
     def _bandwidth(self, term: str) -> float:
         return self.device.memory_bandwidth_bytes_per_second * self.constant(term)
@@ -87,7 +96,7 @@ def _transformer_costs(
     dense_format = "bf16" if layout.weight_format == "mxfp4" else layout.weight_format
     dense = count.body - count.experts
     head = count.head + count.tied_head if shape.is_decoder else 0.0
-    attention_flops = rates.flops_per_second("bf16") * layout.tensor
+    attention_flops = rates.attention_flops_per_second * layout.tensor
     cache_bytes = transformer.kv_bytes_per_key(shape, formats.weight_bytes(layout.kv_format))
     cache_bytes /= transformer.kv_shards(shape, layout.tensor)
     return StepCosts(
@@ -101,10 +110,12 @@ def _transformer_costs(
         prompt_keys=_prompt_keys(work, shape),
         all_reduces=2.0 * shape.layers if layout.tensor > 1 else 0.0,
         all_reduce=_all_reduce(shape, layout, machine, rates),
+        exchange_row_seconds=_exchange_row_seconds(shape, layout, machine, rates),
+        data=float(layout.data),
         stage_seconds=_stage_seconds(shape, layout, machine, rates),
-        latency_seconds=_latency_seconds(shape, rates),
-        sequence_seconds=rates.constant("sequence_seconds"),
-        host_seconds=rates.constant("host_seconds") / machine.host.dispatch_speed,
+        latency_seconds=_latency_seconds(shape, rates, work.engine),
+        sequence_seconds=rates.constant("sequence_seconds", work.engine),
+        host_seconds=rates.constant("host_seconds", work.engine) / machine.host.dispatch_speed,
     )
 
 
@@ -121,22 +132,43 @@ def _experts(work: ServingWork, layout: ServingLayout, rates: _Rates) -> Product
     """Routed experts: those that the batch touches are read, and their groups padded to tiles.
 
     Cut by tensor parallelism, every device sees all rows of all chosen experts at full width, and
-    writes and reads them on the way; laid out whole (``expert``), it sees only its share.
+    writes and reads them on the way; laid out whole (``expert``), it sees only its share. Slices
+    that are narrow multiply slower: ``w / (w + half)``. Weights without a unit of their own are
+    expanded on the way, which takes time beside the products.
     """
     shape, count = work.model.shape, transformer.parameters(work.model)
     if isinstance(shape, Custom) or shape.experts is None:
         return NONE
     stored = formats.weight_bytes(layout.weight_format)
-    whole = _products(count.experts, stored, layout.weight_format, layout, rates)
+    ranks = layout.tensor * layout.data
+    owners = min(layout.expert, ranks)
+    whole = _products(count.experts / layout.data, stored, layout.weight_format, layout, rates)
     exchanged = rates.constant("expert_exchange_bytes") * shape.hidden * shape.experts.top_k
-    exchanged *= transformer.sparse_layers(shape) / min(layout.expert, layout.tensor)
+    exchanged *= transformer.sparse_layers(shape) / owners
     share = count.routed_fraction
     return replace(
         whole,
-        row_seconds=whole.row_seconds * share / rates.constant("expert_compute"),
+        row_seconds=whole.row_seconds
+        * share
+        / _expert_speed(shape.experts, owners / ranks, layout, rates),
         row_traffic_seconds=exchanged / rates.weight_bandwidth,
         idle_share=1.0 - share,
         padding_rows=rates.constant("expert_padding_rows") / share,
+    )
+
+
+def _expert_speed(
+    experts: Experts, slice_share: float, layout: ServingLayout, rates: _Rates
+) -> float:
+    """Speed of grouped products over that of dense ones."""
+    width = experts.ffn * slice_share
+    speed = rates.constant("expert_compute") * width
+    speed /= width + rates.constant("expert_half_width")
+    native = formats.native_arithmetic(layout.weight_format, rates.device.peak_flops_per_second)
+    return (
+        speed
+        if native or layout.weight_format in ("bf16", "fp16")
+        else (speed * rates.constant("expanded_compute"))
     )
 
 
@@ -151,28 +183,50 @@ def _prompt_keys(work: ServingWork, shape: Transformer) -> float:
     return (whole - cached) / max(1.0 - hit, 1e-9)
 
 
-def _latency_seconds(shape: Transformer, rates: _Rates) -> float:
+def _latency_seconds(shape: Transformer, rates: _Rates, engine: str) -> float:
+    """Launch and drain of all kernels; routing, and an index over the keys, have some more."""
+    per_layer = rates.constant("layer_seconds", engine)
+    if shape.indexed_tokens:
+        per_layer += rates.constant("index_layer_seconds")
     sparse = transformer.sparse_layers(shape)
-    per_layer = rates.constant("layer_seconds") * shape.layers
-    return per_layer + (rates.constant("expert_layer_seconds") * sparse if sparse else 0.0)
+    routing = rates.constant("expert_layer_seconds", engine) * sparse if sparse else 0.0
+    return per_layer * shape.layers + routing
 
 
 def _all_reduce(
     shape: Transformer, layout: ServingLayout, machine: Machine, rates: _Rates
 ) -> AllReduce:
+    """Inside one node engines have kernels of their own; beyond it they call the library."""
     if layout.tensor == 1:
         return AllReduce()
     ranks = group(layout.tensor, 1, machine.interconnect)
+    token = shape.hidden * ACTIVATION_BYTES
+    if ranks.domains == 1:
+        wire = token * wire_factor(Operation.ALL_REDUCE, layout.tensor)
+        link = machine.interconnect.intra_node_bytes_per_second
+        row = rates.constant("all_reduce") * wire / link
+        return AllReduce(rates.constant("all_reduce_seconds"), row)
 
     def seconds(rows: float) -> float:
-        """Engines take one-shot kernels for small messages and the library for large ones."""
-        size = rows * shape.hidden * ACTIVATION_BYTES
-        return rates.constant("all_reduce") * min(
-            collective_seconds(Operation.ALL_REDUCE, size, ranks, machine, rates.calibration, by)
-            for by in Implementation
+        return collective_seconds(
+            Operation.ALL_REDUCE, rows * token, ranks, machine, rates.calibration
         )
 
     return _through(seconds(0.0), seconds(256.0), seconds(4096.0))
+
+
+def _exchange_row_seconds(
+    shape: Transformer, layout: ServingLayout, machine: Machine, rates: _Rates
+) -> float:
+    """Attention DP: every device gathers all tokens in 8 bits and reduces their sums in 16."""
+    if layout.data == 1 or shape.experts is None:
+        return 0.0
+    ranks = layout.tensor * layout.data
+    away = (ranks - 1) / ranks * shape.hidden * (1.0 + ACTIVATION_BYTES)
+    across = ranks > max(machine.interconnect.domain_accelerators, 1)
+    links = machine.interconnect
+    link = links.inter_node_bytes_per_second if across else links.intra_node_bytes_per_second
+    return rates.constant("exchange") * transformer.sparse_layers(shape) * away / link
 
 
 def _through(at_none: float, at_256: float, at_4096: float) -> AllReduce:
@@ -220,6 +274,8 @@ def _custom_costs(
         prompt_keys=0.0,
         all_reduces=0.0,
         all_reduce=AllReduce(),
+        exchange_row_seconds=0.0,
+        data=1.0,
         stage_seconds=0.0,
         latency_seconds=_kernel_seconds(rates) * CUSTOM_KERNELS * answer.passes,
         sequence_seconds=rates.constant("sequence_seconds"),

@@ -7,8 +7,9 @@ compute time c: a maximum with the soft knee that products of 128 to 512 rows sh
 profiles of 70B on H100: 1.04, 1.22 and 2.0 times one row). The shares ``m**3`` and ``c**3`` are
 also the elasticities, so the ledger that they make tells what would help.
 
-On top come two all-reduces a layer, a constant for each layer (launch and drain of its kernels,
-which no faster unit shortens) and the host's own work.
+On top come two all-reduces a layer (where groups of devices attend to their own requests and share
+the experts: a gather and a reduction of all tokens), a constant for each layer (launch and drain of
+its kernels, which no faster unit shortens) and the host's own work.
 """
 
 from __future__ import annotations
@@ -105,6 +106,10 @@ class StepCosts:
     """Keys that a prompt's token attends to on average, summed over layers."""
     all_reduces: float
     all_reduce: AllReduce
+    exchange_row_seconds: float
+    """One token gathered for the experts and reduced after them, all layers, under attention DP."""
+    data: float
+    """Groups that each attend to their own share of the tokens."""
     stage_seconds: float
     """Hand-over between pipeline stages, all of them."""
     latency_seconds: float
@@ -115,11 +120,12 @@ class StepCosts:
     def step(self, batch: Batch) -> StepTime:
         """Time of one step through all layers."""
         rows = batch.sequences + batch.prompt_tokens
+        own = rows / self.data
         memory = compute = 0.0
         for products, count in (
-            (self.dense, rows),
+            (self.dense, own),
             (self.experts, rows),
-            (self.head, batch.sequences + batch.prompts),
+            (self.head, (batch.sequences + batch.prompts) / self.data),
         ):
             read, multiply = products.split(count)
             memory += read
@@ -128,7 +134,9 @@ class StepCosts:
         return StepTime(
             memory_bandwidth=memory + read,
             compute=compute + attend,
-            interconnect=self.all_reduces * self.all_reduce.seconds(rows) + self.stage_seconds,
+            interconnect=self.all_reduces * self.all_reduce.seconds(own)
+            + self.exchange_row_seconds * rows
+            + self.stage_seconds,
             latency=self.latency_seconds + self.sequence_seconds * batch.sequences,
             host=self.host_seconds,
         )
@@ -136,10 +144,11 @@ class StepCosts:
     def _attention(self, batch: Batch) -> tuple[float, float]:
         if self.shape is None:
             return 0.0, 0.0
-        inside = batch.prompt_tokens * self.prompt_keys * self.prompt_key_seconds
+        inside = batch.prompt_tokens / self.data * self.prompt_keys * self.prompt_key_seconds
         if not batch.sequences:
             return 0.0, inside
-        keys = batch.sequences * transformer.cached_keys(self.shape, batch.context_tokens)
+        keys = transformer.read_keys(self.shape, batch.context_tokens)
+        keys *= batch.sequences / self.data
         read, attend = soft_maximum(keys * self.key_read_seconds, keys * self.key_attend_seconds)
         return read, attend + inside
 

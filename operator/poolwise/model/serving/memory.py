@@ -122,13 +122,15 @@ def footprint(
 def resident_weight_bytes(work: ServingWork, layout: ServingLayout) -> float:
     """Weights on the fullest device: layers in their format, embedding and head in 16 bits or more.
 
-    Layers divide by tensor times pipeline; the embedding sits on the first stage, the head on the
-    last, both divided by tensor alone.
+    Layers divide by tensor times pipeline, their experts by attention DP too; the embedding sits on
+    the first stage, the head on the last, both divided by tensor alone.
     """
     count = parameters(work.model)
     ends = (count.embedding, count.head)
     outer = sum(ends) if layout.pipeline == 1 else max(ends)
-    body = layer_weight_bytes(work, layout) / (layout.tensor * layout.pipeline)
+    experts = count.experts * weight_bytes(layout.weight_format)
+    dense = layer_weight_bytes(work, layout) - experts
+    body = (experts / layout.data + dense) / (layout.tensor * layout.pipeline)
     return body + outer * unquantised_weight_bytes(layout) / layout.tensor
 
 
@@ -150,11 +152,14 @@ def unquantised_weight_bytes(layout: ServingLayout) -> float:
 
 
 def request_cache_bytes(work: ServingWork, layout: ServingLayout, context_tokens: float) -> float:
-    """Cache of one request at a context, on each device; nothing is cached without decoding."""
+    """Cache of one request at a context, on each device; nothing is cached without decoding.
+
+    Under attention DP a request is cached by one group: the mean over groups counts.
+    """
     shape = work.model.shape
     if isinstance(shape, Custom) or not shape.is_decoder:
         return 0.0
-    shards = kv_shards(shape, layout.tensor) * layout.pipeline
+    shards = kv_shards(shape, layout.tensor) * layout.pipeline * layout.data
     return kv_cache_bytes(shape, context_tokens, weight_bytes(layout.kv_format)) / shards
 
 

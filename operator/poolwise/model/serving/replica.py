@@ -52,7 +52,7 @@ def replica(
         serial_seconds=ends.serial_seconds,
         prompt_ratio=ends.prompt_ratio,
         held_steps=ends.held_steps,
-        interference=calibration.value(PHASE, "interference", held.device),
+        interference=calibration.value(PHASE, "interference", held.device, work.engine),
     )
 
 
@@ -98,7 +98,7 @@ def _request_flops(work: ServingWork, shape: Transformer, served: Replica) -> fl
     count = transformer.parameters(work.model)
     rows = served.prompt.mean + served.generated.mean
     inside = transformer.attention_flops_per_key(shape) * served.costs.prompt_keys
-    keys = transformer.cached_keys(shape, served.context_tokens)
+    keys = transformer.read_keys(shape, served.context_tokens)
     decoding = transformer.decode_attention_flops_per_key(shape) * keys * served.generated.mean
     return 2.0 * count.multiplied * rows + inside * served.prompt.mean + decoding
 
@@ -117,7 +117,7 @@ def _request_traffic_bytes(
     weights += (count.head + count.tied_head) * unquantised_weight_bytes(layout)
     steps = served.generated.mean / together + at.chunks * (0.0 if served.generates else 1.0)
     per_key = transformer.kv_bytes_per_key(shape, weight_bytes(layout.kv_format))
-    keys = transformer.cached_keys(shape, served.context_tokens) * served.generated.mean
+    keys = transformer.read_keys(shape, served.context_tokens) * served.generated.mean
     return weights * steps + per_key * keys
 
 

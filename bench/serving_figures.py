@@ -1,0 +1,67 @@
+"""Each scored figure of ``serve_measured``: a run, or why there is none; a value with its range.
+
+for figure in figures(row, tables):
+    found = figure.predicted(calibration)   # Interval, or a reason
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench.fit.serving_folds import RATIOS
+from bench.fit.serving_samples import SCORED, Target
+from bench.serving_runs import Run, found
+from bench.tables import Row, number
+from poolwise.model.efficiency import Calibration
+from poolwise.model.prediction import Interval
+from poolwise.model.serving.memory import PHASE
+from poolwise.model.serving.queueing import Z95
+from poolwise.tables import Tables
+
+STATED = ("model", "gpu", "n_gpus", "isl", "osl")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of one row."""
+
+    score: str
+    """``tpot``, ``tpot_disagg`` or ``offline_throughput``."""
+    row: Row
+    target: Target
+    run: Run | str
+    """What ran, or why that cannot be known."""
+    measured: float
+    """Seconds, or generated tokens per second."""
+    is_eligible: bool
+    """Whether the row states model, accelerator, counts, lengths and precision."""
+
+    def predicted(self, calibration: Calibration) -> Interval | str:
+        """The model's answer with the range that holds nine in ten, or a reason."""
+        if isinstance(self.run, str):
+            return self.run
+        value = self.target.predict(self.run, calibration)
+        if not 0.0 < value < math.inf:
+            return "no steady state"
+        device, engine = self.run.machine.device, self.run.work.engine
+        ratio = calibration.efficiency(PHASE, RATIOS[self.score][0], device, engine)
+        factor = math.exp(Z95 * ratio.spread)
+        return Interval(value, value / factor, value * factor)
+
+
+def figures(row: Row, tables: Tables) -> Iterator[Figure]:
+    """All figures of a row that are scored."""
+    for target in SCORED:
+        value = number(row, target.column)
+        if row["mode"] == target.mode and value:
+            run = found(row, tables, target.column)
+            measured = value if isinstance(run, str) else run.measured
+            yield Figure(target.name, row, target, run, measured, _is_eligible(row))
+
+
+def _is_eligible(row: Row) -> bool:
+    precision = row["weight_precision"] or row["moe_precision"]
+    sized = row["tp"] or row["decode_cfg"]
+    return bool(precision and sized) and all(row[column] for column in STATED)
