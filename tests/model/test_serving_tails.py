@@ -44,7 +44,7 @@ def test_tails_are_near_those_of_a_simulated_engine(rate: float) -> None:
     assert times.ttft.percentile(50) == pytest.approx(simulated.first_token(50), rel=0.15)
     assert times.ttft.percentile(90) == pytest.approx(simulated.first_token(90), rel=0.2)
     # The far tail comes from loads above the mean one, which a mean field does not see.
-    assert times.ttft.percentile(99) == pytest.approx(simulated.first_token(99), rel=0.4)
+    assert times.ttft.percentile(99) == pytest.approx(simulated.first_token(99), rel=0.25)
     assert times.token_percentile(50) == pytest.approx(simulated.token(50), rel=0.1)
     assert times.token_percentile(99) == pytest.approx(simulated.token(99), rel=0.1)
 

@@ -49,6 +49,12 @@ class Delay:
         mean = self.mean_seconds
         return math.isinf(mean) or self.variance_seconds2 <= (LEAST_VARIATION * mean) ** 2
 
+    @property
+    def third_moment_seconds3(self) -> float:
+        """About zero."""
+        mean = self.mean_seconds
+        return self.skew_seconds3 + 3.0 * mean * self.variance_seconds2 + mean**3
+
     def percentile(self, percent: float) -> float:
         """Seconds that ``percent`` of 100 samples stay below."""
         if self._is_fixed:
@@ -131,8 +137,9 @@ def waiting(
     """Time in queue before one of ``servers`` equal servers is free, in order of arrival (G/G/m).
 
     Sakasegawa (1977) with the Allen-Cunneen correction: the probability to wait at all is about
-    ``rho ** (sqrt(2 (m + 1)) - 1)``, and those who wait do so for an exponential time with mean
-    ``S / (m (1 - rho)) * (ca2 + cs2) / 2``. Exact for M/M/1 and M/G/1 (Pollaczek-Khinchine).
+    ``rho ** (sqrt(2 (m + 1)) - 1)``, and those who wait do so for a gamma time with mean
+    ``S / (m (1 - rho)) * (ca2 + cs2) / 2``. Exact for M/M/1 and M/G/1 (Pollaczek-Khinchine), whose
+    second moment has the third one of the service as well: a few long prompts make long tails.
     ``arrival_dispersion`` is ca2: 0 for a metronome, 1 for Poisson, more for bursts. :data:`NEVER`
     when the servers cannot keep up.
     """
@@ -141,18 +148,23 @@ def waiting(
     load = arrivals_per_second * service.mean_seconds / servers if servers > 0.0 else math.inf
     if load >= 1.0:
         return NEVER
-    service_scv = service.variance_seconds2 / service.mean_seconds**2
+    mean = service.mean_seconds
+    scv = service.variance_seconds2 / mean**2
     probability = load ** (math.sqrt(2.0 * (servers + 1.0)) - 1.0)
-    conditional = service.mean_seconds / (servers * (1.0 - load))
-    conditional *= (arrival_dispersion + service_scv) / 2.0
-    return _zero_or_exponential(probability, conditional)
+    conditional = mean / (servers * (1.0 - load)) * (arrival_dispersion + scv) / 2.0
+    if conditional <= LEAST_VARIATION * mean:
+        return Delay(0.0)
+    rest, rest_second = mean * (1.0 + scv) / 2.0, service.third_moment_seconds3 / (3.0 * mean)
+    heavier = (rest_second - 2.0 * rest**2) / (servers**2 * (1.0 - load))
+    return _zero_or_gamma(probability, conditional, max(0.0, 1.0 + heavier / conditional**2))
 
 
-def _zero_or_exponential(probability: float, conditional: float) -> Delay:
-    """Nothing, or with ``probability`` an exponential time with that mean."""
-    mean = probability * conditional
-    second, third = 2.0 * mean * conditional, 6.0 * mean * conditional**2
-    return Delay(mean, second - mean**2, third - 3.0 * mean * second + 2.0 * mean**3)
+def _zero_or_gamma(probability: float, mean: float, scv: float) -> Delay:
+    """Nothing, or with ``probability`` a gamma time with these moments (scv 1: exponential)."""
+    first = probability * mean
+    second = first * mean * (1.0 + scv)
+    third = second * mean * (1.0 + 2.0 * scv)
+    return Delay(first, second - first**2, third - 3.0 * first * second + 2.0 * first**3)
 
 
 def mixture_percentile(usual: Delay, rare: Delay, rare_share: float, percent: float) -> float:
