@@ -1,21 +1,23 @@
 """``python -m bench.ratio_spread --data DIR``: how much of an error two accelerators share.
 
 Rows that are equal in all but ``gpu`` (:mod:`bench.model.choice`) have errors e1 and e2 of
-ln(predicted / measured). What they share cancels in e1 - e2, so that half the mean square of the
-difference is the variance of an accelerator's own part. Its share of the mean square of all errors
-of these rows is ``OWN_SHARE`` of :mod:`poolwise.model.ranges`.
+ln(predicted / measured). What they share cancels in e1 - e2, so that half the square of its spread
+is the variance of an accelerator's own part. Its share of the square of the errors' own spread is
+``OWN_SHARE`` of :mod:`poolwise.model.ranges`. A spread is what holds nine in ten, as in the tables.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from bench.accuracy import Vector
 from bench.correction import PHASES
 from bench.model.choice import SERVING, TRAINING
 from bench.model.outcome import Outcome, scored
@@ -25,8 +27,8 @@ from poolwise.model.correction import Phase
 from poolwise.model.prediction import NINE_IN_TEN
 from poolwise.tables import load
 
-MOST_ERROR = float(np.log(2.0))
-"""Errors are cut there, so that a few rows of another workload do not decide."""
+SAME_PROGRAM = ("source", "framework")
+"""Of training: what is not the accelerator's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Shared:
 
     pairs: int
     whole: float
-    """Root mean square of the errors themselves."""
+    """Spread of the errors themselves."""
     own: float
     """Of an accelerator's own part."""
 
@@ -64,7 +66,7 @@ def main() -> None:
 
 def matched(found: Iterable[Outcome], phase: Phase) -> Iterator[tuple[float, float]]:
     """Errors of two accelerators that ran the same; each with the median of its rows."""
-    key = TRAINING if phase is Phase.TRAINING else SERVING
+    key = (*TRAINING, *SAME_PROGRAM) if phase is Phase.TRAINING else SERVING
     jobs: dict[tuple[str, ...], dict[str, list[float]]] = {}
     for each in scored(found):
         if PHASES.get(each.score) is phase:
@@ -77,13 +79,13 @@ def matched(found: Iterable[Outcome], phase: Phase) -> Iterator[tuple[float, flo
 
 def shared(pairs: Sequence[tuple[float, float]]) -> Shared:
     """Spreads of the errors and of what two accelerators do not share."""
-    errors = np.clip(np.array(pairs), -MOST_ERROR, MOST_ERROR)
+    errors = np.array(pairs)
     differences = errors[:, 0] - errors[:, 1]
-    return Shared(
-        pairs=len(pairs),
-        whole=float(np.sqrt(np.mean(errors**2))),
-        own=float(np.sqrt(np.mean(differences**2) / 2)),
-    )
+    return Shared(len(pairs), whole=_spread(errors), own=_spread(differences) / math.sqrt(2.0))
+
+
+def _spread(values: Vector) -> float:
+    return float(np.quantile(np.abs(values), 0.9)) / NINE_IN_TEN
 
 
 if __name__ == "__main__":
