@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from bench.serving_formats import cache_format_of, engine_of, weight_format_of
 from bench.serving_layouts import Sizes, sizes
 from bench.tables import Row, number
 from poolwise.model import presets
@@ -29,14 +30,6 @@ from poolwise.tables import AcceleratorRow, Tables
 HOST = Host(96.0, 1e12, 1e10, 1e11, 5e9)
 NETWORK_BYTES_PER_SECOND = 400e9
 
-FORMATS = {
-    "fp8_block": "fp8",
-    "fp4": "nvfp4",
-    "int8-wo": "int8",
-    "int4-g32-wo": "int4",
-    "uint4": "int4",
-    "fp16 (bf16 matmul)": "fp16",
-}
 ENGINES = ("sglang", "triton", "vllm")
 BATCHED_TOKENS = 8192
 """vLLM's default on devices of this size, and what the other engines are run with."""
@@ -200,7 +193,7 @@ def _offered(row: Row, several: Sizes) -> float | None:
 def _speculates(row: Row, model: Model) -> bool:
     release = row.get("engine_version", ""), row.get("source_date", "")[:7]
     is_deepseek = isinstance(model.shape, Transformer) and model.shape.latent_attention is not None
-    return is_deepseek and _engine(row) == "triton" and release in SPECULATING
+    return is_deepseek and engine_of(row) == "triton" and release in SPECULATING
 
 
 def _work(row: Row, model: Model, prompt: float, output: float) -> ServingWork:
@@ -212,7 +205,7 @@ def _work(row: Row, model: Model, prompt: float, output: float) -> ServingWork:
         prefix_hit_fraction=0.0,
         max_model_tokens=None,
         targets=(),
-        engine=_engine(row),
+        engine=engine_of(row),
         software_year=software_year(row),
     )
 
@@ -223,35 +216,12 @@ def _layout(row: Row, model: Model, several: Sizes, longest_tokens: int) -> Serv
         pipeline=several.pipeline,
         expert=several.expert,
         data=several.data,
-        weight_format=_weight_format(row, model.native_format),
+        weight_format=weight_format_of(row, model.native_format),
         max_num_seqs=BATCH_LIMIT,
         max_model_tokens=longest_tokens,
         max_batched_tokens=BATCHED_TOKENS,
-        kv_format=_cache_format(row),
+        kv_format=cache_format_of(row),
     )
-
-
-def _engine(row: Row) -> str:
-    name = row["engine"].lower()
-    return next((each for each in ("vllm", "sglang") if name.startswith(each)), "triton")
-
-
-def _weight_format(row: Row, native: str) -> str:
-    """Of the experts, which are most of a sparse model.
-
-    gpt-oss is labelled by the format of its activations, and has mxfp4 weights in all of them.
-    """
-    label = (row["moe_precision"] or row["weight_precision"]).lower()
-    if not label or native == "mxfp4":
-        return native
-    return FORMATS.get(label, label)
-
-
-def _cache_format(row: Row) -> str:
-    if row["kv_precision"]:
-        return row["kv_precision"]
-    is_quantised = FORMATS.get(row["weight_precision"], row["weight_precision"]) in ("fp8", "nvfp4")
-    return "fp8" if is_quantised and _engine(row) == "triton" else "bf16"
 
 
 def _machine(accelerator: AcceleratorRow) -> Machine:

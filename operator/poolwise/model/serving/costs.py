@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from poolwise.model import formats, transformer
-from poolwise.model.collectives import Operation, collective_seconds, group, wire_factor
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.roofline import ceiling_flops_per_second
+from poolwise.model.serving.exchange import all_reduce, exchange_row_seconds, stage_seconds
 from poolwise.model.serving.iteration import AllReduce, Products, StepCosts
 from poolwise.model.serving.memory import (
-    ACTIVATION_BYTES,
     PHASE,
     dense_weight_bytes,
     item_traffic_bytes,
@@ -92,7 +91,7 @@ class _Rates:
 def _transformer_costs(
     work: ServingWork, shape: Transformer, layout: ServingLayout, machine: Machine, rates: _Rates
 ) -> StepCosts:
-    count = transformer.parameters(work.model)
+    count, calibration = transformer.parameters(work.model), rates.calibration
     dense_format = "bf16" if layout.weight_format == "mxfp4" else layout.weight_format
     dense = count.body - count.experts
     head = count.head + count.tied_head if shape.is_decoder else 0.0
@@ -109,10 +108,10 @@ def _transformer_costs(
         prompt_key_seconds=transformer.attention_flops_per_key(shape) / attention_flops,
         prompt_keys=_prompt_keys(work, shape),
         all_reduces=2.0 * shape.layers if layout.tensor > 1 else 0.0,
-        all_reduce=_all_reduce(shape, layout, machine, rates),
-        exchange_row_seconds=_exchange_row_seconds(shape, layout, machine, rates),
+        all_reduce=all_reduce(shape, layout, machine, calibration),
+        exchange_row_seconds=exchange_row_seconds(shape, layout, machine, calibration),
         data=float(layout.data),
-        stage_seconds=_stage_seconds(shape, layout, machine, rates),
+        stage_seconds=stage_seconds(shape, layout, machine, calibration),
         latency_seconds=_latency_seconds(shape, rates, work.engine),
         sequence_seconds=rates.constant("sequence_seconds", work.engine),
         host_seconds=rates.constant("host_seconds", work.engine) / machine.host.dispatch_speed,
@@ -191,60 +190,6 @@ def _latency_seconds(shape: Transformer, rates: _Rates, engine: str) -> float:
     sparse = transformer.sparse_layers(shape)
     routing = rates.constant("expert_layer_seconds", engine) * sparse if sparse else 0.0
     return per_layer * shape.layers + routing
-
-
-def _all_reduce(
-    shape: Transformer, layout: ServingLayout, machine: Machine, rates: _Rates
-) -> AllReduce:
-    """Inside one node engines have kernels of their own; beyond it they call the library."""
-    if layout.tensor == 1:
-        return AllReduce()
-    ranks = group(layout.tensor, 1, machine.interconnect)
-    token = shape.hidden * ACTIVATION_BYTES
-    if ranks.domains == 1:
-        wire = token * wire_factor(Operation.ALL_REDUCE, layout.tensor)
-        link = machine.interconnect.intra_node_bytes_per_second
-        row = rates.constant("all_reduce") * wire / link
-        return AllReduce(rates.constant("all_reduce_seconds"), row)
-
-    def seconds(rows: float) -> float:
-        return collective_seconds(
-            Operation.ALL_REDUCE, rows * token, ranks, machine, rates.calibration
-        )
-
-    return _through(seconds(0.0), seconds(256.0), seconds(4096.0))
-
-
-def _exchange_row_seconds(
-    shape: Transformer, layout: ServingLayout, machine: Machine, rates: _Rates
-) -> float:
-    """Attention DP: every device gathers all tokens in 8 bits and reduces their sums in 16."""
-    if layout.data == 1 or shape.experts is None:
-        return 0.0
-    ranks = layout.tensor * layout.data
-    away = (ranks - 1) / ranks * shape.hidden * (1.0 + ACTIVATION_BYTES)
-    across = ranks > max(machine.interconnect.domain_accelerators, 1)
-    links = machine.interconnect
-    link = links.inter_node_bytes_per_second if across else links.intra_node_bytes_per_second
-    return rates.constant("exchange") * transformer.sparse_layers(shape) * away / link
-
-
-def _through(at_none: float, at_256: float, at_4096: float) -> AllReduce:
-    """``a + b*n + c*sqrt(n)`` through n = 0, 256, 4096: roots 16 and 64, so two equations."""
-    small, large = at_256 - at_none, at_4096 - at_none
-    row = max(0.0, (large - 4.0 * small) / (4096.0 - 4.0 * 256.0))
-    return AllReduce(at_none, row, max(0.0, (small - 256.0 * row) / 16.0))
-
-
-def _stage_seconds(
-    shape: Transformer, layout: ServingLayout, machine: Machine, rates: _Rates
-) -> float:
-    if layout.pipeline == 1:
-        return 0.0
-    ranks = group(2, layout.tensor, machine.interconnect)
-    size = shape.hidden * ACTIVATION_BYTES * layout.max_num_seqs / layout.pipeline
-    one = collective_seconds(Operation.SEND_RECEIVE, size, ranks, machine, rates.calibration)
-    return one * (layout.pipeline - 1)
 
 
 def _custom_costs(
