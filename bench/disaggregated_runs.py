@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bench.serving_runs import Run, runs
+from bench.serving_runs import Run, found
 from bench.tables import Row, number
 from poolwise.model.efficiency import Calibration
 from poolwise.model.serving.front_end import REQUESTS
@@ -23,7 +23,8 @@ from poolwise.model.serving.iteration import Batch
 from poolwise.model.serving.load import state
 from poolwise.tables import Tables
 
-MODE, COLUMN = "online-disagg", "ttft_ms_mean"
+MODE, TOGETHER = "online-disagg", "online-agg"
+COLUMN = "ttft_ms_mean"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,10 @@ class Disaggregated:
     """A measured one."""
 
     prefill: Run
-    """One worker of each kind."""
+    """One worker, with the clients of all."""
     decode: Run
+    """One worker with its share of the clients (:mod:`bench.serving_layouts`)."""
     prefill_workers: float
-    decode_workers: float
 
     @property
     def row(self) -> Row:
@@ -47,8 +48,8 @@ class Disaggregated:
         tokens = served.prompt.mean
         prompt = served.costs.step(Batch(prompt_tokens=tokens, prompts=1.0)).seconds
         decoding = self.decode.replica(calibration)
-        each = max(1.0, clients / self.decode_workers)
-        answer = decoding.generated.mean * state(decoding, each).decode.seconds
+        each = state(decoding, max(1.0, self.decode.in_flight))
+        answer = decoding.generated.mean * each.decode.seconds
         busy = clients * prompt / self.prefill_workers
         return 1.0, prompt, busy * answer / (busy + answer)
 
@@ -70,13 +71,15 @@ def disaggregated(row: Row, tables: Tables) -> Disaggregated | str:
     prefill, decode = _sizes(row["prefill_cfg"]), _sizes(row["decode_cfg"])
     if not prefill.get("tp") or not decode.get("tp"):
         return "no parallel sizes of the workers"
-    sides = _side(row, prefill, tables), _side(row, decode, tables)
-    if sides[0] is None or sides[1] is None:
-        return "model, accelerator or layout of the workers is not known"
+    reader, writer = _prefill_worker(row, prefill, tables), found(row, tables, COLUMN)
+    if isinstance(reader, str):
+        return reader
+    if isinstance(writer, str):
+        return writer
     decoders = decode.get("workers") or 1.0
     left = (number(row, "n_gpus") or 0.0) - decoders * _devices(decode)
     prefillers = prefill.get("workers") or max(1.0, round(left / _devices(prefill)))
-    return Disaggregated(sides[0], sides[1], prefillers, decoders)
+    return Disaggregated(reader, writer, prefillers)
 
 
 def _sizes(text: str) -> dict[str, float]:
@@ -89,16 +92,10 @@ def _devices(sizes: Mapping[str, float]) -> float:
     return sizes["tp"] * sizes.get("pp", 1.0) * sizes.get("dp", 1.0)
 
 
-def _side(row: Row, sizes: Mapping[str, float], tables: Tables) -> Run | None:
-    """One worker; a wide one is cut into stages until it is one that the runs can describe."""
-    tensor, stages = int(sizes["tp"] * sizes.get("dp", 1.0)), int(sizes.get("pp", 1.0))
-    while tensor:
-        cells = {"tp": tensor, "pp": stages, "attn_dp": 1, "n_gpus": tensor * stages}
-        cells["moe_tp"] = int(sizes.get("moe_tp", 1.0))
-        cells["moe_ep"] = int(min(sizes.get("moe_ep", 1.0), tensor))
-        worker = row | {name: str(cell) for name, cell in cells.items()}
-        found = next(iter(runs([worker], tables, [MODE], COLUMN)), None)
-        if found is not None:
-            return found
-        tensor, stages = tensor // 2, stages * 2
-    return None
+def _prefill_worker(row: Row, sizes: Mapping[str, float], tables: Tables) -> Run | str:
+    """Described as a replica that does both halves."""
+    cells = {"tp": sizes["tp"], "pp": sizes.get("pp", 1.0), "attn_dp": sizes.get("dp", 1.0)}
+    cells |= {name: sizes.get(name, 1.0) for name in ("moe_tp", "moe_ep")}
+    cells["n_gpus"] = _devices(sizes)
+    worker = row | {name: str(int(cell)) for name, cell in cells.items()}
+    return found(worker | {"mode": TOGETHER}, tables, COLUMN)

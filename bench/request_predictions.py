@@ -15,7 +15,7 @@ from bench.disaggregated_runs import MODE as DISAGGREGATED
 from bench.disaggregated_runs import disaggregated
 from bench.disaggregated_runs import first_token_seconds as handed_over_seconds
 from bench.request_runs import POISSON, first_token_seconds, open_loop_first_token_seconds
-from bench.serving_runs import Run, runs
+from bench.serving_runs import Run, found
 from bench.tables import Row, number
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
@@ -43,10 +43,10 @@ def figures(row: Row) -> list[str]:
 
 def predict(row: Row, figure: str, tables: Tables, calibration: Calibration) -> Interval | str:
     """Milliseconds, as the table has them, with the range that holds nine in ten."""
-    found = _predicted(row, figure, tables, calibration)
-    if isinstance(found, str):
-        return found
-    run, seconds = found
+    predicted = _predicted(row, figure, tables, calibration)
+    if isinstance(predicted, str):
+        return predicted
+    run, seconds = predicted
     if not 0.0 < seconds < math.inf:
         return "the load is beyond what the layout serves"
     term = "ttft_disagg_ratio" if figure == "ttft_disagg" else "ttft_ratio"
@@ -66,9 +66,9 @@ def _predicted(
         return pair.prefill, handed_over_seconds(pair, calibration)
     if figure != "ttft" and not (number(row, "isl") and number(row, "tp")):
         return "states no prompt length or no layout"
-    run = next(iter(runs([row], tables, [row["mode"]], COLUMNS[figure])), None)
-    if run is None:
-        return "model, accelerator, lengths or layout are not known"
+    run = found(row, tables, COLUMNS[figure])
+    if isinstance(run, str):
+        return run
     if figure == "ttft":
         return run, MEANS[row["mode"]](run, calibration)
     return run, _tail_seconds(run, figure, calibration)
