@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from bench.generic_models import model_of
 from bench.tables import Row, number, whole
-from poolwise.model import presets
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Host, Interconnect, Machine
+from poolwise.model.training.shard import layer_count
 from poolwise.model.work import (
     Method,
     Model,
@@ -55,8 +56,8 @@ PRECISIONS = {
     "fp8/bf16 mixed (see submission)": "fp8",
 }
 NOT_COMPARABLE = ("FLUX", "variable-length", "CPU offload")
-"""MLPerf trains FLUX on 256 x 256 pixels and BERT without its padding, which no column says;
-weights kept on the host are not modelled."""
+"""Predicted, but no constant is fitted on them: MLPerf trains FLUX on small pictures and BERT
+without its padding, which no column says; weights kept on the host are not modelled."""
 METHODS = {"lora": Method.LORA, "qlora": Method.QLORA}
 SHARDING = {"FULL_SHARD": 3, "FSDP": 3, "FSDP2": 3, "SHARD_GRAD_OP": 2}
 RECOMPUTE = {
@@ -78,6 +79,7 @@ class Run:
     machine: Machine
     count: int
     step_seconds: float
+    has_known_shape: bool
 
     @property
     def group(self) -> str:
@@ -89,6 +91,12 @@ class Run:
         """Whether the model is a mixture of experts."""
         shape = self.work.model.shape
         return isinstance(shape, Transformer) and shape.experts is not None
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether shape and lengths are as the row says, so that constants may be fitted on it."""
+        words = f"{self.row['model']} {self.row['notes']}"
+        return self.has_known_shape and not any(each in words for each in NOT_COMPARABLE)
 
     @property
     def is_pretraining(self) -> bool:
@@ -112,6 +120,17 @@ def runs(rows: Iterable[Row], tables: Tables) -> Iterator[Run]:
             yield found
 
 
+def problem(row: Row, tables: Tables) -> str | None:
+    """Why a row is no run, in a few words; None where it is one."""
+    if tables.accelerators.find(row["gpu"]) is None:
+        return "accelerator is not known"
+    if whole(row, "n_gpus") is None or whole(row, "global_batch") is None:
+        return "count or global batch is not stated"
+    if model_of(row, tables) is None:
+        return "neither shape nor counts of the model are known"
+    return None if _run(row, tables) else "no rate is stated"
+
+
 def laid(run: Run, calibration: Calibration) -> LaidRun | None:
     """The run with the sizes its source left out chosen by the planner; None if none divides."""
     known = _whole_layout(run)
@@ -124,29 +143,60 @@ def laid(run: Run, calibration: Calibration) -> LaidRun | None:
 
 
 def _run(row: Row, tables: Tables) -> Run | None:
-    if any(words in f"{row['model']} {row['notes']}" for words in NOT_COMPARABLE):
-        return None
-    model, accelerator = tables.model(row["model"]), tables.accelerators.find(row["gpu"])
+    model, accelerator = model_of(row, tables), tables.accelerators.find(row["gpu"])
     count, batch = whole(row, "n_gpus"), whole(row, "global_batch")
     if model is None or accelerator is None or count is None or batch is None:
         return None
-    work = _work(row, _cut(presets.model(model), whole(row, "layers_used")), batch)
+    work = _work(row, _cut(model, _layers_used(row, layer_count(model))), batch)
     step_seconds = _step_seconds(row, work, count)
     if step_seconds is None:
         return None
     fixed, interleave = _fixed(row, count, batch)
-    return Run(row, work, fixed, interleave, _machine(row, accelerator), count, step_seconds)
+    known = tables.model(row["model"]) is not None
+    machine = _machine(row, accelerator)
+    return Run(row, work, fixed, interleave, machine, count, step_seconds, known)
 
 
 def _work(row: Row, model: Model, batch: int) -> TrainingWork:
-    match = re.match(r"\d+", row["seq_len"])
     return TrainingWork(
         model=model,
         global_batch_samples=batch,
-        sequence_tokens=int(match.group()) if match else None,
+        sequence_tokens=_sequence_tokens(row),
         precision=PRECISIONS.get(row["precision"], row["precision"]),
         method=METHODS.get(row["task"], Method.FULL),
+        software_year=software_year(row["source_date"]),
     )
+
+
+def _sequence_tokens(row: Row) -> int | None:
+    """As stated; a longest length without padding (``512 max``) is half full on average, as BERT's
+    text from Wikipedia is."""
+    match = re.match(r"(\d+)( max)?", row["seq_len"])
+    if match is None:
+        return None
+    return int(match[1]) // (2 if match[2] else 1)
+
+
+def software_year(words: str) -> float | None:
+    """Decimal year of a release (``v25.04.02``, ``26.06 NeMo``) or a date (``2024-09``); a year
+    alone, or a span that ends in one, is taken in its middle."""
+    release = re.match(r"v?(\d\d)\.(\d\d)\b", words)
+    if release:
+        return 2000 + int(release[1]) + (int(release[2]) - 0.5) / 12
+    month = re.match(r"(20\d\d)-(\d\d)", words)
+    if month:
+        return int(month[1]) + (int(month[2]) - 0.5) / 12
+    year = re.match(r"20\d\d", words)
+    return int(year[0]) + 0.5 if year else None
+
+
+def _layers_used(row: Row, layers: int | None) -> int | None:
+    """As the source says, unless its virtual stages divide the whole model and not what it says."""
+    used = whole(row, "layers_used")
+    chunks = (whole(row, "pp") or 1) * (whole(row, "vp") or 1)
+    if used and layers and used % chunks and layers % chunks == 0:
+        return None
+    return used
 
 
 def _cut(model: Model, layers: int | None) -> Model:

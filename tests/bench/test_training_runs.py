@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from bench.tables import Row
-from bench.training_runs import Run, laid, runs
+from bench.training_runs import Run, laid, problem, runs
+from poolwise.model import transformer
 from poolwise.model.efficiency import Calibration
 from poolwise.model.work import Method, Recompute, Transformer
 from poolwise.tables import load
@@ -11,6 +12,9 @@ from poolwise.tables import load
 TABLES = load()
 CELLS: Row = {
     "source": "a table",
+    "source_date": "v25.04.02",
+    "params_b": "70.6",
+    "active_b": "70.6",
     "framework": "NeMo",
     "task": "pretrain",
     "model": "llama-3.1-70b",
@@ -53,7 +57,7 @@ def test_a_row_is_work_on_a_machine() -> None:
 
 
 def test_a_proxy_has_fewer_layers() -> None:
-    shape = run(layers_used="8").work.model.shape
+    shape = run(layers_used="8", vp="2").work.model.shape
     assert isinstance(shape, Transformer)
     assert shape.layers == 8
 
@@ -82,14 +86,68 @@ def test_networks_are_read_from_words(words: str, bytes_per_second: float) -> No
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "why"),
     [
-        {"model": "nobody knows"},
-        {"gpu": "abacus"},
-        {"tokens_per_s_per_gpu": ""},
-        {"notes": "variable-length sequences"},
+        (
+            {"model": "nobody knows", "params_b": ""},
+            "neither shape nor counts of the model are known",
+        ),
+        ({"gpu": "abacus"}, "accelerator is not known"),
+        ({"global_batch": ""}, "count or global batch is not stated"),
+        ({"tokens_per_s_per_gpu": ""}, "no rate is stated"),
     ],
     ids=str,
 )
-def test_rows_that_cannot_be_compared_are_left_out(changes: Row) -> None:
+def test_rows_that_are_no_run_say_why(changes: Row, why: str) -> None:
     assert list(runs([CELLS | changes], TABLES)) == []
+    assert problem(CELLS | changes, TABLES) == why
+
+
+def test_what_nobody_can_compare_is_predicted_but_not_fitted() -> None:
+    found = run(notes="variable-length sequences", seq_len="512 max")
+    assert not found.is_comparable
+    assert found.work.sequence_tokens == 256
+    assert run().is_comparable
+
+
+@pytest.mark.parametrize(
+    ("words", "year"),
+    [
+        ("v25.04.02", 2025 + 3.5 / 12),
+        ("26.06 Ne", 2026 + 5.5 / 12),
+        ("2024-09", 2024 + 8.5 / 12),
+        ("2023-11..2024 (repo state 2025-07-21)", 2023 + 10.5 / 12),
+        ("2024", 2024.5),
+        ("", None),
+    ],
+)
+def test_software_has_a_date(words: str, year: float | None) -> None:
+    found = run(source_date=words).work.software_year
+    assert found == (None if year is None else pytest.approx(year))
+
+
+def test_stages_that_do_not_divide_the_stated_layers_mean_the_whole_model() -> None:
+    """Llama 4 Maverick has 48 layers; its 2 x 12 stages do not divide the 32 that a source says."""
+    cells = {"model": "Llama-4-Maverick-17B-128E-Instruct", "layers_used": "32"}
+    shapes = [
+        run(**cells, pp=pipeline, vp=virtual).work.model.shape
+        for pipeline, virtual in (("2", "12"), ("2", "4"))
+    ]
+    assert [getattr(shape, "layers", None) for shape in shapes] == [48, 32]
+
+
+def test_a_model_of_unknown_shape_has_a_usual_one() -> None:
+    found = run(model="GPT3-20B", params_b="20", active_b="20")
+    shape = found.work.model.shape
+    assert isinstance(shape, Transformer)
+    assert transformer.shape_parameters(shape).body == pytest.approx(20e9, rel=0.1)
+    assert transformer.parameters(found.work.model).total == pytest.approx(20e9)
+    assert not found.is_comparable
+
+
+def test_a_sparse_model_of_unknown_shape_has_its_active_count() -> None:
+    found = run(model="A-100B-MoE", params_b="100", active_b="10")
+    count = transformer.parameters(found.work.model)
+    assert found.is_sparse
+    assert count.total == pytest.approx(100e9)
+    assert count.active == pytest.approx(10e9)

@@ -9,7 +9,7 @@ from poolwise.model import transformer
 from poolwise.model.hardware import Machine
 from poolwise.model.prediction import Memory
 from poolwise.model.training import activations
-from poolwise.model.training.memory import training_memory, usable_bytes
+from poolwise.model.training.memory import peak_bytes, training_memory, usable_bytes
 from poolwise.model.work import (
     Custom,
     Method,
@@ -188,3 +188,57 @@ def test_a_custom_model_keeps_what_it_says() -> None:
 @pytest.mark.parametrize("here", [H100, cpu_machine()], ids=["accelerator", "cpu"])
 def test_a_process_cannot_fill_more_than_there_is(here: Machine) -> None:
     assert 0 < usable_bytes(here.device) <= here.device.memory_bytes
+
+
+@pytest.mark.parametrize(
+    ("name", "layout", "method", "device"),
+    [
+        pytest.param(
+            "llama-3.1-8b",
+            TrainingLayout(),
+            Method.FULL,
+            "H100-SXM5-80GB",
+            id="8B: 128 GB",
+        ),
+        pytest.param(
+            "llama-3.1-70b",
+            TrainingLayout(data=8, zero_stage=1),
+            Method.FULL,
+            "H200-SXM-141GB",
+            id="70B ZeRO-1: (4 + 12 / 8) * 70 = 385 GB",
+        ),
+        pytest.param(
+            "llama-3.1-405b",
+            TrainingLayout(data=32, zero_stage=3, recompute=Recompute.FULL),
+            Method.FULL,
+            "H200-SXM-141GB",
+            id="405B over 32: 16 * 405 / 32 = 203 GB",
+        ),
+        pytest.param(
+            "llama-3.1-70b",
+            TrainingLayout(recompute=Recompute.FULL),
+            Method.QLORA,
+            "L4",
+            id="70B in 4 bits: 0.53 * 70 = 37 GB",
+        ),
+        pytest.param(
+            "llama-3.1-70b",
+            TrainingLayout(recompute=Recompute.FULL),
+            Method.LORA,
+            "A100-SXM4-80GB",
+            id="70B frozen: 2 * 70 = 140 GB",
+        ),
+    ],
+)
+def test_what_cannot_fit_is_refused(
+    name: str, layout: TrainingLayout, method: Method, device: str
+) -> None:
+    """Even with every activation left out."""
+    work = replace(pretraining(name, batch=layout.data), method=method, sequence_tokens=1)
+    assert not training_memory(work, layout, machine(device)).fits
+
+
+def test_a_peak_has_a_range_around_what_is_needed() -> None:
+    memory = training_memory(pretraining("llama-3.1-8b", batch=1), TrainingLayout(), H100)
+    peak = peak_bytes(memory)
+    assert peak.low < peak.mid == memory.needed_bytes < peak.high

@@ -10,6 +10,7 @@ from poolwise.model.bottleneck import bottleneck
 from poolwise.model.collectives import Group, Operation, collective_seconds
 from poolwise.model.hardware import Machine, Resource
 from poolwise.model.roofline import ceiling_flops_per_second
+from poolwise.model.training.shard import routed_width
 from poolwise.model.training.step import predict_training, step_seconds
 from poolwise.model.work import (
     Custom,
@@ -298,3 +299,61 @@ def test_tokens_have_no_meaning_for_a_custom_model() -> None:
     assert predict_training(RESNET, VISION, H100, CALIBRATION).tokens_per_second is None
     text = predict_training(pretraining("llama-3.1-8b", 64), TrainingLayout(8), H100, CALIBRATION)
     assert text.tokens_per_second == pytest.approx(text.samples_per_second * 8192)
+
+
+def test_young_software_is_slower_on_a_young_device() -> None:
+    """DeepSeek-V3 and Llama on B200 gained release by release; A100 no longer did."""
+    old, new = (
+        replace(pretraining("llama-3.1-70b"), software_year=year) for year in (2025.0, 2026.5)
+    )
+    b200, a100 = (
+        seconds(old, LAYOUT_70B, here) / seconds(new, LAYOUT_70B, here)
+        for here in (machine("B200-SXM-180GB"), machine("A100-SXM4-80GB"))
+    )
+    assert b200 > 1.05 > a100 >= 1.0
+
+
+def test_unknown_software_is_the_newest() -> None:
+    work, here = pretraining("llama-3.1-70b"), machine("B200-SXM-180GB")
+    newest = CALIBRATION.value("training", "newest_software_year", here.device)
+    assert seconds(work, LAYOUT_70B, here) == pytest.approx(
+        seconds(replace(work, software_year=newest), LAYOUT_70B, here)
+    )
+
+
+def test_a_part_with_less_power_keeps_less_of_its_clock() -> None:
+    capped = replace(H100, device=replace(H100.device, power_watts=500.0))
+    work = pretraining("llama-3.1-70b")
+    ratio = seconds(work, LAYOUT_70B, capped) / seconds(work, LAYOUT_70B, H100)
+    assert 1.05 < ratio < 700 / 500
+
+
+def test_a_shorter_last_stage_hides_the_head() -> None:
+    """126 layers over 8 stages: 16 each, but 14 on the last, which has the head."""
+    shape = preset("llama-3.1-405b").shape
+    assert isinstance(shape, Transformer)
+    layout = TrainingLayout(tensor=8, pipeline=8)
+    times = [
+        seconds(
+            TrainingWork(Model("m", replace(shape, layers=layers)), 64, 8192, "bf16"), layout, H100
+        )
+        for layers in (126, 128)
+    ]
+    assert times[1] > 1.02 * times[0]
+
+
+def test_latent_experts_are_narrower_than_the_model() -> None:
+    """Nemotron 3 Super projects 4,096 down to about 1,024; DeepSeek-V3 does not."""
+    assert routed_width(preset("Nemotron-3-Super")) == pytest.approx(1024, rel=0.2)
+    assert routed_width(preset("deepseek-v3")) == 7168
+
+
+def test_experts_are_spread_over_tensor_ranks_since_folding() -> None:
+    """Then 64 ranks on 8-GPU nodes meet in 8 domains, before in 64."""
+    work = pretraining("deepseek-v3", batch=1024, sequence=4096)
+    layout = TrainingLayout(data=64, tensor=8, expert=64)
+    before, after = (
+        term(replace(work, software_year=year), layout, H100, "Interconnect")
+        for year in (2025.1, 2025.3)
+    )
+    assert after < before

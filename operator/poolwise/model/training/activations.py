@@ -15,7 +15,9 @@ LAYER_INPUT_BYTES_PER_HIDDEN = 2.0
 """All that full recomputation keeps."""
 
 
-def layer_bytes_per_token(shape: Transformer, recompute: Recompute = Recompute.NONE) -> float:
+def layer_bytes_per_token(
+    shape: Transformer, recompute: Recompute = Recompute.NONE, routed_width: float | None = None
+) -> float:
     """Mean over the layers, before tensor parallelism divides it (with sequence parallelism).
 
     ``SELECTIVE`` keeps the input, the attention's output and every second matrix product, as
@@ -27,7 +29,12 @@ def layer_bytes_per_token(shape: Transformer, recompute: Recompute = Recompute.N
     if recompute is Recompute.SELECTIVE:
         kept = hidden + 2.0 * _attention_output_width(shape)
         return kept + product_width(shape)
-    return 4 * hidden + _attention_bytes(shape) + _mlp_bytes(shape)
+    return mixer_bytes_per_token(shape) + _mlp_bytes(shape, routed_width or shape.hidden)
+
+
+def mixer_bytes_per_token(shape: Transformer) -> float:
+    """Of these, norms and what mixes tokens: attention, or a scan over them."""
+    return 4 * LAYER_INPUT_BYTES_PER_HIDDEN * shape.hidden + _attention_bytes(shape)
 
 
 def product_width(shape: Transformer) -> float:
@@ -36,8 +43,11 @@ def product_width(shape: Transformer) -> float:
     return _projected_width(shape) + shape.hidden + mlp
 
 
-def product_bytes(shape: Transformer) -> tuple[float, float]:
-    """16-bit inputs and outputs of the products of a mean layer: dense ones, routed experts."""
+def product_bytes(shape: Transformer, routed_width: float) -> tuple[float, float]:
+    """16-bit inputs and outputs of the products of a mean layer: dense ones, routed experts.
+
+    ``routed_width`` is what a routed token carries (:func:`shard.routed_width`).
+    """
     hidden, gates = shape.hidden, 3 if shape.gated_mlp else 2
     attention = 2 * hidden + _projected_width(shape) + _attention_output_width(shape)
     experts, sparse = shape.experts, transformer.sparse_layers(shape) / shape.layers
@@ -46,7 +56,7 @@ def product_bytes(shape: Transformer) -> tuple[float, float]:
     width = experts.ffn if experts else shape.ffn
     dense_width = (1 - sparse) * shape.ffn + (always - (1 - sparse)) * width
     dense = attention + 2 * hidden * always + gates * dense_width
-    return 2.0 * dense, 2.0 * routed * (2 * hidden + gates * width)
+    return 2.0 * dense, 2.0 * routed * (2 * routed_width + gates * width)
 
 
 def _projected_width(shape: Transformer) -> float:
@@ -68,13 +78,13 @@ def _attention_bytes(shape: Transformer) -> float:
     return 2.0 * (shape.heads * per_head + latent.query_rank + latent.kv_rank)
 
 
-def _mlp_bytes(shape: Transformer) -> float:
+def _mlp_bytes(shape: Transformer, routed_width: float) -> float:
     """Intermediates; routed tokens are also kept once more on each side of the exchange."""
     experts = shape.experts
     exchanged = 0.0
     if experts is not None:
         sparse = transformer.sparse_layers(shape) / shape.layers
-        exchanged = 4.0 * shape.hidden * experts.top_k * sparse
+        exchanged = 4.0 * routed_width * experts.top_k * sparse
     return (8.0 if shape.gated_mlp else 4.0) * _mlp_width(shape) + exchanged
 
 

@@ -22,7 +22,7 @@ from poolwise.model.collectives import Group, Operation, collective_seconds, gro
 from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import master_format, weight_bytes
 from poolwise.model.hardware import Machine
-from poolwise.model.training.layer import PHASE
+from poolwise.model.training.layer import PHASE, is_folded
 from poolwise.model.training.shard import Shard
 from poolwise.model.transformer import sparse_layers
 from poolwise.model.work import Method, Recompute, TrainingLayout, TrainingWork, Transformer
@@ -55,7 +55,7 @@ def micro_batch_seconds(
         return 0.0
     return (
         share.stage_layers * _tensor(shape, share, fabric)
-        + _expert(shape, share, busy_seconds, fabric)
+        + _expert(work, shape, share, busy_seconds, fabric)
         + _context(shape, share, busy_seconds, fabric)
         + _pipeline(shape, share, fabric)
     )
@@ -69,14 +69,17 @@ def _tensor(shape: Transformer, share: Shard, fabric: Fabric) -> float:
     return fabric.constant("exposed_tensor") * count * one
 
 
-def _expert(shape: Transformer, share: Shard, busy_seconds: float, fabric: Fabric) -> float:
+def _expert(
+    work: TrainingWork, shape: Transformer, share: Shard, busy_seconds: float, fabric: Fabric
+) -> float:
     """Over all layers of the stage; hides under other micro-batches' compute where that lasts."""
     experts, layout = shape.experts, fabric.layout
     if experts is None or layout.expert == 1:
         return 0.0
-    members = group(layout.expert, layout.tensor * layout.context, fabric.machine.interconnect)
+    stride = 1 if is_folded(work) else layout.tensor * layout.context
+    members = group(layout.expert, stride, fabric.machine.interconnect)
     copies = _copies(experts.top_k, members)
-    size = 2.0 * copies * share.tokens * shape.hidden / layout.tensor
+    size = 2.0 * copies * share.tokens * share.routed_width / layout.tensor
     one = collective_seconds(
         Operation.ALL_TO_ALL, size, members, fabric.machine, fabric.calibration
     )

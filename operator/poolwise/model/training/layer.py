@@ -9,10 +9,11 @@ again: five products for two, arXiv 2205.14135).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from poolwise.model import transformer
-from poolwise.model.efficiency import Calibration
+from poolwise.model.efficiency import EVERY, Calibration
 from poolwise.model.formats import master_format
 from poolwise.model.hardware import Device
 from poolwise.model.roofline import Rates, ceiling_flops_per_second
@@ -32,6 +33,12 @@ PHASE = "training"
 ATTENTION_BACKWARD = 2.5
 LOSS_BYTES = 20.0
 """Moved per token and vocabulary entry: logits written and read in 16 bits and fp32, and back."""
+LEAST_POWER, MOST_POWER = 0.5, 1.2
+"""Bounds of a part's power for each FLOP/s over its family's usual: parts whose arithmetic was cut
+for export (H20) have watts to spare that speed nothing up."""
+FOLDED_SINCE_YEAR = 2025.2
+"""Since then expert parallelism runs over tensor-parallel ranks too, each with its own tokens
+(MoE Parallel Folding, arXiv 2504.14960; Megatron-Core 0.10)."""
 EXCHANGE_BYTES = 12.0
 """Moved per routed token and hidden element: sorted out and back, forward, in 16 bits."""
 
@@ -67,6 +74,14 @@ class Busy:
             self.moved_bytes + other.moved_bytes,
         )
 
+    def slowed(self, factor: float) -> Busy:
+        """The same work in so many times the seconds."""
+        return replace(
+            self,
+            compute_seconds=self.compute_seconds * factor,
+            memory_seconds=self.memory_seconds * factor,
+        )
+
     def times(self, factor: float) -> Busy:
         """The same work so many times."""
         return Busy(
@@ -79,7 +94,7 @@ class Busy:
 
 @dataclass(frozen=True, slots=True)
 class _Device:
-    """Rates of one device for this work."""
+    """Rates of one device for this work, and what they are held back by."""
 
     products: Rates
     wide: Rates
@@ -87,6 +102,8 @@ class _Device:
     attention: Rates
     unhidden: float
     traffic: float
+    scan_traffic: float
+    """Traffic of a mixer that scans its tokens (Mamba) over that of norms and attention, less 1."""
     experts_fraction: float
     experts_half_tokens: float
 
@@ -122,32 +139,71 @@ def micro_batch(
         attention=_attention_rates(device, calibration),
         unhidden=calibration.value(PHASE, "unhidden", device),
         traffic=calibration.value(PHASE, "elementwise_traffic", device, work.precision),
+        scan_traffic=calibration.value(PHASE, "scan_traffic", device),
         experts_fraction=calibration.value(PHASE, "experts", device),
         experts_half_tokens=calibration.value(PHASE, "experts_half_tokens", device),
     )
     count = passes(work, layout.recompute)
-    layer = _products(shape, layout, share, speed).times(count.products)
+    layer = _products(work, shape, layout, share, speed).times(count.products)
     layer += _attention(work, shape, layout, share, speed).times(count.attention)
     layer += _elementwise(shape, layout, share, speed).times(count.elementwise)
-    return layer.times(share.stage_layers) + _head(shape, layout, share, speed)
+    body = layer.times(share.stage_layers)
+    head = _exposed_head(body, _head(shape, layout, share, speed), share)
+    return (body + head).slowed(immaturity(work, device, calibration))
+
+
+def immaturity(work: TrainingWork, device: Device, calibration: Calibration) -> float:
+    """Factor on kernels that are young for their device: ``1 + A*exp(-age/T)``.
+
+    The age is that of the software since the device could be had. Unknown software is as new as
+    the newest that was measured; a device of unknown age has none to make up for.
+    """
+    if device.released_year is None:
+        return 1.0
+    age = max(0.0, software_year(work, device, calibration) - device.released_year)
+    years = calibration.value(PHASE, "maturity_years", device)
+    return 1 + calibration.value(PHASE, "immaturity", device) * math.exp(-age / years)
+
+
+def software_year(work: TrainingWork, device: Device, calibration: Calibration) -> float:
+    """As asked, else that of the newest software behind the constants."""
+    return work.software_year or calibration.value(PHASE, "newest_software_year", device)
+
+
+def clock_fraction(device: Device, calibration: Calibration) -> float:
+    """How a part runs against its family's usual one where it has less power for each FLOP/s.
+
+    Dynamic power grows faster than the clock, so a part with its watts cut keeps more of its speed
+    than of its power: ``(own watts per FLOP/s / the family's) ** exponent``.
+    """
+    usual = calibration.find(PHASE, "usual_flops_per_watt", device)
+    peak = device.peak_flops_per_second.get("bf16")
+    if usual is None or peak is None or not device.power_watts:
+        return 1.0
+    share = usual.value * device.power_watts / peak
+    exponent = calibration.value(PHASE, "power_exponent", device)
+    return float(min(max(share, LEAST_POWER), MOST_POWER) ** exponent)
 
 
 def rates(work: TrainingWork, device: Device, calibration: Calibration, term: str) -> Rates:
     """Reachable compute in the work's precision, and reachable bandwidth."""
-    fraction = calibration.value(PHASE, term, device, work.precision)
-    ceiling = ceiling_flops_per_second(device, work.precision)
-    return Rates(ceiling * fraction, _bandwidth(device, calibration))
+    return _rates(term, work.precision, work.precision, device, calibration)
 
 
 def _wide_rates(work: TrainingWork, device: Device, calibration: Calibration) -> Rates:
     wide = master_format(work.precision)
-    fraction = calibration.value(PHASE, "products", device, wide)
-    return Rates(ceiling_flops_per_second(device, wide) * fraction, _bandwidth(device, calibration))
+    return _rates("products", wide, wide, device, calibration)
 
 
 def _attention_rates(device: Device, calibration: Calibration) -> Rates:
-    fraction = calibration.value(PHASE, "attention", device)
-    ceiling = ceiling_flops_per_second(device, "bf16")
+    return _rates("attention", EVERY, "bf16", device, calibration)
+
+
+def _rates(
+    term: str, number_format: str, unit: str, device: Device, calibration: Calibration
+) -> Rates:
+    fraction = calibration.value(PHASE, term, device, number_format)
+    ceiling = ceiling_flops_per_second(device, unit) * clock_fraction(device, calibration)
     return Rates(ceiling * fraction, _bandwidth(device, calibration))
 
 
@@ -164,10 +220,12 @@ def _busy(speed: Rates, flops: float, moved_bytes: float, unhidden: float = 0.0)
     return Busy(unhidden * compute, memory, flops, moved_bytes)
 
 
-def _products(shape: Transformer, layout: TrainingLayout, share: Shard, speed: _Device) -> Busy:
+def _products(
+    work: TrainingWork, shape: Transformer, layout: TrainingLayout, share: Shard, speed: _Device
+) -> Busy:
     """Dense and expert matrix products of a mean layer, forward."""
     tokens = share.tokens
-    dense_bytes, routed_bytes = activations.product_bytes(shape)
+    dense_bytes, routed_bytes = activations.product_bytes(shape, share.routed_width)
     dense = _busy(
         speed.products,
         2.0 * share.dense_parameters * tokens,
@@ -176,13 +234,19 @@ def _products(shape: Transformer, layout: TrainingLayout, share: Shard, speed: _
     )
     if shape.experts is None:
         return dense
-    grouped = speed.expert_rates(tokens_per_expert(shape.experts, layout, share))
+    ranks = layout.tensor if is_folded(work) else 1
+    grouped = speed.expert_rates(tokens_per_expert(shape.experts, layout, share) / ranks)
     return dense + _busy(
         grouped,
         2.0 * share.active_expert_parameters * tokens,
         2.0 * share.expert_parameters + routed_bytes * tokens / layout.tensor,
         speed.unhidden,
     )
+
+
+def is_folded(work: TrainingWork) -> bool:
+    """Whether experts live across tensor-parallel ranks too, and none is cut by them."""
+    return work.software_year is None or work.software_year >= FOLDED_SINCE_YEAR
 
 
 def tokens_per_expert(experts: Experts, layout: TrainingLayout, share: Shard) -> float:
@@ -200,11 +264,20 @@ def _attention(
 
 def _elementwise(shape: Transformer, layout: TrainingLayout, share: Shard, speed: _Device) -> Busy:
     """Norms, activation functions, residuals and routing: in proportion to what they keep."""
-    moved = speed.traffic * activations.layer_bytes_per_token(shape) / layout.tensor
+    kept = activations.layer_bytes_per_token(shape, routed_width=share.routed_width)
+    scanned = speed.scan_traffic * shape.linear_attention_layers / shape.layers
+    kept += scanned * activations.mixer_bytes_per_token(shape)
+    moved = speed.traffic * kept / layout.tensor
     if shape.experts is not None:
         sparse = transformer.sparse_layers(shape) / shape.layers
-        moved += EXCHANGE_BYTES * shape.hidden * shape.experts.top_k * sparse
+        moved += EXCHANGE_BYTES * share.routed_width * shape.experts.top_k * sparse
     return _busy(speed.products, 0.0, moved * share.tokens)
+
+
+def _exposed_head(body: Busy, head: Busy, share: Shard) -> Busy:
+    """What the head adds to the fullest stage: the last one may have fewer layers to make up."""
+    room = (1 - share.last_stage_fill) * body.seconds
+    return head.times(max(0.0, head.seconds - room) / head.seconds) if head.seconds else head
 
 
 def _head(shape: Transformer, layout: TrainingLayout, share: Shard, speed: _Device) -> Busy:

@@ -8,11 +8,12 @@ stage 1, gradients from stage 2, weights from stage 3 (arXiv 1910.02054).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from poolwise.model.formats import master_format, weight_bytes
 from poolwise.model.hardware import Device, Machine
-from poolwise.model.prediction import Memory
+from poolwise.model.prediction import NINE_IN_TEN, Interval, Memory
 from poolwise.model.training import activations
 from poolwise.model.training.shard import Shard, shard
 from poolwise.model.work import (
@@ -31,10 +32,10 @@ COMMUNICATION_BYTES_PER_GROUP = 0.4e9
 """Buffers of the communication library: 0.5 to 2 GB, growing with the groups a rank is in."""
 ALLOCATOR_SLACK = 0.04
 """Fragmentation and workspaces over what is allocated: 3 to 8 %."""
-LOGITS_BYTES = 6.0
-"""Per token and vocabulary entry: 16-bit output, and fp32 for the loss, which a fused
-cross-entropy overwrites with its gradient. With 10, for separate copies, a third of llm-foundry's
-runs, which fill their devices, would be said not to fit (``python -m bench.memory``)."""
+LOGITS_BYTES = 4.0
+"""Per token and vocabulary entry: 16-bit output and its gradient; a fused or compiled loss keeps
+no copy in fp32. With 6, runs of llm-foundry that ran would be said not to fit, and torchtitan's
+peaks are met worse (``python -m bench.memory``)."""
 CUSTOM_RECOMPUTED = {Recompute.NONE: 1.0, Recompute.SELECTIVE: 0.5, Recompute.FULL: 0.25}
 """Share of a custom model's activations that stays; its layers are not known."""
 
@@ -46,6 +47,11 @@ STATE_BYTES = {
 }
 """Per trained parameter, without a master copy: two fp32 moments, two in 8 bits, factored rows
 and columns, one momentum."""
+
+
+PEAK_SPREAD = 0.17
+"""Standard deviation of ln(measured / predicted) of the 17 peaks that torchtitan and torchtune
+publish (``python -m bench.memory``); losses, casts and caches that no layout states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,13 @@ class _Bytes:
 def usable_bytes(device: Device) -> float:
     """What a process can fill: what the driver exposes less its own context."""
     return device.memory_bytes - (0.0 if device.is_cpu else DRIVER_CONTEXT_BYTES)
+
+
+def peak_bytes(memory: Memory) -> Interval:
+    """What will be needed, and the range that holds nine measured peaks in ten."""
+    factor = math.exp(NINE_IN_TEN * PEAK_SPREAD)
+    need = memory.needed_bytes
+    return Interval(need, need / factor, need * factor)
 
 
 def training_memory(work: TrainingWork, layout: TrainingLayout, machine: Machine) -> Memory:
@@ -141,7 +154,11 @@ def _activation_bytes(work: TrainingWork, layout: TrainingLayout, share: Shard) 
         per_sample = shape.activation_bytes_per_sample * CUSTOM_RECOMPUTED[layout.recompute]
         return per_sample * share.tokens / layout.tensor
     element = weight_bytes(master_format(work.precision)) / 2
-    kept = element * activations.layer_bytes_per_token(shape, layout.recompute) / layout.tensor
+    kept = (
+        element
+        * activations.layer_bytes_per_token(shape, layout.recompute, share.routed_width)
+        / layout.tensor
+    )
     stage = kept * share.tokens * share.stage_layers
     working = element * _working_bytes(shape, layout, share)
     logits = LOGITS_BYTES * share.tokens * shape.vocab / layout.tensor
@@ -151,8 +168,13 @@ def _activation_bytes(work: TrainingWork, layout: TrainingLayout, share: Shard) 
 def _working_bytes(shape: Transformer, layout: TrainingLayout, share: Shard) -> float:
     """The layer being recomputed, gradients of activations, and what sequence parallelism
     gathers around matrix products (inputs of attention and MLP, and one gradient)."""
-    whole = activations.layer_bytes_per_token(shape) / layout.tensor
-    kept = activations.layer_bytes_per_token(shape, layout.recompute) / layout.tensor
+    whole = (
+        activations.layer_bytes_per_token(shape, routed_width=share.routed_width) / layout.tensor
+    )
+    kept = (
+        activations.layer_bytes_per_token(shape, layout.recompute, share.routed_width)
+        / layout.tensor
+    )
     gradients = 4.0 * shape.hidden / layout.tensor
     gathered = 6.0 * shape.hidden if layout.tensor > 1 else 0.0
     return share.tokens * (whole - kept + gradients + gathered)

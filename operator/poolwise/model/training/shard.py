@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from poolwise.model import transformer
 from poolwise.model.transformer import Parameters
@@ -38,6 +39,10 @@ class Shard:
     """Multiplied with each token at the end; may be the embedding's."""
     adapter_parameters: float
     """LoRA's, all stages' layers here; 0 when the model itself is trained."""
+    last_stage_fill: float
+    """Layers of the last pipeline stage over those of the fullest one."""
+    routed_width: float
+    """Elements that a routed token carries to its expert; 0 without experts."""
     replicas: int
     """Ranks that hold the same dense parameters, and may shard their state."""
     expert_replicas: int
@@ -77,9 +82,28 @@ def shard(work: TrainingWork, layout: TrainingLayout) -> Shard:
         embedding_parameters=edge,
         head_parameters=(count.head + count.tied_head) / tensor,
         adapter_parameters=adapter_parameters(work) / layers * stage / tensor,
+        last_stage_fill=max(0, layers - (layout.pipeline - 1) * stage) / stage,
+        routed_width=routed_width(work.model),
         replicas=layout.data * layout.context,
         expert_replicas=max(1, layout.data * layout.context // layout.expert),
     )
+
+
+@lru_cache(maxsize=1024)
+def routed_width(model: Model) -> float:
+    """The model's width, or what published counts of parameters leave for an expert's input.
+
+    Latent experts (Nemotron 3) work on tokens that are projected down first: a routed expert of
+    width f then has fewer parameters than ``gates*h*f``. Counts are good to a few
+    percent, so only a width below half of the model's says so.
+    """
+    shape = model.shape
+    if not isinstance(shape, Transformer) or shape.experts is None:
+        return 0.0
+    one = transformer.mlp_parameters(shape, shape.experts.ffn) / shape.hidden
+    experts = transformer.sparse_layers(shape) * shape.experts.count
+    width = transformer.parameters(model).experts / (experts * one)
+    return width if width < shape.hidden / 2 else float(shape.hidden)
 
 
 def layer_count(model: Model) -> int:

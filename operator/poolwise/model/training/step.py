@@ -32,6 +32,8 @@ from poolwise.model.work import Custom, Method, TrainingLayout, TrainingWork, Tr
 
 NINE_IN_TEN = 1.645
 """Standard deviations on either side that hold nine in ten of a normal distribution."""
+GRAPHS_BEGIN_YEAR = 2025.5
+"""When the launch times of experts are as their constants say."""
 IDLE_POWER = 0.35
 """Share of a device's power limit that it draws while it waits; the rest goes with its load."""
 
@@ -119,16 +121,20 @@ def _step(
 
 
 def _launch_seconds(work: TrainingWork, share: Shard, busy_seconds: float, fabric: Fabric) -> float:
-    """Gaps between kernels, and what the host cannot dispatch in time: each local expert costs
-    launches of its own, which outlast the device when its tokens are few."""
+    """Gaps between kernels, and what the host cannot dispatch in time: each layer of experts, and
+    each expert here, costs launches of its own, which outlast the device when its tokens are few.
+    Newer software captures more of them in graphs."""
     gaps = fabric.constant("layer_launch_seconds")
-    shape = work.model.shape
-    experts = 0.0
-    if isinstance(shape, Transformer) and shape.experts is not None:
-        local = shape.experts.count / fabric.layout.expert
-        experts = local * sparse_layers(shape) / shape.layers
-    host = fabric.constant("expert_launch_seconds") * experts
     layers = share.stage_layers / fabric.machine.host.dispatch_speed
+    shape = work.model.shape
+    if not isinstance(shape, Transformer) or shape.experts is None:
+        return layers * gaps
+    each = fabric.constant("expert_launch_seconds") * shape.experts.count / fabric.layout.expert
+    device, calibration = fabric.machine.device, fabric.calibration
+    age = layer.software_year(work, device, calibration) - GRAPHS_BEGIN_YEAR
+    uncaptured = math.exp(-age / fabric.constant("graph_years"))
+    sparse = sparse_layers(shape) / shape.layers
+    host = (each + fabric.constant("routing_launch_seconds")) * sparse * uncaptured
     return layers * gaps + max(0.0, layers * host - busy_seconds)
 
 

@@ -1,0 +1,85 @@
+"""Models that a table names without a shape: what their counts or their benchmark tell of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bench.tables import Row, number
+from poolwise.model import presets
+from poolwise.model.work import Custom, Experts, Model, Transformer
+from poolwise.tables import Tables
+
+HEAD_WIDTH = 128
+WIDTH_STEP = 8 * HEAD_WIDTH
+WIDTH_PER_LAYER = 128
+"""GPT-3's shapes of 6.7 B to 175 B parameters lie between 96 and 128 (arXiv 2005.14165)."""
+VOCABULARY = 51200
+EXPERTS, ROUTED = 128, 8
+"""As most mixtures of experts in ``models.csv``."""
+SAMPLE_BYTES_PER_FLOP = 2e-4
+"""Activations of a picture model by its FLOPs: ResNet-50 keeps about as much."""
+PICTURE_FLOPS = {
+    "Stable-Diffusion-v2": 0.76e12,
+    "RetinaNet": 0.26e12,
+}
+"""Forward, per sample of MLPerf Training: the U-Net on latents of 64 x 64 with text encoder, and
+ResNeXt50 with a pyramid on 800 x 800 pixels."""
+SMALL_FLUX = 512 / 4608
+"""MLPerf trains FLUX on pictures of 256 x 256 and 256 words: its tokens over those of a 1024 x 1024
+picture with 512 words, which the shipped table counts."""
+
+
+def model_of(row: Row, tables: Tables) -> Model | None:
+    """The shipped shape, else a usual one with the row's counts; None without counts."""
+    known = tables.model(row["model"])
+    if known is not None:
+        return _as_benchmarked(presets.model(known))
+    billions = number(row, "params_b")
+    if not billions:
+        return None
+    flops = PICTURE_FLOPS.get(row["model"])
+    if flops is not None:
+        total = billions * 1e9
+        return Model(row["model"], Custom(total, total, flops, flops * SAMPLE_BYTES_PER_FLOP))
+    if not row["seq_len"]:
+        return None
+    return decoder(row["model"], billions * 1e9, (number(row, "active_b") or billions) * 1e9)
+
+
+def decoder(name: str, parameters: float, active_parameters: float) -> Model:
+    """A decoder of GPT-3's proportions: ``12*L*h*h`` parameters used by each token, h near 128 L,
+    and a multiple of what usual tensor-parallel sizes divide."""
+    wanted = WIDTH_PER_LAYER * (active_parameters / (12 * WIDTH_PER_LAYER**2)) ** (1 / 3)
+    hidden = WIDTH_STEP * max(1, round(wanted / WIDTH_STEP))
+    layers = max(1, round(active_parameters / (12 * hidden**2)))
+    is_sparse = active_parameters < 0.9 * parameters
+    shape = Transformer(
+        layers=layers,
+        hidden=hidden,
+        ffn=4 * hidden,
+        heads=hidden // HEAD_WIDTH,
+        kv_heads=hidden // HEAD_WIDTH,
+        head_dim=HEAD_WIDTH,
+        vocab=VOCABULARY,
+        gated_mlp=is_sparse,
+        tied_embeddings=True,
+        experts=Experts(EXPERTS, ROUTED, 0, hidden // 4, 0) if is_sparse else None,
+    )
+    return Model(
+        name,
+        shape,
+        published_parameters=parameters,
+        published_active_parameters=active_parameters,
+    )
+
+
+def _as_benchmarked(model: Model) -> Model:
+    shape = model.shape
+    if "FLUX" not in model.name.upper() or not isinstance(shape, Custom):
+        return model
+    small = replace(
+        shape,
+        forward_flops_per_sample=shape.forward_flops_per_sample * SMALL_FLUX,
+        activation_bytes_per_sample=shape.activation_bytes_per_sample * SMALL_FLUX,
+    )
+    return replace(model, shape=small)
