@@ -224,7 +224,7 @@ def test_cost_is_the_share_of_the_nodes():
             "price": {"perNodeHour": "40"},
         },
     }
-    assert plan_of(h100(1), job(count=2), pools=[declared]).chosen.cost_per_hour == 10.0
+    assert plan_of(h100(1), job(count=4), pools=[declared]).chosen.cost_per_hour == 20.0
 
 
 def test_sequences_are_bounded_by_the_targets():

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poolwise.model.hardware import Resource
+from poolwise.model.prediction import Memory
 from poolwise.model.training.memory import training_memory
 from poolwise.model.training.step import step_seconds
 from poolwise.model.work import Custom, Model, Recompute, TrainingLayout, TrainingWork
@@ -16,6 +17,7 @@ from poolwise.plan.candidates.training_layouts import (
     TrainingShape,
     divisions_of,
     divisors,
+    surely_fits,
 )
 from poolwise.plan.requests.request import FixedLayout
 from tests.plan.machines import CALIBRATION, machine, model
@@ -111,11 +113,11 @@ def test_chosen_layout_fits_and_none_of_its_neighbours_is_faster():
     of, on = work(), H100
     shape = search(of).best(64)
     assert isinstance(shape, TrainingShape)
-    assert shape.prediction.memory.fits
+    assert surely_fits(shape.prediction.memory)
     for sizes in layouts(64, of):
         for recompute in Recompute:
             other = replace(sizes, recompute=recompute)
-            if training_memory(of, other, on).fits:
+            if surely_fits(training_memory(of, other, on)):
                 seconds = step_seconds(of, other, on, CALIBRATION)
                 assert seconds >= shape.prediction.step_seconds.mid * 0.99
 
@@ -165,3 +167,11 @@ def test_one_accelerator_shards_nothing():
     assert replace(layout, micro_batch_size=1, recompute=Recompute.NONE) == TrainingLayout(
         zero_stage=0
     )
+
+
+def test_a_layout_that_fits_with_luck_alone_is_none():
+    """The gate is the upper end of the range of the peak."""
+    lucky = Memory(usable_bytes=1.1, weights_bytes=1.0)
+    assert lucky.fits
+    assert not surely_fits(lucky)
+    assert surely_fits(Memory(usable_bytes=2.0, weights_bytes=1.0))

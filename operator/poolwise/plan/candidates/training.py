@@ -10,6 +10,7 @@ from datetime import datetime
 from poolwise.model.correction import Phase
 from poolwise.model.prediction import Memory
 from poolwise.model.ranges import own_spread
+from poolwise.model.training.memory import peak_bytes
 from poolwise.plan.candidates.exclusions import (
     Exclusion,
     excluded,
@@ -220,7 +221,7 @@ class _Assessment:
         return self._infeasible(count, Exclusion(Verdict.MEMORY_DOES_NOT_FIT, told, shortfall))
 
     def _memory_clause(self, memory: Memory) -> str:
-        return memory_clause(memory, self.pool)
+        return memory_clause(_at_most(memory), self.pool)
 
     def _infeasible(self, count: int, told: Exclusion) -> Candidate:
         return replace(excluded(self.pool, told), count=count)
@@ -248,8 +249,15 @@ def memory_clause(memory: Memory, pool: Pool) -> str:
     )
 
 
+def _at_most(memory: Memory) -> Memory:
+    """With the need at the upper end of its range, which decides; the rest is reserve."""
+    more = peak_bytes(memory).high - memory.needed_bytes
+    return replace(memory, reserve_bytes=memory.reserve_bytes + more)
+
+
 def _ratio(memory: Memory) -> float:
-    return memory.needed_bytes / memory.usable_bytes if memory.usable_bytes > 0 else math.inf
+    needed = peak_bytes(memory).high
+    return needed / memory.usable_bytes if memory.usable_bytes > 0 else math.inf
 
 
 def _grown(offers: list[Offer], marginal_efficiency: float) -> Offer:

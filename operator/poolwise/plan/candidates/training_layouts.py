@@ -15,7 +15,7 @@ from functools import lru_cache
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Interconnect, Machine
 from poolwise.model.prediction import Memory, TrainingPrediction
-from poolwise.model.training.memory import training_memory
+from poolwise.model.training.memory import peak_bytes, training_memory
 from poolwise.model.training.step import predict_training, step_seconds
 from poolwise.model.work import Recompute, TrainingLayout, TrainingWork, Transformer
 from poolwise.plan.candidates.memo import Page
@@ -117,12 +117,12 @@ class TrainingSearch:
         options = micro_batches(self.work, self.fixed, sizes)
         least = replace(sizes, micro_batch_size=options[0])
         memory = self._memory(least)
-        if not memory.fits:
+        if not surely_fits(memory):
             return None
         bound = options[0] * (1 + _spare(memory))
         for size in reversed([option for option in options[1:] if option <= bound]):
             larger = replace(sizes, micro_batch_size=size)
-            if self._memory(larger).fits:
+            if surely_fits(self._memory(larger)):
                 return larger
         return least
 
@@ -271,8 +271,13 @@ def _zero_stages(sizes: TrainingLayout, fixed: FixedLayout) -> Iterable[int]:
     return (1,) if sizes.pipeline > 1 else (1, 2, 3)
 
 
+def surely_fits(memory: Memory) -> bool:
+    """At the upper end of its range: a run that starts only with luck is none."""
+    return peak_bytes(memory).high <= memory.usable_bytes
+
+
 def _spare(memory: Memory) -> float:
-    """How many more activations like these there is room for."""
+    """How many more activations like these there is room for, at least."""
     if memory.activations_bytes <= 0:
         return math.inf
     return (memory.usable_bytes - memory.needed_bytes) / memory.activations_bytes
