@@ -6,13 +6,13 @@ taken as measured by the cluster, and correct the predictions of all its others
 and after, and how many of them the corrected range holds.
 
 The program also tells the constants of the correction: which share of the variance of
-ln(measured / predicted) such rows have in common (one-way analysis of variance), and how many rows
-are off by more than the bound.
+ln(measured / predicted) such rows have in common, and how many rows are off by more than the bound.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -143,23 +143,27 @@ def _predicted_again(rows: Sequence[Timed], seen: int) -> Iterator[tuple[Timed, 
 
 
 def lasting(chosen: Sequence[Sequence[Timed]]) -> float:
-    """Share of the variance between workloads, of ratios cut at the bound."""
-    groups = [np.clip(np.log([each.ratio for each in rows]), *_BOUNDS) for rows in chosen]
-    sizes = np.array([len(group) for group in groups])
-    within = sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)
-    within /= sizes.sum() - len(groups)
-    # Around 0 and not around their mean: what all workloads are off by is lasting too.
-    between = float(np.mean([group.mean() ** 2 - within / len(group) for group in groups]))
-    return max(between, 0.0) / float(max(between, 0.0) + within)
+    """Share of the variance that a workload's rows have in common.
 
-
-_BOUNDS = (-float(np.log(BOUND)), float(np.log(BOUND)))
+    What is left is how far each row is from the median of the others of its workload. Both spreads
+    hold nine in ten, as the intervals do that are narrowed by this share.
+    """
+    groups = [np.log([each.ratio for each in rows]) for rows in chosen]
+    left = [
+        row - np.median(np.delete(group, index))
+        for group in groups
+        for index, row in enumerate(group)
+    ]
+    before, after = (
+        float(np.quantile(np.abs(errors), 0.9)) for errors in (np.concatenate(groups), left)
+    )
+    return max(0.0, 1.0 - (after / before) ** 2)
 
 
 def beyond_bound(chosen: Sequence[Sequence[Timed]]) -> float:
     """Share of rows whose error no correction may reach."""
     ratios = np.array([each.ratio for rows in chosen for each in rows])
-    return float(np.mean(np.abs(np.log(ratios)) > _BOUNDS[1]))
+    return float(np.mean(np.abs(np.log(ratios)) > math.log(BOUND)))
 
 
 def _median(errors: Sequence[float]) -> float:

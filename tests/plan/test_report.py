@@ -71,6 +71,7 @@ def test_a_job_has_every_field_of_the_contract():
         "stepSecondsHigh": 136.1,
         "tokensPerSecond": 67_120.0,
         "memoryBytesPerAccelerator": 65_500_000_000.0,
+        "memoryBytesPerAcceleratorHigh": pytest.approx(86.63e9, rel=0.01),
     }
     assert (job["costPerHour"], job["reason"]) == (110.0, "h100-ib finishes first")
 

@@ -19,6 +19,7 @@ from poolwise.model.prediction import (
     TrainingPrediction,
 )
 from poolwise.model.ranges import capacity_range
+from poolwise.model.training.memory import peak_bytes
 from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.decision import Candidate, Plan
 from poolwise.plan.pool import CPU, Pool
@@ -219,6 +220,7 @@ def _training(prediction: TrainingPrediction) -> Story:
         "tokensPerSecond": prediction.tokens_per_second,
         "samplesPerSecond": None if has_tokens else prediction.samples_per_second,
         "memoryBytesPerAccelerator": prediction.memory.needed_bytes,
+        "memoryBytesPerAcceleratorHigh": peak_bytes(prediction.memory).high,
     }
 
 
