@@ -1,13 +1,11 @@
 """Fit the links: ``python -m bench.fit.collectives --data DIR [--write]``.
 
 Links inside a domain first, then the network with those held. The spreads that ship are those of
-rows that the fit did not see: of whole groups left out for an accelerator that was measured, of
-whole accelerators left out for all others.
+rows that the fit did not see (``bench/fit/spreads.py``).
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -20,11 +18,11 @@ from bench.collective_runs import predicted_seconds as predicted_seconds
 from bench.fit.arguments import arguments
 from bench.fit.link_constants import PCIE_TERMS, Inside, constant_row, network, terms
 from bench.fit.shipping import ship, ship_folds
+from bench.fit.spreads import LeftOut, spreads, units
 from poolwise.model.collectives import PHASE as PHASE
 from poolwise.model.collectives import SPREAD, spread_kind
 from poolwise.model.efficiency import EVERY, Calibration
 from poolwise.model.links import Fabric, fabric
-from poolwise.model.prediction import NINE_IN_TEN
 from poolwise.tables import Tables, load
 from poolwise.tables.efficiencies import EfficiencyRow
 
@@ -33,8 +31,6 @@ Written by `python -m bench.fit.collectives --write`."""
 PCIE_SPREAD = 0.9
 """Of a PCIe fabric that nobody measured: bus bandwidth among 4 devices is from 0.16
 (L40S) to 0.75 (bridged pairs) of the link; ln of the one over the other is 1.645 times this."""
-FEW = 30
-"""Rows below which no spread is estimated."""
 
 
 def constants(rows: Sequence[Collective]) -> list[EfficiencyRow]:
@@ -59,52 +55,44 @@ def left_out_errors(rows: Sequence[Collective], labels: Sequence[object]) -> Vec
     return errors
 
 
-def units(rows: Sequence[Collective]) -> list[str]:
-    """The accelerator of each row; those with few rows are one unit."""
-    names = [row.machine.device.name for row in rows]
-    counts = Counter(names)
-    return [name if counts[name] >= FEW else "few" for name in names]
-
-
 def residuals(rows: Sequence[Collective], calibration: Calibration) -> Vector:
     """ln(predicted / measured)."""
     return np.log([predicted_seconds(row, calibration) / row.seconds for row in rows])
 
 
-def spreads(rows: Sequence[Collective], of_groups: Vector, of_units: Vector) -> list[EfficiencyRow]:
-    """How wide a prediction is, by kind of link: for all, and for what was measured."""
+def spread_rows(rows: Sequence[Collective], errors: LeftOut) -> list[EfficiencyRow]:
+    """How wide a prediction is, by kind of link.
+
+    A PCIe fabric that nobody measured has a spread of its own: one accelerator has rows.
+    """
     kinds = np.array(
         [spread_kind(row.members, row.machine.interconnect, row.implementation) for row in rows]
     )
-    names = np.array([row.machine.device.name for row in rows])
     found = [constant_row(SPREAD, EVERY, EVERY, 1.0, 0, PCIE_SPREAD)]
-    for each in np.unique(kinds).tolist():
-        of_kind = kinds == each
-        if each != Fabric.NETWORK and not each.startswith(Fabric.PCIE):
-            found.append(_spread(EVERY, each, of_units[of_kind]))
-        if each == Fabric.NETWORK:
-            found.append(_spread(EVERY, each, of_groups[of_kind]))
-            continue
-        for name in np.unique(names[of_kind]).tolist():
-            own = of_groups[of_kind & (names == name)]
-            if len(own) >= FEW:
-                found.append(_spread(name, each, own))
+    for kind in np.unique(kinds).tolist():
+        of_kind = kinds == kind
+        devices = [row.machine.device for row, each in zip(rows, of_kind, strict=True) if each]
+        found += [
+            constant_row(SPREAD, each.scope, kind, 1.0, each.count, each.value)
+            for each in spreads(devices, errors.of(of_kind))
+            if each.scope in tuple(device.name for device in devices)
+            or not kind.startswith(Fabric.PCIE)
+        ]
     return found
-
-
-def _spread(scope: str, name: str, errors: Vector) -> EfficiencyRow:
-    """Such that nine in ten lie inside, as a normal deviation."""
-    spread = float(np.percentile(np.abs(errors), 90)) / NINE_IN_TEN
-    return constant_row(SPREAD, scope, name, 1.0, len(errors), spread)
 
 
 def refit(rows: Sequence[Collective]) -> list[EfficiencyRow]:
     """All constants of the phase from these rows alone, with spreads of rows left out."""
-    of_groups = left_out_errors(rows, [fold_of(row.group) for row in rows])
-    of_units = left_out_errors(rows, units(rows))
-    for name, errors in (("group", of_groups), ("accelerator", of_units)):
-        print(f"without the {name}: {len(rows)} rows, {_figures(errors)}")
-    return constants(rows) + spreads(rows, of_groups, of_units)
+    devices = [row.machine.device for row in rows]
+    errors = LeftOut(
+        left_out_errors(rows, [fold_of(row.group) for row in rows]),
+        left_out_errors(rows, units(devices)),
+        left_out_errors(rows, [device.family for device in devices]),
+    )
+    print(f"{len(rows)} rows, {_figures(errors.groups)} without the group,"
+          f" {_figures(errors.units)} without the accelerator,"
+          f" {_figures(errors.families)} without its family")  # fmt: skip
+    return constants(rows) + spread_rows(rows, errors)
 
 
 def _figures(errors: Vector) -> str:

@@ -1,8 +1,7 @@
 """Fit the kernels: ``python -m bench.fit.kernels --data DIR [--write]``.
 
 Each operation is fitted by itself (``bench/fit/levels.py``). The spreads that ship are those of
-rows that the fit did not see: of whole groups left out for an accelerator that was measured, of
-whole accelerators left out for all others.
+rows that the fit did not see (``bench/fit/spreads.py``).
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from bench.fit.arguments import arguments
 from bench.fit.kernel_constants import CONSTANTS
 from bench.fit.levels import Levels, Values
 from bench.fit.shipping import ship, ship_folds
+from bench.fit.spreads import LeftOut, spreads, units
 from bench.kernel_runs import KernelRun, kernel_runs
 from poolwise.model.efficiency import EVERY
 from poolwise.model.kernels.constants import PHASE, TERMS, Level, places, term_of
 from poolwise.model.kernels.precision import speeds
 from poolwise.model.kernels.predicting import multiplied, precision_key, spread_term
-from poolwise.model.prediction import NINE_IN_TEN
 from poolwise.tables import Tables, load
 from poolwise.tables.efficiencies import EfficiencyRow
 
@@ -139,38 +138,32 @@ def left_out_errors(fit: Fit, labels: Vector, start: Vector) -> Vector:
     return errors
 
 
-def spread(errors: Vector) -> float:
-    """Such that nine in ten lie inside, as a normal deviation."""
-    return float(np.percentile(np.abs(errors), 90)) / NINE_IN_TEN if len(errors) else 0.0
-
-
-def spread_rows(fit: Fit, of_groups: Vector, of_units: Vector) -> list[EfficiencyRow]:
-    """How wide a prediction is: by what fits without the accelerator, or the group, were off."""
-    names = np.array([run.device.name for run in fit.runs])
+def spread_rows(fit: Fit, start: Vector) -> list[EfficiencyRow]:
+    """How wide predictions of an operation are."""
+    devices = [run.device for run in fit.runs]
+    errors = LeftOut(
+        left_out_errors(fit, folds_of(fit.runs), start),
+        left_out_errors(fit, np.array(units(devices)), start),
+        left_out_errors(fit, np.array([device.family for device in devices]), start),
+    )
+    print(f"{fit.operation}: {len(devices)} rows, {_figures(errors.groups)} without the group,"
+          f" {_figures(errors.units)} without the accelerator,"
+          f" {_figures(errors.families)} without its family")  # fmt: skip
     term = spread_term(fit.operation)
-    common = _row(term, (EVERY, EVERY), 1.0, len(names), spread(of_units))
-    own = [
-        _row(term, (name, EVERY), 1.0, int(np.sum(names == name)), spread(of_groups))
-        for name in np.unique(names).tolist()
+    return [
+        _row(term, (each.scope, EVERY), 1.0, each.count, each.value)
+        for each in spreads(devices, errors)
     ]
-    return [common, *own]
 
 
 def refit(runs: Sequence[KernelRun]) -> list[EfficiencyRow]:
-    """All constants of the phase from these rows alone, spreads from leaving groups out.
-
-    An accelerator that has no row here gets the spread of leaving accelerators out.
-    """
+    """All constants of the phase from these rows alone, with spreads of rows left out."""
     rows = []
     for operation, kept in by_operation(runs).items():
         fit = Fit(operation, kept)
         nobody = np.zeros(len(kept), dtype=bool)
         found = fit.without(nobody)
-        of_groups = left_out_errors(fit, folds_of(kept), found)
-        of_units = left_out_errors(fit, np.array([run.device.name for run in kept]), found)
-        rows += fit.rows(found, nobody) + spread_rows(fit, of_groups, of_units)
-        print(f"{operation}: {len(kept)} rows, {_figures(of_groups)} without the group,"
-              f" {_figures(of_units)} without the accelerator")  # fmt: skip
+        rows += fit.rows(found, nobody) + spread_rows(fit, found)
     return rows
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from poolwise.model.efficiency import EVERY, Calibration
 from poolwise.model.hardware import Device
@@ -63,6 +64,7 @@ TERMS: Mapping[str, tuple[str, ...]] = {
 """Constants of each operation's formula."""
 
 
+@cache
 def term_of(operation: str, term: str, level: Level | None = None) -> str:
     """Name in the table: of the common value, or of a level's factor."""
     name = f"{operation}.{term}"

@@ -1,0 +1,70 @@
+"""How far off predictions are of what the fit did not see, by how much of it it did not see.
+
+An accelerator that was measured is predicted as well as a whole group of rows left out; one whose
+family was measured, as well as a whole accelerator left out; any other, as well as a whole family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.accuracy import Vector
+from poolwise.model.efficiency import EVERY
+from poolwise.model.hardware import Device
+from poolwise.model.prediction import NINE_IN_TEN
+
+FEW = 30
+"""Rows of an accelerator below which it has no spread of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """ln(predicted / measured) of each row, without its group, accelerator, family in the fit."""
+
+    groups: Vector
+    units: Vector
+    families: Vector
+
+    def of(self, chosen: Vector) -> LeftOut:
+        """Some of the rows."""
+        return LeftOut(self.groups[chosen], self.units[chosen], self.families[chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Of one scope."""
+
+    scope: str
+    value: float
+    count: int
+
+
+def spreads(devices: Sequence[Device], errors: LeftOut) -> Iterator[Spread]:
+    """For all, for each family, for each accelerator with enough rows."""
+    names = np.array([device.name for device in devices])
+    families = np.array([device.family for device in devices])
+    yield _spread(EVERY, errors.families)
+    has_siblings = np.array([len(set(names[families == each])) > 1 for each in families])
+    if has_siblings.any():
+        inherited = _spread(EVERY, errors.units[has_siblings])
+        for family in np.unique(families).tolist():
+            yield Spread(family, inherited.value, int(np.sum(families == family)))
+    for name in np.unique(names).tolist():
+        own = errors.groups[names == name]
+        if len(own) >= FEW:
+            yield _spread(name, own)
+
+
+def units(devices: Sequence[Device]) -> list[str]:
+    """The accelerator of each row; those with few rows are left out together."""
+    names = [device.name for device in devices]
+    return [name if names.count(name) >= FEW else "few" for name in names]
+
+
+def _spread(scope: str, errors: Vector) -> Spread:
+    """Such that nine in ten lie inside, as a normal deviation."""
+    nine_in_ten = float(np.percentile(np.abs(errors), 90))
+    return Spread(scope, nine_in_ten / NINE_IN_TEN, len(errors))
