@@ -32,11 +32,12 @@ OPERATIONS = {
     "p2p": Operation.SEND_RECEIVE,
 }
 IMPLEMENTATIONS = {
-    "vLLM_custom_graph": Implementation.GRAPH,
-    "TRTLLM": Implementation.TRTLLM,
-    "vLLM_custom_eager": Implementation.EAGER,
+    "eager": Implementation.EAGER,
+    "graph": Implementation.GRAPH,
+    "trtllm": Implementation.TRTLLM,
     "torch": Implementation.TORCH,
 }
+"""By a part of the mode's name; others are the library."""
 NETWORK_BYTES_PER_SECOND = {
     "RoCE 4 NICs, 1 GPU per node used": 50e9,
     "4x ConnectX-7 RoCE per node": 200e9,
@@ -85,7 +86,7 @@ def collective(row: Row, tables: Tables) -> Collective | str:
         size_bytes=size,
         members=members,
         machine=_machine(row, accelerator, members),
-        implementation=IMPLEMENTATIONS.get(row.get("mode", ""), Implementation.NCCL),
+        implementation=_implementation(row.get("mode", "").lower()),
         seconds=(number(row, "time_us") or 0.0) / 1e6,
     )
 
@@ -120,6 +121,11 @@ def predicted(each: Collective, calibration: Calibration) -> Interval:
         calibration,
         each.implementation,
     ).seconds
+
+
+def _implementation(mode: str) -> Implementation:
+    told = (each for part, each in IMPLEMENTATIONS.items() if part in mode)
+    return next(told, Implementation.NCCL)
 
 
 def _machine(row: Row, accelerator: AcceleratorRow, members: Group) -> Machine:

@@ -106,7 +106,7 @@ def _kernel(row: Row) -> Kernel | str:
     build = _BUILDERS.get(row.get("op", ""))
     if build is None:
         return "operation is not known"
-    sizes = {column: size for column in row if (size := number(row, column)) is not None}
+    sizes = {column: size for column in row if (size := number(row, column) or 0.0) > 0.0}
     try:
         return build(row, sizes)
     except KeyError as missing:
@@ -122,7 +122,7 @@ def _prefill(row: Row, sizes: Mapping[str, float]) -> Kernel:
         sequences=sizes["batch"],
         tokens=sizes["q_len"],
         heads=sizes["heads"],
-        kv_heads=sizes.get("kv_heads") or sizes["heads"],
+        kv_heads=sizes.get("kv_heads", sizes["heads"]),
         head_size=sizes["head_dim"],
         window=whole(row, "window"),
         kv_bytes=_kv_bytes(row),
@@ -134,7 +134,7 @@ def _decode(row: Row, sizes: Mapping[str, float]) -> Kernel:
         sequences=sizes["batch"],
         context=sizes["kv_len"],
         heads=sizes["heads"],
-        kv_heads=sizes.get("kv_heads") or sizes["heads"],
+        kv_heads=sizes.get("kv_heads", sizes["heads"]),
         head_size=sizes["head_dim"],
         window=whole(row, "window"),
         kv_bytes=_kv_bytes(row),
@@ -149,8 +149,8 @@ def _experts(row: Row, sizes: Mapping[str, float]) -> Kernel:
         matrices=2 if "nongated" in row.get("kernel_source", "") else 3,
         chosen=sizes["topk"],
         experts=sizes["experts"],
-        tensor=sizes.get("moe_tp") or 1.0,
-        parallel=sizes.get("moe_ep") or 1.0,
+        tensor=sizes.get("moe_tp", 1.0),
+        parallel=sizes.get("moe_ep", 1.0),
         alpha=_alpha(row.get("routing", "")),
     )
 
