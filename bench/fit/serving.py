@@ -29,6 +29,7 @@ from bench.fit.serving_folds import (
 from bench.fit.serving_samples import FITTED, SCORED, Sample, samples
 from bench.fit.shipping import ship, ship_folds
 from bench.tables import Row, split_of
+from poolwise.model.efficiency import EVERY
 from poolwise.tables import EfficiencyRow, Tables, load
 
 HEADER = """Constants of serving: fractions of what a device reaches, times in seconds, bytes.
@@ -37,9 +38,14 @@ rows with provenance "specification" are kept by hand and stay."""
 
 
 def refit(rows: Sequence[Row], tables: Tables) -> list[EfficiencyRow]:
-    """All constants of the phase, fitted on these rows alone, with the spreads that ship."""
-    kept = [row for row in tables.efficiencies if _is_spread(row)]
-    return [*constants(samples(rows, tables, FITTED), tables), *kept]
+    """All constants of the phase, fitted on these rows alone.
+
+    Spreads are those that ship; of accelerators without a row here, the one of strangers.
+    """
+    several = samples(rows, tables, FITTED)
+    seen = {*map(_accelerator, several), EVERY}
+    kept = [row for row in tables.efficiencies if _is_spread(row) and row.scope in seen]
+    return [*constants(several, tables), *kept]
 
 
 def main() -> None:

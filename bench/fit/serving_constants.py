@@ -28,9 +28,9 @@ SOURCE = "bench.fit.serving on open rows of serve_measured (aiconfigurator, Tens
 UNITS = ("bf16", "fp16", "fp8", "int8", "fp4")
 NOISE = 0.06
 """Scatter of ln(measured) of a well-behaved group."""
-STEPS = 10
+STEPS = 12
 DAMPINGS = (1e-3, 0.1, 10.0)
-ENOUGH = 1e-3
+ENOUGH = 5e-4
 """Relative gain below which the search ends."""
 SPREAD = 0.2
 """Of a constant, in ln; what a prediction is off by is in the ratios."""

@@ -81,7 +81,7 @@ def ratio_rows(known: Sequence[Scored], strangers: Sequence[Scored]) -> list[Eff
     for figure, terms in RATIOS.items():
         own = [each for each in known if each.sample.target.name == figure]
         others = [each for each in strangers if each.sample.target.name == figure]
-        for term in terms:
+        for term in terms if own else ():
             rows += _wide(term, others or own)
             rows += _narrow(term, own)
     return rows

@@ -23,8 +23,8 @@ from poolwise.model.serving.costs import arithmetic
 from poolwise.tables import Tables
 
 Predictor = Callable[[Run, Calibration], float]
-ROWS_OF_GROUP = 12
-"""In the fit: a group of 200 runs knows no more of the constants than one of 12."""
+ROWS_OF_GROUP = 16
+"""In the fit: a group of 200 runs knows no more of the constants than one of 16."""
 
 
 @dataclass(frozen=True, slots=True)
