@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from bench.tables import Row, number
@@ -34,7 +35,7 @@ def model_of(row: Row, tables: Tables) -> Model | None:
     known = tables.model(row["model"])
     if known is not None:
         return _as_benchmarked(presets.model(known))
-    billions = number(row, "params_b")
+    billions = number(row, "params_b") or _said_billions(row)
     if not billions:
         return None
     flops = PICTURE_FLOPS.get(row["model"])
@@ -44,6 +45,12 @@ def model_of(row: Row, tables: Tables) -> Model | None:
     if not row["seq_len"]:
         return None
     return decoder(row["model"], billions * 1e9, (number(row, "active_b") or billions) * 1e9)
+
+
+def _said_billions(row: Row) -> float | None:
+    """As in ``source title: Paxml GPT5B FP8``."""
+    match = re.search(r"[A-Za-z]\s?(\d+(?:\.\d+)?)[Bb]\b", f"{row['model']} {row['notes']}")
+    return float(match[1]) if match else None
 
 
 def decoder(name: str, parameters: float, active_parameters: float) -> Model:

@@ -18,6 +18,7 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Host, Interconnect, Machine
 from poolwise.model.training.shard import layer_count
 from poolwise.model.work import (
+    Custom,
     Method,
     Model,
     Recompute,
@@ -58,6 +59,8 @@ PRECISIONS = {
 NOT_COMPARABLE = ("FLUX", "variable-length", "CPU offload")
 """Predicted, but no constant is fitted on them: MLPerf trains FLUX on small pictures and BERT
 without its padding, which no column says; weights kept on the host are not modelled."""
+SMALL_RUN = 8
+"""Accelerators of one node."""
 METHODS = {"lora": Method.LORA, "qlora": Method.QLORA}
 SHARDING = {"FULL_SHARD": 3, "FSDP": 3, "FSDP2": 3, "SHARD_GRAD_OP": 2}
 RECOMPUTE = {
@@ -138,8 +141,21 @@ def laid(run: Run, calibration: Calibration) -> LaidRun | None:
         return LaidRun(run, known)
     found = TrainingSearch(run.work, run.fixed, run.machine, calibration).best(run.count)
     if isinstance(found, NoTrainingShape):
-        return None
+        return LaidRun(run, _least_layout(run)) if run.count <= SMALL_RUN else None
     return LaidRun(run, found.layout)
+
+
+def _least_layout(run: Run) -> TrainingLayout:
+    """Where nothing is said to fit, though it ran (optimizer fused into the backward pass, or kept
+    on the host): everything sharded and recomputed."""
+    return TrainingLayout(
+        data=run.count,
+        zero_stage=3,
+        micro_batch_size=max(
+            1, min(run.fixed.micro_batch_size or 1, run.work.global_batch_samples)
+        ),
+        recompute=Recompute.FULL,
+    )
 
 
 def _run(row: Row, tables: Tables) -> Run | None:
@@ -162,10 +178,17 @@ def _work(row: Row, model: Model, batch: int) -> TrainingWork:
         model=model,
         global_batch_samples=batch,
         sequence_tokens=_sequence_tokens(row),
-        precision=PRECISIONS.get(row["precision"], row["precision"]),
+        precision=_precision(row, model),
         method=METHODS.get(row["task"], Method.FULL),
         software_year=software_year(row["source_date"]),
     )
+
+
+def _precision(row: Row, model: Model) -> str:
+    """MLPerf's submissions train language models in 8 bits and pictures in 16."""
+    if isinstance(model.shape, Custom) and row["precision"].endswith("(see submission)"):
+        return "bf16"
+    return PRECISIONS.get(row["precision"], row["precision"])
 
 
 def _sequence_tokens(row: Row) -> int | None:

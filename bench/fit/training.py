@@ -21,6 +21,7 @@ from bench.fit.shipping import ship, ship_folds
 from bench.tables import Row
 from bench.training_runs import LaidRun, laid, runs
 from poolwise.model.efficiency import EVERY, Calibration
+from poolwise.model.training.layer import MILLENNIUM
 from poolwise.model.training.step import NINE_IN_TEN, step_seconds
 from poolwise.tables import Tables, load
 from poolwise.tables.efficiencies import EfficiencyRow
@@ -55,7 +56,7 @@ CONSTANTS = (
     Constant(PHASE, "power_exponent", 0.5, 0.5, most=SHARE),
     Constant(PHASE, "immaturity", 0.5, 0.7),
     Constant(PHASE, "maturity_years", 1.0, 0.5),
-    Constant(PHASE, "unhidden", 0.8, 0.7, most=SHARE),
+    Constant(PHASE, "unhidden", 0.4, 0.2, most=SHARE),
     Constant(PHASE, "experts", 0.6, 0.4, family_width=0.15, most=1.2),
     Constant(PHASE, "experts_half_tokens", 500.0, 1.0),
     Constant(PHASE, "elementwise_traffic", 1.5, 0.4, ("bf16", "fp8", "nvfp4", EVERY)),
@@ -82,7 +83,7 @@ SPECIFIED = (
     ("custom", CPU, 0.3, 0.4, "oneDNN convolutions; the data sheet itself is good to 20 %"),
     ("products", CPU, 0.5, 0.4, "oneDNN products in bf16; the data sheet is good to 20 %"),
     ("attention", CPU, 0.3, 0.4, "as products, unfused"),
-    ("newest_software_year", EVERY, 2026.6, 0.0, "newest release in train_measured: 26.08"),
+    ("newest_software_years", EVERY, 26.6, 0.0, "newest release in train_measured: 26.08"),
 )
 """Term, scope, value, spread, source of what no run in the tables measures."""
 
@@ -138,7 +139,7 @@ def residuals(several: Sequence[LaidRun], calibration: Calibration) -> Vector:
 def not_fitted(tables: Tables) -> list[EfficiencyRow]:
     """Rows of other phases, and the specified ones of this."""
     others = [row for row in tables.efficiencies if row.phase != PHASE]
-    return [*others, *map(_specified, SPECIFIED), *map(_specified, _usual_power(tables))]
+    return [*others, *map(_specified, [*SPECIFIED, *_usual_power(tables), *_begun(tables)])]
 
 
 def _usual_power(tables: Tables) -> Iterator[tuple[str, str, float, float, str]]:
@@ -151,6 +152,17 @@ def _usual_power(tables: Tables) -> Iterator[tuple[str, str, float, float, str]]
     for family, several in sorted(figures.items()):
         source = f"median of the data sheets of {len(several)} parts"
         yield "usual_flops_per_watt", family, float(np.median(several)), 0.0, source
+
+
+def _begun(tables: Tables) -> Iterator[tuple[str, str, float, float, str]]:
+    """When the first part of each family could be had: kernels are written for the family."""
+    years: dict[str, list[float]] = {}
+    for row in tables.accelerators:
+        if row.released_year:
+            years.setdefault(row.family, []).append(row.released_year)
+    for family, several in sorted(years.items()):
+        since = min(several) - MILLENNIUM
+        yield "architecture_years", family, since, 0.0, "first release in accelerators.csv"
 
 
 def fit(several: Sequence[LaidRun], fixed: Iterable[EfficiencyRow]) -> tuple[Pool, Vector]:

@@ -36,6 +36,8 @@ LOSS_BYTES = 20.0
 LEAST_POWER, MOST_POWER = 0.5, 1.2
 """Bounds of a part's power for each FLOP/s over its family's usual: parts whose arithmetic was cut
 for export (H20) have watts to spare that speed nothing up."""
+MILLENNIUM = 2000.0
+"""Year that dates among the constants count from."""
 FOLDED_SINCE_YEAR = 2025.2
 """Since then expert parallelism runs over tensor-parallel ranks too, each with its own tokens
 (MoE Parallel Folding, arXiv 2504.14960; Megatron-Core 0.10)."""
@@ -119,7 +121,10 @@ def passes(work: TrainingWork, recompute: Recompute) -> Passes:
     products = 2.0 if work.method is not Method.FULL else 3.0
     again = {Recompute.NONE: 0.0, Recompute.SELECTIVE: 0.5, Recompute.FULL: 1.0}[recompute]
     whole = 1.0 if recompute is Recompute.FULL else 0.0
-    return Passes(products + again, 1 + ATTENTION_BACKWARD + whole, 3.0 + min(1.0, 2 * again))
+    # Frozen weights need no inputs cast and transposed for their gradients.
+    elementwise = 2.0 if work.method is not Method.FULL else 3.0
+    elementwise += min(1.0, 2 * again)
+    return Passes(products + again, 1 + ATTENTION_BACKWARD + whole, elementwise)
 
 
 def micro_batch(
@@ -155,19 +160,23 @@ def micro_batch(
 def immaturity(work: TrainingWork, device: Device, calibration: Calibration) -> float:
     """Factor on kernels that are young for their device: ``1 + A*exp(-age/T)``.
 
-    The age is that of the software since the device could be had. Unknown software is as new as
-    the newest that was measured; a device of unknown age has none to make up for.
+    The age is that of the software since the first device of the family could be had: kernels are
+    written for an architecture. Unknown software is as new as the newest that was measured; a
+    device of unknown age has none to make up for.
     """
-    if device.released_year is None:
+    family = calibration.find(PHASE, "architecture_years", device)
+    released = device.released_year if family is None else MILLENNIUM + family.value
+    if released is None:
         return 1.0
-    age = max(0.0, software_year(work, device, calibration) - device.released_year)
+    age = max(0.0, software_year(work, device, calibration) - released)
     years = calibration.value(PHASE, "maturity_years", device)
     return 1 + calibration.value(PHASE, "immaturity", device) * math.exp(-age / years)
 
 
 def software_year(work: TrainingWork, device: Device, calibration: Calibration) -> float:
     """As asked, else that of the newest software behind the constants."""
-    return work.software_year or calibration.value(PHASE, "newest_software_year", device)
+    newest = MILLENNIUM + calibration.value(PHASE, "newest_software_years", device)
+    return work.software_year or newest
 
 
 def clock_fraction(device: Device, calibration: Calibration) -> float:

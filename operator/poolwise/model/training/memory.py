@@ -49,9 +49,11 @@ STATE_BYTES = {
 and columns, one momentum."""
 
 
-PEAK_SPREAD = 0.17
-"""Standard deviation of ln(measured / predicted) of the 17 peaks that torchtitan and torchtune
-publish (``python -m bench.memory``); losses, casts and caches that no layout states."""
+PEAK_SPREAD = 0.035
+"""Standard deviation of ln(measured / predicted) that the upper bound is set by. What is needed
+already holds the reserve; with more, some of llm-foundry's 133 runs, which fill 94 % of their
+devices, would be refused though they ran. Of the 17 published peaks those of torchtune, whose loss
+is not fused, lie above the bound (``python -m bench.memory``)."""
 
 
 @dataclass(frozen=True, slots=True)
