@@ -109,7 +109,7 @@ def open_loop_first_token_seconds(run: Run, calibration: Calibration) -> float:
     half = OPEN_LOOP_REQUESTS / 2.0
     late = half * max(0.0, at.prompt_service_seconds - 1.0 / offered)
     times, alone = latencies(served, at), latencies(served, state(served, min(1.0, crowd)))
-    most = alone.queue.mean_seconds + half * at.prompt_service_seconds
+    most = alone.queue.mean_seconds + (half * at.prompt_service_seconds if not late else 0.0)
     return min(times.queue.mean_seconds, most) + times.prefill.mean_seconds + late
 
 

@@ -45,7 +45,8 @@ LEAST_ROWS = 30
 """For a spread of its own."""
 
 FIRST_TOKEN = (
-    Constant("held_steps", 1.0, 1.0, 1.0),
+    # Engines that overlap scheduling with steps start a prompt one step later than they could.
+    Constant("held_steps", 1.0, 0.3, 0.3),
     Constant("prompt_ratio", 1.0, 0.15, 0.15),
     Constant("request_seconds", 0.03, 1.0, 1.0),
     Constant("prompt_layer_seconds", 1e-3, 1.0, 0.7),
