@@ -104,6 +104,8 @@ class Machine:
                     device,
                     peak_flops_per_second=_scaled(device.peak_flops_per_second, factor),
                     matmul_flops_per_second=_scaled(device.matmul_flops_per_second, factor),
+                    # Else the clock would be capped for want of power, and nothing gained.
+                    power_watts=device.power_watts * factor,
                 )
             case Resource.MEMORY_BANDWIDTH:
                 faster = device.memory_bandwidth_bytes_per_second * factor
