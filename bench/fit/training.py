@@ -119,7 +119,7 @@ def _shipped(
     fixed: Iterable[EfficiencyRow],
     spread: Callable[[str, str], float],
 ) -> list[EfficiencyRow]:
-    formats = [each.run.work.precision for each in _thinned(several)]
+    formats = [each.run.work.precision for each in several]
     rows = pool.rows(parameters, formats, lambda _: 0.0, SOURCE)
     spread_rows = [row.model_copy(update={"spread": spread(row.term, row.scope)}) for row in rows]
     return [*(row for row in fixed if row.phase == PHASE), *spread_rows]
@@ -166,10 +166,12 @@ def _begun(tables: Tables) -> Iterator[tuple[str, str, float, float, str]]:
 
 
 def fit(several: Sequence[LaidRun], fixed: Iterable[EfficiencyRow]) -> tuple[Pool, Vector]:
-    """Constants that meet these runs best."""
+    """Constants that meet these runs best; the pool is that of all runs, whose devices are those
+    of the thinned ones."""
     chosen = _thinned(several)
-    pool = Pool(CONSTANTS, [each.run.machine.device for each in chosen])
-    return pool, pool.fit(lambda calibration: residuals(chosen, calibration), fixed)
+    thinned = Pool(CONSTANTS, [each.run.machine.device for each in chosen])
+    parameters = thinned.fit(lambda calibration: residuals(chosen, calibration), fixed)
+    return Pool(CONSTANTS, [each.run.machine.device for each in several]), parameters
 
 
 def _thinned(several: Sequence[LaidRun]) -> list[LaidRun]:

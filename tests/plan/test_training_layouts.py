@@ -171,7 +171,7 @@ def test_one_accelerator_shards_nothing():
 
 def test_a_layout_that_fits_with_luck_alone_is_none():
     """The gate is the upper end of the range of the peak."""
-    lucky = Memory(usable_bytes=1.1, weights_bytes=1.0)
+    lucky = Memory(usable_bytes=1.03, weights_bytes=1.0)
     assert lucky.fits
     assert not surely_fits(lucky)
     assert surely_fits(Memory(usable_bytes=2.0, weights_bytes=1.0))
