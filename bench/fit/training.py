@@ -21,7 +21,7 @@ from bench.fit.shipping import ship, ship_folds
 from bench.tables import Row
 from bench.training_runs import LaidRun, laid, runs
 from poolwise.model.efficiency import EVERY, Calibration
-from poolwise.model.training.layer import MILLENNIUM
+from poolwise.model.training.maturity import MILLENNIUM
 from poolwise.model.training.step import NINE_IN_TEN, step_seconds
 from poolwise.tables import Tables, load
 from poolwise.tables.efficiencies import EfficiencyRow

@@ -9,7 +9,6 @@ again: five products for two, arXiv 2205.14135).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 from poolwise.model import transformer
@@ -18,6 +17,7 @@ from poolwise.model.formats import master_format
 from poolwise.model.hardware import Device
 from poolwise.model.roofline import Rates, ceiling_flops_per_second
 from poolwise.model.training import activations
+from poolwise.model.training.maturity import PHASE, clock_fraction, immaturity, is_folded
 from poolwise.model.training.shard import Shard, sequence_tokens
 from poolwise.model.work import (
     Custom,
@@ -29,18 +29,9 @@ from poolwise.model.work import (
     Transformer,
 )
 
-PHASE = "training"
 ATTENTION_BACKWARD = 2.5
 LOSS_BYTES = 20.0
 """Moved per token and vocabulary entry: logits written and read in 16 bits and fp32, and back."""
-LEAST_POWER, MOST_POWER = 0.5, 1.2
-"""Bounds of a part's power for each FLOP/s over its family's usual: parts whose arithmetic was cut
-for export (H20) have watts to spare that speed nothing up."""
-MILLENNIUM = 2000.0
-"""Year that dates among the constants count from."""
-FOLDED_SINCE_YEAR = 2025.2
-"""Since then expert parallelism runs over tensor-parallel ranks too, each with its own tokens
-(MoE Parallel Folding, arXiv 2504.14960; Megatron-Core 0.10)."""
 EXCHANGE_BYTES = 12.0
 """Moved per routed token and hidden element: sorted out and back, forward, in 16 bits."""
 
@@ -157,43 +148,6 @@ def micro_batch(
     return (body + head).slowed(immaturity(work, device, calibration))
 
 
-def immaturity(work: TrainingWork, device: Device, calibration: Calibration) -> float:
-    """Factor on kernels that are young for their device: ``1 + A*exp(-age/T)``.
-
-    The age is that of the software since the first device of the family could be had: kernels are
-    written for an architecture. Unknown software is as new as the newest that was measured; a
-    device of unknown age has none to make up for.
-    """
-    family = calibration.find(PHASE, "architecture_years", device)
-    released = device.released_year if family is None else MILLENNIUM + family.value
-    if released is None:
-        return 1.0
-    age = max(0.0, software_year(work, device, calibration) - released)
-    years = calibration.value(PHASE, "maturity_years", device)
-    return 1 + calibration.value(PHASE, "immaturity", device) * math.exp(-age / years)
-
-
-def software_year(work: TrainingWork, device: Device, calibration: Calibration) -> float:
-    """As asked, else that of the newest software behind the constants."""
-    newest = MILLENNIUM + calibration.value(PHASE, "newest_software_years", device)
-    return work.software_year or newest
-
-
-def clock_fraction(device: Device, calibration: Calibration) -> float:
-    """How a part runs against its family's usual one where it has less power for each FLOP/s.
-
-    Dynamic power grows faster than the clock, so a part with its watts cut keeps more of its speed
-    than of its power: ``(own watts per FLOP/s / the family's) ** exponent``.
-    """
-    usual = calibration.find(PHASE, "usual_flops_per_watt", device)
-    peak = device.peak_flops_per_second.get("bf16")
-    if usual is None or peak is None or not device.power_watts:
-        return 1.0
-    share = usual.value * device.power_watts / peak
-    exponent = calibration.value(PHASE, "power_exponent", device)
-    return float(min(max(share, LEAST_POWER), MOST_POWER) ** exponent)
-
-
 def rates(work: TrainingWork, device: Device, calibration: Calibration, term: str) -> Rates:
     """Reachable compute in the work's precision, and reachable bandwidth."""
     return _rates(term, work.precision, work.precision, device, calibration)
@@ -251,11 +205,6 @@ def _products(
         2.0 * share.expert_parameters + routed_bytes * tokens / layout.tensor,
         speed.unhidden,
     )
-
-
-def is_folded(work: TrainingWork) -> bool:
-    """Whether experts live across tensor-parallel ranks too, and none is cut by them."""
-    return work.software_year is None or work.software_year >= FOLDED_SINCE_YEAR
 
 
 def tokens_per_expert(experts: Experts, layout: TrainingLayout, share: Shard) -> float:

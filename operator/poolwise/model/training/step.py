@@ -24,7 +24,8 @@ from poolwise.model.roofline import ridge_point
 from poolwise.model.training import communication, layer
 from poolwise.model.training.communication import Fabric
 from poolwise.model.training.input import checkpoint_share, supply_seconds
-from poolwise.model.training.layer import PHASE, Busy
+from poolwise.model.training.layer import Busy
+from poolwise.model.training.maturity import PHASE, software_year
 from poolwise.model.training.memory import STATE_BYTES, training_memory
 from poolwise.model.training.shard import Shard, sequence_tokens, shard
 from poolwise.model.transformer import sparse_layers
@@ -131,7 +132,7 @@ def _launch_seconds(work: TrainingWork, share: Shard, busy_seconds: float, fabri
         return layers * gaps
     each = fabric.constant("expert_launch_seconds") * shape.experts.count / fabric.layout.expert
     device, calibration = fabric.machine.device, fabric.calibration
-    age = layer.software_year(work, device, calibration) - GRAPHS_BEGIN_YEAR
+    age = software_year(work, device, calibration) - GRAPHS_BEGIN_YEAR
     uncaptured = math.exp(-age / fabric.constant("graph_years"))
     sparse = sparse_layers(shape) / shape.layers
     host = (each + fabric.constant("routing_launch_seconds")) * sparse * uncaptured
