@@ -5,7 +5,7 @@ READY := .venv/.ready
 CLUSTER ?= dev
 NODES ?= demo
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check verify generate check-chart image e2e cluster-up cluster-down lock
+.PHONY: help setup demo test check verify generate bench-model check-chart image e2e cluster-up cluster-down lock
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,13 +32,15 @@ test: check ## run every check and test, the real API server included (ARGS="-k 
 	@$(BIN)/python -m e2e.tools controlplane chart
 	@$(BIN)/python -m pytest $(ARGS)
 
-check: $(READY) verify ## lint, types, layers
+check: $(READY) verify ## lint, types, layers, and the model's accuracy on a fixed sample
 	@echo "==> ruff"
 	@$(BIN)/ruff format --quiet --check . && $(BIN)/ruff check --quiet .
 	@echo "==> mypy (about a minute the first time)"
 	@$(BIN)/mypy
 	@echo "==> import-linter"
 	@$(BIN)/lint-imports --no-cache > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
+	@echo "==> accuracy"
+	@$(BIN)/python -m bench.model.regression
 
 GENERATORS := poolwise.api.crd poolwise.api.docs poolwise.cluster.metrics_docs e2e.chart observability bench.pictures
 verify: $(READY) ## fail when a generated file differs from its source
@@ -50,6 +52,9 @@ verify: $(READY) ## fail when a generated file differs from its source
 generate: $(READY) ## write CRDs, references, charts' files, dashboards, pictures and examples/nodes from their sources
 	@for generator in $(GENERATORS); do $(BIN)/python -m $$generator || exit 1; done
 	@mkdir -p examples/nodes && $(BIN)/python -m e2e.profiles demo > examples/nodes/demo.yaml
+
+bench-model: $(READY) ## score the performance model on measured tables, refits included, and write docs/accuracy.md (DATA=folder)
+	@$(BIN)/python -m bench.model.page $(if $(DATA),--data $(DATA))
 
 check-chart: $(READY) ## lint and render the charts, check manifests, dashboards and alerts
 	@$(BIN)/python -m e2e.tools controlplane chart

@@ -58,10 +58,11 @@ def figures(row: Row, tables: Tables) -> Iterator[Figure]:
         if row["mode"] == target.mode and value:
             run = found(row, tables, target.column)
             measured = value if isinstance(run, str) else run.measured
-            yield Figure(target.name, row, target, run, measured, _is_eligible(row))
+            yield Figure(target.name, row, target, run, measured, is_eligible(row))
 
 
-def _is_eligible(row: Row) -> bool:
+def is_eligible(row: Row) -> bool:
+    """Whether a row states all that a prediction needs."""
     precision = row["weight_precision"] or row["moe_precision"]
     sized = row["tp"] or row["decode_cfg"]
     return bool(precision and sized) and all(row[column] for column in STATED)

@@ -6,6 +6,7 @@ rows that the fit did not see (``bench/fit/spreads.py``).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -91,7 +92,7 @@ def refit(rows: Sequence[Collective]) -> list[EfficiencyRow]:
     )
     print(f"{len(rows)} rows, {_figures(errors.groups)} without the group,"
           f" {_figures(errors.units)} without the accelerator,"
-          f" {_figures(errors.families)} without its family")  # fmt: skip
+          f" {_figures(errors.families)} without its family", file=sys.stderr)  # fmt: skip
     return constants(rows) + spread_rows(rows, errors)
 
 
@@ -109,16 +110,6 @@ def without_folds(
         fold: constants([row for row in rows if fold_of(row.group) != fold]) + kept
         for fold in range(FOLDS)
     }
-
-
-def not_fitted(tables: Tables) -> list[EfficiencyRow]:
-    """Rows of other phases."""
-    return [row for row in tables.efficiencies if row.phase != PHASE]
-
-
-def shipped(rows: Sequence[Collective], _: Sequence[EfficiencyRow]) -> list[EfficiencyRow]:
-    """As :func:`refit`: no constant of another phase is part of a link."""
-    return refit(rows)
 
 
 def measured(folder: Path, tables: Tables) -> list[Collective]:

@@ -7,6 +7,7 @@ rows that the fit did not see (``bench/fit/spreads.py``).
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -148,7 +149,7 @@ def spread_rows(fit: Fit, start: Vector) -> list[EfficiencyRow]:
     )
     print(f"{fit.operation}: {len(devices)} rows, {_figures(errors.groups)} without the group,"
           f" {_figures(errors.units)} without the accelerator,"
-          f" {_figures(errors.families)} without its family")  # fmt: skip
+          f" {_figures(errors.families)} without its family", file=sys.stderr)  # fmt: skip
     term = spread_term(fit.operation)
     return [
         _row(term, (each.scope, EVERY), 1.0, each.count, each.value)

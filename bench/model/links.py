@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from bench.collective_runs import Collective, collectives
-from bench.fit.collectives import PHASE, not_fitted, predicted_seconds, shipped
+from bench.collective_runs import collective, collectives, predicted
+from bench.fit import collectives as fit
 from bench.model.outcome import CalibrationOf, Outcome, Target
 from bench.tables import Row, number
-from poolwise.model.efficiency import Calibration
-from poolwise.model.prediction import Interval
 from poolwise.tables import EfficiencyRow, Tables
 
 STATED = ("gpu", "n_gpus", "collective", "size_bytes")
@@ -22,23 +19,20 @@ def outcomes(
     """The time of each row."""
     for row in rows:
         microseconds = number(row, "time_us")
-        if not microseconds:
-            continue
-        found = next(iter(collectives([row], tables)), None)
-        eligible = all(row[column] for column in STATED)
-        predicted = None if found is None else _interval(found, calibration_of(row))
-        reason = "accelerator is not known" if found is None else ""
-        yield Outcome("collectives", row, microseconds / 1e6, eligible, predicted, reason)
-
-
-def _interval(found: Collective, calibration: Calibration) -> Interval:
-    mid, wide = predicted_seconds(found, calibration), math.exp(1.645 * 0.3)
-    return Interval(mid, mid / wide, mid * wide)
+        if microseconds:
+            found = collective(row, tables)
+            eligible = all(row[column] for column in STATED)
+            measured = microseconds / 1e6
+            if isinstance(found, str):
+                yield Outcome("collectives", row, measured, eligible, None, found)
+            else:
+                interval = predicted(found, calibration_of(row))
+                yield Outcome("collectives", row, measured, eligible, interval)
 
 
 def refit(rows: Sequence[Row], tables: Tables) -> list[EfficiencyRow]:
     """Constants of the links."""
-    return shipped(list(collectives(rows, tables)), not_fitted(tables))
+    return fit.refit(list(collectives(rows, tables)))
 
 
-TARGET = Target("collectives_measured", (PHASE,), outcomes, refit)
+TARGET = Target("collectives_measured", (fit.PHASE,), outcomes, refit)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from bench import tables as measured
 from bench.calibrations import Calibrations
-from bench.model import links, training
+from bench.model import kernels, links, serving, training
 from bench.model.outcome import Outcome
 from poolwise.tables import Tables
 
-TARGETS = (training.TARGET, links.TARGET)
+TARGETS = (training.TARGET, serving.TARGET, links.TARGET, kernels.TARGET)
 
 
 def outcomes(folder: Path, tables: Tables) -> Iterator[Outcome]:

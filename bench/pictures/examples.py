@@ -91,8 +91,11 @@ def model(name: str) -> Model:
 def _example(path: Path) -> Example:
     document: dict[str, Any] = dict(defaulted(yaml.safe_load(path.read_text(encoding="utf-8"))))
     kind = Kind(document["kind"])
-    alone = {"training_jobs" if kind is Kind.TRAINING_JOB else "inference_services": [document]}
-    observed = Observed(nodes=profiles.render(PROFILE), **alone)
+    nodes = profiles.render(PROFILE)
+    if kind is Kind.TRAINING_JOB:
+        observed = Observed(nodes=nodes, training_jobs=[document])
+    else:
+        observed = Observed(nodes=nodes, inference_services=[document])
     decisions = decide(observed, TABLES, SETTINGS, CALIBRATION, NOW)
     [outcome] = decisions.outcomes.values()
     assert isinstance(outcome, Plan) and outcome.chosen is not None, path.name

@@ -35,6 +35,10 @@ class Interval:
             return 0.0
         return math.log(self.high / self.low) / (2.0 * NINE_IN_TEN)
 
+    def scaled(self, factor: float) -> Interval:
+        """The same in other units."""
+        return Interval(self.mid * factor, self.low * factor, self.high * factor)
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
