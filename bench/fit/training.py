@@ -6,9 +6,8 @@ the shipped rows. What nobody measured (vision models, bandwidth of a copy) stay
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,77 +15,25 @@ import numpy as np
 from bench import tables as measured_tables
 from bench.accuracy import Vector, fold_of
 from bench.fit.arguments import arguments
-from bench.fit.pooling import PRIOR, Constant, Pool
+from bench.fit.pooling import Pool
 from bench.fit.shipping import ship, ship_folds
+from bench.fit.training_constants import CONSTANTS, PHASE, specified
+from bench.fit.training_spreads import spread_by_others, spreads, widened
 from bench.tables import Row
 from bench.training_runs import LaidRun, laid, runs
-from poolwise.model.efficiency import EVERY, Calibration
-from poolwise.model.training.maturity import MILLENNIUM
-from poolwise.model.training.step import NINE_IN_TEN, step_seconds
+from poolwise.model.efficiency import Calibration
+from poolwise.model.training.step import step_seconds
 from poolwise.tables import Tables, load
 from poolwise.tables.efficiencies import EfficiencyRow
 
 HEADER = """Constants of the training step: shares of a reachable rate, seconds.
 Written by `python -m bench.fit.training --write`."""
-PHASE = "training"
 SOURCE = "train_measured, 11 sources (dgxc-benchmarking, Megatron-Bridge, llm-foundry, MLPerf, ...)"
-SHARE = 1.0
-FAMILY, ACCELERATOR = 0.08, 0.05
-"""Widths of the levels of ``products``: how far families and accelerators differ, as ln. Narrower
-than runs of known accelerators ask for: with 0.12 and 0.08 one that is left out is met worse."""
-ENOUGH = 20
-"""Rows at which an accelerator's own spread counts as much as everybody's."""
 OUT_OF_FOLD = 1.4
 """Scatter of rows out of fold over that in sample, where only the latter is at hand: medians of
 6.1 and 4.3 % over 547 runs."""
 MOST_ROWS = 8
 """Of one group in the fit: a group of near-identical rows is not so many witnesses."""
-
-CONSTANTS = (
-    Constant(
-        PHASE,
-        "products",
-        start=0.95,
-        width=0.15,
-        formats=("bf16", "fp8", "nvfp4", "fp16", "fp32"),
-        family_width=FAMILY,
-        accelerator_width=ACCELERATOR,
-        most=1.3,
-    ),
-    Constant(PHASE, "attention", 0.5, 0.3, family_width=0.25),
-    Constant(PHASE, "power_exponent", 0.5, 0.5, most=SHARE),
-    Constant(PHASE, "immaturity", 0.5, 0.7),
-    Constant(PHASE, "maturity_years", 1.0, 0.5),
-    Constant(PHASE, "unhidden", 0.4, 0.2, most=SHARE),
-    Constant(PHASE, "experts", 0.6, 0.4, family_width=0.15, most=1.2),
-    Constant(PHASE, "experts_half_tokens", 500.0, 1.0),
-    Constant(PHASE, "elementwise_traffic", 1.5, 0.4, ("bf16", "fp8", "nvfp4", EVERY)),
-    Constant(PHASE, "scan_traffic", 3.0, 0.7),
-    Constant(PHASE, "layer_launch_seconds", 1.5e-4, 0.5),
-    Constant(PHASE, "expert_launch_seconds", 4e-4, 0.7),
-    Constant(PHASE, "routing_launch_seconds", 2e-3, 0.7),
-    Constant(PHASE, "graph_years", 1.0, 0.5),
-    Constant(PHASE, "step_overhead_seconds", 0.015, 1.0),
-    Constant(PHASE, "exposed_tensor", 0.5, 0.5, most=SHARE),
-    Constant(PHASE, "exposed_expert", 0.7, 0.5, most=SHARE),
-    Constant(PHASE, "expert_overlap", 0.7, 0.3, most=SHARE),
-    Constant(PHASE, "exposed_context", 0.2, 0.7, most=SHARE),
-    Constant(PHASE, "exposed_pipeline", 0.5, 0.7, most=SHARE),
-    Constant(PHASE, "exposed_data", 0.1, 0.7, most=SHARE),
-    Constant(PHASE, "data_overlap", 0.6, 0.3, most=SHARE),
-)
-
-CPU = "cpu"
-SPECIFIED = (
-    ("bandwidth", EVERY, 0.85, 0.1, "STREAM-like copies reach 80 to 92 % of the data sheet"),
-    ("bandwidth", CPU, 0.75, 0.2, "STREAM triad on two-socket servers"),
-    ("custom", EVERY, 0.45, 0.3, "ResNet-50 in MLPerf: 0.3 to 0.45 of the ceiling on A100, H100"),
-    ("custom", CPU, 0.3, 0.4, "oneDNN convolutions; the data sheet itself is good to 20 %"),
-    ("products", CPU, 0.5, 0.4, "oneDNN products in bf16; the data sheet is good to 20 %"),
-    ("attention", CPU, 0.3, 0.4, "as products, unfused"),
-    ("newest_software_years", EVERY, 26.6, 0.0, "newest release in train_measured: 26.08"),
-)
-"""Term, scope, value, spread, source of what no run in the tables measures."""
 
 
 def laid_runs(folder: Path, tables: Tables) -> list[LaidRun]:
@@ -122,19 +69,7 @@ def _shipped(
 ) -> list[EfficiencyRow]:
     formats = [each.run.work.precision for each in several]
     rows = pool.rows(parameters, formats, lambda _: 0.0, SOURCE)
-    return [*(row for row in fixed if row.phase == PHASE), *_widened(rows, spread)]
-
-
-def _widened(
-    rows: Iterable[EfficiencyRow], spread: Callable[[str, str], float]
-) -> list[EfficiencyRow]:
-    """Fitted rows with these spreads; specified ones keep their own."""
-    return [
-        row.model_copy(update={"spread": spread(row.term, row.scope)})
-        if row.count or row.source == PRIOR
-        else row
-        for row in rows
-    ]
+    return [*(row for row in fixed if row.phase == PHASE), *widened(rows, spread)]
 
 
 def residuals(several: Sequence[LaidRun], calibration: Calibration) -> Vector:
@@ -151,30 +86,7 @@ def residuals(several: Sequence[LaidRun], calibration: Calibration) -> Vector:
 def not_fitted(tables: Tables) -> list[EfficiencyRow]:
     """Rows of other phases, and the specified ones of this."""
     others = [row for row in tables.efficiencies if row.phase != PHASE]
-    return [*others, *map(_specified, [*SPECIFIED, *_usual_power(tables), *_begun(tables)])]
-
-
-def _usual_power(tables: Tables) -> Iterator[tuple[str, str, float, float, str]]:
-    """FLOP/s for each watt of a family's middle part: what others of it are held against."""
-    figures: dict[str, list[float]] = {}
-    for row in tables.accelerators:
-        if row.bf16_flops_per_second and row.power_watts:
-            flops_per_watt = row.bf16_flops_per_second / row.power_watts
-            figures.setdefault(row.family, []).append(flops_per_watt)
-    for family, several in sorted(figures.items()):
-        source = f"median of the data sheets of {len(several)} parts"
-        yield "usual_flops_per_watt", family, float(np.median(several)), 0.0, source
-
-
-def _begun(tables: Tables) -> Iterator[tuple[str, str, float, float, str]]:
-    """When the first part of each family could be had: kernels are written for the family."""
-    years: dict[str, list[float]] = {}
-    for row in tables.accelerators:
-        if row.released_year:
-            years.setdefault(row.family, []).append(row.released_year)
-    for family, several in sorted(years.items()):
-        since = min(several) - MILLENNIUM
-        yield "architecture_years", family, since, 0.0, "first release in accelerators.csv"
+    return [*others, *specified(tables)]
 
 
 def fit(several: Sequence[LaidRun], fixed: Iterable[EfficiencyRow]) -> tuple[Pool, Vector]:
@@ -221,62 +133,6 @@ def out_of_fold(
     return np.array(found)
 
 
-def _spread_by_others(
-    several: Sequence[LaidRun], errors: Vector, without: Mapping[int, Iterable[EfficiencyRow]]
-) -> dict[int, list[EfficiencyRow]]:
-    """Constants without each fold, with spreads of the other folds' rows, out of fold."""
-    folds = np.array([fold_of(each.run.group) for each in several])
-    found = {}
-    for fold, rows in without.items():
-        others = np.flatnonzero(folds != fold)
-        found[fold] = _widened(rows, spreads([several[index] for index in others.tolist()], errors[others]))
-    return found
-
-
-def spreads(several: Sequence[LaidRun], errors: Vector) -> Callable[[str, str], float]:
-    """Spread by term and scope, so that nine in ten lie within 1.645 of them.
-
-    An accelerator's is that of its own rows, drawn towards everybody's by :data:`ENOUGH` rows; one
-    that only its family, or nobody, speaks for may also differ by what families and accelerators
-    differ by.
-    """
-    names = np.array([each.run.machine.device.name for each in several])
-    sparse = np.array([each.run.is_sparse for each in several])
-
-    def spread(term: str, scope: str) -> float:
-        chosen = sparse if term == "experts" else ~sparse
-        everybody = _spread(errors[chosen])
-        own = errors[chosen & (names == scope)]
-        if len(own):
-            weight = len(own) / (len(own) + ENOUGH)
-            return math.sqrt(weight * _spread(own) ** 2 + (1 - weight) * everybody**2)
-        if scope == EVERY:
-            return math.hypot(everybody, FAMILY, ACCELERATOR)
-        return math.hypot(everybody, ACCELERATOR)
-
-    return spread
-
-
-def _spread(errors: Vector) -> float:
-    """From the value that holds the next row nine times in ten (split conformal prediction)."""
-    level = min(1.0, 0.9 * (1 + 1 / len(errors)))
-    return float(np.quantile(np.abs(errors), level)) / NINE_IN_TEN
-
-
-def _specified(figures: tuple[str, str, float, float, str]) -> EfficiencyRow:
-    name, scope, value, spread, source = figures
-    return EfficiencyRow(
-        phase=PHASE,
-        term=name,
-        scope=scope,
-        value=value,
-        spread=spread,
-        count=0,
-        provenance="specification",
-        source=source,
-    )
-
-
 def _summary(name: str, errors: Vector) -> str:
     wrong = 100 * np.abs(np.exp(-errors) - 1)
     return f"{name}: {len(errors)} runs, MdAPE {np.median(wrong):.1f} %, mean {wrong.mean():.1f} %"
@@ -297,7 +153,7 @@ def main() -> None:
         rows = _shipped(several, pool, parameters, fixed, spreads(several, errors))
         ship(PHASE, HEADER, rows)
         open_rows = {each.run.row["row_id"]: fold_of(each.run.group) for each in several}
-        ship_folds(PHASE, _spread_by_others(several, errors, without), open_rows)
+        ship_folds(PHASE, spread_by_others(several, errors, without), open_rows)
 
 
 if __name__ == "__main__":

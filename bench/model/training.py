@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from bench.fit import training as fit
+from bench.fit.training_constants import PHASE
 from bench.memory import least_memory
 from bench.model.outcome import CalibrationOf, Outcome, Target
 from bench.tables import Row, number, whole
@@ -81,4 +82,4 @@ def refit(rows: Sequence[Row], tables: Tables) -> list[EfficiencyRow]:
     return fit.refit(rows, tables)
 
 
-TARGET = Target("train_measured", (fit.PHASE,), outcomes, refit)
+TARGET = Target("train_measured", (PHASE,), outcomes, refit)

@@ -1,0 +1,74 @@
+"""How wide predictions of the training step have to be, from rows that a fit did not see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from bench.accuracy import Vector, fold_of
+from bench.fit.pooling import PRIOR
+from bench.fit.training_constants import ACCELERATOR, FAMILY
+from bench.training_runs import LaidRun
+from poolwise.model.efficiency import EVERY
+from poolwise.model.prediction import NINE_IN_TEN
+from poolwise.tables.efficiencies import EfficiencyRow
+
+ENOUGH = 20
+"""Rows at which an accelerator's own spread counts as much as everybody's."""
+
+
+def spreads(several: Sequence[LaidRun], errors: Vector) -> Callable[[str, str], float]:
+    """Spread by term and scope, so that nine in ten lie within 1.645 of them.
+
+    An accelerator's is that of its own rows, drawn towards everybody's by :data:`ENOUGH` rows; one
+    that only its family, or nobody, speaks for may also differ by what families and accelerators
+    differ by.
+    """
+    names = np.array([each.run.machine.device.name for each in several])
+    sparse = np.array([each.run.is_sparse for each in several])
+
+    def spread(term: str, scope: str) -> float:
+        chosen = sparse if term == "experts" else ~sparse
+        everybody = _spread(errors[chosen])
+        own = errors[chosen & (names == scope)]
+        if len(own):
+            weight = len(own) / (len(own) + ENOUGH)
+            return math.sqrt(weight * _spread(own) ** 2 + (1 - weight) * everybody**2)
+        if scope == EVERY:
+            return math.hypot(everybody, FAMILY, ACCELERATOR)
+        return math.hypot(everybody, ACCELERATOR)
+
+    return spread
+
+
+def widened(
+    rows: Iterable[EfficiencyRow], spread: Callable[[str, str], float]
+) -> list[EfficiencyRow]:
+    """Fitted rows with these spreads; specified ones keep their own."""
+    return [
+        row.model_copy(update={"spread": spread(row.term, row.scope)})
+        if row.count or row.source == PRIOR
+        else row
+        for row in rows
+    ]
+
+
+def spread_by_others(
+    several: Sequence[LaidRun], errors: Vector, without: Mapping[int, Iterable[EfficiencyRow]]
+) -> dict[int, list[EfficiencyRow]]:
+    """Constants without each fold, with spreads of the other folds' rows, out of fold."""
+    folds = np.array([fold_of(each.run.group) for each in several])
+    found = {}
+    for fold, rows in without.items():
+        others = np.flatnonzero(folds != fold)
+        kept = [several[index] for index in others.tolist()]
+        found[fold] = widened(rows, spreads(kept, errors[others]))
+    return found
+
+
+def _spread(errors: Vector) -> float:
+    """From the value that holds the next row nine times in ten (split conformal prediction)."""
+    level = min(1.0, 0.9 * (1 + 1 / len(errors)))
+    return float(np.quantile(np.abs(errors), level)) / NINE_IN_TEN
