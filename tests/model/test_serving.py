@@ -7,11 +7,11 @@ import pytest
 
 from poolwise.model.bottleneck import bottleneck
 from poolwise.model.hardware import Machine, Resource
+from poolwise.model.serving.capacity import tuned
 from poolwise.model.serving.load import state
 from poolwise.model.serving.prediction import (
     capacity_requests_per_second,
     predict_serving,
-    tuned,
 )
 from poolwise.model.serving.replica import replica
 from poolwise.model.work import Custom, Metric, Model, ServingLayout, ServingWork, Target
@@ -23,7 +23,7 @@ LARGE_STEPS = ServingLayout(max_batched_tokens=8192)
 
 
 def label(work: ServingWork, layout: ServingLayout, where: Machine) -> Resource:
-    chosen = tuned(work, layout, where, CALIBRATION)
+    chosen, _ = tuned(work, layout, where, CALIBRATION)
     return bottleneck(
         lambda each: capacity_requests_per_second(work, chosen, each, CALIBRATION), where
     ).resource

@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolwise.model.serving.capacity import capacity, tuned
+from poolwise.model.serving.capacity import NOTHING, capacity, tuned
 from poolwise.model.serving.load import latencies, state
 from poolwise.model.serving.prediction import capacity_requests_per_second
 from poolwise.model.serving.replica import replica
@@ -98,7 +98,7 @@ def test_a_tight_token_target_wants_small_chunks() -> None:
     work = service("Llama-3.1-8B", PROMPT, OUTPUT, CHAT)
     l40s = machine("L40S")
     large = ServingLayout(max_batched_tokens=8192)
-    small = tuned(work, large, l40s, CALIBRATION)
+    small, _ = tuned(work, large, l40s, CALIBRATION)
     assert small.max_batched_tokens < 2048
     assert capacity_requests_per_second(
         work, small, l40s, CALIBRATION
@@ -108,9 +108,9 @@ def test_a_tight_token_target_wants_small_chunks() -> None:
 def test_long_prompts_without_a_token_target_want_large_chunks() -> None:
     work = service("Llama-3.1-8B", (6000, 12000), (50, 100), (Target(Metric.TTFT, 95, 4.0),))
     layout = ServingLayout(max_model_tokens=16384, max_batched_tokens=256)
-    assert tuned(work, layout, H100, CALIBRATION).max_batched_tokens >= 2048
+    assert tuned(work, layout, H100, CALIBRATION)[0].max_batched_tokens >= 2048
 
 
 def test_a_layout_that_never_fits_stays_as_it_is() -> None:
     work = service("Llama-3.1-70B", PROMPT, OUTPUT, CHAT)
-    assert tuned(work, ServingLayout(), H100, CALIBRATION) == ServingLayout()
+    assert tuned(work, ServingLayout(), H100, CALIBRATION) == (ServingLayout(), NOTHING)

@@ -25,7 +25,7 @@ from poolwise.model.efficiency import Calibration, Efficiency, Provenance
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import Interval, Memory, ServingPrediction, Term
 from poolwise.model.roofline import ridge_point
-from poolwise.model.serving.capacity import capacity, metric_percentile, tuned
+from poolwise.model.serving.capacity import Capacity, capacity, metric_percentile
 from poolwise.model.serving.costs import arithmetic
 from poolwise.model.serving.front_end import REQUESTS
 from poolwise.model.serving.load import Latencies, Replica, State, latencies, state, state_at_rate
@@ -52,7 +52,6 @@ __all__ = [
     "kv_tokens",
     "predict_serving",
     "serving_memory",
-    "tuned",
 ]
 
 REPORTED_PERCENTILE = 95.0
@@ -78,10 +77,14 @@ def predict_serving(
     machine: Machine,
     calibration: Calibration,
     requests_per_second: float,
+    known: Capacity | None = None,
 ) -> ServingPrediction:
-    """One replica at a rate. Beyond saturation latencies are infinite, at the saturated state."""
+    """One replica at a rate. Beyond saturation latencies are infinite, at the saturated state.
+
+    Who knows the capacity already saves its search.
+    """
     served = replica(work, layout, machine, calibration)
-    most = capacity(served, work.targets)
+    most = known or capacity(served, work.targets)
     at = state_at_rate(served, requests_per_second)
     is_overloaded = at is None
     at = at or state(served, max(served.largest_load, 1.0))

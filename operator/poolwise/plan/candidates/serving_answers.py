@@ -9,9 +9,10 @@ from poolwise.model.bottleneck import BUYABLE, bottleneck
 from poolwise.model.corrected import ServingEstimates, asked_targets, corrected_serving
 from poolwise.model.hardware import Machine, Resource
 from poolwise.model.prediction import Bottleneck, ServingPrediction
+from poolwise.model.serving.capacity import NOTHING, Capacity, capacity
 from poolwise.model.serving.memory import footprint
-from poolwise.model.serving.prediction import capacity_requests_per_second, predict_serving
-from poolwise.model.serving.replica import generates
+from poolwise.model.serving.prediction import predict_serving
+from poolwise.model.serving.replica import generates, replica
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
 from poolwise.plan.candidates.machines import felt_by_replica
 from poolwise.plan.candidates.memo import Page
@@ -47,14 +48,16 @@ class ServingAnswers:
 
     def tuned(self, layout: ServingLayout) -> ReplicaShape:
         """A layout with its best chunk of prompts, and its capacity."""
-        return self._corrected(self.page.get(("tuned", layout), lambda: self.search.tuned(layout)))
+        found = self.page.get(("tuned", layout), lambda: self.search.tuned(layout))
+        self.page.get(("shape", found.layout), lambda: found)
+        return self._corrected(found)
 
     def predicted(self, layout: ServingLayout, requests_per_second: float) -> ServingPrediction:
         """One replica at a rate."""
         asked = requests_per_second * self._slowdown
         found = self.page.get(
             ("predicted", layout, asked),
-            lambda: self._predict(self.search.work, layout, asked),
+            lambda: self._predict(self.search.work, layout, asked, self._capacity(layout)),
         )
         return corrected_serving(found, self.measured)
 
@@ -69,7 +72,9 @@ class ServingAnswers:
     def alone_seconds(self, layout: ServingLayout, target: Target) -> float:
         """The metric of a target, at its percentile, for a lone request."""
         work = replace(self.search.work, targets=(target,))
-        found = self.page.get(("alone", layout, target), lambda: self._predict(work, layout, 0.0))
+        found = self.page.get(
+            ("alone", layout, target), lambda: self._predict(work, layout, 0.0, NOTHING)
+        )
         prediction = corrected_serving(found, self.measured)
         of_metric = {
             Metric.TTFT: prediction.ttft_seconds,
@@ -88,23 +93,30 @@ class ServingAnswers:
 
     def _corrected(self, shape: ReplicaShape) -> ReplicaShape:
         rate = shape.capacity_requests_per_second / self._slowdown
-        return replace(shape, capacity_requests_per_second=rate)
+        return replace(shape, capacity=replace(shape.capacity, requests_per_second=rate))
+
+    def _capacity(self, layout: ServingLayout) -> Capacity:
+        """As the model has it, without any correction."""
+        return self.page.get(("shape", layout), lambda: self.search.shape(layout)).capacity
 
     def _predict(
-        self, work: ServingWork, layout: ServingLayout, requests_per_second: float
+        self, work: ServingWork, layout: ServingLayout, requests_per_second: float, most: Capacity
     ) -> ServingPrediction:
         search = self.search
         return predict_serving(
-            work, layout, search.machine, search.calibration, requests_per_second
+            work, layout, search.machine, search.calibration, requests_per_second, most
         )
 
     def _bottleneck(self, layout: ServingLayout) -> Bottleneck:
-        search = self.search
+        search, base = self.search, self._capacity(layout)
 
-        def capacity(machine: Machine) -> float:
-            return capacity_requests_per_second(search.work, layout, machine, search.calibration)
+        def rate(machine: Machine) -> float:
+            if machine is search.machine:
+                return base.requests_per_second
+            grown = replica(search.work, layout, machine, search.calibration)
+            return capacity(grown, search.work.targets, near=base.load).requests_per_second
 
-        return bottleneck(capacity, search.machine, list(_felt(layout)))
+        return bottleneck(rate, search.machine, list(_felt(layout)))
 
 
 def serving_answers(request: ServingRequest, pool: Pool, situation: Situation) -> ServingAnswers:

@@ -16,9 +16,8 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import native_arithmetic, sixteen_bit_format, weight_bytes
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import Memory
-from poolwise.model.serving.capacity import capacity
+from poolwise.model.serving.capacity import Capacity, capacity, tuned
 from poolwise.model.serving.memory import least_kv_tokens, surest_memory
-from poolwise.model.serving.prediction import tuned
 from poolwise.model.serving.replica import replica
 from poolwise.model.work import ServingLayout, ServingWork, Tokens, Transformer
 from poolwise.plan.candidates.reasons import Verdict
@@ -45,9 +44,17 @@ class ReplicaShape:
     """A layout that starts, with the rate that it serves inside all targets."""
 
     layout: ServingLayout
-    capacity_requests_per_second: float
-    in_flight: float
-    """Requests that the engine works on at that rate."""
+    capacity: Capacity
+
+    @property
+    def capacity_requests_per_second(self) -> float:
+        """The rate itself."""
+        return self.capacity.requests_per_second
+
+    @property
+    def in_flight(self) -> float:
+        """Requests that the engine works on at that rate."""
+        return self.capacity.load
 
     @property
     def serves(self) -> bool:
@@ -104,8 +111,7 @@ class ServingSearch:
     def shape(self, layout: ServingLayout) -> ReplicaShape:
         """A layout with what it serves; nothing where it misses a target even for one request."""
         served = replica(self.work, layout, self.machine, self.calibration)
-        most = capacity(served, self.work.targets)
-        return ReplicaShape(layout, most.requests_per_second, most.load)
+        return ReplicaShape(layout, capacity(served, self.work.targets))
 
     def tuned(self, layout: ServingLayout) -> ReplicaShape:
         """The same with the chunk of prompts that serves most.
@@ -113,12 +119,13 @@ class ServingSearch:
         Engines want a step to hold a token of each sequence, and a whole prompt of a model that
         reads it at once.
         """
-        better = tuned(self.work, layout, self.machine, self.calibration)
+        better, found = tuned(self.work, layout, self.machine, self.calibration)
         step_tokens = better.max_batched_tokens
         if not self._generates:
             step_tokens = max(step_tokens, better.max_model_tokens)
         sequences = min(better.max_num_seqs, step_tokens)
-        return self.shape(replace(better, max_batched_tokens=step_tokens, max_num_seqs=sequences))
+        whole = replace(better, max_batched_tokens=step_tokens, max_num_seqs=sequences)
+        return ReplicaShape(whole, found) if whole == better != layout else self.shape(whole)
 
     @property
     def _generates(self) -> bool:
