@@ -19,6 +19,7 @@ from bench.model.choice import choices
 from bench.model.outcome import Outcome
 from bench.model.scores import by_name
 from bench.model.targets import TARGETS
+from bench.rivals.comparison import by_row, compare, predictions
 from bench.tables import Row
 from poolwise.model.efficiency import Calibration
 from poolwise.tables import Tables, load
@@ -38,14 +39,17 @@ class _Task:
 
 
 def leave_one_out(folder: Path, workers: int | None = None) -> dict[str, Any]:
-    """Scores by kind of unit; ``folder`` must hold rows of the open data only."""
+    """Scores by kind of unit, and beside a rival that has no run of the accelerator either;
+    ``folder`` must hold rows of the open data only."""
     found: dict[str, list[tuple[str, list[Outcome]]]] = {kind: [] for kind in UNITS}
     kinds = {column: kind for kind, column in UNITS.items()}
     tasks = list(_tasks(folder))
     with ProcessPoolExecutor(workers) as pool:
         for task, outcomes in zip(tasks, pool.map(_held_out, tasks), strict=True):
             found[kinds[task.column]].append((task.unit, outcomes))
-    return {kind: _summary(units) for kind, units in found.items()}
+    summaries: dict[str, Any] = {kind: _summary(units) for kind, units in found.items()}
+    summaries["against_aiconfigurator"] = _against_rival(found["accelerator"])
+    return summaries
 
 
 def _tasks(folder: Path) -> Iterator[_Task]:
@@ -86,3 +90,17 @@ def _summary(units: Sequence[tuple[str, list[Outcome]]]) -> dict[str, Any]:
         medians = [score["mdape"] for score in each.values() if score["mdape"] is not None]
         scores[name]["mdape_median_of_units"] = round(median(medians), 3) if medians else None
     return {"scores": scores, "by_unit": by_unit, "choice": choices(every)}
+
+
+def _against_rival(units: Sequence[tuple[str, list[Outcome]]]) -> dict[str, Any]:
+    """Both on the rows that both predict, by target and slice."""
+    held = [each for _, outcomes in units for each in outcomes]
+    ours = by_row(
+        (each.row["row_id"], each.score, each.predicted.mid if each.predicted else None)
+        for each in held
+    )
+    rows = {each.row["row_id"]: each.row for each in held if "mode" in each.row}
+    found = compare(ours, predictions(), rows.values())
+    return {
+        f"{target}, {value or 'all'}": each.as_dict() for (target, _, value), each in found.items()
+    }

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.model import plots
 from bench.model.document import document
-from bench.model.leave_one_out import leave_one_out
+from bench.model.leave_one_out import UNITS, leave_one_out
 from bench.model.targets import outcomes
 from bench.pictures import style
 from bench.tables import DEFAULT_FOLDER
@@ -60,6 +60,7 @@ def page(scores: Mapping[str, Any]) -> str:
         "EXPERIMENTS": _experiments(scores),
         "SOURCES": _sources(scores),
         "UNITS": _units(scores),
+        "RIVAL": _rival(scores),
         "UNPREDICTED": _unpredicted(scores),
     }.items():
         text = text.replace(f"<!-- {name} -->", "\n".join(table))
@@ -142,12 +143,30 @@ def _sources(scores: Mapping[str, Any]) -> Iterator[str]:
 def _units(scores: Mapping[str, Any]) -> Iterator[str]:
     """The worst five of each kind and score, so that no bad cell hides in a median."""
     yield from _head("left out", "score", "rows", "median", "in 90 %")
-    for kind, found in scores["leave_one_out"].items():
-        for name, units in found["by_unit"].items():
+    for kind in UNITS:
+        for name, units in scores["leave_one_out"][kind]["by_unit"].items():
             known = [(unit, each) for unit, each in units.items() if each["mdape"] is not None]
             for unit, each in sorted(known, key=lambda pair: -pair[1]["mdape"])[:5]:
                 figures = map(_figure, (each["mdape"], each["coverage90"]))
                 yield _row(f"{kind} {unit}", name, each["predicted"], *figures)
+
+
+def _rival(scores: Mapping[str, Any]) -> Iterator[str]:
+    yield from _head(
+        "target, slice",
+        "rows",
+        "ours: median",
+        "mean",
+        "p90",
+        "aiconfigurator: median",
+        "mean",
+        "p90",
+    )
+    for name, both in scores["leave_one_out"]["against_aiconfigurator"].items():
+        figures = (
+            both[who][error] for who in ("ours", "rival") for error in ("mdape", "mape", "p90")
+        )
+        yield _row(name, both["rows"], *map(_figure, figures))
 
 
 def _unpredicted(scores: Mapping[str, Any]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bench.model.leave_one_out import UNITS
 from bench.model.scores import ERRORS
 
 TITLES = ("MdAPE %", "MAPE %", "p90 %", "Spearman", "in 90 %")
@@ -23,9 +24,14 @@ def lines(document: Mapping[str, Any]) -> Iterator[str]:
     for kind, found in document["choice"].items():
         yield f"choice, {kind}: " + ", ".join(f"{key} {value}" for key, value in found.items())
     yield from map(_experiment, document["experiments"])
-    for unit, found in document.get("leave_one_out", {}).items():
+    left_out = document.get("leave_one_out", {})
+    for unit in UNITS.keys() & left_out.keys():
         yield f"each {unit} left out of the fit:"
-        yield from (_score(f"  {name}", score) for name, score in found["scores"].items())
+        scores = left_out[unit]["scores"]
+        yield from (_score(f"  {name}", score) for name, score in scores.items())
+    for name, each in left_out.get("against_aiconfigurator", {}).items():
+        ours, rival = (f"{each[who]['mdape']:.1f} %" for who in ("ours", "rival"))
+        yield f"{name}: {each['rows']} rows, ours {ours}, aiconfigurator {rival}"
 
 
 def _score(name: str, score: Mapping[str, float | int | None]) -> str:
