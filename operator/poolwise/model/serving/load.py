@@ -28,7 +28,10 @@ from poolwise.model.serving.queueing import (
     total,
     waiting,
 )
+from poolwise.model.serving.search import Known, last_inside
 
+LOAD_STEPS = 2**40
+"""That the largest load is divided into, to find the one that serves a rate."""
 LEAST_CHUNK_TOKENS = 16.0
 """What a step keeps for prompts even when sequences alone would fill it."""
 
@@ -129,17 +132,20 @@ def state(replica: Replica, load: float) -> State:
 
 
 def state_at_rate(replica: Replica, requests_per_second: float) -> State | None:
-    """The state that serves this rate, by bisection; None when there is none."""
-    low, high = 0.0, replica.largest_load
-    if high <= 0.0 or state(replica, high).requests_per_second <= requests_per_second:
+    """The state that serves this rate; None when there is none."""
+    most = replica.largest_load
+    if most <= 0.0:
         return None
-    for _ in range(40):
-        middle = (low + high) / 2
-        if state(replica, middle).requests_per_second < requests_per_second:
-            low = middle
-        else:
-            high = middle
-    return state(replica, high)
+
+    def above(step: int) -> float:
+        at = state(replica, most * step / LOAD_STEPS)
+        return at.requests_per_second - requests_per_second
+
+    full = Known(LOAD_STEPS, above(LOAD_STEPS))
+    if full.excess <= 0.0:
+        return None
+    step = last_inside(above, Known(0, -requests_per_second), full) + 1
+    return state(replica, most * step / LOAD_STEPS)
 
 
 def latencies(replica: Replica, at: State) -> Latencies:
