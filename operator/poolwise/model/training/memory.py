@@ -77,9 +77,11 @@ def peak_bytes(memory: Memory) -> Interval:
     return Interval(need, need / factor, need * factor)
 
 
-def training_memory(work: TrainingWork, layout: TrainingLayout, machine: Machine) -> Memory:
+def training_memory(
+    work: TrainingWork, layout: TrainingLayout, machine: Machine, known: Shard | None = None
+) -> Memory:
     """Peak by use. Does not ask whether the layout divides the model evenly."""
-    share = shard(work, layout)
+    share = known or shard(work, layout)
     if work.method is Method.FULL:
         weights, gradients, optimizer = _full_state(work, layout, share)
     else:

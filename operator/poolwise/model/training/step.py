@@ -61,8 +61,8 @@ def predict_training(
 
     Raises InvalidInput where the device has no unit for the precision.
     """
-    share = shard(work, layout)
-    step = _step(work, layout, share, machine, calibration)
+    own = alone(work, layout, machine, calibration)
+    step = _step(work, layout, own, machine, calibration)
     ledger = _ledger(work, layout, step, machine)
     mid = math.fsum(term.seconds for term in ledger)
     constant = calibration.efficiency(PHASE, _main_term(work), machine.device, work.precision)
@@ -71,7 +71,7 @@ def predict_training(
     return TrainingPrediction(
         step_seconds=_interval(mid, constant.spread),
         ledger=ledger,
-        memory=training_memory(work, layout, machine),
+        memory=training_memory(work, layout, machine, own.share),
         samples_per_second=samples_per_second,
         tokens_per_second=_tokens_per_second(work, samples_per_second),
         arithmetic_intensity=step.busy.flops / moved if moved else math.inf,
@@ -82,11 +82,57 @@ def predict_training(
 
 
 def step_seconds(
-    work: TrainingWork, layout: TrainingLayout, machine: Machine, calibration: Calibration
+    work: TrainingWork,
+    layout: TrainingLayout,
+    machine: Machine,
+    calibration: Calibration,
+    known: Alone | None = None,
 ) -> float:
-    """The middle of :func:`predict_training` alone, for searches."""
-    step = _step(work, layout, shard(work, layout), machine, calibration)
+    """The middle of :func:`predict_training` alone, for searches.
+
+    Who knows the device's own part from other links saves most of it.
+    """
+    own = known or alone(work, layout, machine, calibration)
+    step = _step(work, layout, own, machine, calibration)
     return math.fsum(term.seconds for term in _ledger(work, layout, step, machine))
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """The part of a step that is a device's own: it changes with no link, storage or memory."""
+
+    share: Shard
+    once: Busy
+    """Of one micro-batch."""
+    launches: float
+    """Of one micro-batch too, in seconds; the rest is of a step."""
+    optimizer: float
+    overhead: float
+    fill: float
+    """Micro-batches' worth of time that a pipeline stands idle in."""
+
+    @property
+    def seconds(self) -> float:
+        """The least that the step takes, on any machine around this device."""
+        rounds = self.share.micro_batches + self.fill
+        return rounds * (self.once.seconds + self.launches) + self.optimizer + self.overhead
+
+
+def alone(
+    work: TrainingWork, layout: TrainingLayout, machine: Machine, calibration: Calibration
+) -> Alone:
+    """Of one layout on one device and the host's cores that dispatch to it."""
+    share = shard(work, layout)
+    fabric = Fabric(layout, machine, calibration)
+    once = layer.micro_batch(work, layout, share, machine.device, calibration)
+    return Alone(
+        share=share,
+        once=once,
+        launches=_launch_seconds(work, share, once.seconds, fabric),
+        optimizer=_optimizer_seconds(work, layout, share, fabric),
+        overhead=fabric.constant("step_overhead_seconds") / machine.host.dispatch_speed,
+        fill=(layout.pipeline - 1) / layout.interleave,
+    )
 
 
 def _main_term(work: TrainingWork) -> str:
@@ -100,24 +146,19 @@ def _main_term(work: TrainingWork) -> str:
 def _step(
     work: TrainingWork,
     layout: TrainingLayout,
-    share: Shard,
+    own: Alone,
     machine: Machine,
     calibration: Calibration,
 ) -> _Step:
-    fabric = Fabric(layout, machine, calibration)
-    once = layer.micro_batch(work, layout, share, machine.device, calibration)
-    launches = _launch_seconds(work, share, once.seconds, fabric)
+    fabric, share, once = Fabric(layout, machine, calibration), own.share, own.once
     waits = communication.micro_batch_seconds(work, share, once.seconds, fabric)
     rounds = share.micro_batches
-    bubble = (layout.pipeline - 1) / layout.interleave * (once.seconds + waits + launches)
-    synchronised = communication.step_seconds(work, share, once.seconds, fabric)
-    fixed = fabric.constant("step_overhead_seconds") / machine.host.dispatch_speed
     return _Step(
         busy=once.times(rounds),
-        interconnect=waits * rounds + synchronised,
-        bubble=bubble,
-        optimizer=_optimizer_seconds(work, layout, share, fabric),
-        overhead=launches * rounds + fixed,
+        interconnect=waits * rounds + communication.step_seconds(work, share, once.seconds, fabric),
+        bubble=own.fill * (once.seconds + waits + own.launches),
+        optimizer=own.optimizer,
+        overhead=own.launches * rounds + own.overhead,
     )
 
 

@@ -11,7 +11,6 @@ from poolwise.model.correction import Estimate
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine, Resource
 from poolwise.model.prediction import Bottleneck
-from poolwise.model.training.step import step_seconds
 from poolwise.model.work import TrainingLayout, TrainingWork
 from poolwise.plan.candidates.machines import felt_by_run, fully_fed, reads_or_writes
 from poolwise.plan.candidates.memo import Memo, Page
@@ -62,9 +61,11 @@ class TrainingAnswers:
         size = gang_of(count, self.request, self.pool).accelerators
         machine = gang_machine(self.pool.machine, size, count)
         work, fixed = self.request.work, self.request.fixed
-        fits = self.memo.page((work, fixed, repr(machine.device)))
+        device, host = repr(machine.device), machine.host
+        fits = self.memo.page((work, fixed, device))
+        parts = self.memo.page((work, device, host.dispatch_speed, self.calibration))
         felt = felt_by_run(machine, work, count)
-        return TrainingSearch(work, fixed, felt, self.calibration, fits)
+        return TrainingSearch(work, fixed, felt, self.calibration, fits, parts)
 
     def _page(self, search: TrainingSearch) -> Page:
         subject = (search.work, search.fixed, repr(search.machine), search.calibration)
@@ -78,19 +79,25 @@ def training_answers(request: TrainingRequest, pool: Pool, situation: Situation)
 
 
 def _bottleneck(search: TrainingSearch, layout: TrainingLayout) -> Bottleneck:
-    base = step_seconds(search.work, layout, search.machine, search.calibration)
+    base = search.step_seconds(layout)
 
     def throughput(changed: Machine) -> float:
         if changed is search.machine:
             return 1 / base
         if changed.device.memory_bytes != search.machine.device.memory_bytes:
-            larger = replace(search, machine=changed, fits=Page())
+            larger = replace(search, machine=changed, fits=Page(), parts=Page())
             if larger.sizes_that_fit(layout) == search.sizes_that_fit(layout):
                 return 1 / base
             return search.rechosen(layout) / larger.rechosen(layout) / base
-        return 1 / step_seconds(search.work, layout, changed, search.calibration)
+        alike = search.parts if _dispatches_alike(changed, search.machine) else Page()
+        return 1 / replace(search, machine=changed, parts=alike).step_seconds(layout)
 
     return bottleneck(throughput, search.machine, list(_felt(search.work, layout)))
+
+
+def _dispatches_alike(one: Machine, other: Machine) -> bool:
+    """Whether what a device does alone takes both the same time."""
+    return one.device is other.device and one.host.dispatch_speed == other.host.dispatch_speed
 
 
 def _felt(work: TrainingWork, layout: TrainingLayout) -> Iterator[Resource]:

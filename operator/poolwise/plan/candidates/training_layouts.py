@@ -16,7 +16,7 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Interconnect, Machine
 from poolwise.model.prediction import Memory, TrainingPrediction
 from poolwise.model.training.memory import peak_bytes, training_memory
-from poolwise.model.training.step import predict_training, step_seconds
+from poolwise.model.training.step import Alone, alone, predict_training, step_seconds
 from poolwise.model.work import Recompute, TrainingLayout, TrainingWork, Transformer
 from poolwise.plan.candidates.memo import Page
 from poolwise.plan.requests.request import FixedLayout
@@ -30,6 +30,8 @@ MOST_IDLE_STAGES = 0.1
 layers in 16 stages, which wastes 1.6 % (same table)."""
 REFINED = 3
 """Best parallel sizes whose smaller micro-batches are tried too: only the best can change."""
+SURELY_SLOWER = 1.01
+"""Factor on a time beyond which its three digits are larger."""
 
 _RECOMPUTE = (Recompute.FULL, Recompute.SELECTIVE, Recompute.NONE)
 """Least memory first."""
@@ -67,14 +69,16 @@ class TrainingSearch:
     calibration: Calibration
     fits: Page = field(default_factory=Page)
     """What was found to fit this device, whatever its links."""
+    parts: Page = field(default_factory=Page)
+    """What layouts take of this device and host with these constants, whatever its links."""
 
     def best(self, count: int) -> TrainingShape | NoTrainingShape:
         """The fastest layout over exactly ``count`` accelerators."""
         divisions = list(divisions_of(count, self.work, self.fixed, self.machine.interconnect))
-        timed = [each for sizes in divisions for each in self._fitting(sizes)]
-        if not timed:
+        fitting = [layout for sizes in divisions for layout in self.sizes_that_fit(sizes)]
+        if not fitting:
             return self._none(count, divisions)
-        leaders = sorted(timed, key=_speed_then_simplicity)[:REFINED]
+        leaders = self._fastest(fitting)
         refined = [each for leader in leaders for each in self._smaller_batches(leader)]
         chosen = min([*leaders, *refined], key=_speed_then_simplicity).layout
         return TrainingShape(chosen, self.told(chosen))
@@ -89,9 +93,28 @@ class TrainingSearch:
         """Everything about one layout."""
         return predict_training(self.work, layout, self.machine, self.calibration)
 
+    def _fastest(self, layouts: list[TrainingLayout]) -> list[_Timed]:
+        """The best few. Those that a device alone would take longer for are not timed."""
+        found: list[_Timed] = []
+        for layout in sorted(layouts, key=lambda each: self._alone(each).seconds):
+            last = found[-1].step_seconds if len(found) == REFINED else math.inf
+            if self._alone(layout).seconds > last * SURELY_SLOWER:
+                break
+            found = sorted([*found, self._timed(layout)], key=_speed_then_simplicity)[:REFINED]
+        return found
+
+    def step_seconds(self, layout: TrainingLayout) -> float:
+        """Time of one layout."""
+        known = self._alone(layout)
+        return step_seconds(self.work, layout, self.machine, self.calibration, known)
+
     def _timed(self, layout: TrainingLayout) -> _Timed:
-        seconds = step_seconds(self.work, layout, self.machine, self.calibration)
-        return _Timed(layout, seconds)
+        return _Timed(layout, self.step_seconds(layout))
+
+    def _alone(self, layout: TrainingLayout) -> Alone:
+        return self.parts.get(
+            layout, lambda: alone(self.work, layout, self.machine, self.calibration)
+        )
 
     def _memory(self, layout: TrainingLayout) -> Memory:
         return training_memory(self.work, layout, self.machine)
