@@ -6,13 +6,9 @@ drawn from 0.8 to 1 of those that it states. So the first N come together: the o
 waits for half of the others, which is a twentieth of them in the mean over all. Later ones come
 one by one, as others end; a simulation of the loop (tests/bench) agrees within a few percent.
 
-Three more things decide what a run shows, and none is a property of the engine:
-
-* settings that its published scripts give the engine to hold requests back, which are listed here
-  (``benchmarks/*.sh`` there, read at the commits of August 2025 to April 2026);
-* runs of other lengths come from a client that sends equal ones. An engine that lets prompts go
-  first then keeps all clients in step for ever: every prompt waits, not only the first ones;
-* on TensorRT-LLM such runs had one slot less than clients, so one request waited at any time.
+What a run shows beside is none of the engine's own doing: settings of the published scripts that
+hold requests back, and clients that send equal lengths (:mod:`bench.request_settings`). Their parts
+have constants of their own (shares of a stated setting), so that they bend no others.
 """
 
 from __future__ import annotations
@@ -20,11 +16,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from bench import request_settings as settings
 from bench.serving_runs import Run
 from bench.tables import number
 from poolwise.model import transformer
 from poolwise.model.efficiency import Calibration
-from poolwise.model.serving.front_end import REQUESTS
+from poolwise.model.serving.front_end import REQUESTS, early_share
 from poolwise.model.serving.load import State, latencies, state, state_at_rate
 from poolwise.model.work import Transformer
 
@@ -34,13 +31,8 @@ FIRST_WAVE = 0.5 / ROUNDS
 """Mean share of the other clients' prompts that a prompt waits for."""
 TOGETHER = 0.5
 """The same for a request's part in the server's front end: clients that end together send so."""
-IN_STEP = 0.35
-"""The same for prompts where clients stay in step: less than half, for they drift apart."""
-STATED_LENGTHS = frozenset({(1024, 1024), (1024, 8192), (8192, 1024)})
-"""Prompt and output tokens of the runs with drawn lengths."""
 STEP_TOKENS = 8192
 """Of prompts in one step, with the settings of the published scripts."""
-FEW_CLIENTS = 16
 OPEN_LOOP_REQUESTS = 500.0
 """Of the runs at an offered rate (TensorRT-LLM's performance overview)."""
 POISSON = 1.0
@@ -54,35 +46,56 @@ class FirstToken:
     """One step while it waits."""
     prompt_seconds: float
     """Its own prompt, and those that it waits for."""
-    starts: float
-    """Steps with prompts that have to be launched before and for it."""
-    sparse_layers: float
+    prompt_tokens: float
+    early_share: float
+    """Of the cost of early software (:func:`poolwise.model.serving.front_end.early_share`)."""
+    layer_starts: float
+    """Sparse layers to launch, in all steps with prompts before it and its own."""
     serial_requests: float
     polled_seconds: float
     """Between two looks of the scheduler for new requests."""
+    in_step_seconds: float
+    """Prompts of all clients, where they stay in step."""
+    turn_seconds: float
+    """A request's whole time over the clients: the wait for one missing slot."""
+    balance_seconds: float
+    """That a prompt is held for a balanced step at most."""
     held_seconds: float
-    """Certain waits: a batch of prompts held back, a slot that is missing."""
+    """A batch of prompts held back, for certain."""
 
     @property
     def features(self) -> tuple[float, ...]:
         """What the constants :data:`TERMS` multiply."""
+        early, late = self.early_share, 1.0 - self.early_share
         return (
             self.step_seconds,
             self.prompt_seconds,
-            self.starts,
-            self.starts * self.sparse_layers,
+            self.prompt_tokens,
+            late,
+            early,
+            late * self.layer_starts,
+            early * self.layer_starts,
             self.serial_requests,
             self.polled_seconds,
+            self.in_step_seconds,
+            self.turn_seconds,
+            self.balance_seconds,
         )
 
 
 TERMS = (
     "held_steps",
     "prompt_ratio",
+    "prompt_token_seconds",
     "request_seconds",
+    "early_request_seconds",
     "prompt_layer_seconds",
+    "early_prompt_layer_seconds",
     "request_serial_seconds",
     "poll_share",
+    "in_step_share",
+    "missing_slots",
+    "balance_share",
 )
 
 
@@ -119,19 +132,23 @@ def first_token(run: Run, calibration: Calibration) -> FirstToken:
     at = state(served, max(1.0, run.in_flight))
     others = max(run.in_flight - 1.0, 0.0)
     steps = served.generated.mean + 1.0
-    polls = _poll_steps(run)
+    polls = settings.poll_steps(run)
     together = min(others, max(STEP_TOKENS / served.prompt.mean - 1.0, 0.0))
     waits = FIRST_WAVE * (others + together) + 0.5 * run.in_flight * polls / steps
-    if _stays_in_step(run):
-        waits += IN_STEP * others
+    starts = 1.0 + FIRST_WAVE * others * served.prompt.mean / STEP_TOKENS
+    turn = steps * at.token_seconds / run.in_flight
     return FirstToken(
         step_seconds=at.token_seconds,
         prompt_seconds=at.chunks * at.mixed.seconds + waits * _added_seconds(at),
-        starts=1.0 + FIRST_WAVE * others * served.prompt.mean / STEP_TOKENS,
-        sparse_layers=_sparse_layers(run),
+        prompt_tokens=served.prompt.mean,
+        early_share=early_share(run.work.software_year),
+        layer_starts=starts * _sparse_layers(run),
         serial_requests=TOGETHER * others,
         polled_seconds=polls * at.token_seconds,
-        held_seconds=_held_seconds(run, at, steps),
+        in_step_seconds=others * _added_seconds(at) if settings.stays_in_step(run) else 0.0,
+        turn_seconds=turn if settings.lacks_slots(run) else 0.0,
+        balance_seconds=settings.balance_steps(run) * at.token_seconds,
+        held_seconds=settings.batch_wait_steps(run) * at.token_seconds,
     )
 
 
@@ -140,53 +157,6 @@ def _added_seconds(at: State) -> float:
     return at.chunks * (at.mixed.seconds - at.decode.seconds)
 
 
-def _held_seconds(run: Run, at: State, steps: float) -> float:
-    """By the setting of the script, or for the missing slot: one of N waits at any time."""
-    held = _batch_wait_steps(run) * at.token_seconds
-    if run.work.engine == "triton" and not _draws_lengths(run):
-        held += steps * at.token_seconds / run.in_flight
-    return held
-
-
 def _sparse_layers(run: Run) -> float:
     shape = run.work.model.shape
     return float(transformer.sparse_layers(shape)) if isinstance(shape, Transformer) else 0.0
-
-
-def _stated_lengths(run: Run) -> tuple[float | None, float | None]:
-    return number(run.row, "isl"), number(run.row, "osl")
-
-
-def _draws_lengths(run: Run) -> bool:
-    return _stated_lengths(run) in STATED_LENGTHS
-
-
-def _stays_in_step(run: Run) -> bool:
-    return run.work.engine == "sglang" and not _draws_lengths(run)
-
-
-def _batch_wait_steps(run: Run) -> float:
-    """``batch_wait_timeout_iters`` of the scripts for Llama 70B on TensorRT-LLM."""
-    name, is_short = run.work.model.name.lower(), _stated_lengths(run) == (1024, 1024)
-    is_llama = name.startswith("llama-3") and "70b" in name
-    is_set = run.work.engine == "triton" and is_llama and is_short and run.layout.tensor < 8
-    return 20.0 if is_set else 0.0
-
-
-def _poll_steps(run: Run) -> float:
-    """``--scheduler-recv-interval`` of the scripts for SGLang on Blackwell; 1 elsewhere, as none.
-
-    Those of GLM-5 do not set it with fp8 and leave it at 10 with fp4; those of DeepSeek leave it
-    at 10 for long prompts in fp8.
-    """
-    if run.work.engine != "sglang" or run.machine.device.family != "blackwell":
-        return 0.0
-    if not _draws_lengths(run):
-        return 0.0
-    name, is_fp8 = run.work.model.name.lower(), run.layout.weight_format == "fp8"
-    most = 30.0
-    if name.startswith("glm"):
-        most = 0.0 if is_fp8 else 10.0
-    elif name.startswith("deepseek") and is_fp8 and number(run.row, "isl") == 8192:
-        most = 10.0
-    return min(most, 10.0 if run.in_flight < FEW_CLIENTS else 30.0)

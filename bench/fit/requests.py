@@ -48,11 +48,19 @@ FIRST_TOKEN = (
     # Engines that overlap scheduling with steps start a prompt one step later than they could.
     Constant("held_steps", 1.0, 0.3, 0.3),
     Constant("prompt_ratio", 1.0, 0.15, 0.15),
+    Constant("prompt_token_seconds", 2e-6, 1.0, 1.0),
     Constant("request_seconds", 0.03, 1.0, 1.0),
+    Constant("early_request_seconds", 0.03, 1.0, 1.0),
     Constant("prompt_layer_seconds", 1e-3, 1.0, 0.7),
+    Constant("early_prompt_layer_seconds", 1e-3, 1.0, 0.7),
     # API servers take 500 to 1000 short requests a second; clients that move in step look slower.
     Constant("request_serial_seconds", 1.5e-3, 0.3, 0.3),
     Constant("poll_share", 0.7, 0.3, 0.01),
+    # Half of the others are ahead of a prompt on average, if all are in step.
+    Constant("in_step_share", 0.5, 0.7, 0.01),
+    # Nothing says that a slot is missing but the rows themselves.
+    Constant("missing_slots", 0.1, 2.5, 0.01),
+    Constant("balance_share", 0.5, 0.7, 0.01),
 )
 HANDOVER = (
     Constant("handover_seconds", 0.2, 1.5, 1.5),

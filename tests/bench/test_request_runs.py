@@ -10,10 +10,12 @@ from bench.disaggregated_runs import Disaggregated, disaggregated
 from bench.fit.engine_pool import Constant, Rows, fit, left_out
 from bench.request_predictions import figures, predict
 from bench.request_runs import (
+    TERMS,
     first_token,
     first_token_seconds,
     open_loop_first_token_seconds,
 )
+from bench.request_settings import BALANCE_STEPS, poll_steps
 from bench.serving_runs import Run, runs
 from bench.tables import Row
 from poolwise import tables
@@ -87,20 +89,47 @@ def test_polls_of_the_published_scripts(cells: Mapping[str, str], polls: float) 
     assert parts.polled_seconds == pytest.approx(polls * parts.step_seconds)
 
 
+@pytest.mark.parametrize(
+    ("cells", "polls"),
+    [
+        ({"model": "DeepSeek-R1", "tp": "4", "n_gpus": "4"}, 10.0),
+        ({"model": "DeepSeek-R1", "tp": "8", "n_gpus": "8"}, 30.0),
+        ({"model": "GLM-5", "tp": "8", "n_gpus": "8"}, 0.0),
+        ({"model": "GLM-5", "tp": "8", "n_gpus": "8", "weight_precision": "nvfp4"}, 10.0),
+        ({"model": "Qwen3.5-397B-A17B", "tp": "4", "n_gpus": "4"}, 30.0),
+        ({"model": "Qwen3.5-397B-A17B", "tp": "4", "n_gpus": "4", "gpu": "B300-SXM"}, 10.0),
+    ],
+)
+def test_scripts_of_one_model_poll_in_their_own_way(cells: Mapping[str, str], polls: float) -> None:
+    usual = {"engine": "sglang", "gpu": "B200-SXM-180GB", "weight_precision": "fp8"}
+    assert poll_steps(only(**{**usual, "isl": "8192", "concurrency": "64", **cells})) == polls
+
+
 def test_equal_lengths_keep_clients_in_step_where_prompts_go_first() -> None:
     drawn = first_token(only(engine="sglang"), CALIBRATION)
     equal = first_token(only(engine="sglang", osl="1000"), CALIBRATION)
-    assert equal.prompt_seconds > 3 * drawn.prompt_seconds
-    assert first_token(only(engine="trtllm", osl="1000"), CALIBRATION).held_seconds > 0.0
-    assert first_token(only(engine="trtllm"), CALIBRATION).held_seconds == 0.0
+    dated = first_token(only(engine="sglang", osl="1000", source_date="2026-01-05"), CALIBRATION)
+    assert equal.in_step_seconds > 5 * drawn.prompt_seconds
+    assert drawn.in_step_seconds == dated.in_step_seconds == 0.0
+    assert first_token(only(engine="trtllm", osl="1000"), CALIBRATION).turn_seconds > 0.0
+    assert first_token(only(engine="trtllm"), CALIBRATION).turn_seconds == 0.0
+
+
+def test_ranks_with_attention_of_their_own_wait_for_each_other() -> None:
+    cells = {"model": "DeepSeek-R1", "tp": "1", "n_gpus": "8", "attn_dp": "8", "moe_ep": "8"}
+    apart = only(engine="trtllm", weight_precision="fp8", gpu="B200-SXM-180GB", **cells)
+    parts = first_token(apart, CALIBRATION)
+    assert parts.balance_seconds == pytest.approx(BALANCE_STEPS * parts.step_seconds)
+    assert first_token(only(engine="trtllm"), CALIBRATION).balance_seconds == 0.0
 
 
 def test_sparse_layers_start_slowly_without_captured_steps() -> None:
     run = only(engine="trtllm", model="Qwen3-30B-A3B", isl="1024")
     parts = first_token(run, CALIBRATION)
-    assert parts.sparse_layers > 0
-    dense = replace(parts, sparse_layers=0.0)
-    assert parts.features[3] > dense.features[3] == 0.0
+    late, early = (TERMS.index(each + "prompt_layer_seconds") for each in ("", "early_"))
+    assert parts.features[late] == parts.layer_starts > 0.0
+    older = replace(parts, early_share=1.0).features
+    assert (older[late], older[early]) == (0.0, parts.layer_starts)
 
 
 def test_an_offered_rate_beyond_the_prompts_piles_them_up() -> None:
