@@ -5,8 +5,8 @@ times appear as ``tp 8, moe_ep 8`` on 8 devices and as ``tp 64, moe_tp 8, moe_ep
 likewise with attention DP. So a square of two equal sizes is read as its side. A tensor-parallel
 size beyond what engines divide a layer by is the number of devices of a deployment with attention
 DP. Deployments that separate prompts from tokens are read by their decoding part; where the number
-of its workers is blank (81 % of them), the requests on one are :data:`SHARE_OF_ONE_WORKER` of all,
-the median that meets these rows.
+of its workers is blank (81 % of them), the requests on one are a share of all, which is fitted
+(``worker_share``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bench.tables import Row, number, whole
 
 TENSOR_SIZES = (1, 2, 4, 8, 16)
 SHARE_OF_ONE_WORKER = 0.125
-"""Fitted on 596 open rows, which scatter around it by half."""
+"""Where the fit starts: a round number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class Sizes:
     in_flight: float
     """On one replica."""
     replicas: float
+    shares: bool = False
+    """Whether ``in_flight`` is :data:`SHARE_OF_ONE_WORKER` of all."""
 
 
 def sizes(row: Row) -> Sizes | str:
@@ -66,11 +68,14 @@ def _apart(row: Row) -> Sizes | str:
     tensor, data, expert = _devices(
         tensor, cell.get("dp") or 1, cell.get("moe_tp") or 1, cell.get("moe_ep") or 1
     )
+    shares = clients is not None and not workers
     if clients is None:
         in_flight = float(per_worker or 1) * data
     else:
         in_flight = clients / workers if workers else clients * SHARE_OF_ONE_WORKER
-    return Sizes(tensor, cell.get("pp") or 1, data, expert, max(1.0, in_flight), workers or 1.0)
+    return Sizes(
+        tensor, cell.get("pp") or 1, data, expert, max(1.0, in_flight), workers or 1.0, shares
+    )
 
 
 def _devices(tensor: int, data: int, cut: int, whole_experts: int) -> tuple[int, int, int]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from bench.serving_drafts import drafts
 from bench.serving_formats import cache_format_of, engine_of, weight_format_of
-from bench.serving_layouts import Sizes, sizes
+from bench.serving_layouts import SHARE_OF_ONE_WORKER, Sizes, sizes
 from bench.tables import Row, number
 from poolwise.model import presets
 from poolwise.model.efficiency import Calibration
@@ -35,10 +36,6 @@ BATCHED_TOKENS = 8192
 """vLLM's default on devices of this size, and what the other engines are run with."""
 BATCH_LIMIT = 2048
 """Of TensorRT-LLM's throughput benchmark."""
-SPECULATING = {("1.1.0rc2.post2", "2026-01"), ("1.2.0rc6.post3", "2026-02")}
-"""Releases and months in which the continuous benchmark ran DeepSeek on TensorRT-LLM with
-multi-token prediction. The source does not label it; all 152 such rows are 1.2 to 1.9 times as fast
-as rows of the same layouts and formats a month before and after, and no others are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +53,10 @@ class Run:
     """Seconds per token, seconds to the first, or generated tokens per second."""
     replicas: float = 1.0
     offered_requests_per_second: float | None = None
-    speculates: bool = False
-    """Whether steps give more than one token (multi-token prediction)."""
+    drafts: int = 0
+    """Tokens that a prediction layer guesses in each step."""
+    shares: bool = False
+    """Whether ``in_flight`` rests on a guess of how many workers share the clients."""
 
     @property
     def group(self) -> str:
@@ -66,7 +65,30 @@ class Run:
 
     def replica(self, calibration: Calibration) -> Replica:
         """What ran."""
-        return replica(self.work, self.layout, self.machine, calibration)
+        served = replica(self.work, self.layout, self.machine, calibration)
+        if not self.drafts:
+            return served
+        generated = served.generated
+        steps = generated.mean / self.tokens_per_step(calibration)
+        return replace(
+            served,
+            costs=replace(served.costs, drafts=float(self.drafts)),
+            generated=replace(generated, mean=steps),
+        )
+
+    def tokens_per_step(self, calibration: Calibration) -> float:
+        """Of one sequence: a guess counts only when all before it were right."""
+        if not self.drafts:
+            return 1.0
+        right = calibration.value(PHASE, "draft_acceptance", self.machine.device)
+        return sum(right**guesses for guesses in range(self.drafts + 1))
+
+    def sequences(self, calibration: Calibration) -> float:
+        """In flight on one replica; see :data:`bench.serving_layouts.SHARE_OF_ONE_WORKER`."""
+        if not self.shares:
+            return self.in_flight
+        share = calibration.value(PHASE, "worker_share", self.machine.device)
+        return self.in_flight * share / SHARE_OF_ONE_WORKER
 
 
 def runs(rows: Iterable[Row], tables: Tables, modes: Iterable[str], column: str) -> Iterator[Run]:
@@ -104,20 +126,17 @@ def found(row: Row, tables: Tables, column: str) -> Run | str:
 
 def token_seconds(run: Run, calibration: Calibration) -> float:
     """Time per token: a closed loop of clients, requests at a rate, or decoding apart."""
-    served = run.replica(calibration)
-    speed = 1.0
-    if run.speculates:
-        speed = calibration.value(PHASE, "speculation", run.machine.device)
+    served, tokens = run.replica(calibration), run.tokens_per_step(calibration)
     rate = run.offered_requests_per_second
     if rate is not None:
         at = state_at_rate(served, rate) or state(served, max(1.0, served.largest_load))
-        return at.token_seconds / speed
-    at = _closed_loop(served, run.in_flight)
+        return at.token_seconds / tokens
+    at = _closed_loop(served, run.sequences(calibration))
     if run.mode == "online-disagg":
-        return at.decode.seconds / speed
+        return at.decode.seconds / tokens
     others = max(at.in_flight - 1.0, 0.0) / at.in_flight
     own = at.decode.seconds + others * (at.token_seconds - at.decode.seconds)
-    return own / speed
+    return own / tokens
 
 
 def generated_tokens_per_second(run: Run, calibration: Calibration) -> float:
@@ -181,19 +200,14 @@ def _run(
         measured=measured,
         replicas=several.replicas,
         offered_requests_per_second=_offered(row, several),
-        speculates=_speculates(row, model),
+        drafts=drafts(row),
+        shares=several.shares,
     )
 
 
 def _offered(row: Row, several: Sizes) -> float | None:
     rate = number(row, "qps_offered")
     return rate / several.replicas if rate and row["mode"] == "online" else None
-
-
-def _speculates(row: Row, model: Model) -> bool:
-    release = row.get("engine_version", ""), row.get("source_date", "")[:7]
-    is_deepseek = isinstance(model.shape, Transformer) and model.shape.latent_attention is not None
-    return is_deepseek and engine_of(row) == "triton" and release in SPECULATING
 
 
 def _work(row: Row, model: Model, prompt: float, output: float) -> ServingWork:

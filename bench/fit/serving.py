@@ -9,32 +9,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import numpy as np
 
-from bench import tables as measured_tables
 from bench.accuracy import FOLDS, fold_of
 from bench.fit.arguments import arguments
-from bench.fit.serving_constants import PHASE
+from bench.fit.serving_constants import HEADER, PHASE
 from bench.fit.serving_folds import (
     LEAST_LEFT_OUT,
     Scored,
-    calibration,
     constants,
     left_out,
     ratio_rows,
-    scores,
+    without,
 )
-from bench.fit.serving_samples import FITTED, SCORED, Sample, samples
+from bench.fit.serving_samples import FITTED, SCORED, Sample, opened, samples
 from bench.fit.shipping import ship, ship_folds
-from bench.tables import Row, split_of
+from bench.tables import Row
 from poolwise.model.efficiency import EVERY
 from poolwise.tables import EfficiencyRow, Tables, load
-
-HEADER = """Constants of serving: fractions of what a device reaches, times in seconds, bytes.
-Rows with provenance "fitted" are written by `python -m bench.fit.serving --write`;
-rows with provenance "specification" are kept by hand and stay."""
 
 
 def refit(rows: Sequence[Row], tables: Tables) -> list[EfficiencyRow]:
@@ -54,34 +47,21 @@ def main() -> None:
     tables = load()
     rows = opened(asked.data)
     fitted, scored = samples(rows, tables, FITTED), samples(rows, tables, SCORED)
-    without = {
-        fold: constants([each for each in fitted if fold_of(each.run.group) != fold], tables)
-        for fold in range(FOLDS)
-    }
-    known = [
-        each
-        for fold, found in without.items()
-        for each in scores(
-            [one for one in scored if fold_of(one.run.group) == fold], calibration(found, tables)
-        )
-    ]
+    often = _often(fitted)
+    folds = dict(zip(range(FOLDS), without(fitted, _fold, range(FOLDS), tables), strict=True))
+    known = left_out(scored, _fold, folds.items(), tables)
     _report("group", known)
-    strangers = left_out(fitted, scored, _accelerator, _often(fitted), tables)
+    apart = zip(often, without(fitted, _accelerator, often, tables), strict=True)
+    strangers = left_out(scored, _accelerator, apart, tables)
     _report("accelerator", strangers)
     if asked.write:
         spreads = ratio_rows(known, strangers)
         ship(PHASE, HEADER, [*constants(fitted, tables), *spreads])
         ship_folds(
             PHASE,
-            {fold: [*found, *spreads] for fold, found in without.items()},
-            {each.run.row["row_id"]: fold_of(each.run.group) for each in (*fitted, *scored)},
+            {fold: [*found, *spreads] for fold, found in folds.items()},
+            {each.run.row["row_id"]: _fold(each) for each in (*fitted, *scored)},
         )
-
-
-def opened(folder: Path) -> list[Row]:
-    """Measured rows that are not reserved."""
-    rows = measured_tables.read(folder, "serve_measured")
-    return [row for row in rows if split_of(row) == "open"]
 
 
 def _is_spread(row: EfficiencyRow) -> bool:
@@ -90,6 +70,10 @@ def _is_spread(row: EfficiencyRow) -> bool:
 
 def _accelerator(each: Sample) -> str:
     return each.run.machine.device.name
+
+
+def _fold(each: Sample) -> int:
+    return fold_of(each.run.group)
 
 
 def _often(several: Iterable[Sample]) -> list[str]:

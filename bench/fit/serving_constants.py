@@ -3,7 +3,7 @@
 Fitted on times per token in closed loops, on throughputs at saturation and in static batches, and
 on prompts alone. A constant is a common value times factors for a family and an engine, each with
 a prior of 1, so that what few rows speak for stays near its parent. The loss is Cauchy's: what a
-source leaves out (speculative decoding, clients that did not keep up) makes outliers of whole
+source leaves out (tokens predicted ahead, clients that did not keep up) makes outliers of whole
 groups, and these must not bend what the others agree on.
 """
 
@@ -25,6 +25,9 @@ from poolwise.tables import EfficiencyRow, Tables
 
 PHASE = "serving"
 SOURCE = "bench.fit.serving on open rows of serve_measured (aiconfigurator, TensorRT-LLM, gpt-fast)"
+HEADER = """Constants of serving: fractions of what a device reaches, times in seconds, bytes.
+Rows with provenance "fitted" are written by `python -m bench.fit.serving --write`;
+rows with provenance "specification" are kept by hand and stay."""
 UNITS = ("bf16", "fp16", "fp8", "int8", "fp4")
 NOISE = 0.06
 """Scatter of ln(measured) of a well-behaved group."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 
 from bench.fit.serving_constants import PHASE, fitted_rows, is_specified, not_fitted
 from bench.fit.serving_samples import Sample, residuals, thinned
+from bench.fit.serving_unlabelled import is_labelled, unlabelled_rows
 from bench.serving_runs import ENGINES
 from poolwise.model.efficiency import EVERY, Calibration
 from poolwise.model.serving.queueing import Z95
@@ -45,7 +48,9 @@ class Scored:
 def constants(several: Sequence[Sample], tables: Tables) -> list[EfficiencyRow]:
     """All constants of the phase, but for the spreads, fitted on these samples."""
     fixed = not_fitted(tables)
-    return [*filter(is_specified, fixed), *fitted_rows(thinned(several), fixed)]
+    step = fitted_rows(thinned(filter(is_labelled, several)), fixed)
+    others = unlabelled_rows(several, [*fixed, *step])
+    return [*filter(is_specified, fixed), *step, *others]
 
 
 def calibration(known: Iterable[EfficiencyRow], tables: Tables) -> Calibration:
@@ -59,20 +64,32 @@ def scores(several: Sequence[Sample], known: Calibration) -> list[Scored]:
     return [Scored(each, error) for each, error in zip(several, errors, strict=True)]
 
 
+def without(
+    several: Sequence[Sample],
+    unit: Callable[[Sample], object],
+    units: Sequence[object],
+    tables: Tables,
+) -> list[list[EfficiencyRow]]:
+    """For each unit the constants that all others give; one process each core."""
+    others = [[each for each in several if unit(each) != name] for name in units]
+    with ProcessPoolExecutor() as pool:
+        return list(pool.map(constants, others, repeat(tables)))
+
+
 def left_out(
-    fitted: Sequence[Sample],
     scored: Sequence[Sample],
     unit: Callable[[Sample], object],
-    units: Iterable[object],
+    known: Iterable[tuple[object, Sequence[EfficiencyRow]]],
     tables: Tables,
 ) -> list[Scored]:
-    """Samples of each unit, predicted after a fit on the others."""
-    found: list[Scored] = []
-    for name in units:
-        known = constants([each for each in fitted if unit(each) != name], tables)
-        held = [each for each in scored if unit(each) == name]
-        found += scores(held, calibration(known, tables))
-    return found
+    """Samples of each unit, predicted by the constants that never saw it."""
+    return [
+        found
+        for name, rows in known
+        for found in scores(
+            [each for each in scored if unit(each) == name], calibration(rows, tables)
+        )
+    ]
 
 
 def ratio_rows(known: Sequence[Scored], strangers: Sequence[Scored]) -> list[EfficiencyRow]:

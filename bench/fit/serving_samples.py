@@ -6,9 +6,11 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from bench import tables as measured_tables
 from bench.accuracy import Vector
 from bench.serving_runs import (
     Run,
@@ -17,7 +19,7 @@ from bench.serving_runs import (
     runs,
     token_seconds,
 )
-from bench.tables import Row
+from bench.tables import Row, split_of
 from poolwise.model.efficiency import Calibration
 from poolwise.model.serving.costs import arithmetic
 from poolwise.tables import Tables
@@ -41,18 +43,20 @@ TOKEN = Target("tpot", "online-agg", "tpot_ms_mean", token_seconds)
 THROUGHPUT = Target(
     "offline_throughput", "offline-max-throughput", "out_tok_s_total", generated_tokens_per_second
 )
+APART = Target("tpot_disagg", "online-disagg", "tpot_ms_mean", token_seconds)
 FITTED = (
     TOKEN,
+    APART,
     THROUGHPUT,
     Target("batch-1", "decode-bs1", "tpot_ms_mean", token_seconds),
     Target("static-batch", "static-batch", "out_tok_s_total", generated_tokens_per_second),
     Target("prefill", "prefill-latency", "ttft_ms_mean", prompt_seconds),
 )
-"""What the engine's step alone explains."""
+"""What the engine's step explains, and the share of clients that one of several workers has."""
 SCORED = (
     TOKEN,
     Target("tpot", "online", "tpot_ms_mean", token_seconds),
-    Target("tpot_disagg", "online-disagg", "tpot_ms_mean", token_seconds),
+    APART,
     THROUGHPUT,
     Target("offline_throughput", "mlperf-offline", "out_tok_s_total", generated_tokens_per_second),
 )
@@ -74,6 +78,12 @@ class Sample:
     def predicted(self, calibration: Calibration) -> float:
         """The figure by the model."""
         return self.target.predict(self.run, calibration)
+
+
+def opened(folder: Path) -> list[Row]:
+    """Measured rows that are not reserved."""
+    rows = measured_tables.read(folder, "serve_measured")
+    return [row for row in rows if split_of(row) == "open"]
 
 
 def samples(rows: Sequence[Row], tables: Tables, targets: Iterable[Target]) -> list[Sample]:

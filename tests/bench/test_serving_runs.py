@@ -1,5 +1,7 @@
 """Measured serving rows as runs: names brought together, unusable rows left out."""
 
+from dataclasses import replace
+
 import pytest
 
 from bench.serving_figures import figures
@@ -42,7 +44,8 @@ def row(**cells: str) -> Row:
 
 
 def only(**cells: str) -> Run:
-    (found,) = runs([row(**cells)], TABLES, ["online-agg"], "tpot_ms_mean")
+    modes = ["online-agg", "online-disagg"]
+    (found,) = runs([row(**cells)], TABLES, modes, "tpot_ms_mean")
     return found
 
 
@@ -158,12 +161,33 @@ def test_requests_at_a_rate() -> None:
     assert slow.is_eligible
 
 
-def test_releases_that_speculate() -> None:
+def test_releases_that_predict_several_tokens() -> None:
     cells = {"model": "DeepSeek-V3", "engine": "trtllm", "tp": "8", "n_gpus": "8"}
-    plain = only(**cells, engine_version="1.2.0rc6.post2", source_date="2026-02-01")
-    ahead = only(**cells, engine_version="1.2.0rc6.post3", source_date="2026-02-13")
-    assert (plain.speculates, ahead.speculates) == (False, True)
+    plain = only(**cells, engine_version="1.2.0rc6.post2", source_date="2026-02-03")
+    ahead = only(**cells, engine_version="1.2.0rc6.post3", source_date="2026-02-06")
+    assert (plain.drafts, ahead.drafts) == (0, 3)
+    assert 1.0 < ahead.tokens_per_step(CALIBRATION) < 4.0
     assert token_seconds(ahead, CALIBRATION) < token_seconds(plain, CALIBRATION)
+
+
+def test_guesses_are_verified_by_the_step() -> None:
+    cells = {"model": "DeepSeek-V3", "engine": "trtllm", "tp": "8", "n_gpus": "8"}
+    cells |= {"engine_version": "1.2.0rc6.post3"}
+    gains = []
+    for clients in ("4", "256"):
+        run = only(**cells, concurrency=clients)
+        alone = replace(run, drafts=0)
+        gains.append(token_seconds(alone, CALIBRATION) / token_seconds(run, CALIBRATION))
+    assert gains[0] > gains[1], "a full batch has less compute to spare for guesses"
+
+
+def test_a_worker_of_an_unknown_number_has_a_share_of_the_clients() -> None:
+    cells = {"mode": "online-disagg", "concurrency": "256"}
+    counted = only(**cells, decode_cfg="workers=4,tp=8")
+    guessed = only(**cells, decode_cfg="workers=,tp=8")
+    assert counted.sequences(CALIBRATION) == 64.0
+    share = CALIBRATION.value("serving", "worker_share", guessed.machine.device)
+    assert guessed.sequences(CALIBRATION) == pytest.approx(256.0 * share)
 
 
 def test_predictions_are_in_the_unit_of_what_was_measured() -> None:

@@ -116,16 +116,19 @@ class StepCosts:
     sequence_seconds: float
     """Sampling and bookkeeping of one sequence; part of the latency, since it does not shrink."""
     host_seconds: float
+    drafts: float = 0.0
+    """Tokens that a prediction layer guesses for each sequence, and that the step verifies."""
 
     def step(self, batch: Batch) -> StepTime:
         """Time of one step through all layers."""
-        rows = batch.sequences + batch.prompt_tokens
+        verified = batch.sequences * (1.0 + self.drafts)
+        rows = verified + batch.prompt_tokens
         own = rows / self.data
         memory = compute = 0.0
         for products, count in (
             (self.dense, own),
             (self.experts, rows),
-            (self.head, (batch.sequences + batch.prompts) / self.data),
+            (self.head, (verified + batch.prompts) / self.data),
         ):
             read, multiply = products.split(count)
             memory += read
@@ -149,7 +152,8 @@ class StepCosts:
             return 0.0, inside
         keys = transformer.read_keys(self.shape, batch.context_tokens)
         keys *= batch.sequences / self.data
-        read, attend = soft_maximum(keys * self.key_read_seconds, keys * self.key_attend_seconds)
+        attend_seconds = self.key_attend_seconds * (1.0 + self.drafts)
+        read, attend = soft_maximum(keys * self.key_read_seconds, keys * attend_seconds)
         return read, attend + inside
 
 
