@@ -27,6 +27,8 @@ DOWNWARDS = (2.0**-1, 2.0**-3, 2.0**-7, 2.0**-14, LEAST_LOAD)
 """Of the largest load: first looks where nothing is known. Most replicas are filled to a half."""
 NEAR = 1.12
 """Half-width of the first look around a load that is expected."""
+PROBED = 0.25
+"""Of the largest load: where chunks are compared to guess which is the best."""
 CHUNK_TOKENS = (8192, 4096, 2048, 1024, 512, 256)
 """Chunks worth trying: 8192 and 2048 are vLLM's defaults for large and small devices."""
 
@@ -51,63 +53,94 @@ def metric_percentile(times: Latencies, metric: Metric, percent: float) -> float
     return (times.ttft if metric is Metric.TTFT else times.e2e).percentile(percent)
 
 
-def capacity(served: Replica, targets: tuple[Target, ...], near: float = 0.0) -> Capacity:
-    """Without targets: saturation. A load of 0 where a target fails even unloaded.
+def capacity(served: Replica, targets: tuple[Target, ...]) -> Capacity:
+    """Without targets: saturation. A load of 0 where a target fails even unloaded."""
+    return told(served, targets, highest(served, targets))
 
-    ``near`` is a load that the answer is expected about; it changes only the time taken.
+
+@dataclass(frozen=True, slots=True)
+class Highest:
+    """The highest load at which all targets hold."""
+
+    load: float
+    requests_per_second: float
+
+
+def highest(
+    served: Replica, targets: tuple[Target, ...], near: float = 0.0, worth: float = 0.0
+) -> Highest:
+    """That load, or 0.
+
+    ``near`` is a load that is expected, and changes only the time taken. A rate below ``worth`` is
+    of no use: then nothing need be found.
     """
+    if served.largest_load <= 0.0:
+        return Highest(0.0, 0.0)
+    load = _Search(served, targets, worth).load(near)
+    return Highest(load, state(served, load).requests_per_second if load else 0.0)
+
+
+def told(served: Replica, targets: tuple[Target, ...], found: Highest) -> Capacity:
+    """With what stops it."""
+    return Capacity(found.requests_per_second, found.load, _stopped_by(served, targets, found.load))
+
+
+def _stopped_by(served: Replica, targets: tuple[Target, ...], load: float) -> str:
     most = served.largest_load
     if most <= 0.0:
-        return Capacity(0.0, 0.0, "KV cache")
-    full = state(served, most)
-    beyond = excess(served, full, targets)
-    if beyond <= 0.0:
-        return Capacity(full.requests_per_second, most, _ceiling(served))
-    return _Search(served, targets).between(most, beyond, near)
+        return "KV cache"
+    if load == most:
+        return _ceiling(served)
+    just_above = load * math.exp(PRECISION) if load else most * LEAST_LOAD
+    return _limiting(served, min(just_above, most), targets)
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """The search for a load; its grid is one of logarithms."""
+    """The search for a load on a grid of logarithms, whose last step is the largest load."""
 
     served: Replica
     targets: tuple[Target, ...]
+    worth: float
 
-    def between(self, most: float, beyond: float, near: float) -> Capacity:
-        """The last load of the grid at which all holds, known to be below ``most``."""
-        outside = Known(math.floor(_step_of(most)) + 1, beyond)
-        least = math.floor(_step_of(most * LEAST_LOAD))
-        for step in self._looks(most, near):
-            if not least <= step < outside.step:
+    def load(self, near: float) -> float:
+        inside, outside = None, None
+        for step in self._looks(near):
+            if (inside and step <= inside.step) or (outside and step >= outside.step):
                 continue
             found = Known(step, self._excess(step))
-            if found.excess <= 0.0:
-                return self._reached(last_inside(self._excess, found, outside))
-            outside = found
-        return Capacity(0.0, 0.0, _limiting(self.served, _load_at(least), self.targets))
+            inside, outside = (found, outside) if found.excess <= 0.0 else (inside, found)
+            if outside is found and self._rate(step) < self.worth:
+                return 0.0
+            if inside and outside:
+                return self._load_at(last_inside(self._excess, inside, outside))
+        return self._load_at(inside.step) if inside else 0.0
 
-    def _looks(self, most: float, near: float) -> Iterator[int]:
-        """Downwards; where an answer is expected, on both its sides first."""
+    def _looks(self, near: float) -> Iterator[int]:
+        """An expected load and its surroundings, then the largest load and downwards."""
         if near > 0.0:
-            yield from (math.floor(_step_of(near * each)) for each in (NEAR, 1.0 / NEAR))
-        yield from (math.floor(_step_of(most * share)) for share in DOWNWARDS)
+            around = (_step_of(near * each) for each in (1.0, NEAR, 1.0 / NEAR))
+            yield from (min(step, self._last) for step in around)
+        yield self._last
+        yield from (_step_of(self.served.largest_load * share) for share in DOWNWARDS)
+
+    @property
+    def _last(self) -> int:
+        return _step_of(self.served.largest_load) + 1
 
     def _excess(self, step: int) -> float:
-        return excess(self.served, state(self.served, _load_at(step)), self.targets)
+        return excess(self.served, state(self.served, self._load_at(step)), self.targets)
 
-    def _reached(self, step: int) -> Capacity:
-        load = _load_at(step)
-        beyond = min(_load_at(step + 1), self.served.largest_load)
-        limiting = _limiting(self.served, beyond, self.targets)
-        return Capacity(state(self.served, load).requests_per_second, load, limiting)
+    def _rate(self, step: int) -> float:
+        return state(self.served, self._load_at(step)).requests_per_second
 
-
-def _step_of(load: float) -> float:
-    return math.log(load) / PRECISION
+    def _load_at(self, step: int) -> float:
+        return min(math.exp(PRECISION * step), self.served.largest_load)
 
 
-def _load_at(step: int) -> float:
-    return math.exp(PRECISION * step)
+def _step_of(load: float) -> int:
+    """The last step up to a load; one that lies on a step is its own, whatever the rounding."""
+    return math.floor(math.log(load) / PRECISION + 1e-6)
 
 
 def excess(served: Replica, at: State, targets: tuple[Target, ...]) -> float:
@@ -154,34 +187,39 @@ def tuned(
     A step that carries a chunk is the tail of the inter-token time, so a tight ITL target wants
     small chunks; everything else wants large ones. Only chunks that leave room for the cache of
     one longest request are considered; the layout comes back as it is when none does. Sequences
-    are cut to the chunk: vLLM refuses to start with fewer batched tokens than sequences. Chunks are
-    compared as they are, without a margin, so that looser targets never serve less.
+    are cut to the chunk: vLLM refuses to start with fewer batched tokens than sequences. Of chunks
+    that serve alike, to the precision of a capacity, it is the largest.
     """
-    best, most = layout, NOTHING
+    options = list(_options(work, layout, machine, calibration))
+    probe = PROBED * max((served.largest_load for _, served in options), default=0.0)
+    best, reached = Highest(0.0, 0.0), []
+    for tried, served in sorted(options, key=lambda each: _strain(each[1], work.targets, probe)):
+        worth = best.requests_per_second * (1.0 - PRECISION)
+        if ceiling_requests_per_second(served) >= worth:
+            found = highest(served, work.targets, best.load, worth)
+            reached.append((tried, served, found))
+            best = max(best, found, key=lambda each: each.requests_per_second)
+    least = best.requests_per_second * (1.0 - PRECISION)
+    alike = [each for each in reached if each[2].requests_per_second >= least > 0.0]
+    if not alike:
+        return layout, NOTHING
+    chosen, served, found = max(alike, key=lambda each: each[0].max_batched_tokens)
+    return chosen, told(served, work.targets, found)
+
+
+def _options(
+    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
+) -> Iterator[tuple[ServingLayout, Replica]]:
     for chunk in CHUNK_TOKENS:
         sequences = min(layout.max_num_seqs, chunk)
         tried = replace(layout, max_batched_tokens=chunk, max_num_seqs=sequences)
-        if not surest_memory(work, tried, machine, calibration).fits:
-            continue
-        served = replica(work, tried, machine, calibration)
-        if not _may_beat(served, work.targets, most):
-            continue
-        found = capacity(served, work.targets, near=most.load)
-        if found.requests_per_second > most.requests_per_second * (1.0 + PRECISION):
-            best, most = tried, found
-    return best, most
+        if surest_memory(work, tried, machine, calibration).fits:
+            yield tried, replica(work, tried, machine, calibration)
 
 
-def _may_beat(served: Replica, targets: tuple[Target, ...], best: Capacity) -> bool:
-    """Whether a capacity can be above the best: not where every slot taken is below it, nor where
-    a load that is no faster already misses a target."""
-    if ceiling_requests_per_second(served) <= best.requests_per_second:
-        return False
-    load = min(best.load, served.largest_load)
-    if load <= 0.0:
-        return True
-    at = state(served, load)
-    return at.requests_per_second > best.requests_per_second or excess(served, at, targets) <= 0.0
+def _strain(served: Replica, targets: tuple[Target, ...], load: float) -> float:
+    """How near a replica is to missing a target at a load, to try the best first."""
+    return excess(served, state(served, min(load, served.largest_load)), targets) if load else 0.0
 
 
 def ceiling_requests_per_second(served: Replica) -> float:

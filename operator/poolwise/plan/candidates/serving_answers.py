@@ -9,7 +9,7 @@ from poolwise.model.bottleneck import BUYABLE, bottleneck
 from poolwise.model.corrected import ServingEstimates, asked_targets, corrected_serving
 from poolwise.model.hardware import Machine, Resource
 from poolwise.model.prediction import Bottleneck, ServingPrediction
-from poolwise.model.serving.capacity import NOTHING, Capacity, capacity
+from poolwise.model.serving.capacity import NOTHING, Capacity, highest
 from poolwise.model.serving.memory import footprint
 from poolwise.model.serving.prediction import predict_serving
 from poolwise.model.serving.replica import generates, replica
@@ -114,7 +114,7 @@ class ServingAnswers:
             if machine is search.machine:
                 return base.requests_per_second
             grown = replica(search.work, layout, machine, search.calibration)
-            return capacity(grown, search.work.targets, near=base.load).requests_per_second
+            return highest(grown, search.work.targets, near=base.load).requests_per_second
 
         return bottleneck(rate, search.machine, list(_felt(layout)))
 
