@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from poolwise.errors import TableError
@@ -61,3 +64,13 @@ def test_replacing_a_value_leaves_the_original() -> None:
     h100 = device("H100", "hopper")
     assert other.value("training", "compute", h100) == 0.7
     assert CALIBRATION.value("training", "compute", h100) == 0.65
+
+
+def test_the_model_is_imported_without_the_tables() -> None:
+    """They read and check every row, which takes longer than the model's bar for its import."""
+    told = (
+        "import sys, poolwise.model.serving.prediction, poolwise.model.training.step;"
+        "print([name for name in sys.modules if name.startswith(('poolwise.tables', 'pydantic'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

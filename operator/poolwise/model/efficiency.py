@@ -11,10 +11,13 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from poolwise.errors import TableError
 from poolwise.model.hardware import Device
-from poolwise.tables.efficiencies import EfficiencyRow
+
+if TYPE_CHECKING:  # the tables take a while to import, and the formulas need none of them
+    from poolwise.tables.efficiencies import EfficiencyRow
 
 EVERY = "*"
 """Scope or format of a constant that holds for all."""
@@ -83,7 +86,10 @@ class Calibration:
         return found
 
     def value(self, phase: str, term: str, device: Device, number_format: str = EVERY) -> float:
-        """The bare figure of :meth:`efficiency`."""
+        """The bare figure of :meth:`efficiency`; formulas ask for many, and mostly again."""
+        known = self._found.get((phase, term, device.name, device.family, number_format))
+        if known is not None:
+            return known.value
         return self.efficiency(phase, term, device, number_format).value
 
     def _search(

@@ -66,7 +66,10 @@ class ServingAnswers:
     ) -> ServingPrediction:
         """The same times and the same cache, but the buffers of a batch as ``layout`` bounds it."""
         search = self.search
-        taken = footprint(search.work, layout, search.machine, search.calibration)
+        taken = self.page.get(
+            ("footprint", layout),
+            lambda: footprint(search.work, layout, search.machine, search.calibration),
+        )
         return replace(prediction, memory=taken.with_cache(prediction.memory.kv_cache_bytes))
 
     def alone_seconds(self, layout: ServingLayout, target: Target) -> float:
@@ -92,6 +95,8 @@ class ServingAnswers:
         return self.measured.slowdown(generates(self.search.work))
 
     def _corrected(self, shape: ReplicaShape) -> ReplicaShape:
+        if self._slowdown == 1.0:
+            return shape
         rate = shape.capacity_requests_per_second / self._slowdown
         return replace(shape, capacity=replace(shape.capacity, requests_per_second=rate))
 
