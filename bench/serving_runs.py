@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from bench.serving_drafts import drafts
 from bench.serving_formats import cache_format_of, engine_of, weight_format_of
 from bench.serving_layouts import SHARE_OF_ONE_WORKER, Sizes, sizes
+from bench.serving_offline import requests_of, requests_per_second
 from bench.tables import Row, number
 from poolwise.model import presets
 from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import WEIGHT_BYTES
 from poolwise.model.hardware import Host, Interconnect, Machine
-from poolwise.model.serving.capacity import capacity
 from poolwise.model.serving.load import Replica, State, state, state_at_rate
 from poolwise.model.serving.memory import PHASE
 from poolwise.model.serving.replica import replica
@@ -144,7 +144,8 @@ def generated_tokens_per_second(run: Run, calibration: Calibration) -> float:
     served = run.replica(calibration)
     output = served.generated.mean + 1.0
     if run.mode != "static-batch":
-        most = capacity(served, ()).requests_per_second
+        of_each = requests_of(run.row)
+        most = requests_per_second(served, of_each and of_each / run.replicas)
         return run.replicas * output * (most or _closed_loop(served, 1.0).requests_per_second)
     at = state(served, max(1.0, run.in_flight))
     added = at.chunks * (at.mixed.seconds - at.decode.seconds)

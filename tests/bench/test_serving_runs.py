@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bench.serving_figures import figures
+from bench.serving_offline import requests_of, requests_per_second
 from bench.serving_runs import (
     Run,
     generated_tokens_per_second,
@@ -194,6 +195,15 @@ def test_predictions_are_in_the_unit_of_what_was_measured() -> None:
     run = only()
     assert 0.003 < token_seconds(run, CALIBRATION) < 0.03
     assert 500 < generated_tokens_per_second(run, CALIBRATION) < 50_000
+
+
+def test_the_last_wave_of_a_finite_run_fills_fewer_slots() -> None:
+    served = only(isl="1000", osl="1000", n_gpus="1").replica(CALIBRATION)
+    endless = requests_per_second(served, None)
+    assert requests_per_second(served, 10 * served.slots) == pytest.approx(endless)
+    assert requests_per_second(served, 1.1 * served.slots) < 0.95 * endless
+    assert requests_of(row(isl="1000", osl="1000")) == 3000
+    assert requests_of(row(isl="999", osl="1000")) is None
 
 
 def test_a_static_batch_is_read_and_generated_as_a_whole() -> None:

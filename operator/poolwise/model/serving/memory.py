@@ -105,18 +105,25 @@ def surest_memory(
 def footprint(
     work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
 ) -> Footprint:
-    """Everything but the cache, and what may be used (vLLM's ``gpu_memory_utilization``)."""
+    """Everything but the cache, and what may be used.
+
+    vLLM and SGLang claim a fraction of the device (``gpu_memory_utilization``); TensorRT-LLM claims
+    a fraction of what is free after loading for its cache (``free_gpu_memory_fraction``).
+    """
     device = replica_machine(layout, machine).device
     fraction = calibration.value(PHASE, "memory_fraction", device, work.engine)
+    free_fraction = calibration.value(PHASE, "free_memory_fraction", device, work.engine)
     reserve = calibration.value(PHASE, "reserve_bytes", device, work.engine)
     if layout.tensor * layout.pipeline > 1:
         reserve += calibration.value(PHASE, "communication_reserve_bytes", device)
-    return Footprint(
+    found = Footprint(
         usable_bytes=device.memory_bytes * fraction,
         weights_bytes=resident_weight_bytes(work, layout),
         activations_bytes=_activation_bytes(work, layout),
         reserve_bytes=reserve,
     )
+    left = (1.0 - free_fraction) * max(found.cache_bytes, 0.0)
+    return replace(found, usable_bytes=found.usable_bytes - left)
 
 
 def resident_weight_bytes(work: ServingWork, layout: ServingLayout) -> float:
