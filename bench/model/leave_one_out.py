@@ -16,7 +16,7 @@ from typing import Any
 
 from bench import tables as measured
 from bench.model.choice import choices
-from bench.model.outcome import Outcome
+from bench.model.outcome import Outcome, scored
 from bench.model.scores import by_name
 from bench.model.targets import TARGETS
 from bench.rivals.comparison import by_row, compare, predictions
@@ -53,13 +53,16 @@ def leave_one_out(folder: Path, workers: int | None = None) -> dict[str, Any]:
 
 
 def _tasks(folder: Path) -> Iterator[_Task]:
+    """Units with a row that counts: to leave another out would be scored by nothing."""
+    tables = load()
+    shipped = Calibration(tables.efficiencies)
     for index, target in enumerate(TARGETS):
-        if not measured.exists(folder, target.table):
-            continue
-        rows = measured.read(folder, target.table)
-        for column in UNITS.values():
-            for unit in sorted({row.get(column, "") for row in rows} - {""}):
-                yield _Task(folder, index, column, unit)
+        if measured.exists(folder, target.table):
+            rows = measured.read(folder, target.table)
+            counted = scored(target.outcomes(rows, tables, lambda _: shipped))
+            for column in UNITS.values():
+                for unit in sorted({each.row.get(column, "") for each in counted} - {""}):
+                    yield _Task(folder, index, column, unit)
 
 
 def _held_out(task: _Task) -> list[Outcome]:
