@@ -3,10 +3,12 @@
 The continuous benchmark's table multiplies sizes that name the same devices: rows with the same
 times appear as ``tp 8, moe_ep 8`` on 8 devices and as ``tp 64, moe_tp 8, moe_ep 8`` on 64, and
 likewise with attention DP. So a square of two equal sizes is read as its side. A tensor-parallel
-size beyond what engines divide a layer by is the number of devices of a deployment with attention
-DP. Deployments that separate prompts from tokens are read by their decoding part; where the number
-of its workers is blank (81 % of them), the requests on one are a share of all, which is fitted
-(``worker_share``).
+size beyond what engines divide a layer by is the number of devices of a rack that separates prompts
+from tokens (SemiAnalysisAI/InferenceX, nvidia-master.yaml of December 2025: all recipes for GB200
+are ``disagg: true``; 36 are 4 for prompts and 4 times 8 for tokens); it is read as attention DP on
+all of them, without prompts in the way. Deployments that separate prompts from tokens are read by
+their decoding part; where the number of its workers is blank (81 % of them), the requests on one
+are a share of all, which is fitted (``worker_share``).
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ class Sizes:
     replicas: float
     shares: bool = False
     """Whether ``in_flight`` is :data:`SHARE_OF_ONE_WORKER` of all."""
+    apart: bool = False
+    """Whether prompts are read elsewhere."""
 
 
 def sizes(row: Row) -> Sizes | str:
@@ -53,7 +57,8 @@ def _together(row: Row) -> Sizes | str:
     replicas = max(1.0, (whole(row, "n_gpus") or 1) / stated)
     if row["mode"] in ("online-agg", "decode-bs1", "prefill-latency", "static-batch"):
         replicas = 1.0
-    return Sizes(tensor, pipeline, data, expert, clients, replicas)
+    apart = data > 1 and data not in TENSOR_SIZES
+    return Sizes(tensor, pipeline, data, expert, clients, replicas, apart=apart)
 
 
 def _apart(row: Row) -> Sizes | str:

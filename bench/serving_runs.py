@@ -57,6 +57,8 @@ class Run:
     """Tokens that a prediction layer guesses in each step."""
     shares: bool = False
     """Whether ``in_flight`` rests on a guess of how many workers share the clients."""
+    apart: bool = False
+    """Whether prompts are read elsewhere."""
 
     @property
     def group(self) -> str:
@@ -132,7 +134,7 @@ def token_seconds(run: Run, calibration: Calibration) -> float:
         at = state_at_rate(served, rate) or state(served, max(1.0, served.largest_load))
         return at.token_seconds / tokens
     at = _closed_loop(served, run.sequences(calibration))
-    if run.mode == "online-disagg":
+    if run.apart:
         return at.decode.seconds / tokens
     others = max(at.in_flight - 1.0, 0.0) / at.in_flight
     own = at.decode.seconds + others * (at.token_seconds - at.decode.seconds)
@@ -203,6 +205,7 @@ def _run(
         offered_requests_per_second=_offered(row, several),
         drafts=drafts(row),
         shares=several.shares,
+        apart=several.apart or row["mode"] == "online-disagg",
     )
 
 

@@ -206,6 +206,15 @@ def test_the_last_wave_of_a_finite_run_fills_fewer_slots() -> None:
     assert requests_of(row(isl="999", osl="1000")) is None
 
 
+def test_a_rack_labelled_as_one_replica_reads_prompts_apart() -> None:
+    cells = {"model": "DeepSeek-V3", "engine": "trtllm", "gpu": "GB200-NVL72"}
+    rack = only(**cells, tp="36", n_gpus="36", moe_tp="36")
+    assert (rack.layout.data, rack.apart) == (36, True)
+    together = replace(rack, apart=False)
+    assert token_seconds(rack, CALIBRATION) < token_seconds(together, CALIBRATION)
+    assert not only(**cells, tp="64", n_gpus="64", moe_tp="8", moe_ep="8").apart
+
+
 def test_a_static_batch_is_read_and_generated_as_a_whole() -> None:
     cells = {"mode": "static-batch", "out_tok_s_total": "5000", "isl": "128", "osl": "128"}
     (run,) = runs([row(**cells)], TABLES, ["static-batch"], "out_tok_s_total")
