@@ -44,6 +44,7 @@ class Capacity:
 
 
 NOTHING = Capacity(0.0, 0.0, "")
+_Option = tuple[ServingLayout, Replica]
 
 
 def metric_percentile(times: Latencies, metric: Metric, percent: float) -> float:
@@ -191,9 +192,8 @@ def tuned(
     that serve alike, to the precision of a capacity, it is the largest.
     """
     options = list(_options(work, layout, machine, calibration))
-    probe = PROBED * max((served.largest_load for _, served in options), default=0.0)
     best, reached = Highest(0.0, 0.0), []
-    for tried, served in sorted(options, key=lambda each: _strain(each[1], work.targets, probe)):
+    for tried, served in _likeliest_first(options, work.targets):
         worth = best.requests_per_second * (1.0 - PRECISION)
         if ceiling_requests_per_second(served) >= worth:
             found = highest(served, work.targets, best.load, worth)
@@ -209,7 +209,7 @@ def tuned(
 
 def _options(
     work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
-) -> Iterator[tuple[ServingLayout, Replica]]:
+) -> Iterator[_Option]:
     for chunk in CHUNK_TOKENS:
         sequences = min(layout.max_num_seqs, chunk)
         tried = replace(layout, max_batched_tokens=chunk, max_num_seqs=sequences)
@@ -217,9 +217,19 @@ def _options(
             yield tried, replica(work, tried, machine, calibration)
 
 
-def _strain(served: Replica, targets: tuple[Target, ...], load: float) -> float:
-    """How near a replica is to missing a target at a load, to try the best first."""
-    return excess(served, state(served, min(load, served.largest_load)), targets) if load else 0.0
+def _likeliest_first(options: list[_Option], targets: tuple[Target, ...]) -> list[_Option]:
+    """By how far they are from missing a target at one load; the largest chunk without a target
+    for tokens, as they come."""
+    if not any(target.metric is Metric.ITL for target in targets):
+        return options
+    probe = PROBED * max((served.largest_load for _, served in options), default=0.0)
+
+    def strain(option: _Option) -> float:
+        served = option[1]
+        load = min(probe, served.largest_load)
+        return excess(served, state(served, load), targets) if load else math.inf
+
+    return sorted(options, key=strain)
 
 
 def ceiling_requests_per_second(served: Replica) -> float:
