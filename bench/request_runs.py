@@ -33,6 +33,8 @@ TOGETHER = 0.5
 """The same for a request's part in the server's front end: clients that end together send so."""
 STEP_TOKENS = 8192
 """Of prompts in one step, with the settings of the published scripts."""
+UNDATED_EARLY_SHARE = 0.5
+"""Of runs whose date is not known: neither early nor late."""
 OPEN_LOOP_REQUESTS = 500.0
 """Of the runs at an offered rate (TensorRT-LLM's performance overview)."""
 POISSON = 1.0
@@ -141,7 +143,7 @@ def first_token(run: Run, calibration: Calibration) -> FirstToken:
         step_seconds=at.token_seconds,
         prompt_seconds=at.chunks * at.mixed.seconds + waits * _added_seconds(at),
         prompt_tokens=served.prompt.mean,
-        early_share=early_share(run.work.software_year),
+        early_share=_early_share(run),
         layer_starts=starts * _sparse_layers(run),
         serial_requests=TOGETHER * others,
         polled_seconds=polls * at.token_seconds,
@@ -155,6 +157,11 @@ def first_token(run: Run, calibration: Calibration) -> FirstToken:
 def _added_seconds(at: State) -> float:
     """One more prompt in the steps."""
     return at.chunks * (at.mixed.seconds - at.decode.seconds)
+
+
+def _early_share(run: Run) -> float:
+    year = run.work.software_year
+    return UNDATED_EARLY_SHARE if year is None else early_share(year)
 
 
 def _sparse_layers(run: Run) -> float:

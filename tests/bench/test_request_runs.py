@@ -124,12 +124,18 @@ def test_ranks_with_attention_of_their_own_wait_for_each_other() -> None:
 
 
 def test_sparse_layers_start_slowly_without_captured_steps() -> None:
-    run = only(engine="trtllm", model="Qwen3-30B-A3B", isl="1024")
+    run = only(engine="trtllm", model="Qwen3-30B-A3B", source_date="2026-06-01")
     parts = first_token(run, CALIBRATION)
     late, early = (TERMS.index(each + "prompt_layer_seconds") for each in ("", "early_"))
     assert parts.features[late] == parts.layer_starts > 0.0
     older = replace(parts, early_share=1.0).features
     assert (older[late], older[early]) == (0.0, parts.layer_starts)
+
+
+def test_newer_engines_share_less_of_the_early_cost() -> None:
+    dates = ("2025-06-01", "2026-01-15", "2026-06-01", "")
+    shares = [first_token(only(source_date=each), CALIBRATION).early_share for each in dates]
+    assert shares == [1.0, pytest.approx(0.47, abs=0.02), 0.0, 0.5]
 
 
 def test_an_offered_rate_beyond_the_prompts_piles_them_up() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from poolwise.model.serving.front_end import early_share
 from poolwise.model.serving.load import Replica, latencies, state, state_at_rate
 from poolwise.model.serving.replica import context_tokens, replica, slot_tokens
 from poolwise.model.work import Custom, Model, ServingLayout, ServingWork
@@ -129,3 +130,13 @@ def test_items_of_a_custom_model_are_rows() -> None:
     served = h100(vision, ServingLayout(max_num_seqs=64))
     assert served.prompt.mean == 1.0
     assert served.largest_load == 64.0
+
+
+def test_requests_cost_what_they_do_today_unless_the_software_is_older() -> None:
+    assert [early_share(year) for year in (None, 2027.0, 2026.3, 2025.75, 2024.0)] == [
+        *(0.0, 0.0, 0.0, 1.0, 1.0)
+    ]
+    today, older = (
+        h100(replace(CHAT, software_year=year)).request_seconds for year in (None, 2025.0)
+    )
+    assert older != today
