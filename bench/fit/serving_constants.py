@@ -58,7 +58,6 @@ TERMS: Mapping[str, Factored] = {
     "all_reduce": Factored(1.5, 0.4, {FAMILY: 0.2}),
     "exchange": Factored(1.5, 0.5),
     "interference": Factored(0.9, 0.3, {ENGINE: 0.3}),
-    "draft_acceptance": Factored(0.7, 0.2),
 }
 
 
