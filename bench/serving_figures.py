@@ -17,7 +17,6 @@ from bench.tables import Row, number
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
 from poolwise.model.serving.memory import PHASE
-from poolwise.model.serving.queueing import Z95
 from poolwise.tables import Tables
 
 STATED = ("model", "gpu", "n_gpus", "isl", "osl")
@@ -47,8 +46,7 @@ class Figure:
             return "no steady state"
         device, engine = self.run.machine.device, self.run.work.engine
         ratio = calibration.efficiency(PHASE, RATIOS[self.score][0], device, engine)
-        factor = math.exp(Z95 * ratio.spread)
-        return Interval(value, value / factor, value * factor)
+        return Interval.around(value, ratio.spread)
 
 
 def figures(row: Row, tables: Tables) -> Iterator[Figure]:

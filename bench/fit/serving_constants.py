@@ -19,7 +19,7 @@ from bench.accuracy import Vector
 from bench.fit.levels import Factored, Levels, Predict, Values
 from bench.fit.pooling import PRIOR
 from bench.fit.serving_samples import Sample
-from poolwise.model.efficiency import EVERY, Calibration
+from poolwise.model.efficiency import EVERY, Calibration, Efficiency
 from poolwise.model.hardware import Device
 from poolwise.tables import EfficiencyRow, Tables
 
@@ -68,6 +68,11 @@ class _OfRow(Calibration):
         self._fixed = fixed
         self.terms: dict[str, float] = {}
         self.asked: set[str] = set()
+
+    def find(
+        self, phase: str, term: str, device: Device, number_format: str = EVERY
+    ) -> Efficiency | None:
+        return self._fixed.find(phase, term, device, number_format)
 
     def value(self, phase: str, term: str, device: Device, number_format: str = EVERY) -> float:
         key = f"{term}:{number_format}" if term == "compute" else term

@@ -37,7 +37,6 @@ from poolwise.model.serving.memory import (
     request_cache_bytes,
     serving_memory,
 )
-from poolwise.model.serving.queueing import Z95
 from poolwise.model.serving.replica import (
     arithmetic_intensity,
     context_tokens,
@@ -120,8 +119,7 @@ class _Spreads:
         """Nine in ten, log-normal around the prediction."""
         if math.isinf(seconds):
             return Interval(seconds, seconds, seconds)
-        factor = math.exp(Z95 * self._constant(f"{metric}_ratio").spread)
-        return Interval(seconds, seconds / factor, seconds * factor)
+        return Interval.around(seconds, self._constant(f"{metric}_ratio").spread)
 
     @property
     def provenance(self) -> str:

@@ -8,12 +8,11 @@ stage 1, gradients from stage 2, weights from stage 3 (arXiv 1910.02054).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from poolwise.model.formats import master_format, weight_bytes
 from poolwise.model.hardware import Device, Machine
-from poolwise.model.prediction import NINE_IN_TEN, Interval, Memory
+from poolwise.model.prediction import Interval, Memory
 from poolwise.model.training import activations
 from poolwise.model.training.shard import Shard, shard
 from poolwise.model.work import (
@@ -72,9 +71,7 @@ def usable_bytes(device: Device) -> float:
 
 def peak_bytes(memory: Memory) -> Interval:
     """What will be needed, and the range that holds nine measured peaks in ten."""
-    factor = math.exp(NINE_IN_TEN * PEAK_SPREAD)
-    need = memory.needed_bytes
-    return Interval(need, need / factor, need * factor)
+    return Interval.around(memory.needed_bytes, PEAK_SPREAD)
 
 
 def training_memory(

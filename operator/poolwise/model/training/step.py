@@ -31,8 +31,6 @@ from poolwise.model.training.shard import Shard, sequence_tokens, shard
 from poolwise.model.transformer import sparse_layers
 from poolwise.model.work import Custom, Method, TrainingLayout, TrainingWork, Transformer
 
-NINE_IN_TEN = 1.645
-"""Standard deviations on either side that hold nine in ten of a normal distribution."""
 GRAPHS_BEGIN_YEAR = 2025.5
 """When the launch times of experts are as their constants say."""
 IDLE_POWER = 0.35
@@ -69,7 +67,7 @@ def predict_training(
     samples_per_second = work.global_batch_samples / mid
     moved = step.busy.moved_bytes
     return TrainingPrediction(
-        step_seconds=_interval(mid, constant.spread),
+        step_seconds=Interval.around(mid, constant.spread),
         ledger=ledger,
         memory=training_memory(work, layout, machine, own.share),
         samples_per_second=samples_per_second,
@@ -215,12 +213,6 @@ def _ledger(
         Term("Overhead", step.overhead),
     )
     return tuple(term for term in terms if term.seconds > 0)
-
-
-def _interval(mid: float, spread: float) -> Interval:
-    """Nine in ten of the measured runs lie within, if their ratios are log-normal."""
-    factor = math.exp(NINE_IN_TEN * spread)
-    return Interval(mid, mid / factor, mid * factor)
 
 
 def _tokens_per_second(work: TrainingWork, samples_per_second: float) -> float | None:
