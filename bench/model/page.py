@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
+
 from bench.model import plots
 from bench.model.document import document
 from bench.model.leave_one_out import UNITS, leave_one_out
@@ -17,6 +19,7 @@ from bench.tables import DEFAULT_FOLDER
 from poolwise.tables import load
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+PICTURES = DOCS / "pictures" / "accuracy"
 TEMPLATE = Path(__file__).with_name("page.md")
 BARS = {
     "train_dense": (6, 10),
@@ -46,8 +49,8 @@ def main() -> None:
         if asked.left_out
         else leave_one_out(asked.data)
     )
-    _draw("accuracy-predicted", plots.predicted_against_measured(found), "Predicted and measured")
-    _draw("accuracy-accelerators", plots.error_by_accelerator(scores), "Error by accelerator")
+    _draw("predicted", plots.predicted_against_measured(found), "Predicted and measured")
+    _draw("accelerators", plots.error_by_accelerator(scores), "Error by accelerator")
     (DOCS / "accuracy.md").write_text(page(scores), encoding="utf-8")
 
 
@@ -67,8 +70,9 @@ def page(scores: Mapping[str, Any]) -> str:
     return text
 
 
-def _draw(name: str, drawn: Any, title: str) -> None:
-    (DOCS / "pictures" / f"{name}.svg").write_text(style.as_svg(drawn, title), encoding="utf-8")
+def _draw(name: str, drawn: Figure, title: str) -> None:
+    PICTURES.mkdir(exist_ok=True)
+    (PICTURES / f"{name}.svg").write_text(style.as_svg(drawn, title), encoding="utf-8")
 
 
 def _row(*cells: object) -> str:

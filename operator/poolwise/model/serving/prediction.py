@@ -105,7 +105,7 @@ def predict_serving(
         arithmetic_intensity=arithmetic_intensity(work, layout, served, at),
         ridge_point=ridge_point(device, arithmetic(layout.weight_format, device)),
         power_watts=_power_watts(device, served, at),
-        provenance=spreads.provenance,
+        provenance=spreads.provenance(work),
     )
 
 
@@ -121,17 +121,14 @@ class _Spreads:
             return Interval(seconds, seconds, seconds)
         return Interval.around(seconds, self._constant(f"{metric}_ratio").spread)
 
-    @property
-    def provenance(self) -> str:
-        """Of the weakest constant that sets the time."""
-        terms = ("weight_bandwidth", "compute", "layer_seconds")
-        return str(Provenance.weakest(self._constant(term).provenance for term in terms))
+    def provenance(self, work: ServingWork) -> str:
+        """Own where runs of this accelerator set the range; models that only read had none."""
+        found = self._constant("itl_ratio").provenance
+        return found if generates(work) else Provenance.weakest((found, Provenance.INHERITED))
 
     def _constant(self, term: str) -> Efficiency:
-        of_engine = term.endswith("_ratio")
-        detail = self._engine if of_engine else arithmetic("bf16", self._device)
         phase = REQUESTS if term == "ttft_ratio" else PHASE
-        return self._calibration.efficiency(phase, term, self._device, detail)
+        return self._calibration.efficiency(phase, term, self._device, self._engine)
 
 
 def _reported(work: ServingWork, times: Latencies, metric: Metric, is_overloaded: bool) -> float:

@@ -27,7 +27,7 @@ _TAILS = {"ttft": "TTFT", "itl": "ITL", "e2e": "E2E"}
 _BASES = {
     "measured": "measured on this accelerator",
     "fitted": "fitted on runs of this accelerator",
-    "inherited": "fitted on runs of others: none of this accelerator were published",
+    "inherited": "fitted on runs of other accelerators",
     "specification": "from data sheets: no published run to fit",
 }
 """Provenances in words."""
