@@ -166,7 +166,7 @@ def _rival(scores: Mapping[str, Any]) -> Iterator[str]:
         "mean",
         "p90",
     )
-    for name, both in scores["leave_one_out"]["against_aiconfigurator"].items():
+    for name, both in scores["leave_one_out"].get("against_aiconfigurator", {}).items():
         figures = (
             both[who][error] for who in ("ours", "rival") for error in ("mdape", "mape", "p90")
         )

@@ -20,7 +20,7 @@ PANELS = {
     "seconds of a collective": ("collectives",),
     "seconds of a kernel": ("kernels",),
 }
-POINTS = 350
+POINTS = 220
 """Of each panel at most, drawn evenly from all rows: more would only make the file larger."""
 BAND = 1.25
 COMPARED = ("train_dense", "train_moe", "tpot", "ttft", "offline_throughput")

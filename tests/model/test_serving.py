@@ -126,7 +126,12 @@ def test_intervals_hold_the_prediction_and_widen_with_ignorance() -> None:
         known.itl_seconds.high / known.itl_seconds.mid
     )
     assert guessed.provenance == "specification"
-    assert known.provenance == "inherited"
+    assert known.provenance == "fitted"
+
+
+def test_nobody_measured_how_this_accelerator_generates() -> None:
+    found = predict_serving(SERVICE, ServingLayout(), machine("L40S"), CALIBRATION, 1.0)
+    assert found.provenance == "inherited"
 
 
 def test_memory_at_the_load_is_within_what_the_engine_takes() -> None:
