@@ -64,8 +64,7 @@ def test_first_line(situation, head):
         ),
         (
             {"provenance": "inherited", "lowConfidence": "8 accelerators talk over PCIe"},
-            "fitted on runs of other accelerators;"
-            " low confidence: 8 accelerators talk over PCIe",
+            "fitted on runs of other accelerators; low confidence: 8 accelerators talk over PCIe",
         ),
     ],
 )
