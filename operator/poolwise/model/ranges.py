@@ -18,12 +18,12 @@ from poolwise.model.hardware import Resource
 from poolwise.model.prediction import NINE_IN_TEN, Bottleneck, Interval, ServingPrediction
 
 OWN_SHARE: Mapping[Phase, float] = {
-    Phase.TRAINING: 0.37,
-    Phase.FIRST_TOKEN: 0.43,
-    Phase.TOKEN: 0.12,
+    Phase.TRAINING: 0.49,
+    Phase.FIRST_TOKEN: 0.86,
+    Phase.TOKEN: 0.23,
 }
 """Of the variance, what an accelerator with runs of its own does not share with others:
-``bench.ratio_spread`` on 62 pairs of training runs, and 99 of serving runs, equal in all else."""
+``bench.ratio_spread`` on 62 pairs of training runs, and 390 of serving runs, equal in all else."""
 OF_OTHERS = (Provenance.INHERITED, Provenance.SPECIFICATION)
 """Provenances of an accelerator without runs of its own: all of its error may be its own."""
 TIMED = (Resource.COMPUTE, Resource.MEMORY_BANDWIDTH, Resource.INTERCONNECT, Resource.HOST)
