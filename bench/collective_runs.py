@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from bench.machines import machine
 from bench.tables import Row, number, whole
-from bench.training_runs import PLENTY
 from poolwise.model.collectives import (
     Group,
     Implementation,
@@ -17,7 +17,6 @@ from poolwise.model.collectives import (
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Interconnect, Machine
 from poolwise.model.prediction import Interval
-from poolwise.plan.pools.machines import device
 from poolwise.tables import AcceleratorRow, Tables
 
 OPERATIONS = {
@@ -129,22 +128,19 @@ def _implementation(mode: str) -> Implementation:
 
 
 def _machine(row: Row, accelerator: AcceleratorRow, members: Group) -> Machine:
-    per_node = whole(row, "gpus_per_node") or accelerator.accelerators_per_node
     network = row.get("interconnect", "")
-    links = Interconnect(
-        # Devices of a node that are not in the group are idle, and leave it all cards.
-        accelerators_per_node=members.inside if members.domains > 1 else per_node,
-        intra_node_bytes_per_second=accelerator.link_bytes_per_second,
-        inter_node_bytes_per_second=NETWORK_BYTES_PER_SECOND.get(
-            network, UNSTATED_NETWORK_BYTES_PER_SECOND
-        ),
-        domain_accelerators=accelerator.domain_accelerators or per_node,
-        is_switched=accelerator.link_is_switched,
-        peer_bytes_per_second=accelerator.peer_bytes_per_second,
+    found = machine(
+        accelerator,
+        NETWORK_BYTES_PER_SECOND.get(network, UNSTATED_NETWORK_BYTES_PER_SECOND),
+        per_node=whole(row, "gpus_per_node"),
     )
+    links = found.interconnect
+    if members.domains > 1:
+        # Devices of a node that are not in the group are idle, and leave it all cards.
+        links = replace(links, accelerators_per_node=members.inside)
     if "pairs" in network:
         links = _bridged(links, members.ranks)
-    return Machine(device(accelerator), links, PLENTY)
+    return replace(found, interconnect=links)
 
 
 def _bridged(links: Interconnect, ranks: int) -> Interconnect:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from bench.machines import machine
 from bench.serving_drafts import drafts
 from bench.serving_formats import cache_format_of, engine_of, weight_format_of
 from bench.serving_layouts import SHARE_OF_ONE_WORKER, Sizes, sizes
@@ -20,12 +21,11 @@ from bench.tables import Row, number
 from poolwise.model import presets
 from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import WEIGHT_BYTES
-from poolwise.model.hardware import Host, Interconnect, Machine
+from poolwise.model.hardware import Host, Machine
 from poolwise.model.serving.load import Replica, State, state, state_at_rate
 from poolwise.model.serving.memory import PHASE
 from poolwise.model.serving.replica import replica
 from poolwise.model.work import Model, ServingLayout, ServingWork, Tokens, Transformer
-from poolwise.plan.pools.machines import device
 from poolwise.tables import AcceleratorRow, Tables
 
 HOST = Host(96.0, 1e12, 1e10, 1e11, 5e9)
@@ -198,7 +198,7 @@ def _run(
         mode=row["mode"],
         work=_work(row, model, *lengths),
         layout=_layout(row, model, several, int(sum(lengths)) + 1),
-        machine=_machine(accelerator),
+        machine=machine(accelerator, NETWORK_BYTES_PER_SECOND, HOST),
         in_flight=several.in_flight,
         measured=measured,
         replicas=several.replicas,
@@ -239,20 +239,4 @@ def _layout(row: Row, model: Model, several: Sizes, longest_tokens: int) -> Serv
         max_model_tokens=longest_tokens,
         max_batched_tokens=BATCHED_TOKENS,
         kv_format=cache_format_of(row),
-    )
-
-
-def _machine(accelerator: AcceleratorRow) -> Machine:
-    per_node = accelerator.accelerators_per_node
-    return Machine(
-        device(accelerator),
-        Interconnect(
-            accelerators_per_node=per_node,
-            intra_node_bytes_per_second=accelerator.link_bytes_per_second,
-            inter_node_bytes_per_second=NETWORK_BYTES_PER_SECOND,
-            domain_accelerators=accelerator.domain_accelerators or per_node,
-            is_switched=accelerator.link_is_switched,
-            peer_bytes_per_second=accelerator.peer_bytes_per_second,
-        ),
-        HOST,
     )

@@ -7,15 +7,15 @@ source leaves out are chosen as the product would choose them, by its own search
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from bench.generic_models import model_of
+from bench.machines import machine, network_bytes_per_second
 from bench.tables import Row, number, whole
 from poolwise.model.efficiency import Calibration
-from poolwise.model.hardware import Host, Interconnect, Machine
+from poolwise.model.hardware import Machine
 from poolwise.model.training.shard import layer_count
 from poolwise.model.work import (
     Custom,
@@ -27,28 +27,8 @@ from poolwise.model.work import (
     Transformer,
 )
 from poolwise.plan.candidates.training_layouts import NoTrainingShape, TrainingSearch
-from poolwise.plan.pools.machines import device
 from poolwise.plan.requests.request import FixedLayout
-from poolwise.tables import AcceleratorRow, Tables
-
-PLENTY = Host(1e6, 1e15, 1e15, 1e15, 1e15)
-"""Benchmarks feed synthetic or cached samples: input never limits them."""
-
-NETWORK_BYTES_PER_SECOND = {
-    "A100-SXM4-40GB": 200e9,
-    "A100-SXM4-80GB": 200e9,
-    "B300-SXM": 800e9,
-    "GB200-NVL72": 200e9,
-    "GB300-NVL72": 400e9,
-    "Trainium1": 100e9,
-    "TPU v5e": 50e9,
-    "TPU v5p": 50e9,
-    "TPU v6e": 50e9,
-}
-"""Per node, where the source does not say: the usual reference design of that machine."""
-USUAL_NETWORK_BYTES_PER_SECOND = 400e9
-SLOW_NETWORK_BYTES_PER_SECOND = 25e9
-"""Machines without a switched fabric."""
+from poolwise.tables import Tables
 
 PRECISIONS = {
     "mxfp8": "fp8",
@@ -169,8 +149,8 @@ def _run(row: Row, tables: Tables) -> Run | None:
         return None
     fixed, interleave = _fixed(row, count, batch)
     known = tables.model(row["model"]) is not None
-    machine = _machine(row, accelerator)
-    return Run(row, work, fixed, interleave, machine, count, step_seconds, known)
+    ran_on = machine(accelerator, network_bytes_per_second(row["interconnect"], accelerator))
+    return Run(row, work, fixed, interleave, ran_on, count, step_seconds, known)
 
 
 def _work(row: Row, model: Model, batch: int) -> TrainingWork:
@@ -299,40 +279,3 @@ def _whole_layout(run: Run) -> TrainingLayout | None:
         recompute=fixed.recompute or Recompute.NONE,
         interleave=run.interleave if fixed.pipeline > 1 else 1,
     )
-
-
-def _machine(row: Row, accelerator: AcceleratorRow) -> Machine:
-    per_node = accelerator.accelerators_per_node
-    return Machine(
-        device(accelerator),
-        Interconnect(
-            accelerators_per_node=per_node,
-            intra_node_bytes_per_second=accelerator.link_bytes_per_second,
-            inter_node_bytes_per_second=_network(row["interconnect"], accelerator, per_node),
-            domain_accelerators=accelerator.domain_accelerators or per_node,
-            is_switched=accelerator.link_is_switched,
-            peer_bytes_per_second=accelerator.peer_bytes_per_second,
-        ),
-        PLENTY,
-    )
-
-
-def _network(words: str, accelerator: AcceleratorRow, per_node: int) -> float:
-    """Bytes per second of a node from the source's words, else of the usual machine."""
-    network = words.rpartition("|")[2]
-    for pattern, factor in _RATES:
-        match = re.search(pattern, network)
-        if match:
-            gigabits = functools.reduce(lambda a, b: a * float(b), match.groups(), 1.0)
-            return gigabits * 1e9 / 8 * (per_node if factor == "device" else 1)
-    if not accelerator.link_is_switched:
-        return SLOW_NETWORK_BYTES_PER_SECOND
-    return NETWORK_BYTES_PER_SECOND.get(accelerator.name, USUAL_NETWORK_BYTES_PER_SECOND)
-
-
-_RATES = (
-    (r"(\d+) Gb/s/GPU", "device"),
-    (r"(\d+) Gb(?:ps|/s).* node", "node"),
-    (r"(\d+)x [^|]*?(\d+) ?Gb/s", "node"),
-)
-"""``8x ConnectX-7 IB NDR 400 Gb/s`` and the like, as a node's or a device's rate."""
