@@ -172,12 +172,12 @@ def test_releases_that_predict_several_tokens() -> None:
 
 
 def test_guesses_are_verified_by_the_step() -> None:
-    cells = {"model": "DeepSeek-V3", "engine": "trtllm", "tp": "8", "n_gpus": "8"}
-    cells |= {"engine_version": "1.2.0rc6.post3"}
+    """Of a dense model: with experts, guesses of a few requests touch more of them."""
+    cells = {"model": "Llama-3.1-70B", "engine": "trtllm", "tp": "8", "n_gpus": "8"}
     gains = []
     for clients in ("4", "256"):
-        run = only(**cells, concurrency=clients)
-        alone = replace(run, drafts=0)
+        alone = only(**cells, concurrency=clients)
+        run = replace(alone, drafts=3)
         gains.append(token_seconds(alone, CALIBRATION) / token_seconds(run, CALIBRATION))
     assert gains[0] > gains[1], "a full batch has less compute to spare for guesses"
 
