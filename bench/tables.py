@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import gzip
+import math
 from pathlib import Path
 
 Row = dict[str, str]
+MOST = 10**9
+"""Of anything that is counted: beyond it a cell is wrong."""
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -27,17 +30,18 @@ def exists(folder: Path, table: str) -> bool:
 
 
 def number(row: Row, column: str) -> float | None:
-    """The cell as a number; None where it is empty or no number (``n/a``, ``512 max``)."""
+    """The cell as a number; None where it is empty or no number (``n/a``, ``512 max``, ``nan``)."""
     try:
-        return float(row.get(column, ""))
+        value = float(row.get(column) or "")
     except ValueError:
         return None
+    return None if math.isnan(value) else value
 
 
 def whole(row: Row, column: str) -> int | None:
-    """The cell as a whole number of at least 1, or None."""
+    """The cell as a whole number from 1 to :data:`MOST`, or None."""
     value = number(row, column)
-    return int(value) if value is not None and value >= 1 else None
+    return int(value) if value is not None and 1 <= value <= MOST else None
 
 
 def split_of(row: Row) -> str:

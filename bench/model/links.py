@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from bench.collective_runs import collective, collectives, predicted
 from bench.fit import collectives as fit
-from bench.model.outcome import CalibrationOf, Outcome, Target
+from bench.model.outcome import CalibrationOf, Outcome, Target, attempted
 from bench.tables import Row, number
+from poolwise.model.prediction import Interval
 from poolwise.tables import EfficiencyRow, Tables
 
 STATED = ("gpu", "n_gpus", "collective", "size_bytes")
@@ -20,14 +22,14 @@ def outcomes(
     for row in rows:
         microseconds = number(row, "time_us")
         if microseconds:
-            found = collective(row, tables)
-            eligible = all(row[column] for column in STATED)
-            measured = microseconds / 1e6
-            if isinstance(found, str):
-                yield Outcome("collectives", row, measured, eligible, None, found)
-            else:
-                interval = predicted(found, calibration_of(row))
-                yield Outcome("collectives", row, measured, eligible, interval)
+            eligible = all(row.get(column) for column in STATED)
+            found, reason = attempted(partial(_predicted, row, tables, calibration_of))
+            yield Outcome("collectives", row, microseconds / 1e6, eligible, found, reason)
+
+
+def _predicted(row: Row, tables: Tables, calibration_of: CalibrationOf) -> Interval | str:
+    found = collective(row, tables)
+    return found if isinstance(found, str) else predicted(found, calibration_of(row))
 
 
 def refit(rows: Sequence[Row], tables: Tables) -> list[EfficiencyRow]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.tables import Row
+from poolwise.errors import PoolwiseError
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
 from poolwise.tables import EfficiencyRow, Tables
@@ -53,6 +54,21 @@ class Target:
     outcomes: Callable[[Iterable[Row], Tables, CalibrationOf], Iterator[Outcome]]
     refit: Callable[[Sequence[Row], Tables], list[EfficiencyRow]]
     """All constants of its phases, fitted on these rows alone."""
+
+
+def attempted(predict: Callable[[], Interval | str]) -> tuple[Interval | None, str]:
+    """A prediction, or the reason why there is none: cells may hold anything."""
+    try:
+        found = predict()
+    except PoolwiseError as error:
+        return None, str(error)
+    except (ArithmeticError, ValueError, LookupError) as error:
+        return None, f"a cell cannot be used: {error!r}"
+    if isinstance(found, str):
+        return None, found
+    if not 0.0 < found.low <= found.mid <= found.high < math.inf:
+        return None, "no finite prediction"
+    return found, ""
 
 
 def scored(outcomes: Iterable[Outcome]) -> list[Outcome]:

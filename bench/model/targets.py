@@ -20,4 +20,5 @@ def outcomes(folder: Path, tables: Tables) -> Iterator[Outcome]:
         if measured.exists(folder, target.table):
             constants = Calibrations.load(target.phases, tables)
             rows = measured.read(folder, target.table)
-            yield from target.outcomes(rows, tables, constants.of)
+            found = target.outcomes(rows, tables, constants.of)
+            yield from (each for each in found if each.measured > 0.0)

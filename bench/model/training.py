@@ -6,14 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bench.fit import training as fit
 from bench.fit.training_constants import PHASE
+from bench.generic_models import model_of
 from bench.memory import least_memory
-from bench.model.outcome import CalibrationOf, Outcome, Target
+from bench.model.outcome import CalibrationOf, Outcome, Target, attempted
 from bench.tables import Row, number, whole
 from bench.training_runs import LaidRun, laid, problem, runs
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
 from poolwise.model.training.memory import peak_bytes
 from poolwise.model.training.step import predict_training
+from poolwise.model.work import Transformer
 from poolwise.tables import EfficiencyRow, Tables
 
 GIB = 2**30
@@ -25,14 +27,43 @@ def outcomes(
 ) -> Iterator[Outcome]:
     """The rate and the peak of each row, where it states them."""
     for row in rows:
-        rate, peak = _rate(row), number(row, "peak_mem_gib")
-        if rate or peak:
-            calibration = calibration_of(row)
-            found = _laid(row, tables, calibration)
-            if rate:
-                yield _of_rate(row, rate, found, calibration)
-            if peak:
-                yield _of_peak(row, peak, found)
+        if _rate(row):
+            yield _of_rate(row, tables, calibration_of)
+        if number(row, "peak_mem_gib"):
+            yield _of_peak(row, tables, calibration_of)
+
+
+def _of_rate(row: Row, tables: Tables, calibration_of: CalibrationOf) -> Outcome:
+    rate, calibration = _rate(row), calibration_of(row)
+
+    def predict() -> Interval | str:
+        found = _laid(row, tables, calibration)
+        if isinstance(found, str):
+            return found
+        run = found.run
+        seconds = predict_training(run.work, found.layout, run.machine, calibration).step_seconds
+        items = rate * run.step_seconds
+        return Interval(items / seconds.mid, items / seconds.high, items / seconds.low)
+
+    predicted, reason = attempted(predict)
+    stated = all(row.get(column) for column in STATED)
+    eligible = stated and bool(row.get("seq_len") or row.get("samples_per_s"))
+    return Outcome(_name(row, tables), row, rate, eligible, predicted, reason)
+
+
+def _of_peak(row: Row, tables: Tables, calibration_of: CalibrationOf) -> Outcome:
+    """The layout decides the peak, so a row has to state it."""
+
+    def predict() -> Interval | str:
+        found = _laid(row, tables, calibration_of(row))
+        if isinstance(found, str):
+            return found
+        return peak_bytes(least_memory(found)).scaled(1 / GIB)
+
+    predicted, reason = attempted(predict)
+    eligible = all(row.get(column) for column in (*STATED, "tp", "micro_batch"))
+    peak = number(row, "peak_mem_gib") or 0.0
+    return Outcome("peak_memory", row, peak, eligible, predicted, reason)
 
 
 def _laid(row: Row, tables: Tables, calibration: Calibration) -> LaidRun | str:
@@ -42,39 +73,19 @@ def _laid(row: Row, tables: Tables, calibration: Calibration) -> LaidRun | str:
     return laid(run, calibration) or "no layout divides the run"
 
 
-def _rate(row: Row) -> float | None:
+def _rate(row: Row) -> float:
+    """Tokens, else samples, per second and accelerator; 0 where neither is stated."""
     tokens, samples = number(row, "tokens_per_s_per_gpu"), number(row, "samples_per_s")
-    if tokens:
-        return tokens
-    return samples / (whole(row, "n_gpus") or 1) if samples else None
+    return tokens or (samples or 0.0) / (whole(row, "n_gpus") or 1)
 
 
-def _of_rate(row: Row, rate: float, found: LaidRun | str, calibration: Calibration) -> Outcome:
-    stated = all(row[column] for column in STATED)
-    eligible = stated and bool(row["seq_len"] or row["samples_per_s"])
-    if isinstance(found, str):
-        return Outcome(_name(row), row, rate, eligible, None, found)
-    run = found.run
-    seconds = predict_training(run.work, found.layout, run.machine, calibration).step_seconds
-    items = rate * run.step_seconds
-    predicted = Interval(items / seconds.mid, items / seconds.high, items / seconds.low)
-    name = "train_moe" if run.is_sparse else "train_dense"
-    return Outcome(name, row, rate, eligible, predicted)
-
-
-def _name(row: Row) -> str:
-    """By the counts, where the shape is not known: some parameters rest, or none does."""
+def _name(row: Row, tables: Tables) -> str:
+    """By the shape, else by the counts: some parameters rest, or none does."""
+    model = model_of(row, tables)
+    if model is not None and isinstance(model.shape, Transformer):
+        return "train_moe" if model.shape.experts else "train_dense"
     total, active = number(row, "params_b"), number(row, "active_b")
     return "train_moe" if total and active and active < 0.9 * total else "train_dense"
-
-
-def _of_peak(row: Row, peak: float, found: LaidRun | str) -> Outcome:
-    """The layout decides the peak, so a row has to state it."""
-    eligible = all(row[column] for column in (*STATED, "tp", "micro_batch"))
-    if isinstance(found, str):
-        return Outcome("peak_memory", row, peak, eligible, None, found)
-    predicted = peak_bytes(least_memory(found)).scaled(1 / GIB)
-    return Outcome("peak_memory", row, peak, eligible, predicted)
 
 
 def refit(rows: Sequence[Row], tables: Tables) -> list[EfficiencyRow]:
