@@ -29,8 +29,7 @@ def main() -> None:
     asked = parser.parse_args()
     tables = load()
     found = document(list(outcomes(asked.data, tables)), tables)
-    if asked.leave_one_out:
-        found["leave_one_out"] = leave_one_out(asked.data)
+    found["leave_one_out"] = leave_one_out(asked.data) if asked.leave_one_out else {}
     print(json.dumps(found, indent=1) if asked.json else "\n".join(lines(found)))
 
 
