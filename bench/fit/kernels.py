@@ -19,6 +19,7 @@ from bench.accuracy import FOLDS, Vector, fold_of
 from bench.fit.arguments import arguments
 from bench.fit.kernel_constants import CONSTANTS
 from bench.fit.levels import Levels, Values
+from bench.fit.rows import constant_row
 from bench.fit.shipping import ship, ship_folds
 from bench.fit.spreads import LeftOut, spreads, units
 from bench.kernel_runs import KernelRun, kernel_runs
@@ -32,7 +33,6 @@ from poolwise.tables.efficiencies import EfficiencyRow
 HEADER = """Constants of kernels: common values, and factors on them by level (a factor that is
 not here is 1). Written by `python -m bench.fit.kernels --write`."""
 SOURCE = "kernels_measured: aiconfigurator 095f58a"
-PRIOR = "prior of the fit: nobody measured it"
 VOICE = 40
 """Rows of a group beyond which it counts no more: a sweep is one configuration."""
 NEGLIGIBLE = 0.02
@@ -103,18 +103,7 @@ def key(run: KernelRun) -> str:
 def _row(
     term: str, place: tuple[str, str], value: float, count: int, spread: float = 0.0
 ) -> EfficiencyRow:
-    scope, number_format = place
-    return EfficiencyRow(
-        phase=PHASE,
-        term=term,
-        scope=scope,
-        format=number_format,
-        value=value,
-        spread=spread,
-        count=count,
-        provenance="fitted" if count else "specification",
-        source=SOURCE if count else PRIOR,
-    )
+    return constant_row((PHASE, term, *place), value, count, spread, SOURCE)
 
 
 def by_operation(runs: Iterable[KernelRun]) -> dict[str, list[KernelRun]]:

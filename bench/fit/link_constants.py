@@ -11,6 +11,7 @@ import numpy as np
 from bench.accuracy import Vector
 from bench.collective_runs import Collective
 from bench.fit.levels import Factored, Levels, Values
+from bench.fit.rows import constant_row as keyed_row
 from poolwise.model.collectives import (
     PHASE,
     across_seconds,
@@ -35,7 +36,6 @@ from poolwise.tables.efficiencies import EfficiencyRow
 SOURCE = (
     "collectives_measured: aiconfigurator, ml-engineering, dgxc-benchmarking, nccl-tests, Vidur"
 )
-PRIOR = "prior of the fit: nobody measured it"
 VOICE = 25
 """Rows of a group beyond which it counts no more: a sweep over sizes is one configuration."""
 ONE_SHOT = (Implementation.GRAPH, Implementation.TRTLLM)
@@ -235,14 +235,5 @@ def network(rows: Sequence[Collective], inside: Calibration) -> list[EfficiencyR
 def constant_row(
     term: str, scope: str, number_format: str, value: float, count: int, spread: float = 0.0
 ) -> EfficiencyRow:
-    return EfficiencyRow(
-        phase=PHASE,
-        term=term,
-        scope=scope,
-        format=number_format,
-        value=value,
-        spread=spread,
-        count=count,
-        provenance="fitted" if count else "specification",
-        source=SOURCE if count else PRIOR,
-    )
+    key = (PHASE, term, scope, number_format)
+    return keyed_row(key, value, count, spread, SOURCE)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from bench.accuracy import Vector
+from bench.fit.rows import Key, constant_row
 from poolwise.model.efficiency import EVERY, Calibration
 from poolwise.model.hardware import Device
 from poolwise.tables.efficiencies import EfficiencyRow
@@ -28,11 +29,6 @@ TOLERANCE = 1e-3
 """Relative change at which a fit ends: constants are then good to far less than their spread."""
 MOST_STEPS = 20
 DIFFERENCE = 1e-5
-
-PRIOR = "prior of the fit: nobody measured it"
-
-Key = tuple[str, str, str, str]
-"""Phase, term, scope, format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +129,7 @@ class Pool:
     def calibration(self, parameters: Vector, fixed: Iterable[EfficiencyRow]) -> Calibration:
         """All constants at these parameters."""
         values = self.values(parameters)
-        rows = [_row(key, value, 0, 0.0, "fit") for key, value in values.items()]
+        rows = [constant_row(key, value, 0, 0.0, "fit") for key, value in values.items()]
         return Calibration([*fixed, *rows])
 
     def values(self, parameters: Vector) -> dict[Key, float]:
@@ -168,7 +164,7 @@ class Pool:
         for key, value in self.values(parameters).items():
             count = counts[key[2], key[3]]
             if count or key[2] == EVERY:
-                shipped.append(_row(key, value, count, spreads(key[2]), source))
+                shipped.append(constant_row(key, value, count, spreads(key[2]), source))
         return shipped
 
     def _counts(self, formats: Sequence[str]) -> Counter[tuple[str, str]]:
@@ -221,18 +217,3 @@ def _softened(errors: Vector) -> Vector:
     """Residuals whose squares are the soft L1 loss, which grows as the error beyond 1."""
     softened: Vector = np.sign(errors) * np.sqrt(2 * (np.sqrt(1 + errors**2) - 1))
     return softened
-
-
-def _row(key: Key, value: float, count: int, spread: float, source: str) -> EfficiencyRow:
-    phase, term, scope, number_format = key
-    return EfficiencyRow.model_construct(
-        phase=phase,
-        term=term,
-        scope=scope,
-        format=number_format,
-        value=value,
-        spread=spread,
-        count=count,
-        provenance="fitted" if count else "specification",
-        source=source if count else PRIOR,
-    )

@@ -17,7 +17,7 @@ import numpy as np
 
 from bench.accuracy import Vector
 from bench.fit.levels import Factored, Levels, Predict, Values
-from bench.fit.pooling import PRIOR
+from bench.fit.rows import PRIOR, constant_row
 from bench.fit.serving_samples import Sample
 from poolwise.model.efficiency import EVERY, Calibration, Efficiency
 from poolwise.model.hardware import Device
@@ -207,14 +207,4 @@ def _counts(several: Sequence[Sample]) -> Counter[tuple[str, str]]:
 
 
 def _row(term: str, scope: str, number_format: str, value: float, count: int) -> EfficiencyRow:
-    return EfficiencyRow(
-        phase=PHASE,
-        term=term,
-        scope=scope,
-        format=number_format,
-        value=value,
-        spread=SPREAD,
-        count=count,
-        provenance="fitted" if count else "specification",
-        source=SOURCE if count else PRIOR,
-    )
+    return constant_row((PHASE, term, scope, number_format), value, count, SPREAD, SOURCE)

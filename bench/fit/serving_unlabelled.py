@@ -16,7 +16,7 @@ import numpy as np
 from bench.accuracy import FOLDS, Vector, fold_of
 from bench.calibrations import Calibrations
 from bench.fit.arguments import arguments
-from bench.fit.pooling import PRIOR
+from bench.fit.rows import PRIOR
 from bench.fit.serving_constants import HEADER, PHASE, SOURCE
 from bench.fit.serving_samples import FITTED, Sample, opened, residuals, samples, thinned
 from bench.fit.shipping import FOLDS as FOLDER

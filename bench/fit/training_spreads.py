@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from bench.accuracy import Vector, fold_of
-from bench.fit.pooling import PRIOR
+from bench.fit.rows import PRIOR
 from bench.fit.training_constants import ACCELERATOR, FAMILY
 from bench.training_runs import LaidRun
 from poolwise.model.efficiency import EVERY
