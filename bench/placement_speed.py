@@ -1,4 +1,4 @@
-"""How long a decision takes: ``python -m bench.placement``.
+"""How long a decision takes: ``python -m bench.placement_speed``.
 
 Processor time, so that a busy machine tells the same; the median of several passes. ``cold`` is
 the first look at a workload, ``warm`` every later one. The bars: 50 ms for one workload on 5 to 10
