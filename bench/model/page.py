@@ -11,6 +11,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from bench.model import plots
+from bench.model.attained import attained
 from bench.model.document import document
 from bench.model.leave_one_out import UNITS, leave_one_out
 from bench.model.targets import outcomes
@@ -51,6 +52,8 @@ def main() -> None:
     )
     _draw("predicted", plots.predicted_against_measured(found), "Predicted and measured")
     _draw("accelerators", plots.error_by_accelerator(scores), "Error by accelerator")
+    under = attained(found, plots.ROOFED, tables)
+    _draw("rooflines", plots.rooflines(under, tables), "What was measured, under the roofs")
     (DOCS / "accuracy.md").write_text(page(scores), encoding="utf-8")
 
 

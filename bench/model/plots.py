@@ -9,8 +9,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bench.model.attained import KINDS, Attained
 from bench.model.outcome import Outcome, scored
 from bench.pictures import style
+from poolwise.model.hardware import Device
+from poolwise.plan.pools.machines import device
+from poolwise.tables import AcceleratorRow, Tables
 
 PANELS = {
     "tokens/s per accelerator, training": ("train_dense", "train_moe"),
@@ -25,6 +29,22 @@ POINTS = 220
 BAND = 1.25
 COMPARED = ("train_dense", "train_moe", "tpot", "ttft", "offline_throughput")
 FEWEST_ROWS = 5
+ROOFED = ("A100-SXM4-80GB", "L40S", "H100-SXM5-80GB", "B200-SXM-180GB")
+"""From few and slow bytes to many: most points stand under one of these."""
+ROOFS = (("bf16", "-"), ("int8", "--"), ("fp8", "--"), ("fp4", ":"))
+"""8 bits are drawn once: the units share their peak."""
+UNDER = 45
+"""Points of each kind and panel at most."""
+INTENSITIES, TERAFLOPS = (0.5, 2e4), (0.03, 2e4)
+MARKS = (
+    (style.BLUE, "."),
+    (style.TEAL, "."),
+    (style.GREEN, "."),
+    (style.PURPLE, "."),
+    (style.RED, "^"),
+    (style.ORANGE, "s"),
+)
+"""Of each kind; kernels are dots."""
 
 
 def predicted_against_measured(outcomes: Iterable[Outcome]) -> Figure:
@@ -78,3 +98,57 @@ def error_by_accelerator(document: Mapping[str, Any]) -> Figure:
 
 def _has_enough(name: str, score: Mapping[str, Any]) -> bool:
     return name in COMPARED and score["predicted"] >= FEWEST_ROWS
+
+
+def rooflines(points: Sequence[Attained], tables: Tables) -> Figure:
+    """One panel for each accelerator of :data:`ROOFED`: what was attained, under its roofs."""
+    drawn = style.figure(6.6)
+    grid = drawn.subplots(2, 2, sharex=True, sharey=True)
+    for axes, gpu in zip(grid.flat, ROOFED, strict=True):
+        style.gridded(axes)
+        axes.set(xscale="log", yscale="log", xlim=INTENSITIES, ylim=TERAFLOPS)
+        axes.set_title(gpu, fontsize=8.5)
+        axes.set_xticks([1, 10, 100, 1000, 10000], ["1", "10", "100", "1,000", "10,000"])
+        axes.set_yticks([0.1, 1, 10, 100, 1000], ["0.1", "1", "10", "100", "1,000"])
+        _roofs(axes, device(_known(tables, gpu)))
+        _under(axes, [each for each in points if each.gpu == gpu])
+    handles, labels = grid[0, 1].get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=8)
+    drawn.supylabel("TFLOP/s of one accelerator, measured", fontsize=9.5)
+    style.note(
+        drawn,
+        "x: FLOP per byte of memory, by the model's ledger; only time is measured. Lines: the data "
+        "sheet's bandwidth and dense peaks.\nA kernel whose operands fit the last cache may stand "
+        f"left of the slope. At most {UNDER} points of a kind, drawn evenly.",
+    )
+    return drawn
+
+
+def _known(tables: Tables, gpu: str) -> AcceleratorRow:
+    row = tables.accelerator(gpu)
+    assert row is not None, gpu
+    return row
+
+
+def _roofs(axes: Axes, here: Device) -> None:
+    """One for each peak that differs, with its format and TFLOP/s."""
+    bandwidth = here.memory_bandwidth_bytes_per_second
+    peaks = {here.peak_flops_per_second.get(unit): (unit, line) for unit, line in ROOFS}
+    for peak, (unit, line) in peaks.items():
+        if peak is None:
+            continue
+        at = np.array([INTENSITIES[0], peak / bandwidth, INTENSITIES[1]])
+        reach = np.minimum(peak, at * bandwidth) / 1e12
+        axes.plot(at, reach, line, color=style.MUTED, linewidth=1.2)
+        axes.annotate(
+            f"{unit} {peak / 1e12:,.0f}", (INTENSITIES[1], peak / 1e12), (-1, 2),
+            textcoords="offset points", ha="right", fontsize=7, color=style.INK,
+        )  # fmt: skip
+
+
+def _under(axes: Axes, points: Sequence[Attained]) -> None:
+    for (colour, marker), kind in zip(MARKS, KINDS, strict=True):
+        some = [each for each in points if each.kind == kind]
+        at = np.linspace(0, len(some) - 1, min(UNDER, len(some))).astype(int)
+        x, y = ([getattr(some[i], name) for i in at] for name in ("intensity", "flops_per_second"))
+        axes.plot(x, np.array(y) / 1e12, marker, color=colour, markersize=3, label=kind)

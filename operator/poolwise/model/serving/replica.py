@@ -90,11 +90,12 @@ def arithmetic_intensity(
         stored = shape.active_parameters * weight_bytes(layout.weight_format) * answer.passes
         moved = item_traffic_bytes(shape, layout) + answer.cache_bytes + stored / together
         return answer.flops / moved
-    flops = _request_flops(work, shape, served)
+    flops = request_flops(work, shape, served)
     return flops / _request_traffic_bytes(work, layout, shape, served, at)
 
 
-def _request_flops(work: ServingWork, shape: Transformer, served: Replica) -> float:
+def request_flops(work: ServingWork, shape: Transformer, served: Replica) -> float:
+    """Of one request on all devices of the replica, prompt and answer."""
     count = transformer.parameters(work.model)
     rows = served.prompt.mean + served.generated.mean
     inside = transformer.attention_flops_per_key(shape) * served.costs.prompt_keys
