@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from bench.tables import Row, number, whole
 from poolwise.errors import InvalidInput
@@ -117,22 +118,13 @@ def _gemm(row: Row, sizes: Mapping[str, float]) -> Kernel:
     return Gemm(sizes["m"], sizes["n"], sizes["k"])
 
 
-def _prefill(row: Row, sizes: Mapping[str, float]) -> Kernel:
-    return Prefill(
-        sequences=sizes["batch"],
-        tokens=sizes["q_len"],
-        heads=sizes["heads"],
-        kv_heads=sizes.get("kv_heads", sizes["heads"]),
-        head_size=sizes["head_dim"],
-        window=whole(row, "window"),
-        kv_bytes=_kv_bytes(row),
-    )
-
-
-def _decode(row: Row, sizes: Mapping[str, float]) -> Kernel:
-    return Decode(
-        sequences=sizes["batch"],
-        context=sizes["kv_len"],
+def _attention(
+    kind: type[Prefill | Decode], length: str, row: Row, sizes: Mapping[str, float]
+) -> Kernel:
+    """Of a prompt or of single tokens; ``length`` is the column of what they attend over."""
+    return kind(
+        sizes["batch"],
+        sizes[length],
         heads=sizes["heads"],
         kv_heads=sizes.get("kv_heads", sizes["heads"]),
         head_size=sizes["head_dim"],
@@ -170,7 +162,7 @@ def _kv_bytes(row: Row) -> float:
 
 _BUILDERS: Mapping[str, Callable[[Row, Mapping[str, float]], Kernel]] = {
     "gemm": _gemm,
-    "attention_prefill": _prefill,
-    "attention_decode": _decode,
+    "attention_prefill": partial(_attention, Prefill, "q_len"),
+    "attention_decode": partial(_attention, Decode, "kv_len"),
     "moe_ffn": _experts,
 }

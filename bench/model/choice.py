@@ -34,15 +34,20 @@ def choices(outcomes: Iterable[Outcome]) -> dict[str, dict[str, float | int | No
     counted = scored(outcomes)
     training = [each for each in counted if each.score in ("train_dense", "train_moe")]
     return {
-        "train": summary(jobs(_rates(training), TRAINING)),
+        "train": summary(jobs(rates(training), TRAINING)),
         "serve": summary(jobs(_serving_rates(counted), SERVING)),
     }
 
 
-def jobs(rates: Iterable[tuple[Row, Rates]], key: Sequence[str]) -> list[Job]:
+def rates(outcomes: Iterable[Outcome]) -> list[tuple[Row, Rates]]:
+    """What was predicted and measured, row by row."""
+    return [(each.row, (each.predicted.mid, each.measured)) for each in outcomes if each.predicted]
+
+
+def jobs(several: Iterable[tuple[Row, Rates]], key: Sequence[str]) -> list[Job]:
     """Jobs that several accelerators ran."""
     found: dict[tuple[str, ...], dict[str, list[Rates]]] = {}
-    for row, each in rates:
+    for row, each in several:
         job = tuple(row.get(column, "") for column in key)
         found.setdefault(job, {}).setdefault(row["gpu"], []).append(each)
     return [_medians(job) for job in found.values() if len(job) > 1]
@@ -89,16 +94,12 @@ def _regret(job: Job) -> float:
     return max(each[1] for each in job.values()) / chosen[1] - 1
 
 
-def _rates(outcomes: Iterable[Outcome]) -> list[tuple[Row, Rates]]:
-    return [(each.row, (each.predicted.mid, each.measured)) for each in outcomes if each.predicted]
-
-
 def _serving_rates(counted: Iterable[Outcome]) -> list[tuple[Row, Rates]]:
     """Throughputs, and one over the time of a request where first and later tokens are known."""
     named: dict[str, dict[str, Outcome]] = {}
     for each in counted:
         named.setdefault(each.score, {})[each.row["row_id"]] = each
-    found = _rates(named.get("offline_throughput", {}).values())
+    found = rates(named.get("offline_throughput", {}).values())
     for first, later in (("ttft", "tpot"), ("ttft_disagg", "tpot_disagg")):
         firsts, laters = named.get(first, {}), named.get(later, {})
         for row_id in firsts.keys() & laters.keys():

@@ -10,11 +10,11 @@ resource that decides. A measured ratio within the noise of the border counts fo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 
-from bench.model.choice import SERVING, TRAINING
+from bench.model.choice import SERVING, TRAINING, Rates, jobs, rates
 from bench.model.outcome import Outcome, scored
 from poolwise.tables import AcceleratorRow, Tables
 
@@ -102,30 +102,23 @@ def _is_right(pair: _Pair, cases: dict[str, float]) -> bool:
     return decides(pair.predicted, cases) in within
 
 
-def _pairs(counted: Iterable[Outcome]) -> Iterable[_Pair]:
-    jobs: dict[tuple[str, ...], dict[str, list[Outcome]]] = {}
-    for each in counted:
-        if each.score in QUANTITIES:
-            key = tuple(each.row.get(column, "") for column in QUANTITIES[each.score])
-            job = jobs.setdefault((each.score, *key), {})
-            job.setdefault(each.row["gpu"], []).append(each)
-    for (quantity, *_), job in jobs.items():
-        for names in NATURAL:
-            if job.keys() >= set(names):
-                yield _pair(quantity, names, job[names[0]], job[names[1]])
+def _pairs(counted: Sequence[Outcome]) -> Iterator[_Pair]:
+    for quantity, key in QUANTITIES.items():
+        for job in jobs(rates(each for each in counted if each.score == quantity), key):
+            for before, after in NATURAL:
+                if before in job and after in job:
+                    yield _Pair(
+                        quantity, before, after, *_speedups(quantity, job[before], job[after])
+                    )
 
 
-def _pair(
-    quantity: str, names: tuple[str, str], first: Sequence[Outcome], second: Sequence[Outcome]
-) -> _Pair:
+def _speedups(quantity: str, before: Rates, after: Rates) -> tuple[float, float]:
+    """Logarithms, measured and predicted."""
     sign = -1.0 if quantity in TIMES else 1.0
-    measured = [math.log(median(each.measured for each in side)) for side in (first, second)]
-    predicted = [
-        math.log(median(each.predicted.mid for each in side if each.predicted))
-        for side in (first, second)
-    ]
-    ratios = (sign * (measured[1] - measured[0]), sign * (predicted[1] - predicted[0]))
-    return _Pair(quantity, *names, *ratios)
+    predicted, measured = (
+        sign * math.log(new / old) for old, new in zip(before, after, strict=True)
+    )
+    return measured, predicted
 
 
 def _found(tables: Tables, name: str) -> AcceleratorRow:

@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from bench.fit import kernels as fit
 from bench.kernel_runs import STATED, kernel_run, kernel_runs, predicted
-from bench.model.outcome import CalibrationOf, Outcome, Target, attempted
-from bench.tables import Row, number
+from bench.model.outcome import Target
+from bench.model.timing import Timing
+from bench.tables import Row
 from poolwise.model.kernels.constants import PHASE
-from poolwise.model.prediction import Interval
 from poolwise.tables import EfficiencyRow, Tables
 
-MISSING = "row has no"
-"""Begins the reason where a size of the operation is not stated."""
-
-
-def outcomes(
-    rows: Iterable[Row], tables: Tables, calibration_of: CalibrationOf
-) -> Iterator[Outcome]:
-    """The time of each row."""
-    for row in rows:
-        microseconds = number(row, "latency_us")
-        if microseconds:
-            found, reason = attempted(partial(_predicted, row, tables, calibration_of))
-            eligible = all(row.get(column) for column in STATED) and MISSING not in reason
-            yield Outcome("kernels", row, microseconds / 1e6, eligible, found, reason)
-
-
-def _predicted(row: Row, tables: Tables, calibration_of: CalibrationOf) -> Interval | str:
-    found = kernel_run(row, tables)
-    return found if isinstance(found, str) else predicted(found, calibration_of(row))
+TIMING = Timing("kernels", "latency_us", STATED, kernel_run, predicted)
 
 
 def refit(rows: Sequence[Row], tables: Tables) -> list[EfficiencyRow]:
@@ -39,4 +20,4 @@ def refit(rows: Sequence[Row], tables: Tables) -> list[EfficiencyRow]:
     return fit.refit(list(kernel_runs(rows, tables)))
 
 
-TARGET = Target("kernels_measured", (PHASE,), outcomes, refit)
+TARGET = Target("kernels_measured", (PHASE,), TIMING.outcomes, refit)

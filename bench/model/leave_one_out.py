@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -58,16 +59,22 @@ def _tasks(folder: Path) -> Iterator[_Task]:
     shipped = Calibration(tables.efficiencies)
     for index, target in enumerate(TARGETS):
         if measured.exists(folder, target.table):
-            rows = measured.read(folder, target.table)
+            rows = _rows(folder, target.table)
             counted = scored(target.outcomes(rows, tables, lambda _: shipped))
             for column in UNITS.values():
                 for unit in sorted({each.row.get(column, "") for each in counted} - {""}):
                     yield _Task(folder, index, column, unit)
 
 
+@cache
+def _rows(folder: Path, table: str) -> list[Row]:
+    """Once in each process, whatever number of units it leaves out."""
+    return measured.read(folder, table)
+
+
 def _held_out(task: _Task) -> list[Outcome]:
     target, tables = TARGETS[task.target], load()
-    rows = measured.read(task.folder, target.table)
+    rows = _rows(task.folder, target.table)
     calibration = _without(task, rows, tables)
     inside = [row for row in rows if row[task.column] == task.unit]
     return list(target.outcomes(inside, tables, lambda _: calibration))
