@@ -20,7 +20,8 @@ from bench.tables import Row, number
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
 from poolwise.model.serving.front_end import REQUESTS
-from poolwise.model.serving.load import latencies, state, state_at_rate
+from poolwise.model.serving.latency import latencies
+from poolwise.model.serving.load import state, state_at_rate
 from poolwise.model.serving.queueing import Z95
 from poolwise.tables import Tables
 
@@ -84,5 +85,5 @@ def _tail_seconds(run: Run, figure: str, calibration: Calibration) -> float:
     times = latencies(served, at)
     if figure == "ttft_p99":
         return times.ttft.percentile(99.0)
-    usual = times.usual_token
+    usual = times.tokens.usual
     return at.token_seconds * usual.percentile(99.0) / usual.mean_seconds

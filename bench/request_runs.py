@@ -22,7 +22,8 @@ from bench.tables import number
 from poolwise.model import transformer
 from poolwise.model.efficiency import Calibration
 from poolwise.model.serving.front_end import REQUESTS, early_share
-from poolwise.model.serving.load import State, latencies, state, state_at_rate
+from poolwise.model.serving.latency import latencies
+from poolwise.model.serving.load import State, state, state_at_rate
 from poolwise.model.work import Transformer
 
 ROUNDS = 10

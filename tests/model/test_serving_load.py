@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from poolwise.model.serving.front_end import early_share
-from poolwise.model.serving.load import Replica, latencies, state, state_at_rate
+from poolwise.model.serving.latency import latencies
+from poolwise.model.serving.load import Replica, state, state_at_rate
 from poolwise.model.serving.replica import context_tokens, replica, slot_tokens
 from poolwise.model.work import Custom, Model, ServingLayout, ServingWork
 from tests.model.serving_cases import CALIBRATION, machine, service

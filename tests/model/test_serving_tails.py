@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from poolwise.model.serving.load import Replica, latencies, state, state_at_rate
+from poolwise.model.serving.latency import latencies
+from poolwise.model.serving.load import Replica, state, state_at_rate
 from poolwise.model.serving.replica import replica
 from poolwise.model.work import ServingLayout
 from tests.model.serving_cases import CALIBRATION, machine, service

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
-from poolwise.model.serving.load import Latencies, Replica, State, latencies, state
+from poolwise.model.serving.latency import Latencies, latencies
+from poolwise.model.serving.load import Replica, State, state
 from poolwise.model.serving.memory import surest_memory
 from poolwise.model.serving.queueing import Delay
 from poolwise.model.serving.replica import replica
@@ -159,12 +160,9 @@ def _missed_by(times: Latencies, target: Target) -> float:
     that needs no search, as a percentile of theirs does."""
     if target.metric is not Metric.ITL:
         return _beyond(metric_percentile(times, target.metric, target.percentile), target.seconds)
-    if times.longest_token_seconds <= target.seconds:
-        return _beyond(times.longest_token_seconds, target.seconds)
-    usual = times.usual_token.share_below(target.seconds)
-    long = times.long_token.share_below(target.seconds)
-    late = 1.0 - usual - times.long_token_share * (long - usual)
-    return _beyond(late, 1.0 - target.percentile / 100.0)
+    if times.tokens.longest_seconds <= target.seconds:
+        return _beyond(times.tokens.longest_seconds, target.seconds)
+    return _beyond(times.tokens.share_later(target.seconds), 1.0 - target.percentile / 100.0)
 
 
 def _beyond(value: float, allowed: float) -> float:

@@ -22,9 +22,10 @@ from poolwise.model.work import Transformer
 
 KNEE = 3.0
 """Exponent of the soft maximum; 2 to 8 fit the serving runs alike."""
+_TO_SHARE = 1.0 / KNEE - 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, as Batch: a search makes thousands, and freezing takes longer
 class StepTime:
     """One step by what it waits for, in seconds."""
 
@@ -40,7 +41,7 @@ class StepTime:
         return self.memory_bandwidth + self.compute + self.interconnect + self.latency + self.host
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Batch:
     """What one step carries."""
 
@@ -71,8 +72,10 @@ class Products:
     def split(self, rows: float) -> tuple[float, float]:
         """Memory and compute part of the time of ``rows`` tokens."""
         touched = 1.0 - self.idle_share**rows
-        read = self.read_seconds * touched + self.row_traffic_seconds * rows
-        return soft_maximum(read, self.row_seconds * (rows + self.padding_rows * touched))
+        return soft_maximum(
+            self.read_seconds * touched + self.row_traffic_seconds * rows,
+            self.row_seconds * (rows + self.padding_rows * touched),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,24 +127,20 @@ class StepCosts:
         verified = batch.sequences * (1.0 + self.drafts)
         rows = verified + batch.prompt_tokens
         own = rows / self.data
-        memory = compute = 0.0
-        for products, count in (
-            (self.dense, own),
-            (self.experts, rows),
-            (self.head, (verified + batch.prompts) / self.data),
-        ):
-            read, multiply = products.split(count)
-            memory += read
-            compute += multiply
-        read, attend = self._attention(batch)
+        read, multiply = self.dense.split(own)
+        if self.experts.row_seconds:
+            of_experts = self.experts.split(rows)
+            read, multiply = read + of_experts[0], multiply + of_experts[1]
+        head_read, head_multiply = self.head.split((verified + batch.prompts) / self.data)
+        key_read, attend = self._attention(batch)
         return StepTime(
-            memory_bandwidth=memory + read,
-            compute=compute + attend,
-            interconnect=self.all_reduces * self.all_reduce.seconds(own)
+            read + head_read + key_read,
+            multiply + head_multiply + attend,
+            self.all_reduces * self.all_reduce.seconds(own)
             + self.exchange_row_seconds * rows
             + self.stage_seconds,
-            latency=self.latency_seconds + self.sequence_seconds * batch.sequences,
-            host=self.host_seconds,
+            self.latency_seconds + self.sequence_seconds * batch.sequences,
+            self.host_seconds,
         )
 
     def _attention(self, batch: Batch) -> tuple[float, float]:
@@ -159,10 +158,9 @@ class StepCosts:
 
 def soft_maximum(memory: float, compute: float) -> tuple[float, float]:
     """Shares of the soft maximum of two times that overlap; they sum to it."""
-    larger = max(memory, compute)
-    if larger <= 0.0:
+    of_memory, of_compute = memory**KNEE, compute**KNEE
+    both = of_memory + of_compute
+    if both <= 0.0:
         return 0.0, 0.0
-    weight_m, weight_c = (memory / larger) ** KNEE, (compute / larger) ** KNEE
-    both = weight_m + weight_c
-    whole = larger * both ** (1.0 / KNEE)
-    return whole * weight_m / both, whole * weight_c / both
+    share = both**_TO_SHARE
+    return of_memory * share, of_compute * share

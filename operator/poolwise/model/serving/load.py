@@ -1,4 +1,4 @@
-"""A replica under load: what is in flight, how prompts delay tokens, and the tails that follow.
+"""A replica under load: what is in flight, and how prompts delay tokens.
 
 Mean field of continuous batching. With b sequences in flight, a step takes D(b). A prompt of I
 tokens adds P seconds of steps on top, so at r requests per second a share r*P of the time goes to
@@ -9,25 +9,14 @@ prompts, a token takes ``D / (1 - r*P)``, and Little's law ``b = r * O * D / (1 
 for O generated tokens a request. So the state follows from b without iterating. A model that only
 reads prompts (an encoder, a classifier, an image network) has no D: its state follows from the k
 prompts that one step takes together, ``r = k / T(k)``.
-
-Requests wait twice: for a slot (cache or batch full: many servers), and for their prompt's turn
-(one server). Prompts of others make single steps long: that is the tail of the inter-token time.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from poolwise.model.serving.iteration import Batch, StepCosts, StepTime
-from poolwise.model.serving.queueing import (
-    NEVER,
-    Delay,
-    Lengths,
-    mixture_percentile,
-    total,
-    waiting,
-)
+from poolwise.model.serving.queueing import Lengths
 from poolwise.model.serving.search import Known, last_inside
 
 LOAD_STEPS = 2**40
@@ -83,7 +72,7 @@ class Replica:
         return max(1.0, min(self.batched_tokens / self.prompt.mean, self.batch_slots))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: a search makes thousands, and freezing takes longer
 class State:
     """Steady state of a replica; times are of one step."""
 
@@ -101,29 +90,6 @@ class State:
     """Mean time between tokens, prompts of others included."""
     prompt_service_seconds: float
     """Between two prompts when they queue up: of the engine or of its front end."""
-
-
-@dataclass(frozen=True, slots=True)
-class Latencies:
-    """Random times of one request at a state."""
-
-    slot_wait: Delay
-    queue: Delay
-    """For the prompt's turn, with the fixed part of a request."""
-    prefill: Delay
-    ttft: Delay
-    usual_token: Delay
-    long_token: Delay
-    long_token_share: float
-    longest_token_seconds: float
-    e2e: Delay
-
-    def token_percentile(self, percent: float) -> float:
-        """Of the time between two tokens; no step is longer than a full one."""
-        mixed = mixture_percentile(
-            self.usual_token, self.long_token, self.long_token_share, percent
-        )
-        return min(mixed, self.longest_token_seconds)
 
 
 def state(replica: Replica, load: float) -> State:
@@ -148,53 +114,31 @@ def state_at_rate(replica: Replica, requests_per_second: float) -> State | None:
     return state(replica, most * step / LOAD_STEPS)
 
 
-def latencies(replica: Replica, at: State) -> Latencies:
-    """Waiting, first token, tokens and whole requests at a state."""
-    rate, spread = at.requests_per_second, replica.prompt.scv
-    prefill = _prefill(replica, at)
-    decoding = replica.generated.mean * at.token_seconds
-    rest = Delay(decoding, replica.generated.scv * decoding**2)
-    service = at.prompt_service_seconds
-    bursts = replica.arrival_dispersion
-    prompt_wait = waiting(rate, Delay(service, spread * service**2), 1.0, bursts)
-    residence = total((prompt_wait, prefill, rest))
-    slot_wait = _slot_wait(replica, rate, residence)
-    fixed = Delay(replica.request_seconds + replica.serial_seconds)
-    queue = total((fixed, prompt_wait, _steps_before(replica, at)))
-    ttft = total((slot_wait, queue, prefill))
-    return Latencies(
-        slot_wait=slot_wait,
-        queue=queue,
-        prefill=prefill,
-        ttft=ttft,
-        usual_token=_usual_token(replica, at),
-        long_token=_long_token(replica, at),
-        long_token_share=min(1.0, rate * at.chunks * at.token_seconds),
-        longest_token_seconds=max(at.full.seconds, at.decode.seconds),
-        e2e=total((ttft, rest)),
-    )
+def decode_seconds(replica: Replica, in_flight: float) -> float:
+    """Of a step without any prompt."""
+    return _step(replica, max(1.0, in_flight / replica.pipeline), 0.0).seconds
 
 
 def _decoding(replica: Replica, in_flight: float) -> State:
-    sequences = max(1.0, in_flight / replica.pipeline)
-    decode = _step(replica, sequences, 0.0)
-    room = _room_tokens(replica, in_flight)
-    chunk = min(room, replica.prompt.mean)
-    chunks = replica.prompt.mean / chunk
-    mixed = _step(replica, sequences, chunk)
+    pipeline, prompt_tokens = replica.pipeline, replica.prompt.mean
+    sequences = max(1.0, in_flight / pipeline)
+    room = room_tokens(replica, in_flight)
+    chunk = min(room, prompt_tokens)
+    chunks = prompt_tokens / chunk
+    decode, mixed = _step(replica, sequences, 0.0), _step(replica, sequences, chunk)
     full = mixed if chunk == room else _step(replica, sequences, room)
-    added = chunks * (mixed.seconds - decode.seconds) * replica.interference / replica.pipeline
-    tokens_seconds = replica.generated.mean * decode.seconds
-    rate = in_flight / (tokens_seconds + in_flight * added)
-    service = replica.prompt.mean / room * full.seconds / replica.pipeline
+    alone = decode.seconds
+    added = chunks * (mixed.seconds - alone) * replica.interference / pipeline
+    rate = in_flight / (replica.generated.mean * alone + in_flight * added)
+    service = prompt_tokens / room * full.seconds / pipeline
     return State(
-        requests_per_second=rate,
-        in_flight=in_flight,
-        decode=decode,
-        mixed=mixed,
-        full=full,
-        chunks=chunks,
-        token_seconds=decode.seconds / max(1.0 - rate * added, 1e-9),
+        rate,
+        in_flight,
+        decode,
+        mixed,
+        full,
+        chunks,
+        token_seconds=alone / max(1.0 - rate * added, 1e-9),
         prompt_service_seconds=max(service, replica.serial_seconds),
     )
 
@@ -219,7 +163,7 @@ def _reading(replica: Replica, prompts: float) -> State:
     )
 
 
-def _room_tokens(replica: Replica, in_flight: float) -> float:
+def room_tokens(replica: Replica, in_flight: float) -> float:
     """What a step takes of prompts beside the sequences in flight."""
     sequences = max(1.0, in_flight / replica.pipeline) if replica.generates else 0.0
     return max(LEAST_CHUNK_TOKENS, replica.batched_tokens - sequences)
@@ -228,52 +172,3 @@ def _room_tokens(replica: Replica, in_flight: float) -> float:
 def _step(replica: Replica, sequences: float, prompt_tokens: float) -> StepTime:
     prompts = prompt_tokens / replica.prompt.mean if prompt_tokens else 0.0
     return replica.costs.step(Batch(sequences, replica.context_tokens, prompt_tokens, prompts))
-
-
-def _prefill(replica: Replica, at: State) -> Delay:
-    """A fixed step, and a part that varies with the length: its products, and steps beyond one."""
-    own, ratio = at.chunks * (at.mixed.seconds - at.decode.seconds), replica.prompt_ratio
-    room = _room_tokens(replica, at.in_flight)
-    steps = replica.prompt.mean_of_at_least(room) / room
-    scale = ratio * (own + replica.prompt.mean / room * at.decode.seconds)
-    varying = Delay(scale, replica.prompt.scv * scale**2)
-    whole = ratio * (own + steps * at.decode.seconds)
-    return Delay(whole, varying.variance_seconds2, varying.skew_seconds3)
-
-
-def _slot_wait(replica: Replica, rate: float, residence: Delay) -> Delay:
-    if not replica.generates:
-        return Delay(0.0)
-    if math.isinf(residence.mean_seconds):
-        return NEVER
-    return waiting(rate, residence, replica.slots, replica.arrival_dispersion)
-
-
-def _steps_before(replica: Replica, at: State) -> Delay:
-    """The steps that pass before a prompt's own: uniform around their mean, while it is busy.
-
-    With half a step as the mean that is the rest of the running one.
-    """
-    busy = min(1.0, at.in_flight)
-    step = max(at.token_seconds, 0.0) or at.chunks * at.mixed.seconds
-    mean = replica.held_steps * step
-    return Delay(busy * mean, busy * mean**2 / 3)
-
-
-def _usual_token(replica: Replica, at: State) -> Delay:
-    """A step without a prompt; the number in flight fluctuates like the arrivals do."""
-    if not replica.generates:
-        return Delay(0.0)
-    deviation = math.sqrt(at.in_flight * replica.arrival_dispersion)
-    more = min(at.in_flight + deviation, replica.slots)
-    longer = _step(replica, max(1.0, more / replica.pipeline), 0.0).seconds - at.decode.seconds
-    return Delay(at.decode.seconds, max(longer, 0.0) ** 2)
-
-
-def _long_token(replica: Replica, at: State) -> Delay:
-    """A step with a chunk of somebody's prompt; whole chunks are alike, short prompts vary."""
-    if not replica.generates:
-        return Delay(0.0)
-    filled = replica.prompt.mean / _room_tokens(replica, at.in_flight)
-    spread = replica.prompt.scv * max(0.0, 1.0 - filled)
-    return Delay(at.mixed.seconds, spread * (at.mixed.seconds - at.decode.seconds) ** 2)

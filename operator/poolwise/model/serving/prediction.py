@@ -28,7 +28,8 @@ from poolwise.model.roofline import ridge_point
 from poolwise.model.serving.capacity import Capacity, capacity, metric_percentile
 from poolwise.model.serving.costs import arithmetic
 from poolwise.model.serving.front_end import REQUESTS
-from poolwise.model.serving.load import Latencies, Replica, State, latencies, state, state_at_rate
+from poolwise.model.serving.latency import Latencies, latencies
+from poolwise.model.serving.load import Replica, State, state, state_at_rate
 from poolwise.model.serving.memory import (
     PHASE,
     footprint,

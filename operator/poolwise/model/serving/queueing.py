@@ -16,6 +16,7 @@ from statistics import NormalDist
 
 STANDARD = NormalDist()
 Z95 = STANDARD.inv_cdf(0.95)
+ROOT_2 = math.sqrt(2.0)
 MIXTURE_BISECTIONS = 18
 """To 4e-6 of the distance between the two kinds."""
 LEAST_VARIATION = 1e-6
@@ -24,7 +25,7 @@ LEAST_SKEW = 0.01
 """Below it a log-normal law is a normal one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: a search makes thousands, and freezing takes longer
 class Delay:
     """A random time by its first moments; infinite where a queue has no steady state."""
 
@@ -40,8 +41,7 @@ class Delay:
             return self.third_seconds3
         if self.mean_seconds <= 0.0 or math.isinf(self.mean_seconds):
             return 0.0
-        scv = self.variance_seconds2 / self.mean_seconds**2
-        return (scv + 3.0) * self.variance_seconds2**2 / self.mean_seconds
+        return log_normal_skew(self.variance_seconds2 / self.mean_seconds**2) * self.mean_seconds**3
 
     @property
     def _is_fixed(self) -> bool:
@@ -69,7 +69,7 @@ class Delay:
         shift, location, width = self._law()
         if seconds <= shift:
             return 0.0
-        return 0.5 * math.erfc((location - math.log(seconds - shift)) / (width * math.sqrt(2.0)))
+        return normal_cdf((math.log(seconds - shift) - location) / width)
 
     def _law(self) -> tuple[float, float, float]:
         """Shift, and mean and standard deviation of the logarithm of the rest.
@@ -99,6 +99,11 @@ class Lengths:
     mean: float
     scv: float
 
+    def scaled(self, mean_seconds: float) -> Delay:
+        """A time in proportion to the size."""
+        third = log_normal_skew(self.scv) * mean_seconds**3
+        return Delay(mean_seconds, self.scv * mean_seconds**2, third)
+
     @property
     def biased_mean(self) -> float:
         """Mean over what is in service at an instant, E[X²]/E[X]: long ones stay longer."""
@@ -110,7 +115,12 @@ class Lengths:
             return max(least, self.mean)
         width = math.sqrt(math.log1p(self.scv))
         above = math.log(self.mean / least) / width + width / 2.0
-        return least * (1.0 - STANDARD.cdf(above - width)) + self.mean * STANDARD.cdf(above)
+        return least * normal_cdf(width - above) + self.mean * normal_cdf(above)
+
+
+def log_normal_skew(scv: float) -> float:
+    """Third central moment of the log-normal law with mean 1: ``scv**2 * (scv + 3)``."""
+    return scv * scv * (scv + 3.0)
 
 
 def log_normal(p50: float, p95: float) -> Lengths:
@@ -181,6 +191,11 @@ def mixture_percentile(usual: Delay, rare: Delay, rare_share: float, percent: fl
         else:
             high = middle
     return high
+
+
+def normal_cdf(quantile: float) -> float:
+    """Standard normal distribution."""
+    return 0.5 * math.erfc(-quantile / ROOT_2)
 
 
 @lru_cache(maxsize=256)

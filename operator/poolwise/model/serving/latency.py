@@ -1,0 +1,141 @@
+"""What one request goes through at a state: waiting, its first token, and the tails of all tokens.
+
+Requests wait twice: for a slot (cache or batch full: many servers), and for their prompt's turn
+(one server). Prompts of others make single steps long: that is the tail of the inter-token time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from poolwise.model.serving.load import Replica, State, decode_seconds, room_tokens
+from poolwise.model.serving.queueing import NEVER, Delay, mixture_percentile, total, waiting
+
+
+@dataclass(slots=True)  # not frozen, as TokenTimes: a search makes thousands
+class RequestTimes:
+    """Random times of one request."""
+
+    slot_wait: Delay
+    queue: Delay
+    """For the prompt's turn, with the fixed part of a request."""
+    prefill: Delay
+    ttft: Delay
+    e2e: Delay
+
+
+@dataclass(slots=True)
+class TokenTimes:
+    """Random times between two tokens: usual ones, and those with somebody's prompt."""
+
+    usual: Delay
+    long: Delay
+    long_share: float
+    longest_seconds: float
+
+    def percentile(self, percent: float) -> float:
+        """No step is longer than a full one."""
+        mixed = mixture_percentile(self.usual, self.long, self.long_share, percent)
+        return min(mixed, self.longest_seconds)
+
+    def share_later(self, seconds: float) -> float:
+        """Of all tokens; no search is needed for it, as for a percentile."""
+        usual, long = self.usual.share_below(seconds), self.long.share_below(seconds)
+        return 1.0 - usual - self.long_share * (long - usual)
+
+
+@dataclass(slots=True)
+class Latencies(RequestTimes):
+    """Both."""
+
+    tokens: TokenTimes
+
+    def token_percentile(self, percent: float) -> float:
+        """Of the time between two tokens."""
+        return self.tokens.percentile(percent)
+
+
+def latencies(replica: Replica, at: State) -> Latencies:
+    """Waiting, first token, tokens and whole requests at a state."""
+    request = request_times(replica, at)
+    return Latencies(
+        slot_wait=request.slot_wait,
+        queue=request.queue,
+        prefill=request.prefill,
+        ttft=request.ttft,
+        e2e=request.e2e,
+        tokens=token_times(replica, at),
+    )
+
+
+def request_times(replica: Replica, at: State) -> RequestTimes:
+    """From arrival to first and last token."""
+    rate = at.requests_per_second
+    prefill = _prefill(replica, at)
+    rest = replica.generated.scaled(replica.generated.mean * at.token_seconds)
+    service = replica.prompt.scaled(at.prompt_service_seconds)
+    prompt_wait = waiting(rate, service, 1.0, replica.arrival_dispersion)
+    slot_wait = _slot_wait(replica, rate, total((prompt_wait, prefill, rest)))
+    fixed = Delay(replica.request_seconds + replica.serial_seconds)
+    queue = total((fixed, prompt_wait, _steps_before(replica, at)))
+    ttft = total((slot_wait, queue, prefill))
+    return RequestTimes(slot_wait, queue, prefill, ttft, total((ttft, rest)))
+
+
+def token_times(replica: Replica, at: State) -> TokenTimes:
+    """Between two tokens of one request."""
+    return TokenTimes(
+        _usual_token(replica, at),
+        _long_token(replica, at),
+        min(1.0, at.requests_per_second * at.chunks * at.token_seconds),
+        max(at.full.seconds, at.decode.seconds),
+    )
+
+
+def _prefill(replica: Replica, at: State) -> Delay:
+    """A fixed step, and a part that varies with the length: its products, and steps beyond one."""
+    prompt, ratio, decode = replica.prompt, replica.prompt_ratio, at.decode.seconds
+    own = at.chunks * (at.mixed.seconds - decode)
+    room = room_tokens(replica, at.in_flight)
+    varying = prompt.scaled(ratio * (own + prompt.mean / room * decode))
+    whole = ratio * (own + prompt.mean_of_at_least(room) / room * decode)
+    return Delay(whole, varying.variance_seconds2, varying.third_seconds3)
+
+
+def _slot_wait(replica: Replica, rate: float, residence: Delay) -> Delay:
+    if not replica.generates:
+        return Delay(0.0)
+    if math.isinf(residence.mean_seconds):
+        return NEVER
+    return waiting(rate, residence, replica.slots, replica.arrival_dispersion)
+
+
+def _steps_before(replica: Replica, at: State) -> Delay:
+    """The steps that pass before a prompt's own: uniform around their mean, while it is busy.
+
+    With half a step as the mean that is the rest of the running one.
+    """
+    busy = min(1.0, at.in_flight)
+    step = max(at.token_seconds, 0.0) or at.chunks * at.mixed.seconds
+    mean = replica.held_steps * step
+    return Delay(busy * mean, busy * mean**2 / 3)
+
+
+def _usual_token(replica: Replica, at: State) -> Delay:
+    """A step without a prompt; the number in flight fluctuates like the arrivals do."""
+    if not replica.generates:
+        return Delay(0.0)
+    deviation = math.sqrt(at.in_flight * replica.arrival_dispersion)
+    more = min(at.in_flight + deviation, replica.slots)
+    seconds = at.decode.seconds
+    return Delay(seconds, max(decode_seconds(replica, more) - seconds, 0.0) ** 2)
+
+
+def _long_token(replica: Replica, at: State) -> Delay:
+    """A step with a chunk of somebody's prompt; whole chunks are alike, short prompts vary."""
+    if not replica.generates:
+        return Delay(0.0)
+    mixed, filled = at.mixed.seconds, replica.prompt.mean / room_tokens(replica, at.in_flight)
+    spread = replica.prompt.scv * max(0.0, 1.0 - filled)
+    return Delay(mixed, spread * (mixed - at.decode.seconds) ** 2)
