@@ -27,6 +27,9 @@ Rates = tuple[float, float]
 """Predicted and measured; more is better."""
 Job = Mapping[str, Rates]
 """By accelerator."""
+Runs = Mapping[str, Sequence[Rates]]
+"""By accelerator, too."""
+Values = tuple[str, ...]
 
 
 def choices(outcomes: Iterable[Outcome]) -> dict[str, dict[str, float | int | None]]:
@@ -44,20 +47,24 @@ def rates(outcomes: Iterable[Outcome]) -> list[tuple[Row, Rates]]:
     return [(each.row, (each.predicted.mid, each.measured)) for each in outcomes if each.predicted]
 
 
+def gathered(several: Iterable[tuple[Row, Rates]], key: Sequence[str]) -> dict[Values, Runs]:
+    """Runs of each job, by the values of the columns that all its rows share."""
+    found: dict[Values, dict[str, list[Rates]]] = {}
+    for row, each in several:
+        values = tuple(row.get(column, "") for column in key)
+        found.setdefault(values, {}).setdefault(row["gpu"], []).append(each)
+    return dict(found)
+
+
 def jobs(several: Iterable[tuple[Row, Rates]], key: Sequence[str]) -> list[Job]:
     """Jobs that several accelerators ran."""
-    found: dict[tuple[str, ...], dict[str, list[Rates]]] = {}
-    for row, each in several:
-        job = tuple(row.get(column, "") for column in key)
-        found.setdefault(job, {}).setdefault(row["gpu"], []).append(each)
-    return [_medians(job) for job in found.values() if len(job) > 1]
+    every = gathered(several, key).values()
+    return [{gpu: medians(runs) for gpu, runs in job.items()} for job in every if len(job) > 1]
 
 
-def _medians(job: Mapping[str, Sequence[Rates]]) -> Job:
-    return {
-        gpu: (median(each[0] for each in several), median(each[1] for each in several))
-        for gpu, several in job.items()
-    }
+def medians(runs: Sequence[Rates]) -> Rates:
+    """Of several runs of one job on one accelerator."""
+    return median(each[0] for each in runs), median(each[1] for each in runs)
 
 
 def summary(several: Sequence[Job]) -> dict[str, float | int | None]:

@@ -122,21 +122,29 @@ def _choices(scores: Mapping[str, Any]) -> Iterator[str]:
             yield _row(f"{kind}, {how}", found["pairs"], *figures)
 
 
+VERDICTS = {True: "right", False: "**wrong**", None: "undecided"}
+
+
 def _experiments(scores: Mapping[str, Any]) -> Iterator[str]:
     yield from _head(
-        "change", "of", "pairs", "measured", "predicted", "decides, measured", "predicted", "right"
-    )
-    for entry in scores["experiments"]:
-        right = entry["right_percent"]
-        share = UNKNOWN if right is None else f"{right:.0f} %"
-        if "quantity" not in entry:
-            yield _row("all", "", entry["pairs"], "", "", "", "", share)
-            continue
+        "change", "of", "measured", "predicted", "may decide, measured", "predicted", "",
+        "pairs", "decided", "right, %",
+    )  # fmt: skip
+    *each, every = scores["experiments"]
+    for entry in each:
+        quantity = ", ".join(filter(None, (entry["quantity"], entry["regime"])))
         yield _row(
-            f"{entry['from']} → {entry['to']}", entry["quantity"], entry["pairs"],
+            f"{entry['from']} → {entry['to']}", quantity,
             f"x{entry['measured_ratio']}", f"x{entry['predicted_ratio']}",
-            entry["dominant_measured"], entry["dominant_predicted"], share,
+            entry["dominant_measured"], entry["dominant_predicted"], VERDICTS[entry["right"]],
+            entry["pairs"], entry["decided_pairs"], _figure(entry["right_percent"]),
         )  # fmt: skip
+    share = _figure(every["right_experiments_percent"])
+    yield _row(
+        f"all {every['experiments']}", f"{every['decided_experiments']} decided", "", "", "", "",
+        f"{share} % right", every["pairs"], every["decided_pairs"],
+        _figure(every["right_percent"]),
+    )  # fmt: skip
 
 
 def _sources(scores: Mapping[str, Any]) -> Iterator[str]:

@@ -44,11 +44,17 @@ def _figure(value: float | int | None) -> str:
 
 
 def _experiment(entry: Mapping[str, Any]) -> str:
-    where = f"{entry['from']} -> {entry['to']}"
+    pairs = f"{entry['decided_pairs']} of {entry['pairs']} pairs decided"
+    if entry["right_percent"] is not None:
+        pairs += f", {entry['right_percent']} % of them right"
     if "quantity" not in entry:
-        return f"experiments, all: {entry['pairs']} pairs, {entry['right_percent']} % right"
+        return (
+            f"experiments, all: {entry['decided_experiments']} of {entry['experiments']} decided, "
+            f"{entry['right_experiments_percent']} % of them right; {pairs}"
+        )
+    where = f"{entry['from']} -> {entry['to']}, {entry['quantity']} {entry['regime']}"
+    verdict = {True: "right", False: "wrong", None: "undecided"}[entry["right"]]
     return (
-        f"experiment {where:<34} {entry['quantity']:<18} {entry['pairs']:>4} pairs: "
-        f"x{entry['measured_ratio']} measured, x{entry['predicted_ratio']} predicted, "
-        f"{entry['dominant_measured']} / {entry['dominant_predicted']}, {entry['right_percent']} %"
+        f"experiment {where}: x{entry['measured_ratio']} measured, x{entry['predicted_ratio']} "
+        f"predicted, {verdict} ({entry['dominant_measured']}); {pairs}"
     )

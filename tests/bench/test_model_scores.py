@@ -1,19 +1,13 @@
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from bench.model.choice import TRAINING, jobs, summary
-from bench.model.experiments import decides, experiments, pure_cases
 from bench.model.outcome import Outcome
 from bench.model.regression import regressions
 from bench.model.scores import by_name, grouped, score, unpredicted
 from bench.tables import Row
 from poolwise.model.prediction import Interval
-from poolwise.tables import load
-
-TABLES = load()
 
 
 def outcome(
@@ -64,29 +58,6 @@ def test_a_wrong_choice_costs_its_regret() -> None:
 
 def test_pairs_within_the_noise_do_not_count() -> None:
     assert summary(jobs(rates(a=(1.0, 1.0), b=(2.0, 1.04)), TRAINING))["pairs"] == 0
-
-
-def test_bandwidth_is_the_only_pure_case_between_h100_and_h200() -> None:
-    h100, h200 = (TABLES.accelerator(name) for name in ("H100-SXM5-80GB", "H200-SXM-141GB"))
-    assert h100 and h200
-    cases = pure_cases(h100, h200)
-    assert set(cases) == {"None", "MemoryBandwidth"}
-    assert decides(math.log(1.35), cases) == "MemoryBandwidth"
-    assert decides(math.log(1.02), cases) == "None"
-
-
-@pytest.mark.parametrize(("predicted", "right"), [(1.38, 100), (1.0, 0)])
-def test_an_experiment_is_right_where_the_same_resource_decides(
-    predicted: float, right: int
-) -> None:
-    cells = {"model": "m", "n_gpus": "8"}
-    rows = [
-        outcome(100, 100, cells),
-        outcome(140, 100 * predicted, {**cells, "gpu": "H200-SXM-141GB"}),
-    ]
-    cell, every = experiments(rows, TABLES)
-    assert cell["measured_ratio"] == pytest.approx(1.4)
-    assert cell["right_percent"] == every["right_percent"] == right
 
 
 def test_a_regression_names_the_score_and_both_errors() -> None:
