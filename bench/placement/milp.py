@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import highspy
 
 from poolwise.model.prediction import Interval
-from poolwise.plan.joint.assignment import Choice, Floor, Item
+from poolwise.plan.joint.items import Choice, Floor, Item
 from poolwise.plan.joint.problem import NodeState, Option, PoolState
 
 INSTANCES = 500
@@ -103,13 +103,13 @@ def exact(given: Instance) -> float:
                 values.append(choice.value * pick)
                 _pods(solver, choice.option, nodes, pick, usage)
         if picks:
-            solver.addConstr(sum(picks) <= 1)
+            solver.addConstr(solver.qsum(picks) <= 1)
     free = {node.name: node.free for pool in given.pools for node in pool.nodes}
     for name, terms in usage.items():
-        solver.addConstr(sum(terms) <= free[name])
+        solver.addConstr(solver.qsum(terms) <= free[name])
     if not values:
         return 0.0
-    solver.maximize(sum(values))
+    solver.maximize(solver.qsum(values))
     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         raise RuntimeError(f"HiGHS: {solver.getModelStatus()}")
     return float(solver.getObjectiveValue())
@@ -134,7 +134,7 @@ def _pods(
 ) -> None:
     most = 1 if option.one_per_node else option.pods
     counts = [solver.addIntegral(0, most) for _ in nodes]
-    solver.addConstr(sum(counts) == option.pods * pick)
+    solver.addConstr(solver.qsum(counts) == option.pods * pick)
     for node, count in zip(nodes, counts, strict=True):
         usage.setdefault(node.name, []).append(option.accelerators_per_pod * count)
 

@@ -1,0 +1,8 @@
+"""How fast workloads run that no table knows: from datasheets at first, then from what was seen.
+
+:class:`Rates` keeps what was measured and answers for every pool, size and closeness.
+"""
+
+from poolwise.plan.learning.rates import PoolSpec, Rates
+
+__all__ = ["PoolSpec", "Rates"]
