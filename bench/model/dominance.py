@@ -10,7 +10,9 @@ with their own weight the largest gives that ratio. So
 
 - a ratio admits the set of resources that may dominate; a measured one, those within its noise;
 - it is *decided* if it rules any out: else no prediction could be wrong;
-- a prediction is *right* if it admits nothing that the measurement rules out.
+- a prediction is *right* if it admits nothing that the measurement rules out, and *contradicted* if
+  all that it admits is ruled out. The same resource dominates by both for at least the first share
+  of what is decided, as far as ratios can show, and at most for all but the second.
 
 A prediction nearer than the noise is therefore right, one that is farther off is wrong as soon as
 it changes what may dominate. Where a single resource differs this is the test of its elasticity
@@ -51,6 +53,8 @@ class Verdict:
     predicted: tuple[str, ...]
     is_decided: bool
     is_right: bool
+    is_contradicted: bool
+    """Whether no resource may dominate by both."""
 
 
 def pure_cases(before: AcceleratorRow, after: AcceleratorRow, *, in_four_bits: bool) -> Cases:
@@ -61,7 +65,7 @@ def pure_cases(before: AcceleratorRow, after: AcceleratorRow, *, in_four_bits: b
         if twin is None:
             cases[name] = ratio
         elif twin != NONE:
-            cases[f"{twin} and {name}"] = cases.pop(twin)
+            cases[f"{twin}/{name}"] = cases.pop(twin)
     return cases
 
 
@@ -107,4 +111,10 @@ def _reached(name: str, cases: Cases) -> tuple[float, float]:
 def verdict(measured: float, predicted: float, cases: Cases, noise: float) -> Verdict:
     """``noise``: how far two measurements of one ratio are apart, nine times in ten."""
     admitted, told = may_dominate(measured, cases, noise), may_dominate(predicted, cases)
-    return Verdict(admitted, told, len(admitted) < len(cases), set(told) <= set(admitted))
+    return Verdict(
+        measured=admitted,
+        predicted=told,
+        is_decided=len(admitted) < len(cases),
+        is_right=set(told) <= set(admitted),
+        is_contradicted=set(told).isdisjoint(admitted),
+    )

@@ -204,31 +204,37 @@ def _entry(experiment: Experiment, pairs: Sequence[Pair], whole: Verdict) -> Ent
 
 
 def _all(pairs: Sequence[Pair], wholes: Sequence[Verdict]) -> Entry:
-    decided, right = _decided_and_right(wholes)
+    decided, right, contradicted = _decided(wholes)
     return {
         "from": "all",
         "to": "all",
         "experiments": len(wholes),
         "decided_experiments": decided,
         "right_experiments_percent": right,
+        "contradicted_experiments_percent": contradicted,
         **_of_pairs(pairs),
     }
 
 
 def _of_pairs(pairs: Sequence[Pair]) -> Entry:
-    decided, right = _decided_and_right([pair.verdict for pair in pairs])
+    decided, right, contradicted = _decided([pair.verdict for pair in pairs])
     return {
         "pairs": len(pairs),
         "decided_pairs": decided,
         "right_percent": right,
+        "contradicted_percent": contradicted,
         "ratio_error_percent": _ratio_error_percent(pairs),
     }
 
 
-def _decided_and_right(verdicts: Sequence[Verdict]) -> tuple[int, float | None]:
-    """How many, and the share of them in percent."""
-    decided = [each.is_right for each in verdicts if each.is_decided]
-    return len(decided), round(100 * mean(decided), 2) if decided else None
+def _decided(verdicts: Sequence[Verdict]) -> tuple[int, float | None, float | None]:
+    """How many, and the shares of them that are right and contradicted, in percent."""
+    decided = [each for each in verdicts if each.is_decided]
+    if not decided:
+        return 0, None, None
+    right = 100 * mean(each.is_right for each in decided)
+    contradicted = 100 * mean(each.is_contradicted for each in decided)
+    return len(decided), round(right, 2), round(contradicted, 2)
 
 
 def _ratio_error_percent(pairs: Sequence[Pair]) -> float | None:

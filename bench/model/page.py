@@ -122,28 +122,31 @@ def _choices(scores: Mapping[str, Any]) -> Iterator[str]:
             yield _row(f"{kind}, {how}", found["pairs"], *figures)
 
 
+ANY = "any"
 VERDICTS = {True: "right", False: "**wrong**", None: "undecided"}
 
 
 def _experiments(scores: Mapping[str, Any]) -> Iterator[str]:
     yield from _head(
         "change", "of", "measured", "predicted", "may decide, measured", "predicted", "",
-        "pairs", "decided", "right, %",
+        "pairs", "decided", "right, %", "contradicted, %",
     )  # fmt: skip
     *each, every = scores["experiments"]
     for entry in each:
         quantity = ", ".join(filter(None, (entry["quantity"], entry["regime"])))
+        admitted = ANY if entry["right"] is None else entry["dominant_measured"]
         yield _row(
             f"{entry['from']} → {entry['to']}", quantity,
             f"x{entry['measured_ratio']}", f"x{entry['predicted_ratio']}",
-            entry["dominant_measured"], entry["dominant_predicted"], VERDICTS[entry["right"]],
-            entry["pairs"], entry["decided_pairs"], _figure(entry["right_percent"]),
+            admitted, entry["dominant_predicted"], VERDICTS[entry["right"]],
+            entry["pairs"], entry["decided_pairs"],
+            *map(_figure, (entry["right_percent"], entry["contradicted_percent"])),
         )  # fmt: skip
-    share = _figure(every["right_experiments_percent"])
+    told = f"{every['decided_experiments']} of {every['experiments']} decided"
+    share = f"{_figure(every['right_experiments_percent'])} % right"
     yield _row(
-        f"all {every['experiments']}", f"{every['decided_experiments']} decided", "", "", "", "",
-        f"{share} % right", every["pairs"], every["decided_pairs"],
-        _figure(every["right_percent"]),
+        "all", told, "", "", "", "", share, every["pairs"], every["decided_pairs"],
+        *map(_figure, (every["right_percent"], every["contradicted_percent"])),
     )  # fmt: skip
 
 

@@ -47,6 +47,7 @@ def _experiment(entry: Mapping[str, Any]) -> str:
     pairs = f"{entry['decided_pairs']} of {entry['pairs']} pairs decided"
     if entry["right_percent"] is not None:
         pairs += f", {entry['right_percent']} % of them right"
+        pairs += f" and {entry['contradicted_percent']} % contradicted"
     if "quantity" not in entry:
         return (
             f"experiments, all: {entry['decided_experiments']} of {entry['experiments']} decided, "

@@ -32,7 +32,7 @@ def known(name: str) -> AcceleratorRow:
             "H100-SXM5-80GB",
             "B200-SXM-180GB",
             False,
-            {"None", "Compute and MemoryBandwidth", "Interconnect"},
+            {"None", "Compute/MemoryBandwidth", "Interconnect"},
         ),
     ],
 )
@@ -83,6 +83,22 @@ def test_a_prediction_is_right_where_it_admits_what_the_measurement_does(
 ) -> None:
     found = verdict(math.log(measured), math.log(predicted), BANDWIDTH, math.log(1.09))
     assert (found.is_decided, found.is_right) == (is_decided, is_right)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "is_right", "is_contradicted"),
+    [
+        pytest.param(1.1, True, False, id="the same"),
+        pytest.param(1.35, False, False, id="more may dominate"),
+        pytest.param(2.2, False, True, id="another dominates"),
+    ],
+)
+def test_a_wrong_prediction_may_still_mean_the_same_resource(
+    predicted: float, is_right: bool, is_contradicted: bool
+) -> None:
+    found = verdict(math.log(1.1), math.log(predicted), SEVERAL, math.log(1.02))
+    assert found.is_decided
+    assert (found.is_right, found.is_contradicted) == (is_right, is_contradicted)
 
 
 def test_a_prediction_within_the_noise_is_never_wrong() -> None:

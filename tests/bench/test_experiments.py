@@ -43,6 +43,7 @@ def test_a_wrong_median_fails(predicted: float, right: bool) -> None:
     assert cell["dominant_measured"] == "MemoryBandwidth"
     assert cell["right"] is right
     assert every["right_experiments_percent"] == every["right_percent"] == 100 * right
+    assert every["contradicted_percent"] == 100 * (not right)
 
 
 def test_pairs_within_the_noise_of_the_border_are_counted_apart() -> None:
