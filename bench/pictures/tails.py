@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 
 from bench.pictures import style
 from bench.pictures.examples import CALIBRATION, examples, machine
-from poolwise.model.serving.capacity import capacity, ceiling_requests_per_second, metric_percentile
+from poolwise.model.serving.capacity import capacity, ceiling_requests_per_second
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, state_at_rate
 from poolwise.model.serving.replica import replica
+from poolwise.model.serving.targets import metric_percentile
 from poolwise.model.work import Metric, ServingLayout, Target
 from poolwise.plan.requests.request import ServingRequest
 

@@ -7,13 +7,13 @@ import pytest
 
 from poolwise.model.bottleneck import bottleneck
 from poolwise.model.hardware import Machine, Resource
-from poolwise.model.serving.capacity import tuned
 from poolwise.model.serving.load import state
 from poolwise.model.serving.prediction import (
     capacity_requests_per_second,
     predict_serving,
 )
 from poolwise.model.serving.replica import replica
+from poolwise.model.serving.tuning import tuned
 from poolwise.model.work import Custom, Metric, Model, ServingLayout, ServingWork, Target
 from tests.model.serving_cases import CALIBRATION, CHAT, cpu_node, machine, service
 

@@ -2,11 +2,12 @@
 
 import pytest
 
-from poolwise.model.serving.capacity import NOTHING, capacity, tuned
+from poolwise.model.serving.capacity import NOTHING, capacity
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import state
 from poolwise.model.serving.prediction import capacity_requests_per_second
 from poolwise.model.serving.replica import replica
+from poolwise.model.serving.tuning import tuned
 from poolwise.model.work import Metric, ServingLayout, Target
 from tests.model.serving_cases import CALIBRATION, CHAT, machine, service
 

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from poolwise.model.serving.capacity import excess, highest, tuned
+from poolwise.model.serving.capacity import highest
 from poolwise.model.serving.load import Replica, state
 from poolwise.model.serving.replica import replica
 from poolwise.model.serving.search import Known, last_inside
+from poolwise.model.serving.targets import excess
+from poolwise.model.serving.tuning import tuned
 from poolwise.model.work import Metric, ServingLayout, Target
 from tests.model.serving_cases import CALIBRATION, machine, service
 

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 from poolwise.model.serving.load import Replica, State, decode_seconds, room_tokens
 from poolwise.model.serving.queueing import NEVER, Delay, mixture_percentile, total, waiting
 
 
 @dataclass(slots=True)  # not frozen, as TokenTimes: a search makes thousands
-class RequestTimes:
-    """Random times of one request."""
-
+class _RequestTimes:
     slot_wait: Delay
     queue: Delay
-    """For the prompt's turn, with the fixed part of a request."""
     prefill: Delay
     ttft: Delay
     e2e: Delay
@@ -45,11 +43,45 @@ class TokenTimes:
         return 1.0 - usual - self.long_share * (long - usual)
 
 
-@dataclass(slots=True)
-class Latencies(RequestTimes):
-    """Both."""
+class Latencies:
+    """Random times of one request at a state, worked out when they are asked for."""
 
-    tokens: TokenTimes
+    def __init__(self, replica: Replica, at: State) -> None:
+        self._replica, self._at = replica, at
+
+    @cached_property
+    def _request(self) -> _RequestTimes:
+        return _request_times(self._replica, self._at)
+
+    @cached_property
+    def tokens(self) -> TokenTimes:
+        """Between two tokens."""
+        return _token_times(self._replica, self._at)
+
+    @property
+    def slot_wait(self) -> Delay:
+        """For room in the cache or the batch."""
+        return self._request.slot_wait
+
+    @property
+    def queue(self) -> Delay:
+        """For the prompt's turn, with the fixed part of a request."""
+        return self._request.queue
+
+    @property
+    def prefill(self) -> Delay:
+        """Its own prompt."""
+        return self._request.prefill
+
+    @property
+    def ttft(self) -> Delay:
+        """From arrival to the first token."""
+        return self._request.ttft
+
+    @property
+    def e2e(self) -> Delay:
+        """From arrival to the last token."""
+        return self._request.e2e
 
     def token_percentile(self, percent: float) -> float:
         """Of the time between two tokens."""
@@ -58,19 +90,10 @@ class Latencies(RequestTimes):
 
 def latencies(replica: Replica, at: State) -> Latencies:
     """Waiting, first token, tokens and whole requests at a state."""
-    request = request_times(replica, at)
-    return Latencies(
-        slot_wait=request.slot_wait,
-        queue=request.queue,
-        prefill=request.prefill,
-        ttft=request.ttft,
-        e2e=request.e2e,
-        tokens=token_times(replica, at),
-    )
+    return Latencies(replica, at)
 
 
-def request_times(replica: Replica, at: State) -> RequestTimes:
-    """From arrival to first and last token."""
+def _request_times(replica: Replica, at: State) -> _RequestTimes:
     rate = at.requests_per_second
     prefill = _prefill(replica, at)
     rest = replica.generated.scaled(replica.generated.mean * at.token_seconds)
@@ -80,11 +103,10 @@ def request_times(replica: Replica, at: State) -> RequestTimes:
     fixed = Delay(replica.request_seconds + replica.serial_seconds)
     queue = total((fixed, prompt_wait, _steps_before(replica, at)))
     ttft = total((slot_wait, queue, prefill))
-    return RequestTimes(slot_wait, queue, prefill, ttft, total((ttft, rest)))
+    return _RequestTimes(slot_wait, queue, prefill, ttft, total((ttft, rest)))
 
 
-def token_times(replica: Replica, at: State) -> TokenTimes:
-    """Between two tokens of one request."""
+def _token_times(replica: Replica, at: State) -> TokenTimes:
     return TokenTimes(
         _usual_token(replica, at),
         _long_token(replica, at),

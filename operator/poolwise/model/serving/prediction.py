@@ -25,7 +25,7 @@ from poolwise.model.efficiency import Calibration, Efficiency, Provenance
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import Interval, Memory, ServingPrediction, Term
 from poolwise.model.roofline import ridge_point
-from poolwise.model.serving.capacity import Capacity, capacity, metric_percentile
+from poolwise.model.serving.capacity import Capacity, capacity
 from poolwise.model.serving.costs import arithmetic
 from poolwise.model.serving.front_end import REQUESTS
 from poolwise.model.serving.latency import Latencies, latencies
@@ -45,6 +45,7 @@ from poolwise.model.serving.replica import (
     replica,
     served_tokens,
 )
+from poolwise.model.serving.targets import metric_percentile
 from poolwise.model.work import Metric, ServingLayout, ServingWork
 
 __all__ = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from poolwise.model import transformer
 from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import weight_bytes
@@ -35,16 +37,13 @@ def replica(
     """One replica of this layout; it has no slots when the model does not fit."""
     held = replica_machine(layout, machine)
     ends = front_end(work, held, calibration)
-    room = footprint(work, layout, machine, calibration).cache_bytes
-    per_request = request_cache_bytes(work, layout, slot_tokens(work, layout))
-    unlimited = float("inf") if room >= 0.0 else 0.0
     return Replica(
         costs=step_costs(work, layout, machine, calibration),
         prompt=_prompt(work, layout),
         generated=_generated(work),
         context_tokens=context_tokens(work, layout),
         batched_tokens=float(_batch_limit(work, layout)),
-        cache_slots=max(room, 0.0) / per_request if per_request else unlimited,
+        cache_slots=_cache_slots(work, layout, machine, calibration),
         batch_slots=float(layout.max_num_seqs),
         pipeline=layout.pipeline,
         arrival_dispersion=work.arrival_dispersion,
@@ -53,6 +52,25 @@ def replica(
         prompt_ratio=ends.prompt_ratio,
         held_steps=ends.held_steps,
         interference=calibration.value(PHASE, "interference", held.device, work.engine),
+    )
+
+
+def resized(
+    served: Replica,
+    work: ServingWork,
+    layout: ServingLayout,
+    machine: Machine,
+    calibration: Calibration,
+) -> Replica:
+    """The same replica under other limits of its batch: the same steps, but for hand-overs of
+    whole batches between pipeline stages."""
+    if layout.pipeline > 1:
+        return replica(work, layout, machine, calibration)
+    return replace(
+        served,
+        batched_tokens=float(_batch_limit(work, layout)),
+        cache_slots=_cache_slots(work, layout, machine, calibration),
+        batch_slots=float(layout.max_num_seqs),
     )
 
 
@@ -149,6 +167,17 @@ def _prompt(work: ServingWork, layout: ServingLayout) -> Lengths:
     computed = max(1.0 - work.prefix_hit_fraction, LEAST_COMPUTED_SHARE)
     longest = float(layout.max_model_tokens)
     return Lengths(max(1.0, min(lengths.mean, longest) * computed), lengths.scv)
+
+
+def _cache_slots(
+    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
+) -> float:
+    """Requests whose cache has room; without end where nothing is cached."""
+    room = footprint(work, layout, machine, calibration).cache_bytes
+    per_request = request_cache_bytes(work, layout, slot_tokens(work, layout))
+    if per_request:
+        return max(room, 0.0) / per_request
+    return float("inf") if room >= 0.0 else 0.0
 
 
 def _batch_limit(work: ServingWork, layout: ServingLayout) -> int:

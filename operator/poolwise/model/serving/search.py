@@ -18,41 +18,57 @@ class Known:
     excess: float
 
 
-def last_inside(excess: Callable[[int], float], inside: Known, outside: Known) -> int:
-    """The last step before the quantity is above 0, between one inside and one outside.
+class Bracket:
+    """A step inside and one outside, and where to look between them.
 
     Chandrupatla (1997): inverse quadratic interpolation through the last three points where these
     bend little, else bisection. Smooth quantities need about five looks, others 1.5 times those of
     bisection at most.
     """
-    newest, opposite, previous = outside, inside, inside
-    share = _secant(newest, opposite)
-    while abs(newest.step - opposite.step) > 1:
-        step = _between(newest.step, opposite.step, share)
-        found = Known(step, excess(step))
-        if (found.excess > 0.0) == (newest.excess > 0.0):
-            previous = newest
+
+    def __init__(self, inside: Known, outside: Known) -> None:
+        self._newest, self._opposite, self._previous = outside, inside, inside
+
+    @property
+    def inside(self) -> Known:
+        """The last step that is known not to be beyond."""
+        return min(self._newest, self._opposite, key=lambda each: each.step)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing lies between."""
+        return abs(self._newest.step - self._opposite.step) <= 1
+
+    def next_step(self) -> int:
+        """Strictly between both."""
+        start, end = self._newest.step, self._opposite.step
+        guess = round(start + _share(self._newest, self._opposite, self._previous) * (end - start))
+        return min(max(guess, min(start, end) + 1), max(start, end) - 1)
+
+    def add(self, found: Known) -> None:
+        """What was found there."""
+        if (found.excess > 0.0) == (self._newest.excess > 0.0):
+            self._previous = self._newest
         else:
-            previous, opposite = opposite, newest
-        newest = found
-        share = _interpolated(newest, opposite, previous)
-    return min(newest.step, opposite.step)
+            self._previous, self._opposite = self._opposite, self._newest
+        self._newest = found
 
 
-def _between(start: int, end: int, share: float) -> int:
-    """A step strictly between two."""
-    low, high = min(start, end), max(start, end)
-    return min(max(round(start + share * (end - start)), low + 1), high - 1)
+def last_inside(excess: Callable[[int], float], inside: Known, outside: Known) -> int:
+    """The last step before the quantity is above 0, between one inside and one outside."""
+    bracket = Bracket(inside, outside)
+    while not bracket.is_closed:
+        step = bracket.next_step()
+        bracket.add(Known(step, excess(step)))
+    return bracket.inside.step
 
 
-def _secant(newest: Known, opposite: Known) -> float:
-    """Share of the way from the one to the other where a line through both is 0."""
-    return newest.excess / (newest.excess - opposite.excess)
-
-
-def _interpolated(newest: Known, opposite: Known, previous: Known) -> float:
-    """The same of the inverse parabola through three points, where it is sure to be monotone."""
+def _share(newest: Known, opposite: Known, previous: Known) -> float:
+    """Of the way from the newest to the opposite point: where the inverse parabola through all
+    three is 0, if it is sure to be monotone, or the line through two, if that is all there is."""
     f1, f2, f3 = newest.excess, opposite.excess, previous.excess
+    if previous is opposite:
+        return f1 / (f1 - f2)
     if f1 == f3 or f2 == f3:
         return 0.5
     x1, x2, x3 = newest.step, opposite.step, previous.step

@@ -16,9 +16,10 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import native_arithmetic, sixteen_bit_format, weight_bytes
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import Memory
-from poolwise.model.serving.capacity import Capacity, capacity, tuned
+from poolwise.model.serving.capacity import Capacity, capacity
 from poolwise.model.serving.memory import least_kv_tokens, surest_memory
 from poolwise.model.serving.replica import replica
+from poolwise.model.serving.tuning import tuned
 from poolwise.model.work import ServingLayout, ServingWork, Tokens, Transformer
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.requests.request import FixedReplica

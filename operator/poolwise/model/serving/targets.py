@@ -1,0 +1,59 @@
+"""How far a replica at a state is from missing its targets."""
+
+from __future__ import annotations
+
+from poolwise.model.serving.latency import Latencies, latencies
+from poolwise.model.serving.load import Replica, State
+from poolwise.model.work import Metric, Target
+
+
+def metric_percentile(times: Latencies, metric: Metric, percent: float) -> float:
+    """Seconds of a metric at a percentile."""
+    if metric is Metric.ITL:
+        return times.token_percentile(percent)
+    return (times.ttft if metric is Metric.TTFT else times.e2e).percentile(percent)
+
+
+def excess(served: Replica, at: State, targets: tuple[Target, ...]) -> float:
+    """Above 0 where the engine reads prompts more slowly than they come, or a target is missed.
+
+    Grows with the load. Whoever waits for a prompt's turn waits without end when it comes as fast
+    as it is read, so that targets of requests are missed before, and by 1 there.
+    """
+    busy = at.requests_per_second * at.prompt_service_seconds
+    if any(target.metric is not Metric.ITL for target in targets):
+        return busy if busy >= 1.0 else _worst(served, at, targets)
+    if busy > 1.0 or not targets:
+        return busy - 1.0
+    return max(_worst(served, at, targets), busy - 1.0)
+
+
+def _worst(served: Replica, at: State, targets: tuple[Target, ...]) -> float:
+    times = latencies(served, at)
+    return max([_missed_by(times, target) for target in targets])
+
+
+def first_missed(times: Latencies, targets: tuple[Target, ...]) -> Target | None:
+    """The first target that does not hold."""
+    return next((target for target in targets if _missed_by(times, target) > 0.0), None)
+
+
+def _missed_by(times: Latencies, target: Target) -> float:
+    """How far a tail is beyond its target: straight in a load that makes waits ``1 / (1 - rho)``.
+
+    Of tokens, how many are late beyond those that may be: that needs no search, as a percentile
+    of theirs does.
+    """
+    if target.metric is not Metric.ITL:
+        seconds = metric_percentile(times, target.metric, target.percentile)
+        return 1.0 - target.seconds / seconds if seconds > 0.0 else -1.0
+    if times.tokens.longest_seconds <= target.seconds:
+        return _beyond(times.tokens.longest_seconds, target.seconds)
+    return _beyond(times.tokens.share_later(target.seconds), 1.0 - target.percentile / 100.0)
+
+
+def _beyond(value: float, allowed: float) -> float:
+    """0 where they are equal, straight around it, from -1 to 1."""
+    if value <= allowed:
+        return value / allowed - 1.0 if allowed > 0.0 else 0.0
+    return 1.0 - allowed / value

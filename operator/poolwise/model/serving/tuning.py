@@ -1,0 +1,81 @@
+"""The chunk of prompts that serves most inside the targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from poolwise.model.efficiency import Calibration
+from poolwise.model.hardware import Machine
+from poolwise.model.serving.capacity import NOTHING, Capacity, told
+from poolwise.model.serving.climb import NOWHERE, PRECISION, Climb
+from poolwise.model.serving.load import Replica
+from poolwise.model.serving.memory import surest_memory
+from poolwise.model.serving.replica import replica, resized
+from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
+
+CHUNK_TOKENS = (8192, 4096, 2048, 1024, 512, 256)
+"""Chunks worth trying: 8192 and 2048 are vLLM's defaults for large and small devices."""
+PROBED = 0.25
+"""Of the largest load: where chunks are compared to guess which is the best."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    layout: ServingLayout
+    served: Replica
+    climb: Climb
+
+
+def tuned(
+    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
+) -> tuple[ServingLayout, Capacity]:
+    """The layout with the chunk of prompts that serves most inside the targets, and its capacity.
+
+    A step that carries a chunk is the tail of the inter-token time, so a tight ITL target wants
+    small chunks; everything else wants large ones. Only chunks that leave room for the cache of
+    one longest request are considered; the layout comes back as it is when none does. Sequences
+    are cut to the chunk: vLLM refuses to start with fewer batched tokens than sequences. Of chunks
+    that serve alike, to the precision of a capacity, it is the largest.
+    """
+    options = list(_options(work, layout, machine, calibration))
+    best, reached = NOWHERE, []
+    for option in _likeliest_first(options, work.targets):
+        worth = best.requests_per_second * (1.0 - PRECISION)
+        found = option.climb.highest(best.load, worth)
+        reached.append((option, found))
+        best = max(best, found, key=lambda each: each.requests_per_second)
+    least = best.requests_per_second * (1.0 - PRECISION)
+    alike = [each for each in reached if each[1].requests_per_second >= least > 0.0]
+    if not alike:
+        return layout, NOTHING
+    chosen, found = max(alike, key=lambda each: each[0].layout.max_batched_tokens)
+    return chosen.layout, told(chosen.served, work.targets, found)
+
+
+def _options(
+    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
+) -> Iterator[_Option]:
+    """The largest first, and none that serves just as a larger one."""
+    served: Replica | None = None
+    for chunk in CHUNK_TOKENS:
+        sequences = min(layout.max_num_seqs, chunk)
+        tried = replace(layout, max_batched_tokens=chunk, max_num_seqs=sequences)
+        if not surest_memory(work, tried, machine, calibration).fits:
+            continue
+        larger = served
+        if larger is None:
+            served = replica(work, tried, machine, calibration)
+        else:
+            served = resized(larger, work, tried, machine, calibration)
+        if served != larger:
+            yield _Option(tried, served, Climb(served, work.targets))
+
+
+def _likeliest_first(options: list[_Option], targets: tuple[Target, ...]) -> list[_Option]:
+    """By how far they are from missing a target at one load; the largest chunk without a target
+    for tokens, as they come."""
+    if not any(target.metric is Metric.ITL for target in targets):
+        return options
+    probe = PROBED * max((option.served.largest_load for option in options), default=0.0)
+    return sorted(options, key=lambda option: option.climb.strain(probe))
