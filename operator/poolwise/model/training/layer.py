@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from poolwise.model import transformer
-from poolwise.model.efficiency import EVERY, Calibration
-from poolwise.model.formats import master_format
+from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Device
-from poolwise.model.roofline import Rates, ceiling_flops_per_second
+from poolwise.model.roofline import Rates
 from poolwise.model.training import activations
-from poolwise.model.training.maturity import PHASE, clock_fraction, immaturity, is_folded
+from poolwise.model.training.maturity import immaturity, is_folded
+from poolwise.model.training.rates import Reachable, rates, reachable
 from poolwise.model.training.shard import Shard, sequence_tokens
 from poolwise.model.work import (
     Custom,
@@ -85,28 +85,6 @@ class Busy:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Device:
-    """Rates of one device for this work, and what they are held back by."""
-
-    products: Rates
-    wide: Rates
-    """16-bit products, where the rest is done in fewer bits (the head)."""
-    attention: Rates
-    unhidden: float
-    traffic: float
-    scan_traffic: float
-    """Traffic of a mixer that scans its tokens (Mamba) over that of norms and attention, less 1."""
-    experts_fraction: float
-    experts_half_tokens: float
-
-    def expert_rates(self, tokens_per_expert: float) -> Rates:
-        """Grouped products reach the less of the dense rate, the fewer tokens an expert has."""
-        filled = tokens_per_expert / (tokens_per_expert + self.experts_half_tokens)
-        rate = self.products.flops_per_second * self.experts_fraction * filled
-        return Rates(rate, self.products.bytes_per_second)
-
-
 def passes(work: TrainingWork, recompute: Recompute) -> Passes:
     """Forward, backward and what is computed again."""
     products = 2.0 if work.method is not Method.FULL else 3.0
@@ -129,16 +107,7 @@ def micro_batch(
     shape = work.model.shape
     if isinstance(shape, Custom):
         return _custom(work, shape, layout, share, rates(work, device, calibration, "custom"))
-    speed = _Device(
-        products=rates(work, device, calibration, "products"),
-        wide=_wide_rates(work, device, calibration),
-        attention=_attention_rates(device, calibration),
-        unhidden=calibration.value(PHASE, "unhidden", device),
-        traffic=calibration.value(PHASE, "elementwise_traffic", device, work.precision),
-        scan_traffic=calibration.value(PHASE, "scan_traffic", device),
-        experts_fraction=calibration.value(PHASE, "experts", device),
-        experts_half_tokens=calibration.value(PHASE, "experts_half_tokens", device),
-    )
+    speed = reachable(work, device, calibration)
     count = passes(work, layout.recompute)
     layer = _products(work, shape, layout, share, speed).times(count.products)
     layer += _attention(work, shape, layout, share, speed).times(count.attention)
@@ -146,32 +115,6 @@ def micro_batch(
     body = layer.times(share.stage_layers)
     head = _exposed_head(body, _head(shape, layout, share, speed), share)
     return (body + head).slowed(immaturity(work, device, calibration))
-
-
-def rates(work: TrainingWork, device: Device, calibration: Calibration, term: str) -> Rates:
-    """Reachable compute in the work's precision, and reachable bandwidth."""
-    return _rates(term, work.precision, work.precision, device, calibration)
-
-
-def _wide_rates(work: TrainingWork, device: Device, calibration: Calibration) -> Rates:
-    wide = master_format(work.precision)
-    return _rates("products", wide, wide, device, calibration)
-
-
-def _attention_rates(device: Device, calibration: Calibration) -> Rates:
-    return _rates("attention", EVERY, "bf16", device, calibration)
-
-
-def _rates(
-    term: str, number_format: str, unit: str, device: Device, calibration: Calibration
-) -> Rates:
-    fraction = calibration.value(PHASE, term, device, number_format)
-    ceiling = ceiling_flops_per_second(device, unit) * clock_fraction(device, calibration)
-    return Rates(ceiling * fraction, _bandwidth(device, calibration))
-
-
-def _bandwidth(device: Device, calibration: Calibration) -> float:
-    return device.memory_bandwidth_bytes_per_second * calibration.value(PHASE, "bandwidth", device)
 
 
 def _busy(speed: Rates, flops: float, moved_bytes: float, unhidden: float = 0.0) -> Busy:
@@ -184,7 +127,7 @@ def _busy(speed: Rates, flops: float, moved_bytes: float, unhidden: float = 0.0)
 
 
 def _products(
-    work: TrainingWork, shape: Transformer, layout: TrainingLayout, share: Shard, speed: _Device
+    work: TrainingWork, shape: Transformer, layout: TrainingLayout, share: Shard, speed: Reachable
 ) -> Busy:
     """Dense and expert matrix products of a mean layer, forward."""
     tokens = share.tokens
@@ -213,14 +156,16 @@ def tokens_per_expert(experts: Experts, layout: TrainingLayout, share: Shard) ->
 
 
 def _attention(
-    work: TrainingWork, shape: Transformer, layout: TrainingLayout, share: Shard, speed: _Device
+    work: TrainingWork, shape: Transformer, layout: TrainingLayout, share: Shard, speed: Reachable
 ) -> Busy:
     keys = transformer.attended_keys(shape, sequence_tokens(work)) / shape.layers
     flops = transformer.attention_flops_per_key(shape) * keys * share.tokens / layout.tensor
     return _busy(speed.attention, flops, 0.0)
 
 
-def _elementwise(shape: Transformer, layout: TrainingLayout, share: Shard, speed: _Device) -> Busy:
+def _elementwise(
+    shape: Transformer, layout: TrainingLayout, share: Shard, speed: Reachable
+) -> Busy:
     """Norms, activation functions, residuals and routing: in proportion to what they keep."""
     kept = activations.layer_bytes_per_token(shape, routed_width=share.routed_width)
     scanned = speed.scan_traffic * shape.linear_attention_layers / shape.layers
@@ -238,7 +183,7 @@ def _exposed_head(body: Busy, head: Busy, share: Shard) -> Busy:
     return head.times(max(0.0, head.seconds - room) / head.seconds) if head.seconds else head
 
 
-def _head(shape: Transformer, layout: TrainingLayout, share: Shard, speed: _Device) -> Busy:
+def _head(shape: Transformer, layout: TrainingLayout, share: Shard, speed: Reachable) -> Busy:
     """Output projection and loss, forward and backward; on the last stage only, which waits."""
     flops = 3 * 2.0 * share.head_parameters * share.tokens
     loss_bytes = LOSS_BYTES * share.tokens * shape.vocab / layout.tensor

@@ -1,0 +1,74 @@
+"""What one device reaches in training: fitted fractions of its peaks, number format by format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from poolwise.model.efficiency import EVERY, Calibration
+from poolwise.model.formats import master_format
+from poolwise.model.hardware import Device
+from poolwise.model.roofline import Rates, ceiling_flops_per_second
+from poolwise.model.training.maturity import PHASE, clock_fraction
+from poolwise.model.work import TrainingWork
+
+
+@dataclass(frozen=True, slots=True)
+class Reachable:
+    """Rates of one device for one piece of work, and what they are held back by."""
+
+    products: Rates
+    wide: Rates
+    """16-bit products, where the rest is done in fewer bits (the head)."""
+    attention: Rates
+    unhidden: float
+    traffic: float
+    scan_traffic: float
+    """Traffic of a mixer that scans its tokens (Mamba) over that of norms and attention, less 1."""
+    experts_fraction: float
+    experts_half_tokens: float
+
+    def expert_rates(self, tokens_per_expert: float) -> Rates:
+        """Grouped products reach the less of the dense rate, the fewer tokens an expert has."""
+        filled = tokens_per_expert / (tokens_per_expert + self.experts_half_tokens)
+        rate = self.products.flops_per_second * self.experts_fraction * filled
+        return Rates(rate, self.products.bytes_per_second)
+
+
+def reachable(work: TrainingWork, device: Device, calibration: Calibration) -> Reachable:
+    """For a transformer in the work's precision."""
+    return Reachable(
+        products=rates(work, device, calibration, "products"),
+        wide=_wide_rates(work, device, calibration),
+        attention=_attention_rates(device, calibration),
+        unhidden=calibration.value(PHASE, "unhidden", device),
+        traffic=calibration.value(PHASE, "elementwise_traffic", device, work.precision),
+        scan_traffic=calibration.value(PHASE, "scan_traffic", device),
+        experts_fraction=calibration.value(PHASE, "experts", device),
+        experts_half_tokens=calibration.value(PHASE, "experts_half_tokens", device),
+    )
+
+
+def rates(work: TrainingWork, device: Device, calibration: Calibration, term: str) -> Rates:
+    """Reachable compute in the work's precision, and reachable bandwidth."""
+    return _rates(term, work.precision, work.precision, device, calibration)
+
+
+def _wide_rates(work: TrainingWork, device: Device, calibration: Calibration) -> Rates:
+    wide = master_format(work.precision)
+    return _rates("products", wide, wide, device, calibration)
+
+
+def _attention_rates(device: Device, calibration: Calibration) -> Rates:
+    return _rates("attention", EVERY, "bf16", device, calibration)
+
+
+def _rates(
+    term: str, number_format: str, unit: str, device: Device, calibration: Calibration
+) -> Rates:
+    fraction = calibration.value(PHASE, term, device, number_format)
+    ceiling = ceiling_flops_per_second(device, unit) * clock_fraction(device, calibration)
+    return Rates(ceiling * fraction, _bandwidth(device, calibration))
+
+
+def _bandwidth(device: Device, calibration: Calibration) -> float:
+    return device.memory_bandwidth_bytes_per_second * calibration.value(PHASE, "bandwidth", device)

@@ -1,0 +1,70 @@
+"""What a device reaches in training, by part and number format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from poolwise.model.efficiency import Calibration
+from poolwise.model.presets import model
+from poolwise.model.training.rates import Reachable, rates, reachable
+from poolwise.model.work import TrainingWork
+from poolwise.plan.pools.machines import device
+from poolwise.tables import load
+
+TABLES = load()
+CALIBRATION = Calibration(TABLES.efficiencies)
+DEVICES = ("A100-SXM4-80GB", "H100-SXM5-80GB", "B200-SXM-180GB")
+by_device = pytest.mark.parametrize("name", DEVICES)
+
+
+def work(precision: str = "bf16") -> TrainingWork:
+    row = TABLES.model("llama-3.1-70b")
+    assert row is not None
+    return TrainingWork(model(row), 128, 8192, precision)
+
+
+def found(name: str, precision: str = "bf16") -> Reachable:
+    row = TABLES.accelerator(name)
+    assert row is not None
+    return reachable(work(precision), device(row), CALIBRATION)
+
+
+@by_device
+def test_no_part_reaches_more_than_the_data_sheet(name: str) -> None:
+    row = TABLES.accelerator(name)
+    assert row is not None
+    speed, peak = found(name), row.peak_flops_per_second["bf16"]
+    for each in (speed.products, speed.wide, speed.attention, speed.expert_rates(1e6)):
+        assert 0.0 < each.flops_per_second < peak
+        assert 0.0 < each.bytes_per_second <= row.memory_bandwidth_bytes_per_second
+
+
+@by_device
+def test_experts_with_fewer_tokens_multiply_slower(name: str) -> None:
+    speed = found(name)
+    tokens = [1.0, 64.0, 1024.0, 65536.0]
+    reached = [speed.expert_rates(each).flops_per_second for each in tokens]
+    assert reached == sorted(reached)
+    assert reached[-1] < speed.products.flops_per_second
+
+
+def test_eight_bits_speed_up_products_alone() -> None:
+    """The head stays in 16 bits, and attention multiplies in 16 whatever the weights are in."""
+    wide, narrow = found("H100-SXM5-80GB"), found("H100-SXM5-80GB", "fp8")
+    assert narrow.products.flops_per_second > 1.3 * wide.products.flops_per_second
+    assert narrow.wide == wide.products
+    assert narrow.attention == wide.attention
+
+
+def test_less_bandwidth_is_reached_on_a_device_with_less() -> None:
+    row = TABLES.accelerator("H100-SXM5-80GB")
+    assert row is not None
+    whole = device(row)
+    half = replace(
+        whole, memory_bandwidth_bytes_per_second=whole.memory_bandwidth_bytes_per_second / 2
+    )
+    of_whole, of_half = (rates(work(), each, CALIBRATION, "products") for each in (whole, half))
+    assert of_half.bytes_per_second == pytest.approx(of_whole.bytes_per_second / 2)
+    assert of_half.flops_per_second == of_whole.flops_per_second
