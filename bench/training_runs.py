@@ -1,8 +1,8 @@
 """Rows of ``train_measured`` as work, layout and machine, with the step time that was measured.
 
-Normalised here: models cut to ``layers_used``, precisions by their several names, Trainium's
-parallel sizes (counted in cores, two a chip), network rates from the words of the source. Sizes a
-source leaves out are chosen as the product would choose them, by its own search.
+Normalised here: models cut to ``layers_used``, precisions by their several names, network rates
+from the words of the source; layouts in :mod:`bench.training_layouts`. Sizes a source leaves out
+are chosen as the product would choose them, by its own search.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from bench.generic_models import model_of
 from bench.machines import machine, network_bytes_per_second
 from bench.tables import Row, number, whole
+from bench.training_layouts import least_layout, stated_layout, whole_layout
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
 from poolwise.model.training.shard import layer_count
@@ -21,7 +22,6 @@ from poolwise.model.work import (
     Custom,
     Method,
     Model,
-    Recompute,
     TrainingLayout,
     TrainingWork,
     Transformer,
@@ -42,13 +42,6 @@ without its padding, which no column says; weights kept on the host are not mode
 SMALL_RUN = 8
 """Accelerators of one node."""
 METHODS = {"lora": Method.LORA, "qlora": Method.QLORA}
-SHARDING = {"FULL_SHARD": 3, "FSDP": 3, "FSDP2": 3, "SHARD_GRAD_OP": 2}
-RECOMPUTE = {
-    "none": Recompute.NONE,
-    "full": Recompute.FULL,
-    "selective op": Recompute.SELECTIVE,
-    "selective": Recompute.SELECTIVE,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,26 +109,15 @@ def problem(row: Row, tables: Tables) -> str | None:
 
 def laid(run: Run, calibration: Calibration) -> LaidRun | None:
     """The run with the sizes its source left out chosen by the planner; None if none divides."""
-    known = _whole_layout(run)
+    batch = run.work.global_batch_samples
+    known = whole_layout(run.fixed, run.interleave, run.count, batch)
     if known is not None:
         return LaidRun(run, known)
     found = TrainingSearch(run.work, run.fixed, run.machine, calibration).best(run.count)
     if isinstance(found, NoTrainingShape):
-        return LaidRun(run, _least_layout(run)) if run.count <= SMALL_RUN else None
+        least = least_layout(run.fixed, run.count, batch)
+        return LaidRun(run, least) if run.count <= SMALL_RUN else None
     return LaidRun(run, found.layout)
-
-
-def _least_layout(run: Run) -> TrainingLayout:
-    """Where nothing is said to fit, though it ran (optimizer fused into the backward pass, or kept
-    on the host): everything sharded and recomputed."""
-    return TrainingLayout(
-        data=run.count,
-        zero_stage=3,
-        micro_batch_size=max(
-            1, min(run.fixed.micro_batch_size or 1, run.work.global_batch_samples)
-        ),
-        recompute=Recompute.FULL,
-    )
 
 
 def _run(row: Row, tables: Tables) -> Run | None:
@@ -147,7 +129,7 @@ def _run(row: Row, tables: Tables) -> Run | None:
     step_seconds = _step_seconds(row, work, count)
     if step_seconds is None:
         return None
-    fixed, interleave = _fixed(row, count, batch)
+    fixed, interleave = stated_layout(row, count, batch)
     known = tables.model(row["model"]) is not None
     ran_on = machine(accelerator, network_bytes_per_second(row["interconnect"], accelerator))
     return Run(row, work, fixed, interleave, ran_on, count, step_seconds, known)
@@ -221,61 +203,3 @@ def _step_seconds(row: Row, work: TrainingWork, count: int) -> float | None:
     if isinstance(work.model.shape, Transformer) and tokens and work.sequence_tokens:
         return work.global_batch_samples * work.sequence_tokens / (tokens * count)
     return work.global_batch_samples / samples if samples else None
-
-
-def _fixed(row: Row, count: int, batch: int) -> tuple[FixedLayout, int]:
-    """What the source says of the layout, and the virtual stages."""
-    tensor, pipeline, context = (whole(row, name) for name in ("tp", "pp", "cp"))
-    if tensor is not None and row["gpu"].startswith("Trainium"):
-        tensor = max(1, tensor // 2)
-    if tensor and pipeline:
-        context = context or 1
-        tensor, pipeline = _dividing(count, tensor, pipeline, context)
-    micro = whole(row, "micro_batch")
-    if micro and pipeline and pipeline > 1 and row["framework"] == "torchtitan":
-        micro = max(1, micro // pipeline)  # its local batch is what one step of a rank takes
-    return (
-        FixedLayout(
-            tensor=tensor,
-            pipeline=pipeline,
-            context=context,
-            expert=whole(row, "ep"),
-            zero_stage=_zero_stage(row, pipeline),
-            micro_batch_size=min(micro, batch) if micro else None,
-            recompute=RECOMPUTE.get(row["act_ckpt"]),
-        ),
-        whole(row, "vp") or 1,
-    )
-
-
-def _dividing(count: int, tensor: int, pipeline: int, context: int) -> tuple[int, int]:
-    """Sizes as published, cut back where they ask for more devices than there were."""
-    pipeline = max(1, min(pipeline, count // (tensor * context)))
-    return tensor, pipeline
-
-
-def _zero_stage(row: Row, pipeline: int | None) -> int | None:
-    if not row["sharding"]:
-        return None
-    stage = SHARDING.get(row["sharding"], 1)
-    return min(stage, 1) if pipeline and pipeline > 1 else stage
-
-
-def _whole_layout(run: Run) -> TrainingLayout | None:
-    fixed = run.fixed
-    if not (fixed.tensor and fixed.pipeline and fixed.context):
-        return None
-    data = max(1, run.count // (fixed.tensor * fixed.pipeline * fixed.context))
-    return TrainingLayout(
-        data=data,
-        tensor=fixed.tensor,
-        pipeline=fixed.pipeline,
-        expert=min(fixed.expert or 1, data * fixed.context * fixed.tensor),
-        context=fixed.context,
-        zero_stage=fixed.zero_stage if fixed.zero_stage is not None else 1,
-        micro_batch_size=min(
-            fixed.micro_batch_size or 1, max(1, run.work.global_batch_samples // data)
-        ),
-        recompute=fixed.recompute or Recompute.NONE,
-        interleave=run.interleave if fixed.pipeline > 1 else 1,
-    )
