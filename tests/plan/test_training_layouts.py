@@ -11,12 +11,11 @@ from poolwise.model.prediction import Memory
 from poolwise.model.training.memory import training_memory
 from poolwise.model.training.step import step_seconds
 from poolwise.model.work import Custom, Model, Recompute, TrainingLayout, TrainingWork
+from poolwise.plan.candidates.training_divisions import divisions_of, divisors
 from poolwise.plan.candidates.training_layouts import (
     NoTrainingShape,
     TrainingSearch,
     TrainingShape,
-    divisions_of,
-    divisors,
     surely_fits,
 )
 from poolwise.plan.requests.request import FixedLayout

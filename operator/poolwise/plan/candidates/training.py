@@ -24,11 +24,8 @@ from poolwise.plan.candidates.training_answers import (
     gang_of,
     training_answers,
 )
-from poolwise.plan.candidates.training_layouts import (
-    NoTrainingShape,
-    TrainingShape,
-    divisors,
-)
+from poolwise.plan.candidates.training_divisions import divisors
+from poolwise.plan.candidates.training_layouts import NoTrainingShape, TrainingShape
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal, TrainingRequest

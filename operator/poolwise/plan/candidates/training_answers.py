@@ -15,11 +15,11 @@ from poolwise.model.work import TrainingLayout, TrainingWork
 from poolwise.plan.candidates.machines import felt_by_run, fully_fed, reads_or_writes
 from poolwise.plan.candidates.memo import Memo, Page
 from poolwise.plan.candidates.situation import Situation
+from poolwise.plan.candidates.training_divisions import divisors
 from poolwise.plan.candidates.training_layouts import (
     NoTrainingShape,
     TrainingSearch,
     TrainingShape,
-    divisors,
 )
 from poolwise.plan.capacity import Gang
 from poolwise.plan.pool import Pool
