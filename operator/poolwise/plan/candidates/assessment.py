@@ -25,11 +25,14 @@ def candidates(
     request: Request, pools: Iterable[Pool], situation: Situation
 ) -> tuple[Candidate, ...]:
     """One candidate per pool, in the order of the pools."""
-    found = ((_candidate(request, pool, situation), pool) for pool in pools)
-    return tuple(
-        replace(each, price_problem=pool.price_problem, doubt=doubt(each, pool))
-        for each, pool in found
-    )
+    return tuple(_remarked(_candidate(request, pool, situation), pool) for pool in pools)
+
+
+def _remarked(candidate: Candidate, pool: Pool) -> Candidate:
+    problem, low_confidence = pool.price_problem, doubt(candidate, pool)
+    if problem is None and low_confidence is None:
+        return candidate
+    return replace(candidate, price_problem=problem, doubt=low_confidence)
 
 
 def doubt(candidate: Candidate, pool: Pool) -> str | None:

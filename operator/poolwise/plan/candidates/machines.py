@@ -7,13 +7,28 @@ that the question names, so no answer can depend on what was left out.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Hashable
+from dataclasses import fields, replace
+from operator import attrgetter
 
-from poolwise.model.hardware import Host, Interconnect, Machine
+from poolwise.model.hardware import Device, Host, Interconnect, Machine
 from poolwise.model.work import TrainingWork
 
 ANY_RATE_BYTES_PER_SECOND = 1e30
 """Of links and storage that nothing goes through, or that nothing waits for."""
+_BY_FORMAT = ("peak_flops_per_second", "matmul_flops_per_second")
+_FIGURES = attrgetter(*(each.name for each in fields(Device) if each.name not in _BY_FORMAT))
+
+
+def device_key(device: Device) -> Hashable:
+    """Equal for equal devices, which have mappings and so no hash of their own."""
+    peaks, ceilings = device.peak_flops_per_second, device.matmul_flops_per_second
+    return _FIGURES(device), tuple(peaks.items()), tuple(ceilings.items())
+
+
+def machine_key(machine: Machine) -> Hashable:
+    """The same of a machine."""
+    return device_key(machine.device), machine.interconnect, machine.host
 
 
 def felt_by_run(machine: Machine, work: TrainingWork, count: int) -> Machine:
@@ -24,21 +39,18 @@ def felt_by_run(machine: Machine, work: TrainingWork, count: int) -> Machine:
         link = _without_network(link)
     if not reads_or_writes(work):
         host = _without_input(machine)
-    return replace(machine, interconnect=link, host=host)
+    return Machine(machine.device, link, host)
 
 
 def fully_fed(machine: Machine) -> Machine:
     """With storage that nothing waits for, and cores that need not decode."""
-    return replace(machine, host=_without_input(machine))
+    return Machine(machine.device, machine.interconnect, _without_input(machine))
 
 
 def felt_by_replica(machine: Machine) -> Machine:
     """For a service, whose replicas keep to one node and read no samples."""
-    return replace(
-        machine,
-        interconnect=_without_network(machine.interconnect),
-        host=_without_input(machine),
-    )
+    link = _without_network(machine.interconnect)
+    return Machine(machine.device, link, _without_input(machine))
 
 
 def reads_or_writes(work: TrainingWork) -> bool:

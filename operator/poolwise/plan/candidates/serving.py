@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from poolwise.model.correction import Phase
 from poolwise.model.prediction import NINE_IN_TEN, Bottleneck, ServingPrediction
@@ -12,7 +13,7 @@ from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
 from poolwise.plan.candidates.exclusions import Exclusion, excluded, exclusion
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_answers import ServingAnswers, serving_answers
-from poolwise.plan.candidates.serving_layouts import NoReplicaShape, ReplicaShape, bounded
+from poolwise.plan.candidates.serving_layouts import NoReplicaShape, ReplicaShape
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.training import memory_clause
 from poolwise.plan.capacity import Gang, packs
@@ -40,6 +41,10 @@ class Offer:
     """Nodes' worth of what one replica holds."""
     cost_per_hour: float | None
     """Of all replicas."""
+    broken: Exclusion | None
+    """The limit of the user's that it breaks."""
+    has_room: bool
+    """For all replicas now, inside the limits."""
 
     @property
     def held(self) -> float:
@@ -109,8 +114,9 @@ class _Assessment:
         with the fewest replicas is not tuned.
         """
         offers: list[Offer] = []
-        for layout in sorted(layouts, key=self._least_held):
-            if self._is_beyond(layout, offers):
+        least_held = [(self._least_held(layout), layout) for layout in layouts]
+        for least, layout in sorted(least_held, key=itemgetter(0)):
+            if self._is_beyond(least, offers):
                 continue
             shape = self.answers.tuned(layout)
             if shape.serves:
@@ -121,33 +127,29 @@ class _Assessment:
         """Nodes' worth with as many replicas as any capacity needs."""
         return self._price_share(layout) * replicas_needed(self.request, math.inf)
 
-    def _is_beyond(self, layout: ServingLayout, offers: list[Offer]) -> bool:
-        """Whether an offer with room costs surely less than this size can."""
+    def _is_beyond(self, least_held: float, offers: list[Offer]) -> bool:
+        """Whether an offer with room costs surely less than a size that holds so much can."""
         if self.request.goal is not Goal.COST:
             return False
-        least = self._least_held(layout)
-        return any(
-            offer.held * ALIKE < least and self._nodes(offer) is not None for offer in offers
-        )
+        return any(offer.has_room and offer.held * ALIKE < least_held for offer in offers)
 
     def _preferred(self, offers: list[Offer]) -> Offer | None:
         """With room inside the limits if any has; of those alike, the smallest replica.
 
         The loss of one replica of many is felt less than that of one of few.
         """
-        placeable = [offer for offer in offers if self._nodes(offer) is not None] or offers
-        values = {offer: self._objective(offer) for offer in placeable}
-        most = min(values.values(), default=0.0) * ALIKE
-        alike = [offer for offer in placeable if values[offer] <= most]
-        return min(alike, key=lambda offer: (offer.price_share, values[offer]), default=None)
+        placeable = [offer for offer in offers if offer.has_room] or offers
+        valued = [(offer.price_share, self._objective(offer), offer) for offer in placeable]
+        most = min([value for _, value, _ in valued], default=0.0) * ALIKE
+        alike = [each for each in valued if each[1] <= most]
+        return min(alike, key=itemgetter(0, 1))[2] if alike else None
 
     def _judged(self, offer: Offer) -> Candidate:
-        broken = self._limit_broken(offer)
-        if broken:
-            return self._described(offer, False, broken)
-        if self._nodes(offer) is not None:
+        if offer.broken:
+            return self._described(offer, False, offer.broken)
+        if offer.has_room:
             return self._described(offer, True, Exclusion(Verdict.LOST, self._remark(offer)))
-        gang, where = self._gang(offer), self.request.where
+        gang, where = self._gang(offer.replicas, offer.shape), self.request.where
         never = self.situation.why_never(gang, self.pool, where)
         if never:
             return self._described(offer, False, never)
@@ -155,14 +157,12 @@ class _Assessment:
         without_room = self._described(offer, False, Exclusion(Verdict.INSUFFICIENT_CAPACITY, told))
         return replace(without_room, waits=True)
 
-    def _gang(self, offer: Offer) -> Gang:
-        return gang_of_replicas(offer.replicas, offer.shape.layout, self.request)
+    def _gang(self, replicas: int, shape: ReplicaShape) -> Gang:
+        return gang_of_replicas(replicas, shape.layout, self.request)
 
-    def _nodes(self, offer: Offer) -> dict[str, int] | None:
-        """Where all replicas have room now; None also where a limit of the user is broken."""
-        if self._limit_broken(offer) is not None:
-            return None
-        return self.situation.nodes_for(self._gang(offer), self.pool, self.request.where)
+    def _has_room(self, replicas: int, shape: ReplicaShape) -> bool:
+        gang = self._gang(replicas, shape)
+        return self.situation.nodes_for(gang, self.pool, self.request.where) is not None
 
     def _offer(self, shape: ReplicaShape) -> Offer:
         planned = planned_capacity(shape, self.request.work)
@@ -170,12 +170,16 @@ class _Assessment:
         rate = self.request.work.requests_per_second or 0.0
         share = self._price_share(shape.layout)
         price = self.pool.price
+        cost = price.per_node_hour * share * replicas if price else None
+        broken = self._limit_broken(replicas, planned, cost)
         return Offer(
             shape=shape,
             replicas=replicas,
             load_requests_per_second=min(rate / max(replicas, 1), planned),
             price_share=share,
-            cost_per_hour=price.per_node_hour * share * replicas if price else None,
+            cost_per_hour=cost,
+            broken=broken,
+            has_room=broken is None and self._has_room(replicas, shape),
         )
 
     def _price_share(self, layout: ServingLayout) -> float:
@@ -202,19 +206,18 @@ class _Assessment:
         devices = max(offer.shape.layout.count, 1) * offer.replicas
         return prediction.power_watts * devices
 
-    def _limit_broken(self, offer: Offer) -> Exclusion | None:
+    def _limit_broken(self, replicas: int, planned: float, cost: float | None) -> Exclusion | None:
         request, currency = self.request, self.situation.settings.currency
-        if request.given_replicas is None and offer.replicas > request.most_replicas:
+        if request.given_replicas is None and replicas > request.most_replicas:
             rate = request.work.requests_per_second or 0.0
-            each = planned_capacity(offer.shape, request.work)
             told = (
-                f"needs {plural(offer.replicas, 'replica')} for {three_digits(rate)} requests/s"
-                f" at {three_digits(each)} each,"
+                f"needs {plural(replicas, 'replica')} for {three_digits(rate)} requests/s"
+                f" at {three_digits(planned)} each,"
                 f" scaling.maxReplicas is {request.most_replicas}"
             )
-            over = offer.replicas / max(request.most_replicas, 1)
+            over = replicas / max(request.most_replicas, 1)
             return Exclusion(Verdict.TOO_MANY_REPLICAS, told, over)
-        cost, limit = offer.cost_per_hour, request.max_cost_per_hour
+        limit = request.max_cost_per_hour
         if limit is not None and cost is not None and cost > limit:
             told = f"would cost {money(cost, currency)} per hour, maxCostPerHour is "
             over = cost / limit if limit else math.inf
@@ -234,8 +237,8 @@ class _Assessment:
         )
 
     def _described(self, offer: Offer, feasible: bool, told: Exclusion) -> Candidate:
-        layout = bounded(offer.shape, self.request.work.arrival_dispersion)
-        prediction = self.answers.with_memory_of(layout, self._predicted(offer))
+        rate = offer.load_requests_per_second
+        layout, prediction = self.answers.bounded(offer.shape, rate)
         bottleneck = self.answers.bottleneck(offer.shape.layout)
         joules = self._watts(offer, prediction) * HOUR_SECONDS
         values = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from poolwise.model.bottleneck import BUYABLE, bottleneck
 from poolwise.model.corrected import ServingEstimates, asked_targets, corrected_serving
@@ -14,13 +15,14 @@ from poolwise.model.serving.memory import footprint
 from poolwise.model.serving.prediction import predict_serving
 from poolwise.model.serving.replica import generates, replica
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
-from poolwise.plan.candidates.machines import felt_by_replica
+from poolwise.plan.candidates.machines import felt_by_replica, machine_key
 from poolwise.plan.candidates.memo import Page
 from poolwise.plan.candidates.serving_layouts import (
     Node,
     NoReplicaShape,
     ReplicaShape,
     ServingSearch,
+    bounded,
 )
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.children.engines import ENGINES
@@ -55,22 +57,18 @@ class ServingAnswers:
     def predicted(self, layout: ServingLayout, requests_per_second: float) -> ServingPrediction:
         """One replica at a rate."""
         asked = requests_per_second * self._slowdown
-        found = self.page.get(
-            ("predicted", layout, asked),
-            lambda: self._predict(self.search.work, layout, asked, self._capacity(layout)),
-        )
-        return corrected_serving(found, self.measured)
+        return corrected_serving(self._uncorrected(layout, asked), self.measured)
 
-    def with_memory_of(
-        self, layout: ServingLayout, prediction: ServingPrediction
-    ) -> ServingPrediction:
-        """The same times and the same cache, but the buffers of a batch as ``layout`` bounds it."""
-        search = self.search
-        taken = self.page.get(
-            ("footprint", layout),
-            lambda: footprint(search.work, layout, search.machine, search.calibration),
+    def bounded(
+        self, shape: ReplicaShape, requests_per_second: float
+    ) -> tuple[ServingLayout, ServingPrediction]:
+        """The layout with no more sequences than its targets let it work on, at a rate: the same
+        times and the same cache, but buffers of that batch."""
+        asked = requests_per_second * self._slowdown
+        layout, found = self.page.get(
+            ("bounded", shape.layout, shape.in_flight, asked), lambda: self._bounded(shape, asked)
         )
-        return replace(prediction, memory=taken.with_cache(prediction.memory.kv_cache_bytes))
+        return layout, corrected_serving(found, self.measured)
 
     def alone_seconds(self, layout: ServingLayout, target: Target) -> float:
         """The metric of a target, at its percentile, for a lone request."""
@@ -104,6 +102,22 @@ class ServingAnswers:
         """As the model has it, without any correction."""
         return self.page.get(("shape", layout), lambda: self.search.shape(layout)).capacity
 
+    def _uncorrected(self, layout: ServingLayout, requests_per_second: float) -> ServingPrediction:
+        return self.page.get(
+            ("predicted", layout, requests_per_second),
+            lambda: self._predict(
+                self.search.work, layout, requests_per_second, self._capacity(layout)
+            ),
+        )
+
+    def _bounded(
+        self, shape: ReplicaShape, requests_per_second: float
+    ) -> tuple[ServingLayout, ServingPrediction]:
+        search, found = self.search, self._uncorrected(shape.layout, requests_per_second)
+        layout = bounded(shape, search.work.arrival_dispersion)
+        taken = footprint(search.work, layout, search.machine, search.calibration)
+        return layout, replace(found, memory=taken.with_cache(found.memory.kv_cache_bytes))
+
     def _predict(
         self, work: ServingWork, layout: ServingLayout, requests_per_second: float, most: Capacity
     ) -> ServingPrediction:
@@ -129,9 +143,8 @@ def serving_answers(request: ServingRequest, pool: Pool, situation: Situation) -
     assert pool.machine is not None, "pools without a machine are excluded"
     engine = ENGINES.get(request.work.engine)
     measured = situation.corrections.serving(request.work.model, pool.name, situation.now)
-    targets = asked_targets(request.work.targets, measured, generates(request.work))
     search = ServingSearch(
-        work=replace(request.work, requests_per_second=None, targets=targets),
+        work=_asked(request.work, measured),
         fixed=request.fixed,
         machine=felt_by_replica(pool.machine),
         node=_node(pool),
@@ -139,8 +152,15 @@ def serving_answers(request: ServingRequest, pool: Pool, situation: Situation) -
         may_pipeline=engine is None or engine.splits_pipeline,
     )
     subject = (search.work, search.fixed, search.node, search.may_pipeline)
-    page = situation.memo.page((*subject, repr(search.machine), search.calibration))
+    page = situation.memo.page((*subject, machine_key(search.machine), search.calibration))
     return ServingAnswers(search, page, measured)
+
+
+@lru_cache(maxsize=1024)
+def _asked(work: ServingWork, measured: ServingEstimates) -> ServingWork:
+    """What the model is asked, whatever the rate; one value for all pools without measurements."""
+    targets = asked_targets(work.targets, measured, generates(work))
+    return replace(work, requests_per_second=None, targets=targets)
 
 
 def _node(pool: Pool) -> Node:
