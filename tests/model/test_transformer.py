@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from poolwise.model import presets, transformer
-from poolwise.model.work import Custom, Experts, Model, Transformer
+from poolwise.model.work import Custom, Model, Transformer
 from poolwise.tables import models
 from tests.model.shapes import preset
 
@@ -85,30 +85,6 @@ def test_flops_meet_published_figures_of_vision_transformers(name: str, gflops: 
     assert counted / 1e9 == pytest.approx(gflops, rel=0.02)
 
 
-@pytest.mark.parametrize(
-    ("name", "cache_bytes"),
-    [
-        ("llama-2-7b", 524288),
-        ("llama-3.1-70b", 327680),
-        ("deepseek-v3", 70272),
-        ("falcon-7b", 8192),
-        ("qwen3.5-397b-a17b", 30720),
-        ("nemotron-3-nano", 6144),
-    ],
-)
-def test_cache_of_one_token(name: str, cache_bytes: float) -> None:
-    shape = preset(name).shape
-    assert isinstance(shape, Transformer)
-    assert transformer.kv_bytes_per_token(shape) == cache_bytes
-
-
-def test_a_window_caps_the_cache_of_its_layers() -> None:
-    shape = preset("gemma-3-27b").shape
-    assert isinstance(shape, Transformer)
-    per_key = transformer.kv_bytes_per_key(shape)
-    assert transformer.kv_cache_bytes(shape, 8192) == per_key * (10 * 8192 + 52 * 1024)
-
-
 def test_a_window_that_covers_the_sequence_changes_nothing() -> None:
     shape = Transformer(2, 64, 256, 4, 4, 16, 1000, sliding_window=512)
     open_shape = replace(shape, sliding_window=None)
@@ -123,34 +99,11 @@ def test_causal_attention_is_half_of_bidirectional() -> None:
     assert 2 * causal == transformer.attended_keys(both_ways, 4096)
 
 
-def test_a_batch_touches_ever_more_experts() -> None:
-    experts = Experts(count=256, top_k=8, shared=1, ffn=2048, dense_layers=3)
-    touched = [transformer.experts_touched(experts, batch) for batch in (1, 8, 64, 4096)]
-    assert touched == sorted(touched)
-    assert touched[0] == pytest.approx(8)
-    assert touched[-1] == pytest.approx(256)
-
-
-def test_a_compressed_cache_is_replicated() -> None:
-    latent, grouped = preset("deepseek-v3").shape, preset("llama-3.1-70b").shape
-    assert isinstance(latent, Transformer)
-    assert isinstance(grouped, Transformer)
-    assert transformer.kv_shards(latent, 8) == 1
-    assert [transformer.kv_shards(grouped, tensor) for tensor in (1, 4, 16)] == [1, 4, 8]
-
-
 def test_a_custom_model_is_its_counts() -> None:
     model = Model("mine", Custom(30e6, 25e6, 4.1e9, 9e7))
     count = transformer.parameters(model)
     assert (count.total, count.active) == (30e6, 25e6)
     assert transformer.forward_flops_per_token(model, 1) == {"sample": 4.1e9}
-
-
-def test_an_index_picks_some_of_the_cached_keys() -> None:
-    shape = preset("GLM-5").shape
-    assert isinstance(shape, Transformer)
-    assert transformer.read_keys(shape, 1000) == transformer.cached_keys(shape, 1000)
-    assert transformer.read_keys(shape, 9000) == transformer.cached_keys(shape, 2048)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a model needs, counted from its shape: parameters, FLOPs and bytes of cache.
+"""What a model computes, counted from its shape: parameters and FLOPs.
 
 Parameters of one layer (h hidden, a heads, g key-value heads, d head size, f MLP width):
 attention ``h*a*d + 2*h*g*d + a*d*h``; MLP ``2*h*f`` or gated ``3*h*f``; a mixture of experts has
@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from poolwise.model.work import Custom, Experts, Model, Transformer
+from poolwise.model.work import Custom, Model, Transformer
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,64 +192,16 @@ def attended_keys(shape: Transformer, sequence_tokens: float) -> float:
     Causal: ``s/2``; under a window w < s: ``w - w*w/(2*s)``; bidirectional: s.
     """
     full = sequence_tokens / 2 if shape.is_decoder else sequence_tokens
-    windowed, whole = _attending_layers(shape)
+    windowed, whole = attending_layers(shape)
     window = min(shape.sliding_window or sequence_tokens, sequence_tokens)
     inside = window - window * window / (2 * sequence_tokens)
     return whole * full + windowed * min(inside, full)
 
 
-def cached_keys(shape: Transformer, context_tokens: float) -> float:
-    """Keys that are kept for a sequence, summed over layers; a window caps its layers."""
-    windowed, whole = _attending_layers(shape)
-    return whole * context_tokens + windowed * min(
-        context_tokens, shape.sliding_window or context_tokens
-    )
-
-
-def read_keys(shape: Transformer, context_tokens: float) -> float:
-    """Of the cached keys those that a new token attends to: an index picks some of them."""
-    picked = min(context_tokens, shape.indexed_tokens or context_tokens)
-    return cached_keys(shape, picked)
-
-
-def _attending_layers(shape: Transformer) -> tuple[int, int]:
+def attending_layers(shape: Transformer) -> tuple[int, int]:
     """Layers with a cache: under the window, and without one."""
     attending = shape.layers - shape.linear_attention_layers
     if shape.sliding_window is None:
         return 0, attending
     windowed = attending if shape.windowed_layers is None else shape.windowed_layers
     return windowed, attending - windowed
-
-
-def kv_bytes_per_key(shape: Transformer, bytes_per_element: float = 2.0) -> float:
-    """Cache of one token in one layer: ``2*g*d``, or ``kv_r + d_r`` when compressed."""
-    latent = shape.latent_attention
-    if latent is None:
-        return 2.0 * shape.kv_heads * shape.head_dim * bytes_per_element
-    return (latent.kv_rank + latent.rope_dim) * bytes_per_element
-
-
-def kv_bytes_per_token(shape: Transformer, bytes_per_element: float = 2.0) -> float:
-    """Cache of one token in all layers, before any window caps it."""
-    return kv_bytes_per_key(shape, bytes_per_element) * cached_keys(shape, 1)
-
-
-def kv_cache_bytes(
-    shape: Transformer, context_tokens: float, bytes_per_element: float = 2.0
-) -> float:
-    """Cache of one request at a context."""
-    return kv_bytes_per_key(shape, bytes_per_element) * cached_keys(shape, context_tokens)
-
-
-def kv_shards(shape: Transformer, tensor: int) -> int:
-    """Tensor-parallel ranks that the cache is divided over: a compressed one is replicated."""
-    return 1 if shape.latent_attention else min(tensor, shape.kv_heads)
-
-
-def experts_touched(experts: Experts, tokens: float) -> float:
-    """Experts of one layer whose weights a batch of tokens reads: ``E*(1 - (1 - k/E)**B)``.
-
-    Assumes that routing is uniform; a skewed router touches fewer.
-    """
-    idle: float = (1 - experts.top_k / experts.count) ** tokens
-    return experts.count * (1 - idle)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from poolwise.model import formats, transformer
+from poolwise.model import formats, kv_cache, transformer
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.roofline import ceiling_flops_per_second
@@ -96,8 +96,8 @@ def _transformer_costs(
     dense = count.body - count.experts
     head = count.head + count.tied_head if shape.is_decoder else 0.0
     attention_flops = rates.attention_flops_per_second * layout.tensor
-    cache_bytes = transformer.kv_bytes_per_key(shape, formats.weight_bytes(layout.kv_format))
-    cache_bytes /= transformer.kv_shards(shape, layout.tensor)
+    cache_bytes = kv_cache.bytes_per_key(shape, formats.weight_bytes(layout.kv_format))
+    cache_bytes /= kv_cache.shards(shape, layout.tensor)
     return StepCosts(
         dense=_products(dense, dense_weight_bytes(layout), dense_format, layout, rates),
         experts=_experts(work, layout, rates),

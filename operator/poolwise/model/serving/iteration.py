@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from poolwise.model import transformer
+from poolwise.model import kv_cache
 from poolwise.model.work import Transformer
 
 KNEE = 3.0
@@ -149,7 +149,7 @@ class StepCosts:
         inside = batch.prompt_tokens / self.data * self.prompt_keys * self.prompt_key_seconds
         if not batch.sequences:
             return 0.0, inside
-        keys = transformer.read_keys(self.shape, batch.context_tokens)
+        keys = kv_cache.read_keys(self.shape, batch.context_tokens)
         keys *= batch.sequences / self.data
         attend_seconds = self.key_attend_seconds * (1.0 + self.drafts)
         read, attend = soft_maximum(keys * self.key_read_seconds, keys * attend_seconds)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from poolwise.model import kv_cache
 from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import weight_bytes
 from poolwise.model.hardware import Machine
 from poolwise.model.prediction import Memory
-from poolwise.model.transformer import kv_cache_bytes, kv_shards, parameters
+from poolwise.model.transformer import parameters
 from poolwise.model.work import Custom, ServingLayout, ServingWork, Transformer
 
 PHASE = "serving"
@@ -166,8 +167,8 @@ def request_cache_bytes(work: ServingWork, layout: ServingLayout, context_tokens
     shape = work.model.shape
     if isinstance(shape, Custom) or not shape.is_decoder:
         return 0.0
-    shards = kv_shards(shape, layout.tensor) * layout.pipeline * layout.data
-    return kv_cache_bytes(shape, context_tokens, weight_bytes(layout.kv_format)) / shards
+    shards = kv_cache.shards(shape, layout.tensor) * layout.pipeline * layout.data
+    return kv_cache.cache_bytes(shape, context_tokens, weight_bytes(layout.kv_format)) / shards
 
 
 def item_traffic_bytes(shape: Custom, layout: ServingLayout) -> float:

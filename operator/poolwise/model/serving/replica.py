@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from poolwise.model import transformer
+from poolwise.model import kv_cache, transformer
 from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import weight_bytes
 from poolwise.model.hardware import Machine
@@ -117,7 +117,7 @@ def request_flops(work: ServingWork, shape: Transformer, served: Replica) -> flo
     count = transformer.parameters(work.model)
     rows = served.prompt.mean + served.generated.mean
     inside = transformer.attention_flops_per_key(shape) * served.costs.prompt_keys
-    keys = transformer.read_keys(shape, served.context_tokens)
+    keys = kv_cache.read_keys(shape, served.context_tokens)
     decoding = transformer.decode_attention_flops_per_key(shape) * keys * served.generated.mean
     return 2.0 * count.multiplied * rows + inside * served.prompt.mean + decoding
 
@@ -135,8 +135,8 @@ def _request_traffic_bytes(
     weights = layer_weight_bytes(work, layout) * touched
     weights += (count.head + count.tied_head) * unquantised_weight_bytes(layout)
     steps = served.generated.mean / together + at.chunks * (0.0 if served.generates else 1.0)
-    per_key = transformer.kv_bytes_per_key(shape, weight_bytes(layout.kv_format))
-    keys = transformer.read_keys(shape, served.context_tokens) * served.generated.mean
+    per_key = kv_cache.bytes_per_key(shape, weight_bytes(layout.kv_format))
+    keys = kv_cache.read_keys(shape, served.context_tokens) * served.generated.mean
     return weights * steps + per_key * keys
 
 

@@ -1,0 +1,38 @@
+"""The key-value cache of a model, counted from its shape: keys kept, keys read, and their bytes."""
+
+from __future__ import annotations
+
+from poolwise.model.transformer import attending_layers
+from poolwise.model.work import Transformer
+
+
+def cached_keys(shape: Transformer, context_tokens: float) -> float:
+    """Keys that are kept for a sequence, summed over layers; a window caps its layers."""
+    windowed, whole = attending_layers(shape)
+    return whole * context_tokens + windowed * min(
+        context_tokens, shape.sliding_window or context_tokens
+    )
+
+
+def read_keys(shape: Transformer, context_tokens: float) -> float:
+    """Of the cached keys those that a new token attends to: an index picks some of them."""
+    picked = min(context_tokens, shape.indexed_tokens or context_tokens)
+    return cached_keys(shape, picked)
+
+
+def bytes_per_key(shape: Transformer, bytes_per_element: float = 2.0) -> float:
+    """Cache of one token in one layer: ``2*g*d``, or ``kv_r + d_r`` when compressed."""
+    latent = shape.latent_attention
+    if latent is None:
+        return 2.0 * shape.kv_heads * shape.head_dim * bytes_per_element
+    return (latent.kv_rank + latent.rope_dim) * bytes_per_element
+
+
+def cache_bytes(shape: Transformer, context_tokens: float, bytes_per_element: float = 2.0) -> float:
+    """Cache of one request at a context."""
+    return bytes_per_key(shape, bytes_per_element) * cached_keys(shape, context_tokens)
+
+
+def shards(shape: Transformer, tensor: int) -> int:
+    """Tensor-parallel ranks that the cache is divided over: a compressed one is replicated."""
+    return 1 if shape.latent_attention else min(tensor, shape.kv_heads)
