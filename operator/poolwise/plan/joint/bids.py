@@ -1,0 +1,105 @@
+"""What each pending workload can do, and how much it counts: the terms of the comparison.
+
+A run of ``T`` seconds on ``a`` accelerators of a pool uses ``y * a * T`` of the whole cluster's
+time, where ``y`` is the pool's share (:mod:`.pricing`). Its *length* is the least over its options:
+what it uses where it loses least. Shorter work goes first by weight, since that makes the mean time
+to completion smallest (Smith's rule), and the weight grows with priority and age, so that nothing
+waits for ever.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from poolwise.plan.joint.problem import Option, Rules, Workload
+
+SERVICE_SECONDS = 86400.0
+"""A service has no end: it is weighed as a run of a day."""
+MOST_DOUBLINGS = 60.0
+"""Of the weight by age, so that it stays a number."""
+
+URGENT = 0.25
+"""Share of its run time that is left to wait: a workload with a deadline then goes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One option in the terms of the comparison."""
+
+    option: Option
+    seconds: float
+    """How long it holds its accelerators."""
+    lateness_seconds: float
+    """Run time, or what the loss of the goal is worth in run time."""
+    load_seconds: float
+    """Of the whole cluster's time."""
+
+    @property
+    def ends_within(self) -> float:
+        """Seconds in which it surely ends."""
+        return math.inf if self.option.seconds is None else self.option.seconds.high
+
+
+@dataclass(frozen=True, slots=True)
+class Bid:
+    """One pending workload in a pass."""
+
+    workload: Workload
+    weight: float
+    offers: tuple[Offer, ...]
+    """At least one."""
+    length_seconds: float
+    """Of the whole cluster's time, where it uses least."""
+    seconds_left: float = math.inf
+    """Until its deadline."""
+    is_urgent: bool = False
+    """Whether its deadline allows no more waiting to speak of."""
+
+    @property
+    def is_service(self) -> bool:
+        """Whether it serves, and should not wait."""
+        return self.offers[0].option.seconds is None
+
+    @property
+    def rank(self) -> tuple[bool, bool, float, float, str]:
+        """Services first, then who must start now, the shortest by weight, the oldest."""
+        per_weight = self.length_seconds / self.weight
+        who = self.workload.created, self.workload.key
+        return not self.is_service, not self.is_urgent, per_weight, *who
+
+
+def bid(
+    workload: Workload, options: Iterable[Option], shares: Mapping[str, float], now: float,
+    rules: Rules,
+) -> Bid:  # fmt: skip
+    """The bid of a workload that has options."""
+    known = tuple(options)
+    best = min(known, key=lambda option: (option.aim, option.pool))
+    base = _seconds(best)
+    offers = tuple(_offer(option, base, best.aim, shares) for option in known)
+    length = min(offer.load_seconds for offer in offers)
+    left = math.inf if workload.deadline is None else workload.deadline - now
+    run = min(offer.seconds for offer in offers)
+    is_urgent = left - run < URGENT * run
+    return Bid(workload, weight(workload, now, rules), offers, length, left, is_urgent)
+
+
+def weight(workload: Workload, now: float, rules: Rules) -> float:
+    """How much a second of its waiting counts."""
+    doublings = max(now - workload.created, 0.0) / rules.aging_seconds
+    by_priority: float = 10.0 ** (workload.priority / rules.priority_step)
+    by_age: float = 2.0 ** min(doublings, MOST_DOUBLINGS)
+    return by_priority * by_age
+
+
+def _offer(option: Option, base: float, best_aim: float, shares: Mapping[str, float]) -> Offer:
+    seconds = _seconds(option)
+    loss = option.aim / best_aim if best_aim > 0 else 1.0
+    share = shares.get(option.pool, 0.0)
+    return Offer(option, seconds, base * loss, share * option.accelerators * seconds)
+
+
+def _seconds(option: Option) -> float:
+    return SERVICE_SECONDS if option.seconds is None else option.seconds.mid

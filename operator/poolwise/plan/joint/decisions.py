@@ -1,0 +1,100 @@
+"""The pass told: a decision for each workload, and a price for each pool."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from poolwise.plan.joint.admission import Admission
+from poolwise.plan.joint.items import Assignment, Taken
+from poolwise.plan.joint.losses import Losses
+from poolwise.plan.joint.moves import Move
+from poolwise.plan.joint.outcome import Act, Decision, Price
+from poolwise.plan.joint.problem import Option, Problem, Workload
+from poolwise.plan.joint.walk import EXTERNALITY, Turn
+from poolwise.plan.joint.words import Teller
+
+
+class Story:
+    """Everything that one pass found."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        shares: Mapping[str, float],
+        admissions: Mapping[str, Admission],
+        turns: Sequence[Turn],
+        taken: Assignment,
+        offered: Mapping[str, Move],
+    ) -> None:
+        self._problem, self._shares = problem, shares
+        self._admissions, self._taken, self._moves = admissions, taken, offered
+        self._turns = {turn.bid.workload.key: turn for turn in turns}
+        self._losses = Losses(turns)
+        self._prices = {each.pool: each for each in self.prices()}
+        self._teller = Teller(problem, self._losses, self._prices)
+
+    def decisions(self) -> tuple[Decision, ...]:
+        """One per workload, by key."""
+        ordered = sorted(self._problem.workloads, key=lambda each: each.key)
+        return tuple(self.decision(each) for each in ordered)
+
+    def decision(self, workload: Workload) -> Decision:
+        """One workload's."""
+        taken = self._taken.taken.get(workload.key)
+        if workload.running is not None:
+            return self._running(workload, taken)
+        turn = self._turns.get(workload.key)
+        if turn is None:
+            admission = self._admissions[workload.key]
+            return Decision(workload.key, Act.REFUSE, admission.nearest, admission.refusal)
+        if taken is None:
+            return self._waiting(turn)
+        option = taken.choice.option
+        reason = self._teller.starts(turn, option)
+        return Decision(
+            workload.key, Act.START, option, reason, dict(taken.nodes), taken.choice.value
+        )
+
+    def prices(self) -> tuple[Price, ...]:
+        """One per pool."""
+        waiting = math.fsum(turn.bid.weight for turn in self._turns.values())
+        worth = _worth_per_hour(self._turns.values())
+        found = []
+        for pool in self._problem.pools:
+            delay = EXTERNALITY * waiting * self._shares.get(pool.name, 0.0)
+            reason = self._losses.price(pool.name, delay, delay * worth, len(self._turns))
+            found.append(Price(pool.name, delay, delay * worth, reason))
+        return tuple(found)
+
+    def _waiting(self, turn: Turn) -> Decision:
+        best, key = turn.best, turn.bid.workload.key
+        if best is None:
+            option: Option = min(turn.bid.offers, key=lambda each: each.load_seconds).option
+            return Decision(key, Act.WAIT, option, self._teller.nothing_free(turn))
+        starts = best.starts if self._problem.now < best.starts < math.inf else None
+        return Decision(
+            key, Act.WAIT, best.offer.option, self._teller.waits(turn, best), starts=starts
+        )
+
+    def _running(self, workload: Workload, taken: Taken | None) -> Decision:
+        running = workload.running
+        assert running is not None, "only called for what runs"
+        if taken is None:
+            reason = self._teller.stays(workload)
+            return Decision(workload.key, Act.STAY, running.option, reason, dict(running.nodes))
+        reason = self._teller.moves(workload, self._moves[workload.key], taken.choice.option)
+        return Decision(
+            workload.key, Act.MOVE, taken.choice.option, reason, dict(taken.nodes),
+            taken.choice.value,
+        )  # fmt: skip
+
+
+def _worth_per_hour(turns: Iterable[Turn]) -> float:
+    """Of an hour of one waiting workload: what it would pay per hour where it pays least."""
+    costs = [
+        (turn.bid.weight, min(offer.option.cost_per_hour for offer in turn.bid.offers))
+        for turn in turns
+    ]
+    weights = math.fsum(weight for weight, _ in costs)
+    return math.fsum(weight * cost for weight, cost in costs) / weights if weights else 0.0

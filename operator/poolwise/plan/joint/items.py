@@ -1,0 +1,68 @@
+"""The assignment as values: items with their choices, what there is to give away, what is taken."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from poolwise.plan.joint.problem import Option, PoolState
+from poolwise.plan.joint.rooms import Hold, Rooms
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One option of an item that may start now."""
+
+    option: Option
+    value: float
+    """What it is worth; never taken at 0 or less."""
+    until: float = math.inf
+    """When it surely has ended: what is held back from then on does not concern it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One workload, which gets one of its choices or none."""
+
+    key: str
+    namespace: str
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A choice with its nodes."""
+
+    choice: Choice
+    nodes: Mapping[str, int]
+    """Pods by node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What starts."""
+
+    taken: Mapping[str, Taken]
+    """By item."""
+    objective: float
+    solver: str = "greedy"
+    greedy_objective: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """What there is to give away."""
+
+    pools: tuple[PoolState, ...]
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """Accelerators that a namespace may still take; absent: all."""
+    holds: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)
+    """By pool: what is kept for who starts later."""
+
+    def rooms(self) -> Rooms:
+        """To be filled."""
+        rooms = Rooms(self.pools)
+        for pool, holds in self.holds.items():
+            rooms.hold(pool, holds)
+        return rooms

@@ -1,0 +1,75 @@
+"""Who loses how much away from which pool: the comparison behind comparative advantage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from poolwise.plan.joint.bids import Bid
+from poolwise.plan.joint.walk import Turn
+from poolwise.plan.wording import duration, money, percent, plural
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One workload away from one pool."""
+
+    key: str
+    elsewhere: str
+    """The best pool beside it."""
+    share: float
+    """Of its run time (or goal) that it takes longer there; negative where it gains."""
+
+
+class Losses:
+    """Of all that wait, by pool, the smallest first."""
+
+    def __init__(self, turns: Iterable[Turn]) -> None:
+        self._by_pool: dict[str, list[Loss]] = {}
+        for turn in turns:
+            for pool, loss in _losses(turn.bid):
+                self._by_pool.setdefault(pool, []).append(loss)
+        for losses in self._by_pool.values():
+            losses.sort(key=lambda each: (each.share, each.key))
+
+    def of(self, pool: str, key: str) -> Loss | None:
+        """What one workload loses away from a pool."""
+        return next((each for each in self._by_pool.get(pool, ()) if each.key == key), None)
+
+    def rival(self, pool: str, key: str) -> Loss | None:
+        """Who else loses most away from a pool."""
+        others = [each for each in self._by_pool.get(pool, ()) if each.key != key]
+        return others[-1] if others and others[-1].share > 0 else None
+
+    def price(self, pool: str, delay: float, per_hour: float, waiting: int) -> str:
+        """The price in words."""
+        if not delay:
+            return "free: nobody who waits would lose by its use"
+        told = (
+            f"each accelerator-hour here delays the {plural(waiting, 'workload')} that"
+            f" {'waits' if waiting == 1 else 'wait'} by {duration(delay * 3600.0)} in sum"
+        )
+        if per_hour:
+            told += f", worth {money(per_hour)}"
+        losses = self._by_pool.get(pool, [])
+        if len(losses) > 1 and losses[-1].share > losses[0].share:
+            told += f"; {_told(losses[-1])} elsewhere, {_told(losses[0])}, so it leaves first"
+        return told
+
+
+def _told(loss: Loss) -> str:
+    if loss.share <= 0:
+        return f"{loss.key} would lose nothing on {loss.elsewhere}"
+    return f"{loss.key} would lose {percent(loss.share)} on {loss.elsewhere}"
+
+
+def _losses(bid: Bid) -> Iterable[tuple[str, Loss]]:
+    best: dict[str, float] = {}
+    for offer in bid.offers:
+        pool = offer.option.pool
+        best[pool] = min(offer.lateness_seconds, best.get(pool, offer.lateness_seconds))
+    ordered = sorted((seconds, pool) for pool, seconds in best.items())
+    for pool, seconds in best.items():
+        others = [each for each in ordered[:2] if each[1] != pool]
+        if others and seconds > 0:
+            yield pool, Loss(bid.workload.key, others[0][1], others[0][0] / seconds - 1.0)

@@ -1,0 +1,70 @@
+"""What the joint planner answers: a decision for each workload, and a price for each pool."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from poolwise.plan.joint.problem import Option, Reservation
+
+
+class Act(enum.StrEnum):
+    """What is done with a workload."""
+
+    START = "Start"
+    STAY = "Stay"
+    """It runs, and goes on where it is."""
+    MOVE = "Move"
+    WAIT = "Wait"
+    REFUSE = "Refuse"
+    """Nothing that is there can ever run it within its limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One workload's."""
+
+    key: str
+    act: Act
+    option: Option | None
+    """Where it runs; while waiting, what it waits for; refused, the nearest thing."""
+    reason: str
+    """One or two sentences with numbers."""
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    """Pods by node; empty when it waits or is refused."""
+    value: float = 0.0
+    """What it adds to the objective."""
+    starts: float | None = None
+    """When a waiting workload may start; None where nobody can tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What the use of a pool costs everybody else."""
+
+    pool: str
+    delay: float
+    """Seconds by which one accelerator-second here delays waiting workloads, summed by weight."""
+    per_hour: float
+    """The same in money, per accelerator."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class JointPlan:
+    """One pass."""
+
+    decisions: tuple[Decision, ...]
+    """For every workload, by key."""
+    prices: tuple[Price, ...]
+    """For every pool, in the order of the problem."""
+    reservations: tuple[Reservation, ...]
+    objective: float
+    """Sum of the values of what starts or moves."""
+    greedy_objective: float
+    """Of the greedy answer, which is never better."""
+    solver: str
+    """``greedy``, ``milp``, or ``milp, stopped at its limit``."""
+    shares: Mapping[str, float] = field(default_factory=dict)
+    """By pool: what an accelerator-second takes of the whole cluster's time (:mod:`.pricing`)."""

@@ -1,0 +1,243 @@
+"""The joint pass: everything that waits, and what may be moved, placed together.
+
+Prices come first (:mod:`.pricing`), then the queue in order (:mod:`.walk`), then the optimiser on
+what could start now (:mod:`.assignment`); its answer is taken only where it is worth more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from poolwise.plan.joint.admission import Admission, Gate
+from poolwise.plan.joint.assignment import assigned
+from poolwise.plan.joint.bids import Bid, bid
+from poolwise.plan.joint.decisions import Story
+from poolwise.plan.joint.items import Assignment, Choice, Floor, Item, Taken
+from poolwise.plan.joint.moves import Move, movable, moves
+from poolwise.plan.joint.outcome import Decision, JointPlan
+from poolwise.plan.joint.pricing import shares
+from poolwise.plan.joint.problem import Problem, Reservation, Workload
+from poolwise.plan.joint.rooms import Rooms
+from poolwise.plan.joint.timeline import Timeline
+from poolwise.plan.joint.walk import EXTERNALITY, Chance, Turn, Walk, cost_seconds
+
+
+def plan(problem: Problem, optimise: bool = True) -> JointPlan:
+    """A decision for every workload, and a price for every pool.
+
+    :param optimise: False: the queue in order alone, and only as long as something is free.
+    """
+    found = _Pass.of(problem)
+    walk = found.walk()
+    turns = walk.turns(found.bids, is_brief=not optimise)
+    floor = Floor(problem.pools, found.limits, {p: tuple(h) for p, h in walk.holds.items()})
+    greedy, items, offered = found.greedy(turns, floor)
+    seconds = problem.rules.time_limit_seconds if optimise else 0.0
+    taken = assigned(items, floor, seconds, greedy) if optimise else greedy
+    story = Story(problem, found.shares, found.admissions, turns, taken, offered)
+    return JointPlan(
+        decisions=story.decisions(),
+        prices=story.prices(),
+        reservations=_reservations(turns, taken, problem.reservations),
+        objective=taken.objective,
+        greedy_objective=greedy.objective,
+        solver=taken.solver,
+        shares=found.shares,
+    )
+
+
+def place(problem: Problem, key: str, prices: Mapping[str, float] | None = None) -> Decision:
+    """One workload at once, beside the reservations of others.
+
+    :param prices: ``delay`` by pool, of the last plan; None: worked out from who waits.
+    :raises KeyError: for a workload that the problem does not have, or that runs.
+    """
+    pending = {each.key: each for each in problem.workloads if each.running is None}
+    workload = pending[key]
+    gate = Gate(problem.pools, problem.rules, problem.now)
+    admission = gate.admit(workload)
+    if prices is None:
+        prices = _delays(problem)
+    walk = _walk(problem, _limits(problem, gate), 1.0 / EXTERNALITY)
+    for each in problem.reservations:
+        if each.key != key:
+            walk.reserve(each.option)
+    turns = []
+    if admission.options:
+        mine = bid(workload, admission.options, prices, problem.now, problem.rules)
+        turns = walk.turns([mine], is_brief=False)
+    taken = _started(turns, {})
+    story = Story(problem, prices, {key: admission}, turns, taken, {})
+    return story.decision(workload)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """What one pass knows before anything is placed."""
+
+    problem: Problem
+    admissions: Mapping[str, Admission]
+    """Of pending workloads and of those that may be moved."""
+    shares: Mapping[str, float]
+    bids: Sequence[Bid]
+    limits: Mapping[str, int]
+    movable: Sequence[Workload]
+
+    @staticmethod
+    def of(problem: Problem) -> _Pass:
+        now, rules = problem.now, problem.rules
+        gate = Gate(problem.pools, rules, now)
+        pending = [each for each in problem.workloads if each.running is None]
+        may_go = list(movable(problem.workloads, rules, now))
+        admissions = {each.key: gate.admit(each) for each in [*pending, *may_go]}
+        known = dict(problem.shares) or _shares(problem, admissions, gate)
+        bids = [
+            bid(each, admissions[each.key].options, known, now, rules)
+            for each in pending
+            if admissions[each.key].options
+        ]
+        return _Pass(problem, admissions, known, bids, _limits(problem, gate), may_go)
+
+    def walk(self) -> Walk:
+        return _walk(self.problem, self.limits, 0.0)
+
+    def greedy(
+        self, turns: Sequence[Turn], floor: Floor
+    ) -> tuple[Assignment, list[Item], dict[str, Move]]:
+        """The walk's answer with the moves that still find room; the items of both; the moves."""
+        items = [item for turn in turns if (item := _item(turn, self.problem.now)).choices]
+        choices = {item.key: item.choices for item in items}
+        answer = _started(turns, choices)
+        best_moves = self._moves(math.fsum(each.weight for each in self.bids))
+        moving = [_moving(each) for each in best_moves]
+        return _with_moves(answer, moving, floor), [*items, *moving], _by_key(best_moves)
+
+    def _moves(self, behind_weight: float) -> list[list[Move]]:
+        found = (
+            moves(each, self.admissions[each.key].options, self.shares, self.problem.rules,
+                  self.problem.now, behind_weight)
+            for each in self.movable
+        )  # fmt: skip
+        return sorted((each for each in found if each), key=lambda each: -each[0].gain_seconds)
+
+
+def _by_key(all_moves: Iterable[Sequence[Move]]) -> dict[str, Move]:
+    return {each[0].bid.workload.key: each[0] for each in all_moves}
+
+
+def _walk(problem: Problem, limits: Mapping[str, int], others_weight: float) -> Walk:
+    return Walk(
+        rooms=Rooms(problem.pools),
+        timeline=Timeline(problem.pools, problem.workloads, problem.now),
+        now=problem.now,
+        limits=dict(limits),
+        reserved={each.key: each.option.pool for each in problem.reservations},
+        others_weight=others_weight,
+    )
+
+
+def _shares(problem: Problem, admissions: Mapping[str, Admission], gate: Gate) -> dict[str, float]:
+    """Prices of all work that is there, and of what came lately."""
+    here = [(each, admissions[each.key].options) for each in problem.workloads
+            if each.key in admissions]  # fmt: skip
+    lately = [(each, gate.admit(each).options) for each in problem.recent
+              if each.key not in admissions]  # fmt: skip
+    return shares([*here, *lately], problem.pools)
+
+
+def _delays(problem: Problem) -> dict[str, float]:
+    found = _Pass.of(problem)
+    waiting = math.fsum(each.weight for each in found.bids)
+    return {pool: EXTERNALITY * waiting * share for pool, share in found.shares.items()}
+
+
+def _limits(problem: Problem, gate: Gate) -> dict[str, int]:
+    """What each namespace with a share may still take."""
+    held: dict[str, int] = {}
+    for each in problem.workloads:
+        if each.running is not None:
+            held[each.namespace] = held.get(each.namespace, 0) + each.running.option.accelerators
+    limits = {name: gate.limit(name) for name in problem.rules.namespace_shares}
+    return {
+        name: max(limit - held.get(name, 0), 0)
+        for name, limit in limits.items()
+        if limit is not None
+    }
+
+
+def _item(turn: Turn, now: float) -> Item:
+    """What it may start as now without losing to a wait for something better."""
+    workload = turn.bid.workload
+    later = min((c.cost_seconds for c in turn.chances if c.nodes is None), default=math.inf)
+    choices = tuple(
+        Choice(chance.offer.option, turn.value(at_once), now + chance.offer.ends_within)
+        for chance in turn.chances
+        if (at_once := _at_once(turn, chance)).cost_seconds <= later
+    )
+    return Item(workload.key, workload.namespace, choices)
+
+
+def _at_once(turn: Turn, chance: Chance) -> Chance:
+    """The chance as it would be if it had room now."""
+    cost = cost_seconds(turn.bid, chance.offer, 0.0, turn.behind_weight)
+    return Chance(chance.offer, chance.starts, cost, chance.nodes)
+
+
+def _started(turns: Iterable[Turn], choices: Mapping[str, Sequence[Choice]]) -> Assignment:
+    """What the walk starts, in terms of the items' own choices."""
+    taken: dict[str, Taken] = {}
+    for turn in turns:
+        chance, key = turn.starting, turn.bid.workload.key
+        if chance is not None:
+            assert chance.nodes is not None, "what starts has nodes"
+            option = chance.offer.option
+            known = [each for each in choices.get(key, ()) if each.option is option]
+            choice = known[0] if known else Choice(option, turn.value(chance))
+            taken[key] = Taken(choice, chance.nodes)
+    return Assignment(taken, math.fsum(each.choice.value for each in taken.values()))
+
+
+def _moving(ways: Sequence[Move]) -> Item:
+    """Worth what it adds to going on as it is; its namespace holds no more than before."""
+    workload, weight = ways[0].bid.workload, ways[0].bid.weight
+    choices = tuple(
+        Choice(
+            each.offer.option,
+            weight**2 / (each.stay_seconds - each.gain_seconds) - weight**2 / each.stay_seconds,
+        )
+        for each in ways
+    )
+    return Item(workload.key, "", choices)
+
+
+def _with_moves(start: Assignment, moving: Iterable[Item], floor: Floor) -> Assignment:
+    """The moves that find room beside what starts."""
+    rooms, taken = floor.rooms(), dict(start.taken)
+    for each in taken.values():
+        rooms.take(each.choice.option, each.nodes)
+    for item in moving:
+        for choice in item.choices:
+            nodes = rooms.fit(choice.option) if item.key not in taken else None
+            if nodes is not None:
+                rooms.take(choice.option, nodes)
+                taken[item.key] = Taken(choice, nodes)
+    return Assignment(taken, math.fsum(each.choice.value for each in taken.values()))
+
+
+def _reservations(
+    turns: Iterable[Turn], taken: Assignment, earlier: Iterable[Reservation]
+) -> tuple[Reservation, ...]:
+    """Of gangs that wait for a moment that can be told; who had no turn keeps what it had."""
+    had = {each.key: each for each in earlier}
+    found = []
+    for turn in turns:
+        key, best = turn.bid.workload.key, turn.best
+        if key in taken.taken:
+            continue
+        if best is None and key in had:
+            found.append(had[key])
+        elif best is not None and best.is_reserved:
+            found.append(Reservation(key, best.offer.option, best.starts))
+    return tuple(found)

@@ -1,0 +1,71 @@
+"""What a pool's time is worth beside another's: duals of the relaxed assignment of all work.
+
+All work that is there (and came lately) is spread over the pools, in fractions, so that the last
+pool to finish finishes as early as possible::
+
+    min t   with   sum_o x_io = 1 for each workload i,   sum_io a_o T_o x_io <= m_p t per pool p
+
+The dual of pool ``p`` is its share ``y_p`` (sum of m_p y_p = 1): one accelerator-second there takes
+``y_p`` seconds of the whole cluster's time. A workload that uses least of it goes where it loses
+least against the others: that is comparative advantage. (The static planning problem of networks
+of queues, Harrison 2000; ties and unused pools have a share of 0.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from poolwise.plan.joint.problem import Option, PoolState, Workload
+from poolwise.plan.joint.programme import Programme
+
+LOG_STEPS = 8
+"""Workloads whose times differ in proportion by less than a step are one type: steps per e-fold."""
+
+Type = tuple[tuple[str, int, int], ...]
+
+
+def shares(
+    workloads: Iterable[tuple[Workload, Sequence[Option]]], pools: Sequence[PoolState]
+) -> dict[str, float]:
+    """``y`` by pool; even shares where there is no work to tell."""
+    types = _types(options for _, options in workloads)
+    capacity = {pool.name: float(pool.total) for pool in pools if pool.total > 0}
+    even = {name: 1.0 / sum(capacity.values()) for name in capacity}
+    found = _duals(types, capacity) if types else {}
+    return found or even
+
+
+def _types(all_options: Iterable[Sequence[Option]]) -> dict[Type, float]:
+    """Work by type: run times relative to the shortest, and the sum of the shortest."""
+    found: dict[Type, float] = {}
+    for options in all_options:
+        runs = [option for option in options if option.seconds is not None]
+        least = min((_area(option) for option in runs), default=0.0)
+        if least > 0:
+            key = tuple(sorted({(o.pool, 0, _step(_area(o) / least)) for o in runs}))
+            found[key] = found.get(key, 0.0) + least
+    return found
+
+
+def _duals(types: Mapping[Type, float], capacity: Mapping[str, float]) -> dict[str, float]:
+    programme = Programme()
+    scale = sum(types.values()) / sum(capacity.values())
+    rows = {name: programme.row(most=0.0) for name in capacity}
+    programme.column(-1.0, {rows[name]: -count for name, count in capacity.items()})
+    for kind, work in types.items():
+        whole = programme.row(1.0, 1.0)
+        for pool, _, step in kind:
+            if pool in rows:
+                needed = work * math.exp(step / LOG_STEPS) / scale
+                programme.column(0.0, {whole: 1.0, rows[pool]: needed})
+    duals = programme.relaxed().duals
+    return {name: max(duals[row], 0.0) for name, row in rows.items()} if duals else {}
+
+
+def _area(option: Option) -> float:
+    return option.accelerators * (option.seconds.mid if option.seconds else 0.0)
+
+
+def _step(ratio: float) -> int:
+    return round(LOG_STEPS * math.log(ratio))

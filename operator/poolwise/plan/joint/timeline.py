@@ -1,0 +1,179 @@
+"""When room comes free: what runs ends, and what waits ahead takes its place.
+
+Two lower bounds, of which the later is told. Accelerators of a pool are counted, less those that
+who waits ahead will take; and a gang that wants its accelerators together waits for nodes that are
+empty enough.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import insort
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from poolwise.plan.joint.problem import NodeState, Option, PoolState, Workload
+from poolwise.plan.joint.rooms import Hold
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Room for one pod from some moment on."""
+
+    at: float
+    node: str
+
+
+class Timeline:
+    """Moments at which pools have room. Changed by :meth:`book` and :meth:`start` only."""
+
+    def __init__(
+        self, pools: Iterable[PoolState], workloads: Iterable[Workload], now: float
+    ) -> None:
+        self._now = now
+        self._floors = {pool.name: _Floor(pool.nodes, now) for pool in pools}
+        for each in workloads:
+            running = each.running
+            if running is not None and running.option.pool in self._floors:
+                until = math.inf
+                if running.option.seconds is not None:
+                    until = now + running.option.seconds.mid
+                self._floors[running.option.pool].release(running.option, running.nodes, until)
+        for floor in self._floors.values():
+            floor.count()
+
+    def earliest(self, option: Option) -> float:
+        """When the whole gang may start; infinite where nobody can tell."""
+        floor = self._floors.get(option.pool)
+        if floor is None:
+            return math.inf
+        counted = floor.earliest_count(option.accelerators)
+        if not math.isfinite(counted) or (option.accelerators_per_pod == 1 and not option.level):
+            return counted
+        return max(counted, floor.earliest_gang(option))
+
+    def after(self, pool: str) -> float:
+        """The next moment at which something comes free."""
+        entries = self._floors[pool].entries
+        return next((at for at, _ in entries if at > self._now), math.inf)
+
+    def holds(self, option: Option) -> tuple[float, tuple[Hold, ...]]:
+        """When the gang's own nodes are empty, and what is to be held back now until then.
+
+        What running workloads give back before then is used first, so that only the rest is taken
+        from what is free now.
+        """
+        floor = self._floors.get(option.pool)
+        return floor.holds(option) if floor is not None else (math.inf, ())
+
+    def book(self, option: Option, until: float) -> None:
+        """Who waits takes the first room that there is, and gives it back when done."""
+        self._floors[option.pool].book(option.accelerators, until)
+
+    def start(self, option: Option, nodes: Mapping[str, int], until: float) -> None:
+        """Who starts takes room on its nodes."""
+        floor = self._floors[option.pool]
+        floor.book(option.accelerators, until)
+        floor.take(option, nodes, until)
+
+
+class _Floor:
+    """One pool."""
+
+    def __init__(self, nodes: Iterable[NodeState], now: float) -> None:
+        self._now = now
+        self._nodes = {node.name: node for node in nodes}
+        self._free = {name: max(node.free, 0) for name, node in self._nodes.items()}
+        self._releases: dict[str, list[tuple[float, int]]] = {}
+        self._gangs: dict[tuple[int, int, bool, str], list[Slot]] = {}
+        self.entries: list[tuple[float, int]] = []
+        """Accelerators by the moment from which on nobody has booked them."""
+
+    def release(self, option: Option, nodes: Mapping[str, int], until: float) -> None:
+        """What runs holds its nodes until then."""
+        for node, pods in nodes.items():
+            if node in self._nodes and math.isfinite(until):
+                insort(self._releases.setdefault(node, []), (until, self._size(option, pods)))
+
+    def count(self) -> None:
+        """Adds up what is free, and what will be."""
+        later = [each for releases in self._releases.values() for each in releases]
+        free = sum(self._free.values())
+        self.entries = sorted([*later, (self._now, free)] if free else later)
+
+    def earliest_count(self, accelerators: int) -> float:
+        for at, count in self.entries:
+            accelerators -= count
+            if accelerators <= 0:
+                return at
+        return math.inf
+
+    def earliest_gang(self, option: Option) -> float:
+        slots = self._gang(option)
+        return slots[-1].at if slots else math.inf
+
+    def book(self, accelerators: int, until: float) -> None:
+        entries, missing = self.entries, accelerators
+        while missing and entries:
+            at, count = entries[0]
+            taken = min(count, missing)
+            missing -= taken
+            if taken == count:
+                entries.pop(0)
+            else:
+                entries[0] = (at, count - taken)
+        if math.isfinite(until):
+            insort(entries, (until, accelerators - missing))
+
+    def take(self, option: Option, nodes: Mapping[str, int], until: float) -> None:
+        for node, pods in nodes.items():
+            self._free[node] -= self._size(option, pods)
+        self.release(option, nodes, until)
+        self._gangs.clear()
+
+    def holds(self, option: Option) -> tuple[float, tuple[Hold, ...]]:
+        slots = self._gang(option)
+        if not slots:
+            return math.inf, ()
+        starts, wanted = slots[-1].at, dict[str, int]()
+        for slot in slots:
+            wanted[slot.node] = wanted.get(slot.node, 0) + option.accelerators_per_pod
+        kept = [
+            Hold(name, n - self._given_back(name, starts), starts) for name, n in wanted.items()
+        ]
+        return starts, tuple(each for each in kept if each.accelerators > 0)
+
+    def _given_back(self, node: str, until: float) -> int:
+        return sum(count for at, count in self._releases.get(node, ()) if at <= until)
+
+    def _gang(self, option: Option) -> list[Slot]:
+        """Slots of the gang that are free first, in the domain where the last of them is."""
+        size, pods = option.accelerators_per_pod, option.pods
+        shape = (pods, size, option.one_per_node, option.level)
+        if shape not in self._gangs:
+            domains: dict[str, list[Slot]] = {}
+            for node in self._nodes.values():
+                value = node.domains.get(option.level, "") if option.level else "pool"
+                if value:
+                    domains.setdefault(value, []).extend(self._slots(node.name, option))
+            found = [sorted(slots, key=_moment)[:pods] for slots in domains.values()]
+            whole = [slots for slots in found if len(slots) == pods]
+            self._gangs[shape] = min(whole, key=lambda slots: _moment(slots[-1]), default=[])
+        return self._gangs[shape]
+
+    def _slots(self, node: str, option: Option) -> list[Slot]:
+        """When the node has room for its first pod, its second, ..."""
+        size, most = option.accelerators_per_pod, 1 if option.one_per_node else option.pods
+        free = self._free[node]
+        found = [Slot(self._now, node)] * min(free // size, most)
+        for at, count in self._releases.get(node, ()):
+            free += count
+            found += [Slot(at, node)] * (min(free // size, most) - len(found))
+        return found
+
+    def _size(self, option: Option, pods: int) -> int:
+        return pods * option.accelerators_per_pod
+
+
+def _moment(slot: Slot) -> tuple[float, str]:
+    return slot.at, slot.node

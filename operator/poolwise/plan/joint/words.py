@@ -1,0 +1,151 @@
+"""Sentences of the joint planner: what decided, with its numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from poolwise.plan.joint.bids import Offer
+from poolwise.plan.joint.losses import Losses
+from poolwise.plan.joint.moves import Move
+from poolwise.plan.joint.outcome import Price
+from poolwise.plan.joint.problem import Option, Problem, Workload
+from poolwise.plan.joint.walk import Chance, Turn
+from poolwise.plan.wording import duration, money, percent, plural
+
+
+class Teller:
+    """Tells one pass."""
+
+    def __init__(self, problem: Problem, losses: Losses, prices: Mapping[str, Price]) -> None:
+        self._problem, self._losses, self._prices = problem, losses, prices
+        self._pools = {pool.name: pool for pool in problem.pools}
+
+    def starts(self, turn: Turn, option: Option) -> str:
+        """Why here."""
+        mine = next(each for each in turn.bid.offers if each.option is option)
+        best = min(turn.bid.offers, key=lambda each: (each.lateness_seconds, each.option.pool))
+        told = f"starts on {where(option)}{self._run(mine)}"
+        if best.option.pool == option.pool:
+            return told + self._second(turn, mine)
+        return f"{told}: {self._left(turn, mine, best)}"
+
+    def waits(self, turn: Turn, chance: Chance) -> str:
+        """For what, until when, and behind whom."""
+        option = chance.offer.option
+        told = f"waits for {where(option)}: {self._missing(option)}{self._when(chance)}"
+        if turn.ahead:
+            told += f"; {plural(turn.ahead, 'workload')} ahead of it"
+        return told + self._blocker(option) + self._spurned(turn, chance)
+
+    def nothing_free(self, turn: Turn) -> str:
+        """Where the pass ended before its turn."""
+        best = min(turn.bid.offers, key=lambda each: each.load_seconds)
+        return f"waits for {where(best.option)}: nothing is free{self._blocker(best.option)}"
+
+    def stays(self, workload: Workload) -> str:
+        """What runs."""
+        running = workload.running
+        assert running is not None, "only what runs stays"
+        ends = running.option.seconds
+        until = f", ends in about {duration(ends.mid)}" if ends is not None else ""
+        return f"runs on {where(running.option)}{until}"
+
+    def moves(self, workload: Workload, move: Move, option: Option) -> str:
+        """From where to where, and why it pays."""
+        running = workload.running
+        assert running is not None, "only what runs moves"
+        return (
+            f"moves from {where(running.option)} to {where(option)}:"
+            f" gains {duration(move.gain_seconds / move.bid.weight)} of its own and others' time"
+            f" beyond the {duration(running.restart_seconds)} that the restart loses"
+            f"{self._price(running.option.pool)}"
+        )
+
+    def _run(self, offer: Offer) -> str:
+        seconds = offer.option.seconds
+        return f" for {duration(seconds.mid)}" if seconds is not None else ""
+
+    def _second(self, turn: Turn, mine: Offer) -> str:
+        loss = self._losses.of(mine.option.pool, turn.bid.workload.key)
+        if loss is None:
+            return ", the only pool for it"
+        return f", where it loses least: {percent(max(loss.share, 0.0))} more on {loss.elsewhere}"
+
+    def _left(self, turn: Turn, mine: Offer, best: Offer) -> str:
+        """Why not where it would be best."""
+        slower = mine.lateness_seconds / best.lateness_seconds - 1.0 if best.lateness_seconds else 0
+        pool = best.option.pool
+        chance = next(each for each in turn.chances if each.offer is best)
+        told = f"loses {percent(slower)} against {pool}"
+        wait = chance.starts - self._problem.now
+        if chance.nodes is None and wait > 0:
+            told += f", where it would wait {_about(wait)}"
+        rival = self._losses.rival(pool, turn.bid.workload.key)
+        if rival is not None and rival.share > slower:
+            told += f"; {rival.key} would lose {percent(rival.share)} away from it"
+        return told + self._price(pool)
+
+    def _price(self, pool: str) -> str:
+        price = self._prices.get(pool)
+        if price is None or not price.delay:
+            return ""
+        if price.per_hour:
+            return f" ({pool} is scarce: {money(price.per_hour)} per accelerator-hour)"
+        return f" ({pool} is scarce: an hour of it delays others by {_about(price.delay * 3600)})"
+
+    def _missing(self, option: Option) -> str:
+        nodes = self._pools[option.pool].nodes
+        size = option.accelerators_per_pod
+        free = sum(max(node.free, 0) for node in nodes)
+        if free < option.accelerators:
+            return f"{free} free, needs {option.accelerators}"
+        fitting = sum(1 for node in nodes if node.free >= size)
+        within = f" in one {option.level}" if option.level else ""
+        return (
+            f"{free} are free, but it needs {plural(option.pods, 'pod')} of {size}{within}, and"
+            f" {plural(fitting, 'node')} would take one, less what this pass gives others"
+        )
+
+    def _when(self, chance: Chance) -> str:
+        wait = chance.starts - self._problem.now
+        if not 0 < wait < math.inf:
+            return ", and nobody can tell when more will be" if wait else ""
+        return f", may start in about {duration(wait)}"
+
+    def _blocker(self, option: Option) -> str:
+        """Who holds most of the pool."""
+        holders = [
+            (each.running.option.accelerators, each)
+            for each in self._problem.workloads
+            if each.running is not None and each.running.option.pool == option.pool
+        ]
+        if not holders:
+            return ""
+        held, largest = max(holders, key=lambda pair: (pair[0], pair[1].key))
+        assert largest.running is not None, "holders run"
+        ends = largest.running.option.seconds
+        until = f", ends in about {duration(ends.mid)}" if ends is not None else ", has no end"
+        return f"; largest holder: {largest.key} ({held}{until})"
+
+    def _spurned(self, turn: Turn, chance: Chance) -> str:
+        """What it might start on now and does not, since the wait is worth it."""
+        now = [each for each in turn.chances if each.nodes is not None]
+        mine = chance.offer
+        if not now or not mine.lateness_seconds:
+            return ""
+        other = min(now, key=lambda each: each.cost_seconds).offer
+        more = other.lateness_seconds / mine.lateness_seconds - 1.0
+        if more <= 0:
+            return f"; {other.option.pool} is free, but worth more to others"
+        return f"; {other.option.pool} is free, but would take {percent(more)} longer"
+
+
+def where(option: Option) -> str:
+    """``8 of h100 (dp2 tp4)``."""
+    shape = f" ({option.shape})" if option.shape else ""
+    return f"{option.accelerators} of {option.pool}{shape}"
+
+
+def _about(seconds: float) -> str:
+    return f"about {duration(seconds)}" if math.isfinite(seconds) else "nobody knows how long"
