@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bench.tables import Row, number
 from poolwise.model import presets
-from poolwise.model.work import Custom, Experts, Model, Transformer
+from poolwise.model.shapes import Custom, Experts, Model, Transformer
 from poolwise.tables import Tables
 
 HEAD_WIDTH = 128

@@ -24,7 +24,7 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.serving.front_end import REQUESTS, early_share
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import State, state, state_at_rate
-from poolwise.model.work import Transformer
+from poolwise.model.shapes import Transformer
 
 ROUNDS = 10
 """Requests that a client sends."""

@@ -25,7 +25,8 @@ from poolwise.model.hardware import Host, Machine
 from poolwise.model.serving.load import Replica, State, state, state_at_rate
 from poolwise.model.serving.memory import PHASE
 from poolwise.model.serving.replica import replica
-from poolwise.model.work import Model, ServingLayout, ServingWork, Tokens, Transformer
+from poolwise.model.shapes import Model, Transformer
+from poolwise.model.work import ServingLayout, ServingWork, Tokens
 from poolwise.tables import AcceleratorRow, Tables
 
 HOST = Host(96.0, 1e12, 1e10, 1e11, 5e9)

@@ -17,15 +17,9 @@ from bench.tables import Row, number, whole
 from bench.training_layouts import least_layout, stated_layout, whole_layout
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
+from poolwise.model.shapes import Custom, Model, Transformer
 from poolwise.model.training.shard import layer_count
-from poolwise.model.work import (
-    Custom,
-    Method,
-    Model,
-    TrainingLayout,
-    TrainingWork,
-    Transformer,
-)
+from poolwise.model.work import Method, TrainingLayout, TrainingWork
 from poolwise.plan.candidates.training_layouts import NoTrainingShape, TrainingSearch
 from poolwise.plan.requests.request import FixedLayout
 from poolwise.tables import Tables

@@ -27,8 +27,8 @@ from poolwise.model.kernels.predicting import multiplied
 from poolwise.model.serving.capacity import capacity
 from poolwise.model.serving.load import state
 from poolwise.model.serving.replica import arithmetic_intensity, request_flops
+from poolwise.model.shapes import Transformer
 from poolwise.model.training.step import alone
-from poolwise.model.work import Transformer
 from poolwise.tables import Tables
 
 OPERATIONS = {

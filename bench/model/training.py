@@ -13,9 +13,9 @@ from bench.tables import Row, number, whole
 from bench.training_runs import LaidRun, laid, problem, runs
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
+from poolwise.model.shapes import Transformer
 from poolwise.model.training.memory import peak_bytes
 from poolwise.model.training.step import predict_training
-from poolwise.model.work import Transformer
 from poolwise.tables import EfficiencyRow, Tables
 
 GIB = 2**30

@@ -17,7 +17,8 @@ from poolwise.model import presets
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import ServingPrediction, TrainingPrediction
-from poolwise.model.work import Model, ServingLayout, TrainingLayout
+from poolwise.model.shapes import Model
+from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Candidate, Kind, Plan
 from poolwise.plan.observed import Observed

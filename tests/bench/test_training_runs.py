@@ -6,7 +6,8 @@ from bench.tables import Row
 from bench.training_runs import Run, laid, problem, runs
 from poolwise.model import transformer
 from poolwise.model.efficiency import Calibration
-from poolwise.model.work import Method, Recompute, Transformer
+from poolwise.model.shapes import Transformer
+from poolwise.model.work import Method, Recompute
 from poolwise.tables import load
 
 TABLES = load()

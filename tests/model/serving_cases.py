@@ -6,7 +6,8 @@ from poolwise import tables
 from poolwise.model import presets
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Host, Interconnect, Machine
-from poolwise.model.work import Metric, Model, ServingWork, Target, Tokens
+from poolwise.model.shapes import Model
+from poolwise.model.work import Metric, ServingWork, Target, Tokens
 from poolwise.plan.pools.machines import cpu_device, device
 
 TABLES = tables.load()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from poolwise.model import presets
-from poolwise.model.work import Model
+from poolwise.model.shapes import Model
 from poolwise.tables import models
 
 _ROWS = models.load()

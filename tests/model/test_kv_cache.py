@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from poolwise.model import kv_cache
-from poolwise.model.work import Transformer
+from poolwise.model.shapes import Transformer
 from tests.model.shapes import preset
 
 

@@ -8,18 +8,10 @@ import pytest
 from poolwise.model import transformer
 from poolwise.model.hardware import Machine
 from poolwise.model.prediction import Memory
+from poolwise.model.shapes import Custom, Model, Transformer
 from poolwise.model.training import activations
 from poolwise.model.training.memory import peak_bytes, training_memory, usable_bytes
-from poolwise.model.work import (
-    Custom,
-    Method,
-    Model,
-    Optimizer,
-    Recompute,
-    TrainingLayout,
-    TrainingWork,
-    Transformer,
-)
+from poolwise.model.work import Method, Optimizer, Recompute, TrainingLayout, TrainingWork
 from tests.model.shapes import preset
 from tests.model.training_cases import cpu_machine, machine, pretraining
 

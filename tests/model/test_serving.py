@@ -14,7 +14,8 @@ from poolwise.model.serving.prediction import (
 )
 from poolwise.model.serving.replica import replica
 from poolwise.model.serving.tuning import tuned
-from poolwise.model.work import Custom, Metric, Model, ServingLayout, ServingWork, Target
+from poolwise.model.shapes import Custom, Model
+from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
 from tests.model.serving_cases import CALIBRATION, CHAT, cpu_node, machine, service
 
 H100 = machine("H100-SXM5-80GB")

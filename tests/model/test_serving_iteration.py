@@ -7,7 +7,8 @@ import pytest
 from poolwise.model.hardware import Resource
 from poolwise.model.serving.costs import arithmetic, step_costs
 from poolwise.model.serving.iteration import Batch, Products, soft_maximum
-from poolwise.model.work import Custom, Model, ServingLayout, Transformer
+from poolwise.model.shapes import Custom, Model, Transformer
+from poolwise.model.work import ServingLayout
 from tests.model.serving_cases import CALIBRATION, machine, service
 
 H100, A100 = machine("H100-SXM5-80GB"), machine("A100-SXM4-80GB")

@@ -9,7 +9,8 @@ from poolwise.model.serving.front_end import early_share
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, state, state_at_rate
 from poolwise.model.serving.replica import context_tokens, replica, slot_tokens
-from poolwise.model.work import Custom, Model, ServingLayout, ServingWork
+from poolwise.model.shapes import Custom, Model
+from poolwise.model.work import ServingLayout, ServingWork
 from tests.model.serving_cases import CALIBRATION, machine, service
 
 CHAT = service("Llama-3.1-8B", (400, 1500), (200, 600))

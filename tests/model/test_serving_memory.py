@@ -13,7 +13,8 @@ from poolwise.model.serving.memory import (
     serving_memory,
     surest_memory,
 )
-from poolwise.model.work import Custom, Model, ServingLayout
+from poolwise.model.shapes import Custom, Model
+from poolwise.model.work import ServingLayout
 from tests.model.serving_cases import CALIBRATION, cpu_node, machine, service
 
 KIB = 1024

@@ -10,19 +10,10 @@ from poolwise.model.bottleneck import bottleneck
 from poolwise.model.collectives import Group, Operation, collective_seconds
 from poolwise.model.hardware import Machine, Resource
 from poolwise.model.roofline import ceiling_flops_per_second
+from poolwise.model.shapes import Custom, Experts, LatentAttention, Model, Transformer
 from poolwise.model.training.shard import routed_width
 from poolwise.model.training.step import predict_training, step_seconds
-from poolwise.model.work import (
-    Custom,
-    Experts,
-    LatentAttention,
-    Method,
-    Model,
-    Recompute,
-    TrainingLayout,
-    TrainingWork,
-    Transformer,
-)
+from poolwise.model.work import Method, Recompute, TrainingLayout, TrainingWork
 from tests.model.shapes import preset
 from tests.model.training_cases import CALIBRATION, cpu_machine, machine, pretraining
 

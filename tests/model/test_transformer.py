@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from poolwise.model import presets, transformer
-from poolwise.model.work import Custom, Model, Transformer
+from poolwise.model.shapes import Custom, Model, Transformer
 from poolwise.tables import models
 from tests.model.shapes import preset
 

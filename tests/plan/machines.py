@@ -4,7 +4,7 @@ from poolwise import tables
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Host, Interconnect, Machine
 from poolwise.model.presets import model as preset_model
-from poolwise.model.work import Model
+from poolwise.model.shapes import Model
 from poolwise.plan.pools.machines import device
 
 TABLES = tables.load()

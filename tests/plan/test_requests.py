@@ -9,7 +9,8 @@ from hypothesis import given
 
 from poolwise import tables
 from poolwise.errors import InvalidInput
-from poolwise.model.work import Custom, Method, Metric, Recompute, Target, Tokens, Transformer
+from poolwise.model.shapes import Custom, Transformer
+from poolwise.model.work import Method, Metric, Recompute, Target, Tokens
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.requests.reading import identity, priority_values, workload
 from poolwise.plan.requests.request import FixedLayout, Goal, PodResources, Topology

@@ -6,7 +6,8 @@ import pytest
 
 from poolwise.model.hardware import Host, Interconnect, Machine
 from poolwise.model.serving.prediction import kv_tokens, serving_memory
-from poolwise.model.work import Custom, Metric, Model, ServingWork, Target, Tokens
+from poolwise.model.shapes import Custom, Model
+from poolwise.model.work import Metric, ServingWork, Target, Tokens
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_layouts import (
     Node,

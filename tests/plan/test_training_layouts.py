@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from poolwise.model.hardware import Resource
 from poolwise.model.prediction import Memory
+from poolwise.model.shapes import Custom, Model
 from poolwise.model.training.memory import training_memory
 from poolwise.model.training.step import step_seconds
-from poolwise.model.work import Custom, Model, Recompute, TrainingLayout, TrainingWork
+from poolwise.model.work import Recompute, TrainingLayout, TrainingWork
 from poolwise.plan.candidates.training_divisions import divisions_of, divisors
 from poolwise.plan.candidates.training_layouts import (
     NoTrainingShape,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from poolwise.model.shapes import Transformer
 from poolwise.model.transformer import attending_layers
-from poolwise.model.work import Transformer
 
 
 def cached_keys(shape: Transformer, context_tokens: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poolwise.model.work import Answer, Custom, Experts, LatentAttention, Model, Transformer
+from poolwise.model.shapes import Answer, Custom, Experts, LatentAttention, Model, Transformer
 from poolwise.tables.models import ModelRow
 
 LEAST_DENSE = 0.9

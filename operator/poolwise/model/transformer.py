@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from poolwise.model.work import Custom, Model, Transformer
+from poolwise.model.shapes import Custom, Model, Transformer
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from poolwise.model.corrected import ServingEstimates
 from poolwise.model.correction import UNCORRECTED, Correction, Estimate, Phase
-from poolwise.model.work import Model
+from poolwise.model.shapes import Model
 
 
 @dataclass(frozen=True, slots=True)

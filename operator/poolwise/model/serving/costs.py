@@ -22,7 +22,8 @@ from poolwise.model.serving.memory import (
     unquantised_weight_bytes,
 )
 from poolwise.model.serving.queueing import log_normal
-from poolwise.model.work import Custom, Experts, ServingLayout, ServingWork, Transformer
+from poolwise.model.shapes import Custom, Experts, Transformer
+from poolwise.model.work import ServingLayout, ServingWork
 
 KERNELS_PER_LAYER = 12
 """Of a transformer: norms, projections, attention, products, residuals."""

@@ -13,7 +13,8 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
 from poolwise.model.serving.iteration import AllReduce
 from poolwise.model.serving.memory import ACTIVATION_BYTES, PHASE
-from poolwise.model.work import ServingLayout, Transformer
+from poolwise.model.shapes import Transformer
+from poolwise.model.work import ServingLayout
 
 
 def all_reduce(

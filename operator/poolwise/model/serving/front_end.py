@@ -16,7 +16,8 @@ from poolwise.model import transformer
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
 from poolwise.model.serving.queueing import log_normal
-from poolwise.model.work import ServingWork, Transformer
+from poolwise.model.shapes import Transformer
+from poolwise.model.work import ServingWork
 
 REQUESTS = "requests"
 """Phase of the constants."""

@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 
 from poolwise.model import kv_cache
-from poolwise.model.work import Transformer
+from poolwise.model.shapes import Transformer
 
 KNEE = 3.0
 """Exponent of the soft maximum; 2 to 8 fit the serving runs alike."""

@@ -14,8 +14,9 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import weight_bytes
 from poolwise.model.hardware import Machine
 from poolwise.model.prediction import Memory
+from poolwise.model.shapes import Custom, Transformer
 from poolwise.model.transformer import parameters
-from poolwise.model.work import Custom, ServingLayout, ServingWork, Transformer
+from poolwise.model.work import ServingLayout, ServingWork
 
 PHASE = "serving"
 

@@ -21,7 +21,8 @@ from poolwise.model.serving.memory import (
     unquantised_weight_bytes,
 )
 from poolwise.model.serving.queueing import Lengths, log_normal
-from poolwise.model.work import Custom, ServingLayout, ServingWork, Transformer
+from poolwise.model.shapes import Custom, Transformer
+from poolwise.model.work import ServingLayout, ServingWork
 
 ONE_ITEM = Lengths(1.0, 0.0)
 RESERVING_ENGINES = ("triton",)

@@ -9,7 +9,8 @@ that is ``32*h``, and ``34*h`` with dropout masks in arXiv 2205.05198.
 from __future__ import annotations
 
 from poolwise.model import transformer
-from poolwise.model.work import Recompute, Transformer
+from poolwise.model.shapes import Transformer
+from poolwise.model.work import Recompute
 
 LAYER_INPUT_BYTES_PER_HIDDEN = 2.0
 """All that full recomputation keeps."""

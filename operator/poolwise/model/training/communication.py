@@ -22,10 +22,11 @@ from poolwise.model.collectives import Group, Operation, collective_seconds, gro
 from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import master_format, weight_bytes
 from poolwise.model.hardware import Machine
+from poolwise.model.shapes import Transformer
 from poolwise.model.training.maturity import PHASE, is_folded
 from poolwise.model.training.shard import Shard
 from poolwise.model.transformer import sparse_layers
-from poolwise.model.work import Method, Recompute, TrainingLayout, TrainingWork, Transformer
+from poolwise.model.work import Method, Recompute, TrainingLayout, TrainingWork
 
 
 @dataclass(frozen=True, slots=True)

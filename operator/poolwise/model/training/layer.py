@@ -15,19 +15,12 @@ from poolwise.model import transformer
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Device
 from poolwise.model.roofline import Rates
+from poolwise.model.shapes import Custom, Experts, Transformer
 from poolwise.model.training import activations
 from poolwise.model.training.maturity import immaturity, is_folded
 from poolwise.model.training.rates import Reachable, rates, reachable
 from poolwise.model.training.shard import Shard, sequence_tokens
-from poolwise.model.work import (
-    Custom,
-    Experts,
-    Method,
-    Recompute,
-    TrainingLayout,
-    TrainingWork,
-    Transformer,
-)
+from poolwise.model.work import Method, Recompute, TrainingLayout, TrainingWork
 
 ATTENTION_BACKWARD = 2.5
 LOSS_BYTES = 20.0

@@ -13,17 +13,10 @@ from dataclasses import dataclass
 from poolwise.model.formats import master_format, weight_bytes
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import Interval, Memory
+from poolwise.model.shapes import Custom, Transformer
 from poolwise.model.training import activations
 from poolwise.model.training.shard import Shard, shard
-from poolwise.model.work import (
-    Custom,
-    Method,
-    Optimizer,
-    Recompute,
-    TrainingLayout,
-    TrainingWork,
-    Transformer,
-)
+from poolwise.model.work import Method, Optimizer, Recompute, TrainingLayout, TrainingWork
 
 DRIVER_CONTEXT_BYTES = 0.5e9
 """Taken by the driver for a process that computes: 0.5 GB and more."""

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from poolwise.model import transformer
+from poolwise.model.shapes import Custom, Model, Transformer
 from poolwise.model.transformer import Parameters
-from poolwise.model.work import Custom, Method, Model, TrainingLayout, TrainingWork, Transformer
+from poolwise.model.work import Method, TrainingLayout, TrainingWork
 
 CUSTOM_ADAPTER_SHARE = 0.01
 """LoRA parameters of a custom model over its own: about rank 16 on matrices a few thousand wide."""

@@ -21,6 +21,7 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import Interval, Term, TrainingPrediction
 from poolwise.model.roofline import ridge_point
+from poolwise.model.shapes import Custom, Transformer
 from poolwise.model.training import communication, layer
 from poolwise.model.training.communication import Fabric
 from poolwise.model.training.input import checkpoint_share, supply_seconds
@@ -29,7 +30,7 @@ from poolwise.model.training.maturity import PHASE, software_year
 from poolwise.model.training.memory import STATE_BYTES, training_memory
 from poolwise.model.training.shard import Shard, sequence_tokens, shard
 from poolwise.model.transformer import sparse_layers
-from poolwise.model.work import Custom, Method, TrainingLayout, TrainingWork, Transformer
+from poolwise.model.work import Method, TrainingLayout, TrainingWork
 
 GRAPHS_BEGIN_YEAR = 2025.5
 """When the launch times of experts are as their constants say."""

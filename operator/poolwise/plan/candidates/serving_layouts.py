@@ -20,7 +20,8 @@ from poolwise.model.serving.capacity import Capacity, capacity
 from poolwise.model.serving.memory import least_kv_tokens, surest_memory
 from poolwise.model.serving.replica import replica
 from poolwise.model.serving.tuning import tuned
-from poolwise.model.work import ServingLayout, ServingWork, Tokens, Transformer
+from poolwise.model.shapes import Transformer
+from poolwise.model.work import ServingLayout, ServingWork, Tokens
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.requests.request import FixedReplica
 

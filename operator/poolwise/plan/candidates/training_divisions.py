@@ -12,7 +12,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from poolwise.model.hardware import Interconnect
-from poolwise.model.work import TrainingLayout, TrainingWork, Transformer
+from poolwise.model.shapes import Transformer
+from poolwise.model.work import TrainingLayout, TrainingWork
 from poolwise.plan.requests.request import FixedLayout
 
 LEAST_CONTEXT_TOKENS = 8192

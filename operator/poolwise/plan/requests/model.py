@@ -10,7 +10,7 @@ from poolwise.api.model_spec import Model as ModelSpec
 from poolwise.api.model_spec import Transformer as TransformerSpec
 from poolwise.errors import InvalidInput
 from poolwise.model import presets
-from poolwise.model.work import Custom, Experts, LatentAttention, Model, Transformer
+from poolwise.model.shapes import Custom, Experts, LatentAttention, Model, Transformer
 from poolwise.tables import Tables
 
 WHERE = "spec.model"

@@ -7,7 +7,8 @@ import math
 from poolwise.api.inferenceservice import InferenceServiceSpec
 from poolwise.api.service import TokenLengths
 from poolwise.errors import InvalidInput
-from poolwise.model.work import Custom, Metric, Model, ServingWork, Target, Tokens
+from poolwise.model.shapes import Custom, Model
+from poolwise.model.work import Metric, ServingWork, Target, Tokens
 from poolwise.plan.requests.model import read_model
 from poolwise.plan.requests.request import FixedReplica, Goal, PodResources, ServingRequest, Where
 from poolwise.settings import Settings

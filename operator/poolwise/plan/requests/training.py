@@ -8,14 +8,8 @@ from poolwise.api.accelerators import TrainingAccelerators
 from poolwise.api.training import Training
 from poolwise.api.trainingjob import TrainingJobSpec
 from poolwise.errors import InvalidInput
-from poolwise.model.work import (
-    Custom,
-    Method,
-    Model,
-    Optimizer,
-    Recompute,
-    TrainingWork,
-)
+from poolwise.model.shapes import Custom, Model
+from poolwise.model.work import Method, Optimizer, Recompute, TrainingWork
 from poolwise.plan.requests.model import read_model
 from poolwise.plan.requests.request import FixedLayout, Goal, PodResources, TrainingRequest, Where
 from poolwise.tables import Tables
