@@ -44,11 +44,15 @@ class Gate:
 
     def admit(self, workload: Workload) -> Admission:
         """The options that capacity, limits and yield leave open."""
-        against = [self._against(workload, option) for option in workload.options]
-        kept = [o for o, each in zip(workload.options, against, strict=True) if each is None]
+        kept, found = [], []
+        for option in workload.options:
+            against = self._against(workload, option)
+            if against is None:
+                kept.append(option)
+            else:
+                found.append(against)
         if kept:
             return Admission(tuple(worthwhile(kept, self._rules.marginal_efficiency)))
-        found = [each for each in against if each is not None]
         nearest = min(found, key=lambda each: each.shortfall, default=None)
         return Admission((), _refusal(found), nearest.option if nearest else None)
 
@@ -117,6 +121,9 @@ def worthwhile(options: Iterable[Option], marginal_efficiency: float) -> Iterabl
     for option in options:
         by_pool.setdefault(option.pool, []).append(option)
     for each in by_pool.values():
+        if len({option.accelerators for option in each}) == 1:
+            yield from each
+            continue
         counts = _yielding(_fastest(each), marginal_efficiency)
         yield from (option for option in each if option.accelerators in counts)
 

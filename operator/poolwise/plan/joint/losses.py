@@ -31,15 +31,19 @@ class Losses:
                 self._by_pool.setdefault(pool, []).append(loss)
         for losses in self._by_pool.values():
             losses.sort(key=lambda each: (each.share, each.key))
+        self._own = {
+            (pool, each.key): each for pool, losses in self._by_pool.items() for each in losses
+        }
 
     def of(self, pool: str, key: str) -> Loss | None:
         """What one workload loses away from a pool."""
-        return next((each for each in self._by_pool.get(pool, ()) if each.key == key), None)
+        return self._own.get((pool, key))
 
     def rival(self, pool: str, key: str) -> Loss | None:
         """Who else loses most away from a pool."""
-        others = [each for each in self._by_pool.get(pool, ()) if each.key != key]
-        return others[-1] if others and others[-1].share > 0 else None
+        most = self._by_pool.get(pool, [])[-2:]
+        others = [each for each in most if each.key != key and each.share > 0]
+        return others[-1] if others else None
 
     def price(self, pool: str, delay: float, per_hour: float, waiting: int) -> str:
         """The price in words."""

@@ -22,7 +22,8 @@ from poolwise.plan.joint.programme import Programme
 LOG_STEPS = 8
 """Workloads whose times differ in proportion by less than a step are one type: steps per e-fold."""
 
-Type = tuple[tuple[str, int, int], ...]
+Type = tuple[tuple[str, int], ...]
+"""Pools with the accelerator-seconds there, in steps over the least."""
 
 
 def shares(
@@ -43,7 +44,7 @@ def _types(all_options: Iterable[Sequence[Option]]) -> dict[Type, float]:
         runs = [option for option in options if option.seconds is not None]
         least = min((_area(option) for option in runs), default=0.0)
         if least > 0:
-            key = tuple(sorted({(o.pool, 0, _step(_area(o) / least)) for o in runs}))
+            key = tuple(sorted({(each.pool, _step(_area(each) / least)) for each in runs}))
             found[key] = found.get(key, 0.0) + least
     return found
 
@@ -55,7 +56,7 @@ def _duals(types: Mapping[Type, float], capacity: Mapping[str, float]) -> dict[s
     programme.column(-1.0, {rows[name]: -count for name, count in capacity.items()})
     for kind, work in types.items():
         whole = programme.row(1.0, 1.0)
-        for pool, _, step in kind:
+        for pool, step in kind:
             if pool in rows:
                 needed = work * math.exp(step / LOG_STEPS) / scale
                 programme.column(0.0, {whole: 1.0, rows[pool]: needed})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from poolwise.plan.joint.bids import Offer
 from poolwise.plan.joint.losses import Losses
@@ -20,6 +20,7 @@ class Teller:
     def __init__(self, problem: Problem, losses: Losses, prices: Mapping[str, Price]) -> None:
         self._problem, self._losses, self._prices = problem, losses, prices
         self._pools = {pool.name: pool for pool in problem.pools}
+        self._holders = _largest_holders(problem.workloads)
 
     def starts(self, turn: Turn, option: Option) -> str:
         """Why here."""
@@ -115,18 +116,12 @@ class Teller:
 
     def _blocker(self, option: Option) -> str:
         """Who holds most of the pool."""
-        holders = [
-            (each.running.option.accelerators, each)
-            for each in self._problem.workloads
-            if each.running is not None and each.running.option.pool == option.pool
-        ]
-        if not holders:
+        holder = self._holders.get(option.pool)
+        if holder is None or holder.running is None:
             return ""
-        held, largest = max(holders, key=lambda pair: (pair[0], pair[1].key))
-        assert largest.running is not None, "holders run"
-        ends = largest.running.option.seconds
+        held, ends = holder.running.option.accelerators, holder.running.option.seconds
         until = f", ends in about {duration(ends.mid)}" if ends is not None else ", has no end"
-        return f"; largest holder: {largest.key} ({held}{until})"
+        return f"; largest holder: {holder.key} ({held}{until})"
 
     def _spurned(self, turn: Turn, chance: Chance) -> str:
         """What it might start on now and does not, since the wait is worth it."""
@@ -139,6 +134,13 @@ class Teller:
         if more <= 0:
             return f"; {other.option.pool} is free, but worth more to others"
         return f"; {other.option.pool} is free, but would take {percent(more)} longer"
+
+
+def _largest_holders(workloads: Iterable[Workload]) -> dict[str, Workload]:
+    """By pool: who runs there on most accelerators."""
+    held = [(each.running.option, each) for each in workloads if each.running is not None]
+    held.sort(key=lambda pair: (pair[0].accelerators, pair[1].key))
+    return {option.pool: each for option, each in held}
 
 
 def where(option: Option) -> str:
