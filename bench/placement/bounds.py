@@ -14,7 +14,9 @@ import heapq
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import highspy
 import numpy as np
 from scipy.optimize import linprog
 
@@ -126,3 +128,39 @@ def _shortest_remaining_first(arrivals: Sequence[float], sizes: Sequence[float])
             heapq.heappush(left, (rest - (upcoming - now), index))
             now = upcoming
     return ended
+
+
+def whole_makespan(
+    jobs: Sequence[Job], seconds: Callable[[Job, str], float], pools: Sequence[Pool]
+) -> float:
+    """``U2``: no schedule that leaves jobs in the pool where they start has a shorter makespan.
+
+    Integer programme: every job in one pool, every pool asked for no more than it can do until T.
+    What HiGHS has proven after a few seconds is returned, so that it is a bound wherever it stops.
+    """
+    begin = min(job.arrival_seconds for job in jobs)
+    solver = highspy.Highs()
+    for option, value in (("output_flag", False), ("threads", 1), ("time_limit", 5.0)):
+        solver.setOptionValue(option, value)
+    unit = least_makespan(jobs, seconds, pools, _even(pools))
+    end = solver.addVariable(lb=0.0)
+    used: dict[str, list[Any]] = {pool.name: [] for pool in pools}
+    for job in jobs:
+        picks = []
+        for pool in pools:
+            run = seconds(job, pool.name)
+            if math.isfinite(run):
+                pick = solver.addBinary()
+                picks.append(pick)
+                used[pool.name].append(job.accelerators * run / unit * pick)
+                solver.addConstr(end >= (job.arrival_seconds - begin + run) / unit * pick)
+        solver.addConstr(solver.qsum(picks) == 1)
+    for pool in pools:
+        solver.addConstr(solver.qsum(used[pool.name]) <= pool.accelerators * end)
+    solver.minimize(end)
+    return float(solver.getInfo().mip_dual_bound) * unit
+
+
+def _even(pools: Sequence[Pool]) -> dict[str, float]:
+    total = sum(pool.accelerators for pool in pools)
+    return {pool.name: 1.0 / total for pool in pools}

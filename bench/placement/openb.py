@@ -1,8 +1,9 @@
 """Allocation of a production cluster under pressure: Alibaba's openb nodes and whole-GPU pods.
 
-The inflation of the FGD paper (Weng et al., USENIX ATC 2023, section 6): pods are drawn from the trace
-until together they ask for 130 % of the cluster's accelerators, come one after another and stay; a pod
-that finds no node is lost. What counts is the share of the accelerators that is allocated in the end.
+The inflation of the FGD paper (Weng et al., USENIX ATC 2023, section 6): pods are drawn from the
+trace until together they ask for 130 % of the cluster's accelerators, come one after another and
+stay; a pod that finds no node is lost. What counts is the share of the accelerators that is
+allocated in the end.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """What choices lose that are made by the engine's idea of unknown workloads instead of the truth.
 
-A job of the mix arrives; of its places (pool, close together or spread) each is free with probability
-1/2, at least two are; the engine takes the one where it expects the job to be fastest. Regret is the
-share of the best free place's speed that this loses, the mean over choices. The engine knows the
-datasheets of the pools. ``first``: it never saw the job's kind, nor any other. ``after5``: of every kind
-it has seen five runs in each pool, of jobs and places drawn from the mix, each measured to 5 %.
+A job of the mix arrives; of its places (pool, close together or spread) each is free with
+probability 1/2, at least two are; the engine takes the one where it expects the job to be fastest.
+Regret is the share of the best free place's speed that this loses, the mean over choices. The
+engine knows the datasheets of the pools. ``first``: it never saw the job's kind, nor any other.
+``after5``: of every kind it has seen five runs in each pool, of jobs and places drawn from the mix,
+each measured to 5 %.
 """
 
 from __future__ import annotations

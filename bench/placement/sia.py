@@ -1,7 +1,7 @@
 """Truth T2: seconds per step that Sia's authors measured, and the jobs of their workloads.
 
-Sia (Jayaram Subramanya et al., SOSP 2023), ``placements-*.csv``: application, pool, placement ("44":
-four accelerators on each of two nodes), batch per accelerator. The pools are the paper's 64
+Sia (Jayaram Subramanya et al., SOSP 2023), ``placements-*.csv``: application, pool, placement
+("44": four accelerators on each of two nodes), batch per accelerator. The pools are the paper's 64
 accelerators: 6 nodes of 4 T4, 3 of 8 RTX 2080 Ti, 2 of 8 A100. The jobs carry no amount of work, so
 nothing can be replayed: what is scored is the choice of a place.
 """

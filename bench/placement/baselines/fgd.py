@@ -11,7 +11,7 @@ import functools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from bench.placement.baselines.queueing import Choose
+from bench.placement.baselines.queueing import Choose, anywhere
 from poolwise.sim.fleet import Placement, Pool, Room
 from poolwise.sim.jobs import Job
 
@@ -35,7 +35,7 @@ def least_fragmenting(sizes: Iterable[int]) -> Choose:
             if free >= need
         ]
         if not found:
-            return None
+            return anywhere(job, room, pools)
         _, _, at, node = min(found)
         return Placement(pools[at].name, ((node, need),))
 

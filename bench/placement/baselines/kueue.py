@@ -9,12 +9,12 @@ best fit inside the flavor, with one host required where a host can take the gan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bench.placement.baselines.queueing import places
+from bench.placement.baselines.queueing import able, places
 from poolwise.sim.fleet import Placement, Pool, Room
-from poolwise.sim.jobs import Job, Moves, Scene
+from poolwise.sim.jobs import Job, Moves, Scene, Truth
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,10 @@ class _Head:
 class Kueue:
     """The scheduler's cycles; flavors in the reverse order of the pools, newest first."""
 
-    def __init__(self, tenants: Sequence[str], is_cautious: bool = False) -> None:
+    def __init__(self, tenants: Iterable[str], truth: Truth, is_cautious: bool = False) -> None:
         """``is_cautious`` is whenCanBorrow: TryNextFlavor."""
         self._tenants, self._is_cautious = max(1, len(set(tenants))), is_cautious
+        self._truth = truth
 
     def __call__(self, scene: Scene) -> Moves:
         """Admits until a whole cycle admits nobody."""
@@ -62,13 +63,16 @@ class Kueue:
         used: dict[tuple[str, str], int],
     ) -> list[_Head]:
         found: dict[str, _Head] = {}
-        refused = 1 << 30
+        refused: dict[tuple[Pool, ...], int] = {}
         for order, job in enumerate(waiting):
-            if job.tenant in found or job.accelerators >= refused:
+            if job.tenant in found:
                 continue
-            head = self._assigned(order, job, places(job, room, flavors), flavors, used)
+            allowed = able(job, flavors, self._truth)
+            if job.accelerators >= refused.get(allowed, job.accelerators + 1):
+                continue
+            head = self._assigned(order, job, places(job, room, allowed), flavors, used)
             if head is None:
-                refused = job.accelerators
+                refused[allowed] = job.accelerators
             else:
                 found[job.tenant] = head
         return sorted(found.values(), key=lambda each: (each.borrows, each.order))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 
@@ -15,26 +16,38 @@ Choose = Callable[[Job, Room, Sequence[Pool]], Placement | None]
 class InOrder:
     """First come, first served; who has no place is passed over."""
 
-    def __init__(self, choose: Choose) -> None:
-        self._choose = choose
+    def __init__(self, choose: Choose, truth: Truth) -> None:
+        self._choose, self._truth = choose, truth
 
     def __call__(self, scene: Scene) -> Moves:
         """Starts all that find a place."""
         return Moves(tuple(self._starts(scene)))
 
     def _starts(self, scene: Scene) -> Iterator[tuple[str, Placement]]:
-        room, refused = scene.room, 1 << 30
+        room = scene.room
+        refused: dict[tuple[Pool, ...], int] = {}
         for each in scene.waiting:
-            if each.job.accelerators >= refused:
+            if not room.total():
+                return
+            pools = able(each.job, scene.pools, self._truth)
+            if each.job.accelerators >= refused.get(pools, math.inf):
                 continue
-            placement = self._choose(each.job, room, scene.pools)
+            placement = self._choose(each.job, room, pools)
             if placement is None:
-                refused = each.job.accelerators
-                if refused == 1:
-                    return
+                refused[pools] = each.job.accelerators
                 continue
             room.take(placement)
             yield each.job.name, placement
+
+
+def able(job: Job, pools: Sequence[Pool], truth: Truth) -> tuple[Pool, ...]:
+    """Pools whose accelerators have the memory for a job: its owner selects them."""
+    return tuple(
+        pool
+        for pool in pools
+        if job.accelerators <= pool.accelerators
+        and truth(job, Placement(pool.name, ((0, job.accelerators),))) < math.inf
+    )
 
 
 def places(job: Job, room: Room, pools: Sequence[Pool]) -> list[Placement]:
@@ -111,7 +124,12 @@ def _by_share(job: Job, room: Room, pools: Sequence[Pool], sign: float) -> Place
     if shares:
         _, at, node = min(shares)
         return Placement(pools[at].name, ((node, job.accelerators),))
+    return anywhere(job, room, pools)
+
+
+def anywhere(job: Job, room: Room, pools: Sequence[Pool]) -> Placement | None:
+    """For a gang that no node takes whole, were it empty: the first pool with room for it."""
     if any(job.accelerators <= max(pool.nodes) for pool in pools):
         return None
-    found = [room.spread(pool.name, job.accelerators) for pool in pools]
+    found = (room.spread(pool.name, job.accelerators) for pool in pools)
     return next((each for each in found if each is not None), None)
