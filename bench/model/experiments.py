@@ -50,10 +50,10 @@ REPEATS_DIFFER = {
     "offline_throughput": 0.09,
 }
 """Spread (largest over smallest less 1) of repeated measurements of one configuration, 90th
-percentile. Open tables: 76 dense training jobs; 36 served ones of one engine version, without
-results that were copied to a later date and without DeepSeek on SGLang, whose rows mix recipes with
-and without prediction (with it: 26 and 46 % over 47). C4 has 9 % for ``tpot`` too, and 38 to 40 %
-for training over releases, mixtures of experts mostly (24 such jobs here). Nothing offline was
+percentile (:mod:`bench.model.repeats`): 67 dense training jobs, 36 served ones of one engine
+version. DeepSeek on SGLang is left out, whose rows mix recipes with and without prediction (with
+it: 26 and 46 % over 47). performance-model.md, C4, has 9 % for ``tpot`` too; its 40 % for training
+over releases is taken for mixtures of experts, of which 24 jobs here have 79 %. Nothing offline was
 repeated: as ``tpot``."""
 MOSTLY = 2.0
 """Ratio of lengths beyond which a service mostly reads or mostly generates."""
@@ -93,7 +93,7 @@ class Pair:
 def experiments(outcomes: Iterable[Outcome], tables: Tables) -> list[Entry]:
     """One entry for each experiment, and ``all`` of them together."""
     cells: dict[Experiment, list[Pair]] = {}
-    for experiment, pair in _pairs(scored(outcomes), tables):
+    for experiment, pair in paired(scored(outcomes), tables):
         cells.setdefault(experiment, []).append(pair)
     wholes = {experiment: _of_medians(experiment, pairs) for experiment, pairs in cells.items()}
     entries = [_entry(each, pairs, wholes[each]) for each, pairs in sorted(cells.items())]
@@ -101,10 +101,11 @@ def experiments(outcomes: Iterable[Outcome], tables: Tables) -> list[Entry]:
     return [*entries, _all(every, list(wholes.values()))]
 
 
-def _pairs(counted: Sequence[Outcome], tables: Tables) -> Iterator[tuple[Experiment, Pair]]:
+def paired(counted: Sequence[Outcome], tables: Tables) -> Iterator[tuple[Experiment, Pair]]:
+    """Every job that both accelerators of an experiment ran."""
     for quantity, key in QUANTITIES.items():
         chosen = [each for each in counted if each.score == quantity]
-        for values, job in gathered(_with_drafts(rates(chosen)), key).items():
+        for values, job in gathered(with_drafts(rates(chosen)), key).items():
             row = dict(zip(key, values, strict=True))
             for before, after in NATURAL:
                 if before in job and after in job:
@@ -139,7 +140,8 @@ def _own_noise(runs: Sequence[Rates]) -> float:
     return math.log(max(measured) / min(measured))
 
 
-def _with_drafts(several: Iterable[tuple[Row, Rates]]) -> Iterator[tuple[Row, Rates]]:
+def with_drafts(several: Iterable[tuple[Row, Rates]]) -> Iterator[tuple[Row, Rates]]:
+    """Served rows with their guessed tokens in a column of their own."""
     for row, each in several:
         yield (row | {DRAFTS: str(drafts(row))} if "mode" in row else row), each
 
