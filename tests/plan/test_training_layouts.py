@@ -122,6 +122,16 @@ def test_chosen_layout_fits_and_none_of_its_neighbours_is_faster():
                 assert seconds >= shape.prediction.step_seconds.mid * 0.99
 
 
+@pytest.mark.parametrize("name", ["llama-3.1-8b", "mixtral-8x7b"])
+def test_what_a_search_remembers_changes_no_time(name):
+    """Stages of ZeRO that differ only in what is sent and kept share what a device does alone."""
+    of, one = work(name), search(work(name))
+    for layout in layouts(16, of):
+        for recompute in Recompute:
+            each = replace(layout, recompute=recompute)
+            assert one.step_seconds(each) == step_seconds(of, each, H100, CALIBRATION)
+
+
 def test_no_layout_tells_the_least_memory():
     found = search(on=L40S).best(8)
     assert isinstance(found, NoTrainingShape)

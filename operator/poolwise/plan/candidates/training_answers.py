@@ -12,7 +12,12 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine, Resource
 from poolwise.model.prediction import Bottleneck
 from poolwise.model.work import TrainingLayout, TrainingWork
-from poolwise.plan.candidates.machines import felt_by_run, fully_fed, reads_or_writes
+from poolwise.plan.candidates.machines import (
+    device_key,
+    felt_by_run,
+    fully_fed,
+    reads_or_writes,
+)
 from poolwise.plan.candidates.memo import Memo, Page
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.training_divisions import divisors
@@ -36,6 +41,8 @@ class TrainingAnswers:
     memo: Memo
     measured: Estimate
     """What runs of this model on this pool took, beside what the model says."""
+    alone: Page
+    """What holds for the run on the pool's device and host whatever its links."""
 
     def shape(self, count: int) -> TrainingShape | NoTrainingShape:
         """The fastest layout over so many accelerators.
@@ -44,60 +51,65 @@ class TrainingAnswers:
         the fastest.
         """
         search = self._search(count)
-        fed = replace(search, machine=fully_fed(search.machine))
-        found = self._page(fed).get(count, lambda: fed.best(count))
+        found = self._fastest(search, count)
         if isinstance(found, NoTrainingShape):
             return found
-        told = self._page(search).get(("told", found.layout), lambda: search.told(found.layout))
-        return replace(found, prediction=corrected_training(told, self.measured))
+        told = self._page(search.machine).get(("told", found), lambda: search.told(found))
+        return TrainingShape(found, corrected_training(told, self.measured))
 
     def bottleneck(self, layout: TrainingLayout) -> Bottleneck:
         """Elasticities of the throughput; more memory may change micro-batch and recomputation."""
         search = self._search(layout.count)
-        return self._page(search).get(layout, lambda: _bottleneck(search, layout))
+        return self._page(search.machine).get(layout, lambda: self._bottleneck(search, layout))
+
+    def _fastest(self, search: TrainingSearch, count: int) -> TrainingLayout | NoTrainingShape:
+        fed = search
+        if reads_or_writes(search.work):
+            fed = replace(search, machine=fully_fed(search.machine))
+        return self._page(fed.machine).get(count, lambda: fed.fastest(count))
 
     def _search(self, count: int) -> TrainingSearch:
         assert self.pool.machine is not None, "pools without a machine are excluded"
         size = gang_of(count, self.request, self.pool).accelerators
         machine = gang_machine(self.pool.machine, size, count)
         work, fixed = self.request.work, self.request.fixed
-        device, host = repr(machine.device), machine.host
-        fits = self.memo.page((work, fixed, device))
-        parts = self.memo.page((work, device, host.dispatch_speed, self.calibration))
         felt = felt_by_run(machine, work, count)
-        return TrainingSearch(work, fixed, felt, self.calibration, fits, parts)
+        return TrainingSearch(work, fixed, felt, self.calibration, self.alone)
 
-    def _page(self, search: TrainingSearch) -> Page:
-        subject = (search.work, search.fixed, repr(search.machine), search.calibration)
-        return self.memo.page(subject)
+    def _page(self, machine: Machine) -> Page:
+        return self.memo.page((self.alone, machine.interconnect, machine.host))
+
+    def _bottleneck(self, search: TrainingSearch, layout: TrainingLayout) -> Bottleneck:
+        base = search.step_seconds(layout)
+
+        def throughput(changed: Machine) -> float:
+            if changed is search.machine:
+                return 1 / base
+            alone = _alone(self.request, changed, self.calibration, self.memo)
+            grown = replace(search, machine=changed, alone=alone)
+            if changed.device.memory_bytes == search.machine.device.memory_bytes:
+                return 1 / grown.step_seconds(layout)
+            if grown.sizes_that_fit(layout) == search.sizes_that_fit(layout):
+                return 1 / base
+            return search.rechosen(layout) / grown.rechosen(layout) / base
+
+        return bottleneck(throughput, search.machine, list(_felt(search.work, layout)))
 
 
 def training_answers(request: TrainingRequest, pool: Pool, situation: Situation) -> TrainingAnswers:
     """Answers about a run on a pool that is not excluded."""
     measured = situation.corrections.training(request.work.model, pool.name, situation.now)
-    return TrainingAnswers(request, pool, situation.calibration, situation.memo, measured)
+    assert pool.machine is not None, "pools without a machine are excluded"
+    calibration, memo = situation.calibration, situation.memo
+    alone = _alone(request, pool.machine, calibration, memo)
+    return TrainingAnswers(request, pool, calibration, memo, measured, alone)
 
 
-def _bottleneck(search: TrainingSearch, layout: TrainingLayout) -> Bottleneck:
-    base = search.step_seconds(layout)
-
-    def throughput(changed: Machine) -> float:
-        if changed is search.machine:
-            return 1 / base
-        if changed.device.memory_bytes != search.machine.device.memory_bytes:
-            larger = replace(search, machine=changed, fits=Page(), parts=Page())
-            if larger.sizes_that_fit(layout) == search.sizes_that_fit(layout):
-                return 1 / base
-            return search.rechosen(layout) / larger.rechosen(layout) / base
-        alike = search.parts if _dispatches_alike(changed, search.machine) else Page()
-        return 1 / replace(search, machine=changed, parts=alike).step_seconds(layout)
-
-    return bottleneck(throughput, search.machine, list(_felt(search.work, layout)))
-
-
-def _dispatches_alike(one: Machine, other: Machine) -> bool:
-    """Whether what a device does alone takes both the same time."""
-    return one.device is other.device and one.host.dispatch_speed == other.host.dispatch_speed
+def _alone(
+    request: TrainingRequest, machine: Machine, calibration: Calibration, memo: Memo
+) -> Page:
+    subject = (request.work, request.fixed, device_key(machine.device))
+    return memo.page((*subject, machine.host.dispatch_speed, calibration))
 
 
 def _felt(work: TrainingWork, layout: TrainingLayout) -> Iterator[Resource]:

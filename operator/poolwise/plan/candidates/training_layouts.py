@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from operator import attrgetter, itemgetter
 
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
 from poolwise.model.prediction import Memory, TrainingPrediction
 from poolwise.model.training.memory import peak_bytes, training_memory
+from poolwise.model.training.shard import shard
 from poolwise.model.training.step import Alone, alone, predict_training, step_seconds
 from poolwise.model.work import Recompute, TrainingLayout, TrainingWork
 from poolwise.plan.candidates.memo import Page
@@ -33,6 +35,10 @@ SURELY_SLOWER = 1.01
 
 _RECOMPUTE = (Recompute.FULL, Recompute.SELECTIVE, Recompute.NONE)
 """Least memory first."""
+_SIZES = attrgetter(
+    "data", "tensor", "pipeline", "expert", "context", "micro_batch_size", "interleave"
+)
+"""Of a layout: what sets a device's share of the work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +71,24 @@ class TrainingSearch:
     fixed: FixedLayout
     machine: Machine
     calibration: Calibration
-    fits: Page = field(default_factory=Page)
-    """What was found to fit this device, whatever its links."""
-    parts: Page = field(default_factory=Page)
-    """What layouts take of this device and host with these constants, whatever its links."""
+    alone: Page = field(default_factory=Page)
+    """What fits this device, and what it takes by itself, whatever its links."""
 
     def best(self, count: int) -> TrainingShape | NoTrainingShape:
-        """The fastest layout over exactly ``count`` accelerators."""
-        divisions = list(divisions_of(count, self.work, self.fixed, self.machine.interconnect))
-        fitting = [layout for sizes in divisions for layout in self.sizes_that_fit(sizes)]
+        """The fastest layout over exactly ``count`` accelerators, with what it would reach."""
+        found = self.fastest(count)
+        if isinstance(found, NoTrainingShape):
+            return found
+        return TrainingShape(found, self.told(found))
+
+    def fastest(self, count: int) -> TrainingLayout | NoTrainingShape:
+        """The layout alone."""
+        fitting = self._fitting_over(count)
         if not fitting:
-            return self._none(count, divisions)
-        leaders = self._fastest(fitting)
+            return self._none(count)
+        leaders = self._leaders(fitting)
         refined = [each for leader in leaders for each in self._smaller_batches(leader)]
-        chosen = min([*leaders, *refined], key=_speed_then_simplicity).layout
-        return TrainingShape(chosen, self.told(chosen))
+        return min([*leaders, *refined], key=_speed_then_simplicity).layout
 
     def rechosen(self, layout: TrainingLayout) -> float:
         """Step time of the same parallel sizes with micro-batch and recomputation chosen anew."""
@@ -91,12 +100,29 @@ class TrainingSearch:
         """Everything about one layout."""
         return predict_training(self.work, layout, self.machine, self.calibration)
 
-    def _fastest(self, layouts: list[TrainingLayout]) -> list[_Timed]:
+    def _fitting_over(self, count: int) -> list[tuple[float, TrainingLayout]]:
+        """All layouts that fit, and what a device alone takes for each: the fastest first."""
+        link = self.machine.interconnect
+        question = (count, link.accelerators_per_node, link.domain_accelerators)
+        return self.alone.get(question, lambda: self._ranked(count))
+
+    def _ranked(self, count: int) -> list[tuple[float, TrainingLayout]]:
+        found = [
+            (self._alone(layout).seconds, layout)
+            for sizes in self._divisions(count)
+            for layout in self.sizes_that_fit(sizes)
+        ]
+        return sorted(found, key=itemgetter(0))
+
+    def _divisions(self, count: int) -> Iterator[TrainingLayout]:
+        return divisions_of(count, self.work, self.fixed, self.machine.interconnect)
+
+    def _leaders(self, ranked: list[tuple[float, TrainingLayout]]) -> list[_Timed]:
         """The best few. Those that a device alone would take longer for are not timed."""
         found: list[_Timed] = []
-        for layout in sorted(layouts, key=lambda each: self._alone(each).seconds):
+        for seconds, layout in ranked:
             last = found[-1].step_seconds if len(found) == REFINED else math.inf
-            if self._alone(layout).seconds > last * SURELY_SLOWER:
+            if seconds > last * SURELY_SLOWER:
                 break
             found = sorted([*found, self._timed(layout)], key=_speed_then_simplicity)[:REFINED]
         return found
@@ -110,19 +136,22 @@ class TrainingSearch:
         return _Timed(layout, self.step_seconds(layout))
 
     def _alone(self, layout: TrainingLayout) -> Alone:
-        return self.parts.get(
-            layout, lambda: alone(self.work, layout, self.machine, self.calibration)
+        """ZeRO's stages beyond the first change what is sent and kept, not what is done."""
+        question = (*_SIZES(layout), layout.recompute, layout.zero_stage > 0)
+        return self.alone.get(
+            question, lambda: alone(self.work, layout, self.machine, self.calibration)
         )
 
     def _memory(self, layout: TrainingLayout) -> Memory:
-        return training_memory(self.work, layout, self.machine)
+        share = self.alone.get(_SIZES(layout), lambda: shard(self.work, layout))
+        return training_memory(self.work, layout, self.machine, share)
 
     def _fitting(self, sizes: TrainingLayout) -> Iterator[_Timed]:
         return map(self._timed, self.sizes_that_fit(sizes))
 
     def sizes_that_fit(self, sizes: TrainingLayout) -> list[TrainingLayout]:
         """For each degree of recomputation, the largest micro-batch that fits."""
-        return self.fits.get(sizes, lambda: self._sizes_that_fit(sizes))
+        return self.alone.get(sizes, lambda: self._sizes_that_fit(sizes))
 
     def _sizes_that_fit(self, sizes: TrainingLayout) -> list[TrainingLayout]:
         """Recomputing more at the same micro-batch only costs time, so it is left out."""
@@ -155,7 +184,7 @@ class TrainingSearch:
                 if size < layout.micro_batch_size:
                     yield self._timed(replace(layout, micro_batch_size=size))
 
-    def _none(self, count: int, divisions: list[TrainingLayout]) -> NoTrainingShape:
+    def _none(self, count: int) -> NoTrainingShape:
         recompute = self.fixed.recompute or Recompute.FULL
         memories = [
             self._memory(
@@ -165,7 +194,7 @@ class TrainingSearch:
                     micro_batch_size=micro_batches(self.work, self.fixed, sizes)[0],
                 )
             )
-            for sizes in divisions
+            for sizes in self._divisions(count)
         ]
         if memories:
             return NoTrainingShape(min(memories, key=lambda memory: memory.needed_bytes), "")
