@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
-from poolwise.plan.joint.planning import plan
-
 from bench.placement.engine import Engine
 from poolwise.model.correction import WarmUp
 from poolwise.model.prediction import Interval
 from poolwise.plan.joint.outcome import Act, Decision, JointPlan
+from poolwise.plan.joint.planning import plan
 from poolwise.plan.joint.problem import (
     NodeState,
     Option,
@@ -76,9 +75,14 @@ class Ours:
             pools=_states(scene),
             workloads=tuple(workloads),
             rules=self._rules,
-            recent=tuple(self._waiting(Waiting(job)) for job in self._recent),
+            recent=self._recently(len(scene.waiting)),
             reservations=self._reservations,
         )
+
+    def _recently(self, waiting: int) -> tuple[Workload, ...]:
+        """What came lately, as far as what waits does not tell the mix itself."""
+        lately = list(self._recent)[: max(RECENT - waiting, 0)]
+        return tuple(self._waiting(Waiting(job)) for job in lately)
 
     def _waiting(self, each: Waiting) -> Workload:
         job = each.job

@@ -8,12 +8,16 @@ from collections.abc import Sequence
 from bench.placement.engine import shapes
 from poolwise.model.prediction import Interval
 from poolwise.plan.joint.problem import Option
-from poolwise.plan.learning import PoolSpec, Rates
+from poolwise.plan.learning import Place, PoolSpec, Rates
 from poolwise.sim.fleet import Placement, Pool
 from poolwise.sim.jobs import Job, Run
 
 NOISE = 0.05
 """Of a measured rate."""
+ENOUGH = 5
+"""Measurements of one kind at one place."""
+Known = dict[tuple[str, bool], Interval]
+"""Seconds of one unit of work by pool and closeness."""
 
 
 class Strangers:
@@ -23,59 +27,92 @@ class Strangers:
         self._rates = Rates(tuple(specs))
         self._pools = {pool.name: pool for pool in pools}
         self._draw = random.Random(seed)
-        self._times: dict[tuple[str, int], Sequence[tuple[Option, Interval]]] = {}
+        self._shapes: dict[int, Sequence[tuple[Option, bool]]] = {}
+        self._jobs: set[tuple[str, int]] = set()
+        self._times: dict[tuple[str, int], Known] = {}
+        self._given: dict[str, tuple[Known, tuple[Option, ...]]] = {}
 
     def options(self, job: Job, left: float) -> tuple[Option, ...]:
-        """Packed and spread in every pool that it fits."""
-        work = job.work * left
+        """Packed and spread in every pool; jobs are never stopped here, so ``left`` is 1."""
+        known = self._known(job)
+        earlier = self._given.get(job.name)
+        if earlier is not None and earlier[0] is known:
+            return earlier[1]
+        self._given[job.name] = known, self._options(job, job.work * left, known)
+        return self._given[job.name][1]
+
+    def _options(self, job: Job, work: float, known: Known) -> tuple[Option, ...]:
         return tuple(
             Option(
                 option.pool,
                 option.pods,
                 option.accelerators_per_pod,
-                each.scaled(work),
+                known[option.pool, packed].scaled(work),
                 option.cost_per_hour,
                 one_per_node=option.one_per_node,
             )
-            for option, each in self._unit_times(job)
+            for option, packed in self._shaped(job.accelerators)
         )
 
     def expected_seconds(self, job: Job, placement: Placement) -> float:
         """By the rate that is believed."""
-        packed = self._is_packed(placement)
-        where = placement.pool, job.accelerators, packed
-        return job.work / self._rates.estimate(job.kind, *where).mid
+        key = placement.pool, self._is_packed(placement) or job.accelerators == 1
+        return job.work * self._known(job)[key].mid
 
     def observe(self, run: Run, now_seconds: float) -> None:
-        """Its rate, to 5 %."""
-        rate = run.job.work / run.whole_seconds * self._draw.lognormvariate(0.0, NOISE)
-        packed = self._is_packed(run.placement)
-        where = run.placement.pool, rate, run.job.accelerators, packed
-        self._rates = self._rates.observe(run.job.kind, *where)
-        self._times.clear()
+        """Its rate, to 5 %; after the fifth of the same the operator has seen enough."""
+        kind, size, pool = run.job.kind, run.job.accelerators, run.placement.pool
+        place = Place(kind, pool, size, self._is_packed(run.placement) or size == 1)
+        seen = self._rates.seen.get(place)
+        if seen is None or seen.count < ENOUGH:
+            rate = run.job.work / run.whole_seconds * self._draw.lognormvariate(0.0, NOISE)
+            self._rates = self._rates.observe(kind, pool, rate, size, place.packed)
+            self._times = {}
 
     def _is_packed(self, placement: Placement) -> bool:
         largest = max(self._pools[placement.pool].nodes)
         return len(placement.nodes) <= -(-placement.accelerators // largest)
 
-    def _unit_times(self, job: Job) -> Sequence[tuple[Option, Interval]]:
-        """Options with the seconds of one unit of work."""
+    def _known(self, job: Job) -> Known:
+        """Seconds of one unit of work by pool and closeness."""
         key = job.kind, job.accelerators
         if key not in self._times:
-            self._times[key] = [
-                (option, _inverse(self._rates.estimate(job.kind, option.pool, key[1], packed)))
-                for option, packed in self._all_shapes(job.accelerators)
-            ]
+            self._jobs.add(key)
+            self._times = self._all_times()
         return self._times[key]
 
-    def _all_shapes(self, accelerators: int) -> Sequence[tuple[Option, bool]]:
-        found = []
-        for pool in self._pools.values():
-            price = pool.price_per_accelerator_hour * accelerators
-            for pods, each, one_per_node, packed in shapes(pool, accelerators):
-                option = Option(pool.name, pods, each, None, price, one_per_node=one_per_node)
-                found.append((option, packed))
-        return found
+    def _all_times(self) -> dict[tuple[str, int], Known]:
+        """Of every kind and size that ever came."""
+        places = [
+            Place(kind, option.pool, size, packed)
+            for kind, size in sorted(self._jobs)
+            for option, packed in self._shaped(size)
+        ]
+        times: dict[tuple[str, int], Known] = {}
+        for place, rate in zip(places, self._rates.estimates(places), strict=True):
+            of_job = times.setdefault((place.workload, place.accelerators), {})
+            of_job[place.pool, place.packed] = _inverse(rate)
+        return times
+
+    def _shaped(self, accelerators: int) -> Sequence[tuple[Option, bool]]:
+        """Every shape in every pool, and whether it is packed."""
+        if accelerators not in self._shapes:
+            self._shapes[accelerators] = [
+                (
+                    Option(
+                        pool.name,
+                        pods,
+                        each,
+                        None,
+                        pool.price_per_accelerator_hour * accelerators,
+                        one_per_node=one_per_node,
+                    ),
+                    packed,
+                )
+                for pool in self._pools.values()
+                for pods, each, one_per_node, packed in shapes(pool, accelerators)
+            ]
+        return self._shapes[accelerators]
 
 
 def _inverse(rate: Interval) -> Interval:

@@ -3,6 +3,6 @@
 :class:`Rates` keeps what was measured and answers for every pool, size and closeness.
 """
 
-from poolwise.plan.learning.rates import PoolSpec, Rates
+from poolwise.plan.learning.rates import Place, PoolSpec, Rates
 
-__all__ = ["PoolSpec", "Rates"]
+__all__ = ["Place", "PoolSpec", "Rates"]

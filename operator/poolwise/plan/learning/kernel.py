@@ -79,31 +79,39 @@ class Cells:
         return mean
 
 
+_CAUSES = (LEVEL, MIX, TILT, POOL, SLOPE, POOL_SLOPE, SPREAD, POOL_SPREAD, REST)
+_SHARED, _OF_KIN, _OWN = (
+    np.array([getattr(cause, name) ** 2 for cause in _CAUSES]) for name in ("all", "kin", "own")
+)
+
+
 def covariance(one: Cells, other: Cells) -> Vector:
     """Of the log rates of every run of ``one`` with every run of ``other``, without noise."""
     own, kin, pool = (
         np.equal.outer(getattr(one, name), getattr(other, name)).astype(float)
         for name in ("workload", "kin", "pool")
     )
-    alike = own, kin
     speed, tilt, count, spread = (
         np.multiply.outer(getattr(one, name), getattr(other, name))
         for name in ("speed", "tilt", "log_count", "spread")
     )
-    same_run = pool * np.equal.outer(one.log_count, other.log_count)
-    same_run *= np.equal.outer(one.spread, other.spread)
-    total: Vector = (
-        _shared(LEVEL, *alike)
-        + speed * _shared(MIX, *alike)
-        + tilt * _shared(TILT, *alike)
-        + pool * _shared(POOL, *alike)
-        + count * (_shared(SLOPE, *alike) + pool * _shared(POOL_SLOPE, *alike))
-        + spread * (_shared(SPREAD, *alike) + pool * _shared(POOL_SPREAD, *alike))
-        + same_run * _shared(REST, *alike)
+    alike = np.equal.outer(one.log_count, other.log_count) * pool
+    alike *= np.equal.outer(one.spread, other.spread)
+    level = np.ones_like(pool)
+    causes = np.stack((level, speed, tilt, pool, count, pool * count, spread, pool * spread, alike))
+    shared, of_kin, of_own = (
+        np.tensordot(variances, causes, 1) for variances in (_SHARED, _OF_KIN, _OWN)
     )
+    total: Vector = shared + kin * of_kin + own * of_own
     return total
 
 
-def _shared(shares: Shares, own: Vector, kin: Vector) -> Vector:
-    both: Vector = shares.all**2 + shares.kin**2 * kin + shares.own**2 * own
-    return both
+def variance(cells: Cells) -> Vector:
+    """Of the log rate of every run, without noise: the diagonal of the covariance with itself."""
+    one = np.ones_like(cells.pool)
+    count = cells.log_count**2
+    causes = np.stack(
+        (one, cells.speed**2, cells.tilt**2, one, count, count, cells.spread, cells.spread, one)
+    )
+    total: Vector = (_SHARED + _OF_KIN + _OWN) @ causes
+    return total

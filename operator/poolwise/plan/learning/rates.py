@@ -8,14 +8,15 @@ one place are one cell with their mean; its noise falls with their number.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from poolwise.model.prediction import Interval
-from poolwise.plan.learning.kernel import NOISE, Cells, Vector, covariance
+from poolwise.plan.learning.kernel import NOISE, Cells, Vector, covariance, variance
 
 JITTER = 1e-9
 UNSEEN = -1
@@ -34,8 +35,7 @@ class PoolSpec:
     """To other accelerators of its node; 0: not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """What a rate was measured of."""
 
     workload: str
@@ -95,21 +95,27 @@ class Rates:
         Of a workload that was never seen only the ratios between places mean anything. KeyError
         for a pool that is not known.
         """
-        place = _place(workload, pool, accelerators, packed)
-        if place not in self._told:
-            self._told[place] = self._estimate(place)
-        return self._told[place]
+        (told,) = self.estimates([Place(workload, pool, accelerators, packed)])
+        return told
 
-    def _estimate(self, place: Place) -> Interval:
-        asked = self._cells([place])
-        own = float(covariance(asked, asked)[0, 0])
-        if not self.seen:
-            return Interval.around(math.exp(float(asked.mean[0])), math.sqrt(own))
-        known, weights, inverse = self._solved
-        towards = covariance(asked, known)[0]
-        mean = float(asked.mean[0] + towards @ weights)
-        left = own - float(towards @ inverse @ towards)
-        return Interval.around(math.exp(mean), math.sqrt(max(left, 0.0)))
+    def estimates(self, places: Sequence[Place]) -> list[Interval]:
+        """The same of many places at once, which takes less time than one by one."""
+        wanted = [_place(*each) for each in places]
+        untold = [each for each in dict.fromkeys(wanted) if each not in self._told]
+        if untold:
+            self._told.update(zip(untold, self._estimated(untold), strict=True))
+        return [self._told[each] for each in wanted]
+
+    def _estimated(self, places: Sequence[Place]) -> Iterator[Interval]:
+        asked = self._cells(places)
+        means, left = asked.mean, variance(asked)
+        if self.seen:
+            known, weights, inverse = self._solved
+            towards = covariance(asked, known)
+            means = means + towards @ weights
+            left = left - np.sum(towards @ inverse * towards, axis=1)
+        for mean, rest in zip(means, left, strict=True):
+            yield Interval.around(math.exp(mean), math.sqrt(max(rest, 0.0)))
 
     @cached_property
     def _solved(self) -> tuple[Cells, Vector, Vector]:
