@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 
 class Resource(enum.StrEnum):
@@ -37,10 +37,10 @@ class Device:
     memory_bytes: float
     """What the driver exposes (less than the label on the box)."""
     memory_bandwidth_bytes_per_second: float
-    peak_flops_per_second: Mapping[str, float]
+    peak_flops_per_second: Mapping[str, float] = field(hash=False)
     """Dense peak by format of the arithmetic: fp32 tf32 bf16 fp16 fp8 int8 fp4. Absent: no unit."""
     power_watts: float
-    matmul_flops_per_second: Mapping[str, float]
+    matmul_flops_per_second: Mapping[str, float] = field(hash=False)
     """Measured ceiling of a large matrix product by format, where anybody measured one."""
     cores: float = 0.0
     """CPU devices only: physical cores behind the figures above."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from poolwise.model.efficiency import EVERY, Calibration
 from poolwise.model.formats import master_format
@@ -36,12 +37,18 @@ class Reachable:
 
 def reachable(work: TrainingWork, device: Device, calibration: Calibration) -> Reachable:
     """For a transformer in the work's precision."""
+    return _reachable(work.precision, device, calibration)
+
+
+@lru_cache(maxsize=1024)
+def _reachable(precision: str, device: Device, calibration: Calibration) -> Reachable:
+    wide = master_format(precision)
     return Reachable(
-        products=rates(work, device, calibration, "products"),
-        wide=_wide_rates(work, device, calibration),
+        products=_rates("products", precision, precision, device, calibration),
+        wide=_rates("products", wide, wide, device, calibration),
         attention=_attention_rates(device, calibration),
         unhidden=calibration.value(PHASE, "unhidden", device),
-        traffic=calibration.value(PHASE, "elementwise_traffic", device, work.precision),
+        traffic=calibration.value(PHASE, "elementwise_traffic", device, precision),
         scan_traffic=calibration.value(PHASE, "scan_traffic", device),
         experts_fraction=calibration.value(PHASE, "experts", device),
         experts_half_tokens=calibration.value(PHASE, "experts_half_tokens", device),
@@ -51,11 +58,6 @@ def reachable(work: TrainingWork, device: Device, calibration: Calibration) -> R
 def rates(work: TrainingWork, device: Device, calibration: Calibration, term: str) -> Rates:
     """Reachable compute in the work's precision, and reachable bandwidth."""
     return _rates(term, work.precision, work.precision, device, calibration)
-
-
-def _wide_rates(work: TrainingWork, device: Device, calibration: Calibration) -> Rates:
-    wide = master_format(work.precision)
-    return _rates("products", wide, wide, device, calibration)
 
 
 def _attention_rates(device: Device, calibration: Calibration) -> Rates:

@@ -91,9 +91,26 @@ def step_seconds(
 
     Who knows the device's own part from other links saves most of it.
     """
+    fed = fed_seconds(work, layout, machine, calibration, known)
+    return held_up_seconds(fed, work, layout.count, machine)
+
+
+def fed_seconds(
+    work: TrainingWork,
+    layout: TrainingLayout,
+    machine: Machine,
+    calibration: Calibration,
+    known: Alone | None = None,
+) -> float:
+    """The same without input and checkpoints: it changes with no storage."""
     own = known or alone(work, layout, machine, calibration)
-    step = _step(work, layout, own, machine, calibration)
-    return math.fsum(term.seconds for term in _ledger(work, layout, step, machine))
+    return _step(work, layout, own, machine, calibration).seconds
+
+
+def held_up_seconds(fed: float, work: TrainingWork, count: int, machine: Machine) -> float:
+    """With the wait for input, and the share of time that checkpoints take."""
+    supplied = max(fed, supply_seconds(work, count, machine))
+    return supplied * (1.0 + checkpoint_share(work, count, machine))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,28 +7,13 @@ that the question names, so no answer can depend on what was left out.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import fields, replace
-from operator import attrgetter
+from dataclasses import replace
 
-from poolwise.model.hardware import Device, Host, Interconnect, Machine
+from poolwise.model.hardware import Host, Interconnect, Machine
 from poolwise.model.work import TrainingWork
 
 ANY_RATE_BYTES_PER_SECOND = 1e30
 """Of links and storage that nothing goes through, or that nothing waits for."""
-_BY_FORMAT = ("peak_flops_per_second", "matmul_flops_per_second")
-_FIGURES = attrgetter(*(each.name for each in fields(Device) if each.name not in _BY_FORMAT))
-
-
-def device_key(device: Device) -> Hashable:
-    """Equal for equal devices, which have mappings and so no hash of their own."""
-    peaks, ceilings = device.peak_flops_per_second, device.matmul_flops_per_second
-    return _FIGURES(device), tuple(peaks.items()), tuple(ceilings.items())
-
-
-def machine_key(machine: Machine) -> Hashable:
-    """The same of a machine."""
-    return device_key(machine.device), machine.interconnect, machine.host
 
 
 def felt_by_run(machine: Machine, work: TrainingWork, count: int) -> Machine:

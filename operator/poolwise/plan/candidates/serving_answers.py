@@ -15,7 +15,7 @@ from poolwise.model.serving.memory import footprint
 from poolwise.model.serving.prediction import predict_serving
 from poolwise.model.serving.replica import generates, replica
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
-from poolwise.plan.candidates.machines import felt_by_replica, machine_key
+from poolwise.plan.candidates.machines import felt_by_replica
 from poolwise.plan.candidates.memo import Page
 from poolwise.plan.candidates.serving_layouts import (
     Node,
@@ -152,7 +152,7 @@ def serving_answers(request: ServingRequest, pool: Pool, situation: Situation) -
         may_pipeline=engine is None or engine.splits_pipeline,
     )
     subject = (search.work, search.fixed, search.node, search.may_pipeline)
-    page = situation.memo.page((*subject, machine_key(search.machine), search.calibration))
+    page = situation.memo.page((*subject, search.machine, search.calibration))
     return ServingAnswers(search, page, measured)
 
 

@@ -12,12 +12,7 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine, Resource
 from poolwise.model.prediction import Bottleneck
 from poolwise.model.work import TrainingLayout, TrainingWork
-from poolwise.plan.candidates.machines import (
-    device_key,
-    felt_by_run,
-    fully_fed,
-    reads_or_writes,
-)
+from poolwise.plan.candidates.machines import felt_by_run, fully_fed, reads_or_writes
 from poolwise.plan.candidates.memo import Memo, Page
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.training_divisions import divisors
@@ -74,7 +69,8 @@ class TrainingAnswers:
         machine = gang_machine(self.pool.machine, size, count)
         work, fixed = self.request.work, self.request.fixed
         felt = felt_by_run(machine, work, count)
-        return TrainingSearch(work, fixed, felt, self.calibration, self.alone)
+        linked = self.memo.page((self.alone, felt.interconnect))
+        return TrainingSearch(work, fixed, felt, self.calibration, self.alone, linked)
 
     def _page(self, machine: Machine) -> Page:
         return self.memo.page((self.alone, machine.interconnect, machine.host))
@@ -85,8 +81,7 @@ class TrainingAnswers:
         def throughput(changed: Machine) -> float:
             if changed is search.machine:
                 return 1 / base
-            alone = _alone(self.request, changed, self.calibration, self.memo)
-            grown = replace(search, machine=changed, alone=alone)
+            grown = self._grown(search, changed)
             if changed.device.memory_bytes == search.machine.device.memory_bytes:
                 return 1 / grown.step_seconds(layout)
             if grown.sizes_that_fit(layout) == search.sizes_that_fit(layout):
@@ -94,6 +89,11 @@ class TrainingAnswers:
             return search.rechosen(layout) / grown.rechosen(layout) / base
 
         return bottleneck(throughput, search.machine, list(_felt(search.work, layout)))
+
+    def _grown(self, search: TrainingSearch, machine: Machine) -> TrainingSearch:
+        alone = _alone(self.request, machine, self.calibration, self.memo)
+        linked = self.memo.page((alone, machine.interconnect))
+        return replace(search, machine=machine, alone=alone, linked=linked)
 
 
 def training_answers(request: TrainingRequest, pool: Pool, situation: Situation) -> TrainingAnswers:
@@ -108,7 +108,7 @@ def training_answers(request: TrainingRequest, pool: Pool, situation: Situation)
 def _alone(
     request: TrainingRequest, machine: Machine, calibration: Calibration, memo: Memo
 ) -> Page:
-    subject = (request.work, request.fixed, device_key(machine.device))
+    subject = (request.work, request.fixed, machine.device)
     return memo.page((*subject, machine.host.dispatch_speed, calibration))
 
 

@@ -17,7 +17,13 @@ from poolwise.model.hardware import Machine
 from poolwise.model.prediction import Memory, TrainingPrediction
 from poolwise.model.training.memory import peak_bytes, training_memory
 from poolwise.model.training.shard import shard
-from poolwise.model.training.step import Alone, alone, predict_training, step_seconds
+from poolwise.model.training.step import (
+    Alone,
+    alone,
+    fed_seconds,
+    held_up_seconds,
+    predict_training,
+)
 from poolwise.model.work import Recompute, TrainingLayout, TrainingWork
 from poolwise.plan.candidates.memo import Page
 from poolwise.plan.candidates.training_divisions import (
@@ -73,6 +79,8 @@ class TrainingSearch:
     calibration: Calibration
     alone: Page = field(default_factory=Page)
     """What fits this device, and what it takes by itself, whatever its links."""
+    linked: Page = field(default_factory=Page)
+    """What layouts take over these links, whatever feeds them."""
 
     def best(self, count: int) -> TrainingShape | NoTrainingShape:
         """The fastest layout over exactly ``count`` accelerators, with what it would reach."""
@@ -129,8 +137,12 @@ class TrainingSearch:
 
     def step_seconds(self, layout: TrainingLayout) -> float:
         """Time of one layout."""
+        fed = self.linked.get(layout, lambda: self._fed_seconds(layout))
+        return held_up_seconds(fed, self.work, layout.count, self.machine)
+
+    def _fed_seconds(self, layout: TrainingLayout) -> float:
         known = self._alone(layout)
-        return step_seconds(self.work, layout, self.machine, self.calibration, known)
+        return fed_seconds(self.work, layout, self.machine, self.calibration, known)
 
     def _timed(self, layout: TrainingLayout) -> _Timed:
         return _Timed(layout, self.step_seconds(layout))
@@ -155,16 +167,20 @@ class TrainingSearch:
 
     def _sizes_that_fit(self, sizes: TrainingLayout) -> list[TrainingLayout]:
         """Recomputing more at the same micro-batch only costs time, so it is left out."""
+        degrees = [each for each in _RECOMPUTE if self.fixed.recompute in (None, each)]
+        options = micro_batches(self.work, self.fixed, sizes)
+        whole = replace(sizes, recompute=degrees[-1], micro_batch_size=options[-1])
+        if surely_fits(self._memory(whole)):
+            return [whole]
         found: dict[int, TrainingLayout] = {}
-        for recompute in [r for r in _RECOMPUTE if self.fixed.recompute in (None, r)]:
-            largest = self._largest_batch(replace(sizes, recompute=recompute))
+        for recompute in degrees:
+            largest = self._largest_batch(replace(sizes, recompute=recompute), options)
             if largest is None:
                 break
             found[largest.micro_batch_size] = largest
         return list(found.values())
 
-    def _largest_batch(self, sizes: TrainingLayout) -> TrainingLayout | None:
-        options = micro_batches(self.work, self.fixed, sizes)
+    def _largest_batch(self, sizes: TrainingLayout, options: list[int]) -> TrainingLayout | None:
         least = replace(sizes, micro_batch_size=options[0])
         memory = self._memory(least)
         if not surely_fits(memory):
