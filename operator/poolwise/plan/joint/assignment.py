@@ -7,14 +7,15 @@ starts from it, and is taken only if it is better.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from poolwise.plan.joint.counting import optimised
 from poolwise.plan.joint.greedy import greedy
-from poolwise.plan.joint.items import Assignment, Choice, Floor, Item, Taken
+from poolwise.plan.joint.items import SOLVERS, Assignment, Choice, Floor, Item, Taken
 from poolwise.plan.joint.problem import PoolState
 
-__all__ = ["Assignment", "Choice", "Item", "Taken", "assign", "assigned"]
+__all__ = ["Assignment", "Choice", "Item", "Taken", "assign", "assigned", "tiered"]
 
 
 def assign(
@@ -36,3 +37,36 @@ def assigned(
     known = [answer for answer in (start, greedy(items, floor)) if answer is not None]
     best = max(known, key=lambda answer: answer.objective)
     return optimised(items, floor, best, seconds) if seconds > 0 else best
+
+
+def tiered(
+    tiers: Sequence[Sequence[Item]], floor: Floor, seconds: float, start: Assignment
+) -> Assignment:
+    """Tier after tier on what the ones before left; the start where that is worth no less."""
+    found, solver = dict[str, Taken](), start.solver
+    for items in tiers:
+        mine = _of(items, start, floor)
+        answer = assigned(items, floor, seconds / len(tiers), mine)
+        found |= answer.taken
+        solver = max(solver, answer.solver, key=_caveats)
+        floor = floor.without(_with_namespaces(items, answer))
+    objective = math.fsum(each.choice.value for each in found.values())
+    taken = found if objective > start.objective else start.taken
+    return Assignment(taken, max(objective, start.objective), solver)
+
+
+def _caveats(solver: str) -> int:
+    return SOLVERS.index(solver)
+
+
+def _of(items: Iterable[Item], start: Assignment, floor: Floor) -> Assignment | None:
+    """What the start has of these items, where that still finds room."""
+    known = list(items)
+    taken = {each.key: start.taken[each.key] for each in known if each.key in start.taken}
+    answer = Assignment(taken, math.fsum(each.choice.value for each in taken.values()))
+    is_possible = floor.without(_with_namespaces(known, answer)).is_possible
+    return answer if is_possible else None
+
+
+def _with_namespaces(items: Iterable[Item], answer: Assignment) -> Iterator[tuple[str, Taken]]:
+    return ((each.namespace, answer.taken[each.key]) for each in items if each.key in answer.taken)

@@ -3,8 +3,8 @@
 A run of ``T`` seconds on ``a`` accelerators of a pool uses ``y * a * T`` of the whole cluster's
 time, where ``y`` is the pool's share (:mod:`.pricing`). Its *length* is the least over its options:
 what it uses where it loses least. Shorter work goes first by weight, since that makes the mean time
-to completion smallest (Smith's rule), and the weight grows with priority and age, so that nothing
-waits for ever.
+to completion smallest (Smith's rule), and the weight grows with age, so that nothing waits for
+ever. Priorities are strict, as in Kubernetes: weights compare those who have the same.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ MOST_DOUBLINGS = 60.0
 
 URGENT = 0.25
 """Share of its run time that is left to wait: a workload with a deadline then goes first."""
+
+
+Tier = tuple[int, bool, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +66,15 @@ class Bid:
         return self.offers[0].option.seconds is None
 
     @property
-    def rank(self) -> tuple[bool, bool, float, float, str]:
-        """Services first, then who must start now, the shortest by weight, the oldest."""
+    def tier(self) -> Tier:
+        """By priority, then services, then who must start now: each before all that follow."""
+        return -self.workload.priority, not self.is_service, not self.is_urgent
+
+    @property
+    def rank(self) -> tuple[Tier, float, float, str]:
+        """In a tier the shortest by weight first, then the oldest."""
         per_weight = self.length_seconds / self.weight
-        who = self.workload.created, self.workload.key
-        return not self.is_service, not self.is_urgent, per_weight, *who
+        return self.tier, per_weight, self.workload.created, self.workload.key
 
 
 def bid(
@@ -89,9 +96,8 @@ def bid(
 def weight(workload: Workload, now: float, rules: Rules) -> float:
     """How much a second of its waiting counts."""
     doublings = max(now - workload.created, 0.0) / rules.aging_seconds
-    by_priority: float = 10.0 ** (workload.priority / rules.priority_step)
     by_age: float = 2.0 ** min(doublings, MOST_DOUBLINGS)
-    return by_priority * by_age
+    return by_age
 
 
 def _offer(option: Option, base: float, best_aim: float, shares: Mapping[str, float]) -> Offer:

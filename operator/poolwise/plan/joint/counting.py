@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from poolwise.plan.joint.items import Assignment, Choice, Floor, Item, Taken
+from poolwise.plan.joint.items import OPTIMAL, STOPPED, Assignment, Choice, Floor, Item, Taken
 from poolwise.plan.joint.problem import NodeState, PoolState
 from poolwise.plan.joint.programme import Programme
 
@@ -57,9 +57,13 @@ class Counting:
     columns: list[Column] = field(default_factory=list)
     pods: dict[tuple[int, str], int] = field(default_factory=dict)
     """Column of the pods that a choice's column has on a node."""
+    unit: float = 1.0
+    """The largest value: the solver's tolerances are absolute."""
 
     def __post_init__(self) -> None:
         pools = {pool.name: pool for pool in self.floor.pools}
+        values = (each.value for item in self.items for each in item.choices if each.value > 0)
+        self.unit = max(values, default=1.0)
         for item in self.items:
             self._add(item, pools)
         self._limit_namespaces()
@@ -88,7 +92,7 @@ class Counting:
             if choice.value <= 0 or pool is None:
                 continue
             for domain in _domains(choice, pool):
-                index = self.programme.column(choice.value, {row: 1.0}, most=1.0)
+                index = self.programme.column(choice.value / self.unit, {row: 1.0}, most=1.0)
                 self.columns.append(Column(item, choice, domain, index))
 
     def _limit_namespaces(self) -> None:
@@ -167,10 +171,10 @@ def optimised(items: Sequence[Item], floor: Floor, start: Assignment, seconds: f
         if found.objective > best.objective:
             best = found
         if not failed or failed <= named:
-            solver = "milp" if answer.is_optimal else "milp, stopped at its limit"
+            solver = OPTIMAL if answer.is_optimal else STOPPED
             return Assignment(best.taken, best.objective, solver)
         named |= failed
-    return Assignment(best.taken, best.objective, "milp, stopped at its limit")
+    return Assignment(best.taken, best.objective, STOPPED)
 
 
 def _packed(answer: Answer, floor: Floor) -> tuple[Assignment, frozenset[str]]:

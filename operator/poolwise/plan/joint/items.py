@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from poolwise.plan.joint.problem import Option, PoolState
 from poolwise.plan.joint.rooms import Hold, Rooms
+
+GREEDY, OPTIMAL, STOPPED = SOLVERS = ("greedy", "milp", "milp, stopped at its limit")
+"""How an answer was found, by what has to be said of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,7 @@ class Assignment:
     taken: Mapping[str, Taken]
     """By item."""
     objective: float
-    solver: str = "greedy"
-    greedy_objective: float = 0.0
+    solver: str = GREEDY
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,27 @@ class Floor:
     """Accelerators that a namespace may still take; absent: all."""
     holds: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)
     """By pool: what is kept for who starts later."""
+
+    def without(self, taken: Iterable[tuple[str, Taken]]) -> Floor:
+        """What is left; each taken with the namespace that takes it."""
+        free = {node.name: node.free for pool in self.pools for node in pool.nodes}
+        limits = dict(self.limits)
+        for namespace, each in taken:
+            for node, pods in each.nodes.items():
+                free[node] -= pods * each.choice.option.accelerators_per_pod
+            if namespace in limits:
+                limits[namespace] -= each.choice.option.accelerators
+        pools = (
+            replace(pool, nodes=tuple(replace(node, free=free[node.name]) for node in pool.nodes))
+            for pool in self.pools
+        )
+        return Floor(tuple(pools), limits, self.holds)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether nothing was given away twice."""
+        nodes = all(node.free >= 0 for pool in self.pools for node in pool.nodes)
+        return nodes and all(left >= 0 for left in self.limits.values())
 
     def rooms(self) -> Rooms:
         """To be filled."""

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from poolwise.plan.joint.admission import Admission, Gate
-from poolwise.plan.joint.assignment import assigned
-from poolwise.plan.joint.bids import Bid, bid
+from poolwise.plan.joint.assignment import tiered
+from poolwise.plan.joint.bids import Bid, Tier, bid
 from poolwise.plan.joint.decisions import Story
+from poolwise.plan.joint.exchange import exchanged
 from poolwise.plan.joint.items import Assignment, Choice, Floor, Item, Taken
 from poolwise.plan.joint.moves import Move, movable, moves
 from poolwise.plan.joint.outcome import Decision, JointPlan
@@ -33,9 +34,9 @@ def plan(problem: Problem, optimise: bool = True) -> JointPlan:
     walk = found.walk()
     turns = walk.turns(found.bids, is_brief=not optimise)
     floor = Floor(problem.pools, found.limits, {p: tuple(h) for p, h in walk.holds.items()})
-    greedy, items, offered = found.greedy(turns, floor)
-    seconds = problem.rules.time_limit_seconds if optimise else 0.0
-    taken = assigned(items, floor, seconds, greedy) if optimise else greedy
+    greedy, tiers, offered = found.greedy(turns, floor)
+    limit = problem.rules.time_limit_seconds
+    taken = tiered(tiers, floor, limit, greedy) if optimise else greedy
     story = Story(problem, found.shares, found.admissions, turns, taken, offered)
     return JointPlan(
         decisions=story.decisions(),
@@ -105,14 +106,20 @@ class _Pass:
 
     def greedy(
         self, turns: Sequence[Turn], floor: Floor
-    ) -> tuple[Assignment, list[Item], dict[str, Move]]:
-        """The walk's answer with the moves that still find room; the items of both; the moves."""
-        items = [item for turn in turns if (item := _item(turn, self.problem.now)).choices]
+    ) -> tuple[Assignment, list[list[Item]], dict[str, Move]]:
+        """The walk's answer with the moves that still find room; all items by tier; the moves."""
+        tiers: dict[Tier, list[Item]] = {}
+        for turn in turns:
+            item = _item(turn, self.problem.now)
+            if item.choices:
+                tiers.setdefault(turn.bid.tier, []).append(item)
+        items = [item for each in tiers.values() for item in each]
         choices = {item.key: item.choices for item in items}
-        answer = _started(turns, choices)
+        started = exchanged(_started(turns, choices), items, floor)
         best_moves = self._moves(math.fsum(each.weight for each in self.bids))
         moving = [_moving(each) for each in best_moves]
-        return _with_moves(answer, moving, floor), [*items, *moving], _by_key(best_moves)
+        answer = _with_moves(started, moving, floor)
+        return answer, [*tiers.values(), *([moving] if moving else [])], _by_key(best_moves)
 
     def _moves(self, behind_weight: float) -> list[list[Move]]:
         found = (

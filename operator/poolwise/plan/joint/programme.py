@@ -74,6 +74,7 @@ def _solved(programme: Programme, seconds: float | None, start: Sequence[float] 
     if seconds is not None:
         solver.setOptionValue("time_limit", max(seconds, 0.0))
         solver.setOptionValue("mip_rel_gap", GAP)
+        solver.setOptionValue("mip_abs_gap", GAP)
     solver.passModel(_model(programme, is_whole=seconds is not None))
     if start is not None:
         given = highspy.HighsSolution()

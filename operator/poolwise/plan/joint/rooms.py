@@ -28,7 +28,7 @@ class Hold:
 
 
 class Rooms:
-    """What is free now. Changed by :meth:`take` and :meth:`hold` only."""
+    """What is free now. Changed by :meth:`take`, :meth:`give_back` and :meth:`hold`."""
 
     def __init__(self, pools: Iterable[PoolState]) -> None:
         self._pools = {pool.name: _Floor(pool.nodes) for pool in pools}
@@ -60,6 +60,11 @@ class Rooms:
         """Gives a gang its nodes."""
         for node, pods in nodes.items():
             self._pools[option.pool].take(node, pods * option.accelerators_per_pod)
+
+    def give_back(self, option: Option, nodes: Nodes) -> None:
+        """Undoes :meth:`take`."""
+        for node, pods in nodes.items():
+            self._pools[option.pool].take(node, -pods * option.accelerators_per_pod)
 
     def hold(self, pool: str, holds: Iterable[Hold]) -> None:
         """Keeps room for a gang that starts later."""

@@ -45,6 +45,8 @@ class Chance:
     """Weighted, and infinite where nobody can tell when it starts."""
     nodes: Mapping[str, int] | None
     """Where it would run if it started now; None where it cannot."""
+    is_beyond_share: bool = False
+    """Whether its namespace would hold more than its share."""
 
     @property
     def is_reserved(self) -> bool:
@@ -135,13 +137,16 @@ class Walk:
         return tuple(sorted((self._chance(bid, offer, behind) for offer in bid.offers), key=order))
 
     def _chance(self, bid: Bid, offer: Offer, behind: float) -> Chance:
-        option, nodes = offer.option, None
-        starts = self.timeline.earliest(option)
-        if starts <= self.now:
-            if self._may_take(bid, option):
-                nodes = self.rooms.fit(option, self.now + offer.ends_within)
-            starts = self.now if nodes is not None else self.timeline.after(option.pool)
-        return Chance(offer, starts, cost_seconds(bid, offer, starts - self.now, behind), nodes)
+        option, starts, nodes = offer.option, self.now, None
+        is_allowed = self._may_take(bid, option)
+        if is_allowed:
+            nodes = self.rooms.fit(option, self.now + offer.ends_within)
+        if nodes is None:
+            starts = self.timeline.earliest(option)
+            if starts <= self.now:  # room that is kept, or not for its namespace
+                starts = self.timeline.after(option.pool)
+        cost = cost_seconds(bid, offer, starts - self.now, behind)
+        return Chance(offer, starts, cost, nodes, not is_allowed)
 
     def _may_take(self, bid: Bid, option: Option) -> bool:
         left = self.limits.get(bid.workload.namespace)

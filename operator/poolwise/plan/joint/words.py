@@ -34,6 +34,9 @@ class Teller:
     def waits(self, turn: Turn, chance: Chance) -> str:
         """For what, until when, and behind whom."""
         option = chance.offer.option
+        if chance.is_beyond_share:
+            name = turn.bid.workload.namespace
+            return f"waits for {where(option)}: namespace {name} holds all of its share"
         told = f"waits for {where(option)}: {self._missing(option)}{self._when(chance)}"
         if turn.ahead:
             told += f"; {plural(turn.ahead, 'workload')} ahead of it"

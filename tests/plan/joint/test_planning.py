@@ -1,0 +1,237 @@
+"""The joint pass: who goes where, who waits, and in which words."""
+
+import pytest
+
+from poolwise.plan.joint.outcome import Act
+from poolwise.plan.joint.planning import place, plan
+from poolwise.plan.joint.problem import Reservation, Rules
+from tests.plan.joint.cluster_given import (
+    HOUR,
+    by_key,
+    job,
+    option,
+    pool,
+    problem,
+    running,
+)
+
+BOTH = pytest.mark.parametrize("optimise", [False, True], ids=["greedy", "optimised"])
+
+
+def starts(found):
+    return {each.key: each.option.pool for each in found.decisions if each.act is Act.START}
+
+
+def where(decision):
+    return decision.option.pool
+
+
+@BOTH
+@pytest.mark.parametrize("turned", [False, True])
+def test_who_loses_least_leaves_the_scarce_pool(optimise, turned):
+    """Both are fastest on the H100; one would lose 8 % away from it, the other 60 %."""
+    llama = job("llama", option("h100", 10), option("a100", 10.8))
+    bert = job("bert", option("h100", 10), option("a100", 16))
+    pools = [pool("h100", 8), pool("a100", 8)]
+    both = (bert, llama) if turned else (llama, bert)
+    found = plan(problem(pools, *both), optimise)
+    assert starts(found) == {"llama": "a100", "bert": "h100"}
+    assert "loses 8.0 % against h100" in by_key(found)["llama"].reason
+    assert "60 % more on a100" in by_key(found)["bert"].reason
+
+
+def test_a_price_says_who_stays_and_who_leaves():
+    dear = option("h100", 10, cost_per_hour=40.0)
+    work = [
+        job("llama", dear, option("a100", 10.8)),
+        job("bert", dear, option("a100", 16, cost_per_hour=20.0)),
+        job("more", dear),
+    ]
+    found = plan(problem([pool("h100", 0), pool("a100", 0)], *work))
+    price = next(each for each in found.prices if each.pool == "h100")
+    assert price.delay > 0
+    assert price.per_hour > 0
+    assert "bert would lose 60 % on a100" in price.reason
+    assert "llama would lose 8.0 % on a100, so it leaves first" in price.reason
+
+
+@BOTH
+def test_where_nobody_waits_the_fastest_pool_is_taken(optimise):
+    alone = job("alone", option("slow", 20), option("fast", 10))
+    found = plan(problem([pool("slow", 8, 8), pool("fast", 8)], alone), optimise)
+    assert starts(found) == {"alone": "fast"}
+
+
+@BOTH
+def test_a_short_wait_is_better_than_a_slow_pool(optimise):
+    busy = running("busy", option("fast", 1), {"fast-0": 1})
+    waits = job("waits", option("fast", 10), option("slow", 30))
+    found = by_key(plan(problem([pool("fast", 0), pool("slow", 8)], busy, waits), optimise))[
+        "waits"
+    ]
+    assert found.act is Act.WAIT
+    assert found.starts == HOUR
+    assert "may start in about 60 min" in found.reason
+    assert "largest holder: busy (8, ends in about 60 min)" in found.reason
+    assert "slow is free, but would take 200 % longer" in found.reason
+
+
+@BOTH
+def test_a_long_wait_is_worse_than_a_slow_pool(optimise):
+    busy = running("busy", option("fast", 50), {"fast-0": 1})
+    goes = job("goes", option("fast", 10), option("slow", 30))
+    found = plan(problem([pool("fast", 0), pool("slow", 8)], busy, goes), optimise)
+    assert starts(found) == {"goes": "slow"}
+
+
+@BOTH
+def test_the_short_goes_before_the_long(optimise):
+    work = [job("long", option("p", 100)), job("short", option("p", 1))]
+    assert starts(plan(problem([pool("p", 8)], *work), optimise)) == {"short": "p"}
+
+
+@BOTH
+def test_priority_goes_before_length(optimise):
+    work = [job("long", option("p", 5), priority=1000), job("short", option("p", 1))]
+    assert starts(plan(problem([pool("p", 8)], *work), optimise)) == {"long": "p"}
+
+
+@BOTH
+def test_age_goes_before_length_in_the_end(optimise):
+    rules = Rules(aging_seconds=24 * HOUR)
+    old = job("old", option("p", 100), created=-9 * 24 * HOUR)
+    work = [old, job("short", option("p", 1))]
+    assert starts(plan(problem([pool("p", 8)], *work, rules=rules), optimise)) == {"old": "p"}
+
+
+@BOTH
+def test_services_go_first_and_never_where_their_target_is_missed(optimise):
+    misses = option("cheap", None, cost_per_hour=1.0, problem="ITL would be 90 ms, target 50 ms")
+    serves = job("chat", misses, option("dear", None, cost_per_hour=9.0))
+    found = plan(
+        problem([pool("cheap", 8), pool("dear", 8)], job("short", option("dear", 0.1)), serves),
+        optimise,
+    )
+    assert starts(found) == {"chat": "dear"}
+
+
+@BOTH
+def test_backfill_ends_before_the_gang_starts(optimise):
+    """A gang of two nodes waits 10 h for the second; who fits before may use the first."""
+    busy = running("busy", option("p", 10), {"p-0": 1})
+    gang = job("gang", option("p", 2, pods=2), priority=3000)
+    short, long = job("short", option("p", 5)), job("long", option("p", 50))
+    pools = [pool("p", 0, 8)]
+    assert starts(plan(problem(pools, busy, gang, short), optimise)) == {"short": "p"}
+    found = plan(problem(pools, busy, gang, long), optimise)
+    assert starts(found) == {}
+    starting = {each.key: each.starts for each in found.reservations}
+    assert starting == {"gang": 10 * HOUR, "long": 12 * HOUR}
+    assert "1 workload ahead of it" in by_key(found)["long"].reason
+
+
+@BOTH
+def test_a_namespace_stays_within_its_share(optimise):
+    rules = Rules(namespace_shares={"research": 0.5})
+    here = running("here", option("p", 5), {"p-0": 1})
+    work = [job("more", option("p", 1)), job("other", option("p", 2), namespace="serving")]
+    found = plan(problem([pool("p", 0, 8)], here, *work, rules=rules), optimise)
+    assert starts(found) == {"other": "p"}
+    assert "namespace research holds all of its share" in by_key(found)["more"].reason
+
+
+@BOTH
+def test_what_can_never_run_is_refused_and_nothing_waits_for_it(optimise):
+    work = [job("huge", option("p", 1, pods=9), priority=5000), job("small", option("p", 1))]
+    found = plan(problem([pool("p", 8, 8)], *work), optimise)
+    refused = by_key(found)["huge"]
+    assert refused.act is Act.REFUSE
+    assert refused.reason == (
+        "cannot run anywhere: p: needs 9 pods of 8, has room for 2 when empty"
+    )
+    assert starts(found) == {"small": "p"}
+
+
+@BOTH
+def test_a_deadline_takes_the_pool_that_meets_it(optimise):
+    """The better pool is busy for so long that only the slow one, at once, is in time."""
+    busy = running("busy", option("fast", 4), {"fast-0": 1})
+    due = job("due", option("fast", 10), option("slow", 13), deadline=13.5 * HOUR)
+    calm = job("calm", option("fast", 10), option("slow", 19))
+    pools = [pool("fast", 0), pool("slow", 8)]
+    assert starts(plan(problem(pools, busy, due), optimise)) == {"due": "slow"}
+    assert starts(plan(problem(pools, busy, calm), optimise)) == {}
+
+
+@BOTH
+def test_who_must_start_now_to_be_in_time_goes_first(optimise):
+    work = [job("due", option("p", 10), deadline=11 * HOUR), job("short", option("p", 1))]
+    assert starts(plan(problem([pool("p", 8)], *work), optimise)) == {"due": "p"}
+
+
+def test_a_reservation_is_kept_unless_another_place_is_clearly_better():
+    busy = [running("a", option("p", 10), {"p-0": 1}), running("b", option("q", 9.5), {"q-0": 1})]
+    waits = job("waits", option("p", 20), option("q", 20))
+    pools = [pool("p", 0), pool("q", 0)]
+    fresh = plan(problem(pools, *busy, waits))
+    assert fresh.reservations[0].option.pool == "q"
+    had = (Reservation("waits", waits.options[0], 10 * HOUR),)
+    again = plan(problem(pools, *busy, waits, reservations=had))
+    assert again.reservations[0].option.pool == "p"
+    later = [busy[0], running("b", option("q", 1), {"q-0": 1})]
+    better = plan(problem(pools, *later, waits, reservations=had))
+    assert better.reservations[0].option.pool == "q"
+
+
+def test_a_brief_pass_keeps_the_reservations_of_who_had_no_turn():
+    busy = running("busy", option("p", 10), {"p-0": 1, "p-1": 1})
+    gang = job("gang", option("p", 2, pods=2))
+    full = plan(problem([pool("p", 0, 0)], busy, gang))
+    assert len(full.reservations) == 1
+    kept = problem([pool("p", 0, 0)], busy, gang, reservations=full.reservations)
+    assert plan(kept, optimise=False).reservations == full.reservations
+
+
+def test_given_shares_are_used_as_they_are():
+    work = job("w", option("fast", 10), option("slow", 10.5))
+    other = job("v", option("fast", 100), option("slow", 100))
+    given = {"fast": 1.0, "slow": 1e-9}
+    pools = [pool("fast", 8), pool("slow", 8)]
+    found = plan(problem(pools, work, other, shares=given))
+    assert found.shares == given
+    assert starts(found)["v"] == "slow" or starts(found)["w"] == "slow"
+
+
+def test_the_optimiser_never_gives_less_than_the_queue():
+    sizes = [(5, 5.0), (4, 4.2), (4, 4.4), (3, 3.1), (2, 2.0)]
+    work = [job(f"w{at}", option("p", hours, each=size)) for at, (size, hours) in enumerate(sizes)]
+    found = plan(problem([pool("p", 8, 4)], *work))
+    assert found.objective >= found.greedy_objective
+    assert found.solver == "milp"
+
+
+def test_one_workload_is_placed_at_once_beside_the_reservations_of_others():
+    gang = job("gang", option("p", 2, pods=2))
+    busy = running("busy", option("p", 10), {"p-0": 1})
+    one = job("one", option("p", 50), option("q", 55))
+    held = (Reservation("gang", gang.options[0], 10 * HOUR),)
+    given = problem([pool("p", 0, 8), pool("q", 8)], busy, gang, one, reservations=held)
+    found = place(given, "one", {"p": 0.0, "q": 0.0})
+    assert (found.act, where(found)) == (Act.START, "q")
+    free = problem([pool("p", 0, 8), pool("q", 8)], busy, gang, one)
+    assert where(place(free, "one", {"p": 0.0, "q": 0.0})) == "p"
+    assert where(place(free, "one", {"p": 9.0, "q": 0.0})) == "q"
+
+
+def test_one_workload_that_cannot_run_is_refused_at_once():
+    given = problem([pool("p", 8)], job("w", option("p", 1, pods=2)))
+    assert place(given, "w").act is Act.REFUSE
+    with pytest.raises(KeyError):
+        place(given, "nobody")
+
+
+def test_an_empty_problem_has_an_empty_plan():
+    found = plan(problem([]))
+    assert found.decisions == ()
+    assert found.prices == ()
+    assert by_key(plan(problem([], job("w", option("p", 1)))))["w"].act is Act.REFUSE

@@ -1,0 +1,43 @@
+"""Duals of the relaxed assignment: scarce pools are dear, and work leaves where it loses least."""
+
+import pytest
+
+from poolwise.plan.joint.pricing import shares
+from tests.plan.joint.cluster_given import job, option, pool
+
+FAST, SLOW = pool("fast", 8), pool("slow", 8)
+
+
+def found(*workloads, pools=(FAST, SLOW)):
+    return shares([(each, each.options) for each in workloads], pools)
+
+
+def test_shares_add_up_to_the_whole_cluster():
+    prices = found(job("a", option("fast", 1), option("slow", 3)))
+    assert 8 * prices["fast"] + 8 * prices["slow"] == pytest.approx(1.0)
+
+
+def test_without_work_all_accelerators_are_alike():
+    assert found() == {"fast": 1 / 16, "slow": 1 / 16}
+    service = job("s", option("fast", None))
+    assert found(service) == {"fast": 1 / 16, "slow": 1 / 16}
+
+
+def test_the_price_ratio_is_the_loss_of_who_is_indifferent():
+    """Both types are split at 2 and 4 times; the one in the middle of its pools sets the ratio."""
+    twice = [job(f"two-{at}", option("fast", 1), option("slow", 2)) for at in range(10)]
+    prices = found(*twice)
+    assert prices["fast"] / prices["slow"] == pytest.approx(2.0, rel=0.07)
+
+
+def test_nobody_pays_for_a_pool_that_nobody_wants():
+    prices = found(job("a", option("fast", 1)), job("b", option("fast", 2)))
+    assert prices == {"fast": pytest.approx(1 / 8), "slow": 0.0}
+
+
+def test_who_loses_least_uses_least_elsewhere():
+    loses_little = job("little", option("fast", 10), option("slow", 10.8))
+    loses_much = job("much", option("fast", 10), option("slow", 60))
+    prices = found(loses_little, loses_much)
+    assert prices["slow"] * 10.8 < prices["fast"] * 10
+    assert prices["slow"] * 60 > prices["fast"] * 10
