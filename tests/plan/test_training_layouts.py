@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poolwise.model.hardware import Resource
-from poolwise.model.prediction import Memory
 from poolwise.model.shapes import Custom, Model
-from poolwise.model.training.memory import training_memory
+from poolwise.model.training.memory import peak_bytes, training_memory
 from poolwise.model.training.step import step_seconds
 from poolwise.model.work import Recompute, TrainingLayout, TrainingWork
 from poolwise.plan.candidates.training_divisions import divisions_of, divisors
@@ -17,8 +16,8 @@ from poolwise.plan.candidates.training_layouts import (
     NoTrainingShape,
     TrainingSearch,
     TrainingShape,
-    surely_fits,
 )
+from poolwise.plan.candidates.training_needs import Needs
 from poolwise.plan.requests.request import FixedLayout
 from tests.plan.machines import CALIBRATION, machine, model
 
@@ -41,6 +40,10 @@ def work(name="llama-3.1-70b", batch=512, sequence=2048, **more):
 
 def search(of=None, on=H100, fixed=FREE):
     return TrainingSearch(of or work(), fixed, on, CALIBRATION)
+
+
+def surely_fits(memory):
+    return peak_bytes(memory).high <= memory.usable_bytes
 
 
 def layouts(count, of=None, fixed=FREE, on=H100):
@@ -181,7 +184,25 @@ def test_one_accelerator_shards_nothing():
 
 def test_a_layout_that_fits_with_luck_alone_is_none():
     """The gate is the upper end of the range of the peak."""
-    lucky = Memory(usable_bytes=1.03, weights_bytes=1.0)
-    assert lucky.fits
-    assert not surely_fits(lucky)
-    assert surely_fits(Memory(usable_bytes=2.0, weights_bytes=1.0))
+    fixed = FixedLayout(micro_batch_size=1, recompute=Recompute.NONE)
+    sizes = TrainingLayout(8, 8)
+    needs = Needs(work(), fixed, sizes, H100)
+    peak = peak_bytes(training_memory(work(), sizes, H100))
+    assert needs.fitting(peak.high) == [sizes]
+    assert not needs.fitting(peak.mid)
+    assert not needs.fitting(peak.high * 0.999)
+
+
+@pytest.mark.parametrize("gigabytes", [10, 20, 40, 80, 160, 320])
+@pytest.mark.parametrize("name", ["llama-3.1-8b", "mixtral-8x7b"])
+def test_batches_that_fit_are_the_largest_and_recompute_no_more_than_they_must(name, gigabytes):
+    of = work(name, batch=64)
+    for sizes in layouts(16, of):
+        fitting = Needs(of, FREE, sizes, H100).fitting(gigabytes * 1e9)
+        assert len({each.micro_batch_size for each in fitting}) == len(fitting)
+        for each in fitting:
+            assert peak_bytes(training_memory(of, each, H100)).high <= gigabytes * 1e9
+            more = replace(each, micro_batch_size=2 * each.micro_batch_size)
+            accumulates = more.micro_batches(64) > 1 and each.pipeline == 1
+            if accumulates and (64 // each.data) % more.micro_batch_size == 0:
+                assert peak_bytes(training_memory(of, more, H100)).high > gigabytes * 1e9

@@ -135,10 +135,14 @@ class Alone:
 
 
 def alone(
-    work: TrainingWork, layout: TrainingLayout, machine: Machine, calibration: Calibration
+    work: TrainingWork,
+    layout: TrainingLayout,
+    machine: Machine,
+    calibration: Calibration,
+    known: Shard | None = None,
 ) -> Alone:
     """Of one layout on one device and the host's cores that dispatch to it."""
-    share = shard(work, layout)
+    share = known or shard(work, layout)
     fabric = Fabric(layout, machine, calibration)
     once = layer.micro_batch(work, layout, share, machine.device, calibration)
     return Alone(

@@ -36,6 +36,8 @@ class TrainingAnswers:
     memo: Memo
     measured: Estimate
     """What runs of this model on this pool took, beside what the model says."""
+    shared: Page
+    """What holds for the run everywhere."""
     alone: Page
     """What holds for the run on the pool's device and host whatever its links."""
 
@@ -70,7 +72,8 @@ class TrainingAnswers:
         work, fixed = self.request.work, self.request.fixed
         felt = felt_by_run(machine, work, count)
         linked = self.memo.page((self.alone, felt.interconnect))
-        return TrainingSearch(work, fixed, felt, self.calibration, self.alone, linked)
+        pages = (self.shared, self.alone, linked)
+        return TrainingSearch(work, fixed, felt, self.calibration, *pages)
 
     def _page(self, machine: Machine) -> Page:
         return self.memo.page((self.alone, machine.interconnect, machine.host))
@@ -91,7 +94,7 @@ class TrainingAnswers:
         return bottleneck(throughput, search.machine, list(_felt(search.work, layout)))
 
     def _grown(self, search: TrainingSearch, machine: Machine) -> TrainingSearch:
-        alone = _alone(self.request, machine, self.calibration, self.memo)
+        alone = _alone(self.shared, machine, self.calibration, self.memo)
         linked = self.memo.page((alone, machine.interconnect))
         return replace(search, machine=machine, alone=alone, linked=linked)
 
@@ -101,15 +104,13 @@ def training_answers(request: TrainingRequest, pool: Pool, situation: Situation)
     measured = situation.corrections.training(request.work.model, pool.name, situation.now)
     assert pool.machine is not None, "pools without a machine are excluded"
     calibration, memo = situation.calibration, situation.memo
-    alone = _alone(request, pool.machine, calibration, memo)
-    return TrainingAnswers(request, pool, calibration, memo, measured, alone)
+    shared = memo.page((request.work, request.fixed))
+    alone = _alone(shared, pool.machine, calibration, memo)
+    return TrainingAnswers(request, pool, calibration, memo, measured, shared, alone)
 
 
-def _alone(
-    request: TrainingRequest, machine: Machine, calibration: Calibration, memo: Memo
-) -> Page:
-    subject = (request.work, request.fixed, machine.device)
-    return memo.page((*subject, machine.host.dispatch_speed, calibration))
+def _alone(shared: Page, machine: Machine, calibration: Calibration, memo: Memo) -> Page:
+    return memo.page((shared, machine.device, machine.host.dispatch_speed, calibration))
 
 
 def _felt(work: TrainingWork, layout: TrainingLayout) -> Iterator[Resource]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
 from poolwise.model.prediction import Memory, TrainingPrediction
-from poolwise.model.training.memory import peak_bytes, training_memory
-from poolwise.model.training.shard import shard
+from poolwise.model.training.memory import training_memory, usable_bytes
+from poolwise.model.training.shard import Shard, shard
 from poolwise.model.training.step import (
     Alone,
     alone,
@@ -31,6 +31,7 @@ from poolwise.plan.candidates.training_divisions import (
     micro_batches,
     why_indivisible,
 )
+from poolwise.plan.candidates.training_needs import RECOMPUTE, Needs, with_batch
 from poolwise.plan.requests.request import FixedLayout
 from poolwise.plan.wording import significant
 
@@ -39,12 +40,14 @@ REFINED = 3
 SURELY_SLOWER = 1.01
 """Factor on a time beyond which its three digits are larger."""
 
-_RECOMPUTE = (Recompute.FULL, Recompute.SELECTIVE, Recompute.NONE)
-"""Least memory first."""
 _SIZES = attrgetter(
     "data", "tensor", "pipeline", "expert", "context", "micro_batch_size", "interleave"
 )
 """Of a layout: what sets a device's share of the work."""
+_DIVISION = attrgetter(
+    "data", "tensor", "pipeline", "expert", "context", "interleave", "zero_stage"
+)
+"""All but the batch and what is recomputed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,8 @@ class TrainingSearch:
     fixed: FixedLayout
     machine: Machine
     calibration: Calibration
+    shared: Page = field(default_factory=Page)
+    """What holds for the run on every accelerator."""
     alone: Page = field(default_factory=Page)
     """What fits this device, and what it takes by itself, whatever its links."""
     linked: Page = field(default_factory=Page)
@@ -122,8 +127,13 @@ class TrainingSearch:
         ]
         return sorted(found, key=itemgetter(0))
 
-    def _divisions(self, count: int) -> Iterator[TrainingLayout]:
-        return divisions_of(count, self.work, self.fixed, self.machine.interconnect)
+    def _divisions(self, count: int) -> list[TrainingLayout]:
+        """Of so many accelerators, under what the links allow."""
+        link = self.machine.interconnect
+        question = (count, link.accelerators_per_node, link.domain_accelerators)
+        return self.shared.get(
+            question, lambda: list(divisions_of(count, self.work, self.fixed, link))
+        )
 
     def _leaders(self, ranked: list[tuple[float, TrainingLayout]]) -> list[_Timed]:
         """The best few. Those that a device alone would take longer for are not timed."""
@@ -137,7 +147,8 @@ class TrainingSearch:
 
     def step_seconds(self, layout: TrainingLayout) -> float:
         """Time of one layout."""
-        fed = self.linked.get(layout, lambda: self._fed_seconds(layout))
+        question = (*_SIZES(layout), layout.recompute, _sent(layout))
+        fed = self.linked.get(question, lambda: self._fed_seconds(layout))
         return held_up_seconds(fed, self.work, layout.count, self.machine)
 
     def _fed_seconds(self, layout: TrainingLayout) -> float:
@@ -151,46 +162,23 @@ class TrainingSearch:
         """ZeRO's stages beyond the first change what is sent and kept, not what is done."""
         question = (*_SIZES(layout), layout.recompute, layout.zero_stage > 0)
         return self.alone.get(
-            question, lambda: alone(self.work, layout, self.machine, self.calibration)
+            question,
+            lambda: alone(self.work, layout, self.machine, self.calibration, self._share(layout)),
         )
 
-    def _memory(self, layout: TrainingLayout) -> Memory:
-        share = self.alone.get(_SIZES(layout), lambda: shard(self.work, layout))
-        return training_memory(self.work, layout, self.machine, share)
+    def _share(self, layout: TrainingLayout) -> Shard:
+        return self.shared.get(_SIZES(layout), lambda: shard(self.work, layout))
 
     def _fitting(self, sizes: TrainingLayout) -> Iterator[_Timed]:
         return map(self._timed, self.sizes_that_fit(sizes))
 
     def sizes_that_fit(self, sizes: TrainingLayout) -> list[TrainingLayout]:
         """For each degree of recomputation, the largest micro-batch that fits."""
-        return self.alone.get(sizes, lambda: self._sizes_that_fit(sizes))
-
-    def _sizes_that_fit(self, sizes: TrainingLayout) -> list[TrainingLayout]:
-        """Recomputing more at the same micro-batch only costs time, so it is left out."""
-        degrees = [each for each in _RECOMPUTE if self.fixed.recompute in (None, each)]
-        options = micro_batches(self.work, self.fixed, sizes)
-        whole = replace(sizes, recompute=degrees[-1], micro_batch_size=options[-1])
-        if surely_fits(self._memory(whole)):
-            return [whole]
-        found: dict[int, TrainingLayout] = {}
-        for recompute in degrees:
-            largest = self._largest_batch(replace(sizes, recompute=recompute), options)
-            if largest is None:
-                break
-            found[largest.micro_batch_size] = largest
-        return list(found.values())
-
-    def _largest_batch(self, sizes: TrainingLayout, options: list[int]) -> TrainingLayout | None:
-        least = replace(sizes, micro_batch_size=options[0])
-        memory = self._memory(least)
-        if not surely_fits(memory):
-            return None
-        bound = options[0] * (1 + _spare(memory))
-        for size in reversed([option for option in options[1:] if option <= bound]):
-            larger = replace(sizes, micro_batch_size=size)
-            if surely_fits(self._memory(larger)):
-                return larger
-        return least
+        needs = self.shared.get(
+            (*_DIVISION(sizes), self.machine.device.is_cpu),
+            lambda: Needs(self.work, self.fixed, sizes, self.machine),
+        )
+        return needs.fitting(usable_bytes(self.machine.device))
 
     def _smaller_batches(self, larger: _Timed) -> Iterator[_Timed]:
         """More and smaller micro-batches: slower each, but they shorten a pipeline's bubble."""
@@ -198,17 +186,15 @@ class TrainingSearch:
         if layout.pipeline > 1:
             for size in micro_batches(self.work, self.fixed, layout):
                 if size < layout.micro_batch_size:
-                    yield self._timed(replace(layout, micro_batch_size=size))
+                    yield self._timed(with_batch(layout, layout.recompute, size))
 
     def _none(self, count: int) -> NoTrainingShape:
         recompute = self.fixed.recompute or Recompute.FULL
         memories = [
-            self._memory(
-                replace(
-                    sizes,
-                    recompute=recompute,
-                    micro_batch_size=micro_batches(self.work, self.fixed, sizes)[0],
-                )
+            training_memory(
+                self.work,
+                with_batch(sizes, recompute, micro_batches(self.work, self.fixed, sizes)[0]),
+                self.machine,
             )
             for sizes in self._divisions(count)
         ]
@@ -218,16 +204,9 @@ class TrainingSearch:
         return NoTrainingShape(None, why_indivisible(count, in_pod, self.work, self.fixed))
 
 
-def surely_fits(memory: Memory) -> bool:
-    """At the upper end of its range: a run that starts only with luck is none."""
-    return peak_bytes(memory).high <= memory.usable_bytes
-
-
-def _spare(memory: Memory) -> float:
-    """How many more activations like these there is room for, at least."""
-    if memory.activations_bytes <= 0:
-        return math.inf
-    return (memory.usable_bytes - memory.needed_bytes) / memory.activations_bytes
+def _sent(layout: TrainingLayout) -> int:
+    """ZeRO's stages by what they send: the second only keeps less than the first."""
+    return 1 if layout.zero_stage == 2 else layout.zero_stage
 
 
 def _speed_then_simplicity(timed: _Timed) -> tuple[float, ...]:
@@ -240,6 +219,6 @@ def _speed_then_simplicity(timed: _Timed) -> tuple[float, ...]:
         layout.tensor,
         layout.expert,
         layout.zero_stage,
-        -_RECOMPUTE.index(layout.recompute),
+        -RECOMPUTE.index(layout.recompute),
         -layout.micro_batch_size,
     )
