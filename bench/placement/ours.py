@@ -7,6 +7,7 @@ length in steps, as a TrainingJob does. Nothing that runs is moved.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -43,7 +44,8 @@ class Ours:
         self._recent: deque[Job] = deque(maxlen=RECENT)
         self._known: set[str] = set()
         self._reservations: tuple[Reservation, ...] = ()
-        self._optimised = float("-inf")
+        self._shares: Mapping[str, float] = {}
+        self._optimised = -math.inf
 
     def __call__(self, scene: Scene) -> Moves:
         """Starts what the planner starts."""
@@ -56,16 +58,17 @@ class Ours:
         if not scene.waiting or not scene.room.total():
             return Moves(wake_seconds=wake)
         answer = self._plan(scene, now)
-        self._reservations = answer.reservations
         return Moves(tuple(_starts(answer.decisions, scene.pools)), (), wake)
 
     def _plan(self, scene: Scene, now: float) -> JointPlan:
         is_time = now >= self._optimised + OPTIMISED_EVERY_SECONDS
         if is_time:
             self._optimised = now
-        return plan(self._problem(scene, now), optimise=is_time)
+        answer = plan(self._problem(scene, now, is_time), optimise=is_time)
+        self._reservations, self._shares = answer.reservations, answer.shares
+        return answer
 
-    def _problem(self, scene: Scene, now: float) -> Problem:
+    def _problem(self, scene: Scene, now: float, is_time: bool) -> Problem:
         workloads = [
             *(self._waiting(each) for each in scene.waiting),
             *(self._running(run, now) for run in scene.running.values()),
@@ -77,6 +80,7 @@ class Ours:
             rules=self._rules,
             recent=self._recently(len(scene.waiting)),
             reservations=self._reservations,
+            shares={} if is_time else self._shares,
         )
 
     def _recently(self, waiting: int) -> tuple[Workload, ...]:

@@ -15,6 +15,7 @@ from typing import TypeVar
 from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.decision import Claim, Key
 from poolwise.plan.pool import Node, Pool
+from poolwise.plan.stranding import DIGITS, Mean
 
 ROUNDING_SLACK = 1e-6
 """Relative; cores and bytes are sums of binary fractions."""
@@ -138,16 +139,20 @@ class Ledger:
     def _openings(self, pool: Pool, gang: Gang) -> Iterator[_Opening]:
         """Nodes with room for at least one pod of the gang."""
         most = 1 if gang.one_per_node else gang.pods
-        for node in pool.usable_nodes:
-            room = self.rooms[node.name]
-            free = room.accelerators.get(pool.resource or "", 0)
-            slots = min(most, free // gang.accelerators) if gang.accelerators else most
-            if gang.cores:
-                slots = min(slots, _times(room.cores, gang.cores))
-            if gang.memory_bytes:
-                slots = min(slots, _times(room.memory_bytes, gang.memory_bytes))
+        size, cores, memory_bytes = gang.accelerators, gang.cores, gang.memory_bytes
+        rooms = [(node, self.rooms[node.name]) for node in pool.usable_nodes]
+        resource = pool.resource or ""
+        mean = _mean(rooms, resource, gang) if size and (cores or memory_bytes) else None
+        for node, room in rooms:
+            free = room.accelerators.get(resource, 0)
+            slots = min(most, free // size) if size else most
+            if cores:
+                slots = min(slots, _times(room.cores, cores))
+            if memory_bytes:
+                slots = min(slots, _times(room.memory_bytes, memory_bytes))
             if slots > 0:
-                yield _Opening(node, slots, room.cores if pool.is_cpu else free)
+                strands = _strands(mean, free, room, gang) if mean else 0.0
+                yield _Opening(node, slots, room.cores if pool.is_cpu else free, strands)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +163,8 @@ class _Opening:
     slots: int
     left_over: float
     """Accelerators, or cores on CPU, that are free before anything is placed."""
+    strands: float
+    """Accelerators that a pod here leaves without cores or memory, more than there are now."""
 
 
 def packs(accelerators: int, redundancy: int) -> bool:
@@ -234,7 +241,27 @@ def _spread(openings: Iterable[_Opening], pods: int) -> dict[str, int] | None:
 
 
 def _fullest_first(openings: Iterable[_Opening]) -> list[_Opening]:
-    return sorted(openings, key=lambda each: (each.left_over, each.node.name))
+    """Those where a pod strands least, and of these the one with least left over (best fit)."""
+    return sorted(openings, key=lambda each: (each.strands, each.left_over, each.node.name))
+
+
+def _mean(rooms: Iterable[tuple[Node, Room]], resource: str, gang: Gang) -> Mean:
+    """Of what all pods of these nodes hold, and one more of the gang."""
+    accelerators, cores, memory_bytes = float(gang.accelerators), gang.cores, gang.memory_bytes
+    for node, room in rooms:
+        accelerators += node.accelerators - room.accelerators.get(resource, 0)
+        cores += node.cores - room.cores
+        memory_bytes += node.memory_bytes - room.memory_bytes
+    return Mean.of(accelerators, cores, memory_bytes)
+
+
+def _strands(mean: Mean, free: int, room: Room, gang: Gang) -> float:
+    """Accelerators that a pod of the gang leaves without cores or memory, more than there are."""
+    before = mean.stranded(free, room.cores, room.memory_bytes)
+    after = mean.stranded(
+        free - gang.accelerators, room.cores - gang.cores, room.memory_bytes - gang.memory_bytes
+    )
+    return round(after - before, DIGITS)
 
 
 N = TypeVar("N", int, float)
