@@ -66,7 +66,7 @@ class Fabric(enum.StrEnum):
     NETWORK = "network"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: searches make thousands, and freezing takes longer
 class Group:
     """Ranks that talk to each other."""
 
@@ -93,7 +93,7 @@ def fabric(interconnect: Interconnect) -> Fabric:
     return Fabric.SWITCHED if interconnect.peer_bytes_per_second is None else Fabric.MESH
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Link:
     """Constants of one fabric under one implementation, for a given number of ranks."""
 

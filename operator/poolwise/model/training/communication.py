@@ -29,7 +29,7 @@ from poolwise.model.transformer import sparse_layers
 from poolwise.model.work import Method, Recompute, TrainingLayout, TrainingWork
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: searches make thousands, and freezing takes longer
 class Fabric:
     """What a run communicates through, and with which constants."""
 

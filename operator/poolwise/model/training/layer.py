@@ -38,7 +38,7 @@ class Passes:
     elementwise: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: searches make thousands, and freezing takes longer
 class Busy:
     """Seconds of one device, by the roof that sets them, with the work behind them."""
 

@@ -48,7 +48,7 @@ devices, would be refused though they ran. Of the 17 published peaks those of to
 is not fused, lie above the bound (``python -m bench.memory``)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: searches make thousands, and freezing takes longer
 class _Bytes:
     """Per parameter."""
 

@@ -21,7 +21,7 @@ CUSTOM_ADAPTER_SHARE = 0.01
 """LoRA parameters of a custom model over its own: about rank 16 on matrices a few thousand wide."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: searches make thousands, and freezing takes longer
 class Shard:
     """Per device. Parameters are counts, divided by tensor and expert parallelism."""
 

@@ -38,7 +38,7 @@ IDLE_POWER = 0.35
 """Share of a device's power limit that it draws while it waits; the rest goes with its load."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: searches make thousands, and freezing takes longer
 class _Step:
     """Seconds of one step by term, before input and checkpoints."""
 
@@ -113,7 +113,7 @@ def held_up_seconds(fed: float, work: TrainingWork, count: int, machine: Machine
     return supplied * (1.0 + checkpoint_share(work, count, machine))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Alone:
     """The part of a step that is a device's own: it changes with no link, storage or memory."""
 

@@ -40,6 +40,7 @@ REFINED = 3
 SURELY_SLOWER = 1.01
 """Factor on a time beyond which its three digits are larger."""
 
+_FIRST = itemgetter(0)
 _SIZES = attrgetter(
     "data", "tensor", "pipeline", "expert", "context", "micro_batch_size", "interleave"
 )
@@ -58,7 +59,7 @@ class TrainingShape:
     prediction: TrainingPrediction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: searches make thousands, and freezing takes longer
 class _Timed:
     layout: TrainingLayout
     step_seconds: float
@@ -125,7 +126,7 @@ class TrainingSearch:
             for sizes in self._divisions(count)
             for layout in self.sizes_that_fit(sizes)
         ]
-        return sorted(found, key=itemgetter(0))
+        return sorted(found, key=_FIRST)
 
     def _divisions(self, count: int) -> list[TrainingLayout]:
         """Of so many accelerators, under what the links allow."""
@@ -137,13 +138,14 @@ class TrainingSearch:
 
     def _leaders(self, ranked: list[tuple[float, TrainingLayout]]) -> list[_Timed]:
         """The best few. Those that a device alone would take longer for are not timed."""
-        found: list[_Timed] = []
+        found: list[tuple[tuple[float, ...], _Timed]] = []
         for seconds, layout in ranked:
-            last = found[-1].step_seconds if len(found) == REFINED else math.inf
+            last = found[-1][1].step_seconds if len(found) == REFINED else math.inf
             if seconds > last * SURELY_SLOWER:
                 break
-            found = sorted([*found, self._timed(layout)], key=_speed_then_simplicity)[:REFINED]
-        return found
+            timed = self._timed(layout)
+            found = sorted([*found, (_speed_then_simplicity(timed), timed)], key=_FIRST)[:REFINED]
+        return [timed for _, timed in found]
 
     def step_seconds(self, layout: TrainingLayout) -> float:
         """Time of one layout."""

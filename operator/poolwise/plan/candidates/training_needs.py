@@ -16,7 +16,7 @@ RECOMPUTE = (Recompute.FULL, Recompute.SELECTIVE, Recompute.NONE)
 """Least memory first."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: searches make thousands, and freezing takes longer
 class _Need:
     layout: TrainingLayout
     needed_bytes: float
