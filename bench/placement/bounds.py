@@ -13,7 +13,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import highspy
@@ -76,6 +76,35 @@ def capacity(classes: Sequence[Class], pools: Sequence[Pool]) -> Capacity:
     return Capacity(-found.fun / scale, prices)
 
 
+def at_load(
+    jobs: Sequence[Job],
+    load: float,
+    seconds: Callable[[Job, str], float],
+    pools: Sequence[Pool],
+    prices: Mapping[str, float],
+) -> tuple[Job, ...]:
+    """The same jobs, arriving over the time in which the fleet could do ``1 / load`` of them.
+
+    That time is the jobs' own work, each where it takes least of the fleet, so that a stream of
+    few long jobs has the load that it is said to have.
+    """
+    work = _fleet_seconds(jobs, seconds, pools, prices)
+    slower = work / load / max(job.arrival_seconds for job in jobs)
+    return tuple(replace(job, arrival_seconds=job.arrival_seconds * slower) for job in jobs)
+
+
+def _fleet_seconds(
+    jobs: Sequence[Job],
+    seconds: Callable[[Job, str], float],
+    pools: Sequence[Pool],
+    prices: Mapping[str, float],
+) -> float:
+    return math.fsum(
+        min(prices[pool.name] * job.accelerators * seconds(job, pool.name) for pool in pools)
+        for job in jobs
+    )
+
+
 def least_mean_completion(
     jobs: Sequence[Job],
     seconds: Callable[[Job, str], float],
@@ -100,10 +129,7 @@ def least_makespan(
 ) -> float:
     """From the first arrival to the last end, at best."""
     begin = min(job.arrival_seconds for job in jobs)
-    work = math.fsum(
-        min(prices[pool.name] * job.accelerators * seconds(job, pool.name) for pool in pools)
-        for job in jobs
-    )
+    work = _fleet_seconds(jobs, seconds, pools, prices)
     last = max(job.arrival_seconds + min(seconds(job, pool.name) for pool in pools) for job in jobs)
     return max(work, last - begin)
 

@@ -80,15 +80,13 @@ def mix(folder: Path, known: Rates) -> tuple[Mix, ...]:
     return tuple(each for each in jobs if known.knows(each.kind, each.workers))
 
 
-def jobs(
-    found: Sequence[Mix], count: int, arrivals_per_second: float, seed: int
-) -> tuple[Job, ...]:
-    """Poisson arrivals of jobs drawn from a mix."""
+def jobs(found: Sequence[Mix], count: int, seed: int) -> tuple[Job, ...]:
+    """Jobs drawn from a mix, one a second in the mean (Poisson)."""
     draw = random.Random(seed)
     now = 0.0
     drawn = []
     for index in range(count):
-        now += draw.expovariate(arrivals_per_second)
+        now += draw.expovariate(1.0)
         each = draw.choice(found)
         drawn.append(Job(f"{index:05}", now, each.workers, each.kind, each.steps, each.tenant))
     return tuple(drawn)

@@ -86,8 +86,11 @@ def _option(
     return Option(pool.name, pods, accelerators, hour, one_per_node=one_per_node, level=level)
 
 
-def exact(given: Instance) -> float:
-    """The largest sum of values, by HiGHS to a relative gap of 1e-6."""
+def exact(given: Instance, is_whole: bool = True) -> float:
+    """The largest sum of values, by HiGHS to a relative gap of 1e-6 (``U2``).
+
+    :param is_whole: False: gangs may be started in fractions (``U1``, which is no less).
+    """
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("threads", 1)
@@ -98,10 +101,13 @@ def exact(given: Instance) -> float:
         picks = []
         for choice in item.choices:
             for nodes in _domains(choice.option, given.pools):
-                pick = solver.addBinary()
+                pick = solver.addBinary() if is_whole else solver.addVariable(0.0, 1.0)
                 picks.append(pick)
                 values.append(choice.value * pick)
-                _pods(solver, choice.option, nodes, pick, usage)
+                counts = _pods(solver, choice.option, nodes, pick, is_whole)
+                for node, count in zip(nodes, counts, strict=True):
+                    taken = choice.option.accelerators_per_pod * count
+                    usage.setdefault(node.name, []).append(taken)
         if picks:
             solver.addConstr(solver.qsum(picks) <= 1)
     free = {node.name: node.free for pool in given.pools for node in pool.nodes}
@@ -130,13 +136,14 @@ def _pods(
     option: Option,
     nodes: Sequence[NodeState],
     pick: highspy.highs_var,
-    usage: dict[str, list[highspy.highs_linear_expression]],
-) -> None:
+    is_whole: bool,
+) -> list[highspy.highs_var]:
+    """Pods on each node: all of them where the option is picked, and none else."""
     most = 1 if option.one_per_node else option.pods
-    counts = [solver.addIntegral(0, most) for _ in nodes]
+    add = solver.addIntegral if is_whole else solver.addVariable
+    counts = [add(0, most) for _ in nodes]
     solver.addConstr(solver.qsum(counts) == option.pods * pick)
-    for node, count in zip(nodes, counts, strict=True):
-        usage.setdefault(node.name, []).append(option.accelerators_per_pod * count)
+    return counts
 
 
 def overfilled(given: Instance, nodes: Sequence[tuple[Option, dict[str, int]]]) -> str | None:

@@ -131,11 +131,11 @@ def modern(folder: Path, scale: int = 1) -> Modern:
     return Modern(pools, {key: each for key, each in times.items() if each}, _lengths(folder))
 
 
-def jobs(found: Modern, count: int, arrivals_per_second: float, seed: int) -> tuple[Job, ...]:
-    """Poisson arrivals; sizes and lengths from the trace, kinds evenly among those of the size."""
+def jobs(found: Modern, count: int, seed: int) -> tuple[Job, ...]:
+    """Sizes and lengths from the trace, kinds evenly among those of the size, one a second."""
     draw, now, drawn = random.Random(seed), 0.0, []
     for index in range(count):
-        now += draw.expovariate(arrivals_per_second)
+        now += draw.expovariate(1.0)
         size, seconds = draw.choice(found.lengths)
         kind = draw.choice([kind for kind, count in found.times if count == size])
         drawn.append(Job(f"{index:05}", now, size, kind, seconds, f"team-{index % 4}"))

@@ -11,38 +11,22 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from bench.placement.openb_nodes import Machine, Pod
+from bench.placement.openb_ours import Ours
 from bench.placement.traces import Row, read
 
 PRESSURE = 1.3
+VARIANTS = ("default", "multigpu50")
+"""Of the trace: as it was, and with half of the demand by pods of several accelerators."""
+POLICIES = ("ours", "B7")
 WHOLE_MILLI = "1000"
 Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Pod:
-    """What one pod asks for."""
-
-    cores_milli: int
-    memory_mib: int
-    accelerators: int
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """One node, empty."""
-
-    name: str
-    model: str
-    cores_milli: int
-    memory_mib: int
-    accelerators: int
 
 
 class Placer(Protocol):
@@ -90,6 +74,14 @@ def stream(found: Sequence[Pod], capacity: int, seed: int) -> list[Pod]:
         drawn.append(draw.choice(found))
         wanted += drawn[-1].accelerators
     return drawn
+
+
+def replayed(folder: Path, policy: str, variant: str, seed: int) -> float:
+    """Percent of the accelerators that ``ours`` or ``B7`` allocates."""
+    nodes, mix = machines(folder), pods(folder, variant)
+    capacity = sum(node.accelerators for node in nodes)
+    placer = Ours(nodes) if policy == "ours" else Fgd(nodes, mix)
+    return allocated_percent(placer, stream(mix, capacity, seed), capacity)
 
 
 def allocated_percent(placer: Placer, arriving: Sequence[Pod], capacity: int) -> float:

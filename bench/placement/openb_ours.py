@@ -10,7 +10,7 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Sequence
 
-from bench.placement.openb import Machine, Pod
+from bench.placement.openb_nodes import Machine, Pod
 from poolwise.plan.capacity import Gang, Ledger, ledger
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.pool import Node, Pool

@@ -15,6 +15,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from bench.placement import gavel, sia
@@ -65,6 +66,17 @@ class Regret:
     after5: float
     worst_kinds: tuple[tuple[str, float], ...] = ()
     """Kinds that lose most after five observations."""
+
+
+TRUTHS = ("gavel", "sia")
+
+
+def of(folder: Path, truth: str, seed: int) -> Regret:
+    """Of one of the measured truths."""
+    if truth == "gavel":
+        rates = gavel.rates(folder)
+        return regret(of_gavel(rates, gavel.mix(folder, rates)), GAVEL_SPECS, seed)
+    return regret(of_sia(sia.steps(folder), sia.tasks(folder)), SIA_SPECS, seed)
 
 
 def of_gavel(rates: gavel.Rates, mix: Sequence[gavel.Mix]) -> Sequence[Chooser]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.placement import gavel, modern, regret
-from bench.placement.bounds import Capacity, Class, capacity
+from bench.placement.bounds import Capacity, Class, at_load, capacity
 from bench.placement.engine import Engine
 from bench.placement.familiar import Familiar
 from bench.placement.strangers import Strangers
@@ -56,7 +56,9 @@ def t1(folder: Path, count: int) -> Scenario:
         workload="gavel-philly",
         fleet="gavel-108",
         pools=gavel.POOLS,
-        jobs=lambda load, seed: gavel.jobs(mix, count, load * found.arrivals_per_second, seed),
+        jobs=lambda load, seed: at_load(
+            gavel.jobs(mix, count, seed), load, in_pool, gavel.POOLS, found.prices
+        ),
         seconds=lambda seed: rates.seconds,
         in_pool=lambda seed: in_pool,
         capacity=lambda seed: found,
@@ -79,8 +81,8 @@ def t3(folder: Path, count: int, scale: int = 1) -> Scenario:
         return capacity(_modern_classes(found, bent(seed)), found.pools)
 
     def jobs(load: float, seed: int) -> tuple[Job, ...]:
-        rate = load * fleet_capacity(seed).arrivals_per_second
-        return modern.jobs(found, count, rate, seed)
+        drawn, prices = modern.jobs(found, count, seed), fleet_capacity(seed).prices
+        return at_load(drawn, load, bent(seed).in_pool, found.pools, prices)
 
     return Scenario(
         truth="T3",

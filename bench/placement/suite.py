@@ -1,0 +1,118 @@
+"""The grid of replays, shared out over processes."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.placement import assignments, openb, regret, scenario
+from bench.placement.cells import BOUNDS, POLICIES, Cell, cell
+from bench.placement.traces import Missing
+
+JOBS = 2500
+SEEDS = 10
+QUICK_LOADS = (0.5, 0.95)
+FULL_LOADS = (0.5, 0.7, 0.85, 0.95, 1.2)
+SLOW = ("B8", "B9")
+"""Policies that solve a programme for every decision: fewer seeds unless all is asked for."""
+SLOW_SEEDS = 2
+OPENB_SEEDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One thing to be worked out in a process of its own."""
+
+    kind: str
+    """A truth, ``openb``, ``regret`` or ``milp``."""
+    policy: str = ""
+    load: float = 0.0
+    seed: int = 0
+    size: int = 1
+    """Of the fleet: ``modern-S`` times so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a task; one of the fields."""
+
+    cell: Cell | None = None
+    regret: tuple[str, regret.Regret] | None = None
+    milp: assignments.Score | None = None
+    missing: str = ""
+    """The file that a task could not do without."""
+
+
+def tasks(full: bool) -> list[Task]:
+    """The slowest first, so that no process is left with one at the end."""
+    loads = FULL_LOADS if full else QUICK_LOADS
+    found = [
+        Task(truth, policy, load, seed)
+        for policy in ("B9", "ours", "B8", *sorted(POLICIES.keys() - {"B8", "B9", "ours"}), *BOUNDS)
+        for truth in ("T1", "T3")
+        for load in sorted(loads, reverse=True)
+        for seed in range(SLOW_SEEDS if policy in SLOW and not full else SEEDS)
+    ]
+    if full:
+        found += [Task("T3", "ours", 0.95, seed, size=8) for seed in range(SEEDS)]
+        found += [Task("T3", "B5", 0.95, seed, size=8) for seed in range(SEEDS)]
+    variants = openb.VARIANTS if full else openb.VARIANTS[:1]
+    found += [
+        Task("openb", f"{policy}/{variant}", openb.PRESSURE, seed)
+        for variant in variants
+        for policy in openb.POLICIES
+        for seed in range(SEEDS if full else OPENB_SEEDS)
+    ]
+    found += [Task("regret", name, seed=seed) for name in regret.TRUTHS for seed in range(SEEDS)]
+    return [*found, Task("milp")]
+
+
+def run(folder: Path, wanted: Sequence[Task]) -> Iterator[tuple[Task, Result]]:
+    """All results, as they come."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(max_workers=os.cpu_count(), mp_context=context) as pool:
+        pending = {pool.submit(work, folder, task): task for task in wanted}
+        for done in as_completed(pending):
+            yield pending[done], done.result()
+
+
+def work(folder: Path, task: Task) -> Result:
+    """One task."""
+    try:
+        if task.kind == "milp":
+            return Result(milp=assignments.score())
+        if task.kind == "regret":
+            return Result(regret=(task.policy, regret.of(folder, task.policy, task.seed)))
+        if task.kind == "openb":
+            policy, _, variant = task.policy.partition("/")
+            return Result(cell=_openb(folder, policy, variant, task.seed))
+        found = _scenario(folder, task.kind, task.size)
+        return Result(cell=cell(found, task.policy, task.load, task.seed))
+    except Missing as error:
+        return Result(missing=str(error))
+
+
+@functools.cache
+def _scenario(folder: Path, truth: str, size: int) -> scenario.Scenario:
+    if truth == "T1":
+        return scenario.t1(folder, JOBS)
+    return scenario.t3(folder, JOBS * size, size)
+
+
+def _openb(folder: Path, policy: str, variant: str, seed: int) -> Cell:
+    percent = openb.replayed(folder, policy, variant, seed)
+    return Cell(
+        "openb",
+        variant,
+        "openb",
+        policy,
+        openb.PRESSURE,
+        seed,
+        mean_jct_seconds=None,
+        allocation_percent=percent,
+    )
