@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.placement import gavel, sia
+from poolwise.plan.learning import Place as Spot
 from poolwise.plan.learning import PoolSpec, Rates
 
 CHOICES = 2000
@@ -116,6 +117,13 @@ def regret(choosers: Sequence[Chooser], specs: Sequence[PoolSpec], seed: int) ->
     choices = list(_choices(choosers, draw))
     new = Rates(tuple(specs))
     seen = _after(new, choosers, draw)
+    everywhere = [
+        Spot(each.kind, place.pool, each.accelerators, place.is_packed)
+        for each in choosers
+        for place in each.places
+    ]
+    for rates in (new, seen):
+        rates.estimates(everywhere)  # once for all
     lost: defaultdict[str, list[float]] = defaultdict(list)
     for chooser, free in choices:
         lost[chooser.kind].append(_lost(seen, chooser, free))

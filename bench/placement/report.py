@@ -93,7 +93,7 @@ def _group(group: Group, cells: list[Cell]) -> str:
     lines = [
         f"## {truth} {workload} on {pools}, load {load}",
         "",
-        "| policy (seeds) | mean JCT h | p99 h | makespan h | GPU-h | $ | allocated % | ours / it |",
+        "| policy (seeds) | mean JCT h | p99 h | makespan h | GPU-h | $ | allocated % | ours/it |",
         "|---|---|---|---|---|---|---|---|",
     ]
     lines += [_line(name, each, cells) for name, each in _named(cells)]

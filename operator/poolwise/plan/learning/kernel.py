@@ -104,14 +104,3 @@ def covariance(one: Cells, other: Cells) -> Vector:
     )
     total: Vector = shared + kin * of_kin + own * of_own
     return total
-
-
-def variance(cells: Cells) -> Vector:
-    """Of the log rate of every run, without noise: the diagonal of the covariance with itself."""
-    one = np.ones_like(cells.pool)
-    count = cells.log_count**2
-    causes = np.stack(
-        (one, cells.speed**2, cells.tilt**2, one, count, count, cells.spread, cells.spread, one)
-    )
-    total: Vector = (_SHARED + _OF_KIN + _OWN) @ causes
-    return total

@@ -8,18 +8,14 @@ one place are one cell with their mean; its noise falls with their number.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from poolwise.model.prediction import Interval
-from poolwise.plan.learning.kernel import NOISE, Cells, Vector, covariance, variance
-
-JITTER = 1e-9
-UNSEEN = -1
+from poolwise.plan.learning.kernel import NOISE, Cells, Vector, covariance
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +56,57 @@ class Seen:
         return Seen(self.log_rate + (log_rate - self.log_rate) / more, more)
 
 
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """Normal distribution of the log rates of some places, given what was measured."""
+
+    at: Mapping[Place, int]
+    """Where each place stands in the mean."""
+    mean: Vector
+    covariance: Vector
+
+    @staticmethod
+    def none() -> Belief:
+        """Of no place."""
+        return Belief({}, np.zeros(0), np.zeros((0, 0)))
+
+    def covers(self, places: Iterable[Place]) -> bool:
+        """Whether it tells of all these."""
+        return all(place in self.at for place in places)
+
+    def after(self, place: Place, log_rate: float) -> Belief | None:
+        """With one measurement more (a Kalman step); None of a place that it does not cover."""
+        if place not in self.at:
+            return None
+        column = self.covariance[:, self.at[place]]
+        gain = column / (column[self.at[place]] + NOISE**2)
+        mean = self.mean + gain * (log_rate - self.mean[self.at[place]])
+        return Belief(self.at, mean, self.covariance - np.outer(gain, column))
+
+    def told(self, place: Place) -> Interval:
+        """The rate at one place."""
+        index = self.at[place]
+        spread = math.sqrt(max(float(self.covariance[index, index]), 0.0))
+        return Interval.around(math.exp(float(self.mean[index])), spread)
+
+
 class Rates:
     """All that is known. Immutable: :meth:`observe` gives new ones."""
 
     def __init__(
-        self, specs: tuple[PoolSpec, ...], seen: Mapping[Place, Seen] | None = None
+        self,
+        specs: tuple[PoolSpec, ...],
+        seen: Mapping[Place, Seen] | None = None,
+        belief: Belief | None = None,
     ) -> None:
-        """ValueError where a figure is not positive."""
+        """``belief`` is what follows from ``seen`` for some places; None: nothing yet.
+
+        ValueError where a figure is not positive.
+        """
         self.specs = specs
         self.seen: Mapping[Place, Seen] = dict(seen or {})
         self._features = _features(specs)
-        self._told: dict[Place, Interval] = {}
+        self._belief = belief or Belief.none()
 
     def observe(
         self, workload: str, pool: str, rate: float, accelerators: int = 1, packed: bool = True
@@ -85,7 +121,8 @@ class Rates:
         earlier = self.seen.get(place)
         log_rate = math.log(rate)
         now = Seen(log_rate, 1) if earlier is None else earlier.and_one(log_rate)
-        return Rates(self.specs, {**self.seen, place: now})
+        belief = self._belief.after(place, log_rate)
+        return Rates(self.specs, {**self.seen, place: now}, belief)
 
     def estimate(
         self, workload: str, pool: str, accelerators: int = 1, packed: bool = True
@@ -101,50 +138,33 @@ class Rates:
     def estimates(self, places: Sequence[Place]) -> list[Interval]:
         """The same of many places at once, which takes less time than one by one."""
         wanted = [_place(*each) for each in places]
-        untold = [each for each in dict.fromkeys(wanted) if each not in self._told]
-        if untold:
-            self._told.update(zip(untold, self._estimated(untold), strict=True))
-        return [self._told[each] for each in wanted]
+        if not self._belief.covers(wanted):
+            asked = dict.fromkeys([*self._belief.at, *self.seen, *wanted])
+            self._belief = self._believed(tuple(asked))
+        return [self._belief.told(each) for each in wanted]
 
-    def _estimated(self, places: Sequence[Place]) -> Iterator[Interval]:
-        asked = self._cells(places)
-        means, left = asked.mean, variance(asked)
-        if self.seen:
-            known, weights, inverse = self._solved
-            towards = covariance(asked, known)
-            means = means + towards @ weights
-            left = left - np.sum(towards @ inverse * towards, axis=1)
-        for mean, rest in zip(means, left, strict=True):
-            yield Interval.around(math.exp(mean), math.sqrt(max(rest, 0.0)))
-
-    @cached_property
-    def _solved(self) -> tuple[Cells, Vector, Vector]:
-        """The cells that were seen, the weight of each, and the inverse of their covariance."""
-        known = self._cells(tuple(self.seen))
+    def _believed(self, places: tuple[Place, ...]) -> Belief:
+        """From the prior and all measurements; those must be among the places."""
+        cells = self._cells(places)
+        at = {place: index for index, place in enumerate(places)}
+        mean, prior = cells.mean, covariance(cells, cells)
+        if not self.seen:
+            return Belief(at, mean, prior)
+        rows = [at[place] for place in self.seen]
         values = np.array([each.log_rate for each in self.seen.values()])
         noise = np.array([NOISE**2 / each.count for each in self.seen.values()])
-        inverse = np.linalg.inv(covariance(known, known) + np.diag(noise + JITTER))
-        weights: Vector = inverse @ (values - known.mean)
-        return known, weights, inverse
-
-    @cached_property
-    def _numbers(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Of the workloads that were seen, and of their kins."""
-        workloads = dict.fromkeys(each.workload for each in self.seen)
-        kins = dict.fromkeys(map(_kin, workloads))
-        return (
-            {name: at for at, name in enumerate(workloads)},
-            {name: at for at, name in enumerate(kins)},
-        )
+        towards = prior[:, rows]
+        gain = np.linalg.solve(towards[rows] + np.diag(noise), towards.T).T
+        return Belief(at, mean + gain @ (values - mean[rows]), prior - gain @ towards.T)
 
     def _cells(self, places: Sequence[Place]) -> Cells:
-        """Of places of workloads that were seen, or all of one that was not."""
-        workloads, kins = self._numbers
+        workloads = _numbered(each.workload for each in places)
+        kins = _numbered(_kin(each.workload) for each in places)
         return Cells.of(
             [
                 (
-                    workloads.get(each.workload, UNSEEN),
-                    kins.get(_kin(each.workload), UNSEEN),
+                    workloads[each.workload],
+                    kins[_kin(each.workload)],
                     *self._features[each.pool],
                     math.log(each.accelerators),
                     float(not each.packed),
@@ -152,6 +172,10 @@ class Rates:
                 for each in places
             ]
         )
+
+
+def _numbered(names: Iterable[str]) -> dict[str, int]:
+    return {name: index for index, name in enumerate(dict.fromkeys(names))}
 
 
 def _place(workload: str, pool: str, accelerators: int, packed: bool) -> Place:
