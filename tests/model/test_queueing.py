@@ -61,7 +61,7 @@ def test_exponential_tail_within_four_percent(percent: float, exact: float) -> N
 
 
 def test_a_fixed_time_shifts_the_percentiles_of_a_log_normal_one() -> None:
-    alone = Delay(1.0, 2.0)
+    alone = Delay.log_normal(1.0, 2.0)
     shifted = total([Delay(5.0), alone])
     for percent in (1.0, 50.0, 99.0):
         assert shifted.percentile(percent) == pytest.approx(5.0 + alone.percentile(percent))
@@ -78,7 +78,7 @@ def test_mean_of_the_longer_of_a_length_and_a_floor() -> None:
 
 def test_log_normal_gives_back_its_quantiles() -> None:
     lengths = log_normal(400.0, 1500.0)
-    delay = Delay(lengths.mean, lengths.scv * lengths.mean**2)
+    delay = lengths.scaled(lengths.mean)
     assert delay.percentile(50.0) == pytest.approx(400.0)
     assert delay.percentile(95.0) == pytest.approx(1500.0)
     assert lengths.biased_mean > lengths.mean > 400.0
@@ -92,7 +92,7 @@ def test_equal_quantiles_mean_one_size() -> None:
 def test_sum_of_independent_delays() -> None:
     both = total([Delay(1.0, 0.5, 0.1), Delay(2.0, 0.25, 0.2)])
     assert (both.mean_seconds, both.variance_seconds2) == (3.0, 0.75)
-    assert both.skew_seconds3 == pytest.approx(0.3)
+    assert both.third_seconds3 == pytest.approx(0.3)
 
 
 def test_mixture_jumps_where_the_rare_kind_reaches_the_percentile() -> None:
@@ -102,21 +102,21 @@ def test_mixture_jumps_where_the_rare_kind_reaches_the_percentile() -> None:
 
 
 def test_mixture_of_exponential_like_times_against_its_own_shares() -> None:
-    usual, rare = Delay(0.02, 1e-5), Delay(0.08, 1e-3)
+    usual, rare = Delay.log_normal(0.02, 1e-5), Delay.log_normal(0.08, 1e-3)
     tail = mixture_percentile(usual, rare, 0.1, 95.0)
     assert 0.9 * usual.share_below(tail) + 0.1 * rare.share_below(tail) == pytest.approx(0.95)
 
 
 @given(st.floats(0.0, 0.3), st.floats(0.0, 0.3), st.floats(60.0, 99.5))
 def test_more_rare_ones_never_shorten_the_tail(first: float, second: float, percent: float) -> None:
-    usual, rare = Delay(0.02, 1e-5), Delay(0.035, 3e-4)
+    usual, rare = Delay.log_normal(0.02, 1e-5), Delay.log_normal(0.035, 3e-4)
     fewer, more = sorted((first, second))
     short = mixture_percentile(usual, rare, fewer, percent)
     assert short <= mixture_percentile(usual, rare, more, percent) * (1 + 1e-4)
 
 
 def test_shares_and_percentiles_are_inverse() -> None:
-    delay = Delay(0.5, 0.2)
+    delay = Delay.log_normal(0.5, 0.2)
     assert delay.share_below(delay.percentile(90.0)) == pytest.approx(0.9)
     assert Delay(0.5).share_below(0.4) == 0.0
     assert Delay(0.5).share_below(0.5) == 1.0
@@ -126,13 +126,14 @@ def test_shares_and_percentiles_are_inverse() -> None:
 def test_waiting_grows_with_load_bursts_and_spread(
     load: float, servers: float, bursts: float, spread: float
 ) -> None:
-    wait = waiting(load * servers, Delay(1.0, spread), servers, bursts).mean_seconds
-    assert waiting(1.02 * load * servers, Delay(1.0, spread), servers, bursts).mean_seconds >= wait
-    assert waiting(load * servers, Delay(1.0, spread), servers, bursts + 1).mean_seconds >= wait
-    assert waiting(load * servers, Delay(1.0, spread + 1), servers, bursts).mean_seconds >= wait
+    usual, more = Delay.log_normal(1.0, spread), Delay.log_normal(1.0, spread + 1)
+    wait = waiting(load * servers, usual, servers, bursts).mean_seconds
+    assert waiting(1.02 * load * servers, usual, servers, bursts).mean_seconds >= wait
+    assert waiting(load * servers, usual, servers, bursts + 1).mean_seconds >= wait
+    assert waiting(load * servers, more, servers, bursts).mean_seconds >= wait
 
 
 @given(st.floats(1e-4, 100.0), st.floats(0.0, 25.0), st.floats(1.0, 99.0))
 def test_percentiles_rise(mean: float, scv: float, percent: float) -> None:
-    delay = Delay(mean, scv * mean**2)
+    delay = Delay.log_normal(mean, scv * mean**2)
     assert delay.percentile(percent) <= delay.percentile(percent + 0.9)

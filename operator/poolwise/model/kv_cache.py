@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 from poolwise.model.shapes import Transformer
 from poolwise.model.transformer import attending_layers
 
@@ -14,10 +17,31 @@ def cached_keys(shape: Transformer, context_tokens: float) -> float:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What sets how many cached keys a new token attends to."""
+
+    whole_layers: int
+    windowed_layers: int
+    window_tokens: float
+    indexed_tokens: float
+
+    def keys(self, context_tokens: float) -> float:
+        """Summed over layers; an index picks some of those that are cached."""
+        picked = min(context_tokens, self.indexed_tokens)
+        return self.whole_layers * picked + self.windowed_layers * min(picked, self.window_tokens)
+
+
+def reads(shape: Transformer) -> Reads:
+    """Of one model."""
+    windowed, whole = attending_layers(shape)
+    window, indexed = shape.sliding_window or math.inf, shape.indexed_tokens or math.inf
+    return Reads(whole, windowed, window, indexed)
+
+
 def read_keys(shape: Transformer, context_tokens: float) -> float:
-    """Of the cached keys those that a new token attends to: an index picks some of them."""
-    picked = min(context_tokens, shape.indexed_tokens or context_tokens)
-    return cached_keys(shape, picked)
+    """Cached keys that a new token attends to, summed over layers."""
+    return reads(shape).keys(context_tokens)
 
 
 def bytes_per_key(shape: Transformer, bytes_per_element: float = 2.0) -> float:

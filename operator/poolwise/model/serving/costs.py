@@ -11,6 +11,7 @@ from dataclasses import replace
 from poolwise.model import formats, kv_cache, transformer
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Device, Machine
+from poolwise.model.kv_cache import reads
 from poolwise.model.roofline import ceiling_flops_per_second
 from poolwise.model.serving.exchange import all_reduce, exchange_row_seconds, stage_seconds
 from poolwise.model.serving.iteration import AllReduce, Products, StepCosts
@@ -103,7 +104,7 @@ def _transformer_costs(
         dense=_products(dense, dense_weight_bytes(layout), dense_format, layout, rates),
         experts=_experts(work, layout, rates),
         head=_products(head, unquantised_weight_bytes(layout), "bf16", layout, rates),
-        shape=shape,
+        reads=reads(shape),
         key_read_seconds=cache_bytes / rates.cache_bandwidth,
         key_attend_seconds=transformer.decode_attention_flops_per_key(shape) / attention_flops,
         prompt_key_seconds=transformer.attention_flops_per_key(shape) / attention_flops,
@@ -213,7 +214,7 @@ def _custom_costs(
         ),
         experts=NONE,
         head=Products(0.0, 0.0, answer.cache_bytes / rates.cache_bandwidth / layout.tensor),
-        shape=None,
+        reads=None,
         key_read_seconds=0.0,
         key_attend_seconds=0.0,
         prompt_key_seconds=0.0,

@@ -17,8 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from poolwise.model import kv_cache
-from poolwise.model.shapes import Transformer
+from poolwise.model.kv_cache import Reads
 
 KNEE = 3.0
 """Exponent of the soft maximum; 2 to 8 fit the serving runs alike."""
@@ -98,7 +97,7 @@ class StepCosts:
     dense: Products
     experts: Products
     head: Products
-    shape: Transformer | None
+    reads: Reads | None
     """None for a model without attention that is known."""
     key_read_seconds: float
     """One cached key of one sequence in one layer."""
@@ -144,13 +143,12 @@ class StepCosts:
         )
 
     def _attention(self, batch: Batch) -> tuple[float, float]:
-        if self.shape is None:
+        if self.reads is None:
             return 0.0, 0.0
         inside = batch.prompt_tokens / self.data * self.prompt_keys * self.prompt_key_seconds
         if not batch.sequences:
             return 0.0, inside
-        keys = kv_cache.read_keys(self.shape, batch.context_tokens)
-        keys *= batch.sequences / self.data
+        keys = self.reads.keys(batch.context_tokens) * batch.sequences / self.data
         attend_seconds = self.key_attend_seconds * (1.0 + self.drafts)
         read, attend = soft_maximum(keys * self.key_read_seconds, keys * attend_seconds)
         return read, attend + inside

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 from poolwise.model.serving.load import Replica, State, decode_seconds, room_tokens
 from poolwise.model.serving.queueing import NEVER, Delay, mixture_percentile, total, waiting
@@ -46,17 +45,25 @@ class TokenTimes:
 class Latencies:
     """Random times of one request at a state, worked out when they are asked for."""
 
+    __slots__ = ("_at", "_replica", "_requests", "_tokens")
+
     def __init__(self, replica: Replica, at: State) -> None:
         self._replica, self._at = replica, at
+        self._requests: _RequestTimes | None = None
+        self._tokens: TokenTimes | None = None
 
-    @cached_property
+    @property
     def _request(self) -> _RequestTimes:
-        return _request_times(self._replica, self._at)
+        if self._requests is None:
+            self._requests = _request_times(self._replica, self._at)
+        return self._requests
 
-    @cached_property
+    @property
     def tokens(self) -> TokenTimes:
         """Between two tokens."""
-        return _token_times(self._replica, self._at)
+        if self._tokens is None:
+            self._tokens = _token_times(self._replica, self._at)
+        return self._tokens
 
     @property
     def slot_wait(self) -> Delay:
@@ -141,7 +148,7 @@ def _steps_before(replica: Replica, at: State) -> Delay:
     busy = min(1.0, at.in_flight)
     step = max(at.token_seconds, 0.0) or at.chunks * at.mixed.seconds
     mean = replica.held_steps * step
-    return Delay(busy * mean, busy * mean**2 / 3)
+    return Delay.log_normal(busy * mean, busy * mean**2 / 3)
 
 
 def _usual_token(replica: Replica, at: State) -> Delay:
@@ -151,7 +158,7 @@ def _usual_token(replica: Replica, at: State) -> Delay:
     deviation = math.sqrt(at.in_flight * replica.arrival_dispersion)
     more = min(at.in_flight + deviation, replica.slots)
     seconds = at.decode.seconds
-    return Delay(seconds, max(decode_seconds(replica, more) - seconds, 0.0) ** 2)
+    return Delay.log_normal(seconds, max(decode_seconds(replica, more) - seconds, 0.0) ** 2)
 
 
 def _long_token(replica: Replica, at: State) -> Delay:
@@ -160,4 +167,4 @@ def _long_token(replica: Replica, at: State) -> Delay:
         return Delay(0.0)
     mixed, filled = at.mixed.seconds, replica.prompt.mean / room_tokens(replica, at.in_flight)
     spread = replica.prompt.scv * max(0.0, 1.0 - filled)
-    return Delay(mixed, spread * (mixed - at.decode.seconds) ** 2)
+    return Delay.log_normal(mixed, spread * (mixed - at.decode.seconds) ** 2)

@@ -31,17 +31,16 @@ class Delay:
 
     mean_seconds: float
     variance_seconds2: float = 0.0
-    third_seconds3: float | None = None
-    """Third central moment; None: that of the log-normal law without a shift."""
+    third_seconds3: float = 0.0
+    """Third central moment."""
 
-    @property
-    def skew_seconds3(self) -> float:
-        """Third central moment, also where it follows from the others."""
-        if self.third_seconds3 is not None:
-            return self.third_seconds3
-        if self.mean_seconds <= 0.0 or math.isinf(self.mean_seconds):
-            return 0.0
-        return log_normal_skew(self.variance_seconds2 / self.mean_seconds**2) * self.mean_seconds**3
+    @staticmethod
+    def log_normal(mean_seconds: float, variance_seconds2: float) -> Delay:
+        """By the log-normal law without a shift."""
+        if mean_seconds <= 0.0 or variance_seconds2 <= 0.0:
+            return Delay(mean_seconds, variance_seconds2)
+        third = (variance_seconds2 / mean_seconds**2 + 3.0) * variance_seconds2**2 / mean_seconds
+        return Delay(mean_seconds, variance_seconds2, third)
 
     @property
     def _is_fixed(self) -> bool:
@@ -53,7 +52,7 @@ class Delay:
     def third_moment_seconds3(self) -> float:
         """About zero."""
         mean = self.mean_seconds
-        return self.skew_seconds3 + 3.0 * mean * self.variance_seconds2 + mean**3
+        return self.third_seconds3 + 3.0 * mean * self.variance_seconds2 + mean**3
 
     def percentile(self, percent: float) -> float:
         """Seconds that ``percent`` of 100 samples stay below."""
@@ -78,7 +77,7 @@ class Delay:
         that cubic in w has one real root.
         """
         deviation = math.sqrt(self.variance_seconds2)
-        skew = max(self.skew_seconds3 / deviation**3, LEAST_SKEW)
+        skew = max(self.third_seconds3 / deviation**3, LEAST_SKEW)
         root = math.cbrt(1.0 + skew**2 / 2.0 + skew * math.sqrt(1.0 + skew**2 / 4.0))
         spread = root + 1.0 / root - 1.0
         scale = deviation / math.sqrt(spread * (spread - 1.0))
@@ -137,7 +136,7 @@ def total(delays: Iterable[Delay]) -> Delay:
     for delay in delays:
         mean += delay.mean_seconds
         variance += delay.variance_seconds2
-        third += delay.skew_seconds3
+        third += delay.third_seconds3
     return Delay(mean, variance, third)
 
 

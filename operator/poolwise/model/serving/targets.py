@@ -6,12 +6,14 @@ from poolwise.model.serving.latency import Latencies, latencies
 from poolwise.model.serving.load import Replica, State
 from poolwise.model.work import Metric, Target
 
+_TTFT, _ITL = Metric.TTFT, Metric.ITL  # looking up a member takes longer than a comparison
+
 
 def metric_percentile(times: Latencies, metric: Metric, percent: float) -> float:
     """Seconds of a metric at a percentile."""
-    if metric is Metric.ITL:
+    if metric is _ITL:
         return times.token_percentile(percent)
-    return (times.ttft if metric is Metric.TTFT else times.e2e).percentile(percent)
+    return (times.ttft if metric is _TTFT else times.e2e).percentile(percent)
 
 
 def excess(served: Replica, at: State, targets: tuple[Target, ...]) -> float:
@@ -21,7 +23,8 @@ def excess(served: Replica, at: State, targets: tuple[Target, ...]) -> float:
     as it is read, so that targets of requests are missed before, and by 1 there.
     """
     busy = at.requests_per_second * at.prompt_service_seconds
-    if any(target.metric is not Metric.ITL for target in targets):
+    are_awaited = [target.metric is not _ITL for target in targets]
+    if True in are_awaited:
         return busy if busy >= 1.0 else _worst(served, at, targets)
     if busy > 1.0 or not targets:
         return busy - 1.0
@@ -44,7 +47,7 @@ def _missed_by(times: Latencies, target: Target) -> float:
     Of tokens, how many are late beyond those that may be: that needs no search, as a percentile
     of theirs does.
     """
-    if target.metric is not Metric.ITL:
+    if target.metric is not _ITL:
         seconds = metric_percentile(times, target.metric, target.percentile)
         return 1.0 - target.seconds / seconds if seconds > 0.0 else -1.0
     if times.tokens.longest_seconds <= target.seconds:

@@ -54,13 +54,17 @@ class _Step:
 
 
 def predict_training(
-    work: TrainingWork, layout: TrainingLayout, machine: Machine, calibration: Calibration
+    work: TrainingWork,
+    layout: TrainingLayout,
+    machine: Machine,
+    calibration: Calibration,
+    known: Alone | None = None,
 ) -> TrainingPrediction:
     """One step of one layout on one machine, whether or not it fits the memory.
 
     Raises InvalidInput where the device has no unit for the precision.
     """
-    own = alone(work, layout, machine, calibration)
+    own = known or alone(work, layout, machine, calibration)
     step = _step(work, layout, own, machine, calibration)
     ledger = _ledger(work, layout, step, machine)
     mid = math.fsum(term.seconds for term in ledger)

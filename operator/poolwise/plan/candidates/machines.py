@@ -7,8 +7,6 @@ that the question names, so no answer can depend on what was left out.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from poolwise.model.hardware import Host, Interconnect, Machine
 from poolwise.model.work import TrainingWork
 
@@ -48,7 +46,14 @@ def _without_network(link: Interconnect) -> Interconnect:
     """For who stays in one node, unless its fast links join only a part of it."""
     if link.domain_accelerators < link.accelerators_per_node:
         return link
-    return replace(link, inter_node_bytes_per_second=ANY_RATE_BYTES_PER_SECOND)
+    return Interconnect(
+        accelerators_per_node=link.accelerators_per_node,
+        intra_node_bytes_per_second=link.intra_node_bytes_per_second,
+        inter_node_bytes_per_second=ANY_RATE_BYTES_PER_SECOND,
+        domain_accelerators=link.domain_accelerators,
+        is_switched=link.is_switched,
+        peer_bytes_per_second=link.peer_bytes_per_second,
+    )
 
 
 def _without_input(machine: Machine) -> Host:

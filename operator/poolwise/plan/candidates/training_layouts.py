@@ -112,7 +112,8 @@ class TrainingSearch:
 
     def told(self, layout: TrainingLayout) -> TrainingPrediction:
         """Everything about one layout."""
-        return predict_training(self.work, layout, self.machine, self.calibration)
+        known = self._alone(layout)
+        return predict_training(self.work, layout, self.machine, self.calibration, known)
 
     def _fitting_over(self, count: int) -> list[tuple[float, TrainingLayout]]:
         """All layouts that fit, and what a device alone takes for each: the fastest first."""
