@@ -10,9 +10,12 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bench.accuracy import Vector
+from bench.fit.residual_files import FOLD_SETS, fold_weights, residual_without
 from bench.fit.shipping import FOLDS
 from bench.tables import Row
 from poolwise.model.efficiency import Calibration
+from poolwise.model.residual import Site
 from poolwise.tables import Tables
 from poolwise.tables.efficiencies import parse
 
@@ -24,6 +27,8 @@ class Calibrations:
     shipped: Calibration
     without: Mapping[int, Calibration]
     fold_of_row: Mapping[str, int]
+    weights: Mapping[str, Vector]
+    """Of the sites of each residual, by sets of folds that had no part in them."""
 
     @staticmethod
     def load(phases: Sequence[str], tables: Tables) -> Calibrations:
@@ -33,12 +38,28 @@ class Calibrations:
         }
         folds = sorted(set(fold_of_row.values()))
         without = {fold: _without(fold, phases, tables) for fold in folds}
-        return Calibrations(Calibration(tables.efficiencies), without, fold_of_row)
+        weights = {row.figure: fold_weights(row.figure) for row in tables.residuals}
+        return Calibrations(Calibration.shipped(tables), without, fold_of_row, weights)
 
     def of(self, row: Row) -> Calibration:
         """For one measured row."""
         fold = self.fold_of_row.get(row.get("row_id", ""))
         return self.shipped if fold is None else self.without[fold]
+
+    def log_factors_beside(
+        self, row: Row, figure: str, site: Site | None
+    ) -> dict[frozenset[int], float]:
+        """On a predicted time: where runs of more folds than the row's own told nothing of it."""
+        residual, fold = self.shipped.residual(figure), self.fold_of_row.get(row.get("row_id", ""))
+        if residual is None or site is None:
+            return {}
+        found = dict(zip(FOLD_SETS, residual.log_factors(site, self.weights[figure]), strict=True))
+        own = residual.at(site).log_factor if fold is None else found[frozenset({fold})]
+        return {
+            folds: float(each) - own
+            for folds, each in found.items()
+            if fold is None or fold in folds
+        }
 
 
 def _without(fold: int, phases: Sequence[str], tables: Tables) -> Calibration:
@@ -46,7 +67,7 @@ def _without(fold: int, phases: Sequence[str], tables: Tables) -> Calibration:
     for phase in phases:
         path = FOLDS / f"{phase}_{fold}.toml"
         rows += parse(path.name, path.read_text(encoding="utf-8"))
-    return Calibration(rows)
+    return Calibration(rows, {row.figure: residual_without(fold, row) for row in tables.residuals})
 
 
 def _fold_of_row(phase: str) -> dict[str, int]:

@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench.fit.serving_folds import RATIOS
-from bench.fit.serving_samples import SCORED, Target
+from bench.fit.serving_samples import SCORED, THROUGHPUT, Target
 from bench.serving_runs import Run, found
 from bench.tables import Row, number
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
+from poolwise.model.residual import Site
 from poolwise.model.serving.memory import PHASE
+from poolwise.model.serving.site import serving_site
 from poolwise.tables import Tables
 
 STATED = ("model", "gpu", "n_gpus", "isl", "osl")
@@ -37,6 +39,11 @@ class Figure:
     is_eligible: bool
     """Whether the row states model, accelerator, counts, lengths and precision."""
 
+    @property
+    def site(self) -> Site | None:
+        """Where it is predicted."""
+        return None if isinstance(self.run, str) else site(self.run)
+
     def predicted(self, calibration: Calibration) -> Interval | str:
         """The model's answer with the range that holds nine in ten, or a reason."""
         if isinstance(self.run, str):
@@ -44,9 +51,14 @@ class Figure:
         value = self.target.predict(self.run, calibration)
         if not 0.0 < value < math.inf:
             return "no steady state"
-        device, engine = self.run.machine.device, self.run.work.engine
-        ratio = calibration.efficiency(PHASE, RATIOS[self.score][0], device, engine)
-        return Interval.around(value, ratio.spread)
+        residual = calibration.residual(self.score)
+        if residual is None:
+            device, engine = self.run.machine.device, self.run.work.engine
+            ratio = calibration.efficiency(PHASE, RATIOS[self.score][0], device, engine)
+            return Interval.around(value, ratio.spread)
+        learnt = residual.at(site(self.run))
+        slower = 1.0 / learnt.factor if self.target.name == THROUGHPUT.name else learnt.factor
+        return Interval.around(value * slower, learnt.spread)
 
 
 def figures(row: Row, tables: Tables) -> Iterator[Figure]:
@@ -57,6 +69,11 @@ def figures(row: Row, tables: Tables) -> Iterator[Figure]:
             run = found(row, tables, target.column)
             measured = value if isinstance(run, str) else run.measured
             yield Figure(target.name, row, target, run, measured, is_eligible(row))
+
+
+def site(run: Run) -> Site:
+    """Where a run is, as far as its residual may depend on it."""
+    return serving_site(run.work, run.layout, run.machine.device, run.in_flight)
 
 
 def is_eligible(row: Row) -> bool:

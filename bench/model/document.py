@@ -9,11 +9,13 @@ from bench.model.choice import choices
 from bench.model.experiments import experiments
 from bench.model.outcome import Outcome
 from bench.model.scores import by_name, grouped, unpredicted
+from bench.model.side_by_side import side_by_side
 from poolwise.tables import Tables
 
 
 def document(found: Sequence[Outcome], tables: Tables) -> dict[str, Any]:
     """Scores, errors by what rows have in common, choices and natural experiments."""
+    compared = side_by_side(found)
     splits = grouped(found, lambda each: each.row.get("split") or "")
     return {
         "scores": by_name(found),
@@ -22,6 +24,6 @@ def document(found: Sequence[Outcome], tables: Tables) -> dict[str, Any]:
         "by_source": grouped(found, lambda each: each.row.get("source", "")),
         **({"by_split": splits} if splits else {}),
         "unpredicted": unpredicted(found),
-        "choice": choices(found),
-        "experiments": experiments(found, tables),
+        "choice": choices(compared),
+        "experiments": experiments(compared, tables),
     }

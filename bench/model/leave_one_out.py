@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from bench import tables as measured
+from bench.fit import residuals
+from bench.fit.residual_data import always
 from bench.model.choice import choices
 from bench.model.outcome import Outcome, scored
 from bench.model.scores import by_name
@@ -42,12 +44,12 @@ class _Task:
 def leave_one_out(folder: Path, workers: int | None = None) -> dict[str, Any]:
     """Scores by kind of unit, and beside a rival that has no run of the accelerator either;
     ``folder`` must hold rows of the open data only."""
-    found: dict[str, list[tuple[str, list[Outcome]]]] = {kind: [] for kind in UNITS}
+    found: dict[str, list[_Unit]] = {kind: [] for kind in UNITS}
     kinds = {column: kind for kind, column in UNITS.items()}
     tasks = list(_tasks(folder))
     with ProcessPoolExecutor(workers) as pool:
-        for task, outcomes in zip(tasks, pool.map(_held_out, tasks), strict=True):
-            found[kinds[task.column]].append((task.unit, outcomes))
+        for task, unit in zip(tasks, pool.map(_held_out, tasks), strict=True):
+            found[kinds[task.column]].append(unit)
     summaries: dict[str, Any] = {kind: _summary(units) for kind, units in found.items()}
     summaries["against_aiconfigurator"] = _against_rival(found["accelerator"])
     return summaries
@@ -72,12 +74,28 @@ def _rows(folder: Path, table: str) -> list[Row]:
     return measured.read(folder, table)
 
 
-def _held_out(task: _Task) -> list[Outcome]:
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """An accelerator or model that had no part in what predicted it."""
+
+    name: str
+    outcomes: list[Outcome]
+    compared: list[Outcome]
+    """Without residuals: of two accelerators left out, each one's residual would be the other's
+    error (:mod:`bench.model.side_by_side`); left out together they share one, which cancels."""
+
+
+def _held_out(task: _Task) -> _Unit:
     target, tables = TARGETS[task.target], load()
     rows = _rows(task.folder, target.table)
-    calibration = _without(task, rows, tables)
+    constants = _without(task, rows, tables)
     inside = [row for row in rows if row[task.column] == task.unit]
-    return list(target.outcomes(inside, tables, lambda _: calibration))
+    others = [row for row in rows if row[task.column] != task.unit]
+    learnt = constants.with_residuals(residuals.refit(target, others, tables, constants))
+    told, compared = (
+        list(target.outcomes(inside, tables, partial(always, each))) for each in (learnt, constants)
+    )
+    return _Unit(task.unit, told, compared)
 
 
 def _without(task: _Task, rows: Iterable[Row], tables: Tables) -> Calibration:
@@ -87,24 +105,25 @@ def _without(task: _Task, rows: Iterable[Row], tables: Tables) -> Calibration:
     return Calibration([*fixed, *target.refit(others, tables)])
 
 
-def _summary(units: Sequence[tuple[str, list[Outcome]]]) -> dict[str, Any]:
-    every = [each for _, outcomes in units for each in outcomes]
+def _summary(units: Sequence[_Unit]) -> dict[str, Any]:
+    every = [each for unit in units for each in unit.outcomes]
     scores: dict[str, dict[str, Any]] = dict(by_name(every))
     by_unit: dict[str, dict[str, Any]] = {}
-    for unit, outcomes in units:
-        for name, score in by_name(outcomes).items():
-            by_unit.setdefault(name, {})[unit] = {
+    for unit in units:
+        for name, score in by_name(unit.outcomes).items():
+            by_unit.setdefault(name, {})[unit.name] = {
                 key: score[key] for key in ("predicted", "mdape", "coverage90")
             }
     for name, each in by_unit.items():
         medians = [score["mdape"] for score in each.values() if score["mdape"] is not None]
         scores[name]["mdape_median_of_units"] = round(median(medians), 3) if medians else None
-    return {"scores": scores, "by_unit": by_unit, "choice": choices(every)}
+    compared = choices(each for unit in units for each in unit.compared)
+    return {"scores": scores, "by_unit": by_unit, "choice": compared}
 
 
-def _against_rival(units: Sequence[tuple[str, list[Outcome]]]) -> dict[str, Any]:
+def _against_rival(units: Sequence[_Unit]) -> dict[str, Any]:
     """Both on the rows that both predict, by target and slice."""
-    held = [each for _, outcomes in units for each in outcomes]
+    held = [each for unit in units for each in unit.outcomes]
     ours = by_row(
         (each.row["row_id"], each.score, each.predicted.mid if each.predicted else None)
         for each in held

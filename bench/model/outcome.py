@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from bench.tables import Row
 from poolwise.errors import PoolwiseError
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
+from poolwise.model.residual import Site
 from poolwise.tables import EfficiencyRow, Tables
 
 CalibrationOf = Callable[[Row], Calibration]
 """The constants that may predict a row."""
+RATES = frozenset({"train_dense", "train_moe", "offline_throughput"})
+"""Figures per second: what takes longer makes them smaller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,10 @@ class Outcome:
     predicted: Interval | None
     reason: str = ""
     """Why nothing is predicted."""
+    site: Site | None = None
+    """Where the figure is predicted, for its residual; None for what has none."""
+    beside: Mapping[frozenset[int], float] = field(default_factory=dict)
+    """Factor on the prediction where the residual leaves out runs of all these folds."""
 
     @property
     def error(self) -> float:
@@ -36,6 +43,11 @@ class Outcome:
         if self.predicted is None:
             return math.nan
         return math.log(self.predicted.mid / self.measured)
+
+    @property
+    def log_slowness(self) -> float:
+        """ln(measured / predicted) of the time that the figure is, or is one over."""
+        return self.error if self.score in RATES else -self.error
 
     @property
     def is_covered(self) -> bool:

@@ -9,10 +9,11 @@ from bench.fit import requests
 from bench.fit import serving as steps
 from bench.fit.serving_constants import PHASE
 from bench.model.outcome import CalibrationOf, Outcome, Target, attempted
-from bench.request_predictions import COLUMNS, figures, predict
-from bench.serving_figures import Figure, is_eligible
+from bench.request_figures import RequestFigure
+from bench.request_figures import figures as request_figures
+from bench.serving_figures import Figure
 from bench.serving_figures import figures as step_figures
-from bench.tables import Row, number
+from bench.tables import Row
 from poolwise.model.prediction import Interval
 from poolwise.model.serving.front_end import REQUESTS
 from poolwise.tables import EfficiencyRow, Tables
@@ -23,26 +24,23 @@ def outcomes(
 ) -> Iterator[Outcome]:
     """All figures of each row."""
     for row in rows:
-        yield from _step_outcomes(row, tables, calibration_of)
-        yield from _request_outcomes(row, tables, calibration_of)
+        every: list[Figure | RequestFigure] = [*step_figures(row, tables)]
+        every += request_figures(row, tables)
+        for figure in every:
+            found, reason = attempted(partial(_predicted, figure, calibration_of))
+            yield Outcome(
+                figure.score,
+                row,
+                figure.measured,
+                figure.is_eligible,
+                found,
+                reason,
+                figure.site,
+            )
 
 
-def _step_outcomes(row: Row, tables: Tables, calibration_of: CalibrationOf) -> Iterator[Outcome]:
-    for figure in step_figures(row, tables):
-        found, reason = attempted(partial(_step_predicted, figure, calibration_of))
-        yield Outcome(figure.score, row, figure.measured, figure.is_eligible, found, reason)
-
-
-def _step_predicted(figure: Figure, calibration_of: CalibrationOf) -> Interval | str:
+def _predicted(figure: Figure | RequestFigure, calibration_of: CalibrationOf) -> Interval | str:
     return figure.predicted(calibration_of(figure.row))
-
-
-def _request_outcomes(row: Row, tables: Tables, calibration_of: CalibrationOf) -> Iterator[Outcome]:
-    for name in figures(row):
-        found, reason = attempted(partial(predict, row, name, tables, calibration_of(row)))
-        measured = (number(row, COLUMNS[name]) or 0.0) / 1e3
-        seconds = None if found is None else found.scaled(1e-3)
-        yield Outcome(name, row, measured, is_eligible(row), seconds, reason)
 
 
 def refit(rows: Sequence[Row], tables: Tables) -> list[EfficiencyRow]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from bench import tables as measured
 from bench.calibrations import Calibrations
 from bench.model import kernels, links, serving, training
-from bench.model.outcome import Outcome
+from bench.model.outcome import RATES, Outcome
 from poolwise.tables import Tables
 
 TARGETS = (training.TARGET, serving.TARGET, links.TARGET, kernels.TARGET)
@@ -20,5 +22,12 @@ def outcomes(folder: Path, tables: Tables) -> Iterator[Outcome]:
         if measured.exists(folder, target.table):
             constants = Calibrations.load(target.phases, tables)
             rows = measured.read(folder, target.table)
-            found = target.outcomes(rows, tables, constants.of)
-            yield from (each for each in found if each.measured > 0.0)
+            for each in target.outcomes(rows, tables, constants.of):
+                if each.measured > 0.0:
+                    yield replace(each, beside=_beside(each, constants))
+
+
+def _beside(each: Outcome, constants: Calibrations) -> dict[frozenset[int], float]:
+    sign = -1.0 if each.score in RATES else 1.0
+    logs = constants.log_factors_beside(each.row, each.score, each.site)
+    return {folds: math.exp(sign * log) for folds, log in logs.items()}

@@ -1,5 +1,6 @@
 """Times to the first token in closed loops: what clients, scripts and worker halves add."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ import pytest
 
 from bench.disaggregated_runs import Disaggregated, disaggregated
 from bench.fit.engine_pool import Constant, Rows, fit, left_out
-from bench.request_predictions import figures, predict
+from bench.request_figures import RequestFigure, figures
 from bench.request_runs import (
     TERMS,
     first_token,
@@ -21,9 +22,11 @@ from bench.tables import Row
 from poolwise import tables
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
+from poolwise.model.residual import Kernel, Nearness, Residual
 
 TABLES = tables.load()
 CALIBRATION = Calibration(TABLES.efficiencies)
+NEAR = Nearness(0.0, 0.05)
 USUAL = {
     "row_id": "x",
     "engine": "vllm",
@@ -175,38 +178,54 @@ def test_the_wait_for_prefill_workers_is_bounded_by_what_tokens_leave() -> None:
     assert crowd / 6400 < wait / 64
 
 
-def test_figures_come_with_a_range_or_a_reason() -> None:
-    found = predict(row(), "ttft", TABLES, CALIBRATION)
+def figure(score: str, **cells: str) -> RequestFigure:
+    (found,) = (each for each in figures(row(**cells), TABLES) if each.score == score)
+    return found
+
+
+def predicted(score: str, **cells: str) -> Interval:
+    found = figure(score, **cells).predicted(CALIBRATION)
     assert isinstance(found, Interval)
+    return found
+
+
+def test_figures_come_with_a_range_or_a_reason() -> None:
+    found = predicted("ttft")
     assert found.low < found.mid < found.high
-    assert found.mid == pytest.approx(1e3 * seconds())
-    handed_over = predict(row(engine="sglang", **HALVES), "ttft_disagg", TABLES, CALIBRATION)
-    assert isinstance(handed_over, Interval)
-    for cells, figure in (
+    assert found.mid == pytest.approx(seconds())
+    assert predicted("ttft_disagg", engine="sglang", **HALVES).mid > 0.0
+    for cells, score in (
         ({**HALVES, "prefill_cfg": ""}, "ttft_disagg"),
         ({"gpu": "Nobody-9000"}, "ttft"),
         ({"mode": "mlperf-server", "isl": "", "ttft_ms_p99": "450"}, "ttft_p99"),
     ):
-        assert isinstance(predict(row(**cells), figure, TABLES, CALIBRATION), str)
+        assert isinstance(figure(score, **cells).predicted(CALIBRATION), str)
+
+
+def test_runs_alike_move_a_mean_and_narrow_its_range() -> None:
+    plain = figure("ttft")
+    assert plain.site is not None
+    slower = Residual(Kernel(((0,),), 1.0, (1.0,) * 11), [plain.site], [0.2], [NEAR])
+    found = plain.predicted(CALIBRATION.with_residuals({"ttft": slower}))
+    assert isinstance(found, Interval)
+    assert found.mid == pytest.approx(seconds() * math.exp(0.2))
+    assert found.spread == pytest.approx(NEAR.spread)
 
 
 def test_a_row_has_the_figures_of_its_mode_and_columns() -> None:
-    assert figures(row()) == ["ttft"]
-    assert figures(row(**HALVES)) == ["ttft_disagg"]
-    assert figures(row(mode="mlperf-server", ttft_ms_p99="450")) == ["ttft_p99"]
+    def scores(**cells: str) -> list[str]:
+        return [each.score for each in figures(row(**cells), TABLES)]
+
+    assert scores() == ["ttft"]
+    assert scores(**HALVES) == ["ttft_disagg"]
+    assert scores(mode="mlperf-server", ttft_ms_p99="450") == ["ttft_p99"]
 
 
 def test_tails_are_above_means() -> None:
     open_loop = {"mode": "online", "qps_offered": "5"}
     cells = {**open_loop, "ttft_ms_p99": "300", "tpot_ms_p99": "20"}
-    mean = predict(row(**cells), "ttft", TABLES, CALIBRATION)
-    tail = predict(row(**cells), "ttft_p99", TABLES, CALIBRATION)
-    token = predict(row(**cells), "tpot_p99", TABLES, CALIBRATION)
-    assert isinstance(mean, Interval)
-    assert isinstance(tail, Interval)
-    assert isinstance(token, Interval)
-    assert tail.mid > 1.3 * mean.mid
-    assert 3.0 < token.mid < 40.0
+    assert predicted("ttft_p99", **cells).mid > 1.3 * predicted("ttft", **cells).mid
+    assert 0.003 < predicted("tpot_p99", **cells).mid < 0.04
 
 
 def test_the_fit_finds_the_constants_of_each_engine() -> None:

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 
 from poolwise.errors import TableError
 from poolwise.model.hardware import Device
+from poolwise.model.residual import Residual, residuals
 
 if TYPE_CHECKING:  # the tables take a while to import, and the formulas need none of them
+    from poolwise.tables import Tables
     from poolwise.tables.efficiencies import EfficiencyRow
 
 EVERY = "*"
@@ -54,18 +56,35 @@ class Efficiency:
 
 
 class Calibration:
-    """All constants, by phase, term, scope and format. Immutable."""
+    """All constants, by phase, term, scope and format, and residuals by figure. Immutable."""
 
-    def __init__(self, rows: Iterable[EfficiencyRow]) -> None:
+    def __init__(
+        self, rows: Iterable[EfficiencyRow], learnt: Mapping[str, Residual] | None = None
+    ) -> None:
+        """Without residuals (``learnt``) the formulas have the last word."""
         self._known = {(row.phase, row.term, row.scope, row.format): row for row in rows}
         self._found: dict[tuple[str, str, str, str, str], Efficiency | None] = {}
+        self._residuals = dict(learnt or {})
+
+    @staticmethod
+    def shipped(tables: Tables) -> Calibration:
+        """All that the tables know."""
+        return Calibration(tables.efficiencies, residuals(tables.residuals))
+
+    def residual(self, figure: str) -> Residual | None:
+        """What measured runs tell beyond the constants; None where nothing does."""
+        return self._residuals.get(figure)
+
+    def with_residuals(self, learnt: Mapping[str, Residual]) -> Calibration:
+        """The same constants with these residuals, and no others."""
+        return Calibration(self._known.values(), learnt)
 
     def replaced(self, changes: Mapping[tuple[str, str, str, str], float]) -> Calibration:
         """The same with other values for known (phase, term, scope, format): for fitting."""
         rows = dict(self._known)
         for key, value in changes.items():
             rows[key] = rows[key].model_copy(update={"value": value})
-        return Calibration(rows.values())
+        return Calibration(rows.values(), self._residuals)
 
     def find(
         self, phase: str, term: str, device: Device, number_format: str = EVERY

@@ -10,12 +10,13 @@ import functools
 from dataclasses import dataclass
 
 from poolwise.errors import TableError
-from poolwise.tables import accelerators, cpus, efficiencies, machine_types, models
+from poolwise.tables import accelerators, cpus, efficiencies, machine_types, models, residuals
 from poolwise.tables.accelerators import AcceleratorRow, Accelerators
 from poolwise.tables.cpus import CpuRow, Cpus
 from poolwise.tables.efficiencies import EfficiencyRow
 from poolwise.tables.machine_types import MachineTypeRow, MachineTypes
 from poolwise.tables.models import ModelRow, Models
+from poolwise.tables.residuals import ResidualRow
 
 __all__ = [
     "AcceleratorRow",
@@ -37,6 +38,7 @@ class Tables:
     machine_types: MachineTypes
     models: Models
     efficiencies: tuple[EfficiencyRow, ...]
+    residuals: tuple[ResidualRow, ...]
 
     def accelerator(self, name: str) -> AcceleratorRow | None:
         """The accelerator of that name, or None."""
@@ -64,6 +66,7 @@ def load() -> Tables:
         machine_types.load(),
         models.load(),
         efficiencies.load(),
+        residuals.load(),
     )
     for machine in tables.machine_types:
         _check_names(machine, tables)

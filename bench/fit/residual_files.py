@@ -1,0 +1,112 @@
+"""Residuals as files: kernels, the shipped sites, and the sites' weights without each fold."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from bench.accuracy import FOLDS as FOLD_COUNT
+from bench.accuracy import Vector
+from bench.fit.shipping import FOLDS, PACKAGE
+from poolwise.model.residual import Residual, Site, residual
+from poolwise.tables.residuals import FILE, ResidualRow, parse_kernels, sites_file
+
+HEADER = """# Kernels of the residuals: what runs alike have in common (poolwise.model.residual).
+# Written by `python -m bench.fit.residual_kernels --write`; spreads by `bench.fit.residuals`.
+"""
+FOLD_SETS = tuple(
+    frozenset(several)
+    for size in range(1, FOLD_COUNT + 1)
+    for several in combinations(range(FOLD_COUNT), size)
+)
+"""Folds that can be left out together: rows that are compared may lie in several."""
+DIGITS = 4
+"""Significant ones."""
+DECIMALS = 3
+"""Of a coordinate: a thousandth of a size, half a day of a year."""
+
+
+def read_kernels() -> dict[str, ResidualRow]:
+    """Shipped kernels by figure, without their sites."""
+    path = PACKAGE / FILE
+    rows = parse_kernels(path.read_text(encoding="utf-8")) if path.exists() else ()
+    return {row.figure: row for row in rows}
+
+
+def write_kernels(kernels: Mapping[str, ResidualRow]) -> None:
+    """Replace the shipped kernels."""
+    text = HEADER + "".join(_document(row) for row in kernels.values())
+    (PACKAGE / FILE).write_text(text, encoding="utf-8")
+
+
+def write_sites(row: ResidualRow, sites: Iterable[Site], weights: Iterable[float]) -> None:
+    """Replace a figure's shipped sites."""
+    with (PACKAGE / sites_file(row.figure)).open("w", encoding="utf-8", newline="") as lines:
+        table = csv.writer(lines, lineterminator="\n")
+        table.writerow([*row.labels, *row.lengths, "weight"])
+        for site, weight in zip(sites, weights, strict=True):
+            places = [round(each, DECIMALS) for each in site.coordinates]
+            table.writerow([*site.labels, *places, rounded(weight)])
+
+
+def write_fold_weights(figure: str, weights: Iterable[Sequence[float]]) -> None:
+    """One line a site in the shipped order, one column for each of :data:`FOLD_SETS`."""
+    with _fold_weights(figure).open("w", encoding="utf-8", newline="") as lines:
+        csv.writer(lines, lineterminator="\n").writerows(map(rounded, each) for each in weights)
+
+
+def fold_weights(figure: str) -> Vector:
+    """A row for each shipped site, a column for each of :data:`FOLD_SETS`."""
+    return np.loadtxt(_fold_weights(figure), delimiter=",", ndmin=2)
+
+
+def residual_without(fold: int, row: ResidualRow) -> Residual:
+    """A shipped residual without the sites of a fold, with weights that it had no part in."""
+    weights = fold_weights(row.figure)[:, FOLD_SETS.index(frozenset({fold}))]
+    sites = (
+        site.model_copy(update={"weight": weight})
+        for site, weight in zip(row.sites, weights.tolist(), strict=True)
+        if weight
+    )
+    return residual(row.model_copy(update={"sites": tuple(sites)}))
+
+
+def rounded(value: float) -> float:
+    """To the digits that files have."""
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _fold_weights(figure: str) -> Path:
+    return FOLDS / f"residuals_{figure}.csv"
+
+
+def _document(row: ResidualRow) -> str:
+    lines = [
+        "\n[[residual]]",
+        f'figure = "{row.figure}"',
+        f'source = "{row.source}"',
+        f"count = {row.count}",
+        f"noise = {row.noise}",
+        f"labels = {_names(row.labels)}",
+        f"levels = [{', '.join(map(_names, row.levels))}]",
+        f"variance = {row.variance}",
+        f"lengths = {_inline(row.lengths)}",
+        f"spreads = [{_indented(_inline(each.model_dump()) for each in row.spreads)}]",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _inline(cells: Mapping[str, object]) -> str:
+    return "{ " + ", ".join(f"{name} = {cell!r}" for name, cell in cells.items()) + " }"
+
+
+def _names(several: Iterable[object]) -> str:
+    return "[" + ", ".join(f'"{each}"' for each in several) + "]"
+
+
+def _indented(items: Iterable[str]) -> str:
+    return "".join(f"\n  {item}," for item in items) + "\n"

@@ -1,0 +1,109 @@
+"""Residuals: near what was measured they follow it, elsewhere they are silent."""
+
+import math
+
+import numpy as np
+import pytest
+
+from poolwise import tables
+from poolwise.errors import TableError
+from poolwise.model.efficiency import Calibration
+from poolwise.model.residual import BOUND, Kernel, Nearness, Residual, Site
+from poolwise.tables.residuals import ResidualRow, with_sites
+
+KERNEL = Kernel(levels=((0,), (0, 1)), variance=0.5, lengths=(2.0,))
+SPREADS = (Nearness(0.9, 0.1), Nearness(0.4, 0.2), Nearness(0.0, 0.5))
+KNOWN = Site(("llama", "H100"), (3.0,))
+
+
+def residual(weight: float = 0.2) -> Residual:
+    return Residual(KERNEL, [KNOWN], [weight], SPREADS)
+
+
+def test_at_a_known_site_it_is_the_weight_times_the_variance() -> None:
+    found = residual().at(KNOWN)
+    assert found.log_factor == pytest.approx(0.2 * 2 * 0.5)
+    assert found.factor == pytest.approx(math.exp(0.2))
+    assert found.spread == 0.1
+
+
+def test_half_of_the_labels_in_common_tell_half() -> None:
+    found = residual().at(Site(("llama", "A100"), (3.0,)))
+    assert found.log_factor == pytest.approx(0.1)
+    assert found.spread == 0.2
+
+
+def test_it_fades_with_distance() -> None:
+    near, far = (residual().at(Site(KNOWN.labels, (place,))) for place in (5.0, 13.0))
+    assert near.log_factor == pytest.approx(0.2 * math.exp(-0.5))
+    assert abs(far.log_factor) < 1e-5
+    assert far.spread == 0.5
+
+
+@pytest.mark.parametrize("labels", [("gpt", "H100"), ("", "")])
+def test_a_stranger_gets_nothing_and_the_widest_spread(labels: tuple[str, str]) -> None:
+    found = residual().at(Site(labels, (3.0,)))
+    assert found.log_factor == 0.0
+    assert found.spread == 0.5
+
+
+@pytest.mark.parametrize("weight", [9.0, -9.0])
+def test_it_is_bounded(weight: float) -> None:
+    assert abs(residual(weight).at(KNOWN).log_factor) == BOUND
+
+
+def test_other_weights_are_other_columns() -> None:
+    found = residual().log_factors(KNOWN, np.array([[0.2, 0.0, -0.1]]))
+    assert found.tolist() == pytest.approx([0.2, 0.0, -0.1])
+
+
+def test_a_calibration_has_a_residual_only_where_it_was_given_one() -> None:
+    bare = Calibration([])
+    given = bare.with_residuals({"tpot": residual()})
+    assert bare.residual("tpot") is None
+    assert given.residual("tpot") is not None
+    assert given.residual("ttft") is None
+    assert given.replaced({}).residual("tpot") is given.residual("tpot")
+
+
+def test_every_shipped_site_has_a_finite_bounded_estimate() -> None:
+    shipped = tables.load()
+    known = Calibration.shipped(shipped)
+    for row in shipped.residuals:
+        found = known.residual(row.figure)
+        assert found is not None
+        for site in row.sites[::50]:
+            learnt = found.at(Site(site.labels, site.coordinates))
+            assert abs(learnt.log_factor) <= BOUND
+            assert learnt.spread == min(each.spread for each in row.spreads)
+
+
+ROW = ResidualRow(
+    figure="tpot",
+    source="a test",
+    count=1,
+    noise=0.1,
+    labels=("model",),
+    levels=(("model",),),
+    variance=1.0,
+    lengths={"in_flight": 1.0},
+    spreads=(),
+)
+
+
+def test_sites_are_read_from_lines() -> None:
+    (site,) = with_sites(ROW, ["model,in_flight,weight", "llama,2.5,-0.3"]).sites
+    assert (site.labels, site.coordinates, site.weight) == (("llama",), (2.5,), -0.3)
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (["model,weight"], "columns are"),
+        (["model,in_flight,weight", "llama,much,1"], "line 2"),
+        (["model,in_flight,weight", "llama,1"], "line 2"),
+    ],
+)
+def test_a_malformed_file_is_told_with_its_place(lines: list[str], says: str) -> None:
+    with pytest.raises(TableError, match=says):
+        with_sites(ROW, lines)
