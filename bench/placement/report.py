@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bench.placement.assignments import Score
-from bench.placement.cells import Cell
+from bench.placement.cells import BESIDES, Cell
 from bench.placement.regret import Regret
 from bench.placement.suite import Result
 
-ORDER = ("ours", *(f"B{at}" for at in range(10)), "U1", "U2")
+ORDER = ("ours", "B0", "B1", "B2", "B3", "B4", "B4+", "B5", "B6", "B7", "B8", "B9", "U1", "U2")
 RIVALS = ("B1", "B2", "B3", "B4", "B5", "B6")
 """Those that the bars compare with: what a cluster runs today, without a solver."""
 FASTEST = "B5"
@@ -47,7 +47,9 @@ def document(found: Found) -> dict[str, Any]:
     """As ``--json`` prints it. Regrets are shares of the best speed, the median of the seeds."""
     milp = found.milp
     return {
-        "cells": [asdict(each) for each in sorted(found.cells, key=_order)],
+        "cells": [
+            asdict(each) for each in sorted(found.cells, key=_order) if each.policy not in BESIDES
+        ],
         "regret": {
             name: {
                 "first": statistics.median(each.first for each in regrets),

@@ -88,8 +88,15 @@ def most_allocated(job: Job, room: Room, pools: Sequence[Pool]) -> Placement | N
     return _by_share(job, room, pools, 1.0)
 
 
-def cheapest(truth: Truth) -> Choose:
-    """B4: the pool whose run costs least, as SkyPilot's optimiser with true run times."""
+def cheapest(job: Job, room: Room, pools: Sequence[Pool]) -> Placement | None:
+    """B4: the pool with the lowest price per hour, as SkyPilot's optimiser (which takes every run
+    for one hour unless its owner wrote an estimator) and Karpenter choose."""
+    prices = {pool.name: pool.price_per_accelerator_hour for pool in pools}
+    return _best(places(job, room, pools), lambda at: prices[at.pool])
+
+
+def cheapest_run(truth: Truth) -> Choose:
+    """B4 with an estimator that knows the true run times: the pool whose run costs least."""
 
     def choose(job: Job, room: Room, pools: Sequence[Pool]) -> Placement | None:
         prices = {pool.name: pool.price_per_accelerator_hour for pool in pools}
