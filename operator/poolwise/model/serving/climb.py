@@ -23,7 +23,7 @@ SHARES = (2.0**-1, 1.0, 2.0**-3, 2.0**-7, 2.0**-14, LEAST_LOAD)
 """Of the largest load: first looks where nothing is known. Most replicas are filled to a half."""
 NEAR = 1.12
 """Half-width of the first look around a load that is expected."""
-SLACK = 4e-4
+SLACK = 2e-3
 """Of the logarithm of a rate that is aimed at from below."""
 SECANTS = 5
 USUAL_SLOPE, LEAST_SLOPE = 0.7 * PRECISION, 0.05 * PRECISION

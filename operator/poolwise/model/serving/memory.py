@@ -54,6 +54,10 @@ class Footprint:
         """Upper end of the prediction: the weights with their margin."""
         return replace(self, weights_bytes=self.weights_bytes * (1.0 + WEIGHTS_MARGIN))
 
+    def surely_holds(self, kv_cache_bytes: float) -> bool:
+        """Whether a cache of that size fits even beside the largest weights."""
+        return kv_cache_bytes <= self.cache_bytes - WEIGHTS_MARGIN * self.weights_bytes
+
     def with_cache(self, kv_cache_bytes: float) -> Memory:
         """The whole need, with a cache of that size."""
         return Memory(

@@ -13,6 +13,7 @@ from poolwise.model.serving.front_end import front_end
 from poolwise.model.serving.load import Replica, State
 from poolwise.model.serving.memory import (
     PHASE,
+    Footprint,
     footprint,
     item_traffic_bytes,
     layer_weight_bytes,
@@ -38,13 +39,14 @@ def replica(
     """One replica of this layout; it has no slots when the model does not fit."""
     held = replica_machine(layout, machine)
     ends = front_end(work, held, calibration)
+    per_request = slot_bytes(work, layout)
     return Replica(
         costs=step_costs(work, layout, machine, calibration),
         prompt=_prompt(work, layout),
         generated=_generated(work),
         context_tokens=context_tokens(work, layout),
-        batched_tokens=float(_batch_limit(work, layout)),
-        cache_slots=_cache_slots(work, layout, machine, calibration),
+        batched_tokens=float(batch_limit(work, layout)),
+        cache_slots=cache_slots(footprint(work, layout, machine, calibration), per_request),
         batch_slots=float(layout.max_num_seqs),
         pipeline=layout.pipeline,
         arrival_dispersion=work.arrival_dispersion,
@@ -57,21 +59,11 @@ def replica(
 
 
 def resized(
-    served: Replica,
-    work: ServingWork,
-    layout: ServingLayout,
-    machine: Machine,
-    calibration: Calibration,
+    served: Replica, batched_tokens: float, cache_slots: float, batch_slots: float
 ) -> Replica:
-    """The same replica under other limits of its batch: the same steps, but for hand-overs of
-    whole batches between pipeline stages."""
-    if layout.pipeline > 1:
-        return replica(work, layout, machine, calibration)
+    """The same replica under other limits of its batch, without a pipeline: the same steps."""
     return replace(
-        served,
-        batched_tokens=float(_batch_limit(work, layout)),
-        cache_slots=_cache_slots(work, layout, machine, calibration),
-        batch_slots=float(layout.max_num_seqs),
+        served, batched_tokens=batched_tokens, cache_slots=cache_slots, batch_slots=batch_slots
     )
 
 
@@ -170,17 +162,20 @@ def _prompt(work: ServingWork, layout: ServingLayout) -> Lengths:
     return Lengths(max(1.0, min(lengths.mean, longest) * computed), lengths.scv)
 
 
-def _cache_slots(
-    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
-) -> float:
+def slot_bytes(work: ServingWork, layout: ServingLayout) -> float:
+    """Cache that admitting one request takes of each device; whatever the batch is limited to."""
+    return request_cache_bytes(work, layout, slot_tokens(work, layout))
+
+
+def cache_slots(taken: Footprint, slot_bytes: float) -> float:
     """Requests whose cache has room; without end where nothing is cached."""
-    room = footprint(work, layout, machine, calibration).cache_bytes
-    per_request = request_cache_bytes(work, layout, slot_tokens(work, layout))
-    if per_request:
-        return max(room, 0.0) / per_request
+    room = taken.cache_bytes
+    if slot_bytes:
+        return max(room, 0.0) / slot_bytes
     return float("inf") if room >= 0.0 else 0.0
 
 
-def _batch_limit(work: ServingWork, layout: ServingLayout) -> int:
+def batch_limit(work: ServingWork, layout: ServingLayout) -> int:
+    """Tokens of one step at most; items, for a model of unknown layers."""
     is_custom = isinstance(work.model.shape, Custom)
     return layout.max_num_seqs if is_custom else layout.max_batched_tokens

@@ -10,8 +10,14 @@ from poolwise.model.hardware import Machine
 from poolwise.model.serving.capacity import NOTHING, Capacity, told
 from poolwise.model.serving.climb import NOWHERE, PRECISION, Climb
 from poolwise.model.serving.load import Replica
-from poolwise.model.serving.memory import surest_memory
-from poolwise.model.serving.replica import replica, resized
+from poolwise.model.serving.memory import footprint, request_cache_bytes
+from poolwise.model.serving.replica import (
+    batch_limit,
+    cache_slots,
+    replica,
+    resized,
+    slot_bytes,
+)
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
 
 CHUNK_TOKENS = (8192, 4096, 2048, 1024, 512, 256)
@@ -57,17 +63,21 @@ def _options(
     work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
 ) -> Iterator[_Option]:
     """The largest first, and none that serves just as a larger one."""
+    longest = request_cache_bytes(work, layout, layout.max_model_tokens)
+    per_request = slot_bytes(work, layout)
     served: Replica | None = None
     for chunk in CHUNK_TOKENS:
         sequences = min(layout.max_num_seqs, chunk)
         tried = replace(layout, max_batched_tokens=chunk, max_num_seqs=sequences)
-        if not surest_memory(work, tried, machine, calibration).fits:
+        taken = footprint(work, tried, machine, calibration)
+        if not taken.surely_holds(longest):
             continue
         larger = served
-        if larger is None:
+        if larger is None or layout.pipeline > 1:
             served = replica(work, tried, machine, calibration)
         else:
-            served = resized(larger, work, tried, machine, calibration)
+            limit, slots = float(batch_limit(work, tried)), cache_slots(taken, per_request)
+            served = resized(larger, limit, slots, float(sequences))
         if served != larger:
             yield _Option(tried, served, Climb(served, work.targets))
 
