@@ -7,6 +7,7 @@ The law is the operator's: one correction for each (model, pool) from measured o
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 
 from bench.placement.engine import shapes
 from bench.placement.modern import Modern
@@ -28,20 +29,28 @@ class Familiar:
         self._corrections: dict[tuple[str, str], Correction] = {}
         self._now_seconds = 0.0
         self._times: dict[tuple[str, int, str], Interval] = {}
+        self._versions: dict[str, int] = {}
+        self._given: dict[str, tuple[int, tuple[Option, ...]]] = {}
 
     def options(self, job: Job, left: float) -> tuple[Option, ...]:
-        """The one shape of each pool that has the memory for it."""
-        found = []
+        """The one shape of each pool with the memory for it; jobs are never stopped here."""
+        version = self._versions.get(job.kind, 0)
+        earlier = self._given.get(job.name)
+        if earlier is None or earlier[0] != version:
+            earlier = version, tuple(self._options(job, job.work * left))
+            self._given[job.name] = earlier
+        return earlier[1]
+
+    def _options(self, job: Job, work: float) -> Iterator[Option]:
         for pool in self._found.pools:
             if pool.name not in self._found.times[job.kind, job.accelerators]:
                 continue
-            seconds = self._time(job, pool.name).scaled(job.work * left)
-            price = pool.price_per_accelerator_hour * job.accelerators
             packed = next(iter(shapes(pool, job.accelerators)), None)
             if packed is not None:
                 pods, each, _, _ = packed
-                found.append(Option(pool.name, pods, each, seconds, price, one_per_node=True))
-        return tuple(found)
+                seconds = self._time(job, pool.name).scaled(work)
+                price = pool.price_per_accelerator_hour * job.accelerators
+                yield Option(pool.name, pods, each, seconds, price, one_per_node=True)
 
     def expected_seconds(self, job: Job, placement: Placement) -> float:
         """By the corrected model."""
@@ -56,7 +65,8 @@ class Familiar:
         earlier = self._corrections.get(key, Correction(Phase.TRAINING))
         self._corrections[key] = earlier.with_samples([sample])
         self._now_seconds = now_seconds
-        self._times.clear()
+        self._versions[run.job.kind] = self._versions.get(run.job.kind, 0) + 1
+        self._times = {at: time for at, time in self._times.items() if at[::2] != key}
 
     def _time(self, job: Job, pool: str) -> Interval:
         key = job.kind, job.accelerators, pool

@@ -78,7 +78,7 @@ class Ours:
             pools=_states(scene),
             workloads=tuple(workloads),
             rules=self._rules,
-            recent=self._recently(len(scene.waiting)),
+            recent=self._recently(len(scene.waiting)) if is_time else (),
             reservations=self._reservations,
             shares={} if is_time else self._shares,
         )
