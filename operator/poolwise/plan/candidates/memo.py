@@ -40,8 +40,11 @@ class Memo:
 
     def page(self, subject: Hashable) -> Page:
         """The page of a subject: everything that its answers depend on."""
-        found = self._pages.setdefault(subject, Page())
-        self._pages.move_to_end(subject)
+        found = self._pages.get(subject)
+        if found is not None:
+            self._pages.move_to_end(subject)
+            return found
+        found = self._pages[subject] = Page()
         if len(self._pages) > self._limit:
             self._pages.popitem(last=False)
         return found

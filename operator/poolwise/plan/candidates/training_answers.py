@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from poolwise.model.bottleneck import BUYABLE, bottleneck
 from poolwise.model.corrected import corrected_training
@@ -27,6 +27,17 @@ from poolwise.plan.requests.request import TrainingRequest
 
 
 @dataclass(frozen=True, slots=True)
+class _Place:
+    """Counts for which the run feels the same machine, with what is known of it there."""
+
+    search: TrainingSearch
+    fed: TrainingSearch
+    """Where nothing waits for storage."""
+    page: Page
+    fed_page: Page
+
+
+@dataclass(slots=True)
 class TrainingAnswers:
     """Answers that depend on the run and the machine, and on no free capacity."""
 
@@ -40,6 +51,7 @@ class TrainingAnswers:
     """What holds for the run everywhere."""
     alone: Page
     """What holds for the run on the pool's device and host whatever its links."""
+    _places: dict[int, _Place] = field(default_factory=dict)
 
     def shape(self, count: int) -> TrainingShape | NoTrainingShape:
         """The fastest layout over so many accelerators.
@@ -47,33 +59,40 @@ class TrainingAnswers:
         Samples and checkpoints cost every layout the same, so that storage has no say in which is
         the fastest.
         """
-        search = self._search(count)
-        found = self._fastest(search, count)
+        place = self._place(count)
+        found = place.fed_page.get(count, lambda: place.fed.fastest(count))
         if isinstance(found, NoTrainingShape):
             return found
-        told = self._page(search.machine).get(("told", found), lambda: search.told(found))
+        told = place.page.get(("told", found), lambda: place.search.told(found))
         return TrainingShape(found, corrected_training(told, self.measured))
 
     def bottleneck(self, layout: TrainingLayout) -> Bottleneck:
         """Elasticities of the throughput; more memory may change micro-batch and recomputation."""
-        search = self._search(layout.count)
-        return self._page(search.machine).get(layout, lambda: self._bottleneck(search, layout))
+        place = self._place(layout.count)
+        return place.page.get(layout, lambda: self._bottleneck(place.search, layout))
 
-    def _fastest(self, search: TrainingSearch, count: int) -> TrainingLayout | NoTrainingShape:
-        fed = search
-        if reads_or_writes(search.work):
-            fed = replace(search, machine=fully_fed(search.machine))
-        return self._page(fed.machine).get(count, lambda: fed.fastest(count))
-
-    def _search(self, count: int) -> TrainingSearch:
+    def _place(self, count: int) -> _Place:
+        """All counts inside a node are one place, and so are all of whole nodes."""
         assert self.pool.machine is not None, "pools without a machine are excluded"
-        size = gang_of(count, self.request, self.pool).accelerators
-        machine = gang_machine(self.pool.machine, size, count)
+        machine = gang_machine(self.pool.machine, _pod_size(count, self.pool), count)
+        alike = count
+        if machine is self.pool.machine:
+            alike = -1 if count <= machine.interconnect.accelerators_per_node else 0
+        if alike not in self._places:
+            felt = felt_by_run(machine, self.request.work, count)
+            self._places[alike] = self._new_place(felt)
+        return self._places[alike]
+
+    def _new_place(self, machine: Machine) -> _Place:
         work, fixed = self.request.work, self.request.fixed
-        felt = felt_by_run(machine, work, count)
-        linked = self.memo.page((self.alone, felt.interconnect))
+        linked = self.memo.page((self.alone, machine.interconnect))
         pages = (self.shared, self.alone, linked)
-        return TrainingSearch(work, fixed, felt, self.calibration, *pages)
+        search = TrainingSearch(work, fixed, machine, self.calibration, *pages)
+        page = self._page(machine)
+        if not reads_or_writes(work):
+            return _Place(search, search, page, page)
+        fed = fully_fed(machine)
+        return _Place(search, replace(search, machine=fed), page, self._page(fed))
 
     def _page(self, machine: Machine) -> Page:
         return self.memo.page((self.alone, machine.interconnect, machine.host))
@@ -124,7 +143,7 @@ def _felt(work: TrainingWork, layout: TrainingLayout) -> Iterator[Resource]:
 
 def gang_of(count: int, request: TrainingRequest, pool: Pool) -> Gang:
     """Pods of a run: equal ones, one per node, as large as divides the count."""
-    size = max(d for d in divisors(count) if d <= max(pool.accelerators_per_node, 1))
+    size = _pod_size(count, pool)
     return Gang(
         pods=count // size,
         accelerators=size,
@@ -132,6 +151,11 @@ def gang_of(count: int, request: TrainingRequest, pool: Pool) -> Gang:
         memory_bytes=request.pod.memory_bytes,
         one_per_node=True,
     )
+
+
+def _pod_size(count: int, pool: Pool) -> int:
+    most = max(pool.accelerators_per_node, 1)
+    return next(each for each in reversed(divisors(count)) if each <= most)
 
 
 def gang_machine(machine: Machine, pod_accelerators: int, count: int) -> Machine:
