@@ -14,8 +14,9 @@ from bench.accuracy import Vector
 from bench.fit.residual_files import FOLD_SETS, fold_weights, residual_without
 from bench.fit.shipping import FOLDS
 from bench.tables import Row
+from poolwise.model import calibration
 from poolwise.model.efficiency import Calibration
-from poolwise.model.residual import Site
+from poolwise.model.site import Site
 from poolwise.tables import Tables
 from poolwise.tables.efficiencies import parse
 
@@ -39,7 +40,7 @@ class Calibrations:
         folds = sorted(set(fold_of_row.values()))
         without = {fold: _without(fold, phases, tables) for fold in folds}
         weights = {row.figure: fold_weights(row.figure) for row in tables.residuals}
-        return Calibrations(Calibration.shipped(tables), without, fold_of_row, weights)
+        return Calibrations(calibration.shipped(tables), without, fold_of_row, weights)
 
     def of(self, row: Row) -> Calibration:
         """For one measured row."""

@@ -21,10 +21,10 @@ from bench.serving_runs import Run, found
 from bench.tables import Row, number
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
-from poolwise.model.residual import Site
 from poolwise.model.serving.front_end import REQUESTS
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import state, state_at_rate
+from poolwise.model.site import Site
 from poolwise.tables import Tables
 
 MEANS = {"online-agg": first_token_seconds, "online": open_loop_first_token_seconds}

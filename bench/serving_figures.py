@@ -16,9 +16,9 @@ from bench.serving_runs import Run, found
 from bench.tables import Row, number
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
-from poolwise.model.residual import Site
 from poolwise.model.serving.memory import PHASE
 from poolwise.model.serving.site import serving_site
+from poolwise.model.site import Site
 from poolwise.tables import Tables
 
 STATED = ("model", "gpu", "n_gpus", "isl", "osl")

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.accuracy import Vector
-from poolwise.model.residual import Kernel, Site, Sites
+from poolwise.model.residual import Kernel, Sites
+from poolwise.model.site import Site
 
 Matrix = NDArray[np.float64]
 

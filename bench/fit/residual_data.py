@@ -22,8 +22,8 @@ from bench.model import serving
 from bench.model.outcome import Outcome, Target
 from bench.tables import Row, split_of
 from poolwise.model.efficiency import Calibration
-from poolwise.model.residual import Site
 from poolwise.model.serving.site import COORDINATES, LABELS
+from poolwise.model.site import Site
 from poolwise.tables import Tables
 
 MOST_ROWS = 16

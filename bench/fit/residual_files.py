@@ -12,7 +12,8 @@ import numpy as np
 from bench.accuracy import FOLDS as FOLD_COUNT
 from bench.accuracy import Vector
 from bench.fit.shipping import FOLDS, PACKAGE
-from poolwise.model.residual import Residual, Site, residual
+from poolwise.model.residual import Residual, residual
+from poolwise.model.site import Site
 from poolwise.tables.residuals import FILE, ResidualRow, parse_kernels, sites_file
 
 HEADER = """# Kernels of the residuals: what runs alike have in common (poolwise.model.residual).

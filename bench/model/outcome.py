@@ -10,7 +10,7 @@ from bench.tables import Row
 from poolwise.errors import PoolwiseError
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
-from poolwise.model.residual import Site
+from poolwise.model.site import Site
 from poolwise.tables import EfficiencyRow, Tables
 
 CalibrationOf = Callable[[Row], Calibration]

@@ -15,7 +15,8 @@ from bench.model.outcome import Outcome
 from bench.model.side_by_side import side_by_side
 from poolwise import tables
 from poolwise.model.prediction import Interval
-from poolwise.model.residual import Kernel, Residual, Site
+from poolwise.model.residual import Kernel, Residual
+from poolwise.model.site import Site
 
 TABLES = tables.load()
 KERNEL = Kernel(levels=((0,),), variance=0.1, lengths=(1.0,))

@@ -7,8 +7,10 @@ import pytest
 
 from poolwise import tables
 from poolwise.errors import TableError
+from poolwise.model import calibration
 from poolwise.model.efficiency import Calibration
-from poolwise.model.residual import BOUND, Kernel, Nearness, Residual, Site
+from poolwise.model.residual import BOUND, Kernel, Nearness, Residual
+from poolwise.model.site import Site
 from poolwise.tables.residuals import ResidualRow, with_sites
 
 KERNEL = Kernel(levels=((0,), (0, 1)), variance=0.5, lengths=(2.0,))
@@ -68,7 +70,7 @@ def test_a_calibration_has_a_residual_only_where_it_was_given_one() -> None:
 
 def test_every_shipped_site_has_a_finite_bounded_estimate() -> None:
     shipped = tables.load()
-    known = Calibration.shipped(shipped)
+    known = calibration.shipped(shipped)
     for row in shipped.residuals:
         found = known.residual(row.figure)
         assert found is not None

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 from poolwise.errors import TableError
 from poolwise.model.hardware import Device
-from poolwise.model.residual import Residual, residuals
 
-if TYPE_CHECKING:  # the tables take a while to import, and the formulas need none of them
-    from poolwise.tables import Tables
+if TYPE_CHECKING:  # these take a while to import, and the formulas need none of them
+    from poolwise.model.residual import Residual
     from poolwise.tables.efficiencies import EfficiencyRow
 
 EVERY = "*"
@@ -65,11 +64,6 @@ class Calibration:
         self._known = {(row.phase, row.term, row.scope, row.format): row for row in rows}
         self._found: dict[tuple[str, str, str, str, str], Efficiency | None] = {}
         self._residuals = dict(learnt or {})
-
-    @staticmethod
-    def shipped(tables: Tables) -> Calibration:
-        """All that the tables know."""
-        return Calibration(tables.efficiencies, residuals(tables.residuals))
 
     def residual(self, figure: str) -> Residual | None:
         """What measured runs tell beyond the constants; None where nothing does."""

@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from poolwise.model.site import Site
+
 if TYPE_CHECKING:  # the tables take a while to import
     from poolwise.tables.residuals import ResidualRow
 
@@ -32,16 +34,6 @@ Vector = NDArray[np.float64]
 
 BOUND = 0.4
 """Of the logarithm, either way: what is off by more is rather another machine or workload."""
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """Where a figure is predicted."""
-
-    labels: tuple[str, ...]
-    """What is alike or not: a model, an accelerator, an engine."""
-    coordinates: tuple[float, ...]
-    """What is near or far: logarithms of sizes and lengths, years."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +94,9 @@ class Sites:
 
     def __init__(self, kernel: Kernel, sites: Sequence[Site]) -> None:
         self._levels = [list(level) for level in kernel.levels]
-        self._lengths = np.array(kernel.lengths)
+        self.lengths = np.array(kernel.lengths)
         self._labels = np.array([site.labels for site in sites], dtype=object)
-        self.places = np.array([site.coordinates for site in sites]) / self._lengths
+        self.places = np.array([site.coordinates for site in sites]) / self.lengths
 
     def levels_alike(self, labels: Sequence[str]) -> NDArray[np.int64]:
         """Of each site, how many sets of labels it has in common."""
@@ -116,7 +108,7 @@ class Sites:
 
     def closeness(self, coordinates: Sequence[float], places: Vector) -> Vector:
         """To each of some places: 1 at the place itself, and 0 far away."""
-        apart = places - np.array(coordinates) / self._lengths
+        apart = places - np.array(coordinates) / self.lengths
         closeness: Vector = np.exp(-0.5 * np.einsum("ij,ij->i", apart, apart))
         return closeness
 
@@ -155,6 +147,16 @@ class Residual:
         nearness = float(correlation.max(initial=0.0))
         spread = next(each.spread for each in self._spreads if nearness >= each.least)
         return Learnt(max(-BOUND, min(BOUND, found)), spread)
+
+    def along(self, sites: Sequence[Site]) -> list[float]:
+        """Logarithms of the factors at sites that differ in nothing but coordinates."""
+        kin = self._kin_of(sites[0].labels)
+        places = np.array([site.coordinates for site in sites]) / self._sites.lengths
+        apart = kin.places[:, None, :] - places[None, :, :]
+        closeness = np.exp(-0.5 * np.einsum("ijk,ijk->ij", apart, apart))
+        weights = kin.alike * self._weights[kin.indices]
+        found: list[float] = np.clip(self._variance * (weights @ closeness), -BOUND, BOUND).tolist()
+        return found
 
     def log_factors(self, site: Site, weights: Vector) -> Vector:
         """With other weights of the known sites, one column each: what fewer runs would say."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from poolwise.model.hardware import Device
-from poolwise.model.residual import Site
+from poolwise.model.site import Site
 from poolwise.model.transformer import parameters
 from poolwise.model.work import ServingLayout, ServingWork
 
