@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from poolwise.model.efficiency import Calibration, Provenance
 from poolwise.model.hardware import Device, Interconnect, Machine
@@ -188,7 +188,31 @@ def inside_link(
     implementation: Implementation = Implementation.NCCL,
 ) -> Link:
     """The link between the ranks of one domain."""
-    device, where = machine.device, fabric(machine.interconnect)
+    links = machine.interconnect
+    of_one = _fitted_link(
+        operation, ranks.inside, fabric(links), implementation, machine.device, calibration
+    )
+    bandwidth = nominal_bytes_per_second(ranks.inside, links) * of_one.bytes_per_second
+    return Link(
+        of_one.launch_seconds,
+        of_one.hop_seconds,
+        of_one.ramp_seconds,
+        bandwidth,
+        of_one.shot_seconds,
+        of_one.host_seconds,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _fitted_link(
+    operation: Operation,
+    ranks: int,
+    where: Fabric,
+    implementation: Implementation,
+    device: Device,
+    calibration: Calibration,
+) -> Link:
+    """With the share of its nominal bandwidth that it reaches in place of bytes per second."""
     kind = kind_of(where, implementation, operation)
     if calibration.find(PHASE, "launch_seconds", device, kind) is None:
         kind = kind_of(where, Implementation.NCCL, operation)
@@ -196,17 +220,15 @@ def inside_link(
     def constant(term: str) -> float:
         return calibration.value(PHASE, term, device, kind)
 
-    bandwidth = nominal_bytes_per_second(ranks.inside, machine.interconnect)
-    bandwidth *= constant("bandwidth_fraction")
-    bandwidth *= growth(constant("growth_per_doubling"), ranks.inside)
-    if sums_in_switch(operation, ranks.inside, where is Fabric.SWITCHED):
-        bandwidth *= constant("in_switch_gain")
+    reached = constant("bandwidth_fraction") * growth(constant("growth_per_doubling"), ranks)
+    if sums_in_switch(operation, ranks, where is Fabric.SWITCHED):
+        reached *= constant("in_switch_gain")
     shot = calibration.find(PHASE, "shot_seconds", device, kind)
     return Link(
         constant("launch_seconds"),
         constant("hop_seconds"),
         constant("ramp_seconds"),
-        bandwidth,
+        reached,
         None if shot is None else shot.value,
         _host_seconds(where, implementation, device, calibration),
     )

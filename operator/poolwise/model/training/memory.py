@@ -149,25 +149,20 @@ def _activation_bytes(work: TrainingWork, layout: TrainingLayout, share: Shard) 
         return per_sample * share.tokens / layout.tensor
     element = weight_bytes(master_format(work.precision)) / 2
     kept = (
-        element
-        * activations.layer_bytes_per_token(shape, layout.recompute, share.routed_width)
+        activations.layer_bytes_per_token(shape, layout.recompute, share.routed_width)
         / layout.tensor
     )
-    stage = kept * share.tokens * share.stage_layers
-    working = element * _working_bytes(shape, layout, share)
+    stage = element * kept * share.tokens * share.stage_layers
+    working = element * _working_bytes(shape, layout, share, kept)
     logits = LOGITS_BYTES * share.tokens * shape.vocab / layout.tensor
     return working + max(stage * _in_flight(layout, share), stage + logits)
 
 
-def _working_bytes(shape: Transformer, layout: TrainingLayout, share: Shard) -> float:
+def _working_bytes(shape: Transformer, layout: TrainingLayout, share: Shard, kept: float) -> float:
     """The layer being recomputed, gradients of activations, and what sequence parallelism
     gathers around matrix products (inputs of attention and MLP, and one gradient)."""
     whole = (
         activations.layer_bytes_per_token(shape, routed_width=share.routed_width) / layout.tensor
-    )
-    kept = (
-        activations.layer_bytes_per_token(shape, layout.recompute, share.routed_width)
-        / layout.tensor
     )
     gradients = 4.0 * shape.hidden / layout.tensor
     gathered = 6.0 * shape.hidden if layout.tensor > 1 else 0.0
