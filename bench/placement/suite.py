@@ -19,7 +19,7 @@ JOBS = {"T1": 2500, "T3": 1200}
 SEEDS = 10
 QUICK_LOADS = {"T1": (0.5, 0.95), "T3": (0.95,)}
 FULL_LOADS = (0.5, 0.7, 0.85, 0.95, 1.2)
-SLOW = ("B8", "B9")
+SLOW = ("B8", "B9", "U2")
 """Policies that solve a programme for every decision: fewer seeds unless all is asked for."""
 SLOW_SEEDS = 2
 OPENB_SEEDS = 3
