@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -175,6 +175,17 @@ def bent(found: Modern, seed: int) -> Bent:
             for name in names
         },
     )
+
+
+def told(found: Modern, truth: Bent) -> Modern:
+    """What the engine would know had it seen the errors."""
+    times = {
+        (kind, size): {
+            name: each.scaled(truth.factors[kind, name]) for name, each in by_pool.items()
+        }
+        for (kind, size), by_pool in found.times.items()
+    }
+    return replace(found, times=times)
 
 
 def _relative(found: Sequence[Any]) -> dict[str, Interval]:

@@ -12,7 +12,7 @@ from bench.placement import gavel, modern, regret
 from bench.placement.bounds import Capacity, Class, at_load, capacity
 from bench.placement.engine import Engine
 from bench.placement.familiar import Familiar
-from bench.placement.strangers import Strangers
+from bench.placement.strangers import Strangers, Told
 from poolwise.sim.fleet import Pool
 from poolwise.sim.jobs import Job, Truth
 
@@ -37,6 +37,8 @@ class Scenario:
     capacity: Callable[[int], Capacity]
     engine: Callable[[int], Engine]
     """What ``ours`` believes at first, by seed."""
+    told: Callable[[int], Engine]
+    """What it would believe had it been told the truth."""
     sizes: Sequence[int]
     """Accelerators of the jobs of the mix, as often as they come."""
     tenants: frozenset[str]
@@ -63,6 +65,7 @@ def t1(folder: Path, count: int) -> Scenario:
         in_pool=lambda seed: in_pool,
         capacity=lambda seed: found,
         engine=lambda seed: Strangers(regret.GAVEL_SPECS, gavel.POOLS, seed),
+        told=lambda seed: Told(rates.rate, gavel.POOLS),
         sizes=[each.workers for each in mix],
         tenants=frozenset(each.tenant for each in mix),
     )
@@ -94,6 +97,7 @@ def t3(folder: Path, count: int, scale: int = 1) -> Scenario:
         in_pool=lambda seed: bent(seed).in_pool,
         capacity=fleet_capacity,
         engine=lambda seed: Familiar(found, seed),
+        told=lambda seed: Familiar(modern.told(found, bent(seed)), seed),
         sizes=[size for size, _ in found.lengths],
         tenants=frozenset(f"team-{at}" for at in range(4)),
     )

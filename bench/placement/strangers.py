@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from bench.placement.engine import shapes
 from poolwise.model.prediction import Interval
@@ -113,6 +113,31 @@ class Strangers:
                 for pods, each, one_per_node, packed in shapes(pool, accelerators)
             ]
         return self._shapes[accelerators]
+
+
+class Told(Strangers):
+    """The same, told the true rates: what a lack of knowledge costs is the difference to it."""
+
+    def __init__(self, rate: Callable[[str, int, str, bool], float], pools: Sequence[Pool]) -> None:
+        specs = [PoolSpec(pool.name, 1.0, 1.0) for pool in pools]
+        super().__init__(specs, pools, seed=0)
+        self._rate = rate
+
+    def observe(self, run: Run, now_seconds: float) -> None:
+        """Nothing to learn."""
+
+    def _all_times(self) -> dict[tuple[str, int], Known]:
+        return {
+            (kind, size): {
+                (option.pool, packed): _exactly(1.0 / self._rate(kind, size, option.pool, packed))
+                for option, packed in self._shaped(size)
+            }
+            for kind, size in self._jobs
+        }
+
+
+def _exactly(seconds: float) -> Interval:
+    return Interval(seconds, seconds, seconds)
 
 
 def _inverse(rate: Interval) -> Interval:
