@@ -24,7 +24,7 @@ KNEE = 3.0
 _TO_SHARE = 1.0 / KNEE - 1.0
 
 
-@dataclass(slots=True)  # not frozen, as Batch: a search makes thousands, and freezing takes longer
+@dataclass(slots=True)  # none here is frozen: searches make thousands, and that takes longer
 class StepTime:
     """One step by what it waits for, in seconds."""
 
@@ -53,7 +53,7 @@ class Batch:
     """Prompts that end in this step and so need the head."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Products:
     """Matrix products of one kind over all layers, on one device."""
 
@@ -77,7 +77,7 @@ class Products:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AllReduce:
     """Time of one all-reduce as ``a + b*rows + c*sqrt(rows)``, through three sizes."""
 
@@ -90,7 +90,7 @@ class AllReduce:
         return self.latency_seconds + self.row_seconds * rows + self.root_seconds * math.sqrt(rows)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StepCosts:
     """Coefficients of one model, layout and machine: a step is then a handful of products."""
 

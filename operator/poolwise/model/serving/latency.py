@@ -19,7 +19,8 @@ class _RequestTimes:
     queue: Delay
     prefill: Delay
     ttft: Delay
-    e2e: Delay
+    rest: Delay
+    """From the first token to the last."""
 
 
 @dataclass(slots=True)
@@ -29,12 +30,10 @@ class TokenTimes:
     usual: Delay
     long: Delay
     long_share: float
-    longest_seconds: float
 
     def percentile(self, percent: float) -> float:
-        """No step is longer than a full one."""
-        mixed = mixture_percentile(self.usual, self.long, self.long_share, percent)
-        return min(mixed, self.longest_seconds)
+        """However long the longest step is."""
+        return mixture_percentile(self.usual, self.long, self.long_share, percent)
 
     def share_later(self, seconds: float) -> float:
         """Of all tokens; no search is needed for it, as for a percentile."""
@@ -88,11 +87,16 @@ class Latencies:
     @property
     def e2e(self) -> Delay:
         """From arrival to the last token."""
-        return self._request.e2e
+        return total((self._request.ttft, self._request.rest))
+
+    @property
+    def longest_token_seconds(self) -> float:
+        """Between two tokens, as no step is longer than a full one."""
+        return max(self._at.full.seconds, self._at.decode.seconds)
 
     def token_percentile(self, percent: float) -> float:
         """Of the time between two tokens."""
-        return self.tokens.percentile(percent)
+        return min(self.tokens.percentile(percent), self.longest_token_seconds)
 
 
 def latencies(replica: Replica, at: State) -> Latencies:
@@ -110,7 +114,7 @@ def _request_times(replica: Replica, at: State) -> _RequestTimes:
     fixed = Delay(replica.request_seconds + replica.serial_seconds)
     queue = total((fixed, prompt_wait, _steps_before(replica, at)))
     ttft = total((slot_wait, queue, prefill))
-    return _RequestTimes(slot_wait, queue, prefill, ttft, total((ttft, rest)))
+    return _RequestTimes(slot_wait, queue, prefill, ttft, rest)
 
 
 def _token_times(replica: Replica, at: State) -> TokenTimes:
@@ -118,7 +122,6 @@ def _token_times(replica: Replica, at: State) -> TokenTimes:
         _usual_token(replica, at),
         _long_token(replica, at),
         min(1.0, at.requests_per_second * at.chunks * at.token_seconds),
-        max(at.full.seconds, at.decode.seconds),
     )
 
 

@@ -25,7 +25,7 @@ LEAST_CHUNK_TOKENS = 16.0
 """What a step keeps for prompts even when sequences alone would fill it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: searches make many, and freezing takes longer
 class Replica:
     """One replica with its traffic's shape; only the rate is open."""
 

@@ -35,7 +35,7 @@ input; a quarter is what full recomputation keeps, and above any two neighbourin
 ResNet-50, ViT and U-Nets."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: searches make many, and freezing takes longer
 class Footprint:
     """Bytes of the fullest device, without the cache."""
 

@@ -122,6 +122,7 @@ def log_normal_skew(scv: float) -> float:
     return scv * scv * (scv + 3.0)
 
 
+@lru_cache(maxsize=4096)
 def log_normal(p50: float, p95: float) -> Lengths:
     """The log-normal law with this median and 95th percentile; one size when they are equal."""
     if p50 <= 0.0 or p95 <= p50:

@@ -50,8 +50,8 @@ def _missed_by(times: Latencies, target: Target) -> float:
     if target.metric is not _ITL:
         seconds = metric_percentile(times, target.metric, target.percentile)
         return 1.0 - target.seconds / seconds if seconds > 0.0 else -1.0
-    if times.tokens.longest_seconds <= target.seconds:
-        return _beyond(times.tokens.longest_seconds, target.seconds)
+    if times.longest_token_seconds <= target.seconds:
+        return _beyond(times.longest_token_seconds, target.seconds)
     return _beyond(times.tokens.share_later(target.seconds), 1.0 - target.percentile / 100.0)
 
 
