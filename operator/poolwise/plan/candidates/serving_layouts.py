@@ -16,7 +16,7 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import native_arithmetic, sixteen_bit_format, weight_bytes
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import Memory
-from poolwise.model.serving.capacity import Capacity, capacity
+from poolwise.model.serving.capacity import NOTHING, Capacity, capacity
 from poolwise.model.serving.memory import least_kv_tokens, surest_memory
 from poolwise.model.serving.replica import replica
 from poolwise.model.serving.tuning import tuned
@@ -127,7 +127,8 @@ class ServingSearch:
             step_tokens = max(step_tokens, better.max_model_tokens)
         sequences = min(better.max_num_seqs, step_tokens)
         whole = replace(better, max_batched_tokens=step_tokens, max_num_seqs=sequences)
-        return ReplicaShape(whole, found) if whole == better != layout else self.shape(whole)
+        is_found = whole == better and found is not NOTHING
+        return ReplicaShape(whole, found) if is_found else self.shape(whole)
 
     @property
     def _generates(self) -> bool:
