@@ -55,7 +55,7 @@ def choices(found: Found) -> Figure:
     left, right = drawn.subplots(1, 2)
     for axes in (left, right):
         style.gridded(axes)
-    for at, (name, regrets) in enumerate(sorted(found.regrets.items())):
+    for at, (_, regrets) in enumerate(sorted(found.regrets.items())):
         first = statistics.median(100 * each.first for each in regrets)
         later = statistics.median(100 * each.after5 for each in regrets)
         left.bar(at - 0.2, first, 0.36, color=style.GREY, label="first sight" if not at else None)

@@ -14,7 +14,7 @@ from bench.placement import assignments, openb, regret, scenario
 from bench.placement.cells import BOUNDS, POLICIES, Cell, cell
 from bench.placement.traces import Missing
 
-JOBS = {"T1": 2500, "T3": 1200}
+JOBS = {"T1": 2000, "T3": 1000}
 """Of a stream; T3's are short, and as many say less."""
 SEEDS = 10
 QUICK_LOADS = {"T1": (0.5, 0.95), "T3": (0.95,)}
