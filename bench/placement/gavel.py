@@ -72,7 +72,7 @@ def rates(folder: Path) -> Rates:
 
 
 def mix(folder: Path, known: Rates) -> tuple[Mix, ...]:
-    """The jobs of ``gavel_philly_jobs*`` whose size was measured; a holdout counts alone."""
+    """The jobs of all files ``gavel_philly_jobs*`` whose size was measured."""
     rows = read(folder, "gavel_philly_jobs")
     jobs = (
         Mix(_kind(row), int(row["workers"]), float(row["total_steps"]), row["vc"]) for row in rows
