@@ -21,6 +21,7 @@ from bench.accuracy import Vector
 from bench.correction import PHASES
 from bench.model.choice import SERVING, TRAINING
 from bench.model.outcome import Outcome, scored
+from bench.model.side_by_side import side_by_side
 from bench.model.targets import outcomes
 from bench.tables import DEFAULT_FOLDER
 from poolwise.model.correction import Phase
@@ -51,7 +52,7 @@ def main() -> None:
     """Print a line for each phase."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="the measured tables")
-    found = list(outcomes(parser.parse_args().data, load()))
+    found = side_by_side(outcomes(parser.parse_args().data, load()))
     print(f"{'phase':<13}{'pairs':>7}{'spread':>8}{'own':>7}{'own share':>11}{'ratio 90 %':>12}")
     for phase in Phase:
         pairs = list(matched(found, phase))
