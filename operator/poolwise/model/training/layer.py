@@ -9,7 +9,8 @@ again: five products for two, arXiv 2205.14135).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cache
 
 from poolwise.model import transformer
 from poolwise.model.efficiency import Calibration
@@ -62,10 +63,11 @@ class Busy:
 
     def slowed(self, factor: float) -> Busy:
         """The same work in so many times the seconds."""
-        return replace(
-            self,
-            compute_seconds=self.compute_seconds * factor,
-            memory_seconds=self.memory_seconds * factor,
+        return Busy(
+            self.compute_seconds * factor,
+            self.memory_seconds * factor,
+            self.flops,
+            self.moved_bytes,
         )
 
     def times(self, factor: float) -> Busy:
@@ -80,11 +82,16 @@ class Busy:
 
 def passes(work: TrainingWork, recompute: Recompute) -> Passes:
     """Forward, backward and what is computed again."""
-    products = 2.0 if work.method is not Method.FULL else 3.0
+    return _passes(work.method, recompute)
+
+
+@cache
+def _passes(method: Method, recompute: Recompute) -> Passes:
+    products = 2.0 if method is not Method.FULL else 3.0
     again = {Recompute.NONE: 0.0, Recompute.SELECTIVE: 0.5, Recompute.FULL: 1.0}[recompute]
     whole = 1.0 if recompute is Recompute.FULL else 0.0
     # Frozen weights need no inputs cast and transposed for their gradients.
-    elementwise = 2.0 if work.method is not Method.FULL else 3.0
+    elementwise = 2.0 if method is not Method.FULL else 3.0
     elementwise += min(1.0, 2 * again)
     return Passes(products + again, 1 + ATTENTION_BACKWARD + whole, elementwise)
 

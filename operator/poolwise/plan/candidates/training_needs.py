@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from poolwise.model.hardware import Machine
 from poolwise.model.training.memory import peak_bytes, training_memory
+from poolwise.model.training.shard import Shard, shard
 from poolwise.model.work import Recompute, TrainingLayout, TrainingWork
 from poolwise.plan.candidates.training_divisions import micro_batches
 from poolwise.plan.requests.request import FixedLayout
@@ -48,6 +49,7 @@ class Needs:
         self._work, self._sizes, self._machine = work, sizes, machine
         self._options = micro_batches(work, fixed, sizes)
         self._degrees = [each for each in RECOMPUTE if fixed.recompute in (None, each)]
+        self._shares: dict[int, Shard] = {}
         self._known: dict[tuple[Recompute, int], _Need] = {}
 
     def fitting(self, usable_bytes: float) -> list[TrainingLayout]:
@@ -85,7 +87,10 @@ class Needs:
         return found
 
     def _counted(self, layout: TrainingLayout) -> _Need:
-        memory = training_memory(self._work, layout, self._machine)
+        size = layout.micro_batch_size
+        if size not in self._shares:
+            self._shares[size] = shard(self._work, layout)
+        memory = training_memory(self._work, layout, self._machine, self._shares[size])
         needed = memory.needed_bytes
         return _Need(layout, needed, peak_bytes(memory).high, memory.activations_bytes)
 
