@@ -37,7 +37,8 @@ def _panel(axes: Axes, cells: Sequence[Cell]) -> None:
         axes.barh(at, statistics.median(values) - 1.0, left=1.0, color=colour, height=0.7)
         axes.plot([min(values), max(values)], [at, at], color=style.INK, linewidth=1.0)
     axes.set_yticks(range(len(names)), list(reversed(names)))
-    axes.set_xscale("log")
+    if names:
+        axes.set_xscale("log")
     axes.set_xlabel("mean JCT / U1")
 
 
@@ -63,7 +64,8 @@ def choices(found: Found) -> Figure:
     left.set_xticks(range(len(found.regrets)), sorted(found.regrets))
     left.set_ylabel("speed lost, %")
     left.set_title("Regret of choices")
-    left.legend()
+    if found.regrets:
+        left.legend()
     _openb(right, [cell for cell in found.cells if cell.truth == "openb"])
     return drawn
 
@@ -84,4 +86,5 @@ def _openb(axes: Axes, cells: Sequence[Cell]) -> None:
     axes.set_ylim(90, 100)
     axes.set_ylabel("allocated, %")
     axes.set_title("openb at 130 % pressure")
-    axes.legend(loc="lower right")
+    if variants:
+        axes.legend(loc="lower right")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.placement import bounds, cells, gavel, regret, report, scenario, sia, suite
+from bench.placement import bars, bounds, cells, gavel, page, regret, report, scenario, sia, suite
 from bench.placement.baselines import queueing
 from bench.placement.baselines.fgd import least_fragmenting
 from bench.placement.cells import BOUNDS, POLICIES, Cell, cell
@@ -210,7 +210,7 @@ def test_sia_steps_are_straight_lines_and_larger_batches_several_parts() -> None
 
 
 def row(policy: str, seed: int, hours: float, load: float = 0.95) -> Cell:
-    return Cell("T1", "w", "p", policy, load, seed, 3600 * hours)
+    return Cell("T1", "w", "gavel-108", policy, load, seed, 3600 * hours)
 
 
 def test_losing_cells_are_printed() -> None:
@@ -255,3 +255,39 @@ def test_the_quick_grid_has_every_policy_and_ten_seeds() -> None:
                 if (task.kind, task.policy, task.load) == ("T1", policy, load)
             ]
             assert seeds == list(range(10))
+
+
+def allocated(policy: str, percent: float) -> Cell:
+    return Cell("openb", "default", "openb", policy, 1.3, 0, None, allocation_percent=percent)
+
+
+def test_bars_tell_what_is_missed() -> None:
+    found = report.Found()
+    found.cells = [
+        row("ours", 0, 1.0), row("B5", 0, 1.5), row("B1", 0, 2.0),
+        row("ours", 0, 1.05, 0.5), row("B5", 0, 1.0, 0.5),
+        allocated("ours", 98.0), allocated("B7", 98.2),
+    ]  # fmt: skip
+    found.add(suite.Result(regret=("sia", regret.Regret(0.1, 0.06))))
+    told = {bar.name.partition(",")[0]: (bar.value, bar.is_met) for bar in bars.bars(found)}
+    assert told == {
+        "mean JCT / best of B1-B6": (pytest.approx(2 / 3), False),
+        "mean JCT / B5": (pytest.approx(1.05), False),
+        "regret of choices after five": (0.06, False),
+        "allocated less FGD's": (pytest.approx(-0.2), True),
+    }
+
+
+def test_the_page_has_tables_and_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "DOCS", tmp_path)
+    monkeypatch.setattr(page, "PICTURES", tmp_path / "pictures")
+    found = report.Found()
+    found.cells = [row("ours", 0, 1.0), row("B5", 0, 1.5), row("U1", 0, 0.9)]
+    page.write(found)
+    text = (tmp_path / "placement-replay.md").read_text()
+    assert "<!--" not in text
+    assert "| B5 (1) | 1.50 |" in text
+    assert {each.name for each in (tmp_path / "pictures").iterdir()} == {
+        "completions.svg",
+        "choices.svg",
+    }
