@@ -100,6 +100,10 @@ def problems(draw):
     return Problem(0.0, floor, tuple(works), draw(rules))
 
 
+def size(decision):
+    return decision.option.accelerators
+
+
 def taken_by_node(found):
     taken: dict[str, int] = {}
     for each in found.decisions:
@@ -157,7 +161,7 @@ def test_every_plan_keeps_what_it_promises(problem, optimise):
     for decision in found.decisions:
         space = works[decision.key].namespace
         if decision.act is Act.START and space in held:
-            held[space] += decision.option.accelerators
+            held[space] += size(decision)
     for space, share in problem.rules.namespace_shares.items():
         assert held[space] <= max(share * total, before[space]), "a share is a share"
 

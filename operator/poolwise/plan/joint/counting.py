@@ -21,6 +21,8 @@ from poolwise.plan.joint.programme import Programme
 
 DOMAINS = 16
 """Of a level, per choice: the smallest that take the gang. More are as good as these."""
+Shape = tuple[str, int, bool, str]
+"""Pool, accelerators of a pod, whether each has a node of its own, level."""
 _HALF = 0.5
 
 
@@ -57,6 +59,7 @@ class Counting:
     columns: list[Column] = field(default_factory=list)
     pods: dict[tuple[int, str], int] = field(default_factory=dict)
     """Column of the pods that a choice's column has on a node."""
+    slots: dict[Shape, dict[str, int]] = field(default_factory=dict)
     unit: float = 1.0
     """The largest value: the solver's tolerances are absolute."""
 
@@ -91,9 +94,19 @@ class Counting:
             pool = pools.get(choice.option.pool)
             if choice.value <= 0 or pool is None:
                 continue
-            for domain in _domains(choice, pool):
+            for domain in self._domains(choice, pool):
                 index = self.programme.column(choice.value / self.unit, {row: 1.0}, most=1.0)
                 self.columns.append(Column(item, choice, domain, index))
+
+    def _domains(self, choice: Choice, pool: PoolState) -> Iterable[str]:
+        """Where the choice may go: the pool, or the smallest domains of its level with room."""
+        option = choice.option
+        shape = (pool.name, option.accelerators_per_pod, option.one_per_node, option.level)
+        if shape not in self.slots:
+            self.slots[shape] = _slots(shape, pool)
+        found = self.slots[shape].items()
+        fitting = sorted((count, value) for value, count in found if count >= option.pods)
+        return [value for _, value in fitting[:DOMAINS]]
 
     def _limit_namespaces(self) -> None:
         for namespace, most in self.floor.limits.items():
@@ -197,17 +210,16 @@ def _largest_pods_first(column: Column) -> tuple[bool, int, int, str]:
     return not option.one_per_node, -option.accelerators_per_pod, -option.pods, column.item.key
 
 
-def _domains(choice: Choice, pool: PoolState) -> Iterable[str]:
-    """Where the choice may go: the pool, or the smallest domains of its level with room for it."""
-    option = choice.option
+def _slots(shape: Shape, pool: PoolState) -> dict[str, int]:
+    """Room for pods of this shape by domain of its level; without one, of the whole pool."""
+    _, size, one_per_node, level = shape
     slots: dict[str, int] = {}
     for node in pool.nodes:
-        value = node.domains.get(option.level) if option.level else ""
+        value = node.domains.get(level) if level else ""
         if value is not None:
-            each = node.free // option.accelerators_per_pod
-            slots[value] = slots.get(value, 0) + (min(each, 1) if option.one_per_node else each)
-    fitting = sorted((count, value) for value, count in slots.items() if count >= option.pods)
-    return [value for _, value in fitting[:DOMAINS]]
+            each = node.free // size
+            slots[value] = slots.get(value, 0) + (min(each, 1) if one_per_node else each)
+    return slots
 
 
 def _by_domain(

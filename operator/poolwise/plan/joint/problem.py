@@ -125,7 +125,7 @@ class Rules:
     """Nothing is moved within so long of its start or last move."""
     marginal_efficiency: float = 0.5
     """Of counts to choose from: the last accelerators must yield this share of the first ones."""
-    time_limit_seconds: float = 1.0
+    time_limit_seconds: float = 0.5
     """For the optimiser."""
 
 
