@@ -22,7 +22,7 @@ import yaml
 
 from e2e import profiles
 from poolwise import tables
-from poolwise.model.efficiency import Calibration
+from poolwise.model.calibration import shipped
 from poolwise.model.hardware import Machine
 from poolwise.model.prediction import ServingPrediction
 from poolwise.model.serving.prediction import predict_serving
@@ -48,7 +48,7 @@ PRODUCTS = (
 """Labels and accelerators per node of the many pools."""
 MANY_POOLS = 100
 TABLES = tables.load()
-CALIBRATION = Calibration(TABLES.efficiencies)
+CALIBRATION = shipped(TABLES)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 

@@ -69,21 +69,20 @@ class RequestFigure:
         seconds = self._seconds(self.run, calibration)
         if not 0.0 < seconds < math.inf:
             return "the load is beyond what the layout serves"
-        residual, where = calibration.residual(self.score), self.site
-        if residual and where:
-            learnt = residual.at(where)
-            return Interval.around(seconds * learnt.factor, learnt.spread)
         term = "ttft_disagg_ratio" if self.score == FIRST_TOKEN_APART else "ttft_ratio"
         device, engine = _reader(self.run).machine.device, _reader(self.run).work.engine
-        return Interval.around(
-            seconds, calibration.efficiency(REQUESTS, term, device, engine).spread
-        )
+        ratio = calibration.efficiency(REQUESTS, term, device, engine)
+        residual, where = calibration.residual(self.score), self.site
+        if residual is None or where is None:
+            return Interval.around(seconds, ratio.spread)
+        learnt = residual.at(where)
+        return Interval.around(seconds * learnt.factor, learnt.spread_beside(ratio))
 
     def _seconds(self, run: Run | Disaggregated, calibration: Calibration) -> float:
         if isinstance(run, Disaggregated):
-            return handed_over_seconds(run, calibration)
+            return handed_over_seconds(run, calibration.formulas)
         if self.score == FIRST_TOKEN:
-            return MEANS[self.row["mode"]](run, calibration)
+            return MEANS[self.row["mode"]](run, calibration.formulas)
         return _tail_seconds(run, self.score, calibration)
 
 

@@ -48,17 +48,17 @@ class Figure:
         """The model's answer with the range that holds nine in ten, or a reason."""
         if isinstance(self.run, str):
             return self.run
-        value = self.target.predict(self.run, calibration)
+        value = self.target.predict(self.run, calibration.formulas)
         if not 0.0 < value < math.inf:
             return "no steady state"
+        device, engine = self.run.machine.device, self.run.work.engine
+        ratio = calibration.efficiency(PHASE, RATIOS[self.score][0], device, engine)
         residual = calibration.residual(self.score)
         if residual is None:
-            device, engine = self.run.machine.device, self.run.work.engine
-            ratio = calibration.efficiency(PHASE, RATIOS[self.score][0], device, engine)
             return Interval.around(value, ratio.spread)
         learnt = residual.at(site(self.run))
         slower = 1.0 / learnt.factor if self.target.name == THROUGHPUT.name else learnt.factor
-        return Interval.around(value * slower, learnt.spread)
+        return Interval.around(value * slower, learnt.spread_beside(ratio))
 
 
 def figures(row: Row, tables: Tables) -> Iterator[Figure]:

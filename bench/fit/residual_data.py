@@ -98,8 +98,8 @@ def shipped_runs(folder: Path, tables: Tables) -> dict[str, Runs]:
             rows = measured_tables.read(folder, target.table)
             opened = [row for row in rows if split_of(row) == "open"]
             constants = Calibrations.load(target.phases, tables)
-            columns = [constants.without[fold].with_residuals({}) for fold in range(FOLDS)]
-            columns.append(constants.shipped.with_residuals({}))
+            columns = [constants.without[fold].formulas for fold in range(FOLDS)]
+            columns.append(constants.shipped.formulas)
             found |= runs(target, opened, tables, columns)
     return found
 

@@ -45,7 +45,7 @@ def refit(
 ) -> dict[str, Residual]:
     """Residuals of a table's figures on these rows alone, beside constants fitted on them too."""
     kernels, found = read_kernels(), {}
-    for name, seen in runs(target, rows, tables, [constants.with_residuals({})]).items():
+    for name, seen in runs(target, rows, tables, [constants.formulas]).items():
         if name in kernels and seen.sites:
             row, thin = kernels[name], seen.thinned()
             covariance = covariances(kernel(row), thin.sites)

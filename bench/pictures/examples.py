@@ -14,7 +14,7 @@ from e2e import profiles
 from poolwise import tables
 from poolwise.api.validation import defaulted
 from poolwise.model import presets
-from poolwise.model.efficiency import Calibration
+from poolwise.model.calibration import shipped
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import ServingPrediction, TrainingPrediction
 from poolwise.model.shapes import Model
@@ -30,7 +30,7 @@ from poolwise.settings import Settings
 FOLDER = Path(__file__).resolve().parent.parent.parent / "examples"
 PROFILE = "demo"
 TABLES = tables.load()
-CALIBRATION = Calibration(TABLES.efficiencies)
+CALIBRATION = shipped(TABLES)
 SETTINGS = Settings()
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -1,64 +1,50 @@
-"""The residual of a replica over its load."""
+"""The residual of a replica: what it changes, and that a stranger's is silent."""
 
-import math
 from dataclasses import replace
 
 import pytest
 
-from poolwise import tables
-from poolwise.model import calibration, presets
-from poolwise.model.efficiency import Calibration
-from poolwise.model.serving.site import serving_site
-from poolwise.model.serving.slowness import AS_FORMULAS, KNOTS, TOKEN, Slowness, slowness
-from poolwise.model.work import ServingLayout, ServingWork, Tokens
-from poolwise.plan.pools.machines import device
+from poolwise.model.calibration import shipped
+from poolwise.model.serving.latency import latencies
+from poolwise.model.serving.load import state
+from poolwise.model.serving.replica import replica
+from poolwise.model.work import ServingLayout
+from tests.model.serving_cases import CALIBRATION as BARE
+from tests.model.serving_cases import CHAT, TABLES, machine, service
 
-TABLES = tables.load()
-CALIBRATION = calibration.shipped(TABLES)
-H100_ROW = TABLES.accelerator("H100-SXM5-80GB")
-assert H100_ROW is not None
-H100 = device(H100_ROW)
-LLAMA = TABLES.model("Llama-3.1-70B")
-assert LLAMA is not None
-WORK = ServingWork(
-    model=presets.model(LLAMA),
-    requests_per_second=None,
-    input_tokens=Tokens(1024.0, 1024.0),
-    output_tokens=Tokens(1024.0, 1024.0),
-    prefix_hit_fraction=0.0,
-    max_model_tokens=None,
-    targets=(),
-    software_year=2026.2,
-)
+SHIPPED = shipped(TABLES)
+WORK = service("Llama-3.1-70B", (1024, 1024), (1024, 1024), CHAT)
 LAYOUT = ServingLayout(tensor=8, weight_format="fp8")
+H100 = machine("H100-SXM5-80GB")
 
 
-def test_straight_between_knots_and_level_beyond() -> None:
-    found = Slowness((0.0, 0.2, 0.1))
-    assert found.factor(1.0) == 1.0
-    assert found.factor(4.0) == pytest.approx(math.exp(0.2))
-    assert found.factor(2.0) == pytest.approx(math.exp(0.1))
-    assert found.factor(16.0) == found.factor(1e6) == pytest.approx(math.exp(0.1))
-    assert found.factor(0.0) == 1.0
+def test_runs_alike_change_steps_and_first_tokens() -> None:
+    formulas, learnt = (replica(WORK, LAYOUT, H100, each) for each in (BARE, SHIPPED))
+    assert formulas.slowness == formulas.first_token_slowness == 1.0
+    assert learnt.slowness != 1.0
+    assert learnt.first_token_slowness != 1.0
+    before, after = (state(each, 16.0) for each in (formulas, learnt))
+    assert after.decode.seconds == pytest.approx(before.decode.seconds * learnt.slowness)
+    assert after.requests_per_second == pytest.approx(before.requests_per_second / learnt.slowness)
 
 
-def test_without_a_residual_times_are_as_the_formulas_have_them() -> None:
-    bare = Calibration(TABLES.efficiencies)
-    assert slowness(TOKEN, WORK, LAYOUT, H100, bare) is AS_FORMULAS
-    assert AS_FORMULAS.factor(100.0) == 1.0
-
-
-def test_at_a_knot_it_is_the_residual() -> None:
-    found = slowness(TOKEN, WORK, LAYOUT, H100, CALIBRATION)
-    residual = CALIBRATION.residual(TOKEN)
-    assert residual is not None
-    for load in KNOTS[:5]:
-        site = serving_site(WORK, LAYOUT, H100, load)
-        assert found.factor(load) == pytest.approx(residual.at(site).factor)
-    assert found.factor(4.0) != 1.0
+def test_a_first_token_is_slower_by_its_own_factor() -> None:
+    formulas = replica(WORK, LAYOUT, H100, BARE)
+    slow = replace(formulas, first_token_slowness=1.3)
+    before, after = (latencies(each, state(each, 1.0)) for each in (formulas, slow))
+    assert after.prefill.mean_seconds == pytest.approx(1.3 * before.prefill.mean_seconds)
+    assert after.ttft.mean_seconds > 1.25 * before.ttft.mean_seconds
+    assert after.token_percentile(95.0) == before.token_percentile(95.0)
 
 
 def test_a_model_of_ones_own_is_as_the_formulas_have_it() -> None:
     own = replace(WORK, model=replace(WORK.model, name="my-own"))
-    found = slowness(TOKEN, own, LAYOUT, H100, CALIBRATION)
-    assert {found.factor(load) for load in KNOTS} == {1.0}
+    found = replica(own, LAYOUT, H100, SHIPPED)
+    assert found.slowness == found.first_token_slowness == 1.0
+
+
+def test_a_service_without_targets_is_judged_by_throughput() -> None:
+    asked, free = (
+        replica(each, LAYOUT, H100, SHIPPED).slowness for each in (WORK, replace(WORK, targets=()))
+    )
+    assert asked != free

@@ -1,14 +1,14 @@
 """Machines for tests: a device of the shipped table on an ordinary node."""
 
 from poolwise import tables
-from poolwise.model.efficiency import Calibration
+from poolwise.model.calibration import shipped
 from poolwise.model.hardware import Host, Interconnect, Machine
 from poolwise.model.presets import model as preset_model
 from poolwise.model.shapes import Model
 from poolwise.plan.pools.machines import device
 
 TABLES = tables.load()
-CALIBRATION = Calibration(TABLES.efficiencies)
+CALIBRATION = shipped(TABLES)
 
 
 def model(name: str) -> Model:

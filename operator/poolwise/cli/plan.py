@@ -18,7 +18,7 @@ from poolwise.cli import table
 from poolwise.cli.manifests import Document, identity, of_kind, read, repeated
 from poolwise.cli.observations import read_corrections
 from poolwise.cluster.clock import utc_now
-from poolwise.model.efficiency import Calibration
+from poolwise.model.calibration import shipped
 from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Rejection
 from poolwise.plan.names import GROUP
@@ -130,7 +130,7 @@ def _stored(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _decide(observed: Observed, now: datetime) -> Decisions:
-    calibration = Calibration(tables.load().efficiencies)
+    calibration = shipped(tables.load())
     settings = from_environment(os.environ)
     return decide(observed, tables.load(), settings, calibration, now)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from poolwise.cluster import clock
 from poolwise.handlers.isolation import Decide
-from poolwise.model.efficiency import Calibration
+from poolwise.model.calibration import shipped
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
 from poolwise.plan.observed import Decisions, Observed
@@ -18,7 +18,7 @@ def decider(settings: Settings) -> Decide:
     :raises TableError: when a shipped table is malformed.
     """
     tables = load()
-    calibration = Calibration(tables.efficiencies)
+    calibration = shipped(tables)
     memo = Memo()
 
     def decide_now(observed: Observed) -> Decisions:

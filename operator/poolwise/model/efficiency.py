@@ -64,10 +64,20 @@ class Calibration:
         self._known = {(row.phase, row.term, row.scope, row.format): row for row in rows}
         self._found: dict[tuple[str, str, str, str, str], Efficiency | None] = {}
         self._residuals = dict(learnt or {})
+        self._formulas: Calibration | None = None
 
     def residual(self, figure: str) -> Residual | None:
         """What measured runs tell beyond the constants; None where nothing does."""
         return self._residuals.get(figure)
+
+    @property
+    def formulas(self) -> Calibration:
+        """The same constants without residuals."""
+        if not self._residuals:
+            return self
+        if self._formulas is None:
+            self._formulas = self.with_residuals({})
+        return self._formulas
 
     def with_residuals(self, learnt: Mapping[str, Residual]) -> Calibration:
         """The same constants with these residuals, and no others."""

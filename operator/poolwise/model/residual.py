@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from poolwise.model.efficiency import Efficiency, Provenance
 from poolwise.model.site import Site
 
 if TYPE_CHECKING:  # the tables take a while to import
@@ -69,6 +70,12 @@ class Learnt:
     def factor(self) -> float:
         """What a predicted time is multiplied by."""
         return math.exp(self.log_factor)
+
+    def spread_beside(self, constant: Efficiency) -> float:
+        """With runs of this accelerator behind the constants; without, not below theirs: runs of
+        one model on other accelerators are near, but tell nothing of this one."""
+        is_own = constant.provenance in (Provenance.MEASURED, Provenance.FITTED)
+        return self.spread if is_own else max(self.spread, constant.spread)
 
 
 def residuals(rows: Iterable[ResidualRow]) -> dict[str, Residual]:
@@ -147,16 +154,6 @@ class Residual:
         nearness = float(correlation.max(initial=0.0))
         spread = next(each.spread for each in self._spreads if nearness >= each.least)
         return Learnt(max(-BOUND, min(BOUND, found)), spread)
-
-    def along(self, sites: Sequence[Site]) -> list[float]:
-        """Logarithms of the factors at sites that differ in nothing but coordinates."""
-        kin = self._kin_of(sites[0].labels)
-        places = np.array([site.coordinates for site in sites]) / self._sites.lengths
-        apart = kin.places[:, None, :] - places[None, :, :]
-        closeness = np.exp(-0.5 * np.einsum("ijk,ijk->ij", apart, apart))
-        weights = kin.alike * self._weights[kin.indices]
-        found: list[float] = np.clip(self._variance * (weights @ closeness), -BOUND, BOUND).tolist()
-        return found
 
     def log_factors(self, site: Site, weights: Vector) -> Vector:
         """With other weights of the known sites, one column each: what fewer runs would say."""

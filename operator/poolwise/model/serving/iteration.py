@@ -39,6 +39,18 @@ class StepTime:
         """The whole step."""
         return self.memory_bandwidth + self.compute + self.interconnect + self.latency + self.host
 
+    def scaled(self, factor: float) -> StepTime:
+        """All of it longer."""
+        if factor == 1.0:
+            return self
+        return StepTime(
+            self.memory_bandwidth * factor,
+            self.compute * factor,
+            self.interconnect * factor,
+            self.latency * factor,
+            self.host * factor,
+        )
+
 
 @dataclass(slots=True)
 class Batch:

@@ -106,13 +106,14 @@ def latencies(replica: Replica, at: State) -> Latencies:
 
 def _request_times(replica: Replica, at: State) -> _RequestTimes:
     rate = at.requests_per_second
-    prefill = _prefill(replica, at)
+    slower = replica.first_token_slowness / replica.slowness  # beyond what its steps already are
+    prefill = _prefill(replica, at).scaled(slower)
     rest = replica.generated.scaled(replica.generated.mean * at.token_seconds)
     service = replica.prompt.scaled(at.prompt_service_seconds)
     prompt_wait = waiting(rate, service, 1.0, replica.arrival_dispersion)
     slot_wait = _slot_wait(replica, rate, total((prompt_wait, prefill, rest)))
     fixed = Delay(replica.request_seconds + replica.serial_seconds)
-    queue = total((fixed, prompt_wait, _steps_before(replica, at)))
+    queue = total((fixed, prompt_wait, _steps_before(replica, at))).scaled(slower)
     ttft = total((slot_wait, queue, prefill))
     return _RequestTimes(slot_wait, queue, prefill, ttft, rest)
 

@@ -53,6 +53,9 @@ class Replica:
     """Steps before a prompt's own, on average, while the engine is busy."""
     interference: float
     """Share of a prompt's extra time that running sequences feel."""
+    slowness: float = 1.0
+    """Of its steps, beside the formulas (:mod:`poolwise.model.serving.slowness`)."""
+    first_token_slowness: float = 1.0
 
     @property
     def generates(self) -> bool:
@@ -171,4 +174,5 @@ def room_tokens(replica: Replica, in_flight: float) -> float:
 
 def _step(replica: Replica, sequences: float, prompt_tokens: float) -> StepTime:
     prompts = prompt_tokens / replica.prompt.mean if prompt_tokens else 0.0
-    return replica.costs.step(Batch(sequences, replica.context_tokens, prompt_tokens, prompts))
+    batch = Batch(sequences, replica.context_tokens, prompt_tokens, prompts)
+    return replica.costs.step(batch).scaled(replica.slowness)

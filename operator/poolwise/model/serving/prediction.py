@@ -45,6 +45,8 @@ from poolwise.model.serving.replica import (
     replica,
     served_tokens,
 )
+from poolwise.model.serving.site import serving_site
+from poolwise.model.serving.slowness import FIRST_TOKEN, TOKEN
 from poolwise.model.serving.targets import metric_percentile
 from poolwise.model.work import Metric, ServingLayout, ServingWork
 
@@ -91,14 +93,18 @@ def predict_serving(
     at = at or state(served, max(served.largest_load, 1.0))
     times = latencies(served, at)
     device = replica_machine(layout, machine).device
-    spreads = _Spreads(device, work.engine, calibration)
+    spreads = _Spreads(work, layout, device, at.in_flight, calibration)
     tokens = served_tokens(work)
+
+    def told(metric: Metric, is_overloaded: bool) -> Interval:
+        return spreads.interval(metric, _reported(work, times, metric, is_overloaded))
+
     return ServingPrediction(
         requests_per_second=requests_per_second,
         capacity_requests_per_second=most.requests_per_second,
-        ttft_seconds=spreads.interval("ttft", _reported(work, times, Metric.TTFT, is_overloaded)),
-        itl_seconds=spreads.interval("itl", _reported(work, times, Metric.ITL, False)),
-        e2e_seconds=spreads.interval("e2e", _reported(work, times, Metric.E2E, is_overloaded)),
+        ttft_seconds=told(Metric.TTFT, is_overloaded),
+        itl_seconds=told(Metric.ITL, False),
+        e2e_seconds=told(Metric.E2E, is_overloaded),
         limiting=most.limiting,
         concurrency=at.requests_per_second * times.e2e.mean_seconds,
         ledger=_ledger(served, at, times),
@@ -107,30 +113,47 @@ def predict_serving(
         arithmetic_intensity=arithmetic_intensity(work, layout, served, at),
         ridge_point=ridge_point(device, arithmetic(layout.weight_format, device)),
         power_watts=_power_watts(device, served, at),
-        provenance=spreads.provenance(work),
+        provenance=spreads.provenance(),
     )
+
+
+FIGURES = {Metric.TTFT: FIRST_TOKEN, Metric.ITL: TOKEN, Metric.E2E: TOKEN}
+"""Whose residual tells how sure a metric is."""
 
 
 class _Spreads:
     """How far predictions were off where they could be checked, and what stands behind them."""
 
-    def __init__(self, device: Device, engine: str, calibration: Calibration) -> None:
-        self._device, self._engine, self._calibration = device, engine, calibration
+    def __init__(
+        self,
+        work: ServingWork,
+        layout: ServingLayout,
+        device: Device,
+        in_flight: float,
+        calibration: Calibration,
+    ) -> None:
+        self._site = serving_site(work, layout, device, in_flight)
+        self._work, self._device, self._calibration = work, device, calibration
 
-    def interval(self, metric: str, seconds: float) -> Interval:
+    def interval(self, metric: Metric, seconds: float) -> Interval:
         """Nine in ten, log-normal around the prediction."""
         if math.isinf(seconds):
             return Interval(seconds, seconds, seconds)
-        return Interval.around(seconds, self._constant(f"{metric}_ratio").spread)
+        constant = self._constant(metric)
+        residual = self._calibration.residual(FIGURES[metric])
+        if residual is None or not generates(self._work):
+            return Interval.around(seconds, constant.spread)
+        return Interval.around(seconds, residual.at(self._site).spread_beside(constant))
 
-    def provenance(self, work: ServingWork) -> str:
+    def provenance(self) -> str:
         """Own where runs of this accelerator set the range; models that only read had none."""
-        found = self._constant("itl_ratio").provenance
-        return found if generates(work) else Provenance.weakest((found, Provenance.INHERITED))
+        found = self._constant(Metric.ITL).provenance
+        return found if generates(self._work) else Provenance.weakest((found, Provenance.INHERITED))
 
-    def _constant(self, term: str) -> Efficiency:
-        phase = REQUESTS if term == "ttft_ratio" else PHASE
-        return self._calibration.efficiency(phase, term, self._device, self._engine)
+    def _constant(self, metric: Metric) -> Efficiency:
+        phase = REQUESTS if metric is Metric.TTFT else PHASE
+        term = f"{metric.value.lower()}_ratio"
+        return self._calibration.efficiency(phase, term, self._device, self._work.engine)
 
 
 def _reported(work: ServingWork, times: Latencies, metric: Metric, is_overloaded: bool) -> float:

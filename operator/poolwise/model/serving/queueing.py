@@ -42,6 +42,16 @@ class Delay:
         third = (variance_seconds2 / mean_seconds**2 + 3.0) * variance_seconds2**2 / mean_seconds
         return Delay(mean_seconds, variance_seconds2, third)
 
+    def scaled(self, factor: float) -> Delay:
+        """So many times as long."""
+        if factor == 1.0:
+            return self
+        return Delay(
+            self.mean_seconds * factor,
+            self.variance_seconds2 * factor**2,
+            self.third_seconds3 * factor**3,
+        )
+
     @property
     def _is_fixed(self) -> bool:
         """Whether it does not vary, or never ends."""

@@ -22,6 +22,7 @@ from poolwise.model.serving.memory import (
     unquantised_weight_bytes,
 )
 from poolwise.model.serving.queueing import Lengths, log_normal
+from poolwise.model.serving.slowness import first_token_slowness, step_slowness
 from poolwise.model.shapes import Custom, Transformer
 from poolwise.model.work import ServingLayout, ServingWork
 
@@ -39,14 +40,17 @@ def replica(
     """One replica of this layout; it has no slots when the model does not fit."""
     held = replica_machine(layout, machine)
     ends = front_end(work, held, calibration)
-    per_request = slot_bytes(work, layout)
+    held_requests = cache_slots(
+        footprint(work, layout, machine, calibration), slot_bytes(work, layout)
+    )
+    alike = work, layout, held.device, min(held_requests, layout.max_num_seqs), calibration
     return Replica(
         costs=step_costs(work, layout, machine, calibration),
         prompt=_prompt(work, layout),
         generated=_generated(work),
         context_tokens=context_tokens(work, layout),
         batched_tokens=float(batch_limit(work, layout)),
-        cache_slots=cache_slots(footprint(work, layout, machine, calibration), per_request),
+        cache_slots=held_requests,
         batch_slots=float(layout.max_num_seqs),
         pipeline=layout.pipeline,
         arrival_dispersion=work.arrival_dispersion,
@@ -55,6 +59,8 @@ def replica(
         prompt_ratio=ends.prompt_ratio,
         held_steps=ends.held_steps,
         interference=calibration.value(PHASE, "interference", held.device, work.engine),
+        slowness=step_slowness(*alike),
+        first_token_slowness=first_token_slowness(*alike),
     )
 
 
