@@ -37,8 +37,7 @@ def _panel(axes: Axes, cells: Sequence[Cell]) -> None:
         axes.barh(at, statistics.median(values) - 1.0, left=1.0, color=colour, height=0.7)
         axes.plot([min(values), max(values)], [at, at], color=style.INK, linewidth=1.0)
     axes.set_yticks(range(len(names)), list(reversed(names)))
-    if names:
-        axes.set_xscale("log")
+    axes.set_xlim(left=1.0)
     axes.set_xlabel("mean JCT / U1")
 
 
@@ -83,8 +82,8 @@ def _openb(axes: Axes, cells: Sequence[Cell]) -> None:
             if values:
                 axes.bar(at + shift, statistics.mean(values), 0.36, color=colour, label=label)
     axes.set_xticks(range(len(variants)), variants)
-    axes.set_ylim(90, 100)
+    axes.set_ylim(90, 102)
     axes.set_ylabel("allocated, %")
     axes.set_title("openb at 130 % pressure")
     if variants:
-        axes.legend(loc="lower right")
+        axes.legend(loc="upper left", ncols=2)
