@@ -37,7 +37,8 @@ def _panel(axes: Axes, cells: Sequence[Cell]) -> None:
         axes.barh(at, statistics.median(values) - 1.0, left=1.0, color=colour, height=0.7)
         axes.plot([min(values), max(values)], [at, at], color=style.INK, linewidth=1.0)
     axes.set_yticks(range(len(names)), list(reversed(names)))
-    axes.set_xlim(left=1.0)
+    if names:
+        axes.set_xlim(left=1.0)
     axes.set_xlabel("mean JCT / U1")
 
 
