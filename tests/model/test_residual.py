@@ -8,7 +8,7 @@ import pytest
 from poolwise import tables
 from poolwise.errors import TableError
 from poolwise.model import calibration
-from poolwise.model.efficiency import Calibration
+from poolwise.model.efficiency import Calibration, Efficiency, Provenance
 from poolwise.model.residual import BOUND, Kernel, Nearness, Residual
 from poolwise.model.site import Site
 from poolwise.tables.residuals import ResidualRow, with_sites
@@ -52,6 +52,19 @@ def test_a_stranger_gets_nothing_and_the_widest_spread(labels: tuple[str, str]) 
 @pytest.mark.parametrize("weight", [9.0, -9.0])
 def test_it_is_bounded(weight: float) -> None:
     assert abs(residual(weight).at(KNOWN).log_factor) == BOUND
+
+
+def constant(spread: float, provenance: Provenance) -> Efficiency:
+    return Efficiency(1.0, spread, 30, provenance, "a test")
+
+
+def test_near_runs_narrow_the_range_of_their_own_accelerator_alone() -> None:
+    near, stranger = residual().at(KNOWN), residual().at(Site(("gpt", "H100"), (3.0,)))
+    for spread, expected in ((0.3, 0.1), (0.05, 0.05)):
+        assert near.spread_beside(constant(spread, Provenance.FITTED)) == expected
+        assert near.spread_beside(constant(spread, Provenance.INHERITED)) == spread
+    assert stranger.spread_beside(constant(0.3, Provenance.FITTED)) == 0.5
+    assert stranger.spread_beside(constant(0.7, Provenance.INHERITED)) == 0.7
 
 
 def test_other_weights_are_other_columns() -> None:

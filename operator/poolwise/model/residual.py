@@ -65,6 +65,9 @@ class Learnt:
     log_factor: float
     """Of a time: what it is to be multiplied by."""
     spread: float
+    """Of held-out runs that were as near to a known one."""
+    has_kin: bool = True
+    """Whether any known run has labels in common."""
 
     @property
     def factor(self) -> float:
@@ -72,10 +75,16 @@ class Learnt:
         return math.exp(self.log_factor)
 
     def spread_beside(self, constant: Efficiency) -> float:
-        """With runs of this accelerator behind the constants; without, not below theirs: runs of
-        one model on other accelerators are near, but tell nothing of this one."""
+        """Of a prediction by constants with a spread of their own, by accelerator and engine.
+
+        Runs that are near narrow it; those that are far leave it as it is, and so do those of other
+        accelerators where this one has none. Without any kin it is the wider one: the constants'
+        own is that of models that they were fitted on.
+        """
+        if not self.has_kin:
+            return max(self.spread, constant.spread)
         is_own = constant.provenance in (Provenance.MEASURED, Provenance.FITTED)
-        return self.spread if is_own else max(self.spread, constant.spread)
+        return min(self.spread, constant.spread) if is_own else constant.spread
 
 
 def residuals(rows: Iterable[ResidualRow]) -> dict[str, Residual]:
@@ -153,7 +162,7 @@ class Residual:
         found = self._variance * float(correlation @ self._weights[kin.indices])
         nearness = float(correlation.max(initial=0.0))
         spread = next(each.spread for each in self._spreads if nearness >= each.least)
-        return Learnt(max(-BOUND, min(BOUND, found)), spread)
+        return Learnt(max(-BOUND, min(BOUND, found)), spread, has_kin=len(kin.indices) > 0)
 
     def log_factors(self, site: Site, weights: Vector) -> Vector:
         """With other weights of the known sites, one column each: what fewer runs would say."""
