@@ -5,7 +5,7 @@ READY := .venv/.ready
 CLUSTER ?= dev
 NODES ?= demo
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check verify generate bench-model check-chart image e2e cluster-up cluster-down lock
+.PHONY: help setup demo test check verify generate bench-model bench-placement check-chart image e2e cluster-up cluster-down lock
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -55,6 +55,9 @@ generate: $(READY) ## write CRDs, references, charts' files, dashboards, picture
 
 bench-model: $(READY) ## score the performance model on measured tables, refits included, and write docs/accuracy.md (DATA=folder)
 	@$(BIN)/python -m bench.model.page $(if $(DATA),--data $(DATA))
+
+bench-placement: $(READY) ## replay queues of work under our planner and its rivals, and write docs/placement-replay.md (DATA=folder)
+	@$(BIN)/python -m bench.placement.page $(if $(DATA),--data $(DATA))
 
 check-chart: $(READY) ## lint and render the charts, check manifests, dashboards and alerts
 	@$(BIN)/python -m e2e.tools controlplane chart
