@@ -44,14 +44,18 @@ class Calibrations:
 
     def of(self, row: Row) -> Calibration:
         """For one measured row."""
-        fold = self.fold_of_row.get(row.get("row_id", ""))
+        fold = self.fold_of(row)
         return self.shipped if fold is None else self.without[fold]
+
+    def fold_of(self, row: Row) -> int | None:
+        """None for a row that no fit has seen."""
+        return self.fold_of_row.get(row.get("row_id", ""))
 
     def log_factors_beside(
         self, row: Row, figure: str, site: Site | None
     ) -> dict[frozenset[int], float]:
         """On a predicted time: where runs of more folds than the row's own told nothing of it."""
-        residual, fold = self.shipped.residual(figure), self.fold_of_row.get(row.get("row_id", ""))
+        residual, fold = self.shipped.residual(figure), self.fold_of(row)
         if residual is None or site is None:
             return {}
         found = dict(zip(FOLD_SETS, residual.log_factors(site, self.weights[figure]), strict=True))

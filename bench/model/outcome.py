@@ -34,6 +34,8 @@ class Outcome:
     """Why nothing is predicted."""
     site: Site | None = None
     """Where the figure is predicted, for its residual; None for what has none."""
+    fold: int | None = None
+    """Whose constants had no part of the row; None for a row that no fit has seen."""
     beside: Mapping[frozenset[int], float] = field(default_factory=dict)
     """Factor on the prediction where the residual leaves out runs of all these folds."""
 

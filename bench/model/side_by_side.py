@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from bench.accuracy import fold_of
 from bench.model.choice import SERVING
 from bench.model.outcome import Outcome
 
@@ -21,8 +20,8 @@ def side_by_side(outcomes: Iterable[Outcome]) -> list[Outcome]:
     found = list(outcomes)
     folds: dict[tuple[str, ...], set[int]] = {}
     for each in found:
-        if each.beside:
-            folds.setdefault(_job(each), set()).add(fold_of(each.row["group"]))
+        if each.beside and each.fold is not None:
+            folds.setdefault(_job(each), set()).add(each.fold)
     return [_without(each, frozenset(folds.get(_job(each), ()))) for each in found]
 
 

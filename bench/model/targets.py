@@ -24,7 +24,8 @@ def outcomes(folder: Path, tables: Tables) -> Iterator[Outcome]:
             rows = measured.read(folder, target.table)
             for each in target.outcomes(rows, tables, constants.of):
                 if each.measured > 0.0:
-                    yield replace(each, beside=_beside(each, constants))
+                    fold = constants.fold_of(each.row)
+                    yield replace(each, fold=fold, beside=_beside(each, constants))
 
 
 def _beside(each: Outcome, constants: Calibrations) -> dict[frozenset[int], float]:

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from bench.accuracy import fold_of
 from bench.calibrations import Calibrations
 from bench.fit.kriging import LeftOut, covariances, left_out, weights
 from bench.fit.residual_data import Runs
@@ -102,14 +101,25 @@ def test_rows_of_no_fit_have_factors_for_all_sets_of_folds() -> None:
     assert found[frozenset(range(5))] == pytest.approx(-shipped.at(site).log_factor)
 
 
-def outcome(gpu: str, group: str, beside: dict[frozenset[int], float]) -> Outcome:
-    row = {"gpu": gpu, "group": group, "model": "llama"}
-    return Outcome("tpot", row, 1.0, True, Interval(2.0, 1.0, 4.0), beside=beside)
+def outcome(gpu: str, fold: int | None, beside: dict[frozenset[int], float]) -> Outcome:
+    row, found = {"gpu": gpu, "model": "llama"}, Interval(2.0, 1.0, 4.0)
+    return Outcome("tpot", row, 1.0, True, found, fold=fold, beside=beside)
+
+
+def mids(*several: Outcome) -> list[float]:
+    return [each.predicted.mid for each in side_by_side(several) if each.predicted]
+
+
+ONE, OTHER, BOTH = frozenset({2}), frozenset({4}), frozenset({2, 4})
 
 
 def test_compared_rows_leave_out_the_folds_of_both() -> None:
-    own, others = frozenset({fold_of("g2")}), frozenset({fold_of("g5")})
-    one = outcome("A", "g2", {own: 1.0, own | others: 1.5})
-    other = outcome("B", "g5", {others: 1.0, own | others: 0.5})
-    mids = [each.predicted.mid for each in side_by_side([one, other]) if each.predicted]
-    assert mids == [3.0, 1.0]
+    one, other = outcome("A", 2, {ONE: 1.0, BOTH: 1.5}), outcome("B", 4, {OTHER: 1.0, BOTH: 0.5})
+    assert mids(one, other) == [3.0, 1.0]
+    assert mids(one) == [2.0]
+
+
+def test_a_row_of_no_fit_leaves_out_no_fold() -> None:
+    new = outcome("A", None, {ONE: 1.5})
+    assert mids(new, outcome("B", None, {ONE: 0.5})) == [2.0, 2.0]
+    assert mids(new, outcome("B", 2, {ONE: 1.0})) == [3.0, 2.0]
