@@ -21,6 +21,7 @@ from bench.fit.rows import PRIOR, constant_row
 from bench.fit.serving_samples import Sample
 from poolwise.model.efficiency import EVERY, Calibration, Efficiency
 from poolwise.model.hardware import Device
+from poolwise.model.residual import Residual
 from poolwise.tables import EfficiencyRow, Tables
 
 PHASE = "serving"
@@ -68,6 +69,10 @@ class _OfRow(Calibration):
         self._fixed = fixed
         self.terms: dict[str, float] = {}
         self.asked: set[str] = set()
+
+    def residual(self, figure: str) -> Residual | None:
+        """None: a residual is what is left after this fit."""
+        return None
 
     def find(
         self, phase: str, term: str, device: Device, number_format: str = EVERY
