@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from bench.accuracy import FOLDS as FOLD_COUNT
 from bench.accuracy import Vector
-from bench.fit.shipping import FOLDS, PACKAGE
+from bench.fit.shipping import FOLDS, PACKAGE, rounded
 from poolwise.model.residual import Residual, residual
 from poolwise.model.site import Site
 from poolwise.tables.residuals import FILE, ResidualRow, parse_kernels, sites_file
@@ -25,8 +26,6 @@ FOLD_SETS = tuple(
     for several in combinations(range(FOLD_COUNT), size)
 )
 """Folds that can be left out together: rows that are compared may lie in several."""
-DIGITS = 4
-"""Significant ones."""
 DECIMALS = 3
 """Of a coordinate: a thousandth of a size, half a day of a year."""
 
@@ -60,6 +59,7 @@ def write_fold_weights(figure: str, weights: Iterable[Sequence[float]]) -> None:
         csv.writer(lines, lineterminator="\n").writerows(map(rounded, each) for each in weights)
 
 
+@cache
 def fold_weights(figure: str) -> Vector:
     """A row for each shipped site, a column for each of :data:`FOLD_SETS`."""
     return np.loadtxt(_fold_weights(figure), delimiter=",", ndmin=2)
@@ -74,11 +74,6 @@ def residual_without(fold: int, row: ResidualRow) -> Residual:
         if weight
     )
     return residual(row.model_copy(update={"sites": tuple(sites)}))
-
-
-def rounded(value: float) -> float:
-    """To the digits that files have."""
-    return float(f"{value:.{DIGITS}g}")
 
 
 def _fold_weights(figure: str) -> Path:

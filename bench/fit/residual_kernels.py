@@ -18,9 +18,10 @@ import numpy as np
 
 from bench.accuracy import Vector, fold_of
 from bench.fit.arguments import arguments
-from bench.fit.kriging import LeftOut, covariances, left_out
+from bench.fit.kriging import LeftOut, Matrix, covariances, left_out
 from bench.fit.residual_data import FIGURES, Figure, Runs, shipped_runs
-from bench.fit.residual_files import read_kernels, rounded, write_kernels
+from bench.fit.residual_files import read_kernels, write_kernels
+from bench.fit.shipping import rounded
 from poolwise.model.residual import BOUND, kernel
 from poolwise.tables import load
 from poolwise.tables.residuals import ResidualRow
@@ -73,22 +74,20 @@ def candidates(figure: Figure, runs: Runs) -> Iterator[ResidualRow]:
         )
 
 
-def chosen(rows: Sequence[ResidualRow], held: Sequence[Sequence[Vector]], inside: Vector) -> int:
+def chosen(held: Sequence[Sequence[Vector]], inside: Vector) -> int:
     """Index of the kernel with the least loss on some runs."""
     losses = [
         _loss(groups[inside]) + UNITS_WEIGHT * (_loss(models[inside]) + _loss(accelerators[inside]))
         for groups, models, accelerators in held
     ]
-    return int(np.argmin(losses[: len(rows)]))
+    return int(np.argmin(losses))
 
 
-def held_out(row: ResidualRow, runs: Runs) -> list[LeftOut]:
+def held_out(row: ResidualRow, runs: Runs, covariance: Matrix) -> list[LeftOut]:
     """Of groups, models and accelerators left out, with bounded estimates."""
     residuals = runs.out_of_fold
     labels = [runs.label(row.labels.index(unit)) for unit in UNITS[1:]]
-    found = left_out(
-        covariances(kernel(row), runs.sites), residuals, row.noise, [runs.groups, *labels]
-    )
+    found = left_out(covariance, residuals, row.noise, [runs.groups, *labels])
     return [LeftOut(_bounded(residuals, each.errors), each.nearness) for each in found]
 
 
@@ -106,28 +105,31 @@ def main() -> None:
         if figure.name in every:
             runs = every[figure.name].thinned()
             rows = list(candidates(figure, runs))
-            held = [[each.errors for each in held_out(row, runs)] for row in rows]
+            held = [_errors(row, runs) for row in rows]
             everything = np.ones(len(runs.sites), dtype=bool)
-            kernels[figure.name] = rows[chosen(rows, held, everything)]
-            _report(figure.name, runs, rows, held)
+            kernels[figure.name] = rows[chosen(held, everything)]
+            _report(figure.name, runs, held)
     if asked.write:
         write_kernels(kernels)
 
 
-def _report(
-    name: str, runs: Runs, rows: Sequence[ResidualRow], held: Sequence[Sequence[Vector]]
-) -> None:
+def _errors(row: ResidualRow, runs: Runs) -> list[Vector]:
+    covariance = covariances(kernel(row), runs.sites)
+    return [each.errors for each in held_out(row, runs, covariance)]
+
+
+def _report(name: str, runs: Runs, held: Sequence[Sequence[Vector]]) -> None:
     """Errors of runs that had no part in the choice of the kernel."""
     part = np.array([fold_of(f"{group} part", PARTS) for group in runs.groups])
-    others = [held[chosen(rows, held, part != each)] for each in range(PARTS)]
+    others = [held[chosen(held, part != each)] for each in range(PARTS)]
     left = [
-        _median(np.concatenate([others[each][unit][part == each] for each in range(PARTS)]))
+        median_percent(np.concatenate([others[each][unit][part == each] for each in range(PARTS)]))
         for unit in range(3)
     ]
     groups, models, accelerators = left
     print(
-        f"{name}: {len(part)} runs, {_median(runs.out_of_fold)} % without; left out and no part in"
-        f" the choice: groups {groups}, models {models}, accelerators {accelerators} %",
+        f"{name}: {len(part)} runs, {median_percent(runs.out_of_fold)} % without; left out and"
+        f" no part in the choice: groups {groups}, models {models}, accelerators {accelerators} %",
         flush=True,
     )
 
@@ -136,7 +138,8 @@ def _loss(errors: Vector) -> float:
     return float(np.mean(np.log1p((errors / LOSS_NOISE) ** 2)))
 
 
-def _median(errors: Vector) -> str:
+def median_percent(errors: Vector) -> str:
+    """Of the size of errors in ln(measured / predicted)."""
     return f"{100 * float(np.median(np.abs(np.expm1(errors)))):.1f}"
 
 

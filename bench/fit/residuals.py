@@ -21,12 +21,12 @@ from bench.fit.residual_files import (
     DECIMALS,
     FOLD_SETS,
     read_kernels,
-    rounded,
     write_fold_weights,
     write_kernels,
     write_sites,
 )
-from bench.fit.residual_kernels import UNITS, held_out
+from bench.fit.residual_kernels import UNITS, held_out, median_percent
+from bench.fit.shipping import rounded
 from bench.model.outcome import Target
 from bench.tables import Row
 from poolwise.model.efficiency import Calibration
@@ -79,7 +79,7 @@ def fitted(row: ResidualRow, several: Runs) -> Fitted:
         thin,
         np.stack(columns, axis=1),
         weights(covariance, thin.slowness[:, ALL], row.noise),
-        dict(zip(UNITS, held_out(row, thin), strict=True)),
+        dict(zip(UNITS, held_out(row, thin, covariance), strict=True)),
     )
 
 
@@ -136,13 +136,9 @@ def _ship(found: Fitted) -> None:
 
 
 def _report(name: str, found: Fitted) -> None:
-    before = _median(found.runs.out_of_fold)
-    after = ", ".join(f"{unit} {_median(each.errors)}" for unit, each in found.held.items())
+    before = median_percent(found.runs.out_of_fold)
+    after = ", ".join(f"{unit} {median_percent(each.errors)}" for unit, each in found.held.items())
     print(f"{name}: {len(found.runs.sites)} runs, {before} %; left out: {after} %", flush=True)
-
-
-def _median(errors: Vector) -> str:
-    return f"{100 * float(np.median(np.abs(np.expm1(errors)))):.1f}"
 
 
 if __name__ == "__main__":

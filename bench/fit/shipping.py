@@ -53,4 +53,9 @@ def _table(row: EfficiencyRow) -> str:
 
 
 def _figure(value: float) -> str:
-    return repr(float(f"{value:.{DIGITS}g}"))
+    return repr(rounded(value))
+
+
+def rounded(value: float) -> float:
+    """To the digits that files have."""
+    return float(f"{value:.{DIGITS}g}")
