@@ -6,9 +6,11 @@ import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from poolwise.model.prediction import Bottleneck, ServingPrediction, TrainingPrediction
 from poolwise.model.work import ServingLayout, TrainingLayout
+from poolwise.plan.joint.outcome import Price
 
 
 class Kind(enum.StrEnum):
@@ -164,6 +166,10 @@ class Plan:
     is_significant: bool = True
     """False where the error of prediction may turn the order round, so that the cheaper was
     taken."""
+    prices: tuple[Price, ...] = ()
+    """What the use of its candidates' pools costs everybody else; only pools that are scarce."""
+    expected_start: datetime | None = None
+    """While waiting: when it may start; None where nobody can tell."""
 
 
 @dataclass(frozen=True, slots=True)
