@@ -7,11 +7,13 @@ with their owner. Every write is recorded; ``on_write`` may raise before or afte
 
 from __future__ import annotations
 
+import asyncio
 import copy
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from poolwise.cluster.resources import WATCHED, Resource, owner_uid, resource_of
+from poolwise.cluster.resources import CACHED, OPTIONAL, WATCHED, Resource, owner_uid, resource_of
 from poolwise.errors import Conflict, NotFound
 
 Document = dict[str, Any]
@@ -28,6 +30,10 @@ class FakeKube:
         self.before_write: Callable[[str], None] = lambda write: None
         self.after_write: Callable[[str], None] = lambda write: None
         self.watcher: Watcher = lambda change, resource, document: None
+        self.optional: dict[str, tuple[str, ...]] = {}
+        """Versions of optional APIs that are served, by group."""
+        self.streams: defaultdict[Resource, asyncio.Queue] = defaultdict(asyncio.Queue)
+        """Events for :meth:`watch`."""
         self._version = 0
         self._applied: dict[str, Document] = {}
 
@@ -35,6 +41,7 @@ class FakeKube:
 
     async def pages(self, resource, namespace=None, *, metadata_only=False):
         """List, in one page."""
+        self._check_served(resource)
         found = [
             copy.deepcopy(document)
             for (kind, where, _), document in self.objects.items()
@@ -46,11 +53,26 @@ class FakeKube:
 
     async def peek(self, resource, namespace=None):
         """List one at most."""
+        self._check_served(resource)
 
     async def discovered(self, group, version):
-        """All kinds are served."""
-        served = (each for each in WATCHED if (each.group, each.version) == (group, version))
-        return frozenset(each.plural for each in served)
+        """All kinds are served, of optional APIs those that a test switched on."""
+        if version not in (await self.groups()).get(group, ()):
+            return frozenset()
+        return frozenset(each.plural for each in CACHED if each.group == group)
+
+    async def groups(self):
+        """Those of the kinds that are always there, and what a test switched on."""
+        return {each.group: (each.version,) for each in WATCHED} | self.optional
+
+    async def watch(self, resource, namespace=None, version=None):
+        """What is there, then what is put into ``streams`` until that is None."""
+        if version is None:
+            async for page in self.pages(resource, namespace):
+                for document in page:
+                    yield "ADDED", document
+        while (event := await self.streams[resource].get()) is not None:
+            yield event
 
     async def get(self, resource, namespace, name):
         """Read one."""
@@ -133,6 +155,13 @@ class FakeKube:
         if key not in self.objects:
             raise NotFound(f"{key[0]} {key[2]} not found")
         return self.objects[key]
+
+    def _check_served(self, resource: Resource) -> None:
+        optional = {api.group for api in OPTIONAL}
+        if resource.group in optional and resource.version not in self.optional.get(
+            resource.group, ()
+        ):
+            raise NotFound(f"{resource} is not served")
 
     def _check_version(self, key: tuple[Resource, str | None, str], version: str | None) -> None:
         if version not in (None, self._existing(key)["metadata"]["resourceVersion"]):

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from e2e.operator_rights import RIGHTS, ROLES
-from poolwise.cluster.resources import LEASES, WATCHED
+from poolwise.cluster.resources import CACHED, LEASES
 from poolwise.settings import Settings
 from tests.chart.cases import CASES
 from tests.chart.rendering import LEAN, Object, documents, having, merged, select
@@ -70,7 +70,7 @@ def test_all_that_is_watched_may_be_watched() -> None:
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
-    assert {(resource.group, resource.plural) for resource in WATCHED} <= may
+    assert {(resource.group, resource.plural) for resource in CACHED} <= may
 
 
 def test_rights_on_workloads_are_bound_in_the_namespaces_that_are_served() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.clock import utc_now
 from poolwise.cluster.events import Recorder
 from poolwise.cluster.metrics import Metrics
-from poolwise.cluster.resources import WATCHED, resource_of
+from poolwise.cluster.resources import CACHED, WATCHED, Resource, resource_of
 from poolwise.cluster.writer import Writer
 from poolwise.handlers.decider import decider
 from poolwise.handlers.engine import Engine
@@ -28,10 +28,18 @@ _DECIDE = decider(SETTINGS)
 class Shell:
     """One operator process after another on one cluster that lasts."""
 
-    def __init__(self, kube: FakeKube | None = None, decide: Decide = _DECIDE) -> None:
+    def __init__(
+        self,
+        kube: FakeKube | None = None,
+        decide: Decide = _DECIDE,
+        apis: Mapping[str, str] | None = None,
+    ) -> None:
+        """``apis`` are optional ones that are served: version by group."""
         self.kube = kube or FakeKube()
         self.decide = decide
         self.metrics = Metrics()
+        self.apis = dict(apis or {})
+        self.kube.optional = {group: (version,) for group, version in self.apis.items()}
 
     def put(self, *documents: dict[str, Any]) -> None:
         """What somebody else does."""
@@ -61,7 +69,8 @@ class Shell:
 
     async def _start(self) -> Engine:
         cache = Cache()
-        for resource in WATCHED:
+        cache.apis.update(self.apis)
+        for resource in self._served():
             async for page in self.kube.pages(resource):
                 for document in page:
                     cache.put(resource, document)
@@ -69,7 +78,14 @@ class Shell:
         recorder = Recorder(writer, "test", utc_now, self.metrics.decisions)
         engine = Engine(cache, writer, recorder, self.decide, SETTINGS, self.metrics)
         self.kube.watcher = lambda change, resource, document: (
-            engine.see(resource, change, document) if resource in WATCHED else None
+            engine.see(resource, change, document) if resource in self._served() else None
         )
         engine.touch_all()
         return engine
+
+    def _served(self) -> list[Resource]:
+        return [
+            each.at(self.apis.get(each.group, each.version))
+            for each in CACHED
+            if each in WATCHED or each.group in self.apis
+        ]

@@ -14,26 +14,32 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator
+from types import MappingProxyType
 
 from poolwise.cluster.pruning import pruned
 from poolwise.cluster.resources import (
     ACCELERATOR_POOLS,
+    ADMISSION_CHECKS,
+    CACHED,
     CHILDREN,
-    DEPLOYMENTS,
+    CLUSTER_QUEUES,
     FAILED_CREATIONS,
     INFERENCE_SERVICES,
-    JOBS,
+    LOCAL_QUEUES,
     NODES,
     PODS,
     PRIORITY_CLASSES,
+    QUEUE_PRIORITIES,
+    QUEUED,
+    RESOURCE_FLAVORS,
+    RUNNERS,
     TRAINING_JOBS,
-    WATCHED,
     WORKLOADS,
     Resource,
     owner_uid,
 )
 from poolwise.plan.names import DISCOVERED, OWNER_KIND, OWNER_NAME, child_name
-from poolwise.plan.observed import Object, Observed
+from poolwise.plan.observed import Object, Observed, Queues
 
 Name = tuple[str | None, str]
 """Namespace and name."""
@@ -139,7 +145,11 @@ class Cache:
     """Every kind that Poolwise watches, and the children that are being written."""
 
     def __init__(self) -> None:
-        self.stores = {resource: Store() for resource in WATCHED}
+        self.stores = {resource: Store() for resource in CACHED}
+        self.apis: dict[str, str] = {}
+        """Version in use by group, of the optional APIs that can be used now."""
+        self.apis_off: dict[str, str] = {}
+        """Why one that is there cannot be used, by group."""
         self.synced = asyncio.Event()
         """Set once every kind was listed in full: no decision is made before."""
         self._expected: dict[tuple[Resource, Name], Object] = {}
@@ -194,7 +204,20 @@ class Cache:
             training_jobs=tuple(self.stores[TRAINING_JOBS]),
             inference_services=tuple(self.stores[INFERENCE_SERVICES]),
             priority_classes=tuple(self.stores[PRIORITY_CLASSES]),
-            children=(*self._children(JOBS), *self._children(DEPLOYMENTS)),
+            children=tuple(child for kind in RUNNERS for child in self._children(kind)),
+            apis=MappingProxyType(dict(self.apis)),
+            apis_off=MappingProxyType(dict(self.apis_off)),
+            queues=self._queues(),
+        )
+
+    def _queues(self) -> Queues:
+        return Queues(
+            local_queues=tuple(self.stores[LOCAL_QUEUES]),
+            cluster_queues=tuple(self.stores[CLUSTER_QUEUES]),
+            flavors=tuple(self.stores[RESOURCE_FLAVORS]),
+            priorities=tuple(self.stores[QUEUE_PRIORITIES]),
+            checks=tuple(self.stores[ADMISSION_CHECKS]),
+            workloads=tuple(self.stores[QUEUED]),
         )
 
     def _children(self, resource: Resource) -> Iterable[Object]:
@@ -211,6 +234,12 @@ class Cache:
             for each in self.stores[resource]
             if namespace in (None, each["metadata"].get("namespace"))
         }
+
+    def clear(self, resource: Resource) -> list[Object]:
+        """Forget a kind that is gone, with all its objects; those that were known."""
+        known = list(self.stores[resource])
+        self.stores[resource] = Store()
+        return known
 
     def drop(self, resource: Resource, uids: Collection[str]) -> list[Object]:
         """Forget what a fresh list no longer has; the objects that are gone.

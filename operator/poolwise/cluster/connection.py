@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,8 @@ _NAMESPACE_FILE = service_account.FOLDER / "namespace"
 
 USER_AGENT = f"poolwise/{__version__}"
 
+Client = ApiClient
+"""What requests go through."""
 WatchSession = aiohttp.ClientSession
 """What kopf watches through."""
 
@@ -91,6 +94,14 @@ class Connection:
     def client(self) -> ApiClient:
         """Client for requests; its pool bounds how many are in flight."""
         client = ApiClient(self.configuration)
+        client.user_agent = USER_AGENT
+        return client
+
+    def watch_client(self) -> ApiClient:
+        """Client for watches of our own; unbounded, since each holds a connection."""
+        configuration = copy.copy(self.configuration)  # shares the tokens
+        configuration.connection_pool_maxsize = 0
+        client = ApiClient(configuration)
         client.user_agent = USER_AGENT
         return client
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import aiohttp
@@ -13,7 +15,7 @@ from prometheus_client import Counter
 
 from poolwise.cluster.kube_errors import Expired, translated
 from poolwise.cluster.resources import Resource, resource_of
-from poolwise.errors import Conflict, NotFound, Unreachable
+from poolwise.errors import ClusterError, Conflict, NotFound, Unreachable
 from poolwise.plan.names import FIELD_MANAGER
 from poolwise.plan.observed import Object
 from poolwise.settings import Settings
@@ -21,6 +23,8 @@ from poolwise.settings import Settings
 Document = dict[str, Any]
 
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_STREAM_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=75)
+"""Of a watch, in seconds: bookmarks come about every minute."""
 _METHODS = {
     "list": "get",
     "get": "get",
@@ -45,6 +49,17 @@ class Kube(Protocol):
 
     async def discovered(self, group: str, version: str) -> frozenset[str]:
         """Plurals of the kinds that the API server's discovery tells of."""
+
+    async def groups(self) -> Mapping[str, tuple[str, ...]]:
+        """Versions that are served, by group of the API."""
+
+    def watch(
+        self, resource: Resource, namespace: str | None = None, version: str | None = None
+    ) -> AsyncIterator[tuple[str, Document]]:
+        """Changes after that resourceVersion, as (type, object), until the stream ends.
+
+        Without a version, what is there comes first. BOOKMARKs are among the changes.
+        """
 
     async def get(self, resource: Resource, namespace: str | None, name: str) -> Document | None:
         """Read one object; None when there is none."""
@@ -107,11 +122,43 @@ class ApiKube:
 
     async def discovered(self, group: str, version: str) -> frozenset[str]:
         """Plurals of the kinds that the API server's discovery tells of."""
-        groups = await self._discover("/apis")
-        if group not in (each["name"] for each in groups["groups"]):
+        if version not in (await self.groups()).get(group, ()):
             return frozenset()
         kinds = await self._discover(f"/apis/{group}/{version}")
         return frozenset(each["name"] for each in kinds["resources"])
+
+    async def groups(self) -> Mapping[str, tuple[str, ...]]:
+        """Versions that are served, by group of the API."""
+        answer = await self._discover("/apis")
+        return {
+            group["name"]: tuple(each["version"] for each in group["versions"])
+            for group in answer["groups"]
+        }
+
+    async def watch(
+        self, resource: Resource, namespace: str | None = None, version: str | None = None
+    ) -> AsyncIterator[tuple[str, Document]]:
+        """Changes after that resourceVersion, as (type, object), until the stream ends.
+
+        A stream that is silent for longer than bookmarks are apart is broken: Unreachable.
+        """
+        what = f"watch {resource.path(namespace)}"
+        with _answers(what):
+            response = await self._dynamic.request(
+                "get",
+                resource.path(namespace),
+                serialize=False,
+                label_selector=resource.label_selector or None,
+                resource_version=version,
+                watch="true",
+                query_params=[("allowWatchBookmarks", "true")],
+                _request_timeout=_STREAM_TIMEOUT,
+            )
+            try:
+                async for line in response.content:
+                    yield _event(json.loads(line), what)
+            finally:
+                response.close()
 
     async def _discover(self, path: str) -> Document:
         return await self._request("get", "discovery", path)
@@ -190,21 +237,41 @@ class ApiKube:
         await self._client.close()
 
     async def _request(self, verb: str, plural: str, path: str, **options: Any) -> Document:
-        what, code = f"{verb} {path}", "200"
+        code = "none"
         try:
-            response = await self._dynamic.request(
-                _METHODS[verb], path, serialize=False, _request_timeout=self._timeout, **options
-            )
-            answer: Document = await response.json()
-        except ApiException as error:
-            code = str(error.status)
-            raise translated(error, what) from error
-        except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            code = "none"
-            raise Unreachable(f"{what}: {type(error).__name__} {error}".rstrip()) from error
+            with _answers(f"{verb} {path}"):
+                response = await self._dynamic.request(
+                    _METHODS[verb], path, serialize=False, _request_timeout=self._timeout, **options
+                )
+                answer: Document = await response.json()
+            code = "200"
+        except ClusterError as error:
+            if isinstance(error.__cause__, ApiException):
+                code = str(error.__cause__.status)
+            raise
         finally:
             self._requests.labels(verb, plural, code).inc()
         return answer
+
+
+@contextmanager
+def _answers(what: str) -> Iterator[None]:
+    """Errors of the client as ours; ``what`` was asked for."""
+    try:
+        yield
+    except ApiException as error:
+        raise translated(error, what) from error
+    except (TimeoutError, aiohttp.ClientError, OSError) as error:
+        raise Unreachable(f"{what}: {type(error).__name__} {error}".rstrip()) from error
+
+
+def _event(event: Document, what: str) -> tuple[str, Document]:
+    """An event of a watch; an error that the stream tells of is raised."""
+    if event["type"] != "ERROR":
+        return event["type"], event["object"]
+    status = event["object"]
+    error = ApiException(status=status.get("code"), reason=status.get("message"))
+    raise translated(error, what)
 
 
 def _target(document: Object) -> tuple[str, str]:

@@ -7,10 +7,10 @@ writing another.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from poolwise.plan.names import GROUP, MANAGED_BY
+from poolwise.plan.names import GROUP, JOBSET, KUEUE, LEADER_WORKER_SET, MANAGED_BY, TRAINER
 from poolwise.plan.observed import Object
 
 
@@ -19,7 +19,8 @@ class Resource:
     """One kind of the API."""
 
     group: str
-    version: str
+    version: str = field(compare=False)
+    """How it is spoken, not what it is: an optional kind may be served in one of several."""
     kind: str
     plural: str
     namespaced: bool = True
@@ -31,6 +32,10 @@ class Resource:
     def api_version(self) -> str:
         """As objects write it."""
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    def at(self, version: str) -> Resource:
+        """The same kind in another version."""
+        return replace(self, version=version)
 
     def path(self, namespace: str | None = None, name: str | None = None) -> str:
         """URL path of one object, or of the collection."""
@@ -71,28 +76,87 @@ EVENTS = Resource("events.k8s.io", "v1", "Event", "events")
 FAILED_CREATIONS = replace(EVENTS, field_selector="reason=FailedCreate,regarding.kind=Job")
 """Why a Job has no pods (quota, admission) is told by these alone; a Deployment says it itself."""
 
+JOB_SETS = Resource(JOBSET, "v1alpha2", "JobSet", "jobsets", label_selector=_OURS)
+LEADER_WORKER_SETS = Resource(
+    LEADER_WORKER_SET, "v1", "LeaderWorkerSet", "leaderworkersets", label_selector=_OURS
+)
+TRAIN_JOBS = Resource(TRAINER, "v1alpha1", "TrainJob", "trainjobs", label_selector=_OURS)
+LOCAL_QUEUES = Resource(KUEUE, "v1beta2", "LocalQueue", "localqueues")
+CLUSTER_QUEUES = Resource(KUEUE, "v1beta2", "ClusterQueue", "clusterqueues", namespaced=False)
+RESOURCE_FLAVORS = Resource(KUEUE, "v1beta2", "ResourceFlavor", "resourceflavors", namespaced=False)
+QUEUE_PRIORITIES = Resource(
+    KUEUE, "v1beta2", "WorkloadPriorityClass", "workloadpriorityclasses", namespaced=False
+)
+ADMISSION_CHECKS = Resource(KUEUE, "v1beta2", "AdmissionCheck", "admissionchecks", namespaced=False)
+QUEUED = Resource(KUEUE, "v1beta2", "Workload", "workloads")
+"""Kueue's Workloads: one for each Job, JobSet or other thing that waits in a queue."""
+
 WORKLOADS = (TRAINING_JOBS, INFERENCE_SERVICES)
-CHILDREN = (JOBS, DEPLOYMENTS, SERVICES, DISRUPTION_BUDGETS)
+RUNNERS = (JOBS, DEPLOYMENTS, JOB_SETS, LEADER_WORKER_SETS, TRAIN_JOBS)
+"""Children that run pods, and bear the record of the placement."""
+CHILDREN = (*RUNNERS, SERVICES, DISRUPTION_BUDGETS)
 WATCHED = (
     *WORKLOADS,
     ACCELERATOR_POOLS,
     NODES,
     PRIORITY_CLASSES,
     PODS,
-    *CHILDREN,
+    JOBS,
+    DEPLOYMENTS,
+    SERVICES,
+    DISRUPTION_BUDGETS,
     FAILED_CREATIONS,
 )
-"""Everything that the cache holds."""
+"""Everything that must be there, watched from start to end."""
 
-_BY_KIND = {(each.api_version, each.kind): each for each in (*WATCHED, LEASES, EVENTS)}
+
+@dataclass(frozen=True, slots=True)
+class OptionalApi:
+    """An API of somebody else's that is used where it is served, and may come and go."""
+
+    group: str
+    product: str
+    """As people call it."""
+    versions: tuple[str, ...]
+    """Those that Poolwise can speak, the preferred one first."""
+    resources: tuple[Resource, ...]
+    """All of them must be served in one version."""
+
+
+OPTIONAL = (
+    OptionalApi(JOBSET, "JobSet", ("v1alpha2",), (JOB_SETS,)),
+    OptionalApi(LEADER_WORKER_SET, "LeaderWorkerSet", ("v1",), (LEADER_WORKER_SETS,)),
+    OptionalApi(TRAINER, "Kubeflow Trainer", ("v1alpha1",), (TRAIN_JOBS,)),
+    OptionalApi(
+        KUEUE,
+        "Kueue",
+        ("v1beta2", "v1beta1"),
+        (
+            *(LOCAL_QUEUES, CLUSTER_QUEUES, RESOURCE_FLAVORS),
+            *(QUEUE_PRIORITIES, ADMISSION_CHECKS, QUEUED),
+        ),
+    ),
+)
+"""Children first: what waits in a queue is told by what it runs as."""
+
+CACHED = (*WATCHED, *(resource for api in OPTIONAL for resource in api.resources))
+"""Everything that the cache can hold."""
+
+_BY_KIND = {(each.group, each.kind): each for each in (*CACHED, LEASES, EVENTS)}
+_VERSIONS = {(api.group, version) for api in OPTIONAL for version in api.versions} | {
+    (each.group, each.version) for each in (*WATCHED, LEASES)
+}
 
 
 def resource_of(document: Object) -> Resource:
-    """The kind of an object.
+    """The kind of an object, in the version that it is written in.
 
-    :raises KeyError: for a kind that Poolwise has no business with.
+    :raises KeyError: for a kind or a version that Poolwise has no business with.
     """
-    return _BY_KIND[document["apiVersion"], document["kind"]]
+    group, _, version = document["apiVersion"].rpartition("/")
+    if (group, version) not in _VERSIONS:
+        raise KeyError(document["apiVersion"])
+    return _BY_KIND[group, document["kind"]].at(version)
 
 
 def owner_uid(document: Object) -> str | None:

@@ -13,7 +13,7 @@ import structlog
 
 from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache
-from poolwise.cluster.connection import Connection, WatchSession
+from poolwise.cluster.connection import Client, Connection, WatchSession
 from poolwise.cluster.events import Recorder
 from poolwise.cluster.freshness import Freshness
 from poolwise.cluster.health import HealthServer
@@ -21,6 +21,7 @@ from poolwise.cluster.kube import ApiKube
 from poolwise.cluster.lease import Lease
 from poolwise.cluster.listing import fill, prune, scopes, targets
 from poolwise.cluster.metrics import Metrics
+from poolwise.cluster.optional import OptionalApis
 from poolwise.cluster.pulse import Pulse
 from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import WATCHED, Resource
@@ -55,7 +56,7 @@ class Operator:
         self._health = HealthServer(
             settings.liveness_listen, self._freshness, self._readiness, settings.watch_stale_seconds
         )
-        self._kube: ApiKube | None = None
+        self._clients: list[ApiKube] = []
         self._lease: Lease | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._relisted: set[Resource] = set()
@@ -76,17 +77,26 @@ class Operator:
     async def start(self) -> None:
         """Read the cluster, however long that takes, then take up work as soon as we lead."""
         self._readiness.server = self._connection.configuration.host
-        kube = ApiKube(self._connection.client(), self._settings, self._metrics.requests)
-        self._kube = kube
+        kube = self._client(self._connection.client())
+        watches = self._client(self._connection.watch_client())
+        apis = OptionalApis(kube, watches, self._cache, self._settings)
         await fill(self._cache, kube, self._settings, self._readiness)
+        await apis.open()
         known = {str(resource): len(self._cache.stores[resource]) for resource in WATCHED}
         _log.info("the cluster is known", **known)
         self._freshness.require(targets(self._settings))
         lease = self._assemble(kube)
+        apis.listen(self._engine)
         self._spawn("lead", self._lead(lease))
         self._spawn("relist", self._relist(kube))
         self._spawn("pulse", Pulse(kube, self._readiness, self._settings, time.monotonic).run())
+        self._spawn("discover", apis.run())
         self._spawn("measure", self._measure())
+
+    def _client(self, client: Client) -> ApiKube:
+        kube = ApiKube(client, self._settings, self._metrics.requests)
+        self._clients.append(kube)
+        return kube
 
     def _assemble(self, kube: ApiKube) -> Lease:
         identity = f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}"
@@ -109,8 +119,8 @@ class Operator:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._elects and self._lease:
             await self._lease.release()
-        if self._kube:
-            await self._kube.close()
+        for client in self._clients:
+            await client.close()
         await self._health.close()
         self.stop_flag.set()  # kopf waits 5 s for whoever still waits for it
 

@@ -151,6 +151,7 @@ class Planner:
         except Exception:
             self._touched |= touched
             raise
+        decisions = replace(decisions, apis=observed.apis)
         before, self.decisions = self.decisions, self._amended(decisions)
         changed = _changed(before, self.decisions)
         for target in changed:

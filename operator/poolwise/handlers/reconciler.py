@@ -106,7 +106,8 @@ def manifests(
     pool = pool_of(plan, decisions)
     if pool is None:
         return ()
-    return tuple(prepared(child) for child in children(workload, plan, pool, settings))
+    made = children(workload, plan, pool, settings, decisions.apis)
+    return tuple(prepared(child) for child in made)
 
 
 def workload_of(cache: Cache, key: Key) -> Object | None:

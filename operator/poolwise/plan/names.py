@@ -23,6 +23,12 @@ PAUSED = f"{GROUP}/paused"
 
 LABEL_LIMIT = 63
 
+JOBSET = "jobset.x-k8s.io"
+LEADER_WORKER_SET = "leaderworkerset.x-k8s.io"
+TRAINER = "trainer.kubeflow.org"
+KUEUE = "kueue.x-k8s.io"
+"""Groups of the APIs that are used where they are served (``Observed.apis``)."""
+
 
 def child_name(owner: str, suffix: str = "", limit: int = LABEL_LIMIT) -> str:
     """A deterministic DNS label: ``owner`` and ``suffix``, shortened with a hash if too long.

@@ -8,10 +8,26 @@ from typing import Any
 
 from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Key, Outcome
+from poolwise.plan.joint.problem import Standing
 from poolwise.plan.pool import Pool
 
 Object = Mapping[str, Any]
 """A Kubernetes object as a plain dict, never changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """Objects of Kueue."""
+
+    local_queues: Sequence[Object] = ()
+    cluster_queues: Sequence[Object] = ()
+    flavors: Sequence[Object] = ()
+    priorities: Sequence[Object] = ()
+    """WorkloadPriorityClasses."""
+    checks: Sequence[Object] = ()
+    """AdmissionChecks that name our controller."""
+    workloads: Sequence[Object] = ()
+    """One for each job that waits in a queue, or runs from it; finished ones are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +41,20 @@ class Observed:
     training_jobs: Sequence[Object] = ()
     inference_services: Sequence[Object] = ()
     children: Sequence[Object] = ()
-    """Jobs and Deployments labelled ``app.kubernetes.io/managed-by: poolwise``."""
+    """What runs pods and is labelled ``app.kubernetes.io/managed-by: poolwise``: Jobs, Deployments,
+    and where they are served JobSets, LeaderWorkerSets and TrainJobs."""
     priority_classes: Sequence[Object] = ()
     """PriorityClasses, for the order in which workloads are placed."""
     corrections: Corrections = field(default_factory=Corrections)
     """What was measured of workloads that ran."""
+    standing: Standing = field(default_factory=Standing)
+    """What the last pass left: prices, and room that is kept."""
+    apis: Mapping[str, str] = field(default_factory=dict)
+    """Version in use by group, of the optional APIs that are served and may be read."""
+    apis_off: Mapping[str, str] = field(default_factory=dict)
+    """Why an optional API that is there cannot be used, by group: one sentence."""
+    queues: Queues = field(default_factory=Queues)
+    """What Kueue knows; empty where it is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +65,7 @@ class Decisions:
     outcomes: Mapping[Key, Outcome]
     free_accelerators: Mapping[str, int] = field(default_factory=dict)
     """By pool, before anything this pass placed."""
+    standing: Standing = field(default_factory=Standing)
+    """What the next pass has to know, as :attr:`Observed.standing`."""
+    apis: Mapping[str, str] = field(default_factory=dict)
+    """As observed: what children may be made of."""

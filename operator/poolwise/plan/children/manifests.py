@@ -14,6 +14,8 @@ A Job's pods cannot be changed once it exists, so a Job is applied only where th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from poolwise.errors import InvalidInput
@@ -30,8 +32,16 @@ __all__ = ["changes_to_job", "check", "children", "record_of"]
 Manifest = dict[str, Any]
 
 
-def children(resource: Object, plan: Plan, pool: Pool, settings: Settings) -> tuple[Manifest, ...]:
+def children(
+    resource: Object,
+    plan: Plan,
+    pool: Pool,
+    settings: Settings,
+    apis: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[Manifest, ...]:
     """Manifests in the order in which they should be applied; what runs pods comes last.
+
+    ``apis`` are the optional APIs that are served (``Observed.apis``).
 
     :raises InvalidInput: where the engine of a service has no build for the pool, or its model
         cannot be loaded from where the spec says.

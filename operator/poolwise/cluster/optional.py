@@ -1,0 +1,192 @@
+"""Optional APIs, looked for at run time: taken up where they are served, given up where not.
+
+The API server's own discovery is asked every few seconds: one small answer tells of all groups,
+needs no right, and costs less than a watch of CustomResourceDefinitions, whose objects are large.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import structlog
+
+from poolwise.cluster import clock
+from poolwise.cluster.cache import Cache
+from poolwise.cluster.following import Follower, Listener, Silent
+from poolwise.cluster.kube import Kube
+from poolwise.cluster.listing import Patience, scopes
+from poolwise.cluster.resources import OPTIONAL, OptionalApi, Resource
+from poolwise.errors import ClusterError, Forbidden, NotFound
+from poolwise.settings import Settings
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _InUse:
+    """An API that is read now."""
+
+    version: str
+    watches: tuple[asyncio.Task[None], ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing stands against reading it any more."""
+        return not any(watch.done() for watch in self.watches)
+
+
+class OptionalApis:
+    """Which optional APIs can be used now; the cache holds what they say."""
+
+    def __init__(self, kube: Kube, watches: Kube, cache: Cache, settings: Settings) -> None:
+        """``watches`` is a client with connections of its own."""
+        self._kube = kube
+        self._watches = watches
+        self._cache = cache
+        self._settings = settings
+        self._in_use: dict[str, _InUse] = {}
+        self._listener: Listener = Silent(cache)
+
+    async def open(self) -> None:
+        """Take up what is served, before anything is decided: what runs there must be known."""
+        for pause_seconds in Patience():
+            try:
+                return await self._look()
+            except ClusterError as error:
+                _log.warning("discovery failed", error=str(error))
+                await asyncio.sleep(pause_seconds * clock.jitter())
+
+    def listen(self, listener: Listener) -> None:
+        """From now on ``listener`` is told of events, and of APIs that come or go."""
+        self._listener = listener
+
+    async def run(self) -> None:
+        """Look for ever."""
+        try:
+            while True:
+                await asyncio.sleep(self._settings.discovery_seconds * clock.jitter())
+                await self.look()
+        finally:
+            for group in list(self._in_use):
+                await self._stop(group)
+
+    async def look(self) -> None:
+        """Look once; an API server that does not answer changes nothing."""
+        before = dict(self._cache.apis), dict(self._cache.apis_off)
+        try:
+            await self._look()
+        except ClusterError as error:
+            _log.info("discovery failed; tried again later", error=str(error))
+        if before != (self._cache.apis, self._cache.apis_off):
+            self._listener.touch_all()
+
+    async def _look(self) -> None:
+        served = await self._kube.groups()
+        for api in OPTIONAL:
+            await self._weigh(api, served.get(api.group, ()))
+
+    async def _weigh(self, api: OptionalApi, served: Iterable[str]) -> None:
+        version = await self._speakable(api, served)
+        known = self._in_use.get(api.group)
+        if known is not None:
+            is_lost = version is None and await self._is_gone(api, known.version)
+            if known.is_whole and not is_lost and version in (None, known.version):
+                return
+            await self._stop(api.group)
+        if version is not None:
+            await self._try(api, version)
+        else:
+            self._give_up(api, _mismatch(api, served))
+
+    async def _speakable(self, api: OptionalApi, served: Iterable[str]) -> str | None:
+        """The best version in which all kinds are served."""
+        wanted = {resource.plural for resource in api.resources}
+        for version in (each for each in api.versions if each in served):
+            if wanted <= await self._kube.discovered(api.group, version):
+                return version
+        return None
+
+    async def _is_gone(self, api: OptionalApi, version: str) -> bool:
+        """Whether a list says the same as discovery, which an API server that starts fills late."""
+        try:
+            await self._kube.peek(api.resources[0].at(version))
+        except NotFound:
+            return True
+        except Forbidden:
+            pass
+        return False
+
+    async def _try(self, api: OptionalApi, version: str) -> None:
+        """Read all of an API, and follow it from then on."""
+        targets = [
+            (resource.at(version), namespace)
+            for resource in api.resources
+            for namespace in scopes(resource, self._settings)
+        ]
+        try:
+            for resource, namespace in targets:
+                await self._read(resource, namespace)
+        except NotFound:
+            return self._give_up(api, None)  # it goes, or has only just come
+        except Forbidden as error:
+            return self._give_up(api, _forbidden(api, error), is_there=True)
+        if self._cache.apis.get(api.group) != version:
+            _log.info("an optional API is used", api=api.product, version=version)
+        self._cache.apis[api.group] = version
+        self._cache.apis_off.pop(api.group, None)
+        self._in_use[api.group] = _InUse(version, tuple(self._follow(*each) for each in targets))
+
+    async def _read(self, resource: Resource, namespace: str | None) -> None:
+        async for page in self._kube.pages(resource, namespace):
+            for document in page:
+                self._listener.see(resource, None, document)
+
+    def _follow(self, resource: Resource, namespace: str | None) -> asyncio.Task[None]:
+        follower = Follower(self._watches, self._cache, lambda: self._listener, resource, namespace)
+        name = f"watch {resource.path(namespace)}"
+        return asyncio.create_task(follower.run(), name=name)
+
+    def _give_up(self, api: OptionalApi, why: str | None, is_there: bool = False) -> None:
+        """Use an API no more; ``why`` tells users what could be done about it.
+
+        What was known of it is forgotten, unless it ``is_there``: then what runs still runs.
+        """
+        if self._cache.apis.pop(api.group, None) is not None:
+            _log.warning("an optional API is used no more", api=api.product, reason=why or "gone")
+        elif why and self._cache.apis_off.get(api.group) != why:
+            _log.warning("an optional API cannot be used", api=api.product, reason=why)
+        if why:
+            self._cache.apis_off[api.group] = why
+        else:
+            self._cache.apis_off.pop(api.group, None)
+        for resource in () if is_there else api.resources:
+            self._cache.clear(resource)
+
+    async def _stop(self, group: str) -> None:
+        watches = self._in_use.pop(group).watches
+        for watch in watches:
+            watch.cancel()
+        for ended in await asyncio.gather(*watches, return_exceptions=True):
+            if isinstance(ended, Exception):
+                _log.error("a watch failed", group=group, exc_info=ended)
+
+
+def _mismatch(api: OptionalApi, served: Iterable[str]) -> str | None:
+    """Why an API that is there cannot be spoken; None for one that is not there."""
+    found = ", ".join(served)
+    if not found:
+        return None
+    kinds = ", ".join(resource.kind for resource in api.resources)
+    return (
+        f"{api.product} serves {api.group} in {found}; Poolwise needs {kinds} "
+        f"in {' or '.join(api.versions)}"
+    )
+
+
+def _forbidden(api: OptionalApi, error: Forbidden) -> str:
+    return (
+        f"{api.product} is installed, but Poolwise may not read it: {error}; "
+        "the chart's roles give this right (files/rights.yaml)"
+    )
