@@ -74,6 +74,7 @@ UNIONS: dict[str, tuple[tuple[str, ...], ...]] = {
     "tolerateTaints.0": (("value",), ()),
 }
 """Below which field exactly one of which groups may stand."""
+TRAIN_JOB_VARIANTS = 2
 VARIANTS = 6
 """As many as it takes to see each member of each union, nested ones too."""
 
@@ -87,12 +88,22 @@ def full_objects(resource: type[Resource]) -> Iterator[dict[str, Any]]:
             _keep_one(_at(spec, where.split(".")), groups, variant)
         if "custom" in spec.get("model", ()) and "slo" in spec:
             spec["slo"][0]["metric"] = "E2E"  # bare counts generate no tokens
+        if "runtimeRef" in spec:
+            _keep_runtime(spec, is_train_job=variant < TRAIN_JOB_VARIANTS)
         yield {
             "apiVersion": f"{GROUP}/{VERSION}",
             "kind": resource.__name__,
             "metadata": {"name": "full"},
             "spec": spec,
         }
+
+
+def _keep_runtime(spec: dict[str, Any], is_train_job: bool) -> None:
+    """A TrainJob, or what a TrainJob cannot have."""
+    if not is_train_job:
+        del spec["runtimeRef"]
+        return
+    del spec["ttlSecondsAfterFinished"], spec["run"]["envFrom"], spec["run"]["ports"]
 
 
 def _keep_one(parent: Any, groups: tuple[tuple[str, ...], ...], variant: int) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from poolwise.api.accelerators import TrainingAccelerators
-from poolwise.api.base import AGE, READY_REASON, Column, Resource
+from poolwise.api.base import AGE, READY_REASON, ApiModel, Column, Resource
 from poolwise.api.markers import Rule
 from poolwise.api.model_spec import Model
 from poolwise.api.names import DnsName
@@ -22,7 +22,7 @@ SECONDS_LIMIT = 2_147_483_647
 
 _FROZEN = (
     *("model", "training", "data", "checkpoint", "accelerators", "run", "runtime", "mode"),
-    *("queueName", "backoffLimit"),
+    *("runtimeRef", "queueName", "backoffLimit"),
 )
 """Fields that describe the run itself: its pods have been made from them."""
 
@@ -36,6 +36,16 @@ _RESERVED_VARIABLES = (
     "|WORLD_SIZE|RANK)$"
 )
 """What the plan sets in every container; another value would break the rendezvous."""
+
+
+class RuntimeRef(ApiModel):
+    """A runtime of Kubeflow Trainer: the template that the pods are made from."""
+
+    name: Annotated[DnsName, Field(min_length=1)]
+    """Name of the runtime. Example: `torch-distributed`."""
+    kind: Literal["ClusterTrainingRuntime", "TrainingRuntime"] = "ClusterTrainingRuntime"
+    """Kind of the runtime; a TrainingRuntime is one of the same namespace.
+    Example: `ClusterTrainingRuntime`."""
 
 
 class TrainingJobSpec(WorkloadSpec):
@@ -64,6 +74,24 @@ class TrainingJobSpec(WorkloadSpec):
             ),
             ".run.env",
         ),
+        Rule(
+            "!has(self.runtimeRef) || self.runtime in ['Auto', 'TrainJob']",
+            "must be Auto or TrainJob when runtimeRef is given",
+            field=".runtime",
+        ),
+        Rule(
+            "self.runtime != 'TrainJob' || has(self.runtimeRef)",
+            "is required when runtime is TrainJob",
+            field=".runtimeRef",
+        ),
+        *(
+            Rule(
+                f"!has(self.runtimeRef) || !has(self.{path})",
+                "must not be given with runtimeRef: a TrainJob has no such field",
+                field=f".{path}",
+            )
+            for path in ("ttlSecondsAfterFinished", "run.envFrom", "run.ports")
+        ),
     )
 
     model: Model
@@ -81,7 +109,11 @@ class TrainingJobSpec(WorkloadSpec):
     objective: TrainingObjective = Field(default_factory=TrainingObjective)
     """What the choice among feasible places minimises. Example: `{goal: Cost}`."""
     runtime: Literal["Auto", "Job", "JobSet", "TrainJob"] = "Auto"
-    """Kind of object that runs the pods; Auto takes a Job. Example: `Auto`."""
+    """Kind of object that runs the pods; Auto takes a TrainJob where `runtimeRef` is given, a JobSet
+    for several pods where the cluster has JobSet, else a Job. Example: `Auto`."""
+    runtime_ref: RuntimeRef | None = None
+    """Runtime of Kubeflow Trainer that the run is started by, as a TrainJob.
+    Example: `{name: torch-distributed}`."""
     queue_name: DnsName = ""
     """Kueue LocalQueue of the same namespace. Example: `research`."""
     suspend: bool = False
