@@ -67,6 +67,29 @@ class Settings(BaseModel):
         "included.",
     )
 
+    # Nodes that are not there yet
+    node_startup_seconds: float = Field(
+        300,
+        gt=0,
+        description="Time of a new node from request to Ready where its pool tells none "
+        "(nodeStartup): machine, drivers and device plugin of a cloud's GPU node.",
+    )
+    start_timeout_seconds: float = Field(
+        1800,
+        gt=0,
+        description="A service whose pods find no node for so long is given another place; jobs "
+        "have startTimeout, with the same default.",
+    )
+    start_retry_seconds: float = Field(
+        600,
+        gt=0,
+        description="A place where pods did not start in time is left alone for so long at first; "
+        "twice as long after each further attempt.",
+    )
+    start_retry_limit_seconds: float = Field(
+        14400, gt=0, description="Longest that such a place is left alone."
+    )
+
     # Hardware that neither labels, tables nor an AcceleratorPool describe
     aging_seconds: float = Field(
         7 * 86400.0,

@@ -78,12 +78,13 @@ class Ledger:
     claims: tuple[Claim, ...] = field(default=())
 
     def total(self, pool: Pool) -> int:
-        """Accelerators of the pool's usable nodes, free or not."""
-        return sum(node.accelerators for node in pool.usable_nodes)
+        """Accelerators of the pool's usable nodes, free or not; none of nodes to come."""
+        return sum(node.accelerators for node in pool.usable_nodes if not node.is_to_come)
 
     def free(self, pool: Pool) -> int:
-        """Accelerators of the pool that nobody holds."""
-        return sum(self._free_on(node, pool) for node in pool.usable_nodes)
+        """Accelerators of the pool that nobody holds; none of nodes to come."""
+        there = (node for node in pool.usable_nodes if not node.is_to_come)
+        return sum(self._free_on(node, pool) for node in there)
 
     def holders(self, pool: Pool) -> dict[Key, int]:
         """Accelerators of the pool held by each workload, the largest first."""
@@ -101,19 +102,22 @@ class Ledger:
 
         ``levels`` are node labels of the fabric, nearest first: a gang goes into one domain of
         the nearest level that has room, the fullest such domain, and else anywhere in the pool,
-        unless it must share a domain.
+        unless it must share a domain. Nodes to come are for those that find none that are there.
         """
-        openings = list(self._openings(pool, gang))
-        domains = [each for level in levels for each in _domains(openings, level)]
-        for group in domains if must_share else [*domains, openings]:
-            chosen = _packed(group, gang.pods) if gang.packs else _spread(group, gang.pods)
-            if chosen is not None:
-                return chosen
+        levels, every = tuple(levels), pool.usable_nodes
+        there = [node for node in every if not node.is_to_come]
+        for nodes in (there, every) if len(there) < len(every) else (every,):
+            openings = list(self._openings(pool, gang, nodes))
+            domains = [each for level in levels for each in _domains(openings, level)]
+            for group in domains if must_share else [*domains, openings]:
+                chosen = _chosen(group, gang)
+                if chosen is not None:
+                    return chosen
         return None
 
     def most_pods(self, pool: Pool, gang: Gang) -> int:
         """How many pods like the gang's would find room now."""
-        return sum(opening.slots for opening in self._openings(pool, gang))
+        return sum(opening.slots for opening in self._openings(pool, gang, pool.usable_nodes))
 
     def with_claim(self, claim: Claim) -> Ledger:
         """The ledger once a workload holds its claim."""
@@ -136,11 +140,11 @@ class Ledger:
         room = self.rooms.get(node.name)
         return max(0, room.accelerators.get(pool.resource or "", 0)) if room else 0
 
-    def _openings(self, pool: Pool, gang: Gang) -> Iterator[_Opening]:
-        """Nodes with room for at least one pod of the gang."""
+    def _openings(self, pool: Pool, gang: Gang, nodes: Iterable[Node]) -> Iterator[_Opening]:
+        """Those of ``nodes`` with room for at least one pod of the gang."""
         most = 1 if gang.one_per_node else gang.pods
         size, cores, memory_bytes = gang.accelerators, gang.cores, gang.memory_bytes
-        rooms = [(node, self.rooms[node.name]) for node in pool.usable_nodes]
+        rooms = [(node, self.rooms[node.name]) for node in nodes]
         resource = pool.resource or ""
         mean = _mean(rooms, resource, gang) if size and (cores or memory_bytes) else None
         for node, room in rooms:
@@ -208,6 +212,11 @@ def _domains(openings: Iterable[_Opening], level: str) -> Iterator[list[_Opening
         yield domains[value]
 
 
+def _chosen(openings: Iterable[_Opening], gang: Gang) -> dict[str, int] | None:
+    place = _packed if gang.packs else _spread
+    return place(openings, gang.pods)
+
+
 def _packed(openings: Iterable[_Opening], pods: int) -> dict[str, int] | None:
     """Pods by node: the node with least left over is filled first (best fit)."""
     chosen: dict[str, int] = {}
@@ -241,8 +250,13 @@ def _spread(openings: Iterable[_Opening], pods: int) -> dict[str, int] | None:
 
 
 def _fullest_first(openings: Iterable[_Opening]) -> list[_Opening]:
-    """Those where a pod strands least, and of these the one with least left over (best fit)."""
-    return sorted(openings, key=lambda each: (each.strands, each.left_over, each.node.name))
+    """Nodes that are there first; those where a pod strands least, and of these the one with least
+    left over (best fit)."""
+
+    def order(each: _Opening) -> tuple[bool, float, float, str]:
+        return each.node.is_to_come, each.strands, each.left_over, each.node.name
+
+    return sorted(openings, key=order)
 
 
 def _mean(rooms: Iterable[tuple[Node, Room]], resource: str, gang: Gang) -> Mean:

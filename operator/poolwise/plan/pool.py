@@ -24,6 +24,8 @@ class Node:
     memory_bytes: float
     unusable_reason: str | None = None
     """cordoned, NotReady, being deleted, or a taint that nobody tolerates; None: usable."""
+    is_to_come: bool = False
+    """It stands for a node that an autoscaler may add; see :mod:`poolwise.plan.provisioning`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,8 @@ class Pool:
     conditions: tuple[Condition, ...] = ()
     discovered: Mapping[str, Any] = field(default_factory=dict)
     """What the labels said, for ``status.discovered``."""
+    awaited_nodes: int = 0
+    """Nodes that are not there yet and that placed work waits for."""
 
     @property
     def usable_nodes(self) -> tuple[Node, ...]:
