@@ -77,6 +77,9 @@ class Pool:
     """FLOP per byte by format."""
     topology_keys: tuple[str, ...] = ()
     """Node labels of the fabric's levels, nearest first."""
+    link_level: str = ""
+    """The level whose domains the accelerators' own link joins beyond the node (multi-node NVLink,
+    NeuronLink, ICI); empty: the link ends at the node, or no label tells."""
     allowed_namespaces: tuple[str, ...] = ()
     max_nodes: int | None = None
     node_startup_seconds: float | None = None

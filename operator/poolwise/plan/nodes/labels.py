@@ -51,7 +51,6 @@ PARTITION_KEY = "cloud.google.com/gke-gpu-partition-size"
 """GKE: every device of the node is cut into MIG slices of this profile."""
 AMD_PARTITION_KEY = "amd.com/compute-memory-partition"
 TPU_TOPOLOGY_KEY = "cloud.google.com/gke-tpu-topology"
-CLIQUE_KEY = "nvidia.com/gpu.clique"
 
 MACHINE_TYPE_KEYS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 ARCHITECTURE_KEYS = ("kubernetes.io/arch", "beta.kubernetes.io/arch")
@@ -102,39 +101,6 @@ CAPACITY_TYPES: tuple[tuple[str, Mapping[str, str]], ...] = (
 )
 """Terms of purchase by key and value, the first match wins."""
 DEFAULT_CAPACITY_TYPE = _ON_DEMAND
-
-TOPOLOGY_KEYS = (
-    CLIQUE_KEY,
-    "accelerator.topograph.run/domain",
-    "network.topology.nvidia.com/accelerator",
-    "ds.coreweave.com/nvlink.domain",
-    "topology.k8s.aws/ultraserver-id",
-    "cloud.google.com/gce-topology-subblock",
-    "cloud.google.com/gce-topology-block",
-    "topology.k8s.aws/network-node-layer-4",
-    "topology.k8s.aws/network-node-layer-3",
-    "topology.k8s.aws/network-node-layer-2",
-    "topology.k8s.aws/network-node-layer-1",
-    "fabric.topograph.run/tier-0",
-    "fabric.topograph.run/tier-1",
-    "fabric.topograph.run/tier-2",
-    "network.topology.nvidia.com/leaf",
-    "network.topology.nvidia.com/block",
-    "network.topology.nvidia.com/spine",
-    "network.topology.nvidia.com/core",
-    "network.topology.nvidia.com/datacenter",
-    "backend.coreweave.cloud/leafgroup",
-    "backend.coreweave.cloud/fabric",
-    "oci.oraclecloud.com/host.rack_id",
-    "oci.oraclecloud.com/rdma.local_block_id",
-    "oci.oraclecloud.com/rdma.network_block_id",
-    "oci.oraclecloud.com/host.network_block_id",
-    "oci.oraclecloud.com/rdma.hpc_island_id",
-    "crusoe.ai/ib.partition.id",
-    "kubernetes.azure.com/ppg",
-    "topology.kubernetes.io/zone",
-)
-"""Levels of every known fabric, nearest first (AWS and Topograph count in opposite directions)."""
 
 NETWORK_MBPS_KEYS = (
     "eks.amazonaws.com/instance-network-bandwidth",

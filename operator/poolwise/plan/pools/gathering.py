@@ -16,7 +16,7 @@ from poolwise.plan.pool import CPU, Node, Pool
 from poolwise.plan.pools.conditions import conditions, unusable_reason
 from poolwise.plan.pools.declared import declarations, declared
 from poolwise.plan.pools.discovered import discovered
-from poolwise.plan.pools.links import Sources, host, interconnect, topology_keys
+from poolwise.plan.pools.links import Sources, host, interconnect, link_level, topology_keys
 from poolwise.plan.pools.members import (
     Draft,
     Member,
@@ -67,7 +67,8 @@ def _pool(draft: Draft, tables: Tables, settings: Settings) -> Pool:
         capacity_type=capacity_type(draft),
         role=None,
         ridge_points=_ridge_points(device),
-        topology_keys=topology_keys(draft),
+        topology_keys=topology_keys(draft, per_node),
+        link_level=link_level(draft, per_node),
         allowed_namespaces=spec.allowed_namespaces,
         max_nodes=spec.max_nodes,
         node_startup_seconds=spec.node_startup,

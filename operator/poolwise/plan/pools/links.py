@@ -6,10 +6,12 @@ Every figure comes with the words that say where it is from; they end up in ``st
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from poolwise.model.hardware import Host, Interconnect
 from poolwise.plan.nodes import labels as nodes_labels
+from poolwise.plan.nodes import topology_labels
 from poolwise.plan.nodes.facts import Facts
 from poolwise.plan.pools.members import Draft
 from poolwise.settings import Settings
@@ -74,16 +76,33 @@ def host(draft: Draft, tables: Tables, settings: Settings) -> tuple[Host, Source
     return figures, {"storage": "assumed, see settings" if assumed else "spec.storage"}
 
 
-def topology_keys(draft: Draft) -> tuple[str, ...]:
-    """Levels of the fabric, nearest first: the spec's, else those that every node carries."""
+def topology_keys(draft: Draft, per_node: int) -> tuple[str, ...]:
+    """Levels of the fabric, nearest first: the spec's, else those that nodes carry."""
     if draft.spec.interconnect.topology_keys:
         return draft.spec.interconnect.topology_keys
-    every = [member.node.labels for member in draft.members]
-    return tuple(
-        key
-        for key in nodes_labels.TOPOLOGY_KEYS
-        if every and all(labels.get(key) for labels in every)
-    )
+    found = topology_labels.carried(_labels(draft))
+    if _built_domain(draft, per_node) <= max(per_node, 1):
+        return tuple(key for key in found if key not in topology_labels.LINK_KEYS)
+    if _slice_sides(draft) and _largest(draft, topology_labels.SLICE_KEY, per_node):
+        return (topology_labels.SLICE_KEY, *found)
+    return found
+
+
+def link_level(draft: Draft, per_node: int) -> str:
+    """The level that the accelerators' own link joins beyond the node; empty: none is known.
+
+    Labels that say so come first, then one that names racks, or that a person listed, if its
+    domains are no larger than what the link joins.
+    """
+    built = _built_domain(draft, per_node)
+    if built <= max(per_node, 1):
+        return ""
+    levels = topology_keys(draft, per_node)
+    sure = (*topology_labels.LINK_KEYS, topology_labels.SLICE_KEY)
+    given = draft.spec.interconnect.topology_keys
+    likely = [key for key in levels if key in given or key in topology_labels.RACK_KEYS]
+    fitting = (key for key in likely if per_node < _largest(draft, key, per_node) <= built)
+    return next((key for key in levels if key in sure), next(fitting, ""))
 
 
 def _intra(draft: Draft) -> tuple[float, bool, str]:
@@ -132,27 +151,47 @@ def _domain(draft: Draft, per_node: int) -> int:
 
     Racks are as large as labels show (clique, TPU topology), at most as large as they are built.
     """
+    if draft.offer.accelerator is None or draft.offer.profile:
+        return 1
+    built = _built_domain(draft, per_node)
+    if built <= max(per_node, 1):
+        return max(1, built)
+    nodes = max(len(draft.members), draft.spec.max_nodes or 0, 1)
+    return max(per_node, min(built, _shown_domain(draft, per_node) or built, per_node * nodes))
+
+
+def _built_domain(draft: Draft, per_node: int) -> int:
+    """Accelerators that the link joins where all of it is there."""
     row, machine = draft.offer.accelerator, draft.machine
     if row is None or draft.offer.profile:
         return 1
     stated = machine.domain_accelerators if machine else None
-    built = stated or row.domain_accelerators or per_node
-    if built <= per_node:
-        return max(1, built)
-    shown = _shown_domain([member.node.labels for member in draft.members], per_node)
-    nodes = max(len(draft.members), draft.spec.max_nodes or 0, 1)
-    return max(per_node, min(built, shown or built, per_node * nodes))
+    return stated or row.domain_accelerators or per_node
 
 
-def _shown_domain(every: list[Mapping[str, str]], per_node: int) -> int | None:
-    shapes = {labels.get(nodes_labels.TPU_TOPOLOGY_KEY, "") for labels in every}
-    sides = [[int(side) for side in shape.split("x") if side.isdecimal()] for shape in shapes]
-    if every and all(sides):
+def _shown_domain(draft: Draft, per_node: int) -> int | None:
+    sides = _slice_sides(draft)
+    if sides:
         return min(math.prod(each) for each in sides)
-    cliques = [labels.get(nodes_labels.CLIQUE_KEY, "") for labels in every]
-    if every and all(cliques):
-        return max(cliques.count(clique) for clique in cliques) * per_node
-    return None
+    level = link_level(draft, per_node)
+    return _largest(draft, level, per_node) if level else None
+
+
+def _slice_sides(draft: Draft) -> list[list[int]]:
+    """Of the TPU slices that all nodes are of; empty: they are of none."""
+    shapes = {labels.get(nodes_labels.TPU_TOPOLOGY_KEY, "") for labels in _labels(draft)}
+    sides = [[int(side) for side in shape.split("x") if side.isdecimal()] for shape in shapes]
+    return sides if all(sides) else []
+
+
+def _largest(draft: Draft, level: str, per_node: int) -> int:
+    """Accelerators of the level's largest domain, as far as its nodes are there."""
+    nodes = Counter(labels[level] for labels in _labels(draft) if labels.get(level))
+    return max(nodes.values(), default=0) * per_node
+
+
+def _labels(draft: Draft) -> list[Mapping[str, str]]:
+    return [member.node.labels for member in draft.members]
 
 
 def _least_machine(draft: Draft, tables: Tables) -> tuple[float, float]:
