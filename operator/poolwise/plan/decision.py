@@ -117,6 +117,10 @@ class PlacementRecord:
     """Services: where the preset's weights are published, for specs without a ``uri``."""
     domain: Mapping[str, str] = field(default_factory=dict)
     """Jobs: the label that all nodes of the gang must carry, where the spec requires one."""
+    runtime: str | None = None
+    """Kind of the child that runs the pods; None: a Job or a Deployment."""
+    nodes_per_replica: int = 1
+    """Services: nodes that one replica spans."""
 
     @property
     def pool(self) -> str:

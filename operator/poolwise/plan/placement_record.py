@@ -42,6 +42,8 @@ class _Document(BaseModel):
     may_surge: bool = False
     hub_id: str | None = None
     domain: dict[str, str] = {}
+    runtime: str | None = None
+    nodes_per_replica: Annotated[int, Field(ge=1)] = 1
 
 
 def render(record: PlacementRecord) -> str:
@@ -63,6 +65,8 @@ def render(record: PlacementRecord) -> str:
         "maySurge": record.may_surge or None,
         "hubId": record.hub_id,
         "domain": dict(record.domain) or None,
+        "runtime": record.runtime,
+        "nodesPerReplica": record.nodes_per_replica if record.nodes_per_replica > 1 else None,
     }
     present = {name: value for name, value in document.items() if value is not None}
     return json.dumps(present, sort_keys=True, separators=(",", ":"))
@@ -94,6 +98,8 @@ def _record(document: _Document, key: Key) -> PlacementRecord:
         may_surge=document.may_surge,
         hub_id=document.hub_id,
         domain=document.domain,
+        runtime=document.runtime,
+        nodes_per_replica=document.nodes_per_replica,
     )
 
 
