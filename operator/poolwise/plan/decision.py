@@ -60,6 +60,9 @@ class Candidate:
     """Training: of the whole run."""
     energy_joules: float | None = None
     """Training: of the run; serving: per hour."""
+    lost_seconds: float | None = None
+    """Training: the part of ``total_seconds`` that interruptions of spot nodes cost; None where
+    nodes are its own."""
     objective_value: float | None = None
     """What the ranking minimises (seconds, money or joules)."""
     own_spread: float = 0.0

@@ -142,6 +142,7 @@ def _figures(candidate: Candidate) -> Story:
         "totalCost": candidate.total_cost,
         "totalSeconds": candidate.total_seconds,
         "energyJoules": candidate.energy_joules,
+        "lostSeconds": candidate.lost_seconds,
     }
 
 
