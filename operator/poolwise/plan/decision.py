@@ -10,6 +10,7 @@ from datetime import datetime
 
 from poolwise.model.prediction import Bottleneck, ServingPrediction, TrainingPrediction
 from poolwise.model.work import ServingLayout, TrainingLayout
+from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.joint.outcome import Price
 
 
@@ -60,9 +61,8 @@ class Candidate:
     """Training: of the whole run."""
     energy_joules: float | None = None
     """Training: of the run; serving: per hour."""
-    lost_seconds: float | None = None
-    """Training: the part of ``total_seconds`` that interruptions of spot nodes cost; None where
-    nodes are its own."""
+    wish: Wish = ANYWHERE
+    """How close to each other its nodes are to be."""
     objective_value: float | None = None
     """What the ranking minimises (seconds, money or joules)."""
     own_spread: float = 0.0

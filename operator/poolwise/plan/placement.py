@@ -18,7 +18,7 @@ from poolwise.plan.decision import Candidate, Claim, PlacementRecord, Plan
 from poolwise.plan.pool import Pool
 from poolwise.plan.ranking import Ranking, rank
 from poolwise.plan.ranking_words import judged
-from poolwise.plan.requests.request import Request, ServingRequest, TrainingRequest, Workload
+from poolwise.plan.requests.request import Request, ServingRequest, Workload
 
 REASONS_NAMED = 3
 """Pools that a plan without any candidate names; status lists all of them."""
@@ -95,15 +95,12 @@ class Placement:
     def _claim(self, chosen: Candidate) -> Claim:
         pool = self._pool(chosen)
         pods = gang(self.workload.request, chosen, pool)
-        nodes = self.situation.nodes_for(pods, pool, self.workload.request.where)
+        nodes = self.situation.nodes_for(pods, pool, chosen.wish)
         assert nodes is not None, "a feasible candidate has nodes"
         return pods.claim(self.workload.identity.key, pool.name, nodes)
 
     def _domain(self, chosen: Candidate, claim: Claim) -> dict[str, str]:
-        request = self.workload.request
-        if not isinstance(request, TrainingRequest):
-            return {}
-        return shared_domain(claim.accelerators_by_node, self._pool(chosen), request.where)
+        return shared_domain(claim.accelerators_by_node, self._pool(chosen), chosen.wish)
 
     def _may_surge(self, chosen: Candidate, claim: Claim) -> bool:
         """Whether one replica more finds room, so that updates can start before they stop."""

@@ -149,11 +149,11 @@ class _Assessment:
             return self._described(offer, False, offer.broken)
         if offer.has_room:
             return self._described(offer, True, Exclusion(Verdict.LOST, self._remark(offer)))
-        gang, where = self._gang(offer.replicas, offer.shape), self.request.where
-        never = self.situation.why_never(gang, self.pool, where)
+        gang = self._gang(offer.replicas, offer.shape)
+        never = self.situation.why_never(gang, self.pool)
         if never:
             return self._described(offer, False, never)
-        told = self.situation.why_no_room(gang, self.pool, where)
+        told = self.situation.why_no_room(gang, self.pool)
         without_room = self._described(offer, False, Exclusion(Verdict.INSUFFICIENT_CAPACITY, told))
         return replace(without_room, waits=True)
 
@@ -162,7 +162,7 @@ class _Assessment:
 
     def _has_room(self, replicas: int, shape: ReplicaShape) -> bool:
         gang = self._gang(replicas, shape)
-        return self.situation.nodes_for(gang, self.pool, self.request.where) is not None
+        return self.situation.nodes_for(gang, self.pool) is not None
 
     def _offer(self, shape: ReplicaShape) -> Offer:
         planned = planned_capacity(shape, self.request.work)

@@ -13,9 +13,9 @@ from poolwise.plan.candidates.exclusions import Exclusion
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.capacity import ROUNDING_SLACK, Gang, Ledger, ledger
+from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.corrections import Corrections
 from poolwise.plan.pool import Pool
-from poolwise.plan.requests.request import Topology, Where
 from poolwise.plan.wording import gib, plural
 from poolwise.settings import Settings
 
@@ -39,34 +39,33 @@ class Situation:
         """The same moment with other capacity."""
         return replace(self, ledger=ledger)
 
-    def nodes_for(self, gang: Gang, pool: Pool, where: Where) -> dict[str, int] | None:
-        """Nodes for all pods, those of a training run as close together as it wants them."""
-        if not gang.one_per_node or where.topology is Topology.UNCONSTRAINED:
-            return self.ledger.fit(pool, gang)
-        is_required = where.topology is Topology.REQUIRED
-        return self.ledger.fit(pool, gang, levels(where, pool), must_share=is_required)
+    def nodes_for(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> dict[str, int] | None:
+        """Nodes for all pods, those of a training run as close together as it wishes."""
+        return self.ledger.fit(pool, gang, wish.levels, must_share=wish.must_share)
 
-    def why_never(self, gang: Gang, pool: Pool, where: Where) -> Exclusion | None:
+    def why_never(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> Exclusion | None:
         """What the pool would lack even if all its nodes were usable and empty: then waiting has
         no end. None where the gang would fit."""
         nodes = tuple(replace(node, unusable_reason=None) for node in pool.nodes)
         whole = replace(pool, nodes=nodes)
         empty = self.with_ledger(ledger([whole], {}))
-        if empty.nodes_for(gang, whole, where) is not None:
+        if empty.nodes_for(gang, whole, wish) is not None:
             return None
-        reason, shortfall = _too_large_pod(gang, whole) or empty._too_many_pods(gang, whole, where)
+        reason, shortfall = _too_large_pod(gang, whole) or empty._too_many_pods(gang, whole, wish)
         return Exclusion(Verdict.INSUFFICIENT_CAPACITY, reason, shortfall)
 
-    def _too_many_pods(self, gang: Gang, pool: Pool, where: Where) -> tuple[str, float]:
+    def _too_many_pods(self, gang: Gang, pool: Pool, wish: Wish) -> tuple[str, float]:
         room = self.ledger.most_pods(pool, gang)
         if room < gang.pods:
             pods = plural(room, "pod" if gang.one_per_node else "replica")
             told = f"has room for {pods} like this at most, needs {gang.pods}"
             return told, gang.pods / max(room, 1)
-        named = " or ".join(levels(where, pool)) or "the fabric, which no label tells,"
-        return f"has no one domain of {named} that takes {plural(gang.pods, 'node')}", math.inf
+        return (
+            f"has no one domain of {_named(wish)} that takes {plural(gang.pods, 'node')}",
+            math.inf,
+        )
 
-    def why_no_room(self, gang: Gang, pool: Pool, where: Where) -> str:
+    def why_no_room(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> str:
         """One sentence: what is missing, and who holds it."""
         wanted = gang.pods * gang.accelerators
         free, total = self.ledger.free(pool), self.ledger.total(pool)
@@ -78,14 +77,13 @@ class Situation:
         elif free < wanted:
             missing = f"{free} of {total} are free, needs {wanted}"
         else:
-            missing = self._fragmented(gang, pool, where, free)
+            missing = self._fragmented(gang, pool, wish, free)
         return missing + self._held_by(pool)
 
-    def _fragmented(self, gang: Gang, pool: Pool, where: Where, free: int) -> str:
+    def _fragmented(self, gang: Gang, pool: Pool, wish: Wish, free: int) -> str:
         room = self.ledger.most_pods(pool, gang)
         if room >= gang.pods:
-            named = " or ".join(levels(where, pool)) or "the fabric, which no label tells,"
-            return f"{free} are free, but no one domain of {named} has room for all"
+            return f"{free} are free, but no one domain of {_named(wish)} has room for all"
         places = plural(gang.pods, "node" if gang.one_per_node else "place")
         joined = "with" if gang.one_per_node else "for"
         wanted = plural(gang.accelerators, "free accelerator")
@@ -104,9 +102,8 @@ class Situation:
         return "; held by " + ", ".join(named) + (f" and {more} more" if more else "")
 
 
-def levels(where: Where, pool: Pool) -> tuple[str, ...]:
-    """Node labels of the fabric's levels that count for a workload, nearest first."""
-    return (where.topology_level,) if where.topology_level else pool.topology_keys
+def _named(wish: Wish) -> str:
+    return " or ".join(wish.levels) or "the fabric, which no label tells,"
 
 
 def _too_large_pod(gang: Gang, pool: Pool) -> tuple[str, float] | None:
@@ -122,12 +119,13 @@ def _too_large_pod(gang: Gang, pool: Pool) -> tuple[str, float] | None:
     return None
 
 
-def shared_domain(nodes: Iterable[str], pool: Pool, where: Where) -> dict[str, str]:
-    """The nearest label that all these nodes share, where the workload requires one."""
-    if where.topology is not Topology.REQUIRED:
+def shared_domain(nodes: Iterable[str], pool: Pool, wish: Wish) -> dict[str, str]:
+    """The nearest label that all these nodes share, where the workload insists on one."""
+    if not wish.must_share:
         return {}
-    labels = [node.labels for node in pool.nodes if node.name in set(nodes)]
-    for level in levels(where, pool):
+    names = set(nodes)
+    labels = [node.labels for node in pool.nodes if node.name in names]
+    for level in wish.levels:
         values = {each.get(level) for each in labels}
         if len(values) == 1 and (value := values.pop()):
             return {level: value}

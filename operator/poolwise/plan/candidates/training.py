@@ -26,10 +26,10 @@ from poolwise.plan.candidates.training_answers import (
 )
 from poolwise.plan.candidates.training_divisions import divisors
 from poolwise.plan.candidates.training_layouts import NoTrainingShape, TrainingShape
+from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal, TrainingRequest
-from poolwise.plan.supply import Interruptions, interruptions
 from poolwise.plan.wording import GIB, duration, money
 
 _NOTHING = Exclusion(Verdict.LOST, "")
@@ -47,8 +47,7 @@ class Offer:
     total_seconds: float
     cost_per_hour: float | None
     energy_joules: float
-    interruptions: Interruptions | None = None
-    """What spot nodes do to it; its total counts what is lost."""
+    wish: Wish = ANYWHERE
 
     @property
     def total_cost(self) -> float | None:
@@ -100,26 +99,24 @@ class _Assessment:
 
     def _best(self, offers: list[Offer]) -> Candidate:
         """The best count that fits now, else the best one to wait for."""
-        fitting = [offer for offer in offers if self._nodes(offer.count) is not None]
+        fitting = [offer for offer in offers if self._nodes(offer) is not None]
         if fitting:
             offer = self._preferred(fitting)
-            remark = Exclusion(Verdict.LOST, self._remark(offer))
-            return self._described(offer, True, remark)
+            return self._described(offer, True, Exclusion(Verdict.LOST, self._remark(offer)))
         possible = [offer for offer in offers if self._why_never(offer) is None]
         if not possible:
             offer = self._preferred(offers)
             return self._described(offer, False, self._why_never(offer) or _NOTHING)
         offer = self._preferred(possible)
         gang = gang_of(offer.count, self.request, self.pool)
-        reason = self.situation.why_no_room(gang, self.pool, self.request.where)
+        reason = self.situation.why_no_room(gang, self.pool, offer.wish)
         waiting = self._described(offer, False, Exclusion(Verdict.INSUFFICIENT_CAPACITY, reason))
         return replace(waiting, waits=True)
 
     def _remark(self, offer: Offer) -> str:
         assert self.pool.machine is not None, "pools without a machine are excluded"
         remark = precision_remark(self.request.work.precision, self.pool.machine.device)
-        told = offer.interruptions.words() if offer.interruptions else ""
-        return "; ".join(filter(None, (remark, told)))
+        return "; ".join(filter(None, (remark, offer.wish.reason)))
 
     def _preferred(self, offers: list[Offer]) -> Offer:
         goal = self.request.goal
@@ -136,21 +133,16 @@ class _Assessment:
             default=offers[0],
         )
 
-    def _nodes(self, count: int) -> dict[str, int] | None:
-        gang = gang_of(count, self.request, self.pool)
-        return self.situation.nodes_for(gang, self.pool, self.request.where)
+    def _nodes(self, offer: Offer) -> dict[str, int] | None:
+        gang = gang_of(offer.count, self.request, self.pool)
+        return self.situation.nodes_for(gang, self.pool, offer.wish)
 
     def _why_never(self, offer: Offer) -> Exclusion | None:
         gang = gang_of(offer.count, self.request, self.pool)
-        return self.situation.why_never(gang, self.pool, self.request.where)
+        return self.situation.why_never(gang, self.pool, offer.wish)
 
     def _offer(self, count: int, shape: TrainingShape) -> Offer:
-        work, pods = self.request.work, gang_of(count, self.request, self.pool).pods
-        seconds = (work.steps or 0.0) * shape.prediction.step_seconds.mid
-        lost = interruptions(
-            self.pool, pods, seconds, work.checkpoint_interval_seconds, self.situation.settings
-        )
-        seconds = lost.expected_seconds if lost else seconds
+        seconds = (self.request.work.steps or 0.0) * shape.prediction.step_seconds.mid
         price = self.pool.price
         share = count / max(self.pool.accelerators_per_node, 1)
         return Offer(
@@ -159,13 +151,11 @@ class _Assessment:
             total_seconds=seconds,
             cost_per_hour=price.per_node_hour * share if price else None,
             energy_joules=shape.prediction.power_watts * count * seconds,
-            interruptions=lost,
+            wish=self.answers.wish(shape.layout),
         )
 
     def _limit_broken(self, offer: Offer) -> Exclusion | None:
         request, currency = self.request, self.situation.settings.currency
-        if offer.interruptions is not None and offer.interruptions.is_hopeless:
-            return Exclusion(Verdict.TOO_INTERRUPTED, offer.interruptions.words())
         if request.deadline is not None:
             now = self.situation.now
             left = (request.deadline - now).total_seconds()
@@ -208,7 +198,7 @@ class _Assessment:
             total_cost=offer.total_cost,
             total_seconds=offer.total_seconds,
             energy_joules=offer.energy_joules,
-            lost_seconds=offer.interruptions.lost_seconds if offer.interruptions else None,
+            wish=offer.wish,
             objective_value=offer.objective(self.request.goal),
             own_spread=own_spread(prediction.step_seconds, Phase.TRAINING, prediction.provenance),
         )

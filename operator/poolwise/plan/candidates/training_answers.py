@@ -22,8 +22,10 @@ from poolwise.plan.candidates.training_layouts import (
     TrainingShape,
 )
 from poolwise.plan.capacity import Gang
+from poolwise.plan.closeness import Wish
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import TrainingRequest
+from poolwise.plan.topology import communication_share, wish
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,18 @@ class TrainingAnswers:
         """Elasticities of the throughput; more memory may change micro-batch and recomputation."""
         place = self._place(layout.count)
         return place.page.get(layout, lambda: self._bottleneck(place.search, layout))
+
+    def wish(self, layout: TrainingLayout) -> Wish:
+        """How close to each other the run's nodes are to be here."""
+        gang = gang_of(layout.count, self.request, self.pool)
+        return wish(self.request.where, gang, self.pool, lambda: self._communication_share(layout))
+
+    def _communication_share(self, layout: TrainingLayout) -> float:
+        place, work = self._place(layout.count), self.request.work
+        return place.page.get(
+            ("communication", layout),
+            lambda: communication_share(work, layout, place.search.machine, self.calibration),
+        )
 
     def _place(self, count: int) -> _Place:
         """All counts inside a node are one place, and so are all of whole nodes."""
