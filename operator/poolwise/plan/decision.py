@@ -61,6 +61,9 @@ class Candidate:
     """Training: of the whole run."""
     energy_joules: float | None = None
     """Training: of the run; serving: per hour."""
+    lost_seconds: float | None = None
+    """Training: the part of ``total_seconds`` that interruptions of spot nodes cost; None where
+    nodes are its own."""
     wish: Wish = ANYWHERE
     """How close to each other its nodes are to be."""
     objective_value: float | None = None

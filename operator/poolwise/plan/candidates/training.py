@@ -30,6 +30,7 @@ from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal, TrainingRequest
+from poolwise.plan.supply import Interruptions, interruptions
 from poolwise.plan.wording import GIB, duration, money
 
 _NOTHING = Exclusion(Verdict.LOST, "")
@@ -48,6 +49,8 @@ class Offer:
     cost_per_hour: float | None
     energy_joules: float
     wish: Wish = ANYWHERE
+    interruptions: Interruptions | None = None
+    """What spot nodes do to it; its total counts what is lost."""
 
     @property
     def total_cost(self) -> float | None:
@@ -102,7 +105,8 @@ class _Assessment:
         fitting = [offer for offer in offers if self._nodes(offer) is not None]
         if fitting:
             offer = self._preferred(fitting)
-            return self._described(offer, True, Exclusion(Verdict.LOST, self._remark(offer)))
+            remark = Exclusion(Verdict.LOST, self._remark(offer))
+            return self._described(offer, True, remark)
         possible = [offer for offer in offers if self._why_never(offer) is None]
         if not possible:
             offer = self._preferred(offers)
@@ -116,7 +120,8 @@ class _Assessment:
     def _remark(self, offer: Offer) -> str:
         assert self.pool.machine is not None, "pools without a machine are excluded"
         remark = precision_remark(self.request.work.precision, self.pool.machine.device)
-        return "; ".join(filter(None, (remark, offer.wish.reason)))
+        told = offer.interruptions.words() if offer.interruptions else ""
+        return "; ".join(filter(None, (remark, offer.wish.reason, told)))
 
     def _preferred(self, offers: list[Offer]) -> Offer:
         goal = self.request.goal
@@ -142,7 +147,12 @@ class _Assessment:
         return self.situation.why_never(gang, self.pool, offer.wish)
 
     def _offer(self, count: int, shape: TrainingShape) -> Offer:
-        seconds = (self.request.work.steps or 0.0) * shape.prediction.step_seconds.mid
+        work, pods = self.request.work, gang_of(count, self.request, self.pool).pods
+        seconds = (work.steps or 0.0) * shape.prediction.step_seconds.mid
+        lost = interruptions(
+            self.pool, pods, seconds, work.checkpoint_interval_seconds, self.situation.settings
+        )
+        seconds = lost.expected_seconds if lost else seconds
         price = self.pool.price
         share = count / max(self.pool.accelerators_per_node, 1)
         return Offer(
@@ -152,10 +162,13 @@ class _Assessment:
             cost_per_hour=price.per_node_hour * share if price else None,
             energy_joules=shape.prediction.power_watts * count * seconds,
             wish=self.answers.wish(shape.layout),
+            interruptions=lost,
         )
 
     def _limit_broken(self, offer: Offer) -> Exclusion | None:
         request, currency = self.request, self.situation.settings.currency
+        if offer.interruptions is not None and offer.interruptions.is_hopeless:
+            return Exclusion(Verdict.TOO_INTERRUPTED, offer.interruptions.words())
         if request.deadline is not None:
             now = self.situation.now
             left = (request.deadline - now).total_seconds()
@@ -198,6 +211,7 @@ class _Assessment:
             total_cost=offer.total_cost,
             total_seconds=offer.total_seconds,
             energy_joules=offer.energy_joules,
+            lost_seconds=offer.interruptions.lost_seconds if offer.interruptions else None,
             wish=offer.wish,
             objective_value=offer.objective(self.request.goal),
             own_spread=own_spread(prediction.step_seconds, Phase.TRAINING, prediction.provenance),
