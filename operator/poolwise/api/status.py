@@ -107,6 +107,37 @@ class PlanStatus(OpenModel):
     Example: `[{pool: l40s-eth, feasible: false, reason: 16 free}]`."""
 
 
+class GivenUpStatus(OpenModel):
+    """Attempts to start in one pool whose pods did not all start in time."""
+
+    pool: Word
+    """AcceleratorPool. Example: `h100-spot`."""
+    time: Word
+    """When the last one was given up. Example: `2026-11-22T12:40:00Z`."""
+    placed_time: Word | None = None
+    """Since when its pods could have started. Example: `2026-11-22T12:10:00Z`."""
+    started_pods: int | None = Field(None, ge=0)
+    """Pods of it that started. Example: `3`."""
+    pods: int | None = Field(None, ge=0)
+    """Pods that it had. Example: `8`."""
+    timeout_seconds: int | None = Field(None, ge=0)
+    """Time that they had. Example: `1800`."""
+    attempts: int | None = Field(None, ge=0)
+    """How often in a row; the pool is left alone twice as long after each. Example: `2`."""
+    nodes_missing: bool | None = None
+    """Whether it waited for nodes that did not come. Example: `true`."""
+
+
+class StartStatus(OpenModel):
+    """What a restarted operator has to know of attempts to start."""
+
+    started_time: Word | None = None
+    """When all pods had started; from then on the placement is never given up for being slow.
+    Example: `2026-11-22T12:40:00Z`."""
+    given_up: Annotated[tuple[GivenUpStatus, ...], Field(max_length=512)] = ()
+    """Where it did not start. Example: `[{pool: h100-spot, startedPods: 3, pods: 8}]`."""
+
+
 class ObservedStatus(OpenModel):
     """What was measured, and its ratio to the prediction."""
 
@@ -123,6 +154,8 @@ class WorkloadStatus(ApiModel):
     """What is so and why. Example: `[]`."""
     plan: PlanStatus | None = None
     """Where it runs and why. Example: `{pool: h100-ib, bottleneck: Compute}`."""
+    start: StartStatus | None = None
+    """What became of attempts to start. Example: `{startedTime: "2026-11-22T12:40:00Z"}`."""
     observed: ObservedStatus | None = None
     """What was measured. Example: `{ratio: 1.04}`."""
 

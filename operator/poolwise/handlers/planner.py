@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 
 import structlog
 
+from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache, name_of
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.queue import WorkQueue
@@ -56,6 +58,7 @@ class Planner:
         self._expected: dict[Key, list[tuple[Resource, tuple[str | None, str]]]] = {}
         self._refused: dict[Key, Outcome] = {}
         """What became of plans that could not be carried out."""
+        self._due: asyncio.TimerHandle | None = None
         self.decisions = Decisions((), {})
         """The newest answer."""
 
@@ -159,6 +162,16 @@ class Planner:
                 self._expect(self.decisions.outcomes.get(target))
         for target in sorted(touched | changed, key=str):
             self._queue.add(target)
+        self._plan_at(self.decisions.look_again_at)
+
+    def _plan_at(self, moment: datetime | None) -> None:
+        """A pass is due at a moment at which time alone changes a decision."""
+        if self._due is not None:
+            self._due.cancel()
+        if moment is not None:
+            seconds = (moment - clock.utc_now()).total_seconds()
+            loop = asyncio.get_running_loop()
+            self._due = loop.call_later(max(0.0, seconds), self._wanted.set)
 
     def _amended(self, decisions: Decisions) -> Decisions:
         """With what the planner cannot know: refusals, and stories that are still to be told."""

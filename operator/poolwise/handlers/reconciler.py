@@ -61,12 +61,14 @@ class Reconciler:
             await self._story.tell(workload, outcome, pool)
             self._planner.look_again(outcome.key, 0)  # behind those that were not told yet
             return
+        if gives_up(outcome):
+            await self._story.tell(workload, outcome, pool)  # what was tried outlives its pods
         if not is_paused(workload):
             await self._try_children(workload, outcome, desired)
             self._planner.settle(outcome.key)
         if is_fresh or not _is_new(outcome):
             await self._story.tell(workload, outcome, pool)
-        if _is_new(outcome):
+        if _is_new(outcome) or gives_up(outcome):
             self._planner.want()  # what was placed now runs: the next pass finds it so
 
     def _desired(self, workload: Object, outcome: Outcome) -> tuple[Object, ...]:
@@ -92,11 +94,13 @@ class Reconciler:
     async def _write_children(
         self, workload: Object, outcome: Outcome, desired: tuple[Object, ...]
     ) -> None:
-        """Where nothing is desired, what runs goes on, unless the spec says that nothing shall."""
+        """Where nothing is desired, what runs goes on, unless the spec says that nothing shall, or
+        it did not start in time."""
         if desired:
             await self._children.write(workload, desired)
-        elif isinstance(outcome, Plan) and not outcome.placed and runs_nothing(workload):
-            await self._children.clear(workload)
+        elif isinstance(outcome, Plan) and not outcome.placed:
+            if runs_nothing(workload) or gives_up(outcome):
+                await self._children.clear(workload)
 
 
 def manifests(
@@ -129,6 +133,11 @@ def runs_nothing(workload: Object) -> bool:
     """Whether the spec says that there shall be no pods."""
     spec = workload.get("spec") or {}
     return spec.get("suspend") is True or spec.get("mode") == "Plan"
+
+
+def gives_up(outcome: Outcome) -> bool:
+    """Whether the placement did not start in time, so that its pods go."""
+    return isinstance(outcome, Plan) and outcome.given_up is not None
 
 
 def _is_new(outcome: Outcome) -> bool:

@@ -63,7 +63,7 @@ def usage_by_node(
     A pod that calls itself ours without a running workload behind it (a leftover, a forgery) is
     foreign: it holds its devices whatever its labels say.
     """
-    owners: Mapping[object, Key] = {_owner_labels(key): key for key in running}
+    owners: Mapping[object, Key] = {owner_labels(key): key for key in running}
     foreign: defaultdict[str, Usage] = defaultdict(lambda: NOTHING)
     ours: defaultdict[Key, defaultdict[str, Usage]] = defaultdict(
         lambda: defaultdict(lambda: NOTHING)
@@ -71,7 +71,7 @@ def usage_by_node(
     for pod in pods:
         node = _node_held_by(pod)
         if node:
-            owner = owners.get(_labels_of(pod))
+            owner = owners.get(owner_of(pod))
             by_node = foreign if owner is None else ours[owner]
             by_node[node] += requests(pod)
     return foreign, ours
@@ -129,13 +129,8 @@ def requests(pod: Object) -> Usage:
     return total + _usage(_mapping(spec.get("overhead")))
 
 
-def _node_held_by(pod: Object) -> str | None:
-    finished = _mapping(pod.get("status")).get("phase") in FINISHED_PHASES
-    node = _mapping(pod.get("spec")).get("nodeName")
-    return node if isinstance(node, str) and not finished else None
-
-
-def _labels_of(pod: Object) -> tuple[str, str, str] | None:
+def owner_of(pod: Object) -> tuple[str, str, str] | None:
+    """Kind, namespace and shortened name of the workload whose labels a pod carries."""
     metadata = _mapping(pod.get("metadata"))
     labels = _mapping(metadata.get("labels"))
     if labels.get(MANAGED_BY) != FIELD_MANAGER:
@@ -144,8 +139,15 @@ def _labels_of(pod: Object) -> tuple[str, str, str] | None:
     return kind, str(metadata.get("namespace")), name
 
 
-def _owner_labels(key: Key) -> tuple[str, str, str]:
+def owner_labels(key: Key) -> tuple[str, str, str]:
+    """What :func:`owner_of` tells of the pods of a workload."""
     return key.kind.value, key.namespace, child_name(key.name)
+
+
+def _node_held_by(pod: Object) -> str | None:
+    finished = _mapping(pod.get("status")).get("phase") in FINISHED_PHASES
+    node = _mapping(pod.get("spec")).get("nodeName")
+    return node if isinstance(node, str) and not finished else None
 
 
 def _asked(container: Mapping[str, Any]) -> Usage:

@@ -34,6 +34,7 @@ class Type(enum.StrEnum):
     HARDWARE_KNOWN = "HardwareKnown"
     HARDWARE_ESTIMATED = "HardwareEstimated"
     DEVICES_HEALTHY = "DevicesHealthy"
+    CAN_GROW = "CanGrow"
     NODES_EXCLUSIVE = "NodesExclusive"
     READY = "Ready"
     RECONCILING = "Reconciling"
@@ -53,6 +54,8 @@ class Reason(enum.StrEnum):
     PLAN_READY = "PlanReady"
     PLAN_ONLY = "PlanOnly"
     NO_FEASIBLE_POOL = "NoFeasiblePool"
+
+    START_TIMEOUT = "StartTimeout"
 
     # The children
     PLACED = "Placed"

@@ -12,6 +12,7 @@ from poolwise.model.prediction import Bottleneck, ServingPrediction, TrainingPre
 from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.joint.outcome import Price
+from poolwise.plan.provisioning.attempts import GivenUp
 
 
 class Kind(enum.StrEnum):
@@ -68,6 +69,8 @@ class Candidate:
     """How close to each other its nodes are to be."""
     objective_value: float | None = None
     """What the ranking minimises (seconds, money or joules)."""
+    startup_seconds: float = 0.0
+    """Until the nodes that it needs have started; 0 where it could run at once."""
     own_spread: float = 0.0
     """Deviation of its logarithm that the predictions for other pools do not share."""
     price_problem: str | None = None
@@ -173,6 +176,8 @@ class Plan:
     """Services: id of the preset's weights on Hugging Face, for specs without a ``uri``."""
     domain: Mapping[str, str] = field(default_factory=dict)
     """Jobs: the label that all nodes of the gang must carry, where the spec requires one."""
+    given_up: GivenUp | None = None
+    """The placement that did not start in time: its children go, and the next is found then."""
     is_significant: bool = True
     """False where the error of prediction may turn the order round, so that the cheaper was
     taken."""

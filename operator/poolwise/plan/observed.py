@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from poolwise.plan.corrections import Corrections
@@ -65,6 +66,8 @@ class Decisions:
     outcomes: Mapping[Key, Outcome]
     free_accelerators: Mapping[str, int] = field(default_factory=dict)
     """By pool, before anything this pass placed."""
+    look_again_at: datetime | None = None
+    """When time alone will change a decision: a start is overdue, or may be tried again."""
     standing: Standing = field(default_factory=Standing)
     """What the next pass has to know, as :attr:`Observed.standing`."""
     apis: Mapping[str, str] = field(default_factory=dict)

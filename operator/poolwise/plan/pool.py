@@ -94,6 +94,8 @@ class Pool:
     conditions: tuple[Condition, ...] = ()
     discovered: Mapping[str, Any] = field(default_factory=dict)
     """What the labels said, for ``status.discovered``."""
+    growth_problem: str | None = None
+    """Why no node comes that work could be placed on; None: nothing is known against it."""
     awaited_nodes: int = 0
     """Nodes that are not there yet and that placed work waits for."""
 

@@ -72,6 +72,8 @@ def _of_any(request: Request, pool: Pool) -> tuple[str, str] | None:
             Verdict.PRODUCT_EXCLUDED,
             f"has {pool.accelerator}, accelerators.products wants {wanted}",
         )
+    if pool.name in dict(where.avoided):
+        return Verdict.START_TIMEOUT, dict(where.avoided)[pool.name]
     if not pool.usable_nodes:
         return Verdict.NO_USABLE_NODE, _no_usable_node(pool)
     return None
@@ -147,7 +149,7 @@ def _code_of_unusable(pool: Pool) -> str:
 
 def _no_usable_node(pool: Pool) -> str:
     if not pool.nodes:
-        return "has no node now"
+        return "has no node now" + (f", and {pool.growth_problem}" if pool.growth_problem else "")
     first = pool.nodes[0]
     return f"has no usable node: {first.name} {first.unusable_reason}" + (
         f", and so for {len(pool.nodes) - 1} more" if len(pool.nodes) > 1 else ""

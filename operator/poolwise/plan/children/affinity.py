@@ -17,8 +17,10 @@ from poolwise.plan import names
 from poolwise.plan.children.metadata import pool_label, without_empty
 from poolwise.plan.decision import Kind, PlacementRecord
 from poolwise.plan.pool import Pool
+from poolwise.plan.provisioning.growth import is_to_come
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 Manifest = dict[str, Any]
 
@@ -53,19 +55,20 @@ def of_replica(pool: Pool, packs: bool) -> Manifest:
 def of_rank(record: PlacementRecord, pool: Pool, labels: Mapping[str, str]) -> Manifest:
     """Affinity of a gang's pods, which ``labels`` tell from all others."""
     hostnames = {node.name: node.labels.get(HOSTNAME_LABEL, node.name) for node in pool.nodes}
-    hosts = sorted(hostnames.get(node, node) for node in record.claim.accelerators_by_node)
+    nodes = record.claim.accelerators_by_node
+    hosts = sorted(hostnames.get(node, node) for node in nodes if not is_to_come(node))
     near = {"matchExpressions": [{"key": HOSTNAME_LABEL, "operator": "In", "values": hosts}]}
-    preferred = [{"weight": 100, "preference": near}]
+    preferred = {_PREFERRED: [{"weight": 100, "preference": near}]} if hosts else {}
     affinity: Manifest = {
         "nodeAffinity": {
             **without_empty(_in_pool(pool, record.domain)),
-            "preferredDuringSchedulingIgnoredDuringExecution": preferred,
+            **preferred,
         }
     }
-    if 1 < record.pods == len(hosts):
+    if 1 < record.pods == len(nodes):
         apart = {"labelSelector": {"matchLabels": dict(labels)}, "topologyKey": HOSTNAME_LABEL}
         affinity["podAntiAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}
-    return affinity
+    return without_empty(affinity)
 
 
 def _in_pool(pool: Pool, domain: Mapping[str, str] | None = None) -> Manifest:

@@ -39,13 +39,12 @@ def is_to_come(name: str) -> bool:
 
 def grown(pool: Pool) -> Pool:
     """The pool with all nodes that it may still get beside those that it has."""
-    more = nodes_to_come(pool)
-    return replace(pool, nodes=(*pool.nodes, *more)) if more else pool
-
-
-def may_grow(pool: Pool) -> bool:
-    """Whether it may get nodes, and what they would be is known."""
-    return bool(room_to_grow(pool)) and why_not_provisioned(pool) is None
+    if not room_to_grow(pool) or pool.growth_problem is not None:
+        return pool
+    problem = why_not_provisioned(pool)
+    if problem is not None:
+        return replace(pool, growth_problem=f"none would come: {problem}")
+    return replace(pool, nodes=(*pool.nodes, *_nodes_to_come(pool)))
 
 
 def room_to_grow(pool: Pool) -> int:
@@ -75,10 +74,17 @@ def why_not_provisioned(pool: Pool) -> str | None:
     return None
 
 
-def nodes_to_come(pool: Pool) -> tuple[Node, ...]:
+def startup_seconds(nodes: Iterable[str], pool: Pool, settings: Settings) -> float:
+    """Until all of these nodes have started; 0 where all of them are there."""
+    if not any(map(is_to_come, nodes)):
+        return 0.0
+    if pool.node_startup_seconds is not None:
+        return pool.node_startup_seconds
+    return settings.node_startup_seconds
+
+
+def _nodes_to_come(pool: Pool) -> tuple[Node, ...]:
     """One for each node that the pool may still get; like the smallest that it has."""
-    if not may_grow(pool):
-        return ()
     cores, memory_bytes = _size(pool) or (0.0, 0.0)
     return tuple(
         Node(
@@ -91,15 +97,6 @@ def nodes_to_come(pool: Pool) -> tuple[Node, ...]:
         )
         for index in range(min(room_to_grow(pool), MOST_NODES))
     )
-
-
-def startup_seconds(nodes: Iterable[str], pool: Pool, settings: Settings) -> float:
-    """Until all of these nodes have started; 0 where all of them are there."""
-    if not any(map(is_to_come, nodes)):
-        return 0.0
-    if pool.node_startup_seconds is not None:
-        return pool.node_startup_seconds
-    return settings.node_startup_seconds
 
 
 def _size(pool: Pool) -> tuple[float, float] | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from poolwise.api import InferenceService, TrainingJob
+from poolwise.api import InferenceService, TrainingJob, TrainingJobSpec
 from poolwise.api.placement import Placement
 from poolwise.api.quantity import parse_quantity
 from poolwise.api.run import Run
@@ -77,6 +77,7 @@ def workload(
         created=with_zone(parsed.metadata.creation_timestamp),
         is_suspended=isinstance(parsed, TrainingJob) and parsed.spec.suspend,
         is_plan_only=spec.mode == "Plan",
+        start_timeout_seconds=spec.start_timeout if isinstance(spec, TrainingJobSpec) else None,
     )
 
 

@@ -47,6 +47,8 @@ class Where:
     topology: Topology = Topology.AUTO
     topology_level: str = ""
     """Node label of the fabric's level; empty: the nearest that has room."""
+    avoided: tuple[tuple[str, str], ...] = ()
+    """Pools where it did not start lately, each with a clause that says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +145,5 @@ class Workload:
     is_suspended: bool = False
     is_plan_only: bool = False
     """``mode: Plan``: decided and reported, never created."""
+    start_timeout_seconds: float | None = None
+    """Within which all pods must start; None: as the settings say."""

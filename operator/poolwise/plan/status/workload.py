@@ -16,6 +16,8 @@ from poolwise.plan.decision import Outcome, Plan
 from poolwise.plan.names import PAUSED
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
+from poolwise.plan.provisioning.attempts import remembered
+from poolwise.plan.provisioning.evidence import bearers, startable_since
 from poolwise.plan.status.figures import number
 from poolwise.plan.status.pods import Observation, observe
 from poolwise.plan.status.story import story
@@ -43,6 +45,7 @@ def status(
     generation = resource["metadata"].get("generation", outcome.generation)
     if is_paused(resource):
         return {**before, "conditions": _with_paused(before, generation, now)}
+    children = list(children)
     seen = observe(outcome.uid, children, pods)
     told = _told(before, outcome, seen, pool)
     view = View(resource, outcome, told, seen, pool)
@@ -51,6 +54,7 @@ def status(
         "observedGeneration": generation,
         "conditions": merged(before.get("conditions") or (), wanted, generation, now),
         **({"plan": dict(told)} if told else {}),
+        **_start(resource, outcome, seen, children, now),
         **_observed(before, view),
     }
 
@@ -89,6 +93,23 @@ def _is_about(known: Mapping[str, Any], plan: Plan) -> bool:
 
 def _has_ended(before: Mapping[str, Any]) -> bool:
     return any(is_true(before.get("conditions") or (), type_) for type_ in FINISHED)
+
+
+def _start(
+    resource: Object,
+    outcome: Outcome,
+    seen: Observation,
+    children: Iterable[Object],
+    now: datetime,
+) -> dict[str, Any]:
+    """Attempts to start that were given up, and that the present one was not."""
+    attempt = outcome.given_up if isinstance(outcome, Plan) else None
+    bearer = bearers(children).get(outcome.uid)
+    claim = outcome.claim if isinstance(outcome, Plan) else None
+    runs_on = claim.pool if claim and seen.desired and seen.are_all_ready else None
+    since = startable_since(bearer) if bearer else None
+    start = remembered(resource, attempt, runs_on, since, now)
+    return {"start": start} if start else {}
 
 
 def _observed(before: Mapping[str, Any], view: View) -> dict[str, Any]:

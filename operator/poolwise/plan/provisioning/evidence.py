@@ -1,0 +1,105 @@
+"""What children and pods tell of a start: since when it could be, and which pods have started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from poolwise.plan.capacity_pods import FINISHED_PHASES
+from poolwise.plan.names import PLACEMENT
+from poolwise.plan.nodes.reading import mapping, objects, texts
+from poolwise.plan.observed import Object
+from poolwise.plan.provisioning.attempts import moment
+
+_RANK_LABELS = ("batch.kubernetes.io/job-name", "batch.kubernetes.io/job-completion-index")
+_NOT_YET = ("", "ContainerCreating", "PodInitializing")
+"""Reasons of a container that waits for its node; any other is its own trouble."""
+
+
+def bearers(children: Iterable[Object]) -> dict[str, Object]:
+    """By the uid of the workload: the child that bears the record of the placement."""
+    found = {}
+    for child in children:
+        if PLACEMENT in texts(child, "metadata", "annotations"):
+            for owner in objects(child, "metadata", "ownerReferences"):
+                if owner.get("controller"):
+                    found[str(owner.get("uid"))] = child
+    return found
+
+
+def startable_since(child: Object) -> datetime | None:
+    """Since when its pods could have started; None while it is suspended, or not there yet."""
+    if mapping(child, "spec").get("suspend") is True:
+        return None
+    created = moment(mapping(child, "metadata").get("creationTimestamp"))
+    if created is None:
+        return None
+    resumed = (
+        each.get("lastTransitionTime")
+        for each in objects(child, "status", "conditions")
+        if each.get("type") == "Suspended" and each.get("status") == "False"
+    )
+    times = map(moment, (mapping(child, "status").get("startTime"), *resumed))
+    return max([created, *(each for each in times if each is not None)])
+
+
+@dataclass(frozen=True, slots=True)
+class Starting:
+    """How far the pods of one placement are."""
+
+    started: int
+    """Ranks of a gang, or replicas, that ran at some time."""
+    bound: int
+    """Pods that have a node, those that ended included."""
+    is_held_up_by_itself: bool
+    """Whether a pod that has its node does not run for a reason that another node would not cure:
+    its image, its configuration, a program that ends."""
+
+
+def starting(pods: Sequence[Object], since: datetime) -> Starting:
+    """What the pods show that were made since then; older ones are of an earlier placement."""
+    own = [pod for pod in pods if _is_of(pod, since)]
+    return Starting(
+        started=len({_rank(pod) for pod in own if _has_started(pod)}),
+        bound=len({_rank(pod) for pod in own if mapping(pod, "spec").get("nodeName")}),
+        is_held_up_by_itself=any(map(_is_held_up_by_itself, own)),
+    )
+
+
+def _is_of(pod: Object, since: datetime) -> bool:
+    created = moment(mapping(pod, "metadata").get("creationTimestamp"))
+    return created is None or created >= since
+
+
+def _rank(pod: Object) -> tuple[str, ...]:
+    labels = texts(pod, "metadata", "labels")
+    if all(label in labels for label in _RANK_LABELS):
+        return tuple(labels[label] for label in _RANK_LABELS)
+    return (str(mapping(pod, "metadata").get("name")),)
+
+
+def _has_started(pod: Object) -> bool:
+    phase = mapping(pod, "status").get("phase")
+    if phase in ("Running", "Succeeded"):
+        return True
+    return phase in FINISHED_PHASES and any(
+        "terminated" in mapping(each, "state")
+        for each in objects(pod, "status", "containerStatuses")
+    )
+
+
+def _is_held_up_by_itself(pod: Object) -> bool:
+    if not mapping(pod, "spec").get("nodeName"):
+        return False
+    containers: list[Mapping[str, Any]] = [
+        *objects(pod, "status", "initContainerStatuses"),
+        *objects(pod, "status", "containerStatuses"),
+    ]
+    return any(
+        str(mapping(each, "state", "waiting").get("reason") or "") not in _NOT_YET
+        or "terminated" in mapping(each, "state")
+        and mapping(each, "state", "terminated").get("exitCode")
+        for each in containers
+    )
