@@ -86,6 +86,14 @@ class Ledger:
         there = (node for node in pool.usable_nodes if not node.is_to_come)
         return sum(self._free_on(node, pool) for node in there)
 
+    def total_to_come(self, pool: Pool) -> int:
+        """Accelerators of nodes that the pool may still get."""
+        return sum(node.accelerators for node in pool.usable_nodes if node.is_to_come)
+
+    def free_to_come(self, pool: Pool) -> int:
+        """Accelerators of nodes that the pool may still get and that nobody holds."""
+        return sum(self._free_on(node, pool) for node in pool.usable_nodes if node.is_to_come)
+
     def holders(self, pool: Pool) -> dict[Key, int]:
         """Accelerators of the pool held by each workload, the largest first."""
         held = {

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.decision import Candidate
+from poolwise.plan.provisioning.growth import startup_words
 from poolwise.plan.ranking import Difference, Ranking, cost_of, stands_idle
 from poolwise.plan.requests.request import Goal
 from poolwise.plan.wording import duration, money, percent, three_digits
@@ -35,10 +36,10 @@ class _Words:
 
     def of(self, candidate: Candidate) -> Candidate:
         if candidate is self._ranking.winner:
-            told = f"{self._why_it_won()}{_remark(candidate)}"
+            told = f"{self._why_it_won()}{_wait(candidate)}{_remark(candidate)}"
             return replace(candidate, chosen=True, reason=told, reason_code=Verdict.CHOSEN)
         if candidate in self._ranking.ordered and candidate.feasible:
-            return replace(candidate, reason=self._why_it_lost(candidate))
+            return replace(candidate, reason=f"{self._why_it_lost(candidate)}{_wait(candidate)}")
         return candidate
 
     def _why_it_won(self) -> str:
@@ -140,6 +141,12 @@ def _more(ratio: float) -> str:
     if ratio - 1 < HARDLY:
         return "hardly more than"
     return f"{percent(ratio - 1)} more than" if ratio < 2 else f"{three_digits(ratio)} times"
+
+
+def _wait(candidate: Candidate) -> str:
+    """Why it could not run at once, where it has to wait for nodes."""
+    seconds = candidate.startup_seconds
+    return f"; {startup_words(seconds)}" if seconds else ""
 
 
 def _remark(candidate: Candidate) -> str:

@@ -148,7 +148,8 @@ class _Assessment:
         if offer.broken:
             return self._described(offer, False, offer.broken)
         if offer.has_room:
-            return self._described(offer, True, Exclusion(Verdict.LOST, self._remark(offer)))
+            found = self._described(offer, True, Exclusion(Verdict.LOST, self._remark(offer)))
+            return replace(found, startup_seconds=self._startup_seconds(offer))
         gang = self._gang(offer.replicas, offer.shape)
         never = self.situation.why_never(gang, self.pool)
         if never:
@@ -163,6 +164,10 @@ class _Assessment:
     def _has_room(self, replicas: int, shape: ReplicaShape) -> bool:
         gang = self._gang(replicas, shape)
         return self.situation.nodes_for(gang, self.pool) is not None
+
+    def _startup_seconds(self, offer: Offer) -> float:
+        gang = self._gang(offer.replicas, offer.shape)
+        return self.situation.startup_seconds(gang, self.pool)
 
     def _offer(self, shape: ReplicaShape) -> Offer:
         planned = planned_capacity(shape, self.request.work)

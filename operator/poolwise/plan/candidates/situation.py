@@ -16,6 +16,7 @@ from poolwise.plan.capacity import ROUNDING_SLACK, Gang, Ledger, ledger
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.corrections import Corrections
 from poolwise.plan.pool import Pool
+from poolwise.plan.provisioning.growth import startup_seconds
 from poolwise.plan.wording import gib, plural
 from poolwise.settings import Settings
 
@@ -43,6 +44,13 @@ class Situation:
         """Nodes for all pods, those of a training run as close together as it wishes."""
         return self.ledger.fit(pool, gang, wish.levels, must_share=wish.must_share)
 
+    def startup_seconds(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> float:
+        """Until the nodes that it would go to have started; 0 where they are there, or where it
+        has no room at all."""
+        if not any(node.is_to_come for node in pool.nodes):
+            return 0.0
+        return startup_seconds(self.nodes_for(gang, pool, wish) or (), pool, self.settings)
+
     def why_never(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> Exclusion | None:
         """What the pool would lack even if all its nodes were usable and empty: then waiting has
         no end. None where the gang would fit."""
@@ -69,13 +77,16 @@ class Situation:
         """One sentence: what is missing, and who holds it."""
         wanted = gang.pods * gang.accelerators
         free, total = self.ledger.free(pool), self.ledger.total(pool)
+        coming = self.ledger.total_to_come(pool)
+        free, total = free + self.ledger.free_to_come(pool), total + coming
         if pool.is_cpu:
             room = self.ledger.most_pods(pool, gang)
             missing = (
                 f"{plural(gang.pods, 'replica')} of {gang.cores:g} cores wanted, room for {room}"
             )
         elif free < wanted:
-            missing = f"{free} of {total} are free, needs {wanted}"
+            more = ", nodes to come included" if coming else ""
+            missing = f"{free} of {total} are free{more}, needs {wanted}"
         else:
             missing = self._fragmented(gang, pool, wish, free)
         return missing + self._held_by(pool)

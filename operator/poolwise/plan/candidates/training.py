@@ -49,20 +49,27 @@ class Offer:
     cost_per_hour: float | None
     energy_joules: float
     wish: Wish = ANYWHERE
+    startup_seconds: float = 0.0
+    """Until its nodes are there; they are paid for while they start."""
     interruptions: Interruptions | None = None
     """What spot nodes do to it; its total counts what is lost."""
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Of the whole run, from now."""
+        return self.startup_seconds + self.total_seconds
 
     @property
     def total_cost(self) -> float | None:
         """Of the whole run."""
         if self.cost_per_hour is None:
             return None
-        return self.cost_per_hour * self.total_seconds / 3600
+        return self.cost_per_hour * self.elapsed_seconds / 3600
 
     def objective(self, goal: Goal) -> float | None:
         """What the goal minimises."""
         if goal is Goal.TIME:
-            return self.total_seconds
+            return self.elapsed_seconds
         return self.total_cost if goal is Goal.COST else self.energy_joules
 
 
@@ -147,10 +154,10 @@ class _Assessment:
         return self.situation.why_never(gang, self.pool, offer.wish)
 
     def _offer(self, count: int, shape: TrainingShape) -> Offer:
-        work, pods = self.request.work, gang_of(count, self.request, self.pool).pods
+        work, gang = self.request.work, gang_of(count, self.request, self.pool)
         seconds = (work.steps or 0.0) * shape.prediction.step_seconds.mid
         lost = interruptions(
-            self.pool, pods, seconds, work.checkpoint_interval_seconds, self.situation.settings
+            self.pool, gang.pods, seconds, work.checkpoint_interval_seconds, self.situation.settings
         )
         seconds = lost.expected_seconds if lost else seconds
         price = self.pool.price
@@ -161,7 +168,8 @@ class _Assessment:
             total_seconds=seconds,
             cost_per_hour=price.per_node_hour * share if price else None,
             energy_joules=shape.prediction.power_watts * count * seconds,
-            wish=self.answers.wish(shape.layout),
+            wish=(wish := self.answers.wish(shape.layout)),
+            startup_seconds=self.situation.startup_seconds(gang, self.pool, wish),
             interruptions=lost,
         )
 
@@ -172,9 +180,9 @@ class _Assessment:
         if request.deadline is not None:
             now = self.situation.now
             left = (request.deadline - now).total_seconds()
-            if offer.total_seconds > left:
-                told = _late(offer.total_seconds, request.deadline, now)
-                shortfall = offer.total_seconds / left if left > 0 else math.inf
+            if offer.elapsed_seconds > left:
+                told = _late(offer.elapsed_seconds, request.deadline, now)
+                shortfall = offer.elapsed_seconds / left if left > 0 else math.inf
                 return Exclusion(Verdict.DEADLINE_MISSED, told, shortfall)
         if request.max_cost is not None and (offer.total_cost or 0.0) > request.max_cost:
             cost, limit = offer.total_cost or 0.0, request.max_cost
@@ -213,6 +221,7 @@ class _Assessment:
             energy_joules=offer.energy_joules,
             lost_seconds=offer.interruptions.lost_seconds if offer.interruptions else None,
             wish=offer.wish,
+            startup_seconds=offer.startup_seconds,
             objective_value=offer.objective(self.request.goal),
             own_spread=own_spread(prediction.step_seconds, Phase.TRAINING, prediction.provenance),
         )
@@ -283,11 +292,11 @@ def _grown(offers: list[Offer], marginal_efficiency: float) -> Offer:
     skipped, and a later count must pay for all accelerators since the last that was taken.
     """
     taken = first = offers[0]
-    alone = 1 / first.total_seconds / first.count if first.total_seconds else 0.0
+    alone = 1 / first.elapsed_seconds / first.count if first.elapsed_seconds else 0.0
     for offer in offers[1:]:
-        if not (taken.total_seconds and offer.total_seconds):
+        if not (taken.elapsed_seconds and offer.elapsed_seconds):
             continue
-        gained = 1 / offer.total_seconds - 1 / taken.total_seconds
+        gained = 1 / offer.elapsed_seconds - 1 / taken.elapsed_seconds
         if gained >= marginal_efficiency * alone * (offer.count - taken.count):
             taken = offer
     return taken

@@ -99,7 +99,6 @@ def _is_held_up_by_itself(pod: Object) -> bool:
     ]
     return any(
         str(mapping(each, "state", "waiting").get("reason") or "") not in _NOT_YET
-        or "terminated" in mapping(each, "state")
-        and mapping(each, "state", "terminated").get("exitCode")
+        or mapping(each, "state", "terminated").get("exitCode")
         for each in containers
     )

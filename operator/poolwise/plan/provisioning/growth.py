@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from poolwise.plan.nodes.labels import HOSTNAME_KEY
 from poolwise.plan.pool import Node, Pool
+from poolwise.plan.wording import duration
 from poolwise.settings import Settings
 
 MARK = "~"
@@ -97,6 +98,11 @@ def _nodes_to_come(pool: Pool) -> tuple[Node, ...]:
         )
         for index in range(min(room_to_grow(pool), MOST_NODES))
     )
+
+
+def startup_words(seconds: float) -> str:
+    """``nodes start in about 4 min``."""
+    return f"nodes start in about {duration(seconds)}"
 
 
 def _size(pool: Pool) -> tuple[float, float] | None:
