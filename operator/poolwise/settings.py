@@ -24,6 +24,9 @@ from poolwise.errors import InvalidInput
 
 PREFIX = "POOLWISE_"
 _Label = Annotated[str, Field(pattern="^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+_Share = Annotated[
+    str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?=(0|1|0?\.[0-9]+|1\.0+)$")
+]
 
 _SERVICE_LINK = re.compile(r"_(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\d+_\w+)?)$")
 """Variables that Kubernetes itself sets for each Service of the namespace."""
@@ -97,10 +100,10 @@ class Settings(BaseModel):
         description="Who has waited so long counts twice beside others of the same priority, and "
         "twice again after as long.",
     )
-    namespace_shares: dict[str, _Share] = Field(
-        default_factory=dict,
-        description="Most of all accelerators that a namespace may hold, from 0 to 1, as "
-        "name=share separated by commas; a namespace without one may hold all.",
+    namespace_shares: tuple[_Share, ...] = Field(
+        (),
+        description="Most of all accelerators that a namespace may hold, as namespace=share with a "
+        "share from 0 to 1, separated by commas; a namespace without one may hold all.",
     )
     optimise_seconds: float = Field(
         60,
@@ -208,6 +211,13 @@ class Settings(BaseModel):
         description="Least time between two status writes of one workload that tell of no "
         "decision: pods that start one by one are counted together.",
     )
+    accrual_seconds: float = Field(
+        3600,
+        ge=0,
+        description="What a workload has cost so far is written to its status this often while "
+        "nothing else changes; metrics and `poolwise explain` tell it to the second anyway. 0: "
+        "only when its rate changes, and at the end.",
+    )
     resync_seconds: float = Field(
         600, gt=0, description="Every workload is looked at again at least this often."
     )
@@ -253,7 +263,13 @@ class Settings(BaseModel):
         "info", description="Least severe message that is logged."
     )
 
-    @field_validator("namespaces", "default_input_tokens", "default_output_tokens", mode="before")
+    @field_validator(
+        "namespaces",
+        "namespace_shares",
+        "default_input_tokens",
+        "default_output_tokens",
+        mode="before",
+    )
     @classmethod
     def _split(cls, value: Any) -> Any:
         if isinstance(value, str):

@@ -1,8 +1,12 @@
 """One pass over a cluster: who is placed, who is kept, who waits, and what nobody is promised."""
 
+import re
+from datetime import timedelta
+
 from poolwise.model.work import ServingLayout
 from poolwise.plan.decision import Rejection
 from tests.plan.cluster_given import (
+    NOW,
     cpu_nodes,
     decided,
     finished,
@@ -15,6 +19,19 @@ from tests.plan.cluster_given import (
     running,
     service,
 )
+
+CONTENDERS = {
+    "tight": job("tight", 8),
+    "loose": job(
+        "loose",
+        8,
+        model={"custom": {"parameters": "25M", "forwardFlopsPerSample": "4100M",
+                          "activationBytesPerSample": "90M"}},
+        training={"globalBatchSize": 256, "samples": "20M"},
+        data={"bytesPerSample": "110Ki", "cpuTimePerSample": "30ms"},
+    ),
+}  # fmt: skip
+"""Both are fastest on H100s; what waits for its input loses much less on L40S."""
 
 
 def test_nothing_wanted_nothing_decided():
@@ -54,7 +71,7 @@ def test_smaller_job_passes_one_that_waits():
     children = running(h100(4), job("other", 8))
     found = outcomes(h100(4), job("other", 8), *jobs, children=children)
     assert (found["big"].placed, found["small"].placed) == (False, True)
-    assert "24 of 32 are free, needs 32" in found["big"].reason
+    assert "16 of 32 are free, needs 32" in found["big"].reason
 
 
 def test_waiting_job_is_placed_when_room_is_made():
@@ -72,11 +89,36 @@ def test_priority_goes_before_age():
     assert (found["old"].placed, found["urgent"].placed) == (False, True)
 
 
-def test_busy_first_choice_gives_the_second():
+def test_busy_first_choice_whose_end_nobody_knows_gives_the_second():
+    nodes, first = [*h100(1), *l40s(1)], job("first", 8, age_seconds=2)
+    children = running(nodes, first)
+    found = outcomes(nodes, first, job("second", 8), children=children)
+    assert found["first"].chosen.accelerator == "H100-SXM5-80GB"
+    assert found["second"].chosen.accelerator == "L40S"
+
+
+def test_a_short_wait_is_better_than_a_slow_pool():
     nodes = [*h100(1), *l40s(1)]
     found = outcomes(nodes, job("first", 8, age_seconds=2), job("second", 8))
     assert found["first"].chosen.accelerator == "H100-SXM5-80GB"
-    assert found["second"].chosen.accelerator == "L40S"
+    waits = found["second"]
+    assert (waits.placed, waits.chosen.accelerator) == (False, "H100-SXM5-80GB")
+    run_seconds = found["first"].chosen.total_seconds
+    assert NOW + timedelta(seconds=0.9 * run_seconds) <= waits.expected_start
+    assert waits.expected_start <= NOW + timedelta(seconds=1.2 * run_seconds)
+    assert re.search(r"l40s-\S+ is free, but would take 3\d\d % longer", waits.reason)
+
+
+def test_who_loses_least_leaves_the_contended_pool():
+    nodes = [*h100(1), *l40s(1)]
+    for each in ("tight", "loose"):
+        alone = plan_of(nodes, CONTENDERS[each])
+        assert alone.chosen.accelerator == "H100-SXM5-80GB"
+    found = outcomes(nodes, *CONTENDERS.values())
+    assert found["tight"].chosen.accelerator == "H100-SXM5-80GB"
+    assert found["loose"].chosen.accelerator == "L40S"
+    assert "is scarce" in found["loose"].reason and "research/tight" in found["loose"].reason
+    assert found["loose"].prices
 
 
 def test_foreign_pods_hold_their_devices():
@@ -144,12 +186,19 @@ def test_cpu_service_claims_cores_and_memory():
     assert not any(plan.claim.accelerators_by_node.values())
 
 
-def test_ties_in_priority_and_age_go_by_name_and_not_by_kind():
-    """One of the two has room; a service before a job of a later name, and the other way round."""
+def test_of_equal_priority_a_service_goes_first():
+    """One of the two has room, and users wait for one of them."""
     eight = {"accelerators": {"perReplica": 8}, "scaling": {"maxReplicas": 1}}
-    for first, second in [("a", "z"), ("z", "a")]:
-        plans = outcomes(h100(1), job(first), service(second, requests_per_second="1", **eight))
-        assert {name: plan.placed for name, plan in plans.items()} == {"a": True, "z": False}
+    for run, chat in [("a", "z"), ("z", "a")]:
+        plans = outcomes(h100(1), job(run, age_seconds=9), service(chat, "1", **eight))
+        assert {name: plan.placed for name, plan in plans.items()} == {chat: True, run: False}
+
+
+def test_equals_go_by_age_and_then_by_name():
+    plans = outcomes(h100(1), job("a"), job("b"), job("z", age_seconds=60))
+    assert [name for name, plan in plans.items() if plan.placed] == ["z"]
+    plans = outcomes(h100(1), job("b"), job("a"))
+    assert [name for name, plan in plans.items() if plan.placed] == ["a"]
 
 
 def test_replicas_of_a_service_leave_whole_nodes_to_a_gang():

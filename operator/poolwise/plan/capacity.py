@@ -123,6 +123,13 @@ class Ledger:
                     return chosen
         return None
 
+    def has_room(self, pool: Pool, gang: Gang, pods_by_node: Mapping[str, int]) -> bool:
+        """Whether these very nodes take the gang."""
+        openings = self._openings(pool, gang, pool.usable_nodes)
+        slots = {each.node.name: each.slots for each in openings}
+        fits = all(slots.get(node, 0) >= pods for node, pods in pods_by_node.items())
+        return fits and sum(pods_by_node.values()) == gang.pods
+
     def most_pods(self, pool: Pool, gang: Gang) -> int:
         """How many pods like the gang's would find room now."""
         return sum(opening.slots for opening in self._openings(pool, gang, pool.usable_nodes))

@@ -27,6 +27,7 @@ class Type(enum.StrEnum):
     PODS_READY = "PodsReady"
     METRICS_AVAILABLE = "MetricsAvailable"
     SLO_MET = "SLOMet"
+    WITHIN_BUDGET = "WithinBudget"
     SUSPENDED = "Suspended"
     PAUSED = "Paused"
     COMPLETE = "Complete"
@@ -54,6 +55,7 @@ class Reason(enum.StrEnum):
     PLAN_READY = "PlanReady"
     PLAN_ONLY = "PlanOnly"
     NO_FEASIBLE_POOL = "NoFeasiblePool"
+    BEYOND_SHARE = "BeyondShare"
 
     START_TIMEOUT = "StartTimeout"
 
@@ -81,6 +83,11 @@ class Reason(enum.StrEnum):
     POD_REJECTED = "PodRejected"
     UNSCHEDULABLE = "Unschedulable"
     PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
+
+    # Money
+    WITHIN_LIMIT = "WithinLimit"
+    COST_WILL_EXCEED = "CostWillExceed"
+    COST_EXCEEDED = "CostExceeded"
 
     # The end of a job
     COMPLETED = "Completed"

@@ -8,7 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from poolwise.model.prediction import Bottleneck, ServingPrediction, TrainingPrediction
+from poolwise.model.prediction import (
+    Bottleneck,
+    Interval,
+    ServingPrediction,
+    TrainingPrediction,
+)
 from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.joint.outcome import Price
@@ -32,6 +37,20 @@ class Key:
 
     def __str__(self) -> str:
         return f"{self.kind}/{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class CountOffer:
+    """What one count of accelerators of a pool would make of a run, within its limits."""
+
+    count: int
+    layout: TrainingLayout
+    seconds: Interval
+    """Of the whole run."""
+    cost_per_hour: float | None
+    objective_value: float | None
+    """As of :class:`Candidate`."""
+    wish: Wish = ANYWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +84,16 @@ class Candidate:
     lost_seconds: float | None = None
     """Training: the part of ``total_seconds`` that interruptions of spot nodes cost; None where
     nodes are its own."""
-    wish: Wish = ANYWHERE
-    """How close to each other its nodes are to be."""
     objective_value: float | None = None
     """What the ranking minimises (seconds, money or joules)."""
     startup_seconds: float = 0.0
     """Until the nodes that it needs have started; 0 where it could run at once."""
     own_spread: float = 0.0
     """Deviation of its logarithm that the predictions for other pools do not share."""
+    wish: Wish = ANYWHERE
+    """How close to each other its nodes are to be."""
+    offers: tuple[CountOffer, ...] = ()
+    """Training, where it could run: every count to choose from, the smallest first."""
     price_problem: str | None = None
     """Why the pool's price cannot be compared (another currency); None: nothing is amiss."""
     doubt: str | None = None

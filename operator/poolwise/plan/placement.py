@@ -1,27 +1,59 @@
 """The decision for one workload: which candidate, which nodes, and in which words.
 
-The best candidate that can run now is taken; a workload waits only where none can. So a job may
-run on its second choice while its first one is busy: waiting is worth it only when the wait is
-known to be short, which nothing here can know yet.
+What the queue decided (:mod:`poolwise.plan.queue`) is carried out. What is placed alone, since it
+holds a place already or only asks, takes the best candidate that can run now.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from poolwise.plan.candidates.assessment import candidates, gang
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation, shared_domain
+from poolwise.plan.capacity import Ledger
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, PlacementRecord, Plan
+from poolwise.plan.joint.outcome import Act, Decision, Price
+from poolwise.plan.joint.problem import Option
 from poolwise.plan.pool import Pool
 from poolwise.plan.ranking import Ranking, rank
 from poolwise.plan.ranking_words import judged
-from poolwise.plan.requests.request import Request, ServingRequest, Workload
+from poolwise.plan.requests.request import Request, ServingRequest, TrainingRequest, Workload
 
 REASONS_NAMED = 3
 """Pools that a plan without any candidate names; status lists all of them."""
+
+OTHERS_FIRST = "what is free goes to those ahead of it"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the queue decided for one workload."""
+
+    decision: Decision
+    found: tuple[Candidate, ...]
+    """Its candidates before anybody in the queue was placed."""
+    nodes: Mapping[str, int]
+    """Pods by node, where it starts."""
+    prices: tuple[Price, ...] = ()
+    """Of its candidates' pools, where they are scarce."""
+    kept: tuple[Claim, ...] = ()
+    """Room that is for others who start before it would end."""
+    expected_start: datetime | None = None
+
+    @property
+    def starts(self) -> bool:
+        """Whether it gets its place in this pass."""
+        return self.decision.act is Act.START
+
+    def beside_kept(self, free: Ledger) -> Ledger:
+        """The ledger without what is kept for others."""
+        for claim in self.kept:
+            free = free.with_claim(claim)
+        return free
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +65,83 @@ class Placement:
     situation: Situation
     current: PlacementRecord | None = None
     """Where the workload runs already, when its spec has changed."""
+    turn: Turn | None = None
+    """What the queue decided for it; None for what is placed alone."""
 
     def plan(self) -> Plan:
         """Placed, waiting, or impossible; with every candidate."""
-        found = candidates(self.workload.request, self.pools, self.situation)
+        turn = self.turn
+        if turn is None:
+            return self._alone(self._candidates())
+        found = turn.found if turn.starts else self._candidates()
+        return replace(self._directed(found, turn), prices=turn.prices)
+
+    def _candidates(self) -> tuple[Candidate, ...]:
+        return candidates(self.workload.request, self.pools, self.situation)
+
+    def _directed(self, found: tuple[Candidate, ...], turn: Turn) -> Plan:
+        """As the queue decided; a start that finds no nodes any more waits for the next pass."""
+        decision = turn.decision
+        if decision.act is Act.REFUSE or decision.option is None:
+            return self._refused(found, decision)
+        found = self._at_count(found, decision.option)
+        taken = next(each for each in found if each.pool == decision.option.pool)
+        nodes = self._nodes(taken, turn) if turn.starts else None
+        if nodes is None:
+            return self._queued(found, taken, turn)
+        return self._placed(found, self._ranking(found, taken, decision.because), nodes)
+
+    def _refused(self, found: tuple[Candidate, ...], decision: Decision) -> Plan:
+        """What no candidate tells is the share of its namespace."""
+        if any(each.feasible or each.waits for each in found):
+            return self._plan(Reason.BEYOND_SHARE, decision.reason, None, found)
+        return self._plan(Reason.NO_FEASIBLE_POOL, _why_none(found), None, found)
+
+    def _at_count(self, found: tuple[Candidate, ...], option: Option) -> tuple[Candidate, ...]:
+        """With the pool of the option at the option's count of accelerators."""
+        request = self.workload.request
+        taken = next(each for each in found if each.pool == option.pool)
+        if not isinstance(request, TrainingRequest) or taken.count == option.accelerators:
+            return found
+        exactly = replace(request, least=option.accelerators, most=option.accelerators)
+        (again,) = candidates(exactly, [self._pool(taken)], self.situation)
+        return tuple(again if each is taken else each for each in found)
+
+    def _nodes(self, taken: Candidate, turn: Turn) -> dict[str, int] | None:
+        """Where it starts: as the ledger fills nodes, beside what is kept for others; else where
+        the queue has found room, which it has where several gangs share nodes just so."""
+        if not taken.feasible:
+            return None
+        pool = self._pool(taken)
+        pods = gang(self.workload.request, taken, pool)
+        nodes = self.situation.with_ledger(turn.beside_kept(self.situation.ledger)).nodes_for(
+            pods, pool, taken.wish
+        )
+        if nodes is not None:
+            return nodes
+        has_room = self.situation.ledger.has_room(pool, pods, turn.nodes)
+        return dict(turn.nodes) if has_room else None
+
+    def _ranking(self, found: tuple[Candidate, ...], taken: Candidate, because: str) -> Ranking:
+        ranking = rank([each for each in found if each.feasible], self.workload.request.goal)
+        assert ranking is not None, "what is taken is feasible"
+        return replace(ranking, winner=taken, because=because)
+
+    def _queued(self, found: tuple[Candidate, ...], awaited: Candidate, turn: Turn) -> Plan:
+        """What it waits for, and why it does not take what is free."""
+        told = _waits_for(awaited)
+        if awaited.waits:
+            told += f": {awaited.reason}"
+        because = turn.decision.because or ("" if awaited.waits else OTHERS_FIRST)
+        told += ("; " if awaited.waits else ": ") + because if because else ""
+        plan = self._plan(Verdict.INSUFFICIENT_CAPACITY, told, awaited, found)
+        return replace(plan, expected_start=turn.expected_start)
+
+    def _alone(self, found: tuple[Candidate, ...]) -> Plan:
+        """The best candidate that can run now; it waits only where none can."""
         ranking = rank([each for each in found if each.feasible], self.workload.request.goal)
         if ranking is not None:
-            return self._placed(found, self._with_preference(ranking))
+            return self._placed(found, self._with_preference(ranking), None)
         waiting = rank([each for each in found if each.waits], self.workload.request.goal)
         if waiting is not None:
             return self._waiting(found, waiting)
@@ -52,13 +154,15 @@ class Placement:
         here = [each for each in ranking.ordered if each.pool == self.current.pool]
         return replace(ranking, winner=here[0], stays=True) if here else ranking
 
-    def _placed(self, found: tuple[Candidate, ...], ranking: Ranking) -> Plan:
+    def _placed(
+        self, found: tuple[Candidate, ...], ranking: Ranking, nodes: Mapping[str, int] | None
+    ) -> Plan:
         currency = self.situation.settings.currency
         told = judged(found, ranking, self.workload.request.goal, currency)
         chosen = next(each for each in told if each.chosen)
         if self.workload.is_plan_only:
             return self._plan(Reason.PLAN_ONLY, f"would run on {_where(chosen)}", chosen, told)
-        claim = self._claim(chosen)
+        claim = self._claim(chosen, nodes)
         return replace(
             self._plan(Reason.PLACED, f"runs on {_where(chosen)}", chosen, told),
             placed=True,
@@ -71,7 +175,7 @@ class Placement:
 
     def _waiting(self, found: tuple[Candidate, ...], ranking: Ranking) -> Plan:
         awaited = ranking.winner
-        told = f"waits for {_awaited(awaited)} in {awaited.pool}: {awaited.reason}"
+        told = f"{_waits_for(awaited)}: {awaited.reason}"
         if self.workload.is_plan_only:
             told = f"would wait: {told.removeprefix('waits for ')}"
         return self._plan(Verdict.INSUFFICIENT_CAPACITY, told, awaited, found)
@@ -92,10 +196,11 @@ class Placement:
             hub_id=_hub_id(request),
         )
 
-    def _claim(self, chosen: Candidate) -> Claim:
+    def _claim(self, chosen: Candidate, nodes: Mapping[str, int] | None) -> Claim:
         pool = self._pool(chosen)
         pods = gang(self.workload.request, chosen, pool)
-        nodes = self.situation.nodes_for(pods, pool, chosen.wish)
+        if nodes is None:
+            nodes = self.situation.nodes_for(pods, pool, chosen.wish)
         assert nodes is not None, "a feasible candidate has nodes"
         return pods.claim(self.workload.identity.key, pool.name, nodes)
 
@@ -116,6 +221,10 @@ class Placement:
 
 def _where(chosen: Candidate) -> str:
     return f"{chosen.pool}: {chosen.reason}"
+
+
+def _waits_for(awaited: Candidate) -> str:
+    return f"waits for {_awaited(awaited)} in {awaited.pool}"
 
 
 def _awaited(candidate: Candidate) -> str:

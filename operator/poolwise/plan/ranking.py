@@ -25,6 +25,11 @@ IDLE_COST_WEIGHT = 2.0
 """Exponent of cost beside time, for accelerators that wait for input or host: s times the speed
 is worth the root of s times the cost."""
 
+NEXT_TO_NOTHING = 1e-6
+"""Relative; it only decides between what is else the same."""
+UNKNOWN_LOSS = 2.0
+"""Times the winner, for a candidate that nobody can put a number on (no price is known)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -63,6 +68,11 @@ class Ranking:
     winner: Candidate
     stays: bool = False
     """Whether the winner is where the workload runs already, and was not to beat the others."""
+    because: str = ""
+    """Clause: why the winner is taken though another would be better for this workload alone;
+    empty where it is the best one."""
+    weighs_idleness: bool = False
+    """Whether accelerators that would stand idle decided, by time x cost^2."""
 
     @property
     def is_significant(self) -> bool:
@@ -83,7 +93,30 @@ def rank(candidates: Iterable[Candidate], goal: Goal) -> Ranking | None:
     winner = min(level, key=_by_cost)
     if goal is Goal.TIME and stands_idle(winner) and math.isfinite(cost_of(winner)):
         winner = min((winner, *ordered), key=_time_and_cost)
+        return Ranking(ordered, level, winner, weighs_idleness=True)
     return Ranking(ordered, level, winner)
+
+
+def losses(ranking: Ranking) -> dict[str, float]:
+    """By pool: how many times worse a candidate is than the winner, in what decided; at least 1.
+
+    Candidates level with the best one lose next to nothing, the cheaper the less.
+    """
+    winner = ranking.winner
+    in_doubt = sorted(ranking.level, key=_by_cost)
+    found = {each.pool: _loss(each, ranking) for each in ranking.ordered}
+    if not ranking.weighs_idleness:
+        found |= {each.pool: 1.0 + NEXT_TO_NOTHING * at for at, each in enumerate(in_doubt)}
+    return {**found, winner.pool: 1.0}
+
+
+def _loss(candidate: Candidate, ranking: Ranking) -> float:
+    score = _time_and_cost if ranking.weighs_idleness else _by_value
+    mine = score(candidate)
+    best = score(ranking.winner if ranking.weighs_idleness else ranking.ordered[0])
+    if not (math.isfinite(mine) and math.isfinite(best) and best > 0):
+        return UNKNOWN_LOSS
+    return max(mine / best, 1.0 + NEXT_TO_NOTHING)
 
 
 def cost_of(candidate: Candidate) -> float:
@@ -104,9 +137,12 @@ def _time_and_cost(candidate: Candidate) -> float:
     return math.inf if value is None else value * cost_of(candidate) ** IDLE_COST_WEIGHT
 
 
+def _by_value(candidate: Candidate) -> float:
+    return math.inf if candidate.objective_value is None else candidate.objective_value
+
+
 def _by_objective(candidate: Candidate) -> tuple[float, float, str]:
-    value = candidate.objective_value
-    return (math.inf if value is None else value, cost_of(candidate), candidate.pool)
+    return _by_value(candidate), cost_of(candidate), candidate.pool
 
 
 def _by_cost(candidate: Candidate) -> tuple[float, float, str]:

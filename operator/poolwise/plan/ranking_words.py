@@ -46,6 +46,8 @@ class _Words:
         ranking, winner = self._ranking, self._ranking.winner
         others = [each for each in ranking.ordered if each is not winner]
         best = ranking.ordered[0]
+        if ranking.because:
+            return f"{self._measure(winner)} for {self._price(winner)}; {ranking.because}"
         if not others:
             return f"the only pool that can take it now: {self._measure(winner)}"
         if winner is best:

@@ -19,8 +19,11 @@ def test_shares_add_up_to_the_whole_cluster():
 
 def test_without_work_all_accelerators_are_alike():
     assert found() == {"fast": 1 / 16, "slow": 1 / 16}
+
+
+def test_a_service_makes_its_pool_scarce():
     service = job("s", option("fast", None))
-    assert found(service) == {"fast": 1 / 16, "slow": 1 / 16}
+    assert found(service) == {"fast": 1 / 8, "slow": 0.0}
 
 
 def test_the_price_ratio_is_the_loss_of_who_is_indifferent():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from poolwise.model.correction import Phase
-from poolwise.model.prediction import Memory
+from poolwise.model.prediction import Interval, Memory
 from poolwise.model.ranges import own_spread
 from poolwise.model.training.memory import peak_bytes
 from poolwise.plan.candidates.exclusions import (
@@ -27,7 +27,7 @@ from poolwise.plan.candidates.training_answers import (
 from poolwise.plan.candidates.training_divisions import divisors
 from poolwise.plan.candidates.training_layouts import NoTrainingShape, TrainingShape
 from poolwise.plan.closeness import ANYWHERE, Wish
-from poolwise.plan.decision import Candidate
+from poolwise.plan.decision import Candidate, CountOffer
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal, TrainingRequest
 from poolwise.plan.supply import Interruptions, interruptions
@@ -72,6 +72,21 @@ class Offer:
             return self.elapsed_seconds
         return self.total_cost if goal is Goal.COST else self.energy_joules
 
+    def of_count(self, goal: Goal) -> CountOffer:
+        """The offer as others see it."""
+        step = self.shape.prediction.step_seconds
+        steps = self.total_seconds / step.mid if step.mid else 0.0
+        wait = self.startup_seconds
+        seconds = Interval(self.elapsed_seconds, wait + step.low * steps, wait + step.high * steps)
+        return CountOffer(
+            self.count,
+            self.shape.layout,
+            seconds,
+            self.cost_per_hour,
+            self.objective(goal),
+            self.wish,
+        )
+
 
 def training_candidate(request: TrainingRequest, pool: Pool, situation: Situation) -> Candidate:
     """The pool at its best shape, or the first reason against it."""
@@ -105,7 +120,10 @@ class _Assessment:
         allowed = [offer for offer in offers if self._limit_broken(offer) is None]
         if not allowed:
             return self._beyond_limits(offers)
-        return self._best(allowed)
+        best = self._best(allowed)
+        if not (best.feasible or best.waits):
+            return best
+        return replace(best, offers=tuple(each.of_count(self.request.goal) for each in allowed))
 
     def _best(self, offers: list[Offer]) -> Candidate:
         """The best count that fits now, else the best one to wait for."""

@@ -39,7 +39,7 @@ class Gate:
     def __init__(self, pools: Sequence[PoolState], rules: Rules, now: float) -> None:
         self._pools = {pool.name: pool for pool in pools}
         self._rules, self._now = rules, now
-        self._all = sum(pool.total for pool in pools)
+        self._all = sum(pool.total for pool in pools if not pool.is_cpu)
         self._slots: dict[tuple[str, int, bool, str], int] = {}
 
     def admit(self, workload: Workload) -> Admission:
@@ -78,12 +78,12 @@ class Gate:
             )
             return Against(option, told, option.pods / slots if slots else math.inf)
         limit = self.limit(workload.namespace)
-        if limit is not None and option.accelerators > limit:
+        if limit is not None and option.counted > limit:
             told = (
-                f"needs {option.accelerators}, the share of namespace {workload.namespace}"
+                f"needs {option.counted}, the share of namespace {workload.namespace}"
                 f" is {limit} of {self._all}"
             )
-            return Against(option, told, option.accelerators / limit if limit else math.inf)
+            return Against(option, told, option.counted / limit if limit else math.inf)
         return None
 
     def _beyond_limits(self, workload: Workload, option: Option) -> Against | None:

@@ -13,10 +13,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from poolwise.plan.joint.problem import Option, Rules, Workload
+from poolwise.plan.joint.problem import Option, Rules, Workload, run_seconds
 
-SERVICE_SECONDS = 86400.0
-"""A service has no end: it is weighed as a run of a day."""
 MOST_DOUBLINGS = 60.0
 """Of the weight by age, so that it stays a number."""
 
@@ -66,6 +64,11 @@ class Bid:
         return self.offers[0].option.seconds is None
 
     @property
+    def best(self) -> Offer:
+        """Where it loses nothing."""
+        return min(self.offers, key=_loss)
+
+    @property
     def tier(self) -> Tier:
         """By priority, then services, then who must start now: each before all that follow."""
         return -self.workload.priority, not self.is_service, not self.is_urgent
@@ -77,6 +80,10 @@ class Bid:
         return self.tier, per_weight, self.workload.created, self.workload.key
 
 
+def _loss(offer: Offer) -> tuple[float, str, int]:
+    return offer.lateness_seconds, offer.option.pool, offer.option.accelerators
+
+
 def bid(
     workload: Workload, options: Iterable[Option], shares: Mapping[str, float], now: float,
     rules: Rules,
@@ -84,7 +91,7 @@ def bid(
     """The bid of a workload that has options."""
     known = tuple(options)
     best = min(known, key=lambda option: (option.aim, option.pool))
-    base = _seconds(best)
+    base = run_seconds(best)
     offers = tuple(_offer(option, base, best.aim, shares) for option in known)
     length = min(offer.load_seconds for offer in offers)
     left = math.inf if workload.deadline is None else workload.deadline - now
@@ -101,11 +108,7 @@ def weight(workload: Workload, now: float, rules: Rules) -> float:
 
 
 def _offer(option: Option, base: float, best_aim: float, shares: Mapping[str, float]) -> Offer:
-    seconds = _seconds(option)
+    seconds = run_seconds(option)
     loss = option.aim / best_aim if best_aim > 0 else 1.0
     share = shares.get(option.pool, 0.0)
     return Offer(option, seconds, base * loss, share * option.accelerators * seconds)
-
-
-def _seconds(option: Option) -> float:
-    return SERVICE_SECONDS if option.seconds is None else option.seconds.mid

@@ -113,7 +113,7 @@ class Counting:
             row = self.programme.row(most=float(most))
             for each in self.columns:
                 if each.item.namespace == namespace:
-                    self.programme.add(row, each.index, each.choice.option.accelerators)
+                    self.programme.add(row, each.index, each.choice.option.counted)
 
     def _count_slots(self, columns: Iterable[Column], pool: PoolState) -> None:
         for moment in _moments(self.floor, pool):

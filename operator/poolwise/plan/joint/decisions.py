@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from poolwise.plan.joint.admission import Admission
 from poolwise.plan.joint.items import Assignment, Taken
@@ -11,7 +11,7 @@ from poolwise.plan.joint.losses import Losses
 from poolwise.plan.joint.moves import Move
 from poolwise.plan.joint.outcome import Act, Decision, Price
 from poolwise.plan.joint.problem import Option, Problem, Workload
-from poolwise.plan.joint.walk import EXTERNALITY, Turn
+from poolwise.plan.joint.walk import EXTERNALITY, Turn, Walked
 from poolwise.plan.joint.words import Teller
 
 
@@ -23,16 +23,17 @@ class Story:
         problem: Problem,
         shares: Mapping[str, float],
         admissions: Mapping[str, Admission],
-        turns: Sequence[Turn],
+        queue: Walked,
         taken: Assignment,
         offered: Mapping[str, Move],
     ) -> None:
+        turns = queue.turns
         self._problem, self._shares = problem, shares
         self._admissions, self._taken, self._moves = admissions, taken, offered
         self._turns = {turn.bid.workload.key: turn for turn in turns}
         self._losses = Losses(turns)
         self._prices = {each.pool: each for each in self.prices()}
-        self._teller = Teller(problem, self._losses, self._prices)
+        self._teller = Teller(problem, self._losses, self._prices, queue.holds)
 
     def decisions(self) -> tuple[Decision, ...]:
         """One per workload, by key."""
@@ -53,8 +54,9 @@ class Story:
         option = taken.choice.option
         reason = self._teller.starts(turn, option)
         return Decision(
-            workload.key, Act.START, option, reason, dict(taken.nodes), taken.choice.value
-        )
+            workload.key, Act.START, option, reason, dict(taken.nodes), taken.choice.value,
+            because=self._teller.why_not_best(turn, option),
+        )  # fmt: skip
 
     def prices(self) -> tuple[Price, ...]:
         """One per pool."""
@@ -74,8 +76,9 @@ class Story:
             return Decision(key, Act.WAIT, option, self._teller.nothing_free(turn))
         starts = best.starts if self._problem.now < best.starts < math.inf else None
         return Decision(
-            key, Act.WAIT, best.offer.option, self._teller.waits(turn, best), starts=starts
-        )
+            key, Act.WAIT, best.offer.option, self._teller.waits(turn, best), starts=starts,
+            because=self._teller.why_not_now(turn, best),
+        )  # fmt: skip
 
     def _running(self, workload: Workload, taken: Taken | None) -> Decision:
         running = workload.running

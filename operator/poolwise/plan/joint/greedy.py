@@ -23,7 +23,7 @@ def packed(pairs: Iterable[Pair], floor: Floor) -> Assignment:
     rooms, left = floor.rooms(), dict(floor.limits)
     taken: dict[str, Taken] = {}
     for item, choice in pairs:
-        wanted = choice.option.accelerators
+        wanted = choice.option.counted
         if item.key in taken or left.get(item.namespace, wanted) < wanted:
             continue
         nodes = rooms.fit(choice.option, choice.until)

@@ -70,7 +70,7 @@ class Floor:
             for node, pods in each.nodes.items():
                 free[node] -= pods * each.choice.option.accelerators_per_pod
             if namespace in limits:
-                limits[namespace] -= each.choice.option.accelerators
+                limits[namespace] -= each.choice.option.counted
         pools = (
             replace(pool, nodes=tuple(replace(node, free=free[node.name]) for node in pool.nodes))
             for pool in self.pools

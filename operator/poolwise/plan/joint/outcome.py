@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from poolwise.plan.joint.problem import Option, Reservation
+from poolwise.plan.joint.rooms import Hold
 
 
 class Act(enum.StrEnum):
@@ -37,6 +38,9 @@ class Decision:
     """What it adds to the objective."""
     starts: float | None = None
     """When a waiting workload may start; None where nobody can tell."""
+    because: str = ""
+    """Clause: why not where it would be best by itself, or (waiting) why not on what is free;
+    empty where neither is so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +72,5 @@ class JointPlan:
     """``greedy``, ``milp``, or ``milp, stopped at its limit``."""
     shares: Mapping[str, float] = field(default_factory=dict)
     """By pool: what an accelerator-second takes of the whole cluster's time (:mod:`.pricing`)."""
+    holds: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)
+    """By pool: what is kept for gangs that wait."""

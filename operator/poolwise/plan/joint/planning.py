@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from poolwise.plan.joint.admission import Admission, Gate
 from poolwise.plan.joint.assignment import tiered
@@ -19,25 +19,29 @@ from poolwise.plan.joint.items import Assignment, Choice, Floor, Item, Taken
 from poolwise.plan.joint.moves import Move, movable, moves
 from poolwise.plan.joint.outcome import Decision, JointPlan
 from poolwise.plan.joint.pricing import shares
-from poolwise.plan.joint.problem import Problem, Reservation, Workload
+from poolwise.plan.joint.problem import PoolState, Problem, Reservation, Workload
 from poolwise.plan.joint.rooms import Rooms
 from poolwise.plan.joint.timeline import Timeline
-from poolwise.plan.joint.walk import EXTERNALITY, Chance, Turn, Walk, cost_seconds
+from poolwise.plan.joint.walk import EXTERNALITY, Chance, Turn, Walk, Walked, cost_seconds
 
 
-def plan(problem: Problem, optimise: bool = True) -> JointPlan:
+def plan(problem: Problem, optimise: bool = True, is_brief: bool | None = None) -> JointPlan:
     """A decision for every workload, and a price for every pool.
 
-    :param optimise: False: the queue in order alone, and only as long as something is free.
+    :param optimise: False: the queue in order alone.
+    :param is_brief: whether only those have a turn who come while something is free; None: where
+        nothing is optimised.
     """
     found = _Pass.of(problem)
     walk = found.walk()
-    turns = walk.turns(found.bids, is_brief=not optimise)
+    turns = walk.turns(found.bids, is_brief=not optimise if is_brief is None else is_brief)
     floor = Floor(problem.pools, found.limits, {p: tuple(h) for p, h in walk.holds.items()})
     greedy, tiers, offered = found.greedy(turns, floor)
     limit = problem.rules.time_limit_seconds
     taken = tiered(tiers, floor, limit, greedy) if optimise else greedy
-    story = Story(problem, found.shares, found.admissions, turns, taken, offered)
+    story = Story(
+        problem, found.shares, found.admissions, Walked(turns, floor.holds), taken, offered
+    )
     return JointPlan(
         decisions=story.decisions(),
         prices=story.prices(),
@@ -45,7 +49,8 @@ def plan(problem: Problem, optimise: bool = True) -> JointPlan:
         objective=taken.objective,
         greedy_objective=greedy.objective,
         solver=taken.solver,
-        shares=found.shares,
+        shares=found.shares or problem.shares,
+        holds=floor.holds,
     )
 
 
@@ -64,13 +69,14 @@ def place(problem: Problem, key: str, prices: Mapping[str, float] | None = None)
     walk = _walk(problem, _limits(problem, gate), 1.0 / EXTERNALITY)
     for each in problem.reservations:
         if each.key != key:
-            walk.reserve(each.option)
+            walk.reserve(each.option, each.key)
     turns = []
     if admission.options:
         mine = bid(workload, admission.options, prices, problem.now, problem.rules)
         turns = walk.turns([mine], is_brief=False)
     taken = _started(turns, {})
-    story = Story(problem, prices, {key: admission}, turns, taken, {})
+    holds = {pool: tuple(each) for pool, each in walk.holds.items()}
+    story = Story(problem, prices, {key: admission}, Walked(turns, holds), taken, {})
     return story.decision(workload)
 
 
@@ -93,13 +99,17 @@ class _Pass:
         pending = [each for each in problem.workloads if each.running is None]
         may_go = list(movable(problem.workloads, rules, now))
         admissions = {each.key: gate.admit(each) for each in [*pending, *may_go]}
+        limits = _limits(problem, gate)
+
+        def bids(shares: Mapping[str, float]) -> list[Bid]:
+            open_to = ((each, admissions[each.key].options) for each in pending)
+            return [bid(each, ways, shares, now, rules) for each, ways in open_to if ways]
+
+        free = bids({})
+        if not may_go and _is_room_for_all(free, problem.pools, limits):
+            return _Pass(problem, admissions, {}, free, limits, may_go)
         known = dict(problem.shares) or _shares(problem, admissions, gate)
-        bids = [
-            bid(each, admissions[each.key].options, known, now, rules)
-            for each in pending
-            if admissions[each.key].options
-        ]
-        return _Pass(problem, admissions, known, bids, _limits(problem, gate), may_go)
+        return _Pass(problem, admissions, known, bids(known), limits, may_go)
 
     def walk(self) -> Walk:
         return _walk(self.problem, self.limits, 0.0)
@@ -109,14 +119,15 @@ class _Pass:
     ) -> tuple[Assignment, list[list[Item]], dict[str, Move]]:
         """The walk's answer with the moves that still find room; all items by tier; the moves."""
         tiers: dict[Tier, list[Item]] = {}
+        all_weight = math.fsum(each.weight for each in self.bids)
         for turn in turns:
-            item = _item(turn, self.problem.now)
+            item = _item(turn, self.problem.now, all_weight)
             if item.choices:
                 tiers.setdefault(turn.bid.tier, []).append(item)
         items = [item for each in tiers.values() for item in each]
         choices = {item.key: item.choices for item in items}
         started = exchanged(_started(turns, choices), items, floor)
-        best_moves = self._moves(math.fsum(each.weight for each in self.bids))
+        best_moves = self._moves(all_weight)
         moving = [_moving(each) for each in best_moves]
         answer = _with_moves(started, moving, floor)
         return answer, [*tiers.values(), *([moving] if moving else [])], _by_key(best_moves)
@@ -128,6 +139,26 @@ class _Pass:
             for each in self.movable
         )  # fmt: skip
         return sorted((each for each in found if each), key=lambda each: -each[0].gain_seconds)
+
+
+def _is_room_for_all(
+    bids: Iterable[Bid], pools: Sequence[PoolState], limits: Mapping[str, int]
+) -> bool:
+    """Whether everybody may start at once where it is best: then nothing is scarce."""
+    rooms, left = Rooms(pools), dict(limits)
+    for each in sorted(bids, key=lambda each: each.rank):
+        option, namespace = each.best.option, each.workload.namespace
+        nodes = rooms.fit(option)
+        if (
+            nodes is None
+            or option.is_blocked
+            or option.counted > left.get(namespace, option.counted)
+        ):
+            return False
+        rooms.take(option, nodes)
+        if namespace in left:
+            left[namespace] -= option.counted
+    return True
 
 
 def _by_key(all_moves: Iterable[Sequence[Move]]) -> dict[str, Move]:
@@ -165,7 +196,7 @@ def _limits(problem: Problem, gate: Gate) -> dict[str, int]:
     held: dict[str, int] = {}
     for each in problem.workloads:
         if each.running is not None:
-            held[each.namespace] = held.get(each.namespace, 0) + each.running.option.accelerators
+            held[each.namespace] = held.get(each.namespace, 0) + each.running.option.counted
     limits = {name: gate.limit(name) for name in problem.rules.namespace_shares}
     return {
         name: max(limit - held.get(name, 0), 0)
@@ -174,21 +205,42 @@ def _limits(problem: Problem, gate: Gate) -> dict[str, int]:
     }
 
 
-def _item(turn: Turn, now: float) -> Item:
-    """What it may start as now without losing to a wait for something better."""
+def _item(turn: Turn, now: float, all_weight: float) -> Item:
+    """What it may start as now without losing to a wait for something better.
+
+    What it is worth counts the delay of all others, whatever their order: who has nobody behind
+    him must not look the cheapest.
+    """
+    others = all_weight - turn.bid.weight
+    waited = _worth_of_waiting(turn, others)
     workload = turn.bid.workload
     later = min((c.cost_seconds for c in turn.chances if c.nodes is None), default=math.inf)
     choices = tuple(
-        Choice(chance.offer.option, turn.value(at_once), now + chance.offer.ends_within)
+        Choice(
+            chance.offer.option,
+            turn.value(_at_once(turn, chance, others)) - waited,
+            now + chance.offer.ends_within,
+        )
         for chance in turn.chances
-        if (at_once := _at_once(turn, chance)).cost_seconds <= later
+        if not chance.offer.option.is_blocked
+        and _at_once(turn, chance, turn.behind_weight).cost_seconds <= later
     )
     return Item(workload.key, workload.namespace, choices)
 
 
-def _at_once(turn: Turn, chance: Chance) -> Chance:
+def _worth_of_waiting(turn: Turn, others_weight: float) -> float:
+    """What a workload has anyway that the walk lets wait: a start is worth what it adds."""
+    best = turn.best
+    if best is None or best.nodes is not None or not math.isfinite(best.starts):
+        return 0.0
+    wait = best.cost_seconds - _at_once(turn, best, turn.behind_weight).cost_seconds
+    at_once = _at_once(turn, best, others_weight)
+    return turn.value(replace(at_once, cost_seconds=at_once.cost_seconds + wait))
+
+
+def _at_once(turn: Turn, chance: Chance, others_weight: float) -> Chance:
     """The chance as it would be if it had room now."""
-    cost = cost_seconds(turn.bid, chance.offer, 0.0, turn.behind_weight)
+    cost = cost_seconds(turn.bid, chance.offer, 0.0, others_weight)
     return Chance(chance.offer, chance.starts, cost, chance.nodes)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from poolwise.plan.joint.problem import Option, PoolState, Workload
+from poolwise.plan.joint.problem import Option, PoolState, Workload, run_seconds
 from poolwise.plan.joint.programme import Programme
 
 LOG_STEPS = 8
@@ -41,10 +41,9 @@ def _types(all_options: Iterable[Sequence[Option]]) -> dict[Type, float]:
     """Work by type: run times relative to the shortest, and the sum of the shortest."""
     found: dict[Type, float] = {}
     for options in all_options:
-        runs = [option for option in options if option.seconds is not None]
-        least = min((_area(option) for option in runs), default=0.0)
+        least = min((_area(option) for option in options), default=0.0)
         if least > 0:
-            key = tuple(sorted({(each.pool, _step(_area(each) / least)) for each in runs}))
+            key = tuple(sorted({(each.pool, _step(_area(each) / least)) for each in options}))
             found[key] = found.get(key, 0.0) + least
     return found
 
@@ -65,7 +64,7 @@ def _duals(types: Mapping[Type, float], capacity: Mapping[str, float]) -> dict[s
 
 
 def _area(option: Option) -> float:
-    return option.accelerators * (option.seconds.mid if option.seconds else 0.0)
+    return option.accelerators * run_seconds(option)
 
 
 def _step(ratio: float) -> int:

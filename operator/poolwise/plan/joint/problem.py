@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 
 from poolwise.model.prediction import Interval
 
+SERVICE_SECONDS = 86400.0
+"""A service has no end: it is weighed as a run of a day."""
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -34,11 +37,21 @@ class Option:
     """What forbids it for ever (memory, a target of latency), as a clause; empty: nothing."""
     shape: str = ""
     """For people: ``dp4 tp8``."""
+    is_blocked: bool = False
+    """Whether it cannot start now for what is not counted here (cores, memory)."""
+    is_on_cpu: bool = False
+    """Whether its pool has no accelerators: those of its pods and nodes are thousandths of
+    cores, and count for nobody's share."""
 
     @property
     def accelerators(self) -> int:
         """Of all pods."""
         return self.pods * self.accelerators_per_pod
+
+    @property
+    def counted(self) -> int:
+        """Accelerators that count for the share of a namespace."""
+        return 0 if self.is_on_cpu else self.accelerators
 
     @property
     def aim(self) -> float:
@@ -51,6 +64,11 @@ class Option:
     def cost(self) -> float | None:
         """Of the whole run; None for a service."""
         return None if self.seconds is None else self.cost_per_hour * self.seconds.mid / 3600.0
+
+
+def run_seconds(option: Option) -> float:
+    """How long it holds its accelerators, in the middle of what is predicted."""
+    return SERVICE_SECONDS if option.seconds is None else option.seconds.mid
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +119,8 @@ class PoolState:
 
     name: str
     nodes: tuple[NodeState, ...]
+    is_cpu: bool = False
+    """Whether thousandths of cores stand for accelerators."""
 
     @property
     def total(self) -> int:
@@ -136,6 +156,20 @@ class Reservation:
     key: str
     option: Option
     starts: float
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What one pass leaves to the next."""
+
+    reservations: tuple[Reservation, ...] = ()
+    shares: Mapping[str, float] = field(default_factory=dict)
+    optimised: float | None = None
+    """When the optimiser last had its say."""
+
+    def is_due(self, now: float, period_seconds: float) -> bool:
+        """Whether it is its turn again."""
+        return self.optimised is None or now - self.optimised >= period_seconds
 
 
 @dataclass(frozen=True, slots=True)

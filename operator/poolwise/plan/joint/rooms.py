@@ -25,6 +25,8 @@ class Hold:
     node: str
     accelerators: int
     starts: float
+    key: str = ""
+    """Of the gang."""
 
 
 class Rooms:

@@ -13,8 +13,8 @@ gang also keeps its nodes (conservative backfill: only who ends before it may us
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from poolwise.plan.joint.bids import Bid, Offer
 from poolwise.plan.joint.problem import Option
@@ -28,8 +28,9 @@ HELD_GANGS = 4
 """Per pool, that keep nodes for themselves; more would leave little to backfill."""
 STICKY = 1.1
 """What has a reservation keeps it unless another place costs so many times less."""
-SERVICE_IMPATIENCE = 100.0
-"""A second of waiting of a service counts as so many of a run."""
+SERVICE_IMPATIENCE = 10_000.0
+"""A second of waiting of a service counts as so many of a run: users wait meanwhile, so it waits
+no minute for a pool of half the cost."""
 MISSED = 1000.0
 """Times the cost of a start that misses the deadline: taken only where none would meet it."""
 LEAST_SECONDS = 1e-9
@@ -80,6 +81,15 @@ class Turn:
     def value(self, chance: Chance) -> float:
         """Completions per second, the delay of others counted as its own."""
         return self.bid.weight**2 / max(chance.cost_seconds, LEAST_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """The queue once everybody had a turn."""
+
+    turns: Sequence[Turn]
+    holds: Mapping[str, tuple[Hold, ...]]
+    """By pool: what is kept for gangs that wait."""
 
 
 def cost_seconds(bid: Bid, offer: Offer, wait_seconds: float, behind_weight: float) -> float:
@@ -139,7 +149,7 @@ class Walk:
     def _chance(self, bid: Bid, offer: Offer, behind: float) -> Chance:
         option, starts, nodes = offer.option, self.now, None
         is_allowed = self._may_take(bid, option)
-        if is_allowed:
+        if is_allowed and not option.is_blocked:
             nodes = self.rooms.fit(option, self.now + offer.ends_within)
         if nodes is None:
             starts = self.timeline.earliest(option)
@@ -150,7 +160,7 @@ class Walk:
 
     def _may_take(self, bid: Bid, option: Option) -> bool:
         left = self.limits.get(bid.workload.namespace)
-        return left is None or option.accelerators <= left
+        return left is None or option.counted <= left
 
     def _taken(self, bid: Bid, best: Chance) -> bool:
         """Takes room now, or books it; whether it starts."""
@@ -159,17 +169,17 @@ class Walk:
             self.rooms.take(option, best.nodes)
             self.timeline.start(option, best.nodes, until)
             if bid.workload.namespace in self.limits:
-                self.limits[bid.workload.namespace] -= option.accelerators
+                self.limits[bid.workload.namespace] -= option.counted
             return True
         if math.isfinite(best.starts) and self._may_take(bid, option):
-            self.reserve(option)
+            self.reserve(option, bid.workload.key)
             self.timeline.book(option, until)
         return False
 
-    def reserve(self, option: Option) -> None:
+    def reserve(self, option: Option, key: str) -> None:
         """Keeps nodes for a gang that waits, as long as not too many do."""
         if option.accelerators > 1 and self.gangs.get(option.pool, 0) < HELD_GANGS:
             self.gangs[option.pool] = self.gangs.get(option.pool, 0) + 1
-            holds = self.timeline.holds(option)[1]
+            holds = [replace(each, key=key) for each in self.timeline.holds(option)[1]]
             self.holds.setdefault(option.pool, []).extend(holds)
             self.rooms.hold(option.pool, holds)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from poolwise.plan.joint.bids import Offer
 from poolwise.plan.joint.losses import Losses
 from poolwise.plan.joint.moves import Move
 from poolwise.plan.joint.outcome import Price
 from poolwise.plan.joint.problem import Option, Problem, Workload
+from poolwise.plan.joint.rooms import Hold
 from poolwise.plan.joint.walk import Chance, Turn
 from poolwise.plan.wording import duration, money, percent, plural
 
@@ -17,19 +18,48 @@ from poolwise.plan.wording import duration, money, percent, plural
 class Teller:
     """Tells one pass."""
 
-    def __init__(self, problem: Problem, losses: Losses, prices: Mapping[str, Price]) -> None:
-        self._problem, self._losses, self._prices = problem, losses, prices
+    def __init__(
+        self,
+        problem: Problem,
+        losses: Losses,
+        prices: Mapping[str, Price],
+        holds: Mapping[str, Sequence[Hold]],
+    ) -> None:
+        self._problem, self._losses, self._prices, self._holds = problem, losses, prices, holds
         self._pools = {pool.name: pool for pool in problem.pools}
         self._holders = _largest_holders(problem.workloads)
 
     def starts(self, turn: Turn, option: Option) -> str:
         """Why here."""
-        mine = next(each for each in turn.bid.offers if each.option is option)
-        best = min(turn.bid.offers, key=lambda each: (each.lateness_seconds, each.option.pool))
+        mine = _offer_of(turn, option)
         told = f"starts on {where(option)}{self._run(mine)}"
+        because = self.why_not_best(turn, option)
+        return f"{told}: {because}" if because else told + self._second(turn, mine)
+
+    def why_not_best(self, turn: Turn, option: Option) -> str:
+        """Clause: what it loses on this option, and who needs the better one more."""
+        best = turn.bid.best
         if best.option.pool == option.pool:
-            return told + self._second(turn, mine)
-        return f"{told}: {self._left(turn, mine, best)}"
+            return ""
+        return self._left(turn, _offer_of(turn, option), best)
+
+    def why_not_now(self, turn: Turn, chance: Chance) -> str:
+        """Clause: why a workload waits though something is free; nothing where nothing is."""
+        if chance.nodes is not None:
+            return ""  # others took it in the end
+        if chance.is_beyond_share:
+            return f"namespace {turn.bid.workload.namespace} holds all of its share"
+        return self._spurned(turn, chance).removeprefix("; ") or self._kept(turn, chance)
+
+    def _kept(self, turn: Turn, chance: Chance) -> str:
+        """For whom the room is that it would need."""
+        option = chance.offer.option
+        holds = self._holds.get(option.pool, ())
+        others = sorted({each.key for each in holds} - {turn.bid.workload.key})
+        free = sum(max(node.free, 0) for node in self._pools[option.pool].nodes)
+        if not others or free < option.accelerators:
+            return ""
+        return f"what is free is kept for {', '.join(others)}, which came first"
 
     def waits(self, turn: Turn, chance: Chance) -> str:
         """For what, until when, and behind whom."""
@@ -137,6 +167,10 @@ class Teller:
         if more <= 0:
             return f"; {other.option.pool} is free, but worth more to others"
         return f"; {other.option.pool} is free, but would take {percent(more)} longer"
+
+
+def _offer_of(turn: Turn, option: Option) -> Offer:
+    return next(each for each in turn.bid.offers if each.option is option)
 
 
 def _largest_holders(workloads: Iterable[Workload]) -> dict[str, Workload]:
