@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from poolwise.errors import InvalidInput
 from poolwise.model.work import ServingLayout
-from poolwise.plan.children.manifests import changes_to_job, children, record_of
+from poolwise.plan.children.manifests import changes_to_run, children, record_of
 from poolwise.plan.decision import Plan
 from poolwise.plan.names import PLACEMENT, child_name
 from poolwise.plan.placement_record import parse
@@ -198,7 +198,7 @@ class TestJob:
         assert [volume["name"] for volume in pod["volumes"]] == ["shm"]
 
     def test_deadlines_may_change_later(self):
-        assert changes_to_job(training_job(activeDeadlineSeconds=60)) == {
+        assert changes_to_run(training_job(activeDeadlineSeconds=60), "Job") == {
             "spec": {"activeDeadlineSeconds": 60, "ttlSecondsAfterFinished": None}
         }
 

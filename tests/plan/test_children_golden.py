@@ -11,13 +11,18 @@ import pytest
 import yaml
 
 from tests.plan.children_cases import CASES, manifests
+from tests.plan.set_cases import SET_CASES, set_manifests
 
+RENDERED = {
+    **{name: lambda case=case: manifests(case()) for name, case in CASES.items()},
+    **{name: lambda case=case: set_manifests(case()) for name, case in SET_CASES.items()},
+}
 GOLDEN = Path(__file__).parent / "golden"
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", RENDERED)
 def test_manifests_are_as_reviewed(name):
-    rendered = yaml.safe_dump_all(manifests(CASES[name]()), sort_keys=True, width=100)
+    rendered = yaml.safe_dump_all(RENDERED[name](), sort_keys=True, width=100)
     path = GOLDEN / f"{name}.yaml"
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(rendered, encoding="utf-8")
@@ -25,4 +30,4 @@ def test_manifests_are_as_reviewed(name):
 
 
 def test_no_golden_file_is_left_over():
-    assert {path.stem for path in GOLDEN.glob("*.yaml")} == set(CASES)
+    assert {path.stem for path in GOLDEN.glob("*.yaml")} == set(RENDERED)

@@ -94,6 +94,8 @@ QUEUED = Resource(KUEUE, "v1beta2", "Workload", "workloads")
 WORKLOADS = (TRAINING_JOBS, INFERENCE_SERVICES)
 RUNNERS = (JOBS, DEPLOYMENTS, JOB_SETS, LEADER_WORKER_SETS, TRAIN_JOBS)
 """Children that run pods, and bear the record of the placement."""
+RUNS = (JOBS, JOB_SETS, TRAIN_JOBS)
+"""Those whose pods cannot be changed once they exist."""
 CHILDREN = (*RUNNERS, SERVICES, DISRUPTION_BUDGETS)
 WATCHED = (
     *WORKLOADS,

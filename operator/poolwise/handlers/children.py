@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from poolwise.cluster.cache import Cache, name_of
 from poolwise.cluster.difference import covers, signed
-from poolwise.cluster.resources import JOBS, owner_uid, resource_of
+from poolwise.cluster.resources import RUNS, owner_uid, resource_of
 from poolwise.cluster.writer import Writer
 from poolwise.errors import NameTaken
-from poolwise.plan.children.manifests import changes_to_job
+from poolwise.plan.children.manifests import changes_to_run
 from poolwise.plan.observed import Object
 
-FINISHED = ("Complete", "Failed")
-"""Conditions of a Job that has ended."""
+FINISHED = ("Complete", "Completed", "Failed")
+"""Conditions of a Job, JobSet or TrainJob that has ended."""
 
 
 class Children:
@@ -34,7 +34,7 @@ class Children:
         await self._delete(workload, lambda each: (resource_of(each), name_of(each)) in wanted)
 
     async def clear(self, workload: Object) -> None:
-        """Delete all that the workload owns, but for a Job that has ended: that is history."""
+        """Delete all that the workload owns, but for a run that has ended: that is history."""
         await self._delete(workload, is_finished)
 
     async def _write(self, workload: Object, child: Object) -> None:
@@ -46,14 +46,14 @@ class Children:
             raise NameTaken(f"{resource.kind} {child['metadata']['name']} exists and is not ours")
         elif "deletionTimestamp" in live["metadata"]:
             return  # its end is an event, and then it is written anew
-        elif resource is JOBS:
-            await self._correct_job(workload, live)
+        elif resource in RUNS:
+            await self._correct_run(workload, live)
         elif not covers(live, child):
             await self._writer.apply(child)
 
-    async def _correct_job(self, workload: Object, live: Object) -> None:
-        """A Job's pods cannot be changed; a few limits can."""
-        wanted = changes_to_job(workload)["spec"]
+    async def _correct_run(self, workload: Object, live: Object) -> None:
+        """The pods of a run cannot be changed; a few limits can."""
+        wanted = changes_to_run(workload, live["kind"])["spec"]
         changes = {
             field: value for field, value in wanted.items() if live["spec"].get(field) != value
         }
@@ -68,10 +68,10 @@ class Children:
 
 def prepared(child: Object) -> Object:
     """A manifest as it is applied: signed, where it may be applied again."""
-    return child if resource_of(child) is JOBS else signed(child)
+    return child if resource_of(child) in RUNS else signed(child)
 
 
 def is_finished(child: Object) -> bool:
-    """Whether this is a Job that has ended."""
+    """Whether this is a run that has ended."""
     conditions = (child.get("status") or {}).get("conditions") or []
     return any(each["type"] in FINISHED and each["status"] == "True" for each in conditions)

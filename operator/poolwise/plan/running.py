@@ -15,10 +15,15 @@ from poolwise.plan.decision import Key, Kind, PlacementRecord
 from poolwise.plan.names import PAUSED, PLACEMENT
 from poolwise.plan.observed import Object
 from poolwise.plan.placement_record import parse
+from poolwise.plan.runtimes import Runtime
 
-CHILD_KINDS = {Kind.TRAINING_JOB: "Job", Kind.INFERENCE_SERVICE: "Deployment"}
-"""The child that carries the record."""
-_ENDS = {"Complete": Reason.COMPLETED, "Failed": Reason.FAILED}
+CHILD_KINDS = {
+    Kind.TRAINING_JOB: (Runtime.JOB, Runtime.JOB_SET, Runtime.TRAIN_JOB),
+    Kind.INFERENCE_SERVICE: (Runtime.DEPLOYMENT, Runtime.LEADER_WORKER_SET),
+}
+"""Children that may carry the record, one of them at a time."""
+_ENDS = {"Complete": Reason.COMPLETED, "Completed": Reason.COMPLETED, "Failed": Reason.FAILED}
+"""A JobSet completes, a Job and a TrainJob are complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +51,25 @@ class Children:
     def state_of(self, resource: Object, key: Key, uid: str) -> State:
         """The state of a workload."""
         metadata = _mapping(resource.get("metadata"))
-        child = self._by_owner.get((uid, CHILD_KINDS[key.kind])) if uid else None
+        child, record = self._child_of(key, uid)
         return State(
-            record=_record(child, key) if child else None,
+            record=record,
             end=_end(child, resource) if key.kind is Kind.TRAINING_JOB else None,
             is_paused=_mapping(metadata.get("annotations")).get(PAUSED) == "true",
             is_being_deleted=bool(metadata.get("deletionTimestamp")),
         )
+
+    def _child_of(self, key: Key, uid: str) -> tuple[Object | None, PlacementRecord | None]:
+        """What runs the workload's pods, and its record; while a service changes from one kind to
+        another both are there, and the later decision counts."""
+        kinds = CHILD_KINDS[key.kind] if uid else ()
+        found = [child for kind in kinds if (child := self._by_owner.get((uid, kind)))]
+        recorded = [(child, _record(child, key)) for child in found]
+        return max(recorded, key=lambda each: _generation(each[1]), default=(None, None))
+
+
+def _generation(record: PlacementRecord | None) -> int:
+    return -1 if record is None else record.generation
 
 
 def _record(child: Object, key: Key) -> PlacementRecord | None:

@@ -1,8 +1,9 @@
 """Which nodes pods go to beyond the pool's labels.
 
-Required: what the pool itself needs to keep other nodes out, and the domain of the fabric where
-the spec requires one. Ranks of a gang are also kept apart,
-one per node, as the ledger counted them. Preferred: for ranks the nodes that the plan named, for
+Required: what the pool itself needs to keep other nodes out. Ranks of a gang are also kept apart,
+one per node, as the ledger counted them. The domain of the fabric that a spec requires is a label,
+so it is in the node selector: Kueue matches its flavors there, and an affinity could not change
+while a child is suspended. Preferred: for ranks the nodes that the plan named, for
 replicas nodes that serve already. Packing keeps whole nodes free for other gangs, and since it is
 not forced, a node that dies stops nothing. A replica names no node: a pod that does would be
 replaced whenever the number of replicas changes.
@@ -10,7 +11,7 @@ replaced whenever the number of replicas changes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from poolwise.plan import names
@@ -21,8 +22,44 @@ from poolwise.plan.provisioning.growth import is_to_come
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+GROUP_KEY = "leaderworkerset.sigs.k8s.io/group-key"
+"""Label that all pods of one group have, and no others."""
 
 Manifest = dict[str, Any]
+
+
+def of_group(pool: Pool, levels: Sequence[str], must_share: bool) -> Manifest:
+    """Affinity of the pods of a replica that spans nodes: near each other, group by group.
+
+    ``levels`` are node labels of the fabric, nearest first; with ``must_share`` all pods of a group
+    share a domain of the first. The scheduler tells groups apart by LeaderWorkerSet's own label,
+    which a template cannot know (``matchLabelKeys``, final in Kubernetes 1.33).
+    """
+    terms = [
+        {
+            "labelSelector": {"matchExpressions": [{"key": GROUP_KEY, "operator": "Exists"}]},
+            "matchLabelKeys": [GROUP_KEY],
+            "topologyKey": level,
+        }
+        for level in levels
+    ]
+    required = terms[:1] if must_share else []
+    weights = range(100, 0, -10)
+    preferred = [
+        {"weight": weight, "podAffinityTerm": term}
+        for weight, term in zip(weights, terms[len(required) :], strict=False)
+    ]
+    return without_empty(
+        {
+            "nodeAffinity": without_empty(_in_pool(pool)),
+            "podAffinity": without_empty(
+                {
+                    "requiredDuringSchedulingIgnoredDuringExecution": required,
+                    "preferredDuringSchedulingIgnoredDuringExecution": preferred,
+                }
+            ),
+        }
+    )
 
 
 def of_replica(pool: Pool, packs: bool) -> Manifest:
@@ -61,7 +98,7 @@ def of_rank(record: PlacementRecord, pool: Pool, labels: Mapping[str, str]) -> M
     preferred = {_PREFERRED: [{"weight": 100, "preference": near}]} if hosts else {}
     affinity: Manifest = {
         "nodeAffinity": {
-            **without_empty(_in_pool(pool, record.domain)),
+            **without_empty(_in_pool(pool)),
             **preferred,
         }
     }
@@ -71,10 +108,8 @@ def of_rank(record: PlacementRecord, pool: Pool, labels: Mapping[str, str]) -> M
     return without_empty(affinity)
 
 
-def _in_pool(pool: Pool, domain: Mapping[str, str] | None = None) -> Manifest:
+def _in_pool(pool: Pool) -> Manifest:
     expressions = [dict(expression) for expression in pool.node_expressions]
-    for key, value in sorted((domain or {}).items()):
-        expressions.append({"key": key, "operator": "In", "values": [value]})
     terms = [{"matchExpressions": expressions}] if expressions else []
     return {
         "requiredDuringSchedulingIgnoredDuringExecution": without_empty(

@@ -9,6 +9,7 @@ from poolwise.model.prediction import ServingPrediction
 from poolwise.model.work import ServingLayout
 from poolwise.plan.decision import Candidate, PlacementRecord, Plan
 from poolwise.plan.pool import Pool
+from poolwise.plan.runtimes import Runtime
 from poolwise.settings import Settings
 
 STEP_SECONDS = (15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200)
@@ -44,6 +45,7 @@ def record_of(plan: Plan, pool: Pool, settings: Settings) -> PlacementRecord:
 
 def _fresh(plan: Plan, chosen: Candidate, pool: Pool) -> PlacementRecord:
     assert plan.claim is not None and chosen.layout is not None
+    nodes = _nodes_per_replica(chosen, pool)
     return PlacementRecord(
         generation=plan.generation,
         accelerator=chosen.accelerator or "",
@@ -55,7 +57,16 @@ def _fresh(plan: Plan, chosen: Candidate, pool: Pool) -> PlacementRecord:
         may_surge=plan.may_surge,
         hub_id=plan.hub_id,
         domain=plan.domain,
+        nodes_per_replica=nodes,
+        runtime=Runtime.LEADER_WORKER_SET.value if nodes > 1 else None,
     )
+
+
+def _nodes_per_replica(chosen: Candidate, pool: Pool) -> int:
+    """A replica that is larger than a node takes whole ones."""
+    if chosen.replicas is None or chosen.count <= pool.accelerators_per_node:
+        return 1
+    return math.ceil(chosen.count / pool.accelerators_per_node)
 
 
 def _with_budgets(
@@ -77,9 +88,10 @@ def _with_budgets(
 def _start_seconds(
     record: PlacementRecord, prediction: ServingPrediction, pool: Pool, settings: Settings
 ) -> int:
-    """Weights of the replica over the node's load bandwidth, times a margin, and the engine."""
+    """Weights on each node over its load bandwidth, times a margin, and the engine."""
     assert pool.machine is not None
-    weights_bytes = prediction.memory.weights_bytes * max(1, record.count)
+    devices = max(1, record.count // record.nodes_per_replica)
+    weights_bytes = prediction.memory.weights_bytes * devices
     load_seconds = weights_bytes / pool.machine.host.model_load_bytes_per_second
     return _step(settings.engine_start_seconds + settings.load_margin * load_seconds)
 

@@ -21,6 +21,10 @@ NVIDIA, AMD, CPU = "NVIDIA", "AMD", "CPU"
 
 METRICS_BESIDE_HTTP = 8002
 """Triton's default; taken where ``metricsPort`` is the port of its API."""
+RENDEZVOUS_PORT = 29500
+"""Where the leader of a replica waits for its workers."""
+LEADER, RANK = "$(LWS_LEADER_ADDRESS)", "$(LWS_WORKER_INDEX)"
+"""Variables that LeaderWorkerSet gives each pod: the leader's name, and its place in the group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,10 @@ class Engine:
     """Port of the API where it is not the one of the metrics."""
     splits_pipeline: bool = True
     """Whether one replica may have several pipeline stages."""
+    node_flags: tuple[str, ...] = ()
+    """What each pod of a replica is told that spans nodes; empty: the engine keeps to one node."""
+    worker_flags: tuple[str, ...] = ()
+    """And those beside the leader, which alone answers requests."""
 
 
 ENGINES: Mapping[str, Engine] = {
@@ -71,6 +79,13 @@ ENGINES: Mapping[str, Engine] = {
         images={NVIDIA: "vllm_image", AMD: "vllm_rocm_image", CPU: "vllm_cpu_image"},
         health_path="/health",
         live_path="/health",
+        node_flags=(
+            "--nnodes={nodes}",
+            f"--node-rank={RANK}",
+            f"--master-addr={LEADER}",
+            f"--master-port={RENDEZVOUS_PORT}",
+        ),
+        worker_flags=("--headless",),
     ),
     "sglang": Engine(
         command=("python3", "-m", "sglang.launch_server"),
@@ -93,6 +108,11 @@ ENGINES: Mapping[str, Engine] = {
         images={NVIDIA: "sglang_image"},
         health_path="/health",
         live_path="/health",
+        node_flags=(
+            "--nnodes={nodes}",
+            f"--node-rank={RANK}",
+            f"--dist-init-addr={LEADER}:{RENDEZVOUS_PORT}",
+        ),
     ),
     "tgi": Engine(
         command=("text-generation-launcher",),
@@ -150,6 +170,14 @@ def arguments(engine: Engine, values: Mapping[str, object], is_default: bool) ->
     ]
     first = values.get(engine.positional or "")
     return [*([str(first)] if first is not None else []), *given]
+
+
+def node_arguments(engine: Engine, nodes: int, is_worker: bool) -> list[str]:
+    """What one pod of a replica is told of the others; nothing where it has one node."""
+    if nodes == 1:
+        return []
+    flags = [*engine.node_flags, *(engine.worker_flags if is_worker else ())]
+    return [flag.format(nodes=nodes) for flag in flags]
 
 
 def without_overridden(planned: Sequence[str], users: Sequence[str]) -> list[str]:

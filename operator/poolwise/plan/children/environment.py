@@ -2,7 +2,8 @@
 
 ``PET_*`` are read by torchrun, ``MASTER_*`` by most other launchers. ``WORLD_SIZE`` and ``RANK``
 exist only where one process runs per pod: with more, the launcher sets its own. The rank is the
-pod's index in the Job; ``POOLWISE_ATTEMPT`` counts the failures of this rank so far.
+pod's index in the Job; ``POOLWISE_ATTEMPT`` counts how often it was started before: the failures of
+this rank in a Job, the restarts of all ranks in a JobSet.
 """
 
 from __future__ import annotations
@@ -17,13 +18,12 @@ from poolwise.plan.decision import PlacementRecord
 RENDEZVOUS_PORT = 29500
 """torchrun's default."""
 INDEX = "batch.kubernetes.io/job-completion-index"
-FAILURES = "batch.kubernetes.io/job-index-failure-count"
 
 Manifest = dict[str, Any]
 
 
 def training_environment(
-    spec: TrainingJobSpec, record: PlacementRecord, master: str
+    spec: TrainingJobSpec, record: PlacementRecord, master: str, attempt_annotation: str
 ) -> list[Manifest]:
     """Our variables, in an order in which later ones may refer to earlier ones."""
     return [
@@ -32,7 +32,7 @@ def training_environment(
         _annotation("POOLWISE_NODE_RANK", INDEX),
         *_layout(record),
         *([_value("POOLWISE_CHECKPOINT_DIR", spec.checkpoint.path)] if spec.checkpoint else []),
-        _annotation("POOLWISE_ATTEMPT", FAILURES),
+        _annotation("POOLWISE_ATTEMPT", attempt_annotation),
     ]
 
 

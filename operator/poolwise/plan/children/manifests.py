@@ -1,33 +1,47 @@
 """The objects that run a placed workload, as complete manifests for server-side apply.
 
-============== ============================================================================
-TrainingJob    Indexed Job, headless Service (:mod:`poolwise.plan.children.training`)
-InferenceService  Deployment, Service, PodDisruptionBudget (:mod:`poolwise.plan.children.serving`)
-============== ============================================================================
+================  ==========================================================================
+TrainingJob       Indexed Job, headless Service (:mod:`poolwise.plan.children.training`);
+                  or JobSet (:mod:`poolwise.plan.children.job_set`);
+                  or TrainJob (:mod:`poolwise.plan.children.train_job`)
+InferenceService  Deployment, Service, PodDisruptionBudget (:mod:`poolwise.plan.children.serving`);
+                  or LeaderWorkerSet in its place (:mod:`poolwise.plan.children.groups`)
+================  ==========================================================================
 
 They follow from the resource, the pool and the :class:`PlacementRecord` alone, which is written on
-the Job or Deployment: a plan that is kept gives the same bytes again.
+the child that runs the pods: a plan that is kept gives the same bytes again. While the API of a
+child is gone there is nothing to write, and nothing else takes its place.
 
-A Job's pods cannot be changed once it exists, so a Job is applied only where there is none;
-:func:`changes_to_job` has what may still change.
+The pods of a training job cannot be changed once they exist, so what runs them is applied only
+where there is none; :func:`changes_to_run` has what may still change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from poolwise.api import TrainingJob
 from poolwise.errors import InvalidInput
+from poolwise.plan import names
+from poolwise.plan.children import job_set, training
 from poolwise.plan.children.budget import record_of
+from poolwise.plan.children.job_set import job_set_children
 from poolwise.plan.children.serving import serving_children
-from poolwise.plan.children.training import changes_to_job, training_children
-from poolwise.plan.decision import Kind, Plan
+from poolwise.plan.children.train_job import train_job_children
+from poolwise.plan.children.training import training_children
+from poolwise.plan.decision import Kind, PlacementRecord, Plan
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
+from poolwise.plan.runtimes import Runtime, find_runtime, runtime_of_run
 from poolwise.settings import Settings
 
-__all__ = ["changes_to_job", "check", "children", "record_of"]
+__all__ = ["changes_to_run", "check", "children", "record_of"]
+
+WITHOUT_RECORD = (Runtime.JOB, Runtime.DEPLOYMENT)
+"""Kinds that a record does not name."""
 
 Manifest = dict[str, Any]
 
@@ -38,18 +52,60 @@ def children(
     pool: Pool,
     settings: Settings,
     apis: Mapping[str, str] = MappingProxyType({}),
+    training_runtimes: Iterable[Object] = (),
 ) -> tuple[Manifest, ...]:
     """Manifests in the order in which they should be applied; what runs pods comes last.
 
-    ``apis`` are the optional APIs that are served (``Observed.apis``).
+    ``apis`` are the optional APIs that are served (``Observed.apis``), ``training_runtimes`` the
+    runtimes of Kubeflow Trainer.
 
-    :raises InvalidInput: where the engine of a service has no build for the pool, or its model
-        cannot be loaded from where the spec says.
+    :raises InvalidInput: where the engine of a service has no build for the pool, its model cannot
+        be loaded from where the spec says, or a runtime has nothing to train in.
     """
     record = record_of(plan, pool, settings)
-    if plan.key.kind is Kind.TRAINING_JOB:
-        return training_children(resource, record, pool)
-    return serving_children(resource, record, pool, settings)
+    if plan.key.kind is Kind.INFERENCE_SERVICE:
+        return serving_children(resource, record, pool, settings, apis)
+    if not plan.kept:
+        record = _with_runtime(record, resource, apis)
+    return _of_run(resource, record, pool, apis, training_runtimes)
+
+
+def changes_to_run(resource: Object, runtime: str) -> Manifest:
+    """What may still change on a child of that kind that exists, as a merge patch: pods cannot."""
+    spec = TrainingJob.model_validate(resource).spec
+    match runtime:
+        case Runtime.JOB:
+            return {"spec": training.changeable(spec)}
+        case Runtime.JOB_SET:
+            return {"spec": job_set.changeable(spec)}
+    return {"spec": {}}
+
+
+def _with_runtime(
+    record: PlacementRecord, resource: Object, apis: Mapping[str, str]
+) -> PlacementRecord:
+    spec = TrainingJob.model_validate(resource).spec
+    runtime = runtime_of_run(spec.runtime, spec.runtime_ref is not None, record.pods, apis)
+    return replace(record, runtime=None if runtime in WITHOUT_RECORD else runtime.value)
+
+
+def _of_run(
+    resource: Object,
+    record: PlacementRecord,
+    pool: Pool,
+    apis: Mapping[str, str],
+    training_runtimes: Iterable[Object],
+) -> tuple[Manifest, ...]:
+    match record.runtime:
+        case None:
+            return training_children(resource, record, pool)
+        case Runtime.JOB_SET if names.JOBSET in apis:
+            return job_set_children(resource, record, pool, apis[names.JOBSET])
+        case Runtime.TRAIN_JOB if names.TRAINER in apis:
+            found = find_runtime(resource, training_runtimes)
+            if found is not None:
+                return train_job_children(resource, record, pool, apis[names.TRAINER], found)
+    return ()
 
 
 def check(resource: Object) -> None:
@@ -59,5 +115,6 @@ def check(resource: Object) -> None:
     """
     spec = resource.get("spec") or {}
     is_run = resource["kind"] == Kind.TRAINING_JOB and spec.get("mode", "Run") == "Run"
-    if is_run and not (spec.get("run") or {}).get("image"):
+    has_image = (spec.get("run") or {}).get("image") or spec.get("runtimeRef")
+    if is_run and not has_image:
         raise InvalidInput("spec.run.image", "must name an image where mode is Run, is empty")

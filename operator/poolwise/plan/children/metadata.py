@@ -18,6 +18,8 @@ from poolwise.plan.placement_record import render
 
 JOB_NAME_LIMIT = 57
 """A Job's pods add ``-`` and their index, of at most five digits, within a DNS label."""
+WORKER_INDEX, LEADER = "leaderworkerset.sigs.k8s.io/worker-index", "0"
+"""Label by which LeaderWorkerSet tells the pods of a group apart."""
 
 
 def key_of(resource: Object) -> Key:
@@ -35,9 +37,15 @@ def selector_labels(key: Key) -> dict[str, str]:
     }
 
 
-def selector_text(key: Key) -> str:
-    """The same as text, for the scale subresource."""
-    return ",".join(f"{label}={value}" for label, value in sorted(selector_labels(key).items()))
+def serving_labels(key: Key, leaders_only: bool) -> dict[str, str]:
+    """Labels of the pods that answer requests: all, or of each group the leader."""
+    return {**selector_labels(key), **({WORKER_INDEX: LEADER} if leaders_only else {})}
+
+
+def selector_text(key: Key, leaders_only: bool = False) -> str:
+    """The same as text, for the scale subresource: one pod for each replica."""
+    labels = serving_labels(key, leaders_only)
+    return ",".join(f"{label}={value}" for label, value in sorted(labels.items()))
 
 
 def metadata(resource: Object, record: PlacementRecord, name: str) -> dict[str, Any]:

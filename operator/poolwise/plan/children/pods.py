@@ -12,6 +12,7 @@ the workload's conditions say so with the API server's sentence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from poolwise.api.run import Run
@@ -27,16 +28,22 @@ Manifest = dict[str, Any]
 
 
 def pod_spec(
-    run: Run, pool: Pool, container: Manifest, volumes: Sequence[Manifest], priority_class: str
+    run: Run,
+    pool: Pool,
+    container: Manifest,
+    volumes: Sequence[Manifest],
+    priority_class: str,
+    domain: Mapping[str, str] = MappingProxyType({}),
 ) -> Manifest:
-    """Spec of the pod: selector and tolerations are those of the pool alone."""
+    """Spec of the pod: tolerations are those of the pool alone, and its selector with the label of
+    a ``domain`` of the fabric."""
     return without_empty(
         {
             "containers": [container],
             "enableServiceLinks": False,
             "automountServiceAccountToken": None if run.service_account_name else False,
             "imagePullSecrets": _items(run, "image_pull_secrets"),
-            "nodeSelector": dict(sorted(pool.node_selector.items())),
+            "nodeSelector": dict(sorted({**pool.node_selector, **domain}.items())),
             "priorityClassName": priority_class,
             "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
             "serviceAccountName": run.service_account_name,

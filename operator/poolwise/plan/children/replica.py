@@ -1,4 +1,8 @@
-"""The pod of one replica: the engine with the plan's arguments, its probes, and its end."""
+"""The pods of one replica: the engine with the plan's arguments, its probes, and its end.
+
+One pod, unless the replica spans nodes: then a leader, which answers requests, and workers, which
+answer nobody and so have no probes: where one ends, the group starts anew.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ from poolwise.plan.children.engines import (
     Engine,
     arguments,
     default_image,
+    node_arguments,
     without_overridden,
 )
 from poolwise.plan.children.metadata import pod_metadata, without_empty
@@ -64,6 +69,16 @@ class Replica:
         return self.record.layout
 
     @property
+    def nodes(self) -> int:
+        """How many it spans."""
+        return self.record.nodes_per_replica
+
+    @property
+    def accelerators_per_pod(self) -> int:
+        """Of each of its pods, one per node."""
+        return self.record.count // self.nodes
+
+    @property
     def packs(self) -> bool:
         """Whether replicas share nodes rather than keep apart, as the ledger counted them."""
         return packs(self.layout.count, self.spec.scaling.redundancy)
@@ -91,25 +106,26 @@ class Replica:
         return METRICS_BESIDE_HTTP if shares else wished
 
 
-def template(replica: Replica) -> Manifest:
-    """Pod template of a replica.
+def template(replica: Replica, is_worker: bool = False) -> Manifest:
+    """Pod template of a replica, or of its workers.
 
     :raises InvalidInput: for an engine that has no build for the pool, or cannot load the model.
     """
     spec, record, source = replica.spec, replica.record, weights(replica.spec, replica.record)
-    shm_volume, shm_mount = pods.shared_memory(SHARED_BYTES_PER_ACCELERATOR * max(1, record.count))
+    accelerators = replica.accelerators_per_pod
+    shm_volume, shm_mount = pods.shared_memory(SHARED_BYTES_PER_ACCELERATOR * max(1, accelerators))
     container = pods.container_of(
         spec.run,
         "engine",
         [shm_mount, *source.mounts],
         image=_image(replica),
         command=list(spec.run.command or replica.engine.command),
-        args=_arguments(replica, source),
+        args=_arguments(replica, source, is_worker),
         env=pods.environment(spec.run, [*source.environment, *_cpu_environment(replica)]),
         ports=pods.ports(spec.run, _ports(replica)),
-        resources=pods.resources(spec.run, replica.pool, record.count, _cpu_size(replica.layout)),
+        resources=pods.resources(spec.run, replica.pool, accelerators, _cpu_size(replica.layout)),
         lifecycle={"preStop": {"sleep": {"seconds": replica.settings.endpoint_removal_seconds}}},
-        **_probes(replica),
+        **({} if is_worker else _probes(replica)),
     )
     volumes = pods.mounted(container, [shm_volume, *source.volumes])
     pod = pods.pod_spec(spec.run, replica.pool, container, volumes, spec.priority_class_name)
@@ -135,8 +151,11 @@ def _image(replica: Replica) -> str:
     return image
 
 
-def _arguments(replica: Replica, source: Weights) -> list[str]:
-    planned = arguments(replica.engine, _values(replica, source), not replica.own_image)
+def _arguments(replica: Replica, source: Weights, is_worker: bool) -> list[str]:
+    planned = [
+        *arguments(replica.engine, _values(replica, source), not replica.own_image),
+        *node_arguments(replica.engine, replica.nodes, is_worker),
+    ]
     users = [*replica.spec.run.args, *replica.spec.engine.args]
     return [*without_overridden(planned, users), *users]
 

@@ -1,5 +1,8 @@
 """A service's children: a Deployment, a Service, and a PodDisruptionBudget.
 
+Where a replica spans nodes, a LeaderWorkerSet takes the Deployment's place
+(:mod:`poolwise.plan.children.groups`), and requests go to the leaders alone.
+
 Replicas. The number in the record is set in every mode: Poolwise's own in mode Direct; in modes
 External and Off it is ``spec.replicas``, which people, HPA and KEDA write through the scale
 subresource of the InferenceService. An autoscaler belongs on the InferenceService, never on the
@@ -13,19 +16,25 @@ End. A replica that stops still answers until no proxy sends to it (``preStop``)
 for the requests in flight.
 
 Disruption. One replica at a time may be drained from a node, more where ``redundancy`` says that
-the targets hold without them.
+the targets hold without them. Of a replica that spans nodes any pod takes all with it, so that many
+pods may go, and no more until their groups are ready again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from poolwise.api import InferenceService, InferenceServiceSpec
+from poolwise.plan import names
+from poolwise.plan.children.groups import leader_worker_set
 from poolwise.plan.children.metadata import (
     key_of,
     metadata,
     recorded_metadata,
     selector_labels,
+    serving_labels,
 )
 from poolwise.plan.children.replica import HTTP, Replica, template
 from poolwise.plan.decision import Key, PlacementRecord
@@ -43,18 +52,30 @@ Manifest = dict[str, Any]
 
 
 def serving_children(
-    resource: Object, record: PlacementRecord, pool: Pool, settings: Settings
+    resource: Object,
+    record: PlacementRecord,
+    pool: Pool,
+    settings: Settings,
+    apis: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Manifest, ...]:
-    """Service, PodDisruptionBudget and Deployment.
+    """Service, PodDisruptionBudget, and Deployment or LeaderWorkerSet; nothing where that is not
+    served.
 
     :raises InvalidInput: for an engine that has no build for the pool, or cannot load the model.
     """
     spec = InferenceService.model_validate(resource).spec
+    if record.nodes_per_replica == 1:
+        replicas = _deployment(resource, record, pool, settings)
+    elif names.LEADER_WORKER_SET in apis:
+        replica = Replica(key_of(resource), spec, record, pool, settings)
+        replicas = leader_worker_set(resource, replica, apis[names.LEADER_WORKER_SET])
+    else:
+        return ()
     name = child_name(resource["metadata"]["name"])
     return (
         _service(resource, record, name),
         _disruption_budget(resource, record, spec, name),
-        _deployment(resource, record, pool, settings),
+        replicas,
     )
 
 
@@ -64,7 +85,7 @@ def _service(resource: Object, record: PlacementRecord, name: str) -> Manifest:
         "kind": "Service",
         "metadata": metadata(resource, record, name),
         "spec": {
-            "selector": selector_labels(key_of(resource)),
+            "selector": serving_labels(key_of(resource), record.nodes_per_replica > 1),
             "ports": [{"name": HTTP, "port": SERVICE_PORT, "targetPort": HTTP}],
         },
     }
@@ -73,17 +94,21 @@ def _service(resource: Object, record: PlacementRecord, name: str) -> Manifest:
 def _disruption_budget(
     resource: Object, record: PlacementRecord, spec: InferenceServiceSpec, name: str
 ) -> Manifest:
-    expendable = max(1, spec.scaling.redundancy)
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": metadata(resource, record, name),
         "spec": {
-            "minAvailable": max(0, (record.replicas or 0) - expendable),
+            "minAvailable": _least_pods(record, max(1, spec.scaling.redundancy)),
             "selector": {"matchLabels": selector_labels(key_of(resource))},
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },
     }
+
+
+def _least_pods(record: PlacementRecord, expendable: int) -> int:
+    replicas = record.replicas or 0
+    return max(0, replicas * record.nodes_per_replica - expendable) if replicas > expendable else 0
 
 
 def _deployment(

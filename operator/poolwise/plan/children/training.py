@@ -1,7 +1,6 @@
 """A training job's children: an Indexed Job with one pod per node, and a headless Service.
 
-The pods form one gang. Rank 0 is found by its stable name behind the headless Service, which lists
-pods before they are ready. A failed rank is replaced ``backoffLimit`` times, counted by rank: when
+The pods form one gang. A failed rank is replaced ``backoffLimit`` times, counted by rank: when
 one rank fails, the others lose their rendezvous and fail once each, and a limit over the sum of
 failures would be used up by the first incident of a large gang. Pods that were disrupted
 (preemption, drain, node loss) do not count at all.
@@ -12,23 +11,22 @@ from __future__ import annotations
 from typing import Any
 
 from poolwise.api import TrainingJob, TrainingJobSpec
-from poolwise.plan.children import pods
-from poolwise.plan.children.affinity import of_rank
-from poolwise.plan.children.environment import RENDEZVOUS_PORT, training_environment
+from poolwise.plan.children.environment import RENDEZVOUS_PORT
 from poolwise.plan.children.metadata import (
     JOB_NAME_LIMIT,
     key_of,
     metadata,
-    pod_metadata,
     recorded_metadata,
     selector_labels,
     without_empty,
 )
+from poolwise.plan.children.ranks import Gang, disruption_rule, rank_template, service_name
 from poolwise.plan.decision import PlacementRecord
 from poolwise.plan.names import child_name
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
 
+FAILURES = "batch.kubernetes.io/job-index-failure-count"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
 Manifest = dict[str, Any]
@@ -39,11 +37,6 @@ def job_name(name: str) -> str:
     return child_name(name, limit=JOB_NAME_LIMIT)
 
 
-def service_name(name: str) -> str:
-    """Name of the headless Service of a TrainingJob."""
-    return child_name(name, "-ranks")
-
-
 def training_children(
     resource: Object, record: PlacementRecord, pool: Pool
 ) -> tuple[Manifest, ...]:
@@ -51,10 +44,12 @@ def training_children(
     return _service(resource, record), _job(resource, record, pool)
 
 
-def changes_to_job(resource: Object) -> Manifest:
-    """What may still change on a Job that exists, as a merge patch: its pods cannot."""
-    spec = TrainingJob.model_validate(resource).spec
-    return {"spec": _limits(spec)}
+def changeable(spec: TrainingJobSpec) -> Manifest:
+    """What may still change on a Job that exists."""
+    return {
+        "activeDeadlineSeconds": spec.active_deadline_seconds,
+        "ttlSecondsAfterFinished": spec.ttl_seconds_after_finished,
+    }
 
 
 def _service(resource: Object, record: PlacementRecord) -> Manifest:
@@ -75,7 +70,11 @@ def _service(resource: Object, record: PlacementRecord) -> Manifest:
 
 def _job(resource: Object, record: PlacementRecord, pool: Pool) -> Manifest:
     spec = TrainingJob.model_validate(resource).spec
-    child = recorded_metadata(resource, record, job_name(resource["metadata"]["name"]))
+    name = resource["metadata"]["name"]
+    child = recorded_metadata(resource, record, job_name(name))
+    gang = Gang(service_name(name), f"{job_name(name)}-0", FAILURES)
+    template = rank_template(resource, spec, record, pool, gang)
+    template["spec"]["subdomain"] = gang.subdomain
     if spec.queue_name:
         child["labels"][QUEUE_LABEL] = spec.queue_name
     return {
@@ -88,56 +87,9 @@ def _job(resource: Object, record: PlacementRecord, pool: Pool) -> Manifest:
             "parallelism": record.pods,
             "backoffLimitPerIndex": spec.backoff_limit,
             "maxFailedIndexes": 0,
-            **without_empty(_limits(spec)),
-            "podFailurePolicy": {
-                "rules": [
-                    {
-                        "action": "Ignore",
-                        "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
-                    }
-                ]
-            },
+            **without_empty(changeable(spec)),
+            "podFailurePolicy": disruption_rule("Ignore"),
             "podReplacementPolicy": "Failed",
-            "template": _template(resource, spec, record, pool),
+            "template": template,
         },
     }
-
-
-def _limits(spec: TrainingJobSpec) -> Manifest:
-    return {
-        "activeDeadlineSeconds": spec.active_deadline_seconds,
-        "ttlSecondsAfterFinished": spec.ttl_seconds_after_finished,
-    }
-
-
-def _template(
-    resource: Object, spec: TrainingJobSpec, record: PlacementRecord, pool: Pool
-) -> Manifest:
-    key = key_of(resource)
-    master = f"{job_name(key.name)}-0.{service_name(key.name)}"
-    shm_volume, shm_mount = pods.shared_memory()
-    volumes, mounts = [shm_volume], [shm_mount]
-    if spec.checkpoint:
-        volume, mount = pods.claim(
-            "checkpoint", spec.checkpoint.claim_name, spec.checkpoint.path, read_only=False
-        )
-        volumes, mounts = [*volumes, volume], [*mounts, mount]
-    container = pods.container_of(
-        spec.run,
-        "train",
-        mounts,
-        image=spec.run.image,
-        command=list(spec.run.command),
-        args=list(spec.run.args),
-        env=pods.environment(spec.run, training_environment(spec, record, master)),
-        ports=pods.ports(spec.run, [pods.port("rendezvous", RENDEZVOUS_PORT)]),
-        resources=pods.resources(spec.run, pool, record.accelerators_per_pod, {}),
-    )
-    used = pods.mounted(container, volumes)
-    pod = pods.pod_spec(spec.run, pool, container, used, spec.priority_class_name)
-    gang = {
-        "affinity": of_rank(record, pool, selector_labels(key)),
-        "restartPolicy": "Never",
-        "subdomain": service_name(key.name),
-    }
-    return {"metadata": pod_metadata(key, record.pool), "spec": {**pod, **without_empty(gang)}}

@@ -1,0 +1,71 @@
+"""Pods of what is neither a Job nor a Deployment: counted themselves, since a JobSet, a TrainJob
+and a LeaderWorkerSet count Jobs and groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from poolwise.plan.observed import Object
+
+
+def desired_pods(child: Object) -> int:
+    """How many pods the child is to run."""
+    spec = child.get("spec") or {}
+    match child.get("kind"):
+        case "JobSet":
+            return sum(_pods_of(each) for each in spec.get("replicatedJobs") or ())
+        case "TrainJob":
+            return int((spec.get("trainer") or {}).get("numNodes") or 1)
+        case "LeaderWorkerSet":
+            return int(spec.get("replicas") or 0) * group_size(child)
+    return 0
+
+
+def group_size(child: Object) -> int:
+    """Pods of each replica of a LeaderWorkerSet."""
+    template = (child.get("spec") or {}).get("leaderWorkerTemplate") or {}
+    return int(template.get("size") or 1)
+
+
+def counts(pods: Sequence[Object]) -> dict[str, int]:
+    """Pods that are ready, that exist, and that ended well or not."""
+    phases = [str(_status(pod).get("phase")) for pod in pods]
+    return {
+        "ready": sum(_is_ready(pod) for pod in pods),
+        "replicas": sum(phase not in ("Succeeded", "Failed") for phase in phases),
+        "succeeded": phases.count("Succeeded"),
+        "failed": phases.count("Failed"),
+    }
+
+
+def start_time(pods: Sequence[Object]) -> str | None:
+    """When the first pod of those that there are was taken up by its node."""
+    return min((time for pod in pods if (time := _status(pod).get("startTime"))), default=None)
+
+
+def end_time(child: Object) -> str | None:
+    """When a run completed."""
+    for condition in (child.get("status") or {}).get("conditions") or ():
+        is_end = condition.get("type") in ("Completed", "Complete")
+        if is_end and condition.get("status") == "True":
+            return str(condition.get("lastTransitionTime") or "") or None
+    return None
+
+
+def _pods_of(replicated_job: Mapping[str, Any]) -> int:
+    job = (replicated_job.get("template") or {}).get("spec") or {}
+    return int(replicated_job.get("replicas", 1)) * int(job.get("completions") or 1)
+
+
+def _is_ready(pod: Object) -> bool:
+    conditions = _status(pod).get("conditions") or ()
+    is_leaving = "deletionTimestamp" in pod["metadata"]
+    return not is_leaving and any(
+        each.get("type") == "Ready" and each.get("status") == "True" for each in conditions
+    )
+
+
+def _status(pod: Object) -> Mapping[str, Any]:
+    return pod.get("status") or {}
