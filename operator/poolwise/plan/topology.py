@@ -10,9 +10,9 @@ the accelerators' own link: the part of the step that grows where the network is
 
 Both are read off measurements: ``python -m bench.closeness`` has 4,295 pairs of Sia's step times,
 the same accelerators and batch on one node and on several. Of the 2,552 whose spread step was
-communication for less than a fifth, 3.9 % took a tenth longer than the packed one, and none half as
-long again. All 112 that took twice as long spent more than half of the step so (52 % at least): then
-a wait for close nodes may be as long as the run itself, and nothing is lost.
+communication for less than a fifth, 3.9 % took a tenth longer than the packed one, and none half
+as long again. All 112 that took twice as long spent more than half of the step so (52 % at least):
+then a wait for close nodes may be as long as the run itself, and nothing is lost.
 """
 
 from __future__ import annotations

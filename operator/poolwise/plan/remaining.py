@@ -1,0 +1,111 @@
+"""When a run ends: ``remaining_seconds(resource, now, since=None) -> Interval | None``.
+
+A run that has gone on for some time was not one of those that end before: what remains is told of
+the runs that last so long at least. The prediction is log-normal, so what is left of a run that is
+past its prediction is short but never nothing, and grows once more where the prediction was wrong.
+``spec.activeDeadlineSeconds`` ends it in any case.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from statistics import NormalDist
+
+from poolwise.model.prediction import NINE_IN_TEN, Interval
+from poolwise.plan.decision import Key, Kind
+from poolwise.plan.nodes.reading import mapping
+from poolwise.plan.observed import Object
+from poolwise.plan.provisioning.attempts import moment
+from poolwise.plan.status.figures import number
+
+LEAST_SPREAD = 0.05
+"""Deviation of the logarithm of a run's time, however sure its step is: restarts, stragglers."""
+FARTHEST = 6.0
+"""Deviations beyond its prediction at which a run is as late as can be told."""
+ABOUT_SECONDS = (300.0, 600.0, 1200.0, 2400.0, 5400.0, 10_800.0, 21_600.0, 43_200.0, 86_400.0)
+"""Times that reasons tell, each up to twice the one before, so that a text changes a dozen times
+at most while it counts down. Beyond: doubled days."""
+_NORMAL = NormalDist()
+_UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
+
+
+def remaining_seconds(
+    resource: Object, now: datetime, since: datetime | None = None
+) -> Interval | None:
+    """What remains of a TrainingJob's run; None where nobody predicted how long it takes.
+
+    :param resource: with the status that was written when it was placed.
+    :param since: when its pods started; None: as its status says, and where that does not either
+        it has not started.
+    """
+    told = mapping(resource, "status", "plan")
+    total = _positive(told, "totalSeconds")
+    started = since or moment(mapping(resource, "status", "observed").get("startTime"))
+    elapsed = max(0.0, (now - started).total_seconds()) if started else 0.0
+    found = None if total is None else _left(total, _spread(told), elapsed)
+    deadline = _positive(mapping(resource, "spec"), "activeDeadlineSeconds")
+    if deadline is None:
+        return found
+    most = max(deadline - elapsed, 0.0)
+    if found is None:
+        return Interval(most, 0.0, most)
+    return Interval(min(found.mid, most), min(found.low, most), min(found.high, most))
+
+
+def ends(resources: Iterable[Object], now: datetime) -> dict[Key, Interval]:
+    """What remains of every TrainingJob of which that is known."""
+    known = ((_key(each), remaining_seconds(each, now)) for each in resources)
+    return {key: left for key, left in known if left is not None}
+
+
+def about(seconds: float) -> str:
+    """A time to come as exact as a plan for people needs: ``about 40 min``.
+
+    >>> about(2700.0)
+    'about 40 min'
+    """
+    if seconds < ABOUT_SECONDS[0] / math.sqrt(2):
+        return "a few minutes"
+    days = ABOUT_SECONDS[-1] * 2.0 ** max(0, round(math.log2(seconds / ABOUT_SECONDS[-1])))
+    near = min((*ABOUT_SECONDS, days), key=lambda each: abs(math.log(each / seconds)))
+    unit_seconds, unit = next(each for each in _UNITS if near >= each[0] or each[1] == "min")
+    return f"about {near / unit_seconds:g} {unit}"
+
+
+def _left(total: float, spread: float, elapsed: float) -> Interval:
+    """The middle and nine tenths of what a log-normal time has left after so long."""
+    if elapsed <= 0.0:
+        return Interval.around(total, spread)
+    late = math.log(elapsed / total) / spread
+    if late > FARTHEST:
+        total, late = elapsed * math.exp(-FARTHEST * spread), FARTHEST
+    outlast = _NORMAL.cdf(-late)
+
+    def left(share: float) -> float:
+        """Until which that share of those that outlast it have ended."""
+        at = -_NORMAL.inv_cdf(outlast * (1.0 - share))
+        return max(0.0, total * math.exp(spread * at) - elapsed)
+
+    tail = _NORMAL.cdf(-NINE_IN_TEN)
+    return Interval(left(0.5), left(tail), left(1.0 - tail))
+
+
+def _spread(told: Mapping[str, object]) -> float:
+    """Of the step, as the status has its range."""
+    predicted = mapping(told, "predicted")
+    low, high = (_positive(predicted, f"stepSeconds{end}") for end in ("Low", "High"))
+    if low is None or high is None:
+        return LEAST_SPREAD
+    return max(LEAST_SPREAD, Interval(high, low, high).spread)
+
+
+def _key(resource: Object) -> Key:
+    metadata = mapping(resource, "metadata")
+    return Key(Kind.TRAINING_JOB, str(metadata.get("namespace")), str(metadata.get("name")))
+
+
+def _positive(document: Mapping[str, object], name: str) -> float | None:
+    found = number(document, name)
+    return found if found is not None and 0.0 < found < math.inf else None
