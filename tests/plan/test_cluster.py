@@ -218,3 +218,16 @@ def test_replicas_with_redundancy_keep_apart():
         scaling={"minReplicas": 4, "maxReplicas": 4, "redundancy": 1},
     )
     assert len(plan_of(h100(4), chat).claim.accelerators_by_node) == 4
+
+
+def test_a_run_whose_end_is_told_is_waited_for():
+    nodes, first = [*h100(1), *l40s(1)], job("first", 8, age_seconds=3600)
+    children = running(nodes, first)
+    total_seconds = plan_of(nodes, first).chosen.total_seconds
+    first["status"] = {
+        "plan": {"totalSeconds": total_seconds},
+        "observed": {"startTime": (NOW - timedelta(seconds=0.9 * total_seconds)).isoformat()},
+    }
+    waits = outcomes(nodes, first, job("second", 8), children=children)["second"]
+    assert (waits.placed, waits.chosen.accelerator) == (False, "H100-SXM5-80GB")
+    assert NOW < waits.expected_start < NOW + timedelta(seconds=0.2 * total_seconds)

@@ -21,6 +21,7 @@ from poolwise.plan.capacity_pods import settled, usage_by_node
 from poolwise.plan.decision import Claim, Key, Outcome
 from poolwise.plan.entries import Entry, entries
 from poolwise.plan.joint.problem import Standing
+from poolwise.plan.kueue.waiting import admissions, in_queues, queued_plans, waits_for_kueue
 from poolwise.plan.observed import Decisions, Object, Observed
 from poolwise.plan.placement import Placement
 from poolwise.plan.pool import Pool
@@ -29,6 +30,7 @@ from poolwise.plan.provisioning.landing import landed
 from poolwise.plan.provisioning.starts import starts
 from poolwise.plan.provisioning.telling import told
 from poolwise.plan.queue import Queue, Waiting
+from poolwise.plan.remaining import ends
 from poolwise.settings import Settings
 from poolwise.tables import Tables
 
@@ -46,10 +48,19 @@ def decide(
     ``memo`` makes later passes faster and changes no answer.
     """
     known = pools(observed.nodes, observed.pools, tables, settings)
-    start = starts(observed, entries(observed, tables, settings), known, settings, now)
+    everything = in_queues(entries(observed, tables, settings), observed, known)
+    start = starts(observed, everything, known, settings, now)
     book, claims = _ledger(start.pools, observed.pods, start.entries)
     remembered = Memo() if memo is None else memo
-    situation = Situation(book, calibration, remembered, settings, now, observed.corrections)
+    situation = Situation(
+        book,
+        calibration,
+        remembered,
+        settings,
+        now,
+        observed.corrections,
+        ends(observed.training_jobs, now),
+    )
     found = _Pass(start.pools, situation, start.entries, claims).decided(observed.standing)
     free = {pool.name: book.free(pool) for pool in known if not pool.is_cpu}
     return told(replace(found, free_accelerators=free), known, start, claims, situation)
@@ -71,7 +82,9 @@ class _Pass:
         open_entries = sorted(filter(Entry.is_open, self.entries), key=Entry.order)
         moved = [each for each in open_entries if each.holds is not None]
         asking = [each for each in open_entries if each.workload.is_plan_only]
-        queued = [each for each in open_entries if each not in moved and each not in asking]
+        guests = [each for each in open_entries if waits_for_kueue(each)]
+        apart = (*moved, *asking, *guests)
+        queued = [each for each in open_entries if each not in apart]
         outcomes: dict[Key, Outcome] = {
             entry.identity.key: outcome
             for entry in self.entries
@@ -80,7 +93,9 @@ class _Pass:
         situation = self._placed(moved, self.situation, outcomes)
         for entry in asking:
             self._placed([entry], situation, outcomes)
-        joint = self._queued(queued, situation, standing, outcomes)
+        joint, situation = self._queued(queued, situation, standing, outcomes)
+        outcomes |= {plan.key: plan for plan in queued_plans(guests, self.pools, situation)}
+        outcomes |= admissions(self.entries, outcomes)
         ordered = sorted(outcomes.items(), key=lambda item: str(item[0]))
         return Decisions(tuple(self.pools), dict(ordered), standing=joint)
 
@@ -108,10 +123,10 @@ class _Pass:
         situation: Situation,
         standing: Standing,
         outcomes: dict[Key, Outcome],
-    ) -> Standing:
+    ) -> tuple[Standing, Situation]:
         """Decide the queue, then carry it out: who starts comes first."""
         if not entries:
-            return Standing()
+            return Standing(), situation
         waiting = [
             Waiting(entry, candidates(entry.workload.request, self.pools, situation))
             for entry in entries
@@ -125,7 +140,7 @@ class _Pass:
             outcomes[plan.key] = plan
             if plan.claim is not None:
                 situation = situation.with_ledger(situation.ledger.with_claim(plan.claim))
-        return queue.standing(joint, standing)
+        return queue.standing(joint, standing), situation
 
 
 def _ledger(

@@ -188,7 +188,7 @@ class Queue:
             pool=claim.pool,
             pods=sum(held.values()),
             accelerators_per_pod=1,
-            seconds=None,
+            seconds=self.situation.ends.get(entry.identity.key),
             is_on_cpu=is_cpu,
         )
         nodes = {qualified(claim.pool, node): count for node, count in held.items()}

@@ -4,17 +4,19 @@ the moment."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from poolwise.model.efficiency import Calibration
+from poolwise.model.prediction import Interval
 from poolwise.plan.candidates.exclusions import Exclusion
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.capacity import ROUNDING_SLACK, Gang, Ledger, ledger
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.corrections import Corrections
+from poolwise.plan.decision import Key
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.growth import startup_seconds
 from poolwise.plan.wording import gib, plural
@@ -35,6 +37,8 @@ class Situation:
     now: datetime
     corrections: Corrections
     """What was measured of workloads, beside what the model says."""
+    ends: Mapping[Key, Interval] = field(default_factory=dict)
+    """Seconds until what runs ends, by workload, where that is known."""
 
     def with_ledger(self, ledger: Ledger) -> Situation:
         """The same moment with other capacity."""
