@@ -11,6 +11,7 @@ from poolwise.model.work import ServingLayout
 from poolwise.plan.children.manifests import changes_to_run, check, children, record_of
 from poolwise.plan.decision import Plan
 from poolwise.plan.names import PLACEMENT
+from poolwise.plan.observed import Observed
 from poolwise.plan.placement_record import parse
 from poolwise.plan.runtimes import check_runtime
 from poolwise.settings import Settings
@@ -33,6 +34,10 @@ LONG = "x" * 250
 def run_of(job, apis=APIS, plan=None, runtimes=None):
     runtimes = [runtime()] if runtimes is None else runtimes
     return children(job, plan or placed_job(), h100_pool(), Settings(), apis, runtimes)
+
+
+def served(runtimes):
+    return Observed(apis=APIS, training_runtimes=runtimes)
 
 
 def groups_of(isvc, layout=None, pool=None, replicas=2, **plan):
@@ -99,7 +104,7 @@ class TestWhichRuntime:
     def test_a_job_set_that_nobody_serves_is_told_with_what_works(self):
         job = training_job(runtime="JobSet")
         with pytest.raises(InvalidInput) as refused:
-            check_runtime(job, {}, {}, ())
+            check_runtime(job, Observed())
         assert str(refused.value) == (
             "spec.runtime: asks for a JobSet, but the cluster does not serve jobset.x-k8s.io: "
             "install JobSet, or say Auto or Job"
@@ -109,12 +114,12 @@ class TestWhichRuntime:
         off = {"trainer.kubeflow.org": "Poolwise may not read it"}
         job = training_job(runtimeRef={"name": TORCH})
         with pytest.raises(InvalidInput, match="Poolwise may not read it: install Kubeflow"):
-            check_runtime(job, {}, off, ())
+            check_runtime(job, Observed(apis_off=off))
 
     def test_a_missing_runtime_is_told_with_those_that_there_are(self):
         job = training_job(runtimeRef={"name": "torch"})
         with pytest.raises(InvalidInput) as refused:
-            check_runtime(job, APIS, {}, [runtime("jax", None), runtime()])
+            check_runtime(job, served([runtime("jax", None), runtime()]))
         assert str(refused.value) == (
             "spec.runtimeRef: names ClusterTrainingRuntime torch, which does not exist "
             "(there are jax, torch-distributed)"
@@ -125,11 +130,14 @@ class TestWhichRuntime:
         of_other["metadata"] = {"name": TORCH, "namespace": "other"}
         job = training_job(runtimeRef={"name": TORCH, "kind": "TrainingRuntime"})
         with pytest.raises(InvalidInput, match=r"in namespace research \(there is none\)"):
-            check_runtime(job, APIS, {}, [of_other])
+            check_runtime(job, served([of_other]))
 
-    @pytest.mark.parametrize("spec", [{}, {"runtime": "Job"}, {"runtime": "Auto"}])
+    @pytest.mark.parametrize(
+        "spec",
+        [{}, {"runtime": "Job"}, {"runtime": "Auto"}, {"runtime": "JobSet", "mode": "Plan"}],
+    )
     def test_a_job_works_everywhere(self, spec):
-        check_runtime(training_job(**spec), {}, {}, ())
+        check_runtime(training_job(**spec), Observed())
 
     def test_a_runtime_brings_its_image(self):
         job = training_job(run={}, runtimeRef={"name": TORCH})

@@ -23,6 +23,7 @@ from poolwise.cluster.resources import (
     CACHED,
     CHILDREN,
     CLUSTER_QUEUES,
+    CLUSTER_TRAINING_RUNTIMES,
     FAILED_CREATIONS,
     INFERENCE_SERVICES,
     LOCAL_QUEUES,
@@ -34,6 +35,7 @@ from poolwise.cluster.resources import (
     RESOURCE_FLAVORS,
     RUNNERS,
     TRAINING_JOBS,
+    TRAINING_RUNTIMES,
     WORKLOADS,
     Resource,
     owner_uid,
@@ -208,6 +210,10 @@ class Cache:
             apis=MappingProxyType(dict(self.apis)),
             apis_off=MappingProxyType(dict(self.apis_off)),
             queues=self._queues(),
+            training_runtimes=(
+                *self.stores[CLUSTER_TRAINING_RUNTIMES],
+                *self.stores[TRAINING_RUNTIMES],
+            ),
         )
 
     def _queues(self) -> Queues:

@@ -81,6 +81,10 @@ LEADER_WORKER_SETS = Resource(
     LEADER_WORKER_SET, "v1", "LeaderWorkerSet", "leaderworkersets", label_selector=_OURS
 )
 TRAIN_JOBS = Resource(TRAINER, "v1alpha1", "TrainJob", "trainjobs", label_selector=_OURS)
+TRAINING_RUNTIMES = Resource(TRAINER, "v1alpha1", "TrainingRuntime", "trainingruntimes")
+CLUSTER_TRAINING_RUNTIMES = Resource(
+    TRAINER, "v1alpha1", "ClusterTrainingRuntime", "clustertrainingruntimes", namespaced=False
+)
 LOCAL_QUEUES = Resource(KUEUE, "v1beta2", "LocalQueue", "localqueues")
 CLUSTER_QUEUES = Resource(KUEUE, "v1beta2", "ClusterQueue", "clusterqueues", namespaced=False)
 RESOURCE_FLAVORS = Resource(KUEUE, "v1beta2", "ResourceFlavor", "resourceflavors", namespaced=False)
@@ -128,7 +132,12 @@ class OptionalApi:
 OPTIONAL = (
     OptionalApi(JOBSET, "JobSet", ("v1alpha2",), (JOB_SETS,)),
     OptionalApi(LEADER_WORKER_SET, "LeaderWorkerSet", ("v1",), (LEADER_WORKER_SETS,)),
-    OptionalApi(TRAINER, "Kubeflow Trainer", ("v1alpha1",), (TRAIN_JOBS,)),
+    OptionalApi(
+        TRAINER,
+        "Kubeflow Trainer",
+        ("v1alpha1",),
+        (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES),
+    ),
     OptionalApi(
         KUEUE,
         "Kueue",

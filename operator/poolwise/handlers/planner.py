@@ -154,7 +154,9 @@ class Planner:
         except Exception:
             self._touched |= touched
             raise
-        decisions = replace(decisions, apis=observed.apis)
+        decisions = replace(
+            decisions, apis=observed.apis, training_runtimes=observed.training_runtimes
+        )
         before, self.decisions = self.decisions, self._amended(decisions)
         changed = _changed(before, self.decisions)
         for target in changed:

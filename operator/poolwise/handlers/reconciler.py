@@ -110,7 +110,8 @@ def manifests(
     pool = pool_of(plan, decisions)
     if pool is None:
         return ()
-    made = children(workload, plan, pool, settings, decisions.apis)
+    apis, runtimes = decisions.apis, decisions.training_runtimes
+    made = children(workload, plan, pool, settings, apis, runtimes)
     return tuple(prepared(child) for child in made)
 
 

@@ -14,6 +14,7 @@ from poolwise.plan.observed import Observed
 from poolwise.plan.requests.reading import identity, priority_values, workload
 from poolwise.plan.requests.request import Identity, Workload
 from poolwise.plan.running import Children, State
+from poolwise.plan.runtimes import check_runtime
 from poolwise.settings import Settings
 from poolwise.tables import Tables
 
@@ -136,9 +137,12 @@ def entries(observed: Observed, tables: Tables, settings: Settings) -> Iterator[
     for kind, resources in of_kind.items():
         for resource in resources:
             who = identity(resource, kind)
+            state = children.state_of(resource, who.key, who.uid)
             wanted: Workload | InvalidInput
             try:
                 wanted = workload(resource, kind, tables, settings, priorities)
+                if state.record is None:
+                    check_runtime(resource, observed)
             except InvalidInput as error:
                 wanted = error
-            yield Entry(who, children.state_of(resource, who.key, who.uid), wanted)
+            yield Entry(who, state, wanted)

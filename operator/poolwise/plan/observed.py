@@ -56,6 +56,8 @@ class Observed:
     """Why an optional API that is there cannot be used, by group: one sentence."""
     queues: Queues = field(default_factory=Queues)
     """What Kueue knows; empty where it is not installed."""
+    training_runtimes: Sequence[Object] = ()
+    """ClusterTrainingRuntimes and TrainingRuntimes of Kubeflow Trainer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +74,5 @@ class Decisions:
     """What the next pass has to know, as :attr:`Observed.standing`."""
     apis: Mapping[str, str] = field(default_factory=dict)
     """As observed: what children may be made of."""
+    training_runtimes: Sequence[Object] = ()
+    """The same, for TrainJobs."""

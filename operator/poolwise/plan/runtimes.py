@@ -14,7 +14,8 @@ from typing import Any
 
 from poolwise.errors import InvalidInput
 from poolwise.plan import names
-from poolwise.plan.observed import Object
+from poolwise.plan.decision import Kind
+from poolwise.plan.observed import Object, Observed
 
 
 class Runtime(enum.StrEnum):
@@ -59,26 +60,22 @@ def runtime_of_run(
     return Runtime.JOB_SET if is_set else Runtime.JOB
 
 
-def check_runtime(
-    resource: Object,
-    apis: Mapping[str, str],
-    apis_off: Mapping[str, str],
-    training_runtimes: Iterable[Object],
-) -> None:
-    """Whether the cluster can run a TrainingJob in the way that its spec asks for.
-
-    ``apis_off`` tells why an API that is there cannot be used.
+def check_runtime(resource: Object, observed: Observed) -> None:
+    """Whether the cluster can run a workload in the way that its spec asks for.
 
     :raises InvalidInput: where it cannot, with what would work.
     """
-    spec = resource.get("spec") or {}
-    reference = spec.get("runtimeRef")
-    runtime = runtime_of_run(spec.get("runtime") or _AUTO, bool(reference), 1, apis)
-    if not is_served(runtime, apis):
+    spec = resource["spec"]
+    wished, reference = spec.get("runtime") or _AUTO, spec.get("runtimeRef")
+    if resource.get("kind") != Kind.TRAINING_JOB or spec.get("mode") == "Plan":
+        return
+    runtime = runtime_of_run(wished, bool(reference), 1, observed.apis)
+    if not is_served(runtime, observed.apis):
         field = "spec.runtimeRef" if reference else "spec.runtime"
-        raise InvalidInput(field, _not_served(runtime, apis_off, bool(reference)))
-    if reference and find_runtime(resource, training_runtimes) is None:
-        raise InvalidInput("spec.runtimeRef", _no_such_runtime(resource, training_runtimes))
+        raise InvalidInput(field, _not_served(runtime, observed.apis_off, bool(reference)))
+    if reference and find_runtime(resource, observed.training_runtimes) is None:
+        told = _no_such_runtime(resource, observed.training_runtimes)
+        raise InvalidInput("spec.runtimeRef", told)
 
 
 def find_runtime(resource: Object, training_runtimes: Iterable[Object]) -> Object | None:
