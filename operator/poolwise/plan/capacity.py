@@ -14,6 +14,17 @@ from typing import TypeVar
 
 from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.decision import Claim, Key
+from poolwise.plan.node_choice import (
+    NOWHERE,
+    Breakage,
+    Domain,
+    Opening,
+    Pods,
+    breakage,
+    choose,
+    domains_of,
+    kept_whole,
+)
 from poolwise.plan.pool import Node, Pool
 from poolwise.plan.stranding import DIGITS, Mean
 
@@ -56,6 +67,8 @@ class Gang:
     """Ranks of a training job: a pod holds all that the job uses of its node."""
     packs: bool = False
     """Replicas that fill nodes one after another; else pods go to as many nodes as there are."""
+    group: int = 1
+    """Pods of each replica that spans nodes: they are to be close, whatever the other groups."""
 
     def claim(self, key: Key, pool: str, pods_by_node: Mapping[str, int]) -> Claim:
         """What the gang holds when its pods run on these nodes."""
@@ -112,16 +125,26 @@ class Ledger:
         the nearest level that has room, the fullest such domain, and else anywhere in the pool,
         unless it must share a domain. Nodes to come are for those that find none that are there.
         """
-        levels, every = tuple(levels), pool.usable_nodes
-        there = [node for node in every if not node.is_to_come]
+        every = pool.usable_nodes
+        there = tuple(node for node in every if not node.is_to_come)
+        known = {level: self.domains(pool, level) for level in levels}
+        pods = Pods(gang.pods, gang.packs, gang.one_per_node)
         for nodes in (there, every) if len(there) < len(every) else (every,):
             openings = list(self._openings(pool, gang, nodes))
-            domains = [each for level in levels for each in _domains(openings, level)]
-            for group in domains if must_share else [*domains, openings]:
-                chosen = _chosen(group, gang)
-                if chosen is not None:
-                    return chosen
+            chosen = choose(openings, pods, known, must_share)
+            if chosen is not None:
+                return chosen
         return None
+
+    def domains(self, pool: Pool, level: str) -> dict[str, Domain]:
+        """By usable node: its domain of a level of the fabric, with what is free there."""
+        return domains_of(((node, self._free_on(node, pool)) for node in pool.usable_nodes), level)
+
+    def breaks(self, pool: Pool, gang: Gang, pods_by_node: Mapping[str, int]) -> Breakage:
+        """What stops being whole once the gang runs on these nodes."""
+        level = kept_whole(pool)
+        domains = self.domains(pool, level)
+        return breakage(level, domains, _each(pods_by_node, gang.accelerators))
 
     def has_room(self, pool: Pool, gang: Gang, pods_by_node: Mapping[str, int]) -> bool:
         """Whether these very nodes take the gang."""
@@ -155,13 +178,14 @@ class Ledger:
         room = self.rooms.get(node.name)
         return max(0, room.accelerators.get(pool.resource or "", 0)) if room else 0
 
-    def _openings(self, pool: Pool, gang: Gang, nodes: Iterable[Node]) -> Iterator[_Opening]:
+    def _openings(self, pool: Pool, gang: Gang, nodes: Iterable[Node]) -> Iterator[Opening]:
         """Those of ``nodes`` with room for at least one pod of the gang."""
         most = 1 if gang.one_per_node else gang.pods
         size, cores, memory_bytes = gang.accelerators, gang.cores, gang.memory_bytes
         rooms = [(node, self.rooms[node.name]) for node in nodes]
         resource = pool.resource or ""
         mean = _mean(rooms, resource, gang) if size and (cores or memory_bytes) else None
+        domains = self.domains(pool, kept_whole(pool)) if size else {}
         for node, room in rooms:
             free = room.accelerators.get(resource, 0)
             slots = min(most, free // size) if size else most
@@ -171,19 +195,9 @@ class Ledger:
                 slots = min(slots, _times(room.memory_bytes, memory_bytes))
             if slots > 0:
                 strands = _strands(mean, free, room, gang) if mean else 0.0
-                yield _Opening(node, slots, room.cores if pool.is_cpu else free, strands)
-
-
-@dataclass(frozen=True, slots=True)
-class _Opening:
-    """A node with room for some pods of a gang."""
-
-    node: Node
-    slots: int
-    left_over: float
-    """Accelerators, or cores on CPU, that are free before anything is placed."""
-    strands: float
-    """Accelerators that a pod here leaves without cores or memory, more than there are now."""
+                left_over = room.cores if pool.is_cpu else free
+                domain = domains.get(node.name, NOWHERE)
+                yield Opening(node, slots, left_over, strands, domain)
 
 
 def packs(accelerators: int, redundancy: int) -> bool:
@@ -210,68 +224,6 @@ def ledger(pools: Iterable[Pool], foreign: Mapping[str, Usage]) -> Ledger:
         if name in rooms:
             rooms[name] = rooms[name].less(usage)
     return Ledger(by_name, rooms)
-
-
-def _domains(openings: Iterable[_Opening], level: str) -> Iterator[list[_Opening]]:
-    """Openings by their nodes' value of one label, the domain with the fewest slots first."""
-    domains: dict[str, list[_Opening]] = {}
-    for opening in openings:
-        value = opening.node.labels.get(level)
-        if value:
-            domains.setdefault(value, []).append(opening)
-
-    def slots(value: str) -> tuple[int, str]:
-        return sum(opening.slots for opening in domains[value]), value
-
-    for value in sorted(domains, key=slots):
-        yield domains[value]
-
-
-def _chosen(openings: Iterable[_Opening], gang: Gang) -> dict[str, int] | None:
-    place = _packed if gang.packs else _spread
-    return place(openings, gang.pods)
-
-
-def _packed(openings: Iterable[_Opening], pods: int) -> dict[str, int] | None:
-    """Pods by node: the node with least left over is filled first (best fit)."""
-    chosen: dict[str, int] = {}
-    missing = pods
-    for each in _fullest_first(openings):
-        if not missing:
-            break
-        chosen[each.node.name] = min(each.slots, missing)
-        missing -= chosen[each.node.name]
-    return None if missing else chosen
-
-
-def _spread(openings: Iterable[_Opening], pods: int) -> dict[str, int] | None:
-    """Pods by node: evenly, as their topology spread asks, onto nodes with least left over.
-
-    Nodes that are in use already come first, so that whole nodes stay whole for gangs.
-    """
-    fullest_first = _fullest_first(openings)
-    if sum(opening.slots for opening in fullest_first) < pods:
-        return None
-    chosen: dict[str, int] = {}
-    missing = pods
-    for turn in range(pods):
-        takers = [each.node.name for each in fullest_first if each.slots > turn][:missing]
-        for name in takers:
-            chosen[name] = chosen.get(name, 0) + 1
-        missing -= len(takers)
-        if not missing:
-            break
-    return chosen
-
-
-def _fullest_first(openings: Iterable[_Opening]) -> list[_Opening]:
-    """Nodes that are there first; those where a pod strands least, and of these the one with least
-    left over (best fit)."""
-
-    def order(each: _Opening) -> tuple[bool, float, float, str]:
-        return each.node.is_to_come, each.strands, each.left_over, each.node.name
-
-    return sorted(openings, key=order)
 
 
 def _mean(rooms: Iterable[tuple[Node, Room]], resource: str, gang: Gang) -> Mean:
