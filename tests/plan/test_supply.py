@@ -61,11 +61,11 @@ def test_words():
     spot = replace(h100_pool(), capacity_type="Spot")
     told = interruptions(spot, 2, 10 * HOUR, 1800.0, Settings())
     assert told.words() == (
-        "its 2 Spot nodes are interrupted about every 2.17 h and each time goes back to a"
-        " checkpoint that is up to 30 min old, which adds 21 % to its time"
+        "on 2 Spot nodes it is interrupted about every 2.17 h and goes back to a checkpoint up to"
+        " 30 min old, which adds 21 % to its time"
     )
     alone = interruptions(spot, 1, 10 * HOUR, None, Settings())
-    assert "its Spot node is interrupted about every 4.35 h" in alone.words()
+    assert "on 1 Spot node it is interrupted about every 4.35 h" in alone.words()
     assert "(assumed: spec.checkpoint is not set)" in alone.words()
 
 
@@ -86,7 +86,7 @@ def test_a_run_on_spot_nodes_takes_longer_and_costs_more_in_proportion():
     assert spot.total_cost / calm.total_cost == pytest.approx(
         spot.total_seconds / calm.total_seconds * spot.cost_per_hour / calm.cost_per_hour
     )
-    assert "its 2 Spot nodes are interrupted about every 2.17 h" in spot.reason
+    assert "on 2 Spot nodes it is interrupted about every 2.17 h" in spot.reason
 
 
 def test_whoever_wants_time_takes_calm_nodes_of_the_same_kind():

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from poolwise.api.base import AGE, READY_REASON, ApiModel, Column, Resource
 from poolwise.api.conditions import Conditions
-from poolwise.api.markers import LIST_SET, Rule
+from poolwise.api.markers import LIST_SET, Rule, list_map
 from poolwise.api.names import DnsLabel, LabelKey, LabelValue, Title
 from poolwise.api.placement import CapacityType
 from poolwise.api.quantity import Duration, Quantity
@@ -120,6 +120,15 @@ class PriceStatus(OpenModel):
     """`spec.price`, or the shipped table with its date. Example: `spec.price`."""
 
 
+class IdleNode(ApiModel):
+    """A node that can take work and whose accelerators nobody holds."""
+
+    name: Word
+    """Name of the node. Example: `train-7`."""
+    since: Word
+    """Since when, as far as Poolwise knows. Example: `"2026-11-24T12:00:00Z"`."""
+
+
 class AcceleratorPoolStatus(ApiModel):
     """What the nodes are and have; written by Poolwise only."""
 
@@ -137,6 +146,13 @@ class AcceleratorPoolStatus(ApiModel):
     """Accelerators of all usable nodes. Example: `64`."""
     free: int | None = Field(None, ge=0)
     """Accelerators that nothing holds. Example: `48`."""
+    idle_node_count: int | None = Field(None, ge=0)
+    """Nodes whose accelerators nobody holds. Example: `3`."""
+    idle_cost_per_hour: float | None = None
+    """What these nodes cost. Example: `165.0`."""
+    idle_nodes: Annotated[tuple[IdleNode, ...], Field(max_length=64), list_map("name")] = ()
+    """Which they are, the longest idle first, 64 at most.
+    Example: `[{name: train-7, since: "2026-11-24T12:00:00Z"}]`."""
     ridge_points: Figures | None = None
     """FLOP per byte where compute and bandwidth balance, by format. Example: `{bf16: 295.0}`."""
     role: Literal["Interconnect", "MemoryBandwidth", "Balanced", "Cpu"] | None = None

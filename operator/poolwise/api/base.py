@@ -60,6 +60,8 @@ class Column:
     name: str
     path: str
     type: str = "string"
+    is_wide: bool = False
+    """Whether only ``-o wide`` shows it."""
 
 
 READY_REASON = Column("Status", '.status.conditions[?(@.type=="Ready")].reason')

@@ -67,8 +67,9 @@ def crd(resource: type[Resource]) -> dict[str, Any]:
     }
 
 
-def _column(column: Column) -> dict[str, str]:
-    return {"name": column.name, "type": column.type, "jsonPath": column.path}
+def _column(column: Column) -> dict[str, Any]:
+    found = {"name": column.name, "type": column.type, "jsonPath": column.path}
+    return {**found, "priority": 1} if column.is_wide else found
 
 
 def _subresources(resource: type[Resource]) -> dict[str, Any]:
@@ -95,7 +96,7 @@ class _Plain(yaml.SafeDumper):
 
 
 def _as_yaml(document: Mapping[str, Any]) -> str:
-    return _HEADER + yaml.dump(document, Dumper=_Plain, sort_keys=False, width=100)
+    return _HEADER + yaml.dump(document, Dumper=_Plain, sort_keys=False, width=120)
 
 
 def differing(folder: Path) -> list[str]:

@@ -13,7 +13,14 @@ from poolwise.api.model_spec import ServedModel
 from poolwise.api.parallelism import SERVING_RULES, ServingParallelism
 from poolwise.api.placement import ServingObjective
 from poolwise.api.service import Engine, LatencyTargets, ModelCache, Scaling, Traffic
-from poolwise.api.status import ACCELERATOR, BOTTLENECK, POOL, InferenceServiceStatus
+from poolwise.api.status import (
+    ACCELERATOR,
+    BOTTLENECK,
+    COST_PER_HOUR,
+    COST_SO_FAR,
+    POOL,
+    InferenceServiceStatus,
+)
 from poolwise.api.workload import WorkloadSpec
 
 
@@ -97,7 +104,7 @@ class InferenceService(Resource):
     is_scalable: ClassVar[bool] = True
     columns: ClassVar[tuple[Column, ...]] = (
         *(POOL, ACCELERATOR, Column("Replicas", ".status.replicas", "integer")),
-        *(BOTTLENECK, READY_REASON, AGE),
+        *(BOTTLENECK, READY_REASON, AGE, COST_PER_HOUR, COST_SO_FAR),
     )
 
     spec: InferenceServiceSpec

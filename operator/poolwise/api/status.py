@@ -17,6 +17,9 @@ POOL = Column("Pool", ".status.plan.pool")
 ACCELERATOR = Column("Accelerator", ".status.plan.summary.accelerators")
 SHAPE = Column("Shape", ".status.plan.summary.shape")
 BOTTLENECK = Column("Bottleneck", ".status.plan.bottleneck")
+COST_PER_HOUR = Column("Cost per hour", ".status.plan.costPerHour", "number", is_wide=True)
+TOTAL_COST = Column("Predicted cost", ".status.plan.totalCost", "number", is_wide=True)
+COST_SO_FAR = Column("Cost so far", ".status.observed.accrued.cost", "number", is_wide=True)
 
 Sentence = Annotated[str, Field(max_length=4096)]
 Word = Annotated[str, Field(max_length=253)]
@@ -66,6 +69,15 @@ class CandidateStatus(OpenModel):
     Example: `needs 91.2 GiB per accelerator at the smallest shape, L40S has 44.0 usable`."""
 
 
+class ShadowPrice(OpenModel):
+    """What the use of a pool costs everybody else who waits."""
+
+    pool: Word
+    """AcceleratorPool. Example: `h100-ib`."""
+    per_accelerator_hour: float | None = None
+    """In money. Example: `38.0`."""
+
+
 class PlanStatus(OpenModel):
     """Where the workload runs and why; `poolwise explain` tells it as prose."""
 
@@ -100,6 +112,14 @@ class PlanStatus(OpenModel):
     """FLOP per byte where compute and bandwidth of the accelerator balance. Example: `295.0`."""
     cost_per_hour: float | None = None
     """Cost of all that it holds, in the operator's currency. Example: `440.0`."""
+    total_cost: float | None = None
+    """Predicted cost of the whole run. Example: `36400.0`."""
+    prices: Annotated[tuple[ShadowPrice, ...], Field(max_length=64)] = ()
+    """What an hour of the scarce ones among its pools costs everybody else.
+    Example: `[{pool: h100-ib, perAcceleratorHour: 38.0}]`."""
+    expected_start_time: Word | None = None
+    """While it waits: when it may start, absent where nobody can tell.
+    Example: `"2026-11-24T12:40:00Z"`."""
     reason: Sentence = ""
     """Why here, or what it waits for. Example: `6 % slower than h200-ib for 20 % less`."""
     candidates: Annotated[tuple[CandidateStatus, ...], Field(max_length=512)] = ()
@@ -113,9 +133,9 @@ class GivenUpStatus(OpenModel):
     pool: Word
     """AcceleratorPool. Example: `h100-spot`."""
     time: Word
-    """When the last one was given up. Example: `2026-11-22T12:40:00Z`."""
+    """When the last one was given up. Example: `"2026-11-22T12:40:00Z"`."""
     placed_time: Word | None = None
-    """Since when its pods could have started. Example: `2026-11-22T12:10:00Z`."""
+    """Since when its pods could have started. Example: `"2026-11-22T12:10:00Z"`."""
     started_pods: int | None = Field(None, ge=0)
     """Pods of it that started. Example: `3`."""
     pods: int | None = Field(None, ge=0)
@@ -133,16 +153,29 @@ class StartStatus(OpenModel):
 
     started_time: Word | None = None
     """When all pods had started; from then on the placement is never given up for being slow.
-    Example: `2026-11-22T12:40:00Z`."""
+    Example: `"2026-11-22T12:40:00Z"`."""
     given_up: Annotated[tuple[GivenUpStatus, ...], Field(max_length=512)] = ()
     """Where it did not start. Example: `[{pool: h100-spot, startedPods: 3, pods: 8}]`."""
 
 
+class Accrued(OpenModel):
+    """What it has cost and used up to a moment, and what it uses per hour since then."""
+
+    until: Word | None = None
+    """The sums are those of this moment. Example: `"2026-11-24T12:00:00Z"`."""
+    cost: float | None = None
+    """Money. Example: `1320.5`."""
+    kilowatt_hours: float | None = None
+    """Energy of the accelerators, from the predicted power. Example: `123.4`."""
+
+
 class ObservedStatus(OpenModel):
-    """What was measured, and its ratio to the prediction."""
+    """What was measured, its ratio to the prediction, and what it has cost."""
 
     ratio: float | None = None
     """Measured over predicted step time or latency. Example: `1.04`."""
+    accrued: Accrued | None = None
+    """Cost and energy so far. Example: `{cost: 1320.5, until: "2026-11-24T12:00:00Z"}`."""
 
 
 class WorkloadStatus(ApiModel):

@@ -14,7 +14,15 @@ from poolwise.api.names import DnsName
 from poolwise.api.parallelism import TRAINING_RULES
 from poolwise.api.placement import TrainingObjective
 from poolwise.api.quantity import Duration
-from poolwise.api.status import ACCELERATOR, BOTTLENECK, POOL, SHAPE, TrainingJobStatus
+from poolwise.api.status import (
+    ACCELERATOR,
+    BOTTLENECK,
+    COST_SO_FAR,
+    POOL,
+    SHAPE,
+    TOTAL_COST,
+    TrainingJobStatus,
+)
 from poolwise.api.training import Checkpoint, Data, Training
 from poolwise.api.workload import WorkloadSpec
 
@@ -142,7 +150,7 @@ class TrainingJob(Resource):
         for name in _FROZEN
     )
     columns: ClassVar[tuple[Column, ...]] = (
-        *(POOL, ACCELERATOR, SHAPE, BOTTLENECK, READY_REASON, AGE),
+        *(POOL, ACCELERATOR, SHAPE, BOTTLENECK, READY_REASON, AGE, TOTAL_COST, COST_SO_FAR),
     )
 
     spec: TrainingJobSpec

@@ -21,6 +21,7 @@ class Announcement:
 _TOLD = {
     "Accepted": {"False": True},
     "Placed": {"True": False, "False": True},
+    "WithinBudget": {"False": True},
     "Suspended": {"True": False},
     "Complete": {"True": False},
     "Failed": {"True": True},

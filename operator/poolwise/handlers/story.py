@@ -15,7 +15,8 @@ from poolwise.handlers.planner import Planner
 from poolwise.plan.decision import Key, Outcome
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
-from poolwise.plan.status.workload import status
+from poolwise.plan.status.accrual import brought_up_to_date
+from poolwise.plan.status.workload import is_paused, status
 from poolwise.settings import Settings
 
 
@@ -36,6 +37,7 @@ class Story:
         self._recorder = recorder
         self._planner = planner
         self._status_seconds = settings.status_seconds
+        self._accrual_seconds = settings.accrual_seconds
         self._now = now
         self._told_at: dict[Key, datetime] = {}
 
@@ -44,6 +46,8 @@ class Story:
         live = self._cache.get(resource_of(workload), *name_of(workload)) or workload
         before, now = live.get("status") or {}, self._now()
         after = status(live, outcome, pool, *self._seen(live), now)
+        if not is_paused(live):
+            after = brought_up_to_date(after, now, self._accrual_seconds)
         changes = merge_patch(before, after)
         decisions = list(announcements(before, after))
         if changes and not decisions and self._is_too_soon(outcome.key, now):

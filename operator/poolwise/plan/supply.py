@@ -57,19 +57,15 @@ class Interruptions:
 
     def words(self) -> str:
         """What it means, in one clause."""
-        often = (
-            f"its {plural(self.nodes, 'Spot node')} are interrupted about every"
-            f" {duration(self.mean_seconds)}"
-            if self.nodes > 1
-            else f"its Spot node is interrupted about every {duration(self.mean_seconds)}"
-        )
-        back = f"goes back to a checkpoint that is up to {duration(self.checkpoint_seconds)} old"
+        often = duration(self.mean_seconds)
+        told = f"on {plural(self.nodes, 'Spot node')} it is interrupted about every {often}"
+        told += f" and goes back to a checkpoint up to {duration(self.checkpoint_seconds)} old"
         if self.is_assumed:
-            back += " (assumed: spec.checkpoint is not set)"
+            told += " (assumed: spec.checkpoint is not set)"
         if self.is_hopeless:
-            return f"{often} and each time {back}: it would hardly ever end"
+            return f"{told}: it would hardly ever end"
         share = self.lost_seconds / self.undisturbed_seconds
-        return f"{often} and each time {back}, which adds {percent(share)} to its time"
+        return f"{told}, which adds {percent(share)} to its time"
 
 
 def interruptions(

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from poolwise.plan.conditions import Reason
 from poolwise.plan.observed import Object
+from poolwise.plan.status.meter import moment_of
+from poolwise.plan.status.span import Span, span
 from poolwise.plan.wording import sentence
 
 PROBLEM_LIMIT = 8
@@ -73,6 +76,15 @@ class Observation:
     gave_up: str | None = None
     """The Job's own message once it has failed for good."""
     problems: tuple[Problem, ...] = ()
+    end_time: datetime | None = None
+    """When the Job was over, however it ended."""
+    span: Span = field(default_factory=Span)
+    """When its pods were on nodes."""
+
+    @property
+    def start_moment(self) -> datetime | None:
+        """``start_time`` as a moment."""
+        return moment_of(self.start_time)
 
     @property
     def are_all_ready(self) -> bool:
@@ -87,7 +99,11 @@ def observe(uid: str, children: Iterable[Object], pods: Sequence[Object]) -> Obs
     """
     ours = [child for child in children if _is_ours(child, uid)]
     problems = tuple(_grouped([*_of_pods(pods), *_of_children(ours)]))
-    for child in ours:
+    return replace(_of_first(ours, problems), span=span(pods))
+
+
+def _of_first(children: Iterable[Object], problems: tuple[Problem, ...]) -> Observation:
+    for child in children:
         match child.get("kind"):
             case "Job":
                 return _of_job(child, problems)
@@ -117,6 +133,7 @@ def _of_job(job: Object, problems: tuple[Problem, ...]) -> Observation:
         completed=_message(status, "Complete"),
         gave_up=_message(status, "Failed"),
         problems=problems,
+        end_time=_ended(status),
     )
 
 
@@ -129,6 +146,15 @@ def _of_deployment(deployment: Object, problems: tuple[Problem, ...]) -> Observa
         replicas=status.get("replicas") or 0,
         problems=problems,
     )
+
+
+def _ended(status: Mapping[str, Any]) -> datetime | None:
+    """When a Job was over; only one that completed has a time of its own for it."""
+    for condition in status.get("conditions") or ():
+        if condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True":
+            own = moment_of(status.get("completionTime"))
+            return own or moment_of(condition.get("lastTransitionTime"))
+    return None
 
 
 def _message(status: Mapping[str, Any], type_: str) -> str | None:

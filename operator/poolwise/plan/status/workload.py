@@ -18,7 +18,11 @@ from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.attempts import remembered
 from poolwise.plan.provisioning.evidence import bearers, startable_since
-from poolwise.plan.status.figures import number
+from poolwise.plan.status.accrual import accrued
+from poolwise.plan.status.budget import Money
+from poolwise.plan.status.figures import number, part
+from poolwise.plan.status.meter import read
+from poolwise.plan.status.meter import told as meter_told
 from poolwise.plan.status.pods import Observation, observe
 from poolwise.plan.status.story import story
 from poolwise.plan.status.workload_conditions import FINISHED, View, workload_conditions
@@ -48,7 +52,11 @@ def status(
     children = list(children)
     seen = observe(outcome.uid, children, pods)
     told = _told(before, outcome, seen, pool)
-    view = View(resource, outcome, told, seen, pool)
+    meter = read(part(part(before, "observed"), "accrued"))
+    meter = accrued(meter, outcome, told, pool, seen, now)
+    view = View(
+        resource, outcome, told, seen, pool, Money(meter, _expected_finish(seen, told), now)
+    )
     wanted = workload_conditions(view)
     return {
         "observedGeneration": generation,
@@ -114,12 +122,13 @@ def _start(
 
 def _observed(before: Mapping[str, Any], view: View) -> dict[str, Any]:
     seen = view.seen
+    used = {"accrued": shown} if (shown := meter_told(view.money.meter)) else {}
     if view.is_job:
         is_history = not seen.exists and view.end is not None
-        shown = before.get("observed") if is_history else _of_job(view)
-        return {"observed": shown} if shown else {}
+        known = part(before, "observed") if is_history else _of_job(view)
+        return {"observed": {**known, **used}} if known or used else {}
     return {
-        "observed": _of_pods(seen),
+        "observed": {**_of_pods(seen), **used},
         "replicas": seen.replicas,
         "readyReplicas": seen.ready,
         "selector": selector_text(view.outcome.key),
@@ -127,22 +136,22 @@ def _observed(before: Mapping[str, Any], view: View) -> dict[str, Any]:
 
 
 def _of_job(view: View) -> dict[str, Any]:
-    seen = view.seen
+    seen, finish = view.seen, view.money.expected_finish
     times = {
         "startTime": seen.start_time,
         "completionTime": seen.completion_time,
-        "expectedFinishTime": _expected_finish(view),
+        "expectedFinishTime": None if view.end or not finish else timestamp(finish),
     }
     return {**_of_pods(seen), **{name: time for name, time in times.items() if time}}
 
 
-def _expected_finish(view: View) -> str | None:
-    """Start and predicted length; None once it is over, or where either is not known."""
-    seconds, start = number(view.told, "totalSeconds"), view.seen.start_time
-    if start is None or view.end is not None or seconds is None:
+def _expected_finish(seen: Observation, told: Mapping[str, Any]) -> datetime | None:
+    """Start and predicted length; None where either is not known."""
+    seconds, start = number(told, "totalSeconds"), seen.start_moment
+    if start is None or seconds is None:
         return None
     try:
-        return timestamp(datetime.fromisoformat(start) + timedelta(seconds=seconds))
+        return start + timedelta(seconds=seconds)
     except OverflowError:  # beyond the year 9999
         return None
 

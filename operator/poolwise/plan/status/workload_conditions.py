@@ -14,6 +14,7 @@ from poolwise.plan.conditions import STALLING, Reason, Type, condition
 from poolwise.plan.decision import Kind, Outcome, Plan, Rejection
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition, Pool
+from poolwise.plan.status.budget import Money, within_budget
 from poolwise.plan.status.figures import speed
 from poolwise.plan.status.pods import Observation
 from poolwise.plan.wording import plural
@@ -32,6 +33,8 @@ class View:
     seen: Observation
     pool: Pool | None
     """The chosen one, while there is one."""
+    money: Money
+    """What it has cost, and will."""
 
     @property
     def is_job(self) -> bool:
@@ -84,6 +87,7 @@ def workload_conditions(view: View) -> list[Condition]:
         condition(Type.ACCEPTED, True, Reason.VALID, "the spec can be planned"),
         *([] if view.is_suspended else [_planned(view, view.outcome)]),
         *_suspended(view),
+        *within_budget(view.spec, view.money),
     ]
     if view.end is not None:
         return [*story, view.end, *_progress(view.end.type == Type.COMPLETE, view.end)]

@@ -1,0 +1,132 @@
+"""What a workload has cost and used so far: its meter, moved on by what is seen now.
+
+It counts while its pods are on nodes: accelerators times their share of the node's price, and the
+predicted power. Starts and ends are those of the pods (of the Job, where they are gone), so that
+neither a restart nor an hour without an operator changes a sum. A price that changes counts from
+when it is seen. The status is written when the rate changes, at the end, and every
+``accrual_seconds`` in between.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from poolwise.model.work import ServingLayout
+from poolwise.plan.decision import Candidate, Outcome, Plan
+from poolwise.plan.pool import Pool
+from poolwise.plan.status.figures import Told, number, part
+from poolwise.plan.status.meter import Meter, Rate, rate, read
+from poolwise.plan.status.meter import told as meter_told
+from poolwise.plan.status.pods import Observation
+from poolwise.plan.status.span import Span
+
+_WATTS_PER_KILOWATT = 1000.0
+
+
+def accrued(
+    meter: Meter,
+    outcome: Outcome,
+    told: Told,
+    pool: Pool | None,
+    seen: Observation,
+    now: datetime,
+) -> Meter:
+    """The meter as it should stand in the status; ``told`` is ``status.plan`` as it will be."""
+    now = now.replace(microsecond=0)  # statuses tell whole seconds: a fraction would count twice
+    span = _span(seen)
+    found = _current(meter, outcome, told, pool)
+    if span.is_active and found is not None:
+        currency = pool.price.currency if pool and pool.price else ""
+        return _running(meter, found, currency or meter.currency, span.since or now, now)
+    if meter.rate is not None:
+        return meter.stopped(span.ended or now)
+    return _missed(meter, told, span)
+
+
+def brought_up_to_date(
+    status: dict[str, Any], now: datetime, step_seconds: float
+) -> dict[str, Any]:
+    """A status whose sums are those of now, where they are older than a step (0: never)."""
+    observed = part(status, "observed")
+    meter, now = read(part(observed, "accrued")), now.replace(microsecond=0)
+    if not step_seconds or meter.rate is None or meter.until is None:
+        return status
+    if now - meter.until < timedelta(seconds=step_seconds):
+        return status
+    return {**status, "observed": {**observed, "accrued": meter_told(meter.at(now))}}
+
+
+def _running(meter: Meter, found: Rate, currency: str, since: datetime, now: datetime) -> Meter:
+    if meter.rate is None or meter.until is None:
+        return meter.started(since, found, currency)
+    if meter.rate != found:
+        return meter.started(since if since > meter.until else now, found, currency)
+    return meter
+
+
+def _missed(meter: Meter, told: Told, span: Span) -> Meter:
+    """A run that began and ended while nobody looked."""
+    if span.since is None or span.ended is None or told.get("placed") is not True:
+        return meter
+    if meter.until is not None and meter.until >= span.since:
+        return meter
+    found = _as_told(told)
+    currency = str(told.get("currency") or meter.currency)
+    return meter.started(span.since, found, currency).stopped(span.ended)
+
+
+def _span(seen: Observation) -> Span:
+    """Of the pods; of the Job where it alone tells."""
+    span = seen.span
+    if span.is_active or span.ended is not None:
+        return span
+    if seen.end_time is not None:
+        return Span(False, span.since or seen.start_moment, seen.end_time)
+    if seen.ready and seen.start_moment is not None:
+        return Span(True, seen.start_moment)
+    return span
+
+
+def _current(meter: Meter, outcome: Outcome, told: Told, pool: Pool | None) -> Rate | None:
+    """What its pods use now; as before, where no plan tells what they hold."""
+    if not isinstance(outcome, Plan) or not outcome.placed or outcome.chosen is None:
+        return meter.rate
+    chosen = outcome.chosen
+    return rate(
+        chosen.count * _replicas(chosen), _cost(chosen, pool, told, meter), _kilowatts(chosen, told)
+    )
+
+
+def _cost(chosen: Candidate, pool: Pool | None, told: Told, meter: Meter) -> float | None:
+    """At the pool's price of now; at the last one known where the pool is gone."""
+    if pool is not None:
+        return pool.price.per_node_hour * nodes_held(pool, chosen) if pool.price else None
+    return meter.rate.cost if meter.rate else number(told, "costPerHour")
+
+
+def nodes_held(pool: Pool, chosen: Candidate) -> float:
+    """Nodes whose price a workload pays: its share of their accelerators, or of their cores."""
+    layout = chosen.layout
+    if pool.is_cpu and isinstance(layout, ServingLayout):
+        cores = max((node.cores for node in pool.nodes), default=0.0)
+        return layout.cpu_cores * _replicas(chosen) / cores if cores else 0.0
+    return chosen.count * _replicas(chosen) / max(pool.accelerators_per_node, 1)
+
+
+def _kilowatts(chosen: Candidate, told: Told) -> float | None:
+    """Predicted; of a CPU replica as a whole."""
+    watts = number(told, "powerWatts")
+    devices = max(chosen.count, 1) * _replicas(chosen)
+    return None if watts is None else watts * devices / _WATTS_PER_KILOWATT
+
+
+def _as_told(told: Told) -> Rate:
+    """Of a run that is over: as it was planned."""
+    count, watts = number(told, "count") or 0.0, number(told, "powerWatts")
+    kilowatts = None if watts is None else watts * max(count, 1.0) / _WATTS_PER_KILOWATT
+    return rate(count, number(told, "costPerHour"), kilowatts)
+
+
+def _replicas(chosen: Candidate) -> int:
+    return 1 if chosen.replicas is None else chosen.replicas

@@ -1,0 +1,55 @@
+"""When pods were on nodes: from the earliest start to the latest end, and whether any still is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from poolwise.plan.capacity_pods import FINISHED_PHASES
+from poolwise.plan.observed import Object
+from poolwise.plan.status.meter import moment_of
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Time during which a workload holds nodes. All of a gang's nodes are held while one is."""
+
+    is_active: bool = False
+    """Whether a pod is bound to a node and has not ended."""
+    since: datetime | None = None
+    """When the first of them was bound; once none is active, of those that have ended."""
+    ended: datetime | None = None
+    """When the last container ended, while none is active."""
+
+
+def span(pods: Sequence[Object]) -> Span:
+    """Of the pods that still exist."""
+    bound = [pod for pod in pods if (pod.get("spec") or {}).get("nodeName")]
+    active = [pod for pod in bound if _status(pod).get("phase") not in FINISHED_PHASES]
+    starts = [moment for pod in active or bound if (moment := _start(pod)) is not None]
+    ends = [] if active else [moment for pod in bound for moment in _ends(pod)]
+    return Span(bool(active), min(starts, default=None), max(ends, default=None))
+
+
+def _start(pod: Object) -> datetime | None:
+    """When the scheduler gave it a node, which the node's agent sees a moment later."""
+    for each in _status(pod).get("conditions") or ():
+        if (each.get("type"), each.get("status")) == ("PodScheduled", "True"):
+            moment = moment_of(each.get("lastTransitionTime"))
+            if moment is not None:
+                return moment
+    return moment_of(_status(pod).get("startTime"))
+
+
+def _ends(pod: Object) -> Iterator[datetime]:
+    for container in _status(pod).get("containerStatuses") or ():
+        ended = (container.get("state") or {}).get("terminated") or {}
+        moment = moment_of(ended.get("finishedAt"))
+        if moment is not None:
+            yield moment
+
+
+def _status(pod: Object) -> Mapping[str, Any]:
+    return pod.get("status") or {}
