@@ -355,41 +355,6 @@ def test_one_node_is_one_node():
     assert "8 are free, but needs 1 node with 8 free accelerators, and has 0" in plan.reason
 
 
-def from_zero(**spec):
-    return {
-        "apiVersion": "poolwise.dev/v1alpha1",
-        "kind": "AcceleratorPool",
-        "metadata": {"name": "zero", "creationTimestamp": "2026-01-01T00:00:00Z"},
-        "spec": {
-            "nodeSelector": {"pool": "zero"},
-            "accelerator": "H100-SXM5-80GB",
-            "maxNodes": 8,
-            "price": {"perNodeHour": "50"},
-            **spec,
-        },
-    }
-
-
-@pytest.mark.parametrize("kind", [job, service])
-def test_a_pool_at_zero_tells_what_it_would_give(kind):
-    plan = plan_of([], kind(), pools=[from_zero()])
-    (zero,) = plan.candidates
-    as_if = plan_of(h100(8, pool="zero"), kind(), pools=[from_zero()]).candidates[0]
-    assert not (plan.placed or zero.feasible or zero.waits)
-    assert "has no node now; this version does not scale pools from zero" in plan.reason
-    assert (zero.layout, zero.cost_per_hour) == (as_if.layout, as_if.cost_per_hour)
-
-
-def test_a_pool_at_zero_that_could_never_run_it_says_so():
-    plan = plan_of([], job(count=128), pools=[from_zero()])
-    assert "has 64 accelerators, needs 128" in plan.reason
-
-
-def test_a_pool_at_zero_of_unknown_size_has_no_node():
-    plan = plan_of([], job(), pools=[from_zero(maxNodes=None)])
-    assert plan.reason == "no pool can run it: zero has no node now"
-
-
 def test_a_given_size_beyond_a_node_names_the_nodes_size():
     spec = copy.deepcopy(LLAMA_70B)
     spec["training"]["parallelism"] = {"tensor": 16}

@@ -141,10 +141,12 @@ def _by_value(candidate: Candidate) -> float:
     return math.inf if candidate.objective_value is None else candidate.objective_value
 
 
-def _by_objective(candidate: Candidate) -> tuple[float, float, str]:
-    return _by_value(candidate), cost_of(candidate), candidate.pool
+def _by_objective(candidate: Candidate) -> tuple[float, float, float, str]:
+    """Of equals, who waits for no nodes comes first."""
+    wait_seconds = candidate.startup_seconds
+    return _by_value(candidate), cost_of(candidate), wait_seconds, candidate.pool
 
 
-def _by_cost(candidate: Candidate) -> tuple[float, float, str]:
-    value, cost, pool = _by_objective(candidate)
-    return cost, value, pool
+def _by_cost(candidate: Candidate) -> tuple[float, float, float, str]:
+    value, cost, wait_seconds, pool = _by_objective(candidate)
+    return cost, value, wait_seconds, pool

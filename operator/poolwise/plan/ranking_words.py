@@ -95,7 +95,8 @@ class _Words:
         """Whether nothing but its name tells it from the winner."""
         winner = self._ranking.winner
         same_value = candidate.objective_value == winner.objective_value
-        return same_value and cost_of(candidate) == cost_of(winner)
+        same_wait = candidate.startup_seconds == winner.startup_seconds
+        return same_value and same_wait and cost_of(candidate) == cost_of(winner)
 
     def _trade(self, candidate: Candidate) -> str:
         """What the speed of a candidate would cost, against the winner."""

@@ -14,8 +14,7 @@ from poolwise.plan.candidates.serving import gang_of_replicas, serving_candidate
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.training import training_candidate
 from poolwise.plan.candidates.training_answers import gang_of
-from poolwise.plan.candidates.zero import grown_from_zero, without_nodes
-from poolwise.plan.capacity import Gang, ledger
+from poolwise.plan.capacity import Gang
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Request, TrainingRequest
@@ -52,15 +51,6 @@ def gang(request: Request, candidate: Candidate, pool: Pool) -> Gang:
 
 
 def _candidate(request: Request, pool: Pool, situation: Situation) -> Candidate:
-    """A pool without nodes is judged by the nodes that it may grow to."""
-    grown = grown_from_zero(pool)
-    if grown is None:
-        return _assessed(request, pool, situation)
-    found = _assessed(request, grown, situation.with_ledger(ledger([grown], {})))
-    return without_nodes(found, grown, situation.settings) if found.feasible else found
-
-
-def _assessed(request: Request, pool: Pool, situation: Situation) -> Candidate:
     try:
         if isinstance(request, TrainingRequest):
             return training_candidate(request, pool, situation)

@@ -141,6 +141,7 @@ def _figures(candidate: Candidate) -> Story:
         "costPerHour": candidate.cost_per_hour,
         "totalCost": candidate.total_cost,
         "totalSeconds": candidate.total_seconds,
+        "startupSeconds": candidate.startup_seconds or None,
         "energyJoules": candidate.energy_joules,
         "lostSeconds": candidate.lost_seconds,
     }
