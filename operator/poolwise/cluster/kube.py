@@ -216,7 +216,10 @@ class ApiKube:
             plural,
             f"{path}/{subresource}".rstrip("/"),
             # A patch of the uid changes nothing, but is a conflict on another object of the name.
-            body={**changes, "metadata": {"uid": document["metadata"]["uid"]}},
+            body={
+                **changes,
+                "metadata": {**changes.get("metadata", {}), "uid": document["metadata"]["uid"]},
+            },
             content_type="application/merge-patch+json",
             field_manager=FIELD_MANAGER,
         )

@@ -10,6 +10,7 @@ from poolwise.cluster.resources import RUNS, owner_uid, resource_of
 from poolwise.cluster.writer import Writer
 from poolwise.errors import NameTaken
 from poolwise.plan.children.manifests import changes_to_run
+from poolwise.plan.kueue.child import is_superseded, moves
 from poolwise.plan.observed import Object
 
 FINISHED = ("Complete", "Completed", "Failed")
@@ -46,13 +47,19 @@ class Children:
             raise NameTaken(f"{resource.kind} {child['metadata']['name']} exists and is not ours")
         elif "deletionTimestamp" in live["metadata"]:
             return  # its end is an event, and then it is written anew
+        elif is_superseded(live, child):
+            await self._writer.delete(live)  # its end is an event, too
         elif resource in RUNS:
-            await self._correct_run(workload, live)
+            await self._correct_run(workload, live, child)
         elif not covers(live, child):
             await self._writer.apply(child)
 
-    async def _correct_run(self, workload: Object, live: Object) -> None:
-        """The pods of a run cannot be changed; a few limits can."""
+    async def _correct_run(self, workload: Object, live: Object, child: Object) -> None:
+        """The pods of a run cannot be changed, but for where they go while they wait in a queue; a
+        few limits can."""
+        way = moves(live, child)
+        if way:
+            live = await self._writer.patch(live, way)
         wanted = changes_to_run(workload, live["kind"])["spec"]
         changes = {
             field: value for field, value in wanted.items() if live["spec"].get(field) != value

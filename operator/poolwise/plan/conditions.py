@@ -28,6 +28,9 @@ class Type(enum.StrEnum):
     METRICS_AVAILABLE = "MetricsAvailable"
     SLO_MET = "SLOMet"
     WITHIN_BUDGET = "WithinBudget"
+    QUOTA_RESERVED = "QuotaReserved"
+    ADMITTED = "Admitted"
+    EVICTED = "Evicted"
     SUSPENDED = "Suspended"
     PAUSED = "Paused"
     COMPLETE = "Complete"
@@ -95,6 +98,17 @@ class Reason(enum.StrEnum):
     SUSPENDED = "Suspended"
     RESUMED = "Resumed"
 
+    # The queue; the words of Kueue itself are repeated as they are
+    QUEUED = "Queued"
+    QUEUE_NOT_FOUND = "QueueNotFound"
+    POOL_LABEL_NOT_IN_FLAVOR = "PoolLabelNotInFlavor"
+    KUEUE_UNAVAILABLE = "KueueUnavailable"
+    KUEUE_NOT_INSTALLED = "KueueNotInstalled"
+    NO_MATCHING_FLAVOR = "NoMatchingFlavor"
+    EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
+    MISCONFIGURED = "Misconfigured"
+    DEACTIVATED = "Deactivated"
+
     # Measurements
     NOT_MEASURED = "NotMeasured"
 
@@ -121,6 +135,13 @@ STALLING = frozenset(
         Reason.OUT_OF_MEMORY,
         Reason.FAILED,
         Reason.PROGRESS_DEADLINE_EXCEEDED,
+        Reason.QUEUE_NOT_FOUND,
+        Reason.POOL_LABEL_NOT_IN_FLAVOR,
+        Reason.KUEUE_UNAVAILABLE,
+        Reason.NO_MATCHING_FLAVOR,
+        Reason.EXCEEDS_MAX_QUOTA,
+        Reason.MISCONFIGURED,
+        Reason.DEACTIVATED,
     }
 )
 """What time alone does not cure: somebody has to change something."""

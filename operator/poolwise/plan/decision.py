@@ -17,6 +17,7 @@ from poolwise.model.prediction import (
 from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.joint.outcome import Price
+from poolwise.plan.kueue.record import Admission, Queueing
 from poolwise.plan.provisioning.attempts import GivenUp
 
 
@@ -147,10 +148,17 @@ class PlacementRecord:
     """Services: where the preset's weights are published, for specs without a ``uri``."""
     domain: Mapping[str, str] = field(default_factory=dict)
     """Jobs: the label that all nodes of the gang must carry, where the spec requires one."""
+    queue: Queueing | None = None
+    """Jobs: the queue of Kueue that the child waits in; None: it starts when it is made."""
     runtime: str | None = None
     """Kind of the child that runs the pods; None: a Job or a Deployment."""
     nodes_per_replica: int = 1
     """Services: nodes that one replica spans."""
+
+    @property
+    def selector(self) -> Mapping[str, str]:
+        """Labels of nodes that the pods ask for beside the pool's own."""
+        return {**self.domain, **(self.queue.selector if self.queue else {})}
 
     @property
     def pool(self) -> str:
@@ -197,6 +205,11 @@ class Plan:
     """Services: id of the preset's weights on Hugging Face, for specs without a ``uri``."""
     domain: Mapping[str, str] = field(default_factory=dict)
     """Jobs: the label that all nodes of the gang must carry, where the spec requires one."""
+    queue: Queueing | None = None
+    """Jobs: the queue of Kueue that the child is to wait in; None: it starts when it is made."""
+    admission: Admission | None = None
+    """What Kueue says of the child, where it is in a queue; until quota is reserved, the claim is
+    held by nobody."""
     given_up: GivenUp | None = None
     """The placement that did not start in time: its children go, and the next is found then."""
     is_significant: bool = True

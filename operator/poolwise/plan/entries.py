@@ -10,6 +10,7 @@ from poolwise.errors import InvalidInput
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Key, Kind, Outcome, PlacementRecord, Plan, Rejection
+from poolwise.plan.kueue.entry import InQueue
 from poolwise.plan.observed import Observed
 from poolwise.plan.requests.reading import identity, priority_values, workload
 from poolwise.plan.requests.request import Identity, Workload
@@ -28,6 +29,8 @@ class Entry:
     identity: Identity
     state: State
     wanted: Workload | InvalidInput
+    queue: InQueue | None = None
+    """Where Kueue decides when it runs."""
 
     @property
     def holds(self) -> PlacementRecord | None:
@@ -37,6 +40,8 @@ class Entry:
         if isinstance(self.wanted, Workload) and (
             self.wanted.is_suspended or self.wanted.is_plan_only
         ):
+            return None
+        if self.queue is not None and not self.queue.holds:
             return None
         return self.state.record
 
@@ -50,13 +55,15 @@ class Entry:
             return Rejection(*self._who, Reason.INVALID_SPEC, str(self.wanted))
         record = self.holds
         if record is not None and not self._is_planned_again(record):
-            return self._kept(record)
+            return self.kept(record)
         if self.wanted.is_suspended:
             return self._idle(Reason.SUSPENDED, "suspended: holds nothing until it is resumed")
         if self.state.is_paused:
             return self._idle(
                 Reason.PAUSED_BY_ANNOTATION, "paused by its annotation: nothing is written"
             )
+        if self.queue is not None and self.queue.refusal is not None:
+            return self._idle(*self.queue.refusal)
         return None
 
     def is_open(self) -> bool:
@@ -84,7 +91,8 @@ class Entry:
     def _who(self) -> tuple[Key, str, int]:
         return self.identity.key, self.identity.uid, self.identity.generation
 
-    def _kept(self, record: PlacementRecord) -> Plan:
+    def kept(self, record: PlacementRecord) -> Plan:
+        """The plan that it was placed by: it stays there."""
         chosen = Candidate(
             pool=record.pool,
             accelerator=record.accelerator,

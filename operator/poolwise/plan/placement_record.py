@@ -6,6 +6,7 @@ damaged is no record: :func:`parse` answers None and never raises.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -14,10 +15,21 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from poolwise.plan.decision import Claim, Key, Kind, PlacementRecord
+from poolwise.plan.kueue.record import Queueing
 from poolwise.plan.shape import serving_layout, shape, training_layout, whole
 
 _Count = Annotated[int, Field(ge=0)]
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class _Queue(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, frozen=True)
+
+    name: str
+    selector: dict[str, str] = {}
+    priority: str = ""
+    is_pod_priority: bool = True
+    is_gated: bool = False
 
 
 class _Document(BaseModel):
@@ -43,6 +55,7 @@ class _Document(BaseModel):
     hub_id: str | None = None
     domain: dict[str, str] = {}
     runtime: str | None = None
+    queue: _Queue | None = None
     nodes_per_replica: Annotated[int, Field(ge=1)] = 1
 
 
@@ -66,6 +79,7 @@ def render(record: PlacementRecord) -> str:
         "hubId": record.hub_id,
         "domain": dict(record.domain) or None,
         "runtime": record.runtime,
+        "queue": _queue(record.queue),
         "nodesPerReplica": record.nodes_per_replica if record.nodes_per_replica > 1 else None,
     }
     present = {name: value for name, value in document.items() if value is not None}
@@ -99,8 +113,17 @@ def _record(document: _Document, key: Key) -> PlacementRecord:
         hub_id=document.hub_id,
         domain=document.domain,
         runtime=document.runtime,
+        queue=Queueing(**document.queue.model_dump()) if document.queue else None,
         nodes_per_replica=document.nodes_per_replica,
     )
+
+
+def _queue(queue: Queueing | None) -> dict[str, Any] | None:
+    """The fields that say something."""
+    if queue is None:
+        return None
+    document = _Queue(**dataclasses.asdict(queue))
+    return document.model_dump(by_alias=True, exclude_defaults=True)
 
 
 def _holds_what_it_runs(record: PlacementRecord) -> bool:

@@ -94,6 +94,8 @@ def of_rank(record: PlacementRecord, pool: Pool, labels: Mapping[str, str]) -> M
     hostnames = {node.name: node.labels.get(HOSTNAME_LABEL, node.name) for node in pool.nodes}
     nodes = record.claim.accelerators_by_node
     hosts = sorted(hostnames.get(node, node) for node in nodes if not is_to_come(node))
+    if record.queue is not None:
+        hosts = []  # which nodes are free when Kueue lets it in, nobody knows before
     near = {"matchExpressions": [{"key": HOSTNAME_LABEL, "operator": "In", "values": hosts}]}
     preferred = {_PREFERRED: [{"weight": 100, "preference": near}]} if hosts else {}
     affinity: Manifest = {

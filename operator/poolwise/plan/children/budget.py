@@ -57,6 +57,7 @@ def _fresh(plan: Plan, chosen: Candidate, pool: Pool) -> PlacementRecord:
         may_surge=plan.may_surge,
         hub_id=plan.hub_id,
         domain=plan.domain,
+        queue=plan.queue,
         nodes_per_replica=nodes,
         runtime=Runtime.LEADER_WORKER_SET.value if nodes > 1 else None,
     )

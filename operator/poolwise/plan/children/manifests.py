@@ -33,6 +33,7 @@ from poolwise.plan.children.serving import serving_children
 from poolwise.plan.children.train_job import train_job_children
 from poolwise.plan.children.training import training_children
 from poolwise.plan.decision import Kind, PlacementRecord, Plan
+from poolwise.plan.kueue.child import queued
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.runtimes import Runtime, find_runtime, runtime_of_run
@@ -67,7 +68,9 @@ def children(
         return serving_children(resource, record, pool, settings, apis)
     if not plan.kept:
         record = _with_runtime(record, resource, apis)
-    return _of_run(resource, record, pool, apis, training_runtimes)
+    made = _of_run(resource, record, pool, apis, training_runtimes)
+    deadline = TrainingJob.model_validate(resource).spec.active_deadline_seconds
+    return tuple(queued(child, record.queue, deadline) for child in made)
 
 
 def changes_to_run(resource: Object, runtime: str) -> Manifest:

@@ -76,7 +76,7 @@ def rank_template(
         resources=pods.resources(spec.run, pool, record.accelerators_per_pod, {}),
     )
     used = pods.mounted(container, volumes)
-    pod = pods.pod_spec(spec.run, pool, container, used, spec.priority_class_name, record.domain)
+    pod = pods.pod_spec(spec.run, pool, container, used, spec.priority_class_name, record.selector)
     affinity = of_rank(record, pool, selector_labels(key))
     placed = without_empty({"affinity": affinity, "restartPolicy": "Never"})
     return {"metadata": pod_metadata(key, record.pool), "spec": {**pod, **placed}}

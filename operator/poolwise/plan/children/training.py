@@ -27,7 +27,6 @@ from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
 
 FAILURES = "batch.kubernetes.io/job-index-failure-count"
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
 Manifest = dict[str, Any]
 
@@ -75,8 +74,6 @@ def _job(resource: Object, record: PlacementRecord, pool: Pool) -> Manifest:
     gang = Gang(service_name(name), f"{job_name(name)}-0", FAILURES)
     template = rank_template(resource, spec, record, pool, gang)
     template["spec"]["subdomain"] = gang.subdomain
-    if spec.queue_name:
-        child["labels"][QUEUE_LABEL] = spec.queue_name
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",

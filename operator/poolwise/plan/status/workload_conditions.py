@@ -12,6 +12,8 @@ from typing import Any
 
 from poolwise.plan.conditions import STALLING, Reason, Type, condition
 from poolwise.plan.decision import Kind, Outcome, Plan, Rejection
+from poolwise.plan.kueue.status import is_waiting, queue_conditions
+from poolwise.plan.kueue.status import placed as placed_later
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.status.budget import Money, within_budget
@@ -131,12 +133,15 @@ def _under_way(view: View, plan: Plan) -> list[Condition]:
         return _progress(True, condition(Type.READY, True, Reason.PLAN_ONLY, message))
     placed, pods = _placed(view, plan), _pods_ready(view, plan)
     cause = _held_up(plan) or _first(placed, pods)
-    return [placed, pods, *_measured(view), *_progress(cause.status is True, cause)]
+    queue = queue_conditions(view.spec, plan)
+    return [placed, pods, *queue, *_measured(view), *_progress(cause.status is True, cause)]
 
 
 def _placed(view: View, plan: Plan) -> Condition:
     if not plan.placed:
         return condition(Type.PLACED, False, plan.reason_code, plan.reason)
+    if is_waiting(plan):
+        return placed_later(plan)
     reason = str(view.told.get("reason") or plan.reason)
     if view.pool is None and plan.claim is not None:
         reason += f" (AcceleratorPool {plan.claim.pool} is gone; its pods run on)"
@@ -146,7 +151,7 @@ def _placed(view: View, plan: Plan) -> Condition:
 def _pods_ready(view: View, plan: Plan) -> Condition:
     seen = view.seen
     count = f"{seen.ready} of {plural(seen.desired, 'pod')}"
-    if not plan.placed:
+    if not plan.placed or is_waiting(plan):
         return condition(Type.PODS_READY, False, Reason.NO_PODS, "nothing is placed")
     if seen.are_all_ready:
         reason = Reason.RUNNING if seen.desired else Reason.SCALED_TO_ZERO
