@@ -60,6 +60,7 @@ def decide(
         now,
         observed.corrections,
         ends(observed.training_jobs, now),
+        observed.apis,
     )
     found = _Pass(start.pools, situation, start.entries, claims).decided(observed.standing)
     free = {pool.name: book.free(pool) for pool in known if not pool.is_cpu}

@@ -212,7 +212,8 @@ class Placement:
         if chosen.replicas is None:
             return False
         pool = self._pool(chosen)
-        one = replace(gang(self.workload.request, chosen, pool), pods=1)
+        pods = gang(self.workload.request, chosen, pool)
+        one = replace(pods, pods=pods.group)
         return self.situation.ledger.with_claim(claim).fit(pool, one) is not None
 
     def _pool(self, candidate: Candidate) -> Pool:

@@ -10,7 +10,8 @@ from poolwise.model.collectives import group, low_confidence_reason
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.exclusions import Exclusion, excluded
 from poolwise.plan.candidates.reasons import Verdict
-from poolwise.plan.candidates.serving import gang_of_replicas, serving_candidate
+from poolwise.plan.candidates.serving import serving_candidate
+from poolwise.plan.candidates.serving_groups import gang_of_replicas
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.training import training_candidate
 from poolwise.plan.candidates.training_answers import gang_of
@@ -47,7 +48,7 @@ def gang(request: Request, candidate: Candidate, pool: Pool) -> Gang:
     if isinstance(request, TrainingRequest):
         return gang_of(candidate.count, request, pool)
     assert isinstance(candidate.layout, ServingLayout), "services have serving layouts"
-    return gang_of_replicas(candidate.replicas or 0, candidate.layout, request)
+    return gang_of_replicas(candidate.replicas or 0, candidate.layout, request, pool)
 
 
 def _candidate(request: Request, pool: Pool, situation: Situation) -> Candidate:

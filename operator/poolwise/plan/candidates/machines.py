@@ -30,10 +30,14 @@ def fully_fed(machine: Machine) -> Machine:
     return Machine(machine.device, machine.interconnect, _without_input(machine))
 
 
-def felt_by_replica(machine: Machine) -> Machine:
-    """For a service, whose replicas keep to one node and read no samples."""
-    link = _without_network(machine.interconnect)
-    return Machine(machine.device, link, _without_input(machine))
+def felt_by_replica(machine: Machine, keeps_to_node: bool = True) -> Machine:
+    """For a service, whose replicas read no samples, and may keep to one node."""
+    link = machine.interconnect
+    return Machine(
+        machine.device,
+        _without_network(link) if keeps_to_node else link,
+        _without_input(machine),
+    )
 
 
 def reads_or_writes(work: TrainingWork) -> bool:

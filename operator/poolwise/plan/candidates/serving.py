@@ -13,10 +13,12 @@ from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
 from poolwise.plan.candidates.exclusions import Exclusion, excluded, exclusion
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_answers import ServingAnswers, serving_answers
+from poolwise.plan.candidates.serving_groups import gang_of_replicas, wish_of_replicas
 from poolwise.plan.candidates.serving_layouts import NoReplicaShape, ReplicaShape
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.training import memory_clause
-from poolwise.plan.capacity import Gang, packs
+from poolwise.plan.capacity import Gang
+from poolwise.plan.closeness import Wish
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal, ServingRequest
@@ -59,17 +61,6 @@ def serving_candidate(request: ServingRequest, pool: Pool, situation: Situation)
         return excluded(pool, against)
     answers = serving_answers(request, pool, situation)
     return _Assessment(request, pool, situation, answers).candidate()
-
-
-def gang_of_replicas(replicas: int, layout: ServingLayout, request: ServingRequest) -> Gang:
-    """Pods of a service: one per replica; on CPU each asks for its cores and memory."""
-    return Gang(
-        pods=replicas,
-        accelerators=layout.count,
-        cores=layout.cpu_cores or request.pod.cores,
-        memory_bytes=layout.cpu_memory_bytes or request.pod.memory_bytes,
-        packs=packs(layout.count, request.redundancy),
-    )
 
 
 def planned_capacity(shape: ReplicaShape, work: ServingWork) -> float:
@@ -134,15 +125,20 @@ class _Assessment:
         return any(offer.has_room and offer.held * ALIKE < least_held for offer in offers)
 
     def _preferred(self, offers: list[Offer]) -> Offer | None:
-        """With room inside the limits if any has; of those alike, the smallest replica.
+        """With room inside the limits if any has; of those alike, the smallest replica, and of as
+        small ones the one that serves most.
 
         The loss of one replica of many is felt less than that of one of few.
         """
         placeable = [offer for offer in offers if offer.has_room] or offers
-        valued = [(offer.price_share, self._objective(offer), offer) for offer in placeable]
-        most = min([value for _, value, _ in valued], default=0.0) * ALIKE
-        alike = [each for each in valued if each[1] <= most]
-        return min(alike, key=itemgetter(0, 1))[2] if alike else None
+        valued = [(self._objective(offer), offer) for offer in placeable]
+        most = min([value for value, _ in valued], default=0.0) * ALIKE
+        alike = [
+            (offer.price_share, value, -offer.shape.capacity_requests_per_second, offer)
+            for value, offer in valued
+            if value <= most
+        ]
+        return min(alike, key=itemgetter(0, 1, 2))[3] if alike else None
 
     def _judged(self, offer: Offer) -> Candidate:
         if offer.broken:
@@ -150,24 +146,25 @@ class _Assessment:
         if offer.has_room:
             found = self._described(offer, True, Exclusion(Verdict.LOST, self._remark(offer)))
             return replace(found, startup_seconds=self._startup_seconds(offer))
-        gang = self._gang(offer.replicas, offer.shape)
-        never = self.situation.why_never(gang, self.pool)
+        gang, wish = self._gang(offer.replicas, offer.shape)
+        never = self.situation.why_never(gang, self.pool, wish)
         if never:
             return self._described(offer, False, never)
-        told = self.situation.why_no_room(gang, self.pool)
+        told = self.situation.why_no_room(gang, self.pool, wish)
         without_room = self._described(offer, False, Exclusion(Verdict.INSUFFICIENT_CAPACITY, told))
         return replace(without_room, waits=True)
 
-    def _gang(self, replicas: int, shape: ReplicaShape) -> Gang:
-        return gang_of_replicas(replicas, shape.layout, self.request)
+    def _gang(self, replicas: int, shape: ReplicaShape) -> tuple[Gang, Wish]:
+        asked = (replicas, shape.layout, self.request, self.pool)
+        return gang_of_replicas(*asked), wish_of_replicas(*asked)
 
     def _has_room(self, replicas: int, shape: ReplicaShape) -> bool:
-        gang = self._gang(replicas, shape)
-        return self.situation.nodes_for(gang, self.pool) is not None
+        gang, wish = self._gang(replicas, shape)
+        return self.situation.nodes_for(gang, self.pool, wish) is not None
 
     def _startup_seconds(self, offer: Offer) -> float:
-        gang = self._gang(offer.replicas, offer.shape)
-        return self.situation.startup_seconds(gang, self.pool)
+        gang, wish = self._gang(offer.replicas, offer.shape)
+        return self.situation.startup_seconds(gang, self.pool, wish)
 
     def _offer(self, shape: ReplicaShape) -> Offer:
         planned = planned_capacity(shape, self.request.work)
@@ -267,6 +264,7 @@ class _Assessment:
             energy_joules=joules,
             objective_value=values[self.request.goal],
             own_spread=self._own_spread(offer, prediction, bottleneck),
+            wish=self._gang(offer.replicas, offer.shape)[1],
         )
 
     def _own_spread(
@@ -290,7 +288,7 @@ class _Assessment:
         told = found.problem
         if found.smallest is not None:
             told = memory_clause(found.smallest, self.pool)
-        return excluded(self.pool, Exclusion(found.verdict, told))
+        return excluded(self.pool, Exclusion(found.verdict, told + self.answers.remark))
 
     def _target_missed(self, layouts: list[ServingLayout]) -> Candidate:
         """What a lone request would take at the layout that comes nearest to its targets."""

@@ -17,6 +17,7 @@ from poolwise.model.serving.replica import generates, replica
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
 from poolwise.plan.candidates.machines import felt_by_replica
 from poolwise.plan.candidates.memo import Page
+from poolwise.plan.candidates.serving_groups import nodes_of, remark, why_not_over_nodes
 from poolwise.plan.candidates.serving_layouts import (
     Node,
     NoReplicaShape,
@@ -39,6 +40,8 @@ class ServingAnswers:
     page: Page
     measured: ServingEstimates
     """What this model's tokens took on this pool, beside what the model says."""
+    remark: str = ""
+    """Where no layout starts: what would make one possible."""
 
     def layouts(self) -> list[ServingLayout] | NoReplicaShape:
         """Sizes that start, the smallest first."""
@@ -139,19 +142,38 @@ class ServingAnswers:
 
 
 def serving_answers(request: ServingRequest, pool: Pool, situation: Situation) -> ServingAnswers:
-    """Answers about a service on a pool that is not excluded."""
+    """Answers about a service on a pool that is not excluded: about replicas within a node, and
+    only where none starts there about replicas that span nodes."""
+    within = _answers(request, pool, situation, over_nodes=False)
+    if isinstance(within.layouts(), list) or pool.is_cpu or pool.is_mig:
+        return within
+    beyond = _answers(request, pool, situation, over_nodes=True)
+    found = beyond.layouts()
+    if isinstance(found, NoReplicaShape):
+        return within
+    problem = why_not_over_nodes(request, situation.apis)
+    if problem is None:
+        return beyond
+    fewest = min(nodes_of(layout, pool) for layout in found)
+    return replace(within, remark=remark(fewest, problem))
+
+
+def _answers(
+    request: ServingRequest, pool: Pool, situation: Situation, over_nodes: bool
+) -> ServingAnswers:
     assert pool.machine is not None, "pools without a machine are excluded"
     engine = ENGINES.get(request.work.engine)
     measured = situation.corrections.serving(request.work.model, pool.name, situation.now)
     search = ServingSearch(
         work=_asked(request.work, measured),
         fixed=request.fixed,
-        machine=felt_by_replica(pool.machine),
+        machine=felt_by_replica(pool.machine, keeps_to_node=not over_nodes),
         node=_node(pool),
         calibration=situation.calibration,
         may_pipeline=engine is None or engine.splits_pipeline,
+        over_nodes=over_nodes,
     )
-    subject = (search.work, search.fixed, search.node, search.may_pipeline)
+    subject = (search.work, search.fixed, search.node, search.may_pipeline, over_nodes)
     page = situation.memo.page((*subject, search.machine, search.calibration))
     return ServingAnswers(search, page, measured)
 

@@ -23,6 +23,7 @@ from poolwise.model.serving.tuning import tuned
 from poolwise.model.shapes import Transformer
 from poolwise.model.work import ServingLayout, ServingWork, Tokens
 from poolwise.plan.candidates.reasons import Verdict
+from poolwise.plan.candidates.serving_groups import nearest, sizes_over_nodes
 from poolwise.plan.requests.request import FixedReplica
 
 MOST_SEQUENCES = 1024
@@ -93,6 +94,8 @@ class ServingSearch:
     calibration: Calibration
     may_pipeline: bool = True
     """Whether the engine can divide layers over stages."""
+    over_nodes: bool = False
+    """Whether replicas span nodes, instead of sharing one."""
 
     def layouts(self) -> list[ServingLayout] | NoReplicaShape:
         """Every size that starts, the smallest first, whatever it can serve."""
@@ -108,7 +111,7 @@ class ServingSearch:
         layouts = [layout for size in sizes if (layout := self._starting(size))]
         if not layouts:
             return NoReplicaShape(Verdict.MEMORY_DOES_NOT_FIT, "", self._smallest(sizes))
-        return layouts
+        return nearest(layouts) if self.over_nodes else layouts
 
     def shape(self, layout: ServingLayout) -> ReplicaShape:
         """A layout with what it serves; nothing where it misses a target even for one request."""
@@ -138,6 +141,11 @@ class ServingSearch:
     def _sizes(self, weights: str) -> Iterator[ServingLayout]:
         if self.machine.device.is_cpu:
             yield from self._cpu_sizes(weights)
+            return
+        if self.over_nodes:
+            shape, widest = self.work.model.shape, max(self._tensor_sizes(), default=1)
+            per_node = self.node.accelerators
+            yield from sizes_over_nodes(shape, self.fixed, per_node, widest, weights)
             return
         for tensor in self._tensor_sizes():
             for pipeline in self._pipeline_sizes(tensor):

@@ -13,6 +13,7 @@ from poolwise.model.prediction import Interval
 from poolwise.plan.candidates.exclusions import Exclusion
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.reasons import Verdict
+from poolwise.plan.candidates.serving_groups import group_by_group
 from poolwise.plan.capacity import ROUNDING_SLACK, Gang, Ledger, ledger
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.corrections import Corrections
@@ -39,6 +40,8 @@ class Situation:
     """What was measured of workloads, beside what the model says."""
     ends: Mapping[Key, Interval] = field(default_factory=dict)
     """Seconds until what runs ends, by workload, where that is known."""
+    apis: Mapping[str, str] = field(default_factory=dict)
+    """Optional APIs that are served, as :attr:`Observed.apis`."""
 
     def with_ledger(self, ledger: Ledger) -> Situation:
         """The same moment with other capacity."""
@@ -46,6 +49,8 @@ class Situation:
 
     def nodes_for(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> dict[str, int] | None:
         """Nodes for all pods, those of a training run as close together as it wishes."""
+        if wish.levels and 1 < gang.group < gang.pods:
+            return group_by_group(self.ledger, pool, gang, wish)
         return self.ledger.fit(pool, gang, wish.levels, must_share=wish.must_share)
 
     def startup_seconds(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> float:
