@@ -4,7 +4,6 @@ import copy
 from datetime import timedelta
 
 from poolwise.plan.cluster import decide
-from poolwise.plan.observed import Decisions
 from poolwise.settings import Settings
 from tests.plan.cluster_given import GPU, NOW, observed, running
 from tests.plan.machines import CALIBRATION, TABLES
@@ -55,7 +54,7 @@ def after(minutes):
     return NOW + timedelta(minutes=minutes)
 
 
-def decided_at(moment, nodes, *workloads, **more) -> Decisions:
+def decided_at(moment, nodes, *workloads, **more):
     return decide(observed(nodes, *workloads, **more), TABLES, Settings(), CALIBRATION, moment)
 
 

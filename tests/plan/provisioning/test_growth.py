@@ -4,8 +4,8 @@ import pytest
 
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Kind
-from tests.plan.cluster_given import h100, job, key, plan_of, service
-from tests.plan.provisioning.given import NOW, decided_at, growing, node
+from tests.plan.cluster_given import NOW, h100, job, key, plan_of, service
+from tests.plan.provisioning.given import decided_at, growing, node
 
 CHAT = key("chat", Kind.INFERENCE_SERVICE)
 
