@@ -148,7 +148,8 @@ def racks_of(*sizes: int) -> Pool:
         for rack, size in enumerate(sizes)
         for i in range(size)
     )
-    return replace(pool(*nodes), topology_keys=(CLIQUE, BLOCK), link_level=CLIQUE)
+    found: Pool = pool(*nodes)
+    return replace(found, topology_keys=(CLIQUE, BLOCK), link_level=CLIQUE)
 
 
 def test_a_replica_on_a_whole_rack_says_what_it_costs_others():

@@ -290,25 +290,25 @@ def test_gang_that_no_rack_has_room_for(mode, placed):
         assert "no one domain of network.topology.nvidia.com/leaf" in plan.reason
 
 
-def test_gang_goes_into_one_rack():
-    plan = plan_of(racks(1, 2, 1), job(count=16))
-    assert set(plan.claim.accelerators_by_node) == {"h100-r1-0", "h100-r1-1"}
+@pytest.mark.parametrize(
+    ("mode", "nodes"),
+    [("Preferred", {"h100-r1-0", "h100-r1-1"}), ("Auto", {"h100-r0-0", "h100-r2-0"})],
+    ids=["preferred", "auto-hardly-talks"],
+)
+def test_gang_goes_into_one_rack_unless_that_hardly_matters(mode, nodes):
+    """Who would gain next to nothing leaves the rack of two to those who need it."""
+    plan = plan_of(racks(1, 2, 1), job(count=16, placement={"topology": {"mode": mode}}))
+    assert set(plan.claim.accelerators_by_node) == nodes
     assert not plan.domain
 
 
 def test_required_rack_is_required_of_the_pods():
     spec = {"placement": {"topology": {"mode": "Required"}}}
     (child,) = running(racks(1, 2), job(count=16, **spec))
-    affinity = child["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
-    (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
-    leaf = {
-        "key": "network.topology.nvidia.com/leaf",
-        "operator": "In",
-        "values": ["leaf-1"],
-    }
-    assert leaf in term["matchExpressions"]
+    selector = child["spec"]["template"]["spec"]["nodeSelector"]
+    assert selector["network.topology.nvidia.com/leaf"] == "leaf-1"
     kept = plan_of(racks(1, 2), job(count=16, **spec), children=[child])
-    assert kept.kept and kept.record.domain == {leaf["key"]: "leaf-1"}
+    assert kept.kept and kept.record.domain == {"network.topology.nvidia.com/leaf": "leaf-1"}
 
 
 POD_TOO_LARGE = [

@@ -11,7 +11,7 @@ from poolwise.plan.closeness import ANYWHERE
 from poolwise.plan.decision import Kind
 from poolwise.plan.pools.gathering import pools
 from poolwise.plan.requests.reading import workload
-from poolwise.plan.requests.request import Topology, Where
+from poolwise.plan.requests.request import Topology, TrainingRequest, Where
 from poolwise.plan.topology import can_ever_hold, communication_share, unknown_level, wish
 from poolwise.settings import Settings
 from tests.plan.cluster_given import candidate, gpu_nodes, h100, job, plan_of
@@ -137,6 +137,7 @@ def share_of(spec, nodes, count):
     request = workload(job(count=count, **spec), Kind.TRAINING_JOB, TABLES, Settings(), {}).request
     chosen = candidate(plan_of(nodes, job(count=count, **spec)), pool.accelerator)
     assert pool.machine is not None
+    assert isinstance(request, TrainingRequest)
     return communication_share(request.work, chosen.layout, pool.machine, CALIBRATION)
 
 

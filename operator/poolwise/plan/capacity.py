@@ -8,7 +8,7 @@ are kept by node, and accelerators within them by resource.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -107,14 +107,20 @@ class Ledger:
         """Accelerators of nodes that the pool may still get and that nobody holds."""
         return sum(self._free_on(node, pool) for node in pool.usable_nodes if node.is_to_come)
 
-    def holders(self, pool: Pool) -> dict[Key, int]:
-        """Accelerators of the pool held by each workload, the largest first."""
+    def holders(self, pool: Pool, nodes: Container[str] | None = None) -> dict[Key, int]:
+        """Accelerators of the pool, or of some of its nodes, held by each workload, the largest
+        first; of a CPU pool 0 for each."""
         held = {
-            claim.key: sum(claim.accelerators_by_node.values())
+            claim.key: sum(
+                count
+                for node, count in claim.accelerators_by_node.items()
+                if nodes is None or node in nodes
+            )
             for claim in self.claims
             if claim.pool == pool.name
         }
-        return dict(sorted(held.items(), key=lambda item: (-item[1], str(item[0]))))
+        there = ((key, count) for key, count in held.items() if count or nodes is None)
+        return dict(sorted(there, key=lambda item: (-item[1], str(item[0]))))
 
     def fit(
         self, pool: Pool, gang: Gang, levels: Iterable[str] = (), must_share: bool = False
@@ -148,14 +154,18 @@ class Ledger:
 
     def has_room(self, pool: Pool, gang: Gang, pods_by_node: Mapping[str, int]) -> bool:
         """Whether these very nodes take the gang."""
-        openings = self._openings(pool, gang, pool.usable_nodes)
-        slots = {each.node.name: each.slots for each in openings}
+        slots = self.slots(pool, gang)
         fits = all(slots.get(node, 0) >= pods for node, pods in pods_by_node.items())
         return fits and sum(pods_by_node.values()) == gang.pods
 
     def most_pods(self, pool: Pool, gang: Gang) -> int:
         """How many pods like the gang's would find room now."""
-        return sum(opening.slots for opening in self._openings(pool, gang, pool.usable_nodes))
+        return sum(self.slots(pool, gang).values())
+
+    def slots(self, pool: Pool, gang: Gang) -> dict[str, int]:
+        """By node: how many pods like the gang's would find room there now, where any would."""
+        openings = self._openings(pool, gang, pool.usable_nodes)
+        return {each.node.name: each.slots for each in openings}
 
     def with_claim(self, claim: Claim) -> Ledger:
         """The ledger once a workload holds its claim."""

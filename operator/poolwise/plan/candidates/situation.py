@@ -14,6 +14,7 @@ from poolwise.plan.candidates.exclusions import Exclusion
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_groups import group_by_group
+from poolwise.plan.candidates.waiting import Obstacle
 from poolwise.plan.capacity import ROUNDING_SLACK, Gang, Ledger, ledger
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.corrections import Corrections
@@ -22,9 +23,6 @@ from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.growth import startup_seconds
 from poolwise.plan.wording import gib, plural
 from poolwise.settings import Settings
-
-HOLDERS_NAMED = 3
-"""Workloads that a waiting one names; the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,43 +81,8 @@ class Situation:
         )
 
     def why_no_room(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> str:
-        """One sentence: what is missing, and who holds it."""
-        wanted = gang.pods * gang.accelerators
-        free, total = self.ledger.free(pool), self.ledger.total(pool)
-        coming = self.ledger.total_to_come(pool)
-        free, total = free + self.ledger.free_to_come(pool), total + coming
-        if pool.is_cpu:
-            room = self.ledger.most_pods(pool, gang)
-            missing = (
-                f"{plural(gang.pods, 'replica')} of {gang.cores:g} cores wanted, room for {room}"
-            )
-        elif free < wanted:
-            more = ", nodes to come included" if coming else ""
-            missing = f"{free} of {total} are free{more}, needs {wanted}"
-        else:
-            missing = self._fragmented(gang, pool, wish, free)
-        return missing + self._held_by(pool)
-
-    def _fragmented(self, gang: Gang, pool: Pool, wish: Wish, free: int) -> str:
-        room = self.ledger.most_pods(pool, gang)
-        if room >= gang.pods:
-            return f"{free} are free, but no one domain of {_named(wish)} has room for all"
-        places = plural(gang.pods, "node" if gang.one_per_node else "place")
-        joined = "with" if gang.one_per_node else "for"
-        wanted = plural(gang.accelerators, "free accelerator")
-        beside = " and what its pods ask beside them" if gang.cores or gang.memory_bytes else ""
-        return f"{free} are free, but needs {places} {joined} {wanted}{beside}, and has {room}"
-
-    def _held_by(self, pool: Pool) -> str:
-        holders = self.ledger.holders(pool)
-        if not holders:
-            return ""
-        named = [
-            f"{key.namespace}/{key.name}" + (f" ({count})" if count else "")
-            for key, count in list(holders.items())[:HOLDERS_NAMED]
-        ]
-        more = len(holders) - len(named)
-        return "; held by " + ", ".join(named) + (f" and {more} more" if more else "")
+        """One sentence: what is missing, who holds it, and when that ends."""
+        return Obstacle(self.ledger, gang, pool, wish, self.ends).told()
 
 
 def _named(wish: Wish) -> str:
