@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from poolwise.cluster.cache import Cache, name_of
@@ -70,9 +70,17 @@ class Story:
     def _seen(self, workload: Object) -> tuple[list[Object], list[Object]]:
         """Children of the workload, with what keeps a Job from creating its pods, and its pods."""
         children = self._cache.children_of(workload["metadata"]["uid"])
-        pods = [pod for pod in self._cache.pods_of(workload) if _belongs(pod, children)]
-        failures = map(self._cache.failed_creation_of, filter(_lacks_pods, children))
+        owners = [*children, *self._below(children)]
+        pods = [pod for pod in self._cache.pods_of(workload) if _belongs(pod, owners)]
+        failures = map(self._cache.failed_creation_of, filter(_lacks_pods, owners))
         return [*children, *filter(None, failures)], pods
+
+    def _below(self, children: list[Object]) -> Iterator[Object]:
+        """What children made in turn: a TrainJob its JobSet, and that its Job."""
+        for child in children:
+            own = self._cache.children_of(child["metadata"]["uid"])
+            yield from own
+            yield from self._below(own)
 
 
 def _lacks_pods(child: Object) -> bool:
@@ -85,14 +93,21 @@ def _lacks_pods(child: Object) -> bool:
 def _belongs(pod: Object, children: list[Object]) -> bool:
     """Whether one of the children made the pod: labels alone could be anybody's.
 
-    A Deployment's pods name a ReplicaSet, which is not watched; it bears the Deployment's name.
+    A Deployment's pods name a ReplicaSet, and those of a LeaderWorkerSet a StatefulSet, which are
+    not watched; they bear the child's name.
     """
     owners = pod["metadata"].get("ownerReferences") or []
     uids = {child["metadata"]["uid"] for child in children}
-    names = {f"{child['metadata']['name']}-" for child in children if child["kind"] == "Deployment"}
+    names = {(child["kind"], child["metadata"]["name"]) for child in children}
     return any(
-        owner["uid"] in uids
-        or (owner["kind"] == "ReplicaSet" and owner["name"].startswith(tuple(names)))
+        owner["uid"] in uids or _is_between(owner, names)
         for owner in owners
         if owner.get("controller")
     )
+
+
+def _is_between(owner: Object, names: set[tuple[str, str]]) -> bool:
+    """Whether this is a ReplicaSet or StatefulSet of one of the children, or of its leader."""
+    child = {"ReplicaSet": "Deployment", "StatefulSet": "LeaderWorkerSet"}.get(owner["kind"])
+    name, stem = owner["name"], owner["name"].rpartition("-")[0]
+    return (child, stem) in names or (child == "LeaderWorkerSet" and (child, name) in names)

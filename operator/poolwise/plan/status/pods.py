@@ -12,12 +12,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from poolwise.plan.conditions import Reason
+from poolwise.plan.conditions import Reason, timestamp
 from poolwise.plan.observed import Object
 from poolwise.plan.status.meter import moment_of
+from poolwise.plan.status.sets import counts, desired_pods, start_time
 from poolwise.plan.status.span import Span, span
 from poolwise.plan.wording import sentence
 
+ENDS = ("Complete", "Completed", "Failed")
+"""Conditions of a Job, JobSet or TrainJob that is over."""
 PROBLEM_LIMIT = 8
 """Distinct problems that a status tells; the rest has the same causes."""
 
@@ -59,10 +62,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The pods of one workload, as its Job or Deployment and the pods themselves tell."""
+    """The pods of one workload, as the child that runs them and the pods themselves tell."""
 
     exists: bool = False
-    """Whether there is a Job or Deployment."""
+    """Whether there is such a child."""
     desired: int = 0
     ready: int = 0
     replicas: int = 0
@@ -80,6 +83,9 @@ class Observation:
     """When the Job was over, however it ended."""
     span: Span = field(default_factory=Span)
     """When its pods were on nodes."""
+    groups: int | None = None
+    """Replicas that exist, where each is a group of pods."""
+    ready_groups: int | None = None
 
     @property
     def start_moment(self) -> datetime | None:
@@ -99,16 +105,22 @@ def observe(uid: str, children: Iterable[Object], pods: Sequence[Object]) -> Obs
     """
     ours = [child for child in children if _is_ours(child, uid)]
     problems = tuple(_grouped([*_of_pods(pods), *_of_children(ours)]))
-    return replace(_of_first(ours, problems), span=span(pods))
+    return replace(_of_first(ours, pods, problems), span=span(pods))
 
 
-def _of_first(children: Iterable[Object], problems: tuple[Problem, ...]) -> Observation:
+def _of_first(
+    children: Iterable[Object], pods: Sequence[Object], problems: tuple[Problem, ...]
+) -> Observation:
     for child in children:
         match child.get("kind"):
             case "Job":
                 return _of_job(child, problems)
             case "Deployment":
                 return _of_deployment(child, problems)
+            case "JobSet" | "TrainJob":
+                return _of_set(child, pods, problems)
+            case "LeaderWorkerSet":
+                return _of_groups(child, pods, problems)
     return Observation(problems=problems)
 
 
@@ -148,10 +160,44 @@ def _of_deployment(deployment: Object, problems: tuple[Problem, ...]) -> Observa
     )
 
 
+def _of_set(child: Object, pods: Sequence[Object], problems: tuple[Problem, ...]) -> Observation:
+    """A JobSet or TrainJob: pods of an earlier attempt are gone before the next begins."""
+    status = child.get("status") or {}
+    completed = _message(status, "Completed") or _message(status, "Complete")
+    ended, seen = _ended(status), counts(pods)
+    return Observation(
+        exists=True,
+        desired=desired_pods(child),
+        ready=seen.ready,
+        replicas=seen.existing,
+        succeeded=seen.succeeded,
+        failed=seen.failed,
+        start_time=start_time(pods),
+        completion_time=timestamp(ended) if ended and completed is not None else None,
+        completed=completed,
+        gave_up=_message(status, "Failed"),
+        problems=problems,
+        end_time=ended,
+    )
+
+
+def _of_groups(child: Object, pods: Sequence[Object], problems: tuple[Problem, ...]) -> Observation:
+    status, seen = child.get("status") or {}, counts(pods)
+    return Observation(
+        exists=True,
+        desired=desired_pods(child),
+        ready=seen.ready,
+        replicas=seen.existing,
+        problems=problems,
+        groups=status.get("replicas") or 0,
+        ready_groups=status.get("readyReplicas") or 0,
+    )
+
+
 def _ended(status: Mapping[str, Any]) -> datetime | None:
-    """When a Job was over; only one that completed has a time of its own for it."""
+    """When a run was over; only a Job that completed has a time of its own for it."""
     for condition in status.get("conditions") or ():
-        if condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True":
+        if condition.get("type") in ENDS and condition.get("status") == "True":
             own = moment_of(status.get("completionTime"))
             return own or moment_of(condition.get("lastTransitionTime"))
     return None

@@ -5,9 +5,22 @@ and a LeaderWorkerSet count Jobs and groups.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from poolwise.plan.capacity_pods import FINISHED_PHASES
 from poolwise.plan.observed import Object
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Pods by what has become of them."""
+
+    ready: int
+    existing: int
+    """Ready or not, and not ended."""
+    succeeded: int
+    failed: int
 
 
 def desired_pods(child: Object) -> int:
@@ -29,29 +42,20 @@ def group_size(child: Object) -> int:
     return int(template.get("size") or 1)
 
 
-def counts(pods: Sequence[Object]) -> dict[str, int]:
-    """Pods that are ready, that exist, and that ended well or not."""
+def counts(pods: Sequence[Object]) -> Counts:
+    """All pods of a child."""
     phases = [str(_status(pod).get("phase")) for pod in pods]
-    return {
-        "ready": sum(_is_ready(pod) for pod in pods),
-        "replicas": sum(phase not in ("Succeeded", "Failed") for phase in phases),
-        "succeeded": phases.count("Succeeded"),
-        "failed": phases.count("Failed"),
-    }
+    return Counts(
+        ready=sum(map(_is_ready, pods)),
+        existing=sum(phase not in FINISHED_PHASES for phase in phases),
+        succeeded=phases.count("Succeeded"),
+        failed=phases.count("Failed"),
+    )
 
 
 def start_time(pods: Sequence[Object]) -> str | None:
     """When the first pod of those that there are was taken up by its node."""
     return min((time for pod in pods if (time := _status(pod).get("startTime"))), default=None)
-
-
-def end_time(child: Object) -> str | None:
-    """When a run completed."""
-    for condition in (child.get("status") or {}).get("conditions") or ():
-        is_end = condition.get("type") in ("Completed", "Complete")
-        if is_end and condition.get("status") == "True":
-            return str(condition.get("lastTransitionTime") or "") or None
-    return None
 
 
 def _pods_of(replicated_job: Mapping[str, Any]) -> int:

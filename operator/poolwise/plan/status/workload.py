@@ -129,9 +129,9 @@ def _observed(before: Mapping[str, Any], view: View) -> dict[str, Any]:
         return {"observed": {**known, **used}} if known or used else {}
     return {
         "observed": {**_of_pods(seen), **used},
-        "replicas": seen.replicas,
-        "readyReplicas": seen.ready,
-        "selector": selector_text(view.outcome.key),
+        "replicas": seen.replicas if seen.groups is None else seen.groups,
+        "readyReplicas": seen.ready if seen.ready_groups is None else seen.ready_groups,
+        "selector": selector_text(view.outcome.key, leaders_only=seen.groups is not None),
     }
 
 
