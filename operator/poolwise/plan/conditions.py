@@ -64,6 +64,8 @@ class Reason(enum.StrEnum):
 
     # The children
     PLACED = "Placed"
+    MOVES = "Moves"
+    PREEMPTED = "Preempted"
     NAME_CONFLICT = "NameConflict"
     CHILD_REFUSED = "ChildRefused"
     FORBIDDEN = "Forbidden"
@@ -105,6 +107,7 @@ class Reason(enum.StrEnum):
     KUEUE_UNAVAILABLE = "KueueUnavailable"
     KUEUE_NOT_INSTALLED = "KueueNotInstalled"
     NO_MATCHING_FLAVOR = "NoMatchingFlavor"
+    EXCEEDS_QUOTA = "ExceedsQuota"
     EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
     MISCONFIGURED = "Misconfigured"
     DEACTIVATED = "Deactivated"
@@ -139,6 +142,7 @@ STALLING = frozenset(
         Reason.POOL_LABEL_NOT_IN_FLAVOR,
         Reason.KUEUE_UNAVAILABLE,
         Reason.NO_MATCHING_FLAVOR,
+        Reason.EXCEEDS_QUOTA,
         Reason.EXCEEDS_MAX_QUOTA,
         Reason.MISCONFIGURED,
         Reason.DEACTIVATED,
