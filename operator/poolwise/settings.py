@@ -105,6 +105,26 @@ class Settings(BaseModel):
         description="Most of all accelerators that a namespace may hold, as namespace=share with a "
         "share from 0 to 1, separated by commas; a namespace without one may hold all.",
     )
+    may_move: bool = Field(
+        False,
+        description="Move runs that keep checkpoints to another pool where that gains more than "
+        "the restart loses.",
+    )
+    may_preempt: bool = Field(
+        False,
+        description="Stop runs that keep checkpoints for work of a higher PriorityClass that "
+        "would else wait longer than the stop costs.",
+    )
+    move_margin: float = Field(
+        1.5,
+        ge=1,
+        description="What a move or a stop gains must exceed so many times what it loses.",
+    )
+    settle_seconds: float = Field(
+        3600,
+        ge=0,
+        description="Nothing is moved or stopped for others within so long of its start.",
+    )
     optimise_seconds: float = Field(
         60,
         gt=0,

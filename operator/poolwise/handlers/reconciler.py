@@ -137,8 +137,8 @@ def runs_nothing(workload: Object) -> bool:
 
 
 def gives_up(outcome: Outcome) -> bool:
-    """Whether the placement did not start in time, so that its pods go."""
-    return isinstance(outcome, Plan) and outcome.given_up is not None
+    """Whether what runs is to stop: it did not start in time, moves, or makes room."""
+    return isinstance(outcome, Plan) and (outcome.vacates or outcome.given_up is not None)
 
 
 def _is_new(outcome: Outcome) -> bool:

@@ -8,7 +8,7 @@ waits whole, and what is kept for it goes only to those who end before it starts
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -18,8 +18,10 @@ from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.capacity import Ledger, ledger
 from poolwise.plan.capacity_pods import settled, usage_by_node
-from poolwise.plan.decision import Claim, Key, Outcome
+from poolwise.plan.decision import Candidate, Claim, Key, Outcome
 from poolwise.plan.entries import Entry, entries
+from poolwise.plan.holders import Holder, is_movable
+from poolwise.plan.idle import idle_nodes
 from poolwise.plan.joint.problem import Standing
 from poolwise.plan.kueue.waiting import admissions, in_queues, queued_plans, waits_for_kueue
 from poolwise.plan.observed import Decisions, Object, Observed
@@ -64,7 +66,9 @@ def decide(
     )
     found = _Pass(start.pools, situation, start.entries, claims).decided(observed.standing)
     free = {pool.name: book.free(pool) for pool in known if not pool.is_cpu}
-    return told(replace(found, free_accelerators=free), known, start, claims, situation)
+    idle = idle_nodes(known, book, found.outcomes.values())
+    found = replace(found, free_accelerators=free, idle_nodes=idle)
+    return told(found, known, start, claims, situation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ class _Pass:
             self._placed([entry], situation, outcomes)
         joint, situation = self._queued(queued, situation, standing, outcomes)
         outcomes |= {plan.key: plan for plan in queued_plans(guests, self.pools, situation)}
-        outcomes |= admissions(self.entries, outcomes)
+        outcomes |= dict(admissions(self.entries, outcomes))
         ordered = sorted(outcomes.items(), key=lambda item: str(item[0]))
         return Decisions(tuple(self.pools), dict(ordered), standing=joint)
 
@@ -126,22 +130,33 @@ class _Pass:
         outcomes: dict[Key, Outcome],
     ) -> tuple[Standing, Situation]:
         """Decide the queue, then carry it out: who starts comes first."""
-        if not entries:
+        if not entries and not situation.settings.may_move:
             return Standing(), situation
         waiting = [
             Waiting(entry, candidates(entry.workload.request, self.pools, situation))
             for entry in entries
         ]
-        running = [each for each in self.entries if each.holds is not None]
-        queue = Queue(waiting, running, self.claims, self.pools, situation)
+        queue = Queue(waiting, list(self._holders(situation)), self.pools, situation)
         joint = queue.decided(standing)
-        turns = [(each.entry, queue.turn(each, joint)) for each in waiting]
-        for entry, turn in sorted(turns, key=lambda each: not each[1].starts):
-            plan = Placement(entry.workload, self.pools, situation, turn=turn).plan()
+        outcomes |= {holder.key: holder.left(why) for holder, why in queue.departures(joint)}
+        for each, turn in queue.turns(joint):
+            plan = Placement(each.entry.workload, self.pools, situation, turn=turn).plan()
             outcomes[plan.key] = plan
             if plan.claim is not None:
                 situation = situation.with_ledger(situation.ledger.with_claim(plan.claim))
         return queue.standing(joint, standing), situation
+
+    def _holders(self, situation: Situation) -> Iterator[Holder]:
+        """What runs; with where else it could be, where that is looked for."""
+        for entry in self.entries:
+            claim = self.claims.get(entry.identity.key)
+            if entry.holds is None or claim is None or claim.pool not in situation.ledger.pools:
+                continue
+            found: tuple[Candidate, ...] = ()
+            if situation.settings.may_move and is_movable(entry, situation):
+                alone = situation.with_ledger(situation.ledger.without_claim(claim))
+                found = candidates(entry.workload.request, self.pools, alone)
+            yield Holder(entry, claim, found)
 
 
 def _ledger(

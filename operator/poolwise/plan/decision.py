@@ -210,6 +210,8 @@ class Plan:
     admission: Admission | None = None
     """What Kueue says of the child, where it is in a queue; until quota is reserved, the claim is
     held by nobody."""
+    vacates: bool = False
+    """Whether it runs and is stopped, to run elsewhere or to make room for others."""
     given_up: GivenUp | None = None
     """The placement that did not start in time: its children go, and the next is found then."""
     is_significant: bool = True

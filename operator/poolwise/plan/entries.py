@@ -11,7 +11,9 @@ from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Key, Kind, Outcome, PlacementRecord, Plan, Rejection
 from poolwise.plan.kueue.entry import InQueue
+from poolwise.plan.nodes.reading import mapping
 from poolwise.plan.observed import Observed
+from poolwise.plan.provisioning.attempts import moment
 from poolwise.plan.requests.reading import identity, priority_values, workload
 from poolwise.plan.requests.request import Identity, Workload
 from poolwise.plan.running import Children, State
@@ -29,6 +31,8 @@ class Entry:
     identity: Identity
     state: State
     wanted: Workload | InvalidInput
+    started: datetime | None = None
+    """When its pods had all started."""
     queue: InQueue | None = None
     """Where Kueue decides when it runs."""
 
@@ -153,4 +157,5 @@ def entries(observed: Observed, tables: Tables, settings: Settings) -> Iterator[
                     check_runtime(resource, observed)
             except InvalidInput as error:
                 wanted = error
-            yield Entry(who, state, wanted)
+            started = moment(mapping(resource, "status", "observed").get("startTime"))
+            yield Entry(who, state, wanted, started)

@@ -8,29 +8,22 @@ the ledger does, and has the last word on the nodes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.capacity import Ledger
-from poolwise.plan.decision import Candidate, Claim, Key, Kind
+from poolwise.plan.conditions import Reason
+from poolwise.plan.decision import Candidate, Claim, Key
 from poolwise.plan.entries import Entry
+from poolwise.plan.holders import Departure, Holder, pool_state, told, unqualified
 from poolwise.plan.joint.outcome import Act, Decision, JointPlan
 from poolwise.plan.joint.planning import plan
-from poolwise.plan.joint.problem import (
-    NodeState,
-    Option,
-    PoolState,
-    Problem,
-    Rules,
-    Running,
-    Standing,
-    Workload,
-)
+from poolwise.plan.joint.problem import Problem, Rules, Standing, Workload
 from poolwise.plan.options import MILLICORES, options
 from poolwise.plan.placement import Turn
-from poolwise.plan.pool import Node, Pool
+from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import TrainingRequest
 from poolwise.settings import Settings
 
@@ -56,9 +49,7 @@ class Queue:
     """All that waits, beside all that runs."""
 
     waiting: Sequence[Waiting]
-    running: Sequence[Entry]
-    claims: Mapping[Key, Claim]
-    """Of what runs."""
+    holders: Sequence[Holder]
     pools: Sequence[Pool]
     situation: Situation
 
@@ -87,11 +78,22 @@ class Queue:
         now = self.now.timestamp()
         is_due = before.is_due(now, self.situation.settings.optimise_seconds)
         optimised = now if is_due else before.optimised
-        return Standing(joint.reservations, joint.shares, optimised)
+        waiting = {told(each.key) for each in self.waiting}
+        vacated = {*(before.vacated & waiting), *(each for each, _ in leaving(joint))}
+        return Standing(joint.reservations, joint.shares, optimised, frozenset(vacated))
 
-    def turn(self, each: Waiting, joint: JointPlan) -> Turn:
-        """What one workload has to know of the joint plan."""
-        decision = next(d for d in joint.decisions if d.key == told(each.key))
+    def turns(self, joint: JointPlan) -> list[tuple[Waiting, Turn]]:
+        """What each has to know of the joint plan; who starts comes first."""
+        by_key = {each.key: each for each in joint.decisions}
+        found = [(each, self._turn(each, by_key[told(each.key)], joint)) for each in self.waiting]
+        return sorted(found, key=lambda pair: not pair[1].starts)
+
+    def departures(self, joint: JointPlan) -> list[tuple[Holder, Departure]]:
+        """What stops running, to move or to make room."""
+        by_key = {told(each.key): each for each in self.holders}
+        return [(by_key[key], departure) for key, departure in leaving(joint)]
+
+    def _turn(self, each: Waiting, decision: Decision, joint: JointPlan) -> Turn:
         pool = decision.option.pool if decision.option else ""
         pools = {option.pool for option in each.found if option.feasible or option.waits}
         return Turn(
@@ -122,35 +124,17 @@ class Queue:
     def _problem(self, standing: Standing, is_due: bool) -> Problem:
         return Problem(
             now=self.now.timestamp(),
-            pools=tuple(map(self._pool, self.pools)),
-            workloads=(*map(self._pending, self.waiting), *self._holders()),
+            pools=tuple(pool_state(pool, self.ledger) for pool in self.pools),
+            workloads=(
+                *(self._pending(each, standing) for each in self.waiting),
+                *(each.workload(self.situation) for each in self.holders),
+            ),
             rules=rules(self.situation.settings),
             reservations=standing.reservations,
             shares={} if is_due else standing.shares,
         )
 
-    def _pool(self, pool: Pool) -> PoolState:
-        """With nodes that are not usable now and may come back: they have nothing free."""
-        nodes = (
-            NodeState(
-                name=qualified(pool.name, node.name),
-                free=max(self._free(pool, node), 0),
-                total=int(node.cores * MILLICORES) if pool.is_cpu else node.accelerators,
-                domains={key: node.labels[key] for key in pool.topology_keys if key in node.labels},
-            )
-            for node in pool.nodes
-        )
-        return PoolState(pool.name, tuple(nodes), is_cpu=pool.is_cpu)
-
-    def _free(self, pool: Pool, node: Node) -> int:
-        room = self.ledger.rooms.get(node.name)
-        if room is None or node.unusable_reason is not None:
-            return 0
-        if pool.is_cpu:
-            return int(room.cores * MILLICORES)
-        return room.accelerators.get(pool.resource or "", 0)
-
-    def _pending(self, each: Waiting) -> Workload:
+    def _pending(self, each: Waiting, standing: Standing) -> Workload:
         request, identity = each.entry.workload.request, each.entry.identity
         created = each.entry.workload.created or self.now
         run = request if isinstance(request, TrainingRequest) else None
@@ -163,52 +147,23 @@ class Queue:
             priority=each.entry.workload.priority,
             deadline=deadline.timestamp() if deadline else None,
             max_cost=run.max_cost if run else None,
+            is_expected=told(identity.key) in standing.vacated,
         )
 
-    def _holders(self) -> Iterator[Workload]:
-        """What runs, and when it gives back what it holds."""
-        for entry in self.running:
-            key = entry.identity.key
-            claim = self.claims.get(key)
-            if claim is not None and claim.pool in self.ledger.pools:
-                yield Workload(
-                    key=told(key),
-                    namespace=key.namespace,
-                    created=self.now.timestamp(),
-                    options=(),
-                    running=self._run(entry, claim),
-                )
 
-    def _run(self, entry: Entry, claim: Claim) -> Running:
-        is_cpu = self.ledger.pools[claim.pool].is_cpu
-        held = dict(claim.accelerators_by_node)
-        if is_cpu:
-            held = {node: int(c * MILLICORES) for node, c in claim.cores_by_node.items()}
-        option = Option(
-            pool=claim.pool,
-            pods=sum(held.values()),
-            accelerators_per_pod=1,
-            seconds=self.situation.ends.get(entry.identity.key),
-            is_on_cpu=is_cpu,
-        )
-        nodes = {qualified(claim.pool, node): count for node, count in held.items()}
-        return Running(option, nodes, since=self.now.timestamp())
-
-
-def told(key: Key) -> str:
-    """A workload as sentences name it; no two have one name."""
-    named = f"{key.namespace}/{key.name}"
-    return named if key.kind is Kind.TRAINING_JOB else f"service {named}"
-
-
-def qualified(pool: str, node: str) -> str:
-    """Name of a node in one pool: a node with slices of several sizes is in several."""
-    return f"{pool}/{node}"
-
-
-def unqualified(pool: str, nodes: Mapping[str, int]) -> dict[str, int]:
-    """Pods by the plain names of their nodes."""
-    return {name.removeprefix(f"{pool}/"): pods for name, pods in nodes.items()}
+def leaving(joint: JointPlan) -> list[tuple[str, Departure]]:
+    """Who is to stop, by name: those that move, and those that others are preferred to."""
+    moved = [
+        (each.key, Departure(Reason.MOVES, each.reason, each.option))
+        for each in joint.decisions
+        if each.act is Act.MOVE
+    ]
+    stopped = [
+        (victim.key, Departure(Reason.PREEMPTED, each.reason(victim)))
+        for each in joint.preemptions
+        for victim in each.victims
+    ]
+    return list(dict([*moved, *stopped]).items())
 
 
 def rounded_moment(now: datetime, at: float | None) -> datetime | None:
@@ -229,5 +184,9 @@ def rules(settings: Settings) -> Rules:
         aging_seconds=settings.aging_seconds,
         namespace_shares=shares,
         marginal_efficiency=settings.marginal_efficiency,
+        may_move=settings.may_move,
+        may_preempt=settings.may_preempt,
+        move_margin=settings.move_margin,
+        settle_seconds=settings.settle_seconds,
         time_limit_seconds=settings.optimise_limit_seconds,
     )

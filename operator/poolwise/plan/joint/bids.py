@@ -22,7 +22,7 @@ URGENT = 0.25
 """Share of its run time that is left to wait: a workload with a deadline then goes first."""
 
 
-Tier = tuple[int, bool, bool]
+Tier = tuple[int, bool, bool, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,11 @@ class Bid:
 
     @property
     def tier(self) -> Tier:
-        """By priority, then services, then who must start now: each before all that follow."""
-        return -self.workload.priority, not self.is_service, not self.is_urgent
+        """By priority, then who is on the move, services, and who must start now: each before all
+        that follow."""
+        workload = self.workload
+        is_first = not workload.is_expected
+        return -workload.priority, is_first, not self.is_service, not self.is_urgent
 
     @property
     def rank(self) -> tuple[Tier, float, float, str]:

@@ -6,8 +6,9 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from poolwise.plan.joint.problem import Option, Reservation
+from poolwise.plan.joint.problem import Option, Reservation, Workload
 from poolwise.plan.joint.rooms import Hold
+from poolwise.plan.wording import duration, plural
 
 
 class Act(enum.StrEnum):
@@ -56,6 +57,28 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
+class Preemption:
+    """Runs that stop for one workload."""
+
+    key: str
+    """Of the workload."""
+    option: Option
+    victims: tuple[Workload, ...]
+    lost_accelerator_seconds: float
+
+    def reason(self, victim: Workload) -> str:
+        """What the victim is told."""
+        running = victim.running
+        assert running is not None, "only what runs is stopped"
+        return (
+            f"stopped for {self.key}, which has a higher priority and needs"
+            f" {self.option.accelerators} accelerators of {self.option.pool};"
+            f" loses about {duration(running.restart_seconds)} of"
+            f" {plural(running.option.accelerators, 'accelerator')}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class JointPlan:
     """One pass."""
 
@@ -74,3 +97,5 @@ class JointPlan:
     """By pool: what an accelerator-second takes of the whole cluster's time (:mod:`.pricing`)."""
     holds: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)
     """By pool: what is kept for gangs that wait."""
+    preemptions: tuple[Preemption, ...] = ()
+    """What is stopped for others."""

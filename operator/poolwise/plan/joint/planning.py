@@ -18,6 +18,7 @@ from poolwise.plan.joint.exchange import exchanged
 from poolwise.plan.joint.items import Assignment, Choice, Floor, Item, Taken
 from poolwise.plan.joint.moves import Move, movable, moves
 from poolwise.plan.joint.outcome import Decision, JointPlan
+from poolwise.plan.joint.preemption import preemptions
 from poolwise.plan.joint.pricing import shares
 from poolwise.plan.joint.problem import PoolState, Problem, Reservation, Workload
 from poolwise.plan.joint.rooms import Rooms
@@ -42,8 +43,9 @@ def plan(problem: Problem, optimise: bool = True, is_brief: bool | None = None) 
     story = Story(
         problem, found.shares, found.admissions, Walked(turns, floor.holds), taken, offered
     )
+    decisions = story.decisions()
     return JointPlan(
-        decisions=story.decisions(),
+        decisions=decisions,
         prices=story.prices(),
         reservations=_reservations(turns, taken, problem.reservations),
         objective=taken.objective,
@@ -51,6 +53,7 @@ def plan(problem: Problem, optimise: bool = True, is_brief: bool | None = None) 
         solver=taken.solver,
         shares=found.shares or problem.shares,
         holds=floor.holds,
+        preemptions=preemptions(problem, decisions),
     )
 
 

@@ -99,6 +99,8 @@ class Workload:
     running: Running | None = None
     deadline: float | None = None
     max_cost: float | None = None
+    is_expected: bool = False
+    """Whether it gave up its place for a move that is not finished: it goes first among equals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,8 @@ class Rules:
     """Most of all accelerators that a namespace may hold, 0 to 1; absent: all."""
     may_move: bool = False
     """Whether what runs may be moved."""
+    may_preempt: bool = False
+    """Whether what runs may be stopped for what has a higher priority."""
     move_margin: float = 1.5
     """A move must gain more than so many times what the restart loses."""
     settle_seconds: float = 3600.0
@@ -166,6 +170,8 @@ class Standing:
     shares: Mapping[str, float] = field(default_factory=dict)
     optimised: float | None = None
     """When the optimiser last had its say."""
+    vacated: frozenset[str] = frozenset()
+    """Who stopped to run elsewhere, and does not run yet."""
 
     def is_due(self, now: float, period_seconds: float) -> bool:
         """Whether it is its turn again."""

@@ -1,0 +1,176 @@
+"""What there is and who holds it, in the terms of the joint planner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from poolwise.plan.candidates.situation import Situation
+from poolwise.plan.capacity import Ledger
+from poolwise.plan.conditions import Reason
+from poolwise.plan.decision import Candidate, Claim, Key, Kind, Plan
+from poolwise.plan.entries import Entry
+from poolwise.plan.joint.problem import NodeState, Option, PoolState, Running, Workload
+from poolwise.plan.options import MILLICORES, options
+from poolwise.plan.pool import Node, Pool
+from poolwise.plan.ranking import losses, rank
+from poolwise.plan.requests.request import TrainingRequest
+from poolwise.plan.requests.request import Workload as Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """Why something stops running."""
+
+    reason_code: Reason
+    reason: str
+    option: Option | None = None
+    """Where it goes; None: where there is room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """One workload that runs, or is about to."""
+
+    entry: Entry
+    claim: Claim
+    found: tuple[Candidate, ...] = ()
+    """Every pool beside what it holds itself, where it may be moved; else none."""
+
+    @property
+    def key(self) -> Key:
+        """Of its workload."""
+        return self.entry.identity.key
+
+    def workload(self, situation: Situation) -> Workload:
+        """What it holds until when, and where else it could be."""
+        run = _running(self.entry, self.claim, situation)
+        elsewhere: tuple[Option, ...] = ()
+        priority = 0
+        if isinstance(self.entry.wanted, Wanted):
+            priority = self.entry.wanted.priority
+        if is_movable(self.entry, situation):
+            run = replace(run, is_movable=True, restart_seconds=_restart(self.entry, situation))
+            run, elsewhere = self._elsewhere(run, situation)
+        return Workload(
+            key=told(self.key),
+            namespace=self.key.namespace,
+            created=situation.now.timestamp(),
+            options=elsewhere,
+            priority=priority,
+            running=run,
+        )
+
+    def left(self, why: Departure) -> Plan:
+        """What it is told when it stops."""
+        identity = self.entry.identity
+        to = why.option.pool if why.option else None
+        return Plan(
+            key=identity.key,
+            uid=identity.uid,
+            generation=identity.generation,
+            placed=False,
+            reason=why.reason,
+            reason_code=why.reason_code,
+            chosen=next((each for each in self.found if each.pool == to), None),
+            candidates=self.found,
+            vacates=True,
+        )
+
+    def _elsewhere(self, run: Running, situation: Situation) -> tuple[Running, tuple[Option, ...]]:
+        """Ways to run what remains, in the measure of how it runs now."""
+        request = self.entry.workload.request
+        ranking = rank([each for each in self.found if each.feasible or each.waits], request.goal)
+        here = next((each for each in self.found if each.pool == self.claim.pool), None)
+        left = run.option.seconds
+        if ranking is None or here is None or left is None or not here.total_seconds:
+            return run, ()
+        loss = losses(ranking).get(here.pool)
+        if loss is None:
+            return run, ()
+        share = left.mid / here.total_seconds
+        cost = here.cost_per_hour or 0.0
+        option = replace(run.option, objective=left.scaled(loss / left.mid), cost_per_hour=cost)
+        return replace(run, option=option), tuple(
+            replace(each, seconds=each.seconds.scaled(share))
+            for each in options(request, self.found, situation)
+            if each.seconds is not None
+        )
+
+
+def is_movable(entry: Entry, situation: Situation) -> bool:
+    """Whether a run can be stopped and goes on elsewhere: it keeps checkpoints, and its end is
+    known."""
+    wanted = entry.wanted
+    if not isinstance(wanted, Wanted) or entry.state.is_paused or entry.started is None:
+        return False
+    request = wanted.request
+    keeps = isinstance(request, TrainingRequest) and request.work.checkpoint_interval_seconds
+    return bool(keeps) and entry.identity.key in situation.ends
+
+
+def pool_state(pool: Pool, ledger: Ledger) -> PoolState:
+    """A pool with nodes that are not usable now and may come back: they have nothing free."""
+    nodes = (
+        NodeState(
+            name=qualified(pool.name, node.name),
+            free=max(_free(pool, node, ledger), 0),
+            total=int(node.cores * MILLICORES) if pool.is_cpu else node.accelerators,
+            domains={key: node.labels[key] for key in pool.topology_keys if key in node.labels},
+        )
+        for node in pool.nodes
+    )
+    return PoolState(pool.name, tuple(nodes), is_cpu=pool.is_cpu)
+
+
+def told(key: Key) -> str:
+    """A workload as sentences name it; no two have one name."""
+    named = f"{key.namespace}/{key.name}"
+    return named if key.kind is Kind.TRAINING_JOB else f"service {named}"
+
+
+def qualified(pool: str, node: str) -> str:
+    """Name of a node in one pool: a node with slices of several sizes is in several."""
+    return f"{pool}/{node}"
+
+
+def unqualified(pool: str, nodes: Mapping[str, int]) -> dict[str, int]:
+    """Pods by the plain names of their nodes."""
+    return {name.removeprefix(f"{pool}/"): pods for name, pods in nodes.items()}
+
+
+def _free(pool: Pool, node: Node, ledger: Ledger) -> int:
+    room = ledger.rooms.get(node.name)
+    if room is None or node.unusable_reason is not None:
+        return 0
+    if pool.is_cpu:
+        return int(room.cores * MILLICORES)
+    return room.accelerators.get(pool.resource or "", 0)
+
+
+def _running(entry: Entry, claim: Claim, situation: Situation) -> Running:
+    """Accelerators stand for pods: only how many each node gives back counts."""
+    is_cpu = situation.ledger.pools[claim.pool].is_cpu
+    held = dict(claim.accelerators_by_node)
+    if is_cpu:
+        held = {node: int(cores * MILLICORES) for node, cores in claim.cores_by_node.items()}
+    option = Option(
+        pool=claim.pool,
+        pods=sum(held.values()),
+        accelerators_per_pod=1,
+        seconds=situation.ends.get(entry.identity.key),
+        is_on_cpu=is_cpu,
+    )
+    nodes = {qualified(claim.pool, node): count for node, count in held.items()}
+    since: datetime = entry.started or situation.now
+    return Running(option, nodes, since=since.timestamp())
+
+
+def _restart(entry: Entry, situation: Situation) -> float:
+    """What a stop loses: half an interval of checkpoints on average, and the time to the next
+    step."""
+    request = entry.workload.request
+    assert isinstance(request, TrainingRequest), "services are not moved"
+    interval = request.work.checkpoint_interval_seconds or 0.0
+    return situation.settings.restart_seconds + interval / 2.0

@@ -1,0 +1,119 @@
+"""Runs that stop: to run elsewhere, or for others; never without leave, and never in a storm."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from poolwise.plan.cluster import decide
+from poolwise.plan.decision import Plan
+from poolwise.plan.joint.problem import Standing
+from poolwise.settings import Settings
+from tests.plan.cluster_given import NOW, h100, job, key, l40s, observed, plan_of, running
+from tests.plan.machines import CALIBRATION, TABLES
+
+MAY = Settings(may_move=True, may_preempt=True)
+KEEPS = {"checkpoint": {"claimName": "ckpt", "path": "/checkpoints", "interval": "30m"}}
+HIGH = [{"metadata": {"name": "high"}, "value": 1000}]
+
+
+def started(document, nodes, hours_ago):
+    """The job with what its status tells once it has run for so long on these nodes."""
+    total_seconds = plan_of(nodes, document).chosen.total_seconds
+    at = NOW - timedelta(hours=hours_ago)
+    status = {
+        "plan": {"totalSeconds": total_seconds},
+        "observed": {"startTime": at.isoformat()},
+    }
+    return {**document, "status": status}
+
+
+def decided(seen, now=NOW, settings=MAY):
+    return decide(seen, TABLES, settings, CALIBRATION, now)
+
+
+def slow_run(tokens="20G", hours_ago=2.0):
+    """A run of several days on L40S that keeps checkpoints, and the nodes it started on."""
+    training = {"globalBatchSize": 256, "sequenceLength": 4096, "tokens": tokens}
+    run = job("slow", 8, age_seconds=7200, training=training, **KEEPS)
+    return started(run, l40s(1), hours_ago), running(l40s(1), run)
+
+
+def test_a_run_moves_to_a_faster_pool_that_came_free():
+    run, children = slow_run()
+    seen = observed([*l40s(1), *h100(1)], run, children=children)
+    leaves = decided(seen).outcomes[key("slow")]
+    assert (leaves.placed, leaves.vacates, leaves.reason_code) == (False, True, "Moves")
+    assert leaves.chosen.accelerator == "H100-SXM5-80GB"
+    assert "gains" in leaves.reason and "the restart loses" in leaves.reason
+
+
+def test_nothing_moves_by_default():
+    run, children = slow_run()
+    seen = observed([*l40s(1), *h100(1)], run, children=children)
+    assert decided(seen, settings=Settings()).outcomes[key("slow")].kept
+
+
+def test_a_run_that_keeps_no_checkpoints_stays():
+    run, children = slow_run()
+    del run["spec"]["checkpoint"]
+    seen = observed([*l40s(1), *h100(1)], run, children=children)
+    assert decided(seen).outcomes[key("slow")].kept
+
+
+def test_a_run_that_started_lately_or_is_nearly_done_stays():
+    for tokens, hours_ago in [("20G", 0.5), ("160M", 2.0)]:
+        run, children = slow_run(tokens, hours_ago)
+        seen = observed([*l40s(1), *h100(1)], run, children=children)
+        assert decided(seen).outcomes[key("slow")].kept
+
+
+def test_what_left_to_move_gets_its_place_before_equals():
+    """By itself the shorter one would go first."""
+    run, children = slow_run()
+    left = decided(observed([*l40s(1), *h100(1)], run, children=children)).standing
+    short = {"globalBatchSize": 256, "sequenceLength": 4096, "tokens": "1G"}
+    rival = job("rival", 8, age_seconds=9000, training=short)
+    for standing, first in [(Standing(), "rival"), (left, "slow")]:
+        found = decided(observed(h100(1), run, rival, standing=standing)).outcomes
+        assert [at.name for at, plan in found.items() if plan.placed] == [first]
+
+
+def test_prices_and_labels_that_flap_cause_no_storm_of_moves():
+    """Twelve hours in which the fast pool comes and goes every ten minutes: a run that moved
+    starts anew, and stays for an hour at least."""
+    document, children = slow_run(hours_ago=1.5)
+    standing, moves, since = Standing(), 0, NOW - timedelta(hours=1.5)
+    for minute in range(0, 720, 10):
+        now = NOW + timedelta(minutes=minute)
+        nodes = [*l40s(1), *(h100(1) if minute % 20 else [])]
+        seen = observed(nodes, document, children=children, standing=standing)
+        found = decided(seen, now)
+        standing, outcome = found.standing, found.outcomes[key("slow")]
+        assert isinstance(outcome, Plan)
+        if outcome.vacates:
+            assert now - since >= timedelta(hours=1)
+            moves, since = moves + 1, now
+            document["status"]["observed"]["startTime"] = now.isoformat()
+    assert moves <= 12
+
+
+def test_a_higher_priority_stops_who_keeps_checkpoints():
+    low = job("low", 8, age_seconds=7200, **KEEPS)
+    high = job("high", 8, priorityClassName="high")
+    children = running(h100(1), low)
+    seen = observed(
+        h100(1), started(low, h100(1), 2.0), high, children=children, priority_classes=HIGH
+    )
+    long = replace(seen, training_jobs=[_longer(each) for each in seen.training_jobs])
+    found = decided(long).outcomes
+    assert (found[key("low")].vacates, found[key("low")].reason_code) == (True, "Preempted")
+    assert "stopped for research/high" in found[key("low")].reason
+    assert not found[key("high")].placed, "it starts once the accelerators are free"
+    assert decided(long, settings=Settings()).outcomes[key("low")].kept
+
+
+def _longer(document):
+    """The same run, predicted to go on for days."""
+    if "status" not in document:
+        return document
+    status = {**document["status"], "plan": {"totalSeconds": 300_000.0}}
+    return {**document, "status": status}
