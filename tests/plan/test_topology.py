@@ -14,7 +14,7 @@ from poolwise.plan.requests.reading import workload
 from poolwise.plan.requests.request import Topology, TrainingRequest, Where
 from poolwise.plan.topology import can_ever_hold, communication_share, unknown_level, wish
 from poolwise.settings import Settings
-from tests.plan.cluster_given import candidate, gpu_nodes, h100, job, plan_of
+from tests.plan.cluster_given import candidate, gpu_nodes, h100, job, outcomes, plan_of
 from tests.plan.machines import CALIBRATION, TABLES
 
 BLOCK = "cloud.google.com/gce-topology-block"
@@ -124,6 +124,26 @@ def test_a_level_that_no_node_has_is_told_with_those_that_there_are():
     hidden = unknown_level(replace(where, topology_level="x"), [pool_of(h100(1))])
     assert hidden is not None
     assert "none: no label tells the fabric" in hidden
+
+
+@pytest.mark.parametrize("mode", ["Required", "Preferred", "Auto"])
+def test_a_slip_of_the_spec_stops_only_who_insists(mode):
+    """And nobody else: the other job runs."""
+    nodes = fabric(4)
+    slip = job("slip", count=16, placement={"topology": {"mode": mode, "level": "gce-block"}})
+    found = outcomes(nodes, slip, job("other", count=16))
+    assert found["other"].placed
+    assert found["slip"].placed == (mode != "Required")
+    if mode == "Required":
+        assert found["slip"].reason_code == "NoFeasiblePool"
+        assert found["slip"].reason == (
+            "spec.placement.topology.level: no node of any pool has the label gce-block;"
+            f" levels there are: {SUBBLOCK}, {BLOCK}"
+        )
+        told = candidate(found["slip"], "H100-SXM5-80GB").reason
+        assert told == "has no node with the label gce-block"
+    else:
+        assert "nodes anywhere: none here has the label gce-block" in found["slip"].reason
 
 
 @given(st.integers(1, 40), st.integers(1, 20), st.integers(1, 20))

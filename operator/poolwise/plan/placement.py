@@ -22,6 +22,7 @@ from poolwise.plan.pool import Pool
 from poolwise.plan.ranking import Ranking, rank
 from poolwise.plan.ranking_words import judged
 from poolwise.plan.requests.request import Request, ServingRequest, TrainingRequest, Workload
+from poolwise.plan.topology import unknown_level
 
 REASONS_NAMED = 3
 """Pools that a plan without any candidate names; status lists all of them."""
@@ -95,7 +96,7 @@ class Placement:
         """What no candidate tells is the share of its namespace."""
         if any(each.feasible or each.waits for each in found):
             return self._plan(Reason.BEYOND_SHARE, decision.reason, None, found)
-        return self._plan(Reason.NO_FEASIBLE_POOL, _why_none(found), None, found)
+        return self._plan(Reason.NO_FEASIBLE_POOL, self._why_none(found), None, found)
 
     def _at_count(self, found: tuple[Candidate, ...], option: Option) -> tuple[Candidate, ...]:
         """With the pool of the option at the option's count of accelerators."""
@@ -145,7 +146,7 @@ class Placement:
         waiting = rank([each for each in found if each.waits], self.workload.request.goal)
         if waiting is not None:
             return self._waiting(found, waiting)
-        return self._plan(Reason.NO_FEASIBLE_POOL, _why_none(found), None, found)
+        return self._plan(Reason.NO_FEASIBLE_POOL, self._why_none(found), None, found)
 
     def _with_preference(self, ranking: Ranking) -> Ranking:
         """A running workload stays where it is if that still works: moving it restarts it."""
@@ -179,6 +180,10 @@ class Placement:
         if self.workload.is_plan_only:
             told = f"would wait: {told.removeprefix('waits for ')}"
         return self._plan(Verdict.INSUFFICIENT_CAPACITY, told, awaited, found)
+
+    def _why_none(self, found: tuple[Candidate, ...]) -> str:
+        """A level of the fabric that no node has is a slip of the spec, whatever pools lack."""
+        return unknown_level(self.workload.request.where, self.pools) or _why_none(found)
 
     def _plan(
         self, code: str, reason: str, chosen: Candidate | None, found: tuple[Candidate, ...]

@@ -75,10 +75,10 @@ class Situation:
             pods = plural(room, "pod" if gang.one_per_node else "replica")
             told = f"has room for {pods} like this at most, needs {gang.pods}"
             return told, gang.pods / max(room, 1)
-        return (
-            f"has no one domain of {_named(wish)} that takes {plural(gang.pods, 'node')}",
-            math.inf,
-        )
+        if wish.levels and not any(self.ledger.domains(pool, level) for level in wish.levels):
+            return f"has no node with the label {_named(wish)}", math.inf
+        nodes = plural(gang.pods, "node")
+        return f"has no one domain of {_named(wish)} that takes {nodes}", math.inf
 
     def why_no_room(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> str:
         """One sentence: what is missing, who holds it, and when that ends."""
