@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from poolwise.model.shapes import Transformer
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.serving_groups import NODE_COUNTS, group_by_group, sizes_over_nodes
 from poolwise.plan.capacity import Gang, ledger
@@ -145,7 +146,7 @@ def test_groups_come_one_after_the_other_each_in_one_domain():
     chosen = group_by_group(ledger([pool], {}), pool, gang, Wish((RACK,), True))
     by_rack = {rack: 0 for rack in "abc"}
     for node in pool.nodes:
-        by_rack[node.labels[RACK]] += chosen.get(node.name, 0)
+        by_rack[node.labels[RACK]] += (chosen or {}).get(node.name, 0)
     assert by_rack == {"a": 2, "b": 2, "c": 2}
     four = replace(gang, pods=8)
     assert group_by_group(ledger([pool], {}), pool, four, Wish((RACK,), True)) is None
@@ -153,6 +154,7 @@ def test_groups_come_one_after_the_other_each_in_one_domain():
 
 def test_sizes_divide_heads_layers_and_nodes():
     shape = model("llama-3.1-405b").shape
+    assert isinstance(shape, Transformer)
     for layout in sizes_over_nodes(shape, FixedReplica(), 8, 8, "bf16"):
         assert isinstance(layout, ServingLayout)
         assert layout.count % 8 == 0 and layout.count // 8 in NODE_COUNTS

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from e2e.images.double.batch import Limits
 from e2e.images.double.costs import Costs, from_environment, number
+from e2e.images.double.group import Place
 
 BLOCK_SIZE = 16
 DEFAULT_MODEL = "played/model"
@@ -28,6 +29,8 @@ class Options:
     start_seconds: float
     shutdown_timeout_seconds: float
     show_old_names: bool
+    place: Place | None = None
+    """In a group of engines, where there are several."""
 
     @property
     def name(self) -> str:
@@ -49,6 +52,7 @@ def read(words: Sequence[str], environment: Mapping[str, str]) -> Options:
         start_seconds=_from_environment(environment, "DOUBLE_START_SECONDS", 0.0),
         shutdown_timeout_seconds=given.shutdown_timeout,
         show_old_names=given.show_hidden_metrics_for_version is not None,
+        place=_place(given),
     )
 
 
@@ -67,7 +71,29 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--num-gpu-blocks-override", type=int)
     parser.add_argument("--shutdown-timeout", type=float, default=0.0)
     parser.add_argument("--show-hidden-metrics-for-version")
+    parser.add_argument("--tensor-parallel-size", type=int, default=1)
+    parser.add_argument("--pipeline-parallel-size", type=int, default=1)
+    parser.add_argument("--nnodes", type=int, default=1)
+    parser.add_argument("--node-rank", type=int, default=0)
+    parser.add_argument("--master-addr", default="127.0.0.1")
+    parser.add_argument("--master-port", type=int, default=29501)
+    parser.add_argument("--headless", action="store_true")
     return parser
+
+
+def _place(given: argparse.Namespace) -> Place | None:
+    """Where the engine stands in its group; raises ValueError for what vLLM would refuse too."""
+    nodes, rank = given.nnodes, given.node_rank
+    if nodes == 1:
+        return None
+    devices = given.tensor_parallel_size * given.pipeline_parallel_size
+    if devices % nodes:
+        raise ValueError(f"--nnodes={nodes}: must divide the {devices} devices of the replica")
+    if not 0 <= rank < nodes:
+        raise ValueError(f"--node-rank={rank}: must be from 0 to {nodes - 1}")
+    if given.headless != (rank > 0):
+        raise ValueError(f"--node-rank={rank}: every rank but 0 is --headless, and only those")
+    return Place(nodes, rank, given.master_addr, given.master_port)
 
 
 def _limits(given: argparse.Namespace, environment: Mapping[str, str]) -> Limits:

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from typing import Any, NoReturn
 
 from aiohttp import web
@@ -20,6 +21,7 @@ from e2e.images.double import arguments, protocol
 from e2e.images.double.arguments import Options
 from e2e.images.double.batch import Batch
 from e2e.images.double.engine import Engine
+from e2e.images.double.group import Lost, Place, joined
 from e2e.images.double.metrics import Metrics
 from e2e.images.double.protocol import ChatRequest, CompletionRequest, Refused, Request
 
@@ -164,6 +166,53 @@ def build(options: Options) -> Server:
 
 
 async def serve(options: Options, stopped: asyncio.Event) -> None:
+    """Serve until ``stopped``, where there is a group with it.
+
+    Raises :class:`Lost` once a rank of the group is gone.
+    """
+    if options.place is None:
+        return await _serve_alone(options, stopped)
+    _say(f"rank {options.place.rank} of {options.place.nodes} meets at {options.place.host}")
+    async with _unless(stopped, joined(options.place)) as lost:
+        if lost is not None:
+            await _serve_in_group(options, options.place, stopped, lost)
+
+
+async def _serve_in_group(
+    options: Options, place: Place, stopped: asyncio.Event, lost: asyncio.Event
+) -> None:
+    ended = asyncio.Event()
+    tasks = [asyncio.create_task(each.wait()) for each in (stopped, lost)]
+    for task in tasks:
+        task.add_done_callback(lambda _: ended.set())
+    if place.is_leader:
+        await _serve_alone(options, ended)
+    await ended.wait()
+    for task in tasks:
+        task.cancel()
+    if lost.is_set() and not stopped.is_set():
+        raise Lost("a rank of the group is gone")
+
+
+@contextlib.asynccontextmanager
+async def _unless(
+    stopped: asyncio.Event, meeting: AbstractAsyncContextManager[asyncio.Event]
+) -> AsyncIterator[asyncio.Event | None]:
+    """The meeting, or None where the engine is stopped before it comes about."""
+    async with contextlib.AsyncExitStack() as stack:
+        meets = asyncio.create_task(stack.enter_async_context(meeting))
+        stops = asyncio.create_task(stopped.wait())
+        await asyncio.wait((meets, stops), return_when=asyncio.FIRST_COMPLETED)
+        stops.cancel()
+        if not meets.done():
+            meets.cancel()
+            await asyncio.gather(meets, return_exceptions=True)
+            yield None
+        else:
+            yield meets.result()
+
+
+async def _serve_alone(options: Options, stopped: asyncio.Event) -> None:
     """Load the model, so to speak; serve until ``stopped``; answer what is in flight."""
     _say(f"loading {options.model} for {options.start_seconds:g} s")
     with contextlib.suppress(TimeoutError):
@@ -197,7 +246,10 @@ def main() -> NoReturn:
         options = arguments.read(sys.argv[1:], os.environ)
     except ValueError as error:
         sys.exit(f"vllm: {error}")
-    asyncio.run(_until_signal(options))
+    try:
+        asyncio.run(_until_signal(options))
+    except Lost as lost:
+        sys.exit(f"vllm: {lost}")
     sys.exit(0)
 
 
