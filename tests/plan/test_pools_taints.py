@@ -53,6 +53,32 @@ def test_every_other_taint_keeps_work_away(other: dict[str, str]) -> None:
     assert not usable(H100, taint("nvidia.com/gpu"), other)
 
 
+@pytest.mark.parametrize(
+    ("label", "value"),
+    [
+        ("cloud.google.com/gke-spot", "true"),
+        ("cloud.google.com/gke-preemptible", "true"),
+        ("kubernetes.azure.com/scalesetpriority", "spot"),
+        ("oci.oraclecloud.com/oke-is-preemptible", "true"),
+    ],
+)
+def test_the_clouds_spot_taint_is_tolerated_where_nodes_are_spot(label: str, value: str) -> None:
+    assert usable(H100 | {label: value}, taint("nvidia.com/gpu"), taint(label, value))
+
+
+def test_a_spot_pool_without_nodes_tolerates_what_they_will_have() -> None:
+    """Or its pods would be replaced once the first node came."""
+    given = {"capacityType": "Spot", "accelerator": "H100-SXM5-80GB", "maxNodes": 4}
+    azure = {"kubernetes.azure.com/agentpool": "spot"}
+    empty = only_pool([], [declared("mine", nodeSelector=azure, **given)])
+    labels = H100 | azure | {"kubernetes.azure.com/scalesetpriority": "spot"}
+    taints = [taint("sku", "gpu"), taint("kubernetes.azure.com/scalesetpriority", "spot")]
+    there = [node("n", labels, gpus=8, spec={"taints": taints})]
+    grown = only_pool(there, [declared("mine", nodeSelector=azure, **given)])
+    assert grown.usable_nodes
+    assert empty.tolerations == grown.tolerations
+
+
 def test_a_preference_keeps_nobody_away() -> None:
     assert usable(H100, taint("dedicated", "team", "PreferNoSchedule"))
 

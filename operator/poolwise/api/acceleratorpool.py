@@ -138,6 +138,8 @@ class AcceleratorPoolStatus(ApiModel):
     """Nodes that can take work. Example: `8`."""
     unusable_nodes: int | None = Field(None, ge=0)
     """Nodes that cannot: cordoned, not ready, being deleted. Example: `1`."""
+    awaited_nodes: int | None = Field(None, ge=0)
+    """Nodes to come that placed work waits for; absent without `maxNodes`. Example: `2`."""
     accelerator: Word | None = None
     """Name in the shipped table, or CPU. Example: `H100-SXM5-80GB`."""
     accelerators_per_node: int | None = Field(None, ge=0)

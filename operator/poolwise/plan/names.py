@@ -21,6 +21,12 @@ It is the durable record: a restarted operator learns from it what each workload
 """
 PAUSED = f"{GROUP}/paused"
 
+UNDISRUPTED = {
+    "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+    "karpenter.sh/do-not-disrupt": "true",
+}
+"""Annotations of pods whose nodes autoscalers leave alone."""
+
 LABEL_LIMIT = 63
 
 JOBSET = "jobset.x-k8s.io"

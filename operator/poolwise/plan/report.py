@@ -50,6 +50,7 @@ def pool_document(pool: Pool, free_accelerators: int | None) -> Document:
         "cpu": pool.machine.device.name if pool.is_cpu and pool.machine else None,
         "nodes": len(pool.usable_nodes),
         "unusableNodes": len(pool.nodes) - len(pool.usable_nodes),
+        "awaitedNodes": pool.awaited_nodes if pool.max_nodes else None,
         "acceleratorsPerNode": None if pool.is_cpu else pool.accelerators_per_node,
         "free": None if pool.is_cpu else free_accelerators,
         "role": pool.role,

@@ -71,6 +71,13 @@ def pod_metadata(key: Key, pool: str) -> dict[str, Any]:
     return {"labels": {**selector_labels(key), names.POOL: pool_label(pool)}}
 
 
+def gang_metadata(key: Key, pool: str) -> dict[str, Any]:
+    """Metadata of a rank's template: no autoscaler takes its node to tidy up (Karpenter, Cluster
+    Autoscaler), since the whole gang would lose its work. Replicas of services have a budget for
+    disruptions instead."""
+    return {**pod_metadata(key, pool), "annotations": dict(names.UNDISRUPTED)}
+
+
 def owner_reference(resource: Object) -> dict[str, Any]:
     """The workload as controller of its child."""
     return {

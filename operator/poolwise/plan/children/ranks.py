@@ -14,8 +14,8 @@ from poolwise.plan.children import pods
 from poolwise.plan.children.affinity import of_rank
 from poolwise.plan.children.environment import RENDEZVOUS_PORT, training_environment
 from poolwise.plan.children.metadata import (
+    gang_metadata,
     key_of,
-    pod_metadata,
     selector_labels,
     without_empty,
 )
@@ -79,7 +79,7 @@ def rank_template(
     pod = pods.pod_spec(spec.run, pool, container, used, spec.priority_class_name, record.selector)
     affinity = of_rank(record, pool, selector_labels(key))
     placed = without_empty({"affinity": affinity, "restartPolicy": "Never"})
-    return {"metadata": pod_metadata(key, record.pool), "spec": {**pod, **placed}}
+    return {"metadata": gang_metadata(key, record.pool), "spec": {**pod, **placed}}
 
 
 def disruption_rule(action: str) -> Manifest:

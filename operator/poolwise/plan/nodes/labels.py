@@ -100,7 +100,7 @@ CAPACITY_TYPES: tuple[tuple[str, Mapping[str, str]], ...] = (
     ("cloud.google.com/reservation-name", {_ANY: _RESERVED}),
 )
 """Terms of purchase by key and value, the first match wins."""
-DEFAULT_CAPACITY_TYPE = _ON_DEMAND
+SPOT, DEFAULT_CAPACITY_TYPE = _SPOT, _ON_DEMAND
 
 NETWORK_MBPS_KEYS = (
     "eks.amazonaws.com/instance-network-bandwidth",

@@ -39,6 +39,7 @@ def pool_status(live: Object, pool: Pool, free_accelerators: int | None, now: da
         "observedGeneration": generation,
         "nodes": len(pool.usable_nodes),
         "unusableNodes": len(pool.nodes) - len(pool.usable_nodes),
+        "awaitedNodes": pool.awaited_nodes if pool.max_nodes else None,
         "accelerator": pool.accelerator,
         "acceleratorsPerNode": pool.accelerators_per_node,
         "capacity": sum(node.accelerators for node in pool.usable_nodes),

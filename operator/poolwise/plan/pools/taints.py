@@ -8,8 +8,8 @@ from typing import Any
 from poolwise.api.acceleratorpool import Toleration
 from poolwise.plan.nodes.devices import vendor_resource
 from poolwise.plan.nodes.facts import Taint
-from poolwise.plan.nodes.labels import AZURE_KEY_PREFIX
-from poolwise.plan.pools.members import Draft, Member
+from poolwise.plan.nodes.labels import AZURE_KEY_PREFIX, SPOT
+from poolwise.plan.pools.members import Draft, capacity_type
 from poolwise.tables import Tables
 
 AKS_TOLERATION: Mapping[str, Any] = {
@@ -19,19 +19,31 @@ AKS_TOLERATION: Mapping[str, Any] = {
     "effect": "NoSchedule",
 }
 """The accelerator taint of AKS, as its documentation has people set it on GPU node pools."""
+SPOT_KEYS = (
+    "cloud.google.com/gke-preemptible",
+    "cloud.google.com/gke-spot",
+    "kubernetes.azure.com/scalesetpriority",
+    "oci.oraclecloud.com/oke-is-preemptible",
+)
+"""Taints of nodes that the cloud may take back: AKS and OKE set theirs on every such node, GKE on
+those that it provisions itself, and its documentation has people set it on the others."""
 _HARMLESS_EFFECT = "PreferNoSchedule"
 
 
 def tolerations(draft: Draft, tables: Tables) -> tuple[Mapping[str, Any], ...]:
-    """The taint of the accelerator's own resource, the cloud's own accelerator taint, and what
-    the spec lists. Every other taint keeps work away."""
-    listed = [_as_object(toleration) for toleration in draft.spec.tolerate_taints]
+    """The taint of the accelerator's own resource, the cloud's own accelerator taint, those of
+    spot nodes in a spot pool, and what the spec lists. Every other taint keeps work away.
+
+    All that can be told without nodes is: pods that tolerated something else once nodes are there
+    would be replaced.
+    """
+    keys = list(SPOT_KEYS) if capacity_type(draft) == SPOT else []
     resource = draft.offer.resource
-    if resource is None:
-        return tuple(listed)
-    keys = sorted({resource, vendor_resource(resource, tables) or resource})
+    if resource is not None:
+        keys += sorted({resource, vendor_resource(resource, tables) or resource})
     own: list[Mapping[str, Any]] = [{"key": key, "operator": "Exists"} for key in keys]
-    on_azure = any(_is_on_azure(member) for member in draft.members)
+    on_azure = resource is not None and _is_on_azure(draft)
+    listed = [_as_object(toleration) for toleration in draft.spec.tolerate_taints]
     return (*own, *([AKS_TOLERATION] if on_azure else []), *listed)
 
 
@@ -59,8 +71,9 @@ def _as_object(toleration: Toleration) -> Mapping[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
-def _is_on_azure(member: Member) -> bool:
-    return any(key.startswith(AZURE_KEY_PREFIX) for key in member.node.labels)
+def _is_on_azure(draft: Draft) -> bool:
+    known = (draft.spec.node_selector, *(member.node.labels for member in draft.members))
+    return any(key.startswith(AZURE_KEY_PREFIX) for labels in known for key in labels)
 
 
 def _words(taint: Taint) -> str:
