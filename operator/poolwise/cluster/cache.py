@@ -223,7 +223,7 @@ class Cache:
             flavors=tuple(self.stores[RESOURCE_FLAVORS]),
             priorities=tuple(self.stores[QUEUE_PRIORITIES]),
             checks=tuple(self.stores[ADMISSION_CHECKS]),
-            workloads=tuple(self.stores[QUEUED]),
+            workloads=tuple(each for each in self.stores[QUEUED] if not _has_finished(each)),
         )
 
     def _children(self, resource: Resource) -> Iterable[Object]:
@@ -256,6 +256,11 @@ class Cache:
         for document in gone:
             self.remove(resource, document)
         return gone
+
+
+def _has_finished(workload: Object) -> bool:
+    conditions = (workload.get("status") or {}).get("conditions") or []
+    return any(each["type"] == "Finished" and each["status"] == "True" for each in conditions)
 
 
 def is_discovered(pool: Object) -> bool:

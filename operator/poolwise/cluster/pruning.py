@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from poolwise.cluster.resources import FAILED_CREATIONS, NODES, PODS, Resource
+from poolwise.cluster.resources import FAILED_CREATIONS, NODES, PODS, QUEUED, Resource
 from poolwise.plan.observed import Object
 
 _METADATA = (
@@ -35,6 +35,8 @@ def pruned(resource: Resource, document: Object) -> Object:
         return _node(document)
     if resource is PODS:
         return _pod(document)
+    if resource == QUEUED:
+        return _queued(document)
     if resource is FAILED_CREATIONS:
         document = _pick(
             document, ("apiVersion", "kind", "metadata", "regarding", "reason", "note")
@@ -68,11 +70,7 @@ def _pod(document: Object) -> Object:
     return {
         **_pick(document, ("apiVersion", "kind")),
         "metadata": _pick(document["metadata"], _METADATA),
-        "spec": {
-            **_pick(spec, _POD_SPEC),
-            "containers": [_container(each) for each in spec.get("containers") or []],
-            "initContainers": [_container(each) for each in spec.get("initContainers") or []],
-        },
+        "spec": _asks(spec),
         "status": {
             **_pick(status, _POD_STATUS),
             "containerStatuses": [
@@ -82,6 +80,34 @@ def _pod(document: Object) -> Object:
                 _pick(each, _CONTAINER_STATUS) for each in status.get("initContainerStatuses") or []
             ],
         },
+    }
+
+
+def _queued(workload: Object) -> Object:
+    """Kueue's Workload: its pods' templates are most of it, and only what they ask for counts."""
+    spec, status = workload.get("spec") or {}, workload.get("status") or {}
+    return {
+        **_pick(workload, ("apiVersion", "kind")),
+        "metadata": _pick(workload["metadata"], _METADATA),
+        "spec": {
+            **_pick(spec, ("queueName", "active")),
+            "podSets": [
+                {
+                    **_pick(each, ("name", "count")),
+                    "template": {"spec": _asks((each.get("template") or {}).get("spec") or {})},
+                }
+                for each in spec.get("podSets") or []
+            ],
+        },
+        "status": _pick(status, ("conditions", "admission", "admissionChecks")),
+    }
+
+
+def _asks(spec: Object) -> Object:
+    return {
+        **_pick(spec, _POD_SPEC),
+        "containers": [_container(each) for each in spec.get("containers") or []],
+        "initContainers": [_container(each) for each in spec.get("initContainers") or []],
     }
 
 

@@ -17,12 +17,19 @@ from poolwise.cluster.cache import Cache
 from poolwise.cluster.events import Recorder
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.queue import WorkQueue
-from poolwise.cluster.resources import ACCELERATOR_POOLS, WORKLOADS, Resource
+from poolwise.cluster.resources import (
+    ACCELERATOR_POOLS,
+    ADMISSION_CHECKS,
+    QUEUED,
+    WORKLOADS,
+    Resource,
+)
 from poolwise.cluster.writer import Writer
 from poolwise.errors import ClusterError, NotFound, Unavailable
+from poolwise.handlers.admissions import Admissions
 from poolwise.handlers.children import Children
 from poolwise.handlers.isolation import Decide
-from poolwise.handlers.planner import Planner, Target
+from poolwise.handlers.planner import Guest, Planner, Target
 from poolwise.handlers.pools import Pools
 from poolwise.handlers.reconciler import Reconciler, manifests, workload_of
 from poolwise.handlers.refusals import REFUSALS, internal_error, reason_of
@@ -59,6 +66,7 @@ class Engine:
         story = Story(cache, writer, recorder, self.planner, settings, clock.utc_now)
         self._reconciler = Reconciler(cache, self.planner, Children(cache, writer), story, settings)
         self._pools = Pools(cache, writer, self.planner, clock.utc_now)
+        self._admissions = Admissions(cache, writer, self.planner, clock.utc_now)
 
     def see(self, resource: Resource, change: str | None, document: Object) -> None:
         """Take an event in."""
@@ -71,8 +79,11 @@ class Engine:
 
     def touch(self, resource: Resource, document: Object) -> None:
         """Look at what ``document`` is part of, and plan again."""
+        targets = list(targets_of(self._cache, resource, document))
+        if resource == QUEUED and not targets:
+            return  # somebody else's job in somebody else's queue
         self.planner.want()
-        for target in targets_of(self._cache, resource, document):
+        for target in targets:
             if isinstance(target, Key):
                 self.planner.forgive(target)
             self.planner.want(target)
@@ -80,7 +91,7 @@ class Engine:
     def touch_all(self) -> None:
         """Look at everything."""
         self.planner.want()
-        for resource in (*WORKLOADS, ACCELERATOR_POOLS):
+        for resource in (*WORKLOADS, ACCELERATOR_POOLS, ADMISSION_CHECKS, QUEUED):
             for document in self._cache.stores[resource]:
                 for target in targets_of(self._cache, resource, document):
                     self.planner.want(target)
@@ -123,6 +134,8 @@ class Engine:
         try:
             if isinstance(target, Key):
                 await self._reconciler.reconcile(target)
+            elif isinstance(target, Guest):
+                await self._admissions.reconcile(target)
             else:
                 await self._pools.reconcile(target)
         except REFUSALS as error:

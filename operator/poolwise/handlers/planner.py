@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import structlog
@@ -26,8 +26,20 @@ from poolwise.settings import Settings
 
 _log = structlog.get_logger(__name__)
 
-Target = Key | str
-"""A workload, or the name of a pool."""
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """A Workload of Kueue, or without a namespace an AdmissionCheck of ours."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"Workload/{self.namespace}/{self.name}"
+
+
+Target = Key | str | Guest
+"""A workload, the name of a pool, or what Kueue asks."""
 
 Children = Callable[[Plan, Decisions], tuple[Object, ...]]
 """Manifests of a placed plan; none when its pool or its workload is gone."""
@@ -211,10 +223,16 @@ def _changed(before: Decisions, after: Decisions) -> set[Target]:
     return {
         *(key for key in keys if before.outcomes.get(key) != after.outcomes.get(key)),
         *(name for name in then.keys() | now.keys() if then.get(name) != now.get(name)),
+        *(
+            Guest(*name)
+            for name, answer in after.answers.items()
+            if before.answers.get(name) != answer
+        ),
     }
 
 
-def _pools(decisions: Decisions) -> dict[str, tuple[Pool, int | None]]:
+def _pools(decisions: Decisions) -> dict[str, tuple[Pool, int | None, tuple[str, ...]]]:
+    free, idle = decisions.free_accelerators, decisions.idle_nodes
     return {
-        pool.name: (pool, decisions.free_accelerators.get(pool.name)) for pool in decisions.pools
+        pool.name: (pool, free.get(pool.name), idle.get(pool.name, ())) for pool in decisions.pools
     }

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.resources import (
     ACCELERATOR_POOLS,
+    ADMISSION_CHECKS,
     CHILDREN,
     FAILED_CREATIONS,
     JOBS,
     PODS,
+    QUEUED,
+    RUNNERS,
     WORKLOADS,
     Resource,
 )
-from poolwise.handlers.planner import Target
+from poolwise.handlers.planner import Guest, Target
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Key, Kind
+from poolwise.plan.kueue.guests import our_checks
 from poolwise.plan.observed import Object
 
 
@@ -31,9 +35,32 @@ def targets_of(cache: Cache, resource: Resource, document: Object) -> Iterator[T
         yield from map(key_of, cache.workloads_of(document))
     elif resource in CHILDREN:
         yield from _owners(document)
+    elif resource == QUEUED:
+        yield from _queued(cache, document)
+    elif resource == ADMISSION_CHECKS and document["metadata"]["name"] in ours(cache):
+        yield Guest("", document["metadata"]["name"])
     elif resource is FAILED_CREATIONS:
         job = cache.get(JOBS, document["metadata"]["namespace"], document["regarding"]["name"])
         yield from _owners(job) if job else ()
+
+
+def ours(cache: Cache) -> Collection[str]:
+    """Names of the AdmissionChecks that Poolwise answers."""
+    return our_checks(cache.stores[ADMISSION_CHECKS])
+
+
+def _queued(cache: Cache, workload: Object) -> Iterator[Target]:
+    """The job of ours that Kueue speaks of; and the Workload itself, if it waits for our check."""
+    metadata = workload["metadata"]
+    uids = {owner["uid"] for owner in metadata.get("ownerReferences") or []}
+    for resource in RUNNERS:
+        for owner in metadata.get("ownerReferences") or []:
+            child = cache.get(resource, metadata["namespace"], owner["name"])
+            if child is not None and child["metadata"]["uid"] in uids:
+                yield from _owners(child)
+    states = (workload.get("status") or {}).get("admissionChecks") or []
+    if {each.get("name") for each in states} & {*ours(cache)}:
+        yield Guest(metadata["namespace"], metadata["name"])
 
 
 def _owners(child: Object) -> Iterator[Key]:

@@ -23,6 +23,7 @@ from poolwise.plan.entries import Entry, entries
 from poolwise.plan.holders import Holder, is_movable
 from poolwise.plan.idle import idle_nodes
 from poolwise.plan.joint.problem import Standing
+from poolwise.plan.kueue.desk import answers, with_guests
 from poolwise.plan.kueue.waiting import admissions, in_queues, queued_plans, waits_for_kueue
 from poolwise.plan.observed import Decisions, Object, Observed
 from poolwise.plan.placement import Placement
@@ -53,6 +54,7 @@ def decide(
     everything = in_queues(entries(observed, tables, settings), observed, known)
     start = starts(observed, everything, known, settings, now)
     book, claims = _ledger(start.pools, observed.pods, start.entries)
+    book = with_guests(book, observed)
     remembered = Memo() if memo is None else memo
     situation = Situation(
         book,
@@ -68,6 +70,7 @@ def decide(
     free = {pool.name: book.free(pool) for pool in known if not pool.is_cpu}
     idle = idle_nodes(known, book, found.outcomes.values())
     found = replace(found, free_accelerators=free, idle_nodes=idle)
+    found = replace(found, answers=answers(book, observed, found.outcomes))
     return told(found, known, start, claims, situation)
 
 

@@ -26,7 +26,7 @@ class Queues:
     priorities: Sequence[Object] = ()
     """WorkloadPriorityClasses."""
     checks: Sequence[Object] = ()
-    """AdmissionChecks that name our controller."""
+    """AdmissionChecks, of whatever controller."""
     workloads: Sequence[Object] = ()
     """One for each job that waits in a queue, or runs from it; finished ones are left out."""
 
@@ -61,6 +61,18 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What a Workload of Kueue is told by one AdmissionCheck of ours."""
+
+    check: str
+    state: str
+    """Ready | Retry | Rejected"""
+    message: str
+    requeue_after_seconds: int | None = None
+    pod_set_updates: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Decisions:
     """The answer to one :class:`Observed`."""
 
@@ -68,11 +80,15 @@ class Decisions:
     outcomes: Mapping[Key, Outcome]
     free_accelerators: Mapping[str, int] = field(default_factory=dict)
     """By pool, before anything this pass placed."""
+    idle_nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By pool: nodes whose accelerators nobody holds, once this pass has placed."""
     look_again_at: datetime | None = None
     """When time alone will change a decision: a start is overdue, or may be tried again."""
     standing: Standing = field(default_factory=Standing)
     """What the next pass has to know, as :attr:`Observed.standing`."""
     apis: Mapping[str, str] = field(default_factory=dict)
     """As observed: what children may be made of."""
+    answers: Mapping[tuple[str, str], Answer] = field(default_factory=dict)
+    """By namespace and name of Kueue's Workloads that wait for our AdmissionCheck."""
     training_runtimes: Sequence[Object] = ()
     """The same, for TrainJobs."""

@@ -68,6 +68,7 @@ class Books:
     cluster: Mapping[str, ClusterQueue]
     priorities: frozenset[str]
     """WorkloadPriorityClasses."""
+    flavors: Mapping[str, Flavor]
 
     def local_names(self, namespace: str) -> list[str]:
         """LocalQueues of a namespace, sorted."""
@@ -89,6 +90,7 @@ def books(queues: Queues) -> Books:
             for each in queues.cluster_queues
         },
         priorities=frozenset(map(name_of, queues.priorities)),
+        flavors=flavors,
     )
 
 
