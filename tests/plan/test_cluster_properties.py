@@ -1,13 +1,16 @@
 """What holds for any cluster and any workloads."""
 
 import copy
+from datetime import timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
+from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind, Plan
+from poolwise.plan.joint.problem import Standing
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
     NOW,
@@ -49,6 +52,7 @@ def made(drawn):
 
 MIXED = [*h100(3), *l40s(2)]
 MEMO = Memo()
+NEVER = Reason.NO_FEASIBLE_POOL
 
 
 def quickly(*workloads, **more):
@@ -83,6 +87,37 @@ def test_a_memo_changes_no_answer():
     cold = decide(seen, TABLES, Settings(), CALIBRATION, NOW)
     for _ in range(2):
         assert decide(seen, TABLES, Settings(), CALIBRATION, NOW, memo) == cold
+
+
+@settings(max_examples=10, deadline=None)
+@given(workloads, st.lists(st.integers(0, 8), min_size=2, max_size=3), st.integers(0, 3600))
+def test_a_memo_of_other_passes_changes_no_answer(drawn, busy, seconds):
+    """Room comes and goes, time passes, and what was judged in between is remembered."""
+    memo, given_workloads = Memo(), made(drawn)
+    for turn, count in enumerate([*busy, busy[0]]):
+        pods = [foreign_pod("h100-0", count)] if count else []
+        seen = observed(MIXED, *given_workloads, pods=pods)
+        now = NOW + timedelta(seconds=turn * seconds)
+        remembered = decide(seen, TABLES, Settings(), CALIBRATION, now, memo)
+        assert remembered == decide(seen, TABLES, Settings(), CALIBRATION, now)
+
+
+@settings(max_examples=20, deadline=None)
+@given(workloads)
+def test_what_can_start_does_not_wait_for_ever(drawn):
+    """No livelock: as long as what started ends, everybody has had a turn after as many passes."""
+    waiting, standing = made(drawn), Standing()
+    for _ in range(len(drawn) + 1):
+        seen = observed(MIXED, *waiting, standing=standing)
+        found = decide(seen, TABLES, Settings(), CALIBRATION, NOW, MEMO)
+        standing = found.standing
+        names = {at.name for at, plan in found.outcomes.items() if plan.placed}
+        waiting = [each for each in waiting if each["metadata"]["name"] not in names]
+        if not names:
+            break
+    left = {each["metadata"]["name"] for each in waiting}
+    never = {at.name for at, plan in found.outcomes.items() if plan.reason_code == NEVER}
+    assert left == never
 
 
 def test_objects_are_never_changed():

@@ -10,6 +10,7 @@ from poolwise.model.collectives import group, low_confidence_reason
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.exclusions import Exclusion, excluded
 from poolwise.plan.candidates.reasons import Verdict
+from poolwise.plan.candidates.recall import Recall
 from poolwise.plan.candidates.serving import serving_candidate
 from poolwise.plan.candidates.serving_groups import gang_of_replicas
 from poolwise.plan.candidates.situation import Situation
@@ -25,7 +26,21 @@ def candidates(
     request: Request, pools: Iterable[Pool], situation: Situation
 ) -> tuple[Candidate, ...]:
     """One candidate per pool, in the order of the pools."""
-    return tuple(_remarked(_candidate(request, pool, situation), pool) for pool in pools)
+    recall = Recall.of(request, situation)
+    found = ((recall.candidate(pool, _judged), pool) for pool in pools)
+    return tuple(_told_anew(each, request, pool, situation) for each, pool in found)
+
+
+def _judged(request: Request, pool: Pool, situation: Situation) -> Candidate:
+    return _remarked(_candidate(request, pool, situation), pool)
+
+
+def _told_anew(found: Candidate, request: Request, pool: Pool, situation: Situation) -> Candidate:
+    """Who holds the room that is waited for, and until when, changes with no room."""
+    if not found.waits:
+        return found
+    reason = situation.why_no_room(gang(request, found, pool), pool, found.wish)
+    return replace(found, reason=reason)
 
 
 def _remarked(candidate: Candidate, pool: Pool) -> Candidate:

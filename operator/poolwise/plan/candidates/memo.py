@@ -28,12 +28,62 @@ class Page:
         return cast(T, self._answers[question])
 
 
+class Numbers:
+    """Small numbers for large values, so that these are compared once and not in every question."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._count = 0
+        self._by_value: OrderedDict[Hashable, int] = OrderedDict()
+        self._last: dict[str, tuple[object, int]] = {}
+
+    def of(self, value: Hashable) -> int:
+        """The same number for equal values, as long as the value is remembered."""
+        found = self._by_value.get(value)
+        if found is not None:
+            self._by_value.move_to_end(value)
+            return found
+        found = self._by_value[value] = self._next()
+        if len(self._by_value) > self._limit:
+            self._by_value.popitem(last=False)
+        return found
+
+    def of_newest(self, name: str, value: object) -> int:
+        """The same number as long as the value of that name is the same; it need not be
+        hashable."""
+        known = self._last.get(name)
+        if known is None or known[0] != value:
+            known = self._last[name] = value, self._next()
+        return known[1]
+
+    def _next(self) -> int:
+        self._count += 1
+        return self._count
+
+
+class Newest:
+    """Answers about one object, forgotten when another is asked about."""
+
+    def __init__(self) -> None:
+        self._subject: object = None
+        self._page = Page()
+
+    def page(self, subject: object) -> Page:
+        """The page of this very object."""
+        if self._subject is not subject:
+            self._subject, self._page = subject, Page()
+        return self._page
+
+
 class Memo:
     """Pages by subject; the least recently used goes first."""
 
     def __init__(self, limit: int = PAGES) -> None:
         self._limit = limit
         self._pages: OrderedDict[Hashable, Page] = OrderedDict()
+        self.numbers = Numbers(limit)
+        self.ledger = Newest()
+        """What is worked out once for each state of the ledger."""
 
     def __len__(self) -> int:
         return len(self._pages)

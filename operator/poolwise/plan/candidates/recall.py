@@ -1,0 +1,61 @@
+"""Candidates that were judged before, in a pool that has the same room as then.
+
+Most passes find most pools as the last one left them. A candidate depends on its request, on its
+pool and what is free there, and on settings and constants: these are compared once each, and not
+once for each pair. What changes with time alone (a deadline, what was measured) is judged anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from poolwise.plan.candidates.memo import Page
+from poolwise.plan.candidates.situation import Situation
+from poolwise.plan.decision import Candidate
+from poolwise.plan.pool import Pool
+from poolwise.plan.requests.request import Request, TrainingRequest
+
+Judge = Callable[[Request, Pool, Situation], Candidate]
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What is remembered for one request."""
+
+    request: Request
+    situation: Situation
+    page: Page | None
+    """None where time alone changes the answer."""
+
+    @staticmethod
+    def of(request: Request, situation: Situation) -> Recall:
+        """The memory for a request in a situation."""
+        has_deadline = isinstance(request, TrainingRequest) and request.deadline is not None
+        if has_deadline or situation.corrections.known:
+            return Recall(request, situation, None)
+        numbers = situation.memo.numbers
+        frame = (situation.settings, situation.calibration, tuple(sorted(situation.apis.items())))
+        subject = ("candidates", numbers.of(request), numbers.of(frame))
+        return Recall(request, situation, situation.memo.page(subject))
+
+    def candidate(self, pool: Pool, judge: Judge) -> Candidate:
+        """As ``judge`` has it, now or when it was last asked."""
+        if self.page is None:
+            return judge(self.request, pool, self.situation)
+        page = self.situation.memo.ledger.page(self.situation.ledger)
+        question = page.get(pool.name, lambda: _fingerprint(pool, self.situation))
+        return self.page.get(question, lambda: judge(self.request, pool, self.situation))
+
+
+def _fingerprint(pool: Pool, situation: Situation) -> tuple[int, int]:
+    """Numbers of the pool as it is, and of what is free on its nodes."""
+    numbers, rooms = situation.memo.numbers, situation.ledger.rooms
+    resource = pool.resource or ""
+    free = tuple(
+        (room.accelerators.get(resource, 0), room.cores, room.memory_bytes)
+        if (room := rooms.get(node.name))
+        else None
+        for node in pool.nodes
+    )
+    return numbers.of_newest(pool.name, pool), numbers.of((pool.name, free))
