@@ -13,8 +13,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+from poolwise.cluster.clock import utc_now
 from poolwise.cluster.resources import CACHED, OPTIONAL, WATCHED, Resource, owner_uid, resource_of
 from poolwise.errors import Conflict, NotFound
+from poolwise.plan.conditions import timestamp
 
 Document = dict[str, Any]
 Watcher = Callable[[str, Resource, Document], None]
@@ -170,7 +172,7 @@ class FakeKube:
     def _born(self, document: Document) -> Document:
         self._version += 1
         metadata = {"uid": f"uid-{self._version}", "generation": 1, **document["metadata"]}
-        metadata.setdefault("creationTimestamp", "2026-11-21T00:00:00Z")
+        metadata.setdefault("creationTimestamp", timestamp(utc_now()))
         return {**document, "metadata": metadata}
 
     def _write(

@@ -35,7 +35,7 @@ class Resource:
 
     def at(self, version: str) -> Resource:
         """The same kind in another version."""
-        return replace(self, version=version)
+        return self if version == self.version else replace(self, version=version)
 
     def path(self, namespace: str | None = None, name: str | None = None) -> str:
         """URL path of one object, or of the collection."""
