@@ -65,20 +65,17 @@ def of_group(pool: Pool, levels: Sequence[str], must_share: bool) -> Manifest:
 def of_replica(pool: Pool, packs: bool) -> Manifest:
     """Affinity of a service's pods: nothing that depends on where they are promised room.
 
-    Those that pack prefer nodes with the most replicas, of whatever service and namespace.
+    Those that pack prefer nodes with the most replicas, of whatever service and namespace. All
+    prefer domains of the accelerators' own link that somebody uses already to whole ones, which
+    gangs need.
     """
-    near = {
-        "labelSelector": {
-            "matchLabels": {
-                names.MANAGED_BY: names.FIELD_MANAGER,
-                names.OWNER_KIND: Kind.INFERENCE_SERVICE.value,
-                names.POOL: pool_label(pool.name),
-            }
-        },
-        "namespaceSelector": {},
-        "topologyKey": HOSTNAME_LABEL,
-    }
-    preferred = [{"weight": 100, "podAffinityTerm": near}] if packs else []
+    ours = {names.MANAGED_BY: names.FIELD_MANAGER, names.POOL: pool_label(pool.name)}
+    replicas = {**ours, names.OWNER_KIND: Kind.INFERENCE_SERVICE.value}
+    preferred = []
+    if packs:
+        preferred.append(_beside(replicas, HOSTNAME_LABEL, 100))
+    if pool.link_level:
+        preferred.append(_beside(ours, pool.link_level, 50))
     return without_empty(
         {
             "nodeAffinity": without_empty(_in_pool(pool)),
@@ -108,6 +105,16 @@ def of_rank(record: PlacementRecord, pool: Pool, labels: Mapping[str, str]) -> M
         apart = {"labelSelector": {"matchLabels": dict(labels)}, "topologyKey": HOSTNAME_LABEL}
         affinity["podAntiAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}
     return without_empty(affinity)
+
+
+def _beside(labels: Mapping[str, str], level: str, weight: int) -> Manifest:
+    """In a domain of the level where such pods are, of any namespace."""
+    term = {
+        "labelSelector": {"matchLabels": dict(sorted(labels.items()))},
+        "namespaceSelector": {},
+        "topologyKey": level,
+    }
+    return {"weight": weight, "podAffinityTerm": term}
 
 
 def _in_pool(pool: Pool) -> Manifest:
