@@ -153,8 +153,24 @@ def test_a_version_that_we_do_not_speak_is_off_with_the_reason():
     given = Given().play(story)
     assert given.cache.apis == {}
     told = given.cache.observed().apis_off[KUEUE]
-    assert told.startswith("Kueue serves kueue.x-k8s.io in v1; Poolwise needs LocalQueue,")
-    assert told.endswith("in v1beta2 or v1beta1")
+    assert told == "Kueue serves kueue.x-k8s.io in v1; Poolwise speaks v1beta2 or v1beta1"
+
+
+def test_an_api_without_all_its_kinds_is_off_with_their_names():
+    async def story(given):
+        given.kube.optional[KUEUE] = ("v1beta2",)
+        discovered = given.kube.discovered
+
+        async def without_checks(group, version):
+            return await discovered(group, version) - {"admissionchecks"}
+
+        given.kube.discovered = without_checks
+        await given.look()
+
+    given = Given().play(story)
+    assert given.cache.observed().apis_off[KUEUE] == (
+        "kueue.x-k8s.io/v1beta2 is served without AdmissionCheck, which Poolwise needs"
+    )
 
 
 def failing(kube, error, of=None):

@@ -7,7 +7,7 @@ needs no right, and costs less than a watch of CustomResourceDefinitions, whose 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import structlog
@@ -88,7 +88,8 @@ class OptionalApis:
             await self._weigh(api, served.get(api.group, ()))
 
     async def _weigh(self, api: OptionalApi, served: Iterable[str]) -> None:
-        version = await self._speakable(api, served)
+        versions = {each: await self._missing(api, each) for each in api.versions if each in served}
+        version = next((each for each, missing in versions.items() if not missing), None)
         known = self._in_use.get(api.group)
         if known is not None:
             is_lost = version is None and await self._is_gone(api, known.version)
@@ -98,15 +99,12 @@ class OptionalApis:
         if version is not None:
             await self._try(api, version)
         else:
-            self._give_up(api, _mismatch(api, served))
+            self._give_up(api, _mismatch(api, served, versions))
 
-    async def _speakable(self, api: OptionalApi, served: Iterable[str]) -> str | None:
-        """The best version in which all kinds are served."""
-        wanted = {resource.plural for resource in api.resources}
-        for version in (each for each in api.versions if each in served):
-            if wanted <= await self._kube.discovered(api.group, version):
-                return version
-        return None
+    async def _missing(self, api: OptionalApi, version: str) -> list[str]:
+        """Kinds that are not served in that version."""
+        found = await self._kube.discovered(api.group, version)
+        return [resource.kind for resource in api.resources if resource.plural not in found]
 
     async def _is_gone(self, api: OptionalApi, version: str) -> bool:
         """Whether a list says the same as discovery, which an API server that starts fills late."""
@@ -173,16 +171,17 @@ class OptionalApis:
                 _log.error("a watch failed", group=group, exc_info=ended)
 
 
-def _mismatch(api: OptionalApi, served: Iterable[str]) -> str | None:
+def _mismatch(
+    api: OptionalApi, served: Iterable[str], missing: Mapping[str, list[str]]
+) -> str | None:
     """Why an API that is there cannot be spoken; None for one that is not there."""
     found = ", ".join(served)
     if not found:
         return None
-    kinds = ", ".join(resource.kind for resource in api.resources)
-    return (
-        f"{api.product} serves {api.group} in {found}; Poolwise needs {kinds} "
-        f"in {' or '.join(api.versions)}"
-    )
+    for version, kinds in missing.items():
+        return f"{api.group}/{version} is served without {', '.join(kinds)}, which Poolwise needs"
+    spoken = " or ".join(api.versions)
+    return f"{api.product} serves {api.group} in {found}; Poolwise speaks {spoken}"
 
 
 def _forbidden(api: OptionalApi, error: Forbidden) -> str:

@@ -66,6 +66,22 @@ class Writer:
         self._cache.remove(resource_of(document), document)
         self._futile.pop(document["metadata"]["uid"], None)
 
+    async def replace(self, live: Object, document: Object) -> None:
+        """Delete an object, and apply another one of its name as soon as it is gone.
+
+        One that takes its time (finalizers) stays known until the event of its end.
+        """
+        self._check_lead()
+        resource = resource_of(live)
+        await self._kube.delete(live)
+        self._futile.pop(live["metadata"]["uid"], None)
+        rest = await self._kube.get(resource, *name_of(live))
+        if rest is not None:
+            self._cache.put(resource, rest)
+            return
+        self._cache.remove(resource, live)
+        await self.apply(document)
+
     async def create(self, document: dict[str, Any]) -> None:
         """Create an object that the cache does not hold, such as an Event."""
         self._check_lead()

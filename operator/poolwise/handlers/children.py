@@ -48,7 +48,7 @@ class Children:
         elif "deletionTimestamp" in live["metadata"]:
             return  # its end is an event, and then it is written anew
         elif is_superseded(live, child):
-            await self._writer.delete(live)  # its end is an event, too
+            await self._writer.replace(live, child)
         elif resource in RUNS:
             await self._correct_run(workload, live, child)
         elif not covers(live, child):
