@@ -84,6 +84,7 @@ PROMETHEUS = Module(
     "promtool", "github.com/prometheus/prometheus", tags="remove_all_sd"
 )  # the clouds' service discovery is most of its sources, and rules need none of it
 KIND_MODULE = Module("kind", "sigs.k8s.io/kind")
+TRAINER_MODULE = Module("trainer", "github.com/kubeflow/trainer/v2")
 
 
 @dataclass(frozen=True)
@@ -129,3 +130,10 @@ CHART_TOOLS = (HELM, KUBECONFORM, PROMTOOL)
 KIND = Tool("kind", KIND_MODULE, "sigs.k8s.io/kind", 30, ("version",))
 KIND_TOOLS = (KIND, HELM, KUBECTL)
 """What a cluster in containers is made and used with."""
+TRAINER = Tool(
+    "trainer-controller-manager",
+    TRAINER_MODULE,
+    "github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager",
+    240,
+)
+"""Kubeflow Trainer's controller, for a cluster in containers."""
