@@ -12,7 +12,7 @@ from poolwise.errors import InvalidInput
 from poolwise.model.shapes import Custom, Transformer
 from poolwise.model.work import Method, Metric, Recompute, Target, Tokens
 from poolwise.plan.decision import Key, Kind
-from poolwise.plan.requests.reading import identity, priority_values, workload
+from poolwise.plan.requests.reading import identity, priority_classes, workload
 from poolwise.plan.requests.request import FixedLayout, Goal, PodResources, Topology
 from poolwise.settings import Settings
 from tests.plan.junk import broken
@@ -193,14 +193,16 @@ def test_only_what_is_not_told_is_cut():
 
 def test_priorities():
     classes: list[Any] = [
-        {"metadata": {"name": "high"}, "value": 1000},
+        {"metadata": {"name": "high"}, "value": 1000, "preemptionPolicy": "Never"},
         {"metadata": {"name": "usual"}, "value": 10, "globalDefault": True},
         {"metadata": None, "value": "junk"},
     ]
-    values = priority_values(classes)
-    assert read(changed(TRAINING, "priorityClassName", "high"), **values).priority == 1000
-    assert read(TRAINING, **values).priority == 10
-    assert read(TRAINING).priority == 0
+    known = priority_classes(classes)
+    high = read(changed(TRAINING, "priorityClassName", "high"), **known).priority
+    assert (high.value, high.may_preempt) == (1000, False)
+    usual = read(TRAINING, **known).priority
+    assert (usual.value, usual.may_preempt) == (10, True)
+    assert read(TRAINING).priority.value == 0
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from poolwise.plan.kueue.entry import InQueue
 from poolwise.plan.nodes.reading import mapping
 from poolwise.plan.observed import Observed
 from poolwise.plan.provisioning.attempts import moment
-from poolwise.plan.requests.reading import identity, priority_values, workload
+from poolwise.plan.requests.reading import identity, priority_classes, workload
 from poolwise.plan.requests.request import Identity, Workload
 from poolwise.plan.running import Children, State
 from poolwise.plan.runtimes import check_runtime
@@ -83,7 +83,7 @@ class Entry:
     def order(self) -> tuple[int, datetime, tuple[str, str, str]]:
         """By priority, age, namespace and name."""
         key, created = self.identity.key, self.workload.created or _LATEST
-        return -self.workload.priority, created, (key.namespace, key.name, key.kind.value)
+        return -self.workload.priority.value, created, (key.namespace, key.name, key.kind.value)
 
     def _is_planned_again(self, record: PlacementRecord) -> bool:
         """A service whose spec moved, unless a person asked for no writes; a job never is."""
@@ -141,7 +141,7 @@ class Entry:
 def entries(observed: Observed, tables: Tables, settings: Settings) -> Iterator[Entry]:
     """All workloads, also those that cannot be read."""
     children = Children(observed.children)
-    priorities = priority_values(observed.priority_classes)
+    priorities = priority_classes(observed.priority_classes)
     of_kind = {
         Kind.TRAINING_JOB: observed.training_jobs,
         Kind.INFERENCE_SERVICE: observed.inference_services,

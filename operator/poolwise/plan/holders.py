@@ -49,7 +49,7 @@ class Holder:
         elsewhere: tuple[Option, ...] = ()
         priority = 0
         if isinstance(self.entry.wanted, Wanted):
-            priority = self.entry.wanted.priority
+            priority = self.entry.wanted.priority.value
         if is_movable(self.entry, situation):
             run = replace(run, is_movable=True, restart_seconds=_restart(self.entry, situation))
             run, elsewhere = self._elsewhere(run, situation)

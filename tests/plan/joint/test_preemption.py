@@ -85,3 +85,8 @@ def test_the_victim_is_told_for_whom_and_what_it_loses():
 def test_one_workload_at_a_time_gets_its_way():
     second = job("second", option("p", 10), priority=8)
     assert list(stopped(URGENT, second, low("a", "p-0"), low("b", "p-1"))) == ["urgent"]
+
+
+def test_a_priority_that_preempts_nobody_waits():
+    polite = job("polite", option("p", 10), priority=9, may_preempt=False)
+    assert stopped(polite, low("a", "p-0")) == {}

@@ -13,6 +13,10 @@ from poolwise.plan.joint.outcome import Act, Decision, Price
 from poolwise.plan.joint.problem import Option, Problem, Workload
 from poolwise.plan.joint.walk import EXTERNALITY, Turn, Walked
 from poolwise.plan.joint.words import Teller
+from poolwise.plan.wording import significant
+
+DIGITS = 2
+"""Of a price: it rests on predictions, and should not change while nothing else does."""
 
 
 class Story:
@@ -64,7 +68,7 @@ class Story:
         worth = _worth_per_hour(self._turns.values())
         found = []
         for pool in self._problem.pools:
-            delay = EXTERNALITY * waiting * self._shares.get(pool.name, 0.0)
+            delay = significant(EXTERNALITY * waiting * self._shares.get(pool.name, 0.0), DIGITS)
             reason = self._losses.price(pool.name, delay, delay * worth, len(self._turns))
             found.append(Price(pool.name, delay, delay * worth, reason))
         return tuple(found)

@@ -33,7 +33,8 @@ def preemptions(problem: Problem, decisions: Iterable[Decision]) -> tuple[Preemp
 
 
 def _waits(workload: Workload, told: dict[str, Decision]) -> bool:
-    return workload.running is None and told[workload.key].act is Act.WAIT
+    is_waiting = workload.running is None and told[workload.key].act is Act.WAIT
+    return is_waiting and workload.may_preempt
 
 
 def _cheapest(problem: Problem, workload: Workload, decision: Decision) -> Preemption | None:

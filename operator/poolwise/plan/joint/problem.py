@@ -99,6 +99,8 @@ class Workload:
     running: Running | None = None
     deadline: float | None = None
     max_cost: float | None = None
+    may_preempt: bool = True
+    """Whether others may be stopped for it, where the rules allow it at all."""
     is_expected: bool = False
     """Whether it gave up its place for a move that is not finished: it goes first among equals."""
 

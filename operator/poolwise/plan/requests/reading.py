@@ -25,6 +25,7 @@ from poolwise.plan.requests.model import unknown
 from poolwise.plan.requests.request import (
     Identity,
     PodResources,
+    Priority,
     ServingRequest,
     Topology,
     TrainingRequest,
@@ -55,11 +56,15 @@ def identity(resource: Object, kind: Kind) -> Identity:
 
 
 def workload(
-    resource: Object, kind: Kind, tables: Tables, settings: Settings, priorities: Mapping[str, int]
+    resource: Object,
+    kind: Kind,
+    tables: Tables,
+    settings: Settings,
+    priorities: Mapping[str, Priority],
 ) -> Workload:
     """What an object asks for. Raises InvalidInput.
 
-    ``priorities`` are the values of PriorityClasses by name; ``""`` is the cluster's default.
+    ``priorities`` are PriorityClasses by name; ``""`` is the cluster's default.
     """
     try:
         parsed = _MODELS[kind].model_validate(resource)
@@ -73,7 +78,7 @@ def workload(
     return Workload(
         identity=who,
         request=_request(parsed, tables, settings, where),
-        priority=priorities.get(spec.priority_class_name, priorities.get("", 0)),
+        priority=priorities.get(spec.priority_class_name, priorities.get("", Priority())),
         created=with_zone(parsed.metadata.creation_timestamp),
         is_suspended=isinstance(parsed, TrainingJob) and parsed.spec.suspend,
         is_plan_only=spec.mode == "Plan",
@@ -81,16 +86,17 @@ def workload(
     )
 
 
-def priority_values(classes: Iterable[Object]) -> dict[str, int]:
-    """Values of PriorityClasses by name; the global default also as ``""``."""
-    values: dict[str, int] = {}
+def priority_classes(classes: Iterable[Object]) -> dict[str, Priority]:
+    """PriorityClasses by name; the global default also as ``""``."""
+    found: dict[str, Priority] = {}
     for each in classes:
         metadata, value = each.get("metadata"), each.get("value")
         if isinstance(metadata, Mapping) and isinstance(value, int):
-            values[str(metadata.get("name"))] = value
+            priority = Priority(value, each.get("preemptionPolicy") != "Never")
+            found[str(metadata.get("name"))] = priority
             if each.get("globalDefault") is True:
-                values[""] = value
-    return values
+                found[""] = priority
+    return found
 
 
 _MODELS: Mapping[Kind, type[TrainingJob] | type[InferenceService]] = {

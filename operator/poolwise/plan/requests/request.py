@@ -126,6 +126,15 @@ Request = TrainingRequest | ServingRequest
 
 
 @dataclass(frozen=True, slots=True)
+class Priority:
+    """What a PriorityClass says."""
+
+    value: int = 0
+    may_preempt: bool = True
+    """Whether others may be stopped for it, where the administrator allows that at all."""
+
+
+@dataclass(frozen=True, slots=True)
 class Identity:
     """Which object, in which version."""
 
@@ -140,7 +149,7 @@ class Workload:
 
     identity: Identity
     request: Request
-    priority: int = 0
+    priority: Priority = Priority()
     created: datetime | None = None
     is_suspended: bool = False
     is_plan_only: bool = False
