@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from poolwise.plan.joint.admission import Admission, Gate
 from poolwise.plan.joint.assignment import tiered
 from poolwise.plan.joint.bids import Bid, Tier, bid
 from poolwise.plan.joint.decisions import Story
 from poolwise.plan.joint.exchange import exchanged
-from poolwise.plan.joint.items import Assignment, Choice, Floor, Item, Taken
+from poolwise.plan.joint.items import Assignment, Floor, Item
 from poolwise.plan.joint.moves import Move, movable, moves
 from poolwise.plan.joint.outcome import Decision, JointPlan
 from poolwise.plan.joint.preemption import preemptions
@@ -23,7 +23,8 @@ from poolwise.plan.joint.pricing import shares
 from poolwise.plan.joint.problem import PoolState, Problem, Reservation, Workload
 from poolwise.plan.joint.rooms import Rooms
 from poolwise.plan.joint.timeline import Timeline
-from poolwise.plan.joint.walk import EXTERNALITY, Chance, Turn, Walk, Walked, cost_seconds
+from poolwise.plan.joint.walk import EXTERNALITY, Turn, Walk, Walked
+from poolwise.plan.joint.worth import item_of, moving_item, started, with_moves
 
 
 def plan(problem: Problem, optimise: bool = True, is_brief: bool | None = None) -> JointPlan:
@@ -77,7 +78,7 @@ def place(problem: Problem, key: str, prices: Mapping[str, float] | None = None)
     if admission.options:
         mine = bid(workload, admission.options, prices, problem.now, problem.rules)
         turns = walk.turns([mine], is_brief=False)
-    taken = _started(turns, {})
+    taken = started(turns, {})
     holds = {pool: tuple(each) for pool, each in walk.holds.items()}
     story = Story(problem, prices, {key: admission}, Walked(turns, holds), taken, {})
     return story.decision(workload)
@@ -124,15 +125,15 @@ class _Pass:
         tiers: dict[Tier, list[Item]] = {}
         all_weight = math.fsum(each.weight for each in self.bids)
         for turn in turns:
-            item = _item(turn, self.problem.now, all_weight)
+            item = item_of(turn, self.problem.now, all_weight)
             if item.choices:
                 tiers.setdefault(turn.bid.tier, []).append(item)
         items = [item for each in tiers.values() for item in each]
         choices = {item.key: item.choices for item in items}
-        started = exchanged(_started(turns, choices), items, floor)
+        best = exchanged(started(turns, choices), items, floor)
         best_moves = self._moves(all_weight)
-        moving = [_moving(each) for each in best_moves]
-        answer = _with_moves(started, moving, floor)
+        moving = [moving_item(each) for each in best_moves]
+        answer = with_moves(best, moving, floor)
         return answer, [*tiers.values(), *([moving] if moving else [])], _by_key(best_moves)
 
     def _moves(self, behind_weight: float) -> list[list[Move]]:
@@ -206,86 +207,6 @@ def _limits(problem: Problem, gate: Gate) -> dict[str, int]:
         for name, limit in limits.items()
         if limit is not None
     }
-
-
-def _item(turn: Turn, now: float, all_weight: float) -> Item:
-    """What it may start as now without losing to a wait for something better.
-
-    What it is worth counts the delay of all others, whatever their order: who has nobody behind
-    him must not look the cheapest.
-    """
-    others = all_weight - turn.bid.weight
-    waited = _worth_of_waiting(turn, others)
-    workload = turn.bid.workload
-    later = min((c.cost_seconds for c in turn.chances if c.nodes is None), default=math.inf)
-    choices = tuple(
-        Choice(
-            chance.offer.option,
-            turn.value(_at_once(turn, chance, others)) - waited,
-            now + chance.offer.ends_within,
-        )
-        for chance in turn.chances
-        if not chance.offer.option.is_blocked
-        and _at_once(turn, chance, turn.behind_weight).cost_seconds <= later
-    )
-    return Item(workload.key, workload.namespace, choices)
-
-
-def _worth_of_waiting(turn: Turn, others_weight: float) -> float:
-    """What a workload has anyway that the walk lets wait: a start is worth what it adds."""
-    best = turn.best
-    if best is None or best.nodes is not None or not math.isfinite(best.starts):
-        return 0.0
-    wait = best.cost_seconds - _at_once(turn, best, turn.behind_weight).cost_seconds
-    at_once = _at_once(turn, best, others_weight)
-    return turn.value(replace(at_once, cost_seconds=at_once.cost_seconds + wait))
-
-
-def _at_once(turn: Turn, chance: Chance, others_weight: float) -> Chance:
-    """The chance as it would be if it had room now."""
-    cost = cost_seconds(turn.bid, chance.offer, 0.0, others_weight)
-    return Chance(chance.offer, chance.starts, cost, chance.nodes)
-
-
-def _started(turns: Iterable[Turn], choices: Mapping[str, Sequence[Choice]]) -> Assignment:
-    """What the walk starts, in terms of the items' own choices."""
-    taken: dict[str, Taken] = {}
-    for turn in turns:
-        chance, key = turn.starting, turn.bid.workload.key
-        if chance is not None:
-            assert chance.nodes is not None, "what starts has nodes"
-            option = chance.offer.option
-            known = [each for each in choices.get(key, ()) if each.option is option]
-            choice = known[0] if known else Choice(option, turn.value(chance))
-            taken[key] = Taken(choice, chance.nodes)
-    return Assignment(taken, math.fsum(each.choice.value for each in taken.values()))
-
-
-def _moving(ways: Sequence[Move]) -> Item:
-    """Worth what it adds to going on as it is; its namespace holds no more than before."""
-    workload, weight = ways[0].bid.workload, ways[0].bid.weight
-    choices = tuple(
-        Choice(
-            each.offer.option,
-            weight**2 / (each.stay_seconds - each.gain_seconds) - weight**2 / each.stay_seconds,
-        )
-        for each in ways
-    )
-    return Item(workload.key, "", choices)
-
-
-def _with_moves(start: Assignment, moving: Iterable[Item], floor: Floor) -> Assignment:
-    """The moves that find room beside what starts."""
-    rooms, taken = floor.rooms(), dict(start.taken)
-    for each in taken.values():
-        rooms.take(each.choice.option, each.nodes)
-    for item in moving:
-        for choice in item.choices:
-            nodes = rooms.fit(choice.option) if item.key not in taken else None
-            if nodes is not None:
-                rooms.take(choice.option, nodes)
-                taken[item.key] = Taken(choice, nodes)
-    return Assignment(taken, math.fsum(each.choice.value for each in taken.values()))
 
 
 def _reservations(
