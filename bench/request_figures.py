@@ -16,7 +16,7 @@ from bench.disaggregated_runs import MODE as APART
 from bench.disaggregated_runs import Disaggregated, disaggregated
 from bench.disaggregated_runs import first_token_seconds as handed_over_seconds
 from bench.request_runs import POISSON, first_token_seconds, open_loop_first_token_seconds
-from bench.serving_figures import is_eligible, site
+from bench.serving_figures import is_eligible, site, told
 from bench.serving_runs import Run, found
 from bench.tables import Row, number
 from poolwise.model.efficiency import Calibration
@@ -72,11 +72,7 @@ class RequestFigure:
         term = "ttft_disagg_ratio" if self.score == FIRST_TOKEN_APART else "ttft_ratio"
         device, engine = _reader(self.run).machine.device, _reader(self.run).work.engine
         ratio = calibration.efficiency(REQUESTS, term, device, engine)
-        residual, where = calibration.residual(self.score), self.site
-        if residual is None or where is None:
-            return Interval.around(seconds, ratio.spread)
-        learnt = residual.at(where)
-        return Interval.around(seconds * learnt.factor, learnt.spread_beside(ratio))
+        return told(seconds, ratio, calibration.residual(self.score), self.site)
 
     def _seconds(self, run: Run | Disaggregated, calibration: Calibration) -> float:
         if isinstance(run, Disaggregated):

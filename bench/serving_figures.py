@@ -14,8 +14,9 @@ from bench.fit.serving_folds import RATIOS
 from bench.fit.serving_samples import SCORED, THROUGHPUT, Target
 from bench.serving_runs import Run, found
 from bench.tables import Row, number
-from poolwise.model.efficiency import Calibration
+from poolwise.model.efficiency import Calibration, Efficiency
 from poolwise.model.prediction import Interval
+from poolwise.model.residual import Residual
 from poolwise.model.serving.memory import PHASE
 from poolwise.model.serving.site import serving_site
 from poolwise.model.site import Site
@@ -54,11 +55,24 @@ class Figure:
         device, engine = self.run.machine.device, self.run.work.engine
         ratio = calibration.efficiency(PHASE, RATIOS[self.score][0], device, engine)
         residual = calibration.residual(self.score)
-        if residual is None:
-            return Interval.around(value, ratio.spread)
-        learnt = residual.at(site(self.run))
-        slower = 1.0 / learnt.factor if self.target.name == THROUGHPUT.name else learnt.factor
-        return Interval.around(value * slower, learnt.spread_beside(ratio))
+        is_rate = self.target.name == THROUGHPUT.name
+        return told(value, ratio, residual, self.site, is_rate=is_rate)
+
+
+def told(
+    formula: float,
+    ratio: Efficiency,
+    residual: Residual | None,
+    where: Site | None,
+    *,
+    is_rate: bool = False,
+) -> Interval:
+    """What the formulas say, times what runs alike tell where there are any; and its range."""
+    if residual is None or where is None:
+        return Interval.around(formula, ratio.spread)
+    learnt = residual.at(where)
+    slower = 1.0 / learnt.factor if is_rate else learnt.factor
+    return Interval.around(formula * slower, learnt.spread_beside(ratio))
 
 
 def figures(row: Row, tables: Tables) -> Iterator[Figure]:

@@ -219,10 +219,11 @@ class _Fitted:
 
 
 def _steps_without(tables: Tables) -> dict[int, Calibration]:
-    """The engine's step without each fold, where it was shipped so."""
+    """The formulas of the step without each fold, where they were shipped so."""
     if not (FOLDS / "serving_rows.csv").exists():
         return {}
-    return dict(Calibrations.load(("serving",), tables).without)
+    without = Calibrations.load(("serving",), tables).without
+    return {fold: each.formulas for fold, each in without.items()}
 
 
 def _seen(
