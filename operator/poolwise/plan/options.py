@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from poolwise.model.prediction import Interval
 from poolwise.plan.candidates.assessment import gang
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.candidates.training import AS_CHEAP
+from poolwise.plan.candidates.training_offers import AS_CHEAP
 from poolwise.plan.capacity import Gang
 from poolwise.plan.closeness import Wish
 from poolwise.plan.decision import Candidate, CountOffer

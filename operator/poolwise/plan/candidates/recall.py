@@ -14,6 +14,7 @@ from poolwise.plan.candidates.memo import Page
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
+from poolwise.plan.remaining import about
 from poolwise.plan.requests.request import Request, TrainingRequest
 
 Judge = Callable[[Request, Pool, Situation], Candidate]
@@ -43,13 +44,14 @@ class Recall:
         """As ``judge`` has it, now or when it was last asked."""
         if self.page is None:
             return judge(self.request, pool, self.situation)
-        page = self.situation.memo.ledger.page(self.situation.ledger)
+        page = self.situation.memo.rooms.page(self.situation.ledger)
         question = page.get(pool.name, lambda: _fingerprint(pool, self.situation))
         return self.page.get(question, lambda: judge(self.request, pool, self.situation))
 
 
 def _fingerprint(pool: Pool, situation: Situation) -> tuple[int, int]:
-    """Numbers of the pool as it is, and of what is free on its nodes."""
+    """Numbers of the pool as it is, and of what is free on its nodes, who holds the rest, and about
+    when they end: that is what those who wait are told."""
     numbers, rooms = situation.memo.numbers, situation.ledger.rooms
     resource = pool.resource or ""
     free = tuple(
@@ -58,4 +60,7 @@ def _fingerprint(pool: Pool, situation: Situation) -> tuple[int, int]:
         else None
         for node in pool.nodes
     )
-    return numbers.of_newest(pool.name, pool), numbers.of((pool.name, free))
+    held = (claim.key for claim in situation.ledger.claims if claim.pool == pool.name)
+    ends = {key: about(situation.ends[key].mid) if key in situation.ends else "" for key in held}
+    told = tuple(sorted((str(key), end) for key, end in ends.items()))
+    return numbers.of_newest(pool.name, pool), numbers.of((pool.name, free, told))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from poolwise.model.correction import Phase
-from poolwise.model.prediction import Interval, Memory
+from poolwise.model.prediction import Memory
 from poolwise.model.ranges import own_spread
 from poolwise.model.training.memory import peak_bytes
 from poolwise.plan.candidates.exclusions import (
@@ -24,68 +23,16 @@ from poolwise.plan.candidates.training_answers import (
     gang_of,
     training_answers,
 )
-from poolwise.plan.candidates.training_divisions import divisors
 from poolwise.plan.candidates.training_layouts import NoTrainingShape, TrainingShape
-from poolwise.plan.closeness import ANYWHERE, Wish
-from poolwise.plan.decision import Candidate, CountOffer
+from poolwise.plan.candidates.training_offers import Offer, counts_between, preferred
+from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal, TrainingRequest
-from poolwise.plan.supply import Interruptions, interruptions
+from poolwise.plan.supply import interruptions
 from poolwise.plan.wording import GIB, duration, money
 
 _NOTHING = Exclusion(Verdict.LOST, "")
 """What is against a feasible candidate before it is compared."""
-AS_CHEAP = 0.02
-"""Costs (or joules) of two counts that differ by less are one: the faster count is taken."""
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """One count on one pool with what the whole run would take."""
-
-    count: int
-    shape: TrainingShape
-    total_seconds: float
-    cost_per_hour: float | None
-    energy_joules: float
-    wish: Wish = ANYWHERE
-    startup_seconds: float = 0.0
-    """Until its nodes are there; they are paid for while they start."""
-    interruptions: Interruptions | None = None
-    """What spot nodes do to it; its total counts what is lost."""
-
-    @property
-    def elapsed_seconds(self) -> float:
-        """Of the whole run, from now."""
-        return self.startup_seconds + self.total_seconds
-
-    @property
-    def total_cost(self) -> float | None:
-        """Of the whole run."""
-        if self.cost_per_hour is None:
-            return None
-        return self.cost_per_hour * self.elapsed_seconds / 3600
-
-    def objective(self, goal: Goal) -> float | None:
-        """What the goal minimises."""
-        if goal is Goal.TIME:
-            return self.elapsed_seconds
-        return self.total_cost if goal is Goal.COST else self.energy_joules
-
-    def of_count(self, goal: Goal) -> CountOffer:
-        """The offer as others see it."""
-        step = self.shape.prediction.step_seconds
-        steps = self.total_seconds / step.mid if step.mid else 0.0
-        wait = self.startup_seconds
-        seconds = Interval(self.elapsed_seconds, wait + step.low * steps, wait + step.high * steps)
-        return CountOffer(
-            self.count,
-            self.shape.layout,
-            seconds,
-            self.cost_per_hour,
-            self.objective(goal),
-            self.wish,
-        )
 
 
 def training_candidate(request: TrainingRequest, pool: Pool, situation: Situation) -> Candidate:
@@ -129,14 +76,14 @@ class _Assessment:
         """The best count that fits now, else the best one to wait for."""
         fitting = [offer for offer in offers if self._nodes(offer) is not None]
         if fitting:
-            offer = self._preferred(fitting)
+            offer = preferred(fitting, *self._taste)
             remark = Exclusion(Verdict.LOST, self._remark(offer))
             return self._described(offer, True, remark)
         possible = [offer for offer in offers if self._why_never(offer) is None]
         if not possible:
-            offer = self._preferred(offers)
+            offer = preferred(offers, *self._taste)
             return self._described(offer, False, self._why_never(offer) or _NOTHING)
-        offer = self._preferred(possible)
+        offer = preferred(possible, *self._taste)
         gang = gang_of(offer.count, self.request, self.pool)
         reason = self.situation.why_no_room(gang, self.pool, offer.wish)
         waiting = self._described(offer, False, Exclusion(Verdict.INSUFFICIENT_CAPACITY, reason))
@@ -148,20 +95,9 @@ class _Assessment:
         told = offer.interruptions.words() if offer.interruptions else ""
         return "; ".join(filter(None, (remark, offer.wish.reason, told)))
 
-    def _preferred(self, offers: list[Offer]) -> Offer:
-        goal = self.request.goal
-        if goal is Goal.TIME:
-            return _grown(offers, self.situation.settings.marginal_efficiency)
-        values = [offer.objective(goal) for offer in offers]
-        known = [value for value in values if value is not None]
-        if not known:
-            return offers[0]
-        bound = min(known) * (1 + AS_CHEAP)
-        return min(
-            (o for o, value in zip(offers, values, strict=True) if value and value <= bound),
-            key=lambda offer: offer.total_seconds,
-            default=offers[0],
-        )
+    @property
+    def _taste(self) -> tuple[Goal, float]:
+        return self.request.goal, self.situation.settings.marginal_efficiency
 
     def _nodes(self, offer: Offer) -> dict[str, int] | None:
         gang = gang_of(offer.count, self.request, self.pool)
@@ -270,17 +206,6 @@ class _Assessment:
         return replace(excluded(self.pool, told), count=count)
 
 
-def counts_between(least: int, most: int, pool: Pool) -> Iterable[int]:
-    """Counts worth a search: the ends, whole nodes in powers of two, and parts of a node."""
-    node = max(pool.accelerators_per_node, 1)
-    parts = [d for d in divisors(node) if least < d < most]
-    wholes, size = [], node
-    while size < most:
-        wholes.append(size)
-        size *= 2
-    return sorted({least, most, *parts, *(size for size in wholes if size > least)})
-
-
 def memory_clause(memory: Memory, pool: Pool) -> str:
     """What is needed and what there is, in one clause."""
     needed, usable = memory.needed_bytes / GIB, memory.usable_bytes / GIB
@@ -301,23 +226,6 @@ def _at_most(memory: Memory) -> Memory:
 def _ratio(memory: Memory) -> float:
     needed = peak_bytes(memory).high
     return needed / memory.usable_bytes if memory.usable_bytes > 0 else math.inf
-
-
-def _grown(offers: list[Offer], marginal_efficiency: float) -> Offer:
-    """The fastest count whose last accelerators still yield their share.
-
-    The share is of what one accelerator of the smallest count yields; growth that yields less is
-    skipped, and a later count must pay for all accelerators since the last that was taken.
-    """
-    taken = first = offers[0]
-    alone = 1 / first.elapsed_seconds / first.count if first.elapsed_seconds else 0.0
-    for offer in offers[1:]:
-        if not (taken.elapsed_seconds and offer.elapsed_seconds):
-            continue
-        gained = 1 / offer.elapsed_seconds - 1 / taken.elapsed_seconds
-        if gained >= marginal_efficiency * alone * (offer.count - taken.count):
-            taken = offer
-    return taken
 
 
 def _late(total_seconds: float, deadline: datetime, now: datetime) -> str:

@@ -1,0 +1,112 @@
+"""Counts of accelerators that a run may take in one pool, and which of them is best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from poolwise.model.prediction import Interval
+from poolwise.plan.candidates.training_divisions import divisors
+from poolwise.plan.candidates.training_layouts import TrainingShape
+from poolwise.plan.closeness import ANYWHERE, Wish
+from poolwise.plan.decision import CountOffer
+from poolwise.plan.pool import Pool
+from poolwise.plan.requests.request import Goal
+from poolwise.plan.supply import Interruptions
+
+AS_CHEAP = 0.02
+"""Costs (or joules) of two counts that differ by less are one: the faster count is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One count on one pool with what the whole run would take."""
+
+    count: int
+    shape: TrainingShape
+    total_seconds: float
+    cost_per_hour: float | None
+    energy_joules: float
+    wish: Wish = ANYWHERE
+    startup_seconds: float = 0.0
+    """Until its nodes are there; they are paid for while they start."""
+    interruptions: Interruptions | None = None
+    """What spot nodes do to it; its total counts what is lost."""
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Of the whole run, from now."""
+        return self.startup_seconds + self.total_seconds
+
+    @property
+    def total_cost(self) -> float | None:
+        """Of the whole run."""
+        if self.cost_per_hour is None:
+            return None
+        return self.cost_per_hour * self.elapsed_seconds / 3600
+
+    def objective(self, goal: Goal) -> float | None:
+        """What the goal minimises."""
+        if goal is Goal.TIME:
+            return self.elapsed_seconds
+        return self.total_cost if goal is Goal.COST else self.energy_joules
+
+    def of_count(self, goal: Goal) -> CountOffer:
+        """The offer as others see it."""
+        step = self.shape.prediction.step_seconds
+        steps = self.total_seconds / step.mid if step.mid else 0.0
+        wait = self.startup_seconds
+        seconds = Interval(self.elapsed_seconds, wait + step.low * steps, wait + step.high * steps)
+        return CountOffer(
+            self.count,
+            self.shape.layout,
+            seconds,
+            self.cost_per_hour,
+            self.objective(goal),
+            self.wish,
+        )
+
+
+def counts_between(least: int, most: int, pool: Pool) -> Iterable[int]:
+    """Counts worth a search: the ends, whole nodes in powers of two, and parts of a node."""
+    node = max(pool.accelerators_per_node, 1)
+    parts = [d for d in divisors(node) if least < d < most]
+    wholes, size = [], node
+    while size < most:
+        wholes.append(size)
+        size *= 2
+    return sorted({least, most, *parts, *(size for size in wholes if size > least)})
+
+
+def preferred(offers: Sequence[Offer], goal: Goal, marginal_efficiency: float) -> Offer:
+    """The best of at least one: on Time the fastest that still yields, else the fastest of the
+    cheapest."""
+    if goal is Goal.TIME:
+        return _grown(offers, marginal_efficiency)
+    values = [offer.objective(goal) for offer in offers]
+    known = [value for value in values if value is not None]
+    if not known:
+        return offers[0]
+    bound = min(known) * (1 + AS_CHEAP)
+    return min(
+        (o for o, value in zip(offers, values, strict=True) if value and value <= bound),
+        key=lambda offer: offer.total_seconds,
+        default=offers[0],
+    )
+
+
+def _grown(offers: Sequence[Offer], marginal_efficiency: float) -> Offer:
+    """The fastest count whose last accelerators still yield their share.
+
+    The share is of what one accelerator of the smallest count yields; growth that yields less is
+    skipped, and a later count must pay for all accelerators since the last that was taken.
+    """
+    taken = first = offers[0]
+    alone = 1 / first.elapsed_seconds / first.count if first.elapsed_seconds else 0.0
+    for offer in offers[1:]:
+        if not (taken.elapsed_seconds and offer.elapsed_seconds):
+            continue
+        gained = 1 / offer.elapsed_seconds - 1 / taken.elapsed_seconds
+        if gained >= marginal_efficiency * alone * (offer.count - taken.count):
+            taken = offer
+    return taken
