@@ -6,10 +6,12 @@ belongs to whoever owns the passes, and changes nothing but the time they take.
 
 from __future__ import annotations
 
+import operator
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar, cast
 
+S = TypeVar("S")
 T = TypeVar("T")
 PAGES = 8192
 """Pairs of work and machine that are remembered, with 1 to 30 answers each."""
@@ -75,14 +77,56 @@ class Newest:
         return self._page
 
 
+class Recent:
+    """What was made of each object of the last pass.
+
+    Objects are never changed, so one that is still the same one gives the same answer. An object
+    that is remembered is held, and no other can take its identity.
+    """
+
+    def __init__(self) -> None:
+        self._subjects: Sequence[object] = ()
+        self._answers: Sequence[object] = ()
+
+    def each(self, subjects: Iterable[S], answer: Callable[[S], T]) -> Sequence[T]:
+        """Answers in the order of the subjects; what is no subject any more is forgotten."""
+        given = tuple(subjects)
+        if not _are_same(given, self._subjects):
+            known = dict(zip(map(id, self._subjects), self._answers, strict=True))
+            answers = [known[id(each)] if id(each) in known else answer(each) for each in given]
+            self._subjects, self._answers = given, answers
+        return cast(Sequence[T], self._answers)
+
+
+def _are_same(some: Sequence[object], others: Sequence[object]) -> bool:
+    return len(some) == len(others) and all(map(operator.is_, some, others))
+
+
+class Last:
+    """What was made of all objects of the last pass together."""
+
+    def __init__(self) -> None:
+        self._subjects: list[object] = []
+        self._answer: object = None
+
+    def of(self, subjects: Iterable[object], answer: Callable[[], T]) -> T:
+        """The last answer where the subjects are the same, or equal, and in the same order."""
+        given = list(subjects)
+        if given != self._subjects or not self._subjects:
+            self._answer, self._subjects = answer(), given
+        return cast(T, self._answer)
+
+
 class Memo:
     """Pages by subject; the least recently used goes first."""
 
     def __init__(self, limit: int = PAGES) -> None:
         self._limit = limit
         self._pages: OrderedDict[Hashable, Page] = OrderedDict()
+        self.facts, self.pods = Recent(), Recent()
+        self.pools, self.usage, self.empty = Last(), Last(), Last()
         self.numbers = Numbers(limit)
-        self.ledger = Newest()
+        self.rooms = Newest()
         """What is worked out once for each state of the ledger."""
 
     def __len__(self) -> int:
