@@ -85,5 +85,26 @@ COST = Section(
             Query(gauge("predicted_tokens_per_second", "kind", "pool"), "{{pool}} {{kind}}"),
             stacked=True,
         ),
+        series(
+            About(
+                "Idle nodes",
+                "Usable nodes whose accelerators nobody holds; status.idleNodes of the pool names "
+                "them with the time since when. High for long: let an autoscaler release them.",
+                "none",
+                width=12,
+            ),
+            Query(gauge("pool_idle_nodes", "pool"), "{{pool}}"),
+        ),
+        series(
+            About(
+                "Cost of idle nodes",
+                "Price of the nodes that hold nothing at all. What accelerators cost that are "
+                "free beside used ones is in the panel before.",
+                PER_HOUR,
+                width=12,
+            ),
+            Query(gauge("pool_idle_cost_per_hour", "pool", "currency"), "{{pool}} ({{currency}})"),
+            stacked=True,
+        ),
     ),
 )

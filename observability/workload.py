@@ -172,6 +172,31 @@ _ROOFLINE = Section(
         ),
         series(
             About(
+                "Cost so far",
+                "What it has cost, and what the whole of a run is predicted to cost. Above the "
+                "dashed line it runs longer than predicted: see the condition WithinBudget.",
+                "none",
+                width=12,
+            ),
+            Query(
+                f"max by (currency) (poolwise_workload_cost_total{{{OF_KIND}}})",
+                "so far ({{currency}})",
+            ),
+            Query(gauge(f"workload_predicted_cost{{{THIS}}}"), "predicted"),
+            dashed="predicted",
+        ),
+        series(
+            About(
+                "Energy so far",
+                "What its accelerators have used, by their predicted power; hosts, networks and "
+                "cooling are not in it. Compare it with the pool's power meters.",
+                "joule",
+                width=12,
+            ),
+            Query(f"max(poolwise_workload_energy_joules_total{{{OF_KIND}}})", "so far"),
+        ),
+        series(
+            About(
                 "Decisions of its kind",
                 "Decisions told to users, by reason, for all workloads of this kind. Those of one "
                 "workload are its Events: kubectl describe.",

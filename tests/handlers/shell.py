@@ -10,11 +10,12 @@ from poolwise.cluster.cache import Cache
 from poolwise.cluster.clock import utc_now
 from poolwise.cluster.events import Recorder
 from poolwise.cluster.metrics import Metrics
-from poolwise.cluster.resources import CACHED, WATCHED, Resource, resource_of
+from poolwise.cluster.resources import CACHED, DEPLOYMENTS, JOBS, WATCHED, Resource, resource_of
 from poolwise.cluster.writer import Writer
 from poolwise.handlers.decider import decider
 from poolwise.handlers.engine import Engine
 from poolwise.handlers.isolation import Decide
+from poolwise.plan.conditions import timestamp
 from poolwise.settings import Settings
 from tests.apiserver.operated import chat_service, condition, h100_node, training_job
 from tests.fake_kube import FakeKube
@@ -51,6 +52,26 @@ class Shell:
         metadata = document["metadata"]
         key = (resource_of(document), metadata.get("namespace"), metadata["name"])
         return self.kube.objects[key]
+
+    def start_pods(self, node: str) -> None:
+        """What the controllers of Jobs and Deployments, the scheduler and the node's agent do: one
+        pod of each, which runs from now on."""
+        for child in [*self.kube.all(JOBS), *self.kube.all(DEPLOYMENTS)]:
+            template, name = child["spec"]["template"], child["metadata"]["name"]
+            owner = {"kind": child["kind"], "controller": True, "name": name}
+            owner["uid"] = child["metadata"]["uid"]
+            if child["kind"] == "Deployment":
+                owner |= {"kind": "ReplicaSet", "name": f"{name}-1", "uid": "any"}
+            metadata = {
+                "name": f"{name}-0",
+                "namespace": child["metadata"]["namespace"],
+                "labels": template["metadata"]["labels"],
+                "ownerReferences": [owner],
+            }
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+            pod["spec"] = {**template["spec"], "nodeName": node}
+            pod["status"] = {"phase": "Running", "startTime": timestamp(utc_now())}
+            self.put(pod)
 
     def run(self, *steps: Callable[[], Any], pause_seconds: float = 0.0) -> list[str]:
         """Start a process, let it settle, and again after each step; what it wrote."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -135,6 +137,33 @@ def test_what_only_waits_holds_and_costs_nothing(cache):
     assert step == 12.5
 
 
+def test_what_it_has_cost_is_counted_to_the_moment_of_the_scrape(cache):
+    document = job("one", totalCost=500.0)
+    document["status"]["observed"] = {
+        "accrued": {
+            "cost": 100.0,
+            "currency": "EUR",
+            "kilowattHours": 10.0,
+            "until": "2026-11-22T08:00:00Z",
+            "perHour": {"cost": 50.0, "kilowatts": 8.0, "accelerators": 16},
+        }
+    }
+    cache.put(TRAINING_JOBS, document)
+    at_ten = datetime(2026, 11, 22, 10, tzinfo=UTC)
+    registry = CollectorRegistry()
+    registry.register(ClusterCollector(cache, lambda: (), each_workload=True, now=lambda: at_ten))
+    key = {"kind": "TrainingJob", "namespace": "a", "name": "one"}
+    [families] = [{family.name: family for family in registry.collect()}]
+    cost = families["poolwise_workload_cost"]
+    energy = families["poolwise_workload_energy_joules"]
+    assert (cost.type, energy.type) == ("counter", "counter")
+    assert [(each.name, each.labels, each.value) for each in cost.samples] == [
+        ("poolwise_workload_cost_total", {**key, "currency": "EUR"}, 200.0)
+    ]
+    assert [each.value for each in energy.samples] == [26 * 3.6e6]
+    assert [s.value for s in families["poolwise_workload_predicted_cost"].samples] == [500.0]
+
+
 def test_sums_are_over_workloads_and_forget_the_gone(cache):
     cache.put(TRAINING_JOBS, job("one"))
     cache.put(TRAINING_JOBS, job("two", costPerHour=25.0, predicted={"tokensPerSecond": 500.0}))
@@ -175,6 +204,8 @@ def test_a_pool_is_told_by_its_status(cache):
             "free": 48,
             "ridgePoints": {"bf16": 295.0},
             "price": {"perNodeHour": 55.0, "currency": "USD"},
+            "idleNodeCount": 6,
+            "idleCostPerHour": 330.0,
             "conditions": [{"type": "Ready", "status": "True", "reason": "NodesReady"}],
         },
     }
@@ -187,6 +218,8 @@ def test_a_pool_is_told_by_its_status(cache):
     assert value(registry, "pool_accelerators", pool="h100", state="free") == 48
     assert value(registry, "pool_ridge_flops_per_byte", pool="h100", precision="bf16") == 295
     assert value(registry, "pool_price_per_hour", pool="h100", currency="USD") == 55
+    assert value(registry, "pool_idle_nodes", pool="h100") == 6
+    assert value(registry, "pool_idle_cost_per_hour", pool="h100", currency="USD") == 330
     assert value(registry, "pool_memory_bytes", pool="h100") is None  # not the planner's
 
 
@@ -208,8 +241,9 @@ def test_a_status_that_somebody_else_wrote_does_no_harm(cache, status):
 
 def test_the_planner_and_the_statuses_together_give_every_metric_of_the_table():
     shell = Shell()
-    shell.put(h100_node(), training_job("a", "train", 4), chat_service("a", "chat"))
-    shell.run()
+    node = h100_node()
+    shell.put(node, training_job("a", "train", 4), chat_service("a", "chat"))
+    shell.run(lambda: shell.start_pods(node["metadata"]["name"]))
     cache = Cache()
     for resource in (TRAINING_JOBS, INFERENCE_SERVICES, ACCELERATOR_POOLS):
         for document in shell.kube.all(resource):

@@ -38,7 +38,8 @@ def series() -> Series:
 def operator_registry() -> CollectorRegistry:
     """Of an operator that leads, with two pools, a service that runs, and jobs that do and wait."""
     shell = Shell()
-    shell.put(h100_node(), h100_node(), _cordoned(h100_node()), _unknown(h100_node()))
+    nodes = [h100_node(), h100_node(), _cordoned(h100_node()), _unknown(h100_node())]
+    shell.put(*nodes)
     slo = [
         {"metric": metric, "percentile": 99, "target": target}
         for metric, target in (("TTFT", "5s"), ("ITL", "1s"), ("E2E", "60s"))
@@ -46,7 +47,7 @@ def operator_registry() -> CollectorRegistry:
     shell.put(chat_service(VARIABLES["namespace"], VARIABLES["name"], slo=slo))
     shell.put(training_job("train", "runs", 8), training_job("train", "waits", 16))
     shell.put(training_job("train", "never", 512))
-    shell.run()
+    shell.run(lambda: shell.start_pods(nodes[0]["metadata"]["name"]))
     _work(shell)
     planner = shell.engine.planner
     collector = ClusterCollector(

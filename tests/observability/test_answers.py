@@ -19,7 +19,7 @@ from tests.observability.vocabulary import exported
 QUERIES = [*of_panels(), *of_variables(), *of_pages()]
 SERVICE = 'namespace="chat", name="assistant"'
 JOB = 'namespace="train", name="runs"'
-OF_JOBS = {"workload/Predicted step/A"}
+OF_JOBS = {"workload/Predicted step/A", "workload/Cost so far/B"}
 """What a service does not have."""
 
 

@@ -85,6 +85,10 @@ POOL_BANDWIDTH = _gauge(
 )
 POOL_MEMORY = _gauge("pool_memory_bytes", "Of one accelerator, or of a CPU node.", "pool")
 POOL_PRICE = _gauge("pool_price_per_hour", "Price of one node.", "pool", "currency")
+POOL_IDLE_NODES = _gauge("pool_idle_nodes", "Usable nodes whose accelerators nobody holds.", "pool")
+POOL_IDLE_COST = _gauge(
+    "pool_idle_cost_per_hour", "What these nodes cost together.", "pool", "currency"
+)
 
 # Workloads, as sums
 
@@ -116,6 +120,17 @@ WORKLOAD_REPLICAS = _gauge(
     "workload_replicas", "Replicas of a service: planned, and ready.", "namespace", "name", "state"
 )
 WORKLOAD_COST = _gauge("workload_cost_per_hour", "Predicted cost of a placed workload.", *_KEY)
+WORKLOAD_PREDICTED_COST = _gauge("workload_predicted_cost", "Predicted, of a whole run.", *_KEY)
+WORKLOAD_ACCRUED_COST = _counter(
+    "workload_cost",
+    "What it has cost so far; it grows while its pods are on nodes.",
+    *(*_KEY, "currency"),
+)
+WORKLOAD_ACCRUED_ENERGY = _counter(
+    "workload_energy_joules",
+    "What its accelerators have used so far, by their predicted power.",
+    *_KEY,
+)
 WORKLOAD_STEP = _gauge(
     "workload_predicted_step_seconds", "Predicted time of one training step.", "namespace", "name"
 )
@@ -144,13 +159,14 @@ PROCESS = (
 )
 POOLS = (
     *(POOL_INFO, POOL_CONDITION, POOL_NODES, POOL_ACCELERATORS, POOL_RIDGE, POOL_PEAK),
-    *(POOL_BANDWIDTH, POOL_MEMORY, POOL_PRICE),
+    *(POOL_BANDWIDTH, POOL_MEMORY, POOL_PRICE, POOL_IDLE_NODES, POOL_IDLE_COST),
 )
 SUMS = (WORKLOADS, COST, TOKENS)
 EACH_WORKLOAD = (
     *(WORKLOAD_INFO, WORKLOAD_STATE, WORKLOAD_CONDITION, WORKLOAD_ACCELERATORS),
     *(WORKLOAD_REPLICAS, WORKLOAD_COST, WORKLOAD_STEP, WORKLOAD_TOKENS, WORKLOAD_LATENCY),
-    *(WORKLOAD_TARGET, WORKLOAD_INTENSITY),
+    *(WORKLOAD_TARGET, WORKLOAD_INTENSITY, WORKLOAD_PREDICTED_COST),
+    *(WORKLOAD_ACCRUED_COST, WORKLOAD_ACCRUED_ENERGY),
 )
 
 SECTIONS: Mapping[str, tuple[Definition, ...]] = {

@@ -23,6 +23,7 @@ _NOTES: Mapping[str, str] = {
     "Pools": "One AcceleratorPool each. What a label says of hardware is per accelerator.",
     "Workloads, each": (
         "`POOLWISE_WORKLOAD_METRICS=false` turns them off. A workload has 10 to 20 series. "
+        "What it has cost and used is counted to the moment of the scrape. "
         "`namespace` is the workload's own: scrape with `honorLabels: true`, else Prometheus "
         "renames it to `exported_namespace`. What the engines tell of themselves, scraped by the "
         "chart's PodMonitor for workloads, has the same two labels, and so meets its target."

@@ -38,6 +38,8 @@ def _of_status(name: str, status: Told) -> Iterator[Sample]:
     price = part(status, "price")
     where = name, str(price.get("currency") or "")
     yield from present(table.POOL_PRICE, where, number(price, "perNodeHour"))
+    yield from present(table.POOL_IDLE_NODES, (name,), number(status, "idleNodeCount"))
+    yield from present(table.POOL_IDLE_COST, where, number(status, "idleCostPerHour"))
 
 
 def _of_device(name: str, device: Device | None) -> Iterator[Sample]:

@@ -39,7 +39,8 @@ class Pools:
             return
         written = await self._written(pool, live)
         if written is not None:
-            await self._tell(written, pool, decisions.free_accelerators.get(name))
+            free, idle = decisions.free_accelerators.get(name), decisions.idle_nodes.get(name)
+            await self._tell(written, pool, free, idle)
 
     async def _written(self, pool: Pool, live: Object | None) -> Object | None:
         """The object of a pool; that of a person is never touched, nor made again."""
@@ -50,8 +51,10 @@ class Pools:
             return live
         return await self._writer.apply(wanted)
 
-    async def _tell(self, live: Object, pool: Pool, free: int | None) -> None:
+    async def _tell(
+        self, live: Object, pool: Pool, free: int | None, idle: tuple[str, ...] | None
+    ) -> None:
         before = live.get("status") or {}
-        changes = merge_patch(before, pool_status(live, pool, free, self._now()))
+        changes = merge_patch(before, pool_status(live, pool, free, self._now(), idle))
         if changes:
             await self._writer.patch(live, {"status": changes}, "status")

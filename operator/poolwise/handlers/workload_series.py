@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from poolwise.api.quantity import parse_duration
 from poolwise.cluster import metric_table as table
@@ -13,6 +14,7 @@ from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Kind
 from poolwise.plan.observed import Object
 from poolwise.plan.status.figures import Told, number, part
+from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR, read
 
 UNTOLD = "Untold"
 """Reason of a workload without a status."""
@@ -39,13 +41,14 @@ def sums(workloads: Iterable[Object]) -> Iterator[Sample]:
             yield metric, labels, value
 
 
-def samples_of_each(workloads: Iterable[Object]) -> Iterator[Sample]:
+def samples_of_each(workloads: Iterable[Object], now: datetime) -> Iterator[Sample]:
     """All samples that bear a workload's name."""
     for workload in workloads:
         status = part(workload, "status")
         told = part(status, "plan")
         yield from _state(workload, status)
         yield from _plan(workload, told)
+        yield from _accrued(workload, status, now)
         if workload["kind"] == Kind.TRAINING_JOB:
             predicted = part(told, "predicted")
             step_seconds = number(predicted, "stepSeconds")
@@ -72,8 +75,19 @@ def _plan(workload: Object, told: Told) -> Iterator[Sample]:
     if _is_placed(told):
         yield table.WORKLOAD_ACCELERATORS, key, (number(told, "count") or 0.0) * _replicas(told)
         yield from present(table.WORKLOAD_COST, key, number(told, "costPerHour"))
+    yield from present(table.WORKLOAD_PREDICTED_COST, key, number(told, "totalCost"))
     yield from present(table.WORKLOAD_TOKENS, key, _tokens_per_second(told))
     yield from present(table.WORKLOAD_INTENSITY, key, number(told, "arithmeticIntensity"))
+
+
+def _accrued(workload: Object, status: Told, now: datetime) -> Iterator[Sample]:
+    meter = read(part(part(status, "observed"), "accrued")).at(now)
+    if meter.until is None:
+        return
+    key = _key(workload)
+    if meter.currency:
+        yield table.WORKLOAD_ACCRUED_COST, (*key, meter.currency), meter.cost
+    yield table.WORKLOAD_ACCRUED_ENERGY, key, meter.kilowatt_hours * JOULES_PER_KILOWATT_HOUR
 
 
 def _service(workload: Object, status: Told, told: Told) -> Iterator[Sample]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from poolwise.api import GROUP, VERSION
-from poolwise.plan import names
+from poolwise.plan import idle, names
 from poolwise.plan.conditions import Type, merged
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition, Pool
@@ -31,10 +31,20 @@ def pool_object(pool: Pool) -> Manifest:
     }
 
 
-def pool_status(live: Object, pool: Pool, free_accelerators: int | None, now: datetime) -> Manifest:
-    """What is known of the pool; numbers to four significant digits, as everywhere in status."""
+def pool_status(
+    live: Object,
+    pool: Pool,
+    free_accelerators: int | None,
+    now: datetime,
+    idle_nodes: tuple[str, ...] | None = None,
+) -> Manifest:
+    """What is known of the pool; numbers to four significant digits, as everywhere in status.
+
+    ``idle_nodes``: names, of a pool with accelerators.
+    """
     generation = live["metadata"].get("generation", 0)
-    previous = (live.get("status") or {}).get("conditions") or []
+    before = live.get("status") or {}
+    previous = before.get("conditions") or []
     status = {
         "observedGeneration": generation,
         "nodes": len(pool.usable_nodes),
@@ -44,6 +54,7 @@ def pool_status(live: Object, pool: Pool, free_accelerators: int | None, now: da
         "acceleratorsPerNode": pool.accelerators_per_node,
         "capacity": sum(node.accelerators for node in pool.usable_nodes),
         "free": free_accelerators,
+        **({} if idle_nodes is None else idle.told(idle_nodes, pool, before, now)),
         "ridgePoints": {name: significant(value) for name, value in pool.ridge_points.items()},
         "role": pool.role,
         "roleReason": pool.role_reason or None,

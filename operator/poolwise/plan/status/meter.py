@@ -21,6 +21,7 @@ from poolwise.plan.status.figures import number, part
 
 DIGITS = 4
 """Decimals of sums: a hundredth of a cent, a tenth of a watt-hour."""
+JOULES_PER_KILOWATT_HOUR = 3.6e6
 _RATE_DIGITS = 6
 _HOUR_SECONDS = 3600.0
 
