@@ -63,6 +63,8 @@ def our_checks(checks: Iterable[Object]) -> tuple[str, ...]:
 def guests(observed: Observed) -> Iterator[Guest]:
     """Workloads that have quota and a check of ours, in the order in which they were made."""
     ours = our_checks(observed.queues.checks)
+    if not ours or not observed.queues.workloads:
+        return
     bound = _bound(observed.pods)
     for workload in sorted(observed.queues.workloads, key=_age):
         state = _check(workload, ours)

@@ -17,7 +17,6 @@ from typing import Any
 
 from poolwise.plan.kueue.reading import ClusterQueue, Flavor, Group
 from poolwise.plan.pool import Node, Pool
-from poolwise.plan.wording import plural
 
 FLAVORS_NAMED = 3
 
@@ -151,9 +150,11 @@ def _against(flavor: Flavor, pool: Pool) -> str:
 def _carried(others: list[str | None], nodes: int) -> str:
     if not others:
         return "which the pool does not select by"
+    if len(others) < nodes:
+        return f"which {len(others)} of its {nodes} nodes do not carry"
     values = sorted({value for value in others if value})
     told = f"have {' or '.join(values[:FLAVORS_NAMED])}" if values else "lack that label"
-    return f"its nodes {told}" if len(others) == nodes else f"{plural(len(others), 'node')} {told}"
+    return f"its nodes {told}"
 
 
 def _covered(queue: ClusterQueue) -> str:
