@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from poolwise.api.quantity import parse_quantity
+from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.decision import Claim, Key
 from poolwise.plan.names import FIELD_MANAGER, MANAGED_BY, OWNER_KIND, OWNER_NAME, child_name
 from poolwise.plan.observed import Object
@@ -55,8 +56,31 @@ NOTHING = Usage()
 ByNode = Mapping[str, Usage]
 
 
+_Held = tuple[str, object, Usage]
+"""Node, whose pod it is, and what it holds."""
+
+
+class _Sum:
+    """Usages added up in place: a cluster has ten thousand pods."""
+
+    __slots__ = ("_accelerators", "_cores", "_memory_bytes")
+
+    def __init__(self) -> None:
+        self._accelerators: dict[str, int] = {}
+        self._cores = self._memory_bytes = 0.0
+
+    def add(self, usage: Usage) -> None:
+        for name, count in usage.accelerators.items():
+            self._accelerators[name] = self._accelerators.get(name, 0) + count
+        self._cores += usage.cores
+        self._memory_bytes += usage.memory_bytes
+
+    def usage(self) -> Usage:
+        return Usage(self._accelerators, self._cores, self._memory_bytes)
+
+
 def usage_by_node(
-    pods: Iterable[Object], running: Iterable[Key]
+    pods: Iterable[Object], running: Iterable[Key], memo: Memo | None = None
 ) -> tuple[ByNode, Mapping[Key, ByNode]]:
     """What bound, unfinished pods hold by node: foreign ones, and those of running workloads.
 
@@ -64,17 +88,31 @@ def usage_by_node(
     foreign: it holds its devices whatever its labels say.
     """
     owners: Mapping[object, Key] = {owner_labels(key): key for key in running}
-    foreign: defaultdict[str, Usage] = defaultdict(lambda: NOTHING)
-    ours: defaultdict[Key, defaultdict[str, Usage]] = defaultdict(
-        lambda: defaultdict(lambda: NOTHING)
-    )
-    for pod in pods:
-        node = _node_held_by(pod)
-        if node:
-            owner = owners.get(owner_of(pod))
-            by_node = foreign if owner is None else ours[owner]
-            by_node[node] += requests(pod)
-    return foreign, ours
+    memo = memo or Memo()
+    all_held = memo.pods.each(pods, _held)
+    return memo.usage.of((all_held, owners), lambda: _usage_by_node(all_held, owners))
+
+
+def _usage_by_node(
+    all_held: Iterable[_Held | None], owners: Mapping[object, Key]
+) -> tuple[ByNode, Mapping[Key, ByNode]]:
+    sums: defaultdict[Key | None, defaultdict[str, _Sum]] = defaultdict(lambda: defaultdict(_Sum))
+    for held in all_held:
+        if held is not None:
+            node, labels, usage = held
+            sums[owners.get(labels)][node].add(usage)
+    found = {
+        owner: {node: total.usage() for node, total in by_node.items()}
+        for owner, by_node in sums.items()
+    }
+    foreign = found.pop(None, {})
+    return foreign, {key: by_node for key, by_node in found.items() if key is not None}
+
+
+def _held(pod: Object) -> _Held | None:
+    """The node of a bound, unfinished pod, whose pod it says to be, and what it holds."""
+    node = _node_held_by(pod)
+    return (node, owner_of(pod), requests(pod)) if node else None
 
 
 def settled(claim: Claim, resource: str | None, bound: ByNode) -> Claim:

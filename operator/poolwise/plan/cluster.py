@@ -50,12 +50,12 @@ def decide(
 
     ``memo`` makes later passes faster and changes no answer.
     """
-    known = pools(observed.nodes, observed.pools, tables, settings)
+    remembered = Memo() if memo is None else memo
+    known = pools(observed.nodes, observed.pools, tables, settings, remembered)
     everything = in_queues(entries(observed, tables, settings), observed, known)
     start = starts(observed, everything, known, settings, now)
-    book, claims = _ledger(start.pools, observed.pods, start.entries)
+    book, claims = _ledger(start.pools, observed.pods, start.entries, remembered)
     book = with_guests(book, observed)
-    remembered = Memo() if memo is None else memo
     situation = Situation(
         book,
         calibration,
@@ -163,12 +163,12 @@ class _Pass:
 
 
 def _ledger(
-    known: Sequence[Pool], pods: Sequence[Object], everything: Sequence[Entry]
+    known: Sequence[Pool], pods: Sequence[Object], everything: Sequence[Entry], memo: Memo
 ) -> tuple[Ledger, Mapping[Key, Claim]]:
     """Free capacity beside foreign pods and what our own workloads hold, and their claims."""
     held = {entry.identity.key: record for entry in everything if (record := entry.holds)}
-    foreign, ours = usage_by_node(pods, held)
-    book = ledger(known, foreign)
+    foreign, ours = usage_by_node(pods, held, memo)
+    book = memo.empty.of((*known, foreign), lambda: ledger(known, foreign))
     claims = {
         key: settled(record.claim, record.resource, ours.get(key, {}))
         for key, record in held.items()

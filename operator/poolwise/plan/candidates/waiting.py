@@ -60,8 +60,8 @@ class Obstacle:
         gang, ledger, pool = self.gang, self.ledger, self.pool
         if pool.is_cpu:
             room = ledger.most_pods(pool, gang)
-            wanted = plural(gang.pods, "replica")
-            return f"{wanted} of {gang.cores:g} cores wanted, room for {room}"
+            replicas = plural(gang.pods, "replica")
+            return f"{replicas} of {gang.cores:g} cores wanted, room for {room}"
         coming = ledger.total_to_come(pool)
         free = ledger.free(pool) + ledger.free_to_come(pool)
         wanted = gang.pods * gang.accelerators

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from poolwise.model.hardware import Device, Machine
-from poolwise.plan.nodes.facts import facts
+from poolwise.plan.candidates.memo import Memo
+from poolwise.plan.nodes.facts import Facts, facts
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import CPU, Node, Pool
 from poolwise.plan.pools.conditions import conditions, unusable_reason
@@ -33,11 +34,27 @@ from poolwise.tables import Tables
 
 
 def pools(
-    nodes: Iterable[Object], declared_pools: Iterable[Object], tables: Tables, settings: Settings
+    nodes: Iterable[Object],
+    declared_pools: Iterable[Object],
+    tables: Tables,
+    settings: Settings,
+    memo: Memo | None = None,
 ) -> tuple[Pool, ...]:
-    """Declared pools by age, then discovered ones by name."""
-    known = sorted((facts(node, tables) for node in nodes), key=lambda node: node.name)
-    ours = declared(declarations(declared_pools), known, tables)
+    """Declared pools by age, then discovered ones by name.
+
+    ``memo`` makes later calls with the same tables faster and changes no answer.
+    """
+    memo, given = memo or Memo(), tuple(declared_pools)
+    read = memo.facts.each(nodes, lambda node: facts(node, tables))
+    known = sorted(read, key=lambda node: node.name)
+    subjects = (*known, *given, tables, settings)
+    return memo.pools.of(subjects, lambda: _pools(known, given, tables, settings))
+
+
+def _pools(
+    known: Sequence[Facts], given: Sequence[Object], tables: Tables, settings: Settings
+) -> tuple[Pool, ...]:
+    ours = declared(declarations(given), known, tables)
     taken = {member.node.name for draft in ours for member in draft.members}
     rest = [node for node in known if node.name not in taken]
     found = discovered(rest, known, {draft.name for draft in ours})
