@@ -1,12 +1,16 @@
 """The story in plain text: for a placed, a waiting and a rejected object, and for damaged ones."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from poolwise.plan.joint.outcome import Price
 from poolwise.plan.status.explain import explain
 from tests.plan.children_given import placed_job, training_job
-from tests.plan.test_status import SITUATIONS, live_job, told
+from tests.plan.test_status import SITUATIONS, live_job, told, waiting_job
 
 PLACED = """\
 llama-70b is starting on h100-ib (16 x H100-SXM5-80GB, dp2 tp8): 125 s (116-136) per step, \
@@ -17,6 +21,7 @@ time: Compute 74 %, Interconnect 14 %, Bubble 12 %
   balance    1210 FLOP per byte, the ridge is at 295: on the side of compute
   memory     61.0 of 79.0 GiB per accelerator: weights 17.0, gradients 17.0, optimizer 13.0, \
 activations 12.0, reserve 2.0
+  cost       $36,400 and 8610 kWh in all
   why here   h100-ib finishes first
   now        pods are about to be created
   others     mi300x    no free block of 16 (largest 8); would take 125 s (116-136), 90 h, $41,000
@@ -83,6 +88,53 @@ def test_what_keeps_pods_back_is_told():
     event = {"kind": "Event", "metadata": {}, "reason": "FailedCreate", "note": "exceeded quota"}
     shown = told(training_job(), placed_job(), seen=[live_job(), event])
     assert "now        exceeded quota" in explain({**training_job(), "status": shown})
+
+
+def test_what_it_has_cost_is_told_up_to_the_moment():
+    accrued = {
+        "cost": 1320.5,
+        "currency": "USD",
+        "kilowattHours": 122.9,
+        "acceleratorHours": 192.0,
+        "until": "2026-11-21T12:00:00Z",
+        "perHour": {"cost": 110.0, "kilowatts": 10.24, "accelerators": 16},
+    }
+    resource, outcome, seen = SITUATIONS["running"]
+    status = told(resource, outcome, seen=seen)
+    status["observed"]["accrued"] = accrued
+    later = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
+    sums = "so far $1,540, 143 kWh, 224 accelerator-hours"
+    lines = explain({**resource, "status": status}, later).splitlines()
+    assert f"  cost       $36,400 and 8610 kWh in all; {sums}, at $110/h and 10.2 kW" in lines
+    accrued |= {"cost": 1540.5, "kilowattHours": 143.4, "acceleratorHours": 224.0}
+    del accrued["perHour"]
+    lines = explain({**resource, "status": status}, later).splitlines()
+    assert f"  cost       $36,400 and 8610 kWh in all; {sums}" in lines
+
+
+def test_what_spot_nodes_cost_it_is_told():
+    shown = told(training_job(), placed_job(lost_seconds=7 * 3600.0))
+    assert "kWh in all, with 7 h lost to interruptions of Spot nodes" in explain(
+        {**training_job(), "status": shown}
+    )
+
+
+def test_scarce_pools_and_the_start_are_told():
+    price = Price("h100-ib", 2.5, 38.0, "each accelerator-hour here delays the 3 that wait by 3 h")
+    start = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
+    waiting = replace(waiting_job(), prices=(price,), expected_start=start)
+    shown = told(training_job(), waiting)
+    assert shown["plan"]["prices"] == [
+        {
+            "pool": "h100-ib",
+            "perAcceleratorHour": 38.0,
+            "delaySecondsPerAcceleratorSecond": 2.5,
+            "reason": "each accelerator-hour here delays the 3 that wait by 3 h",
+        }
+    ]
+    text = explain({**training_job(), "status": shown})
+    assert "There: may start about 2026-11-21T14:00:00Z, 125 s" in text
+    assert "  scarce     h100-ib: each accelerator-hour here delays the 3 that wait by 3 h" in text
 
 
 def test_without_a_status():

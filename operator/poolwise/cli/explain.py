@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from poolwise.cluster.clock import utc_now
 from poolwise.cluster.connection import Connection
 from poolwise.cluster.kube import ApiKube
 from poolwise.cluster.metrics import Metrics
@@ -46,7 +47,7 @@ def explain(
     found = asyncio.run(_read(connection, resource, namespace, name, wait))
     if wait and not is_planned(found):
         raise NotPlanned(f"{resource.kind} {name} was not planned within {wait:g} s: {last(found)}")
-    typer.echo(story(found))
+    typer.echo(story(found, utc_now()))
 
 
 def parse_target(target: str) -> tuple[Resource, str]:

@@ -6,6 +6,8 @@
       bound by   Compute; 10 % more gives: Compute +7.1 %; time: Compute 74 %, ...
       based on   fitted on runs of this accelerator
       memory     61.0 of 79.0 GiB per accelerator: ...
+      cost       $36,400 and 8.61 MWh in all; so far $1,320, 312 kWh, 48 accelerator-hours, at ...
+      scarce     h100-ib: each accelerator-hour here delays the 3 workloads that wait by ...
       now        1 of 2 pods ready
       others     l40s-eth   impossible: needs 91.2 GiB per accelerator at the smallest shape, ...
 """
@@ -13,12 +15,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from poolwise.plan.conditions import Reason, Type
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import CPU
 from poolwise.plan.status import figures
+from poolwise.plan.status.costs import predicted_cost, so_far
 from poolwise.plan.status.figures import Told
 from poolwise.plan.wording import plural, sentence
 
@@ -29,11 +33,14 @@ OTHERS_SHOWN = 16
 """Candidates of a story; the rest is counted."""
 
 
-def explain(resource: Object) -> str:
-    """Where it runs or what it waits for, why, how fast, for how much, and why not elsewhere."""
+def explain(resource: Object, now: datetime | None = None) -> str:
+    """Where it runs or what it waits for, why, how fast, for how much, and why not elsewhere.
+
+    ``now``: what it has cost is told up to this moment; else as the status has it.
+    """
     status = resource.get("status") or {}
     told = figures.part(status, "plan")
-    details = [(label, text) for label, text in _details(status, told) if text]
+    details = [(label, text) for label, text in _details(status, told, now) if text]
     lines = [f"  {label:<{LABEL_WIDTH}}{text}" for label, text in details]
     return "\n".join([sentence(_head(resource, status, told), HEAD_LIMIT), *lines])
 
@@ -82,6 +89,9 @@ def _place(told: Told) -> str:
 def _outlook(resource: Object, told: Told) -> str:
     phrases = [figures.speed(told), _length(resource), *figures.cost(told)]
     text = ", ".join(filter(None, phrases))
+    starts = told.get("expectedStartTime")
+    if isinstance(starts, str) and told.get("placed") is not True:
+        text = ", ".join(filter(None, (f"may start about {starts}", text)))
     if told.get("placed") is True or told.get("reasonCode") == Reason.PLAN_ONLY:
         return text or str(told.get("reason"))
     return ". There: ".join(filter(None, (str(told.get("reason") or "").rstrip("."), text)))
@@ -94,16 +104,36 @@ def _length(resource: Object) -> str:
     return next((f"{amount} {word}" for word, amount in written if amount), "")
 
 
-def _details(status: Told, told: Told) -> Iterator[tuple[str, str]]:
+def _details(status: Told, told: Told, now: datetime | None) -> Iterator[tuple[str, str]]:
     bound = told.get("bottleneck")
     why = [str(bound or ""), figures.gains(told), figures.shares(told)]
     yield "bound by", "; ".join(filter(None, why))
     yield "based on", figures.basis(told)
     yield "balance", figures.roofline(told)
     yield "memory", figures.memory(told)
+    yield "cost", _cost(status, told, now)
+    yield from _scarce(told)
     yield "why here", sentence(str(told.get("reason") or "")) if told.get("placed") else ""
     yield "now", _now(status)
     yield from _others(told)
+
+
+def _cost(status: Told, told: Told, now: datetime | None) -> str:
+    """What it is predicted to cost and use, and what it has."""
+    accrued = figures.part(figures.part(status, "observed"), "accrued")
+    phrases = [so_far(accrued, now)] if accrued else []
+    if told.get("placed") is True or figures.number(told, "totalSeconds") is not None:
+        phrases.insert(0, predicted_cost(told))
+    return "; ".join(filter(None, phrases))
+
+
+def _scarce(told: Told) -> Iterator[tuple[str, str]]:
+    """What the pools that others wait for cost them."""
+    prices, label = told.get("prices"), "scarce"
+    for each in prices if isinstance(prices, list) else ():
+        if isinstance(each, Mapping) and each.get("pool"):
+            yield label, f"{each['pool']}: {sentence(str(each.get('reason') or ''))}"
+            label = ""
 
 
 def _now(status: Told) -> str:

@@ -21,7 +21,9 @@ from poolwise.model.prediction import (
 from poolwise.model.ranges import capacity_range
 from poolwise.model.training.memory import peak_bytes
 from poolwise.model.work import ServingLayout, TrainingLayout
+from poolwise.plan.conditions import timestamp
 from poolwise.plan.decision import Candidate, Plan
+from poolwise.plan.joint.outcome import Price
 from poolwise.plan.pool import CPU, Pool
 from poolwise.plan.shape import Layout, shape
 from poolwise.plan.wording import gib, sentence, significant, three_digits
@@ -50,11 +52,25 @@ def story(plan: Plan, pool: Pool | None, candidate_limit: int | None = None) -> 
             "summary": summary(plan.chosen) if plan.chosen else None,
             "rollout": _rollout(plan),
             "currency": pool.price.currency if pool and pool.price else None,
+            "prices": [_price(each) for each in plan.prices] or None,
+            "expectedStartTime": timestamp(plan.expected_start) if plan.expected_start else None,
             "reason": sentence(plan.reason),
             "reasonCode": plan.reason_code,
             "significant": plan.is_significant if plan.placed else None,
             "candidates": [candidate_story(each) for each in shown],
             "candidatesOmitted": omitted or None,
+        }
+    )
+
+
+def _price(price: Price) -> Story:
+    """What an hour of a scarce pool costs everybody else; in money where that is known."""
+    return _present(
+        {
+            "pool": price.pool,
+            "perAcceleratorHour": price.per_hour or None,
+            "delaySecondsPerAcceleratorSecond": price.delay,
+            "reason": sentence(price.reason),
         }
     )
 

@@ -24,6 +24,7 @@ from poolwise.plan.status.figures import number, part
 from poolwise.plan.status.meter import read
 from poolwise.plan.status.meter import told as meter_told
 from poolwise.plan.status.pods import Observation, observe
+from poolwise.plan.status.steady import steady
 from poolwise.plan.status.story import story
 from poolwise.plan.status.workload_conditions import FINISHED, View, workload_conditions
 
@@ -51,7 +52,7 @@ def status(
         return {**before, "conditions": _with_paused(before, generation, now)}
     children = list(children)
     seen = observe(outcome.uid, children, pods)
-    told = _told(before, outcome, seen, pool)
+    told = _told(before, outcome, seen, pool, now)
     meter = read(part(part(before, "observed"), "accrued"))
     meter = accrued(meter, outcome, told, pool, seen, now)
     view = View(
@@ -80,7 +81,11 @@ def _with_paused(before: Mapping[str, Any], generation: int, now: datetime) -> l
 
 
 def _told(
-    before: Mapping[str, Any], outcome: Outcome, seen: Observation, pool: Pool | None
+    before: Mapping[str, Any],
+    outcome: Outcome,
+    seen: Observation,
+    pool: Pool | None,
+    now: datetime,
 ) -> Mapping[str, Any]:
     """The story: as it was told where the plan is kept or over, else the one of this plan."""
     known: Mapping[str, Any] = before.get("plan") or {}
@@ -91,7 +96,7 @@ def _told(
         return known
     if outcome.chosen is None and not outcome.candidates:
         return {}
-    return story(outcome, pool, CANDIDATE_LIMIT)
+    return steady(known, story(outcome, pool, CANDIDATE_LIMIT), now)
 
 
 def _is_about(known: Mapping[str, Any], plan: Plan) -> bool:

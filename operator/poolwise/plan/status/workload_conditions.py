@@ -108,7 +108,7 @@ def _rejected(rejection: Rejection) -> list[Condition]:
 
 def _planned(view: View, plan: Plan) -> Condition:
     if plan.chosen is None and not plan.kept and view.end is None:
-        return condition(Type.PLANNED, False, plan.reason_code, plan.reason)
+        return condition(Type.PLANNED, False, plan.reason_code, _reason(view, plan))
     bound = view.told.get("bottleneck")
     phrases = [f"bound by {bound}" if bound else "", speed(view.told)]
     message = "; ".join(filter(None, phrases)) or plan.reason
@@ -129,7 +129,7 @@ def _under_way(view: View, plan: Plan) -> list[Condition]:
         waiting = condition(Type.READY, False, Reason.SUSPENDED, "spec.suspend is true")
         return _progress(False, waiting, is_waiting=False)
     if view.is_plan_only:
-        message = f"mode is Plan: nothing is created. {plan.reason}"
+        message = f"mode is Plan: nothing is created. {_reason(view, plan)}"
         return _progress(True, condition(Type.READY, True, Reason.PLAN_ONLY, message))
     placed, pods = _placed(view, plan), _pods_ready(view, plan)
     cause = _held_up(plan) or _first(placed, pods)
@@ -139,13 +139,19 @@ def _under_way(view: View, plan: Plan) -> list[Condition]:
 
 def _placed(view: View, plan: Plan) -> Condition:
     if not plan.placed:
-        return condition(Type.PLACED, False, plan.reason_code, plan.reason)
+        return condition(Type.PLACED, False, plan.reason_code, _reason(view, plan))
     if is_waiting(plan):
         return placed_later(plan)
     reason = str(view.told.get("reason") or plan.reason)
     if view.pool is None and plan.claim is not None:
         reason += f" (AcceleratorPool {plan.claim.pool} is gone; its pods run on)"
     return condition(Type.PLACED, True, Reason.PLACED, reason)
+
+
+def _reason(view: View, plan: Plan) -> str:
+    """As it is told, which rests while figures move a little."""
+    same = view.told.get("reasonCode") == plan.reason_code
+    return str(view.told.get("reason") or plan.reason) if same else plan.reason
 
 
 def _pods_ready(view: View, plan: Plan) -> Condition:
