@@ -1,0 +1,174 @@
+"""What waits is decided together, and what runs may move: on a real API server and scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from e2e.controlplane.client import Client, Object
+from e2e.controlplane.cluster import ControlPlane
+from tests.apiserver.conftest import NodeFactory
+from tests.apiserver.operated import (
+    Operated,
+    condition,
+    h100_node,
+    operated,
+    training_job,
+)
+
+pytestmark = pytest.mark.apiserver
+
+L40S = {
+    "nvidia.com/gpu.product": "NVIDIA-L40S",
+    "nvidia.com/gpu.memory": "46068",
+    "nvidia.com/gpu.compute.major": "8",
+    "nvidia.com/gpu.compute.minor": "9",
+}
+INPUT_BOUND: dict[str, Any] = {
+    "model": {
+        "custom": {
+            "parameters": "25M",
+            "forwardFlopsPerSample": "4100M",
+            "activationBytesPerSample": "90M",
+        }
+    },
+    "training": {"globalBatchSize": 256, "samples": "20M"},
+    "data": {"bytesPerSample": "110Ki", "cpuTimePerSample": "30ms"},
+}
+CHECKPOINT = {"claimName": "ckpt", "path": "/checkpoints", "interval": "30m"}
+Start = Callable[..., Operated]
+
+
+@pytest.fixture
+def start(
+    control_plane: ControlPlane,
+    client: Client,
+    crds: list[str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Start]:
+    """Starts an operator with these settings, once the test has set the scene."""
+    with ExitStack() as stack:
+
+        def begin(**settings: str) -> Operated:
+            log = tmp_path_factory.mktemp("queue") / "operator.log"
+            environment = {f"POOLWISE_{name.upper()}": value for name, value in settings.items()}
+            return stack.enter_context(operated(control_plane, client, log, environment))
+
+        yield begin
+
+
+def l40s_node() -> Object:
+    return h100_node(labels=L40S)
+
+
+def test_who_loses_least_leaves_the_contended_pool(
+    start: Start, client: Client, nodes: NodeFactory, namespace: str
+) -> None:
+    """Both would be fastest on the one H100 node; it goes to the one that needs it."""
+    fast, slow = nodes([h100_node(), l40s_node()])
+    loose = training_job(namespace, "loose", 8)
+    loose["spec"] |= INPUT_BOUND
+    loose = client.create(loose)
+    tight = client.create(training_job(namespace, "tight", 8))
+    operator = start()
+    for job, node in ((tight, fast), (loose, slow)):
+        operator.wait_condition(job, "PodsReady", "True")
+        assert [pod["spec"]["nodeName"] for pod in operator.pods_of(job)] == [
+            node["metadata"]["name"]
+        ]
+    told = condition(operator.look(loose) or {}, "Placed")["message"]
+    assert f"{namespace}/tight would lose" in told and "is scarce" in told
+    operator.settle()
+
+
+def test_a_run_moves_from_its_checkpoint_to_a_pool_that_comes_free(
+    start: Start, client: Client, nodes: NodeFactory, namespace: str
+) -> None:
+    """It stops, and starts in the better pool; once there it stays, and nothing more is written."""
+    (slow,) = nodes([l40s_node()])
+    client.create(_volume(namespace))
+    client.create(_claim(namespace))
+    job = training_job(namespace, "mover", 8)
+    job["spec"]["checkpoint"] = CHECKPOINT
+    job = client.create(job)
+    operator = start(may_move="true", settle_seconds="2", restart_seconds="1")
+    operator.wait_condition(job, "PodsReady", "True")
+    first = operator.job_of(job)["metadata"]["uid"]
+    assert [pod["spec"]["nodeName"] for pod in operator.pods_of(job)] == [slow["metadata"]["name"]]
+    (fast,) = nodes([h100_node()])
+    operator.until(
+        lambda: any(event["reason"] == "Moves" for event in operator.events_of(job)), "no move"
+    )
+    name = fast["metadata"]["name"]
+    operator.until(
+        lambda: [pod["spec"].get("nodeName") for pod in operator.pods_of(job)] == [name],
+        "its pods are not on the H100 node",
+    )
+    operator.wait_condition(job, "PodsReady", "True")
+    assert operator.job_of(job)["metadata"]["uid"] != first
+    operator.settle()
+
+
+def test_a_higher_priority_gets_the_accelerators_of_a_run_that_keeps_checkpoints(
+    start: Start, client: Client, nodes: NodeFactory, namespace: str
+) -> None:
+    nodes([h100_node()])
+    client.create(_volume(namespace))
+    client.create(_claim(namespace))
+    high = client.create(
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": f"high-{namespace}"},
+            "value": 1000,
+        }
+    )
+    low = training_job(namespace, "low", 8)
+    low["spec"]["checkpoint"] = CHECKPOINT
+    low = client.create(low)
+    operator = start(may_preempt="true", settle_seconds="2", restart_seconds="1")
+    operator.wait_condition(low, "PodsReady", "True")
+    operator.settle()
+    urgent = training_job(namespace, "urgent", 8)
+    urgent["spec"]["priorityClassName"] = high["metadata"]["name"]
+    urgent = client.create(urgent)
+    operator.wait_condition(urgent, "PodsReady", "True")
+    waits = operator.wait_condition(low, "Placed", "False")
+    assert "waits for 8 free H100-SXM5-80GB" in condition(waits, "Placed")["message"]
+    assert any(
+        event["reason"] == "Preempted" and f"stopped for {namespace}/urgent" in event["note"]
+        for event in operator.events_of(low)
+    )
+    client.delete_all([high])
+
+
+def _volume(namespace: str) -> Object:
+    """Bound to the claim of its namespace; fake nodes mount nothing."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": f"ckpt-{namespace}"},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteMany"],
+            "hostPath": {"path": "/tmp/ckpt"},
+            "claimRef": {"namespace": namespace, "name": "ckpt"},
+        },
+    }
+
+
+def _claim(namespace: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "ckpt", "namespace": namespace},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "",
+            "volumeName": f"ckpt-{namespace}",
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
