@@ -85,7 +85,7 @@ def test_a_job_without_quota_says_what_kueue_says_and_holds_nothing(
     first = client.create(training(namespace, "first", HALF, 25, queueName=queue))
     observer.wait_condition(first, "PodsReady", "True")
     second = client.create(training(namespace, "second", HALF, queueName=queue))
-    waiting = observer.wait(second, lambda seen: "quota" in condition(seen, "Placed")["message"])
+    waiting = observer.wait(second, lambda seen: "quota" in message(seen, "Placed"))
     placed, reserved = condition(waiting, "Placed"), condition(waiting, "QuotaReserved")
     assert placed["status"] == reserved["status"] == "False"
     assert placed["reason"] == reserved["reason"] == condition(waiting, "Ready")["reason"]
@@ -119,10 +119,10 @@ def test_a_queue_whose_flavors_miss_every_pool_is_refused_with_what_would_work(
     kueue.local_queue(namespace, "blind", namespace)
     job = client.create(training(namespace, "blind", HALF, queueName="blind"))
     seen = observer.wait_condition(job, "Placed", "False", "PoolLabelNotInFlavor")
-    message = condition(seen, "Placed")["message"]
-    assert "its flavors go by cloud.example.com/pool" in message
-    assert "nobodys wants cloud.example.com/pool=train, its nodes lack that label" in message
-    assert f"{PRODUCT}: {H100_LABELS[PRODUCT]}" in message
+    told = message(seen, "Placed")
+    assert "its flavors go by cloud.example.com/pool" in told
+    assert "nobodys wants cloud.example.com/pool=train, its nodes lack that label" in told
+    assert f"{PRODUCT}: {H100_LABELS[PRODUCT]}" in told
     assert observer.pods_of(job) == []
 
 
@@ -148,8 +148,8 @@ def test_a_job_that_kueue_preempts_says_so_and_runs_again(
     observer.wait_condition(low, "PodsReady", "True")
     high = training(namespace, "high", HALF, queueName="research", priorityClassName="urgent")
     client.create(high)
-    evicted = observer.wait_condition(low, "Evicted", "True", "Preempted")
-    assert condition(evicted, "Placed")["reason"] == "Preempted"
+    evicted = observer.wait_condition(low, "Placed", "False", "Preempted")
+    assert condition(evicted, "Evicted")["status"] == "True"
     observer.wait_condition(high, "Complete", "True")
     assert "priorityClassName" not in observer.job_of(high)["spec"]["template"]["spec"]
     observer.wait_condition(low, "Complete", "True")
@@ -167,7 +167,7 @@ def test_our_check_places_a_job_that_we_did_not_make(
     kueue.local_queue(namespace, "checked", namespace)
     fits, waits = foreign_job(namespace, "fits", 2, HALF), foreign_job(namespace, "waits", 3, HALF)
     job = client.create(fits)
-    observer.wait(job, lambda seen: seen["status"].get("succeeded") == 2)
+    observer.wait(job, lambda seen: seen.get("status", {}).get("succeeded") == 2)
     pods = client.list("v1", "Pod", namespace, "job-name=fits")
     assert places(pods) == sorted(nodes_of(client, H100)) or len(set(places(pods))) == 1
     (state,) = kueue.workload_of(job)["status"]["admissionChecks"]
@@ -208,12 +208,17 @@ def test_a_job_that_waits_for_a_kueue_that_goes_is_run_without_it(
     kueue.cluster_queue(namespace, {"h100": HALF}, stopPolicy="Hold")
     kueue.local_queue(namespace, "research", namespace)
     job = client.create(training(namespace, "orphan", HALF, queueName="research"))
-    held = observer.wait(job, lambda seen: "Kueue: " in condition(seen, "Placed")["message"])
+    held = observer.wait(job, lambda seen: "Kueue: " in message(seen, "Placed"))
     assert condition(held, "Placed")["status"] == "False"
     kueue.remove()
     observer.wait_condition(job, "Complete", "True")
     assert QUEUE_LABEL not in observer.job_of(job)["metadata"]["labels"]
     assert set(restarts(operator.pods()).values()) == {0}
+
+
+def message(seen: Object, type_: str) -> str:
+    """What a condition says; nothing while there is none."""
+    return str(condition(seen, type_).get("message", ""))
 
 
 def foreign_job(namespace: str, name: str, pods: int, accelerators: int) -> Object:
