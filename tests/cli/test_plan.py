@@ -224,3 +224,27 @@ def test_the_table_says_what_predictions_are_based_on(nodes: Path) -> None:
     shown = run("-f", EXAMPLES / "training-llama-8b.yaml", "--nodes", nodes).output
     assert "BASIS" in shown
     assert "fitted" in shown
+
+
+def test_a_model_that_no_node_holds_needs_an_api_that_files_do_not_tell(
+    tmp_path: Path, nodes: Path
+) -> None:
+    large = example("inference-chat") | {"metadata": {"name": "large"}}
+    model = {"preset": "llama-3.1-405b", "quantization": "None", "maxModelLength": 8192}
+    slo = [{"metric": "TTFT", "percentile": 99, "target": "10s"}]
+    large["spec"] = {"model": model, "slo": slo, "traffic": {"requestsPerSecond": "1"}}
+    where = ("-f", written(tmp_path / "large.yaml", large), "--nodes", nodes)
+    (without,) = answer(*where)["workloads"]
+    assert not without["placed"] and "LeaderWorkerSet" in without["reason"]
+    (planned,) = answer(*where, "--api", "LeaderWorkerSet")["workloads"]
+    assert planned["placed"] and planned["count"] > 8
+
+
+def test_files_do_not_tell_what_a_cluster_runs_jobs_with(tmp_path: Path, nodes: Path) -> None:
+    job = example("training-llama-8b")
+    for more in ({"runtime": "JobSet"}, {"runtimeRef": {"name": "torch-distributed"}}):
+        asked = {**job, "spec": {**job["spec"], **more}}
+        (planned,) = answer("-f", written(tmp_path / "j.yaml", asked), "--nodes", nodes)[
+            "workloads"
+        ]
+        assert planned["placed"]

@@ -21,7 +21,7 @@ from poolwise.cluster.clock import utc_now
 from poolwise.model.calibration import shipped
 from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Rejection
-from poolwise.plan.names import GROUP
+from poolwise.plan.names import GROUP, LEADER_WORKER_SET
 from poolwise.plan.observed import Decisions, Observed
 from poolwise.plan.report import report
 from poolwise.settings import from_environment
@@ -37,6 +37,12 @@ class Output(enum.StrEnum):
     JSON = "json"
 
 
+class Api(enum.StrEnum):
+    """APIs of others that change a plan; which versions they are served in does not."""
+
+    LEADER_WORKER_SET = "LeaderWorkerSet"
+
+
 def plan(
     files: Annotated[
         list[str], typer.Option("--file", "-f", help="Manifests; folders and - work too.")
@@ -49,6 +55,9 @@ def plan(
     measured: Annotated[
         str | None,
         typer.Option("--observed", help="What was measured where workloads ran: see the docs."),
+    ] = None,
+    api: Annotated[
+        list[Api] | None, typer.Option(help="What the cluster has beside Kubernetes; repeatable.")
     ] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
 ) -> None:
@@ -63,7 +72,7 @@ def plan(
         _refuse([f"{', '.join(paths)}: no TrainingJob, InferenceService or AcceleratorPool found"])
     _refuse(_refusals(documents))
     now = utc_now()
-    observed = _observed(given, documents, nodes, pods)
+    observed = replace(_observed(given, documents, nodes, pods), apis=_served(api or ()))
     if measured:
         corrections = read_corrections(measured, tables.load(), now)
         observed = replace(observed, corrections=corrections)
@@ -73,6 +82,11 @@ def plan(
         typer.echo(json.dumps(report(answer), indent=2, ensure_ascii=False))
     else:
         table.show(report(answer))
+
+
+def _served(apis: Iterable[Api]) -> dict[str, str]:
+    groups = {Api.LEADER_WORKER_SET: LEADER_WORKER_SET}
+    return {groups[api]: "" for api in apis}
 
 
 def _refuse(sentences: list[str]) -> None:
@@ -118,6 +132,7 @@ def _observed(
         priority_classes=[
             document.content for document in given if document.content.get("kind") == PRIORITIES
         ],
+        is_cluster=False,
     )
 
 

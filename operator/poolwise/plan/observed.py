@@ -54,6 +54,8 @@ class Observed:
     """Version in use by group, of the optional APIs that are served and may be read."""
     apis_off: Mapping[str, str] = field(default_factory=dict)
     """Why an optional API that is there cannot be used, by group: one sentence."""
+    is_cluster: bool = True
+    """Whether this is a cluster: files do not tell what it serves, so nothing is refused for it."""
     queues: Queues = field(default_factory=Queues)
     """What Kueue knows; empty where it is not installed."""
     training_runtimes: Sequence[Object] = ()

@@ -67,7 +67,8 @@ def check_runtime(resource: Object, observed: Observed) -> None:
     """
     spec = resource["spec"]
     wished, reference = spec.get("runtime") or _AUTO, spec.get("runtimeRef")
-    if resource.get("kind") != Kind.TRAINING_JOB or spec.get("mode") == "Plan":
+    is_run = resource.get("kind") == Kind.TRAINING_JOB and spec.get("mode") != "Plan"
+    if not (is_run and observed.is_cluster):
         return
     runtime = runtime_of_run(wished, bool(reference), 1, observed.apis)
     if not is_served(runtime, observed.apis):
