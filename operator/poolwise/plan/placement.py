@@ -22,6 +22,7 @@ from poolwise.plan.pool import Pool
 from poolwise.plan.ranking import Ranking, rank
 from poolwise.plan.ranking_words import judged
 from poolwise.plan.requests.request import Request, ServingRequest, TrainingRequest, Workload
+from poolwise.plan.slips import missing_product, unknown_pool
 from poolwise.plan.topology import unknown_level
 
 REASONS_NAMED = 3
@@ -182,8 +183,14 @@ class Placement:
         return self._plan(Verdict.INSUFFICIENT_CAPACITY, told, awaited, found)
 
     def _why_none(self, found: tuple[Candidate, ...]) -> str:
-        """A level of the fabric that no node has is a slip of the spec, whatever pools lack."""
-        return unknown_level(self.workload.request.where, self.pools) or _why_none(found)
+        """A name that nothing in the cluster has is a slip of the spec, whatever pools lack."""
+        request = self.workload.request
+        return (
+            unknown_level(request.where, self.pools)
+            or unknown_pool(request, self.pools)
+            or missing_product(request, self.pools, self.situation)
+            or _why_none(found)
+        )
 
     def _plan(
         self, code: str, reason: str, chosen: Candidate | None, found: tuple[Candidate, ...]
