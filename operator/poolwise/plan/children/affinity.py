@@ -28,16 +28,19 @@ GROUP_KEY = "leaderworkerset.sigs.k8s.io/group-key"
 Manifest = dict[str, Any]
 
 
-def of_group(pool: Pool, levels: Sequence[str], must_share: bool) -> Manifest:
+def of_group(
+    pool: Pool, levels: Sequence[str], must_share: bool, labels: Mapping[str, str]
+) -> Manifest:
     """Affinity of the pods of a replica that spans nodes: near each other, group by group.
 
     ``levels`` are node labels of the fabric, nearest first; with ``must_share`` all pods of a group
-    share a domain of the first. The scheduler tells groups apart by LeaderWorkerSet's own label,
-    which a template cannot know (``matchLabelKeys``, final in Kubernetes 1.33).
+    share a domain of the first. ``labels`` tell the service's pods from all others. The scheduler
+    tells its groups apart by LeaderWorkerSet's own label, whose value a template cannot know
+    (``matchLabelKeys``, final in Kubernetes 1.33).
     """
     terms = [
         {
-            "labelSelector": {"matchExpressions": [{"key": GROUP_KEY, "operator": "Exists"}]},
+            "labelSelector": {"matchLabels": dict(labels)},
             "matchLabelKeys": [GROUP_KEY],
             "topologyKey": level,
         }

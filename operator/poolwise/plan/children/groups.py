@@ -16,7 +16,7 @@ from typing import Any
 
 from poolwise.plan import names
 from poolwise.plan.children.affinity import of_group
-from poolwise.plan.children.metadata import recorded_metadata, without_empty
+from poolwise.plan.children.metadata import recorded_metadata, selector_labels, without_empty
 from poolwise.plan.children.replica import Replica, template
 from poolwise.plan.decision import PlacementRecord
 from poolwise.plan.names import child_name
@@ -77,5 +77,5 @@ def _near(replica: Replica, made: Manifest) -> Manifest:
     elif topology.mode == UNCONSTRAINED:
         levels = ()
     pod = {field: value for field, value in made["spec"].items() if field != "affinity"}
-    affinity = of_group(pool, levels, must_share)
+    affinity = of_group(pool, levels, must_share, selector_labels(replica.key))
     return {**made, "spec": {**pod, **without_empty({"affinity": affinity})}}
