@@ -90,16 +90,20 @@ class Recent:
 
     def each(self, subjects: Iterable[S], answer: Callable[[S], T]) -> Sequence[T]:
         """Answers in the order of the subjects; what is no subject any more is forgotten."""
-        given = tuple(subjects)
-        if not _are_same(given, self._subjects):
-            known = dict(zip(map(id, self._subjects), self._answers, strict=True))
-            answers = [known[id(each)] if id(each) in known else answer(each) for each in given]
-            self._subjects, self._answers = given, answers
+        given, before = tuple(subjects), self._subjects
+        first = self._first_change(given)
+        if first < max(len(given), len(before)):
+            known = dict(zip(map(id, before[first:]), self._answers[first:], strict=True))
+            rest = given[first:]
+            found = [known[at] if (at := id(each)) in known else answer(each) for each in rest]
+            self._subjects, self._answers = given, [*self._answers[:first], *found]
         return cast(Sequence[T], self._answers)
 
-
-def _are_same(some: Sequence[object], others: Sequence[object]) -> bool:
-    return len(some) == len(others) and all(map(operator.is_, some, others))
+    def _first_change(self, given: Sequence[object]) -> int:
+        """Up to where the subjects are those of the last pass: mostly up to their end."""
+        same = map(operator.is_, given, self._subjects)
+        end = min(len(given), len(self._subjects))
+        return next((at for at, is_same in enumerate(same) if not is_same), end)
 
 
 class Last:
