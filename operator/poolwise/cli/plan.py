@@ -43,7 +43,7 @@ class Api(enum.StrEnum):
     LEADER_WORKER_SET = "LeaderWorkerSet"
 
 
-def plan(
+def plan(  # noqa: PLR0913  # an option each
     files: Annotated[
         list[str], typer.Option("--file", "-f", help="Manifests; folders and - work too.")
     ],
