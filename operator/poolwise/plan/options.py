@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from poolwise.model.prediction import Interval
 from poolwise.plan.candidates.assessment import gang
 from poolwise.plan.candidates.situation import Situation
+from poolwise.plan.candidates.training_answers import gang_of
 from poolwise.plan.candidates.training_offers import AS_CHEAP
 from poolwise.plan.capacity import Gang
 from poolwise.plan.closeness import Wish
@@ -16,7 +17,7 @@ from poolwise.plan.decision import Candidate, CountOffer
 from poolwise.plan.joint.problem import Option
 from poolwise.plan.pool import Pool
 from poolwise.plan.ranking import losses, rank
-from poolwise.plan.requests.request import Goal, Request
+from poolwise.plan.requests.request import Goal, Request, TrainingRequest
 
 MILLICORES = 1000
 """Of a core: what stands for accelerators where a pool has none."""
@@ -52,23 +53,17 @@ class _Ways:
 
     def options(self, loss: float) -> Iterator[Option]:
         """At each count of accelerators, and in each domain that would do."""
-        offers = self.candidate.offers
-        if not offers:
-            yield from self._near(self._option(self.candidate, loss), self.candidate.wish)
-        least = _as_good(offers, self.request.goal)
-        for offer in offers:
-            value = offer.objective_value
+        found, request, pool = self.candidate, self.request, self._pool
+        if not isinstance(request, TrainingRequest):
+            pods = gang(request, found, pool)
+            yield from self._near(pods, found.wish, None, found.cost_per_hour, loss)
+            return
+        least = _as_good(found.offers, request.goal)
+        for offer in found.offers:
+            value, pods = offer.objective_value, gang_of(offer.count, request, pool)
             is_as_good = value is not None and value <= least
-            found = self._option(
-                replace(
-                    self.candidate,
-                    count=offer.count,
-                    cost_per_hour=offer.cost_per_hour,
-                    wish=offer.wish,
-                ),
-                loss if is_as_good else loss * self._times(offer),
-            )
-            yield from self._near(replace(found, seconds=offer.seconds), offer.wish)
+            lost = loss if is_as_good else loss * self._times(offer)
+            yield from self._near(pods, offer.wish, offer.seconds, offer.cost_per_hour, lost)
 
     def _times(self, offer: CountOffer) -> float:
         """How many times the objective of the pool's own candidate."""
@@ -76,35 +71,32 @@ class _Ways:
             return 1.0
         return offer.objective_value / self.candidate.objective_value
 
-    def _option(self, found: Candidate, loss: float) -> Option:
-        pool = self._pool
-        pods = gang(self.request, found, pool)
-        millicores = math.ceil(pods.cores * MILLICORES)
-        return Option(
-            pool=pool.name,
-            pods=pods.pods,
-            accelerators_per_pod=millicores if pool.is_cpu else pods.accelerators,
-            seconds=None,
-            cost_per_hour=found.cost_per_hour or 0.0,
-            objective=Interval(loss, loss, loss),
-            one_per_node=pods.one_per_node,
-            is_blocked=self._is_blocked(pods, found.wish),
-            is_on_cpu=pool.is_cpu,
-        )
-
     def _is_blocked(self, pods: Gang, wish: Wish) -> bool:
         """Whether its pods find no room now for what they ask beside accelerators."""
         if not (pods.cores or pods.memory_bytes):
             return False
         return self.situation.nodes_for(pods, self._pool, wish) is None
 
-    def _near(self, option: Option, wish: Wish) -> Iterator[Option]:
+    def _near(
+        self, pods: Gang, wish: Wish, seconds: Interval | None, cost: float | None, loss: float
+    ) -> Iterator[Option]:
         """As close together as the workload insists on, once for each level that would do."""
-        if not wish.must_share:
-            yield option
-            return
-        for level in wish.levels:
-            yield replace(option, level=level)
+        pool = self._pool
+        is_blocked = self._is_blocked(pods, wish)
+        millicores = math.ceil(pods.cores * MILLICORES)
+        for level in wish.levels if wish.must_share else ("",):
+            yield Option(
+                pool=pool.name,
+                pods=pods.pods,
+                accelerators_per_pod=millicores if pool.is_cpu else pods.accelerators,
+                seconds=seconds,
+                cost_per_hour=cost or 0.0,
+                objective=Interval(loss, loss, loss),
+                one_per_node=pods.one_per_node,
+                level=level,
+                is_blocked=is_blocked,
+                is_on_cpu=pool.is_cpu,
+            )
 
     @property
     def _pool(self) -> Pool:
