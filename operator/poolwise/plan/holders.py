@@ -101,8 +101,10 @@ class Holder:
 
 def is_movable(entry: Entry, situation: Situation) -> bool:
     """Whether a run can be stopped and goes on elsewhere: it keeps checkpoints, and its end is
-    known."""
+    known. What Kueue has let in, Kueue alone stops."""
     wanted = entry.wanted
+    if entry.queue is not None:
+        return False
     if not isinstance(wanted, Wanted) or entry.state.is_paused or entry.started is None:
         return False
     request = wanted.request

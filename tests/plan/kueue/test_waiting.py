@@ -5,12 +5,14 @@ import json
 import pytest
 
 from poolwise.plan.children.manifests import children
+from poolwise.plan.cluster import decide
 from poolwise.plan.conditions import Reason
 from poolwise.plan.kueue.status import is_waiting, placed, queue_conditions
 from poolwise.plan.kueue.words import GATE, PLANNER, PRIORITY_LABEL, QUEUE_LABEL, SECONDS_LABEL
 from poolwise.plan.names import KUEUE, PLACEMENT
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
+    NOW,
     changed,
     decided,
     foreign_pod,
@@ -18,6 +20,7 @@ from tests.plan.cluster_given import (
     job,
     key,
     l40s,
+    observed,
     outcomes,
     plan_of,
 )
@@ -33,6 +36,8 @@ from tests.plan.kueue.given import (
     started,
     workload,
 )
+from tests.plan.machines import CALIBRATION, TABLES
+from tests.plan.test_cluster_moves import MAY, slow_run
 
 WAITS = ("QuotaReserved", "False", "Pending", "8 more needed")
 RESERVED = ("QuotaReserved", "True", "QuotaReserved", "Quota reserved in ClusterQueue all")
@@ -303,3 +308,18 @@ def test_a_plan_only_job_asks_no_queue():
     plan = plan_of(h100(2), waiting(mode="Plan"), **one_queue())
     assert plan.queue is None
     assert plan.reason_code == Reason.PLAN_ONLY
+
+
+def test_what_kueue_let_in_is_not_moved_by_us():
+    """The same run without a queue leaves for a faster pool."""
+    for queue, is_kept in (("", False), ("research", True)):
+        run, children = slow_run()
+        run["spec"]["queueName"] = queue
+        (child,) = children
+        child["metadata"]["uid"] = "uid-of-slow"
+        if queue:
+            child["metadata"]["labels"][QUEUE_LABEL] = queue
+        given = two_flavors(workloads=(workload(child, RESERVED),))
+        seen = observed([*l40s(1), *h100(1)], run, children=children, **given)
+        found = decide(seen, TABLES, MAY, CALIBRATION, NOW).outcomes[key("slow")]
+        assert found.kept is is_kept

@@ -15,17 +15,21 @@ from poolwise.plan.observed import Answer, Observed
 
 def with_guests(ledger: Ledger, observed: Observed) -> Ledger:
     """What is left beside jobs that our check let in and no node has taken yet."""
-    return _desk(ledger, observed).let_in(ledger, guests(observed))
+    known = list(guests(observed))
+    return _desk(ledger, observed).let_in(ledger, known) if known else ledger
 
 
 def answers(
     ledger: Ledger, observed: Observed, outcomes: Mapping[Key, Outcome]
 ) -> dict[tuple[str, str], Answer]:
     """To all Workloads that wait for our check, on what the pass has left of ``ledger``."""
+    known = list(guests(observed))
+    if not known:
+        return {}
     for plan in outcomes.values():
         if isinstance(plan, Plan) and plan.claim and not plan.kept and not is_waiting(plan):
             ledger = ledger.with_claim(plan.claim)
-    return _desk(ledger, observed).answers(ledger, guests(observed))
+    return _desk(ledger, observed).answers(ledger, known)
 
 
 def _desk(ledger: Ledger, observed: Observed) -> Desk:
