@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from poolwise.cli.table import energy
 from poolwise.model.hardware import Resource
 from poolwise.model.prediction import Bottleneck, Interval, Term
 from poolwise.model.work import ServingLayout
 from poolwise.plan.decision import Kind, Rejection
+from poolwise.plan.joint.outcome import Price
 from poolwise.plan.observed import Decisions
 from poolwise.plan.pool import Condition
 from poolwise.plan.report import pool_document, report
@@ -172,3 +174,26 @@ def test_a_pools_conditions():
 def test_is_json():
     text = json.dumps(report(Decisions(POOLS, {JOB: placed_job()})), allow_nan=False)
     assert JOB_UID not in text
+
+
+def test_a_pool_tells_what_is_left_idle_and_what_its_use_costs_others():
+    price = Price("h100-ib", 2.5, 38.04, "each accelerator-hour here delays 3 workloads")
+    plan = replace(placed_job(), prices=(price,))
+    idle = {"h100-ib": ("a3-2", "a3-3"), "cpu": ()}
+    h100, cpu = report(Decisions(POOLS, {JOB: plan}, idle_nodes=idle))["pools"]
+    assert (h100["idleNodeCount"], cpu["idleNodeCount"]) == (2, 0)
+    assert h100["shadowPricePerAcceleratorHour"] == 38.04
+    assert h100["scarcity"] == "each accelerator-hour here delays 3 workloads"
+    assert "scarcity" not in cpu
+
+
+@pytest.mark.parametrize(
+    ("plan", "told"),
+    [
+        (placed_job(), "8610 kWh"),
+        (placed_service(h100_pool(), ServingLayout()), "1.53 kW"),
+    ],
+)
+def test_energy_is_of_a_run_or_per_hour(plan, told):
+    assert energy(entry(plan)) == told
+    assert energy({}) == "-"

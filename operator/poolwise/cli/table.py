@@ -11,7 +11,8 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from poolwise.plan.conditions import Reason
-from poolwise.plan.wording import duration, money, plural
+from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR
+from poolwise.plan.wording import duration, money, plural, three_digits
 
 WHY_COLUMNS = 56
 """Where a terminal has less room than that, reasons go below the table instead of into it."""
@@ -48,7 +49,9 @@ def show_workloads(rows: Sequence[Row]) -> None:
 
 def workloads(rows: Sequence[Row], *, with_reasons: bool) -> Table:
     """The workloads as a table."""
-    table = _table("WORKLOAD", "BOTTLENECK", "POOL", "SHAPE", "PREDICTED", "COST", "BASIS")
+    table = _table(
+        *("WORKLOAD", "BOTTLENECK", "POOL", "SHAPE", "PREDICTED", "COST", "ENERGY", "BASIS")
+    )
     if with_reasons:
         table.add_column("WHY NOT THE NEXT BEST", width=WHY_COLUMNS)
     for row in rows:
@@ -60,6 +63,7 @@ def workloads(rows: Sequence[Row], *, with_reasons: bool) -> Table:
             escape(shape(row)),
             predicted(row),
             f"{money(row['costPerHour'], row['currency'])}/h" if "costPerHour" in row else "-",
+            energy(row),
             basis(row),
             *reasons,
         )
@@ -123,6 +127,14 @@ def predicted(row: Row) -> str:
     if all(key in figures for _, key in _TAILS):
         return ", ".join(f"{name} {duration(figures[key])}" for name, key in _TAILS)
     return f"E2E {duration(figures['e2eSeconds'])}" if "e2eSeconds" in figures else "-"
+
+
+def energy(row: Row) -> str:
+    """Of the accelerators: ``8,611 kWh`` of a run, ``1.53 kW`` of a service."""
+    if "energyJoules" not in row:
+        return "-"
+    kilowatt_hours = row["energyJoules"] / JOULES_PER_KILOWATT_HOUR
+    return f"{three_digits(kilowatt_hours)} {'kWh' if 'totalSeconds' in row else 'kW'}"
 
 
 def basis(row: Row) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from poolwise.plan.conditions import WORDS
 from poolwise.plan.decision import Key, Outcome, Plan
+from poolwise.plan.joint.outcome import Price
 from poolwise.plan.observed import Decisions
 from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.status.story import rounded, story
@@ -17,13 +18,19 @@ Document = dict[str, Any]
 def report(decisions: Decisions) -> Document:
     """The contract of ``-o json``; what has no meaning is absent."""
     pools = {pool.name: pool for pool in decisions.pools}
+    plans = [each for each in decisions.outcomes.values() if isinstance(each, Plan)]
+    prices = {price.pool: price for plan in plans for price in plan.prices}
     return {
         "workloads": [
             workload_document(outcome, pools.get(_pool_name(outcome)))
             for outcome in decisions.outcomes.values()
         ],
         "pools": [
-            pool_document(pool, decisions.free_accelerators.get(name))
+            {
+                **pool_document(pool, decisions.free_accelerators.get(name)),
+                **_left_idle(decisions.idle_nodes.get(name)),
+                **_scarcity(prices.get(name)),
+            }
             for name, pool in pools.items()
         ],
     }
@@ -64,6 +71,19 @@ def pool_document(pool: Pool, free_accelerators: int | None) -> Document:
         "conditions": [_condition(condition) for condition in pool.conditions],
     }
     return {name: rounded(value) for name, value in document.items() if value is not None}
+
+
+def _left_idle(nodes: tuple[str, ...] | None) -> Document:
+    """Nodes that hold nothing once everything is placed."""
+    return {} if nodes is None else {"idleNodeCount": len(nodes)}
+
+
+def _scarcity(price: Price | None) -> Document:
+    """What an accelerator-hour costs all who wait, where any of them would lose by it."""
+    if price is None:
+        return {}
+    found = {"shadowPricePerAcceleratorHour": price.per_hour or None, "scarcity": price.reason}
+    return {name: rounded(value) for name, value in found.items() if value}
 
 
 def _pool_name(outcome: Outcome) -> str:
