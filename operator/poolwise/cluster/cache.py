@@ -176,11 +176,13 @@ class Cache:
         """Pods that carry the workload's labels."""
         return self.stores[PODS].with_index(index_of(workload))
 
-    def workloads_of(self, pod: Object) -> list[Object]:
-        """The workload whose labels a pod carries."""
-        labels = pod["metadata"].get("labels") or {}
+    def workloads_of(self, made: Object) -> list[Object]:
+        """The workload whose labels a pod carries, or what runs pods."""
+        metadata = made["metadata"]
+        labels = metadata.get("labels") or {}
         resource = _WORKLOADS.get(labels.get(OWNER_KIND, ""))
-        return self.stores[resource].with_index(index_of(pod)) if resource else []
+        index = metadata.get("namespace"), labels.get(OWNER_KIND), labels.get(OWNER_NAME)
+        return self.stores[resource].with_index(index) if resource else []
 
     def failed_creation_of(self, child: Object) -> Object | None:
         """The newest Event that tells why pods of ``child`` could not be created."""

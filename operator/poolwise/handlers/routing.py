@@ -41,7 +41,8 @@ def targets_of(cache: Cache, resource: Resource, document: Object) -> Iterator[T
         yield Guest("", document["metadata"]["name"])
     elif resource is FAILED_CREATIONS:
         job = cache.get(JOBS, document["metadata"]["namespace"], document["regarding"]["name"])
-        yield from _owners(job) if job else ()
+        # By labels: the Job may be a JobSet's.
+        yield from map(key_of, cache.workloads_of(job)) if job else ()
 
 
 def ours(cache: Cache) -> Collection[str]:

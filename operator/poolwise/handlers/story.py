@@ -45,7 +45,7 @@ class Story:
         """Write the status if it differs: decisions at once, observations now and then."""
         live = self._cache.get(resource_of(workload), *name_of(workload)) or workload
         before, now = live.get("status") or {}, self._now()
-        after = status(live, outcome, pool, *self._seen(live), now)
+        after = status(live, outcome, pool, *seen_of(self._cache, live), now)
         if not is_paused(live):
             after = brought_up_to_date(after, now, self._accrual_seconds)
         changes = merge_patch(before, after)
@@ -67,20 +67,22 @@ class Story:
         told_at = self._told_at.get(key)
         return told_at is not None and (now - told_at).total_seconds() < self._status_seconds
 
-    def _seen(self, workload: Object) -> tuple[list[Object], list[Object]]:
-        """Children of the workload, with what keeps a Job from creating its pods, and its pods."""
-        children = self._cache.children_of(workload["metadata"]["uid"])
-        owners = [*children, *self._below(children)]
-        pods = [pod for pod in self._cache.pods_of(workload) if _belongs(pod, owners)]
-        failures = map(self._cache.failed_creation_of, filter(_lacks_pods, owners))
-        return [*children, *filter(None, failures)], pods
 
-    def _below(self, children: list[Object]) -> Iterator[Object]:
-        """What children made in turn: a TrainJob its JobSet, and that its Job."""
-        for child in children:
-            own = self._cache.children_of(child["metadata"]["uid"])
-            yield from own
-            yield from self._below(own)
+def seen_of(cache: Cache, workload: Object) -> tuple[list[Object], list[Object]]:
+    """Children of a workload, with what keeps a Job from creating its pods, and its pods."""
+    children = cache.children_of(workload["metadata"]["uid"])
+    owners = [*children, *_below(cache, children)]
+    pods = [pod for pod in cache.pods_of(workload) if _belongs(pod, owners)]
+    failures = map(cache.failed_creation_of, filter(_lacks_pods, owners))
+    return [*children, *filter(None, failures)], pods
+
+
+def _below(cache: Cache, children: list[Object]) -> Iterator[Object]:
+    """What children made in turn: a TrainJob its JobSet, and that its Job."""
+    for child in children:
+        own = cache.children_of(child["metadata"]["uid"])
+        yield from own
+        yield from _below(cache, own)
 
 
 def _lacks_pods(child: Object) -> bool:
