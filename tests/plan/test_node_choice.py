@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,8 +10,13 @@ from hypothesis import strategies as st
 
 from poolwise.plan.capacity import Gang, ledger
 from poolwise.plan.capacity_pods import Usage
+from poolwise.plan.decision import Candidate
 from poolwise.plan.node_choice import Breakage, kept_whole
 from poolwise.plan.pool import Node, Pool
+from poolwise.plan.ranking import rank
+from poolwise.plan.ranking_words import judged
+from poolwise.plan.requests.request import Goal
+from tests.plan.cluster_given import foreign_pod, gpu_nodes, plan_of, service
 from tests.plan.test_capacity import GPU, node, pool
 
 CLIQUE, BLOCK = "nvidia.com/gpu.clique", "block"
@@ -200,3 +206,41 @@ def test_which_level_is_kept_whole(keys, labels, level):
         for name in ("a", "b")
     ]
     assert kept_whole(replace(pool(*nodes), topology_keys=keys)) == level
+
+
+def gb200(count: int, size: int) -> list[Any]:
+    nodes = gpu_nodes("gb", count, "NVIDIA-GB200", per_node=4, cores=144)
+    for index, each in enumerate(nodes):
+        each["metadata"]["labels"][CLIQUE] = f"rack-{index // size}"
+    return nodes
+
+
+def test_a_replica_says_how_much_it_spoils() -> None:
+    plan = plan_of(gb200(36, 18), service())
+    assert plan.chosen.broken_accelerators == 72 - plan.chosen.count * plan.chosen.replicas
+    assert "breaks 1 whole domain of nvidia.com/gpu.clique: " in plan.reason
+
+
+def test_a_replica_on_a_rack_in_use_spoils_nothing() -> None:
+    plan = plan_of(gb200(36, 18), service(), pods=[foreign_pod("gb-20", 1)])
+    (name,) = plan.claim.accelerators_by_node
+    assert name in {f"gb-{index}" for index in range(18, 36)}
+    assert plan.chosen.broken_accelerators == 0
+    assert "breaks" not in plan.reason
+
+
+@pytest.mark.parametrize(("broken", "winner"), [(0, "cheap"), (71, "dear")])
+def test_of_equals_the_one_that_breaks_nothing_is_taken(broken: int, winner: str) -> None:
+    def candidate(pool: str, cost: float, spoilt: int) -> Candidate:
+        return Candidate(
+            pool=pool, accelerator="X", feasible=True, reason="", reason_code="Lost",
+            total_cost=cost, total_seconds=100.0, objective_value=100.0, own_spread=0.1,
+            broken_accelerators=spoilt,
+        )  # fmt: skip
+
+    pair = [candidate("cheap", 1.0, broken), candidate("dear", 2.0, 0)]
+    ranking = rank(pair, Goal.TIME)
+    assert ranking is not None
+    assert ranking.winner.pool == winner
+    told = {each.pool: each.reason for each in judged(pair, ranking, Goal.TIME, "USD")}
+    assert ("would break a whole domain" in told["dear"]) == (winner == "dear")

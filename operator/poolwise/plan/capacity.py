@@ -147,10 +147,9 @@ class Ledger:
         return domains_of(((node, self._free_on(node, pool)) for node in pool.usable_nodes), level)
 
     def breaks(self, pool: Pool, gang: Gang, pods_by_node: Mapping[str, int]) -> Breakage:
-        """What stops being whole once the gang runs on these nodes."""
-        level = kept_whole(pool)
-        domains = self.domains(pool, level)
-        return breakage(level, domains, _each(pods_by_node, gang.accelerators))
+        """Domains of the accelerators' own link that stop being whole once it runs there."""
+        domains = self.domains(pool, pool.link_level)
+        return breakage(pool.link_level, domains, _each(pods_by_node, gang.accelerators))
 
     def has_room(self, pool: Pool, gang: Gang, pods_by_node: Mapping[str, int]) -> bool:
         """Whether these very nodes take the gang."""

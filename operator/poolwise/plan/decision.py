@@ -93,6 +93,9 @@ class Candidate:
     """Deviation of its logarithm that the predictions for other pools do not share."""
     wish: Wish = ANYWHERE
     """How close to each other its nodes are to be."""
+    broken_accelerators: int = 0
+    """Free ones that share the accelerators' own link beyond the node, in a domain that is whole
+    until this takes a part of it: what others pay for its being there."""
     offers: tuple[CountOffer, ...] = ()
     """Training, where it could run: every count to choose from, the smallest first."""
     price_problem: str | None = None

@@ -147,6 +147,7 @@ def _by_objective(candidate: Candidate) -> tuple[float, float, float, str]:
     return _by_value(candidate), cost_of(candidate), wait_seconds, candidate.pool
 
 
-def _by_cost(candidate: Candidate) -> tuple[float, float, float, str]:
+def _by_cost(candidate: Candidate) -> tuple[bool, float, float, float, str]:
+    """Who breaks no whole domain first: it costs nobody what only gangs could pay for."""
     value, cost, wait_seconds, pool = _by_objective(candidate)
-    return cost, value, wait_seconds, pool
+    return candidate.broken_accelerators > 0, cost, value, wait_seconds, pool

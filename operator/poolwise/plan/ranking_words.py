@@ -58,7 +58,9 @@ class _Words:
         told = f"{self._measure(winner)} for {self._price(winner)}"
         if winner in ranking.level:
             level = f"{best.pool} ({self._measure(best)}; {_doubt(winner, best)})"
-            return f"level with {level}, and cheaper: {told}"
+            spares = best.broken_accelerators > 0 == winner.broken_accelerators
+            why = "which would break a whole domain" if spares else "and cheaper"
+            return f"level with {level}, {why}: {told}"
         return f"{told}; {best.pool} would be {self._trade(best)}"
 
     def _next(self, second: Candidate) -> str:

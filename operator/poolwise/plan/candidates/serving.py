@@ -143,10 +143,16 @@ class _Assessment:
     def _judged(self, offer: Offer) -> Candidate:
         if offer.broken:
             return self._described(offer, False, offer.broken)
-        if offer.has_room:
-            found = self._described(offer, True, Exclusion(Verdict.LOST, self._remark(offer)))
-            return replace(found, startup_seconds=self._startup_seconds(offer))
         gang, wish = self._gang(offer.replicas, offer.shape)
+        if offer.has_room:
+            broken = self.situation.breaks(gang, self.pool, wish)
+            remark = "; ".join(filter(None, (self._remark(offer), broken.words())))
+            found = self._described(offer, True, Exclusion(Verdict.LOST, remark))
+            return replace(
+                found,
+                startup_seconds=self._startup_seconds(offer),
+                broken_accelerators=broken.accelerators,
+            )
         never = self.situation.why_never(gang, self.pool, wish)
         if never:
             return self._described(offer, False, never)

@@ -19,6 +19,7 @@ from poolwise.plan.capacity import ROUNDING_SLACK, Gang, Ledger, ledger
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Key
+from poolwise.plan.node_choice import Breakage
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.growth import startup_seconds
 from poolwise.plan.wording import gib, plural
@@ -50,6 +51,12 @@ class Situation:
         if wish.levels and 1 < gang.group < gang.pods:
             return group_by_group(self.ledger, pool, gang, wish)
         return self.ledger.fit(pool, gang, wish.levels, must_share=wish.must_share)
+
+    def breaks(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> Breakage:
+        """Domains of the accelerators' own link that stop being whole where it would go."""
+        if not pool.link_level:
+            return Breakage()
+        return self.ledger.breaks(pool, gang, self.nodes_for(gang, pool, wish) or {})
 
     def startup_seconds(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> float:
         """Until the nodes that it would go to have started; 0 where they are there, or where it

@@ -77,8 +77,11 @@ class _Assessment:
         fitting = [offer for offer in offers if self._nodes(offer) is not None]
         if fitting:
             offer = preferred(fitting, *self._taste)
-            remark = Exclusion(Verdict.LOST, self._remark(offer))
-            return self._described(offer, True, remark)
+            gang = gang_of(offer.count, self.request, self.pool)
+            broken = self.situation.breaks(gang, self.pool, offer.wish)
+            remark = "; ".join(filter(None, (self._remark(offer), broken.words())))
+            found = self._described(offer, True, Exclusion(Verdict.LOST, remark))
+            return replace(found, broken_accelerators=broken.accelerators)
         possible = [offer for offer in offers if self._why_never(offer) is None]
         if not possible:
             offer = preferred(offers, *self._taste)
