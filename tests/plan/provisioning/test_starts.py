@@ -86,7 +86,7 @@ def test_the_next_candidate_is_tried_once_the_pods_are_gone():
     spot = next(each for each in plan.candidates if each.pool == "a-spot")
     assert spot.reason_code == Verdict.START_TIMEOUT
     assert spot.reason == (
-        "0 of 2 pods started within 30 min there; not tried again before 2026-11-21 00:41 UTC"
+        "started 0 of 2 pods within 30 min; not tried again before 2026-11-21 00:41 UTC"
     )
 
 
@@ -96,7 +96,7 @@ def test_without_another_it_waits_and_tries_again_later_each_time():
     waits = decided_at(after(32), [], remembers, pools=only)
     plan = waits.outcomes[key("job")]
     assert (plan.placed, plan.reason_code) == (False, Reason.START_TIMEOUT)
-    assert plan.reason.startswith("waits, since no other pool can run it: zero 0 of 2 pods")
+    assert plan.reason.startswith("waits, since no other pool can run it: zero started 0 of 2")
     assert waits.look_again_at == after(41)
     assert decided_at(after(41), [], remembers, pools=only).outcomes[key("job")].placed
     pauses = []

@@ -49,6 +49,11 @@ class GivenUp:
         return f"{self.started} of {plural(self.pods, 'pod')} started within {self.limit_words}"
 
     @property
+    def clause(self) -> str:
+        """The same of the pool: ``started 3 of 8 pods within 30 min``."""
+        return f"started {self.started} of {plural(self.pods, 'pod')} within {self.limit_words}"
+
+    @property
     def limit_words(self) -> str:
         """``30 min``."""
         return duration(self.limit_seconds)

@@ -117,7 +117,7 @@ class _Look:
         """The entry with the places that it keeps away from."""
         own = latest([*self.attempts.get(entry.identity.key, ()), *([more] if more else [])])
         avoided = tuple(
-            (pool, f"{each.words} there; {_never_before(each.until(self.settings))}")
+            (pool, f"{each.clause}; {_never_before(each.until(self.settings))}")
             for pool, each in sorted(own.items())
             if each is more or each.until(self.settings) > self.now
         )
