@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ class Crash(BaseException):
     """The process is gone."""
 
 
-def waiting() -> tuple[Shell, dict]:
+def waiting() -> tuple[Shell, dict[str, Any]]:
     """A job whose pods wait for nodes of the cheaper pool, and half an hour has passed."""
     shell = Shell()
     shell.put(growing("a-spot", price={"perNodeHour": "20"}), growing("b-reserved"))
