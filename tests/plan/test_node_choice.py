@@ -209,7 +209,7 @@ def test_which_level_is_kept_whole(keys, labels, level):
 
 
 def gb200(count: int, size: int) -> list[Any]:
-    nodes = gpu_nodes("gb", count, "NVIDIA-GB200", per_node=4, cores=144)
+    nodes: list[Any] = gpu_nodes("gb", count, "NVIDIA-GB200", per_node=4, cores=144)
     for index, each in enumerate(nodes):
         each["metadata"]["labels"][CLIQUE] = f"rack-{index // size}"
     return nodes
