@@ -40,9 +40,35 @@ def cpu_record() -> PlacementRecord:
     )
 
 
-@pytest.mark.parametrize("record", [job_record(), cpu_record()], ids=["training", "cpu-service"])
+def groups_record() -> PlacementRecord:
+    return PlacementRecord(
+        generation=1,
+        accelerator="H100-SXM5-80GB",
+        resource="nvidia.com/gpu",
+        count=16,
+        replicas=1,
+        layout=ServingLayout(tensor=8, pipeline=2),
+        claim=Claim(SERVICE, "h100", {"a": 8, "b": 8}, {}, {}),
+        runtime="LeaderWorkerSet",
+        nodes_per_replica=2,
+    )
+
+
+@pytest.mark.parametrize(
+    "record",
+    [job_record(), cpu_record(), groups_record()],
+    ids=["training", "cpu-service", "service-over-nodes"],
+)
 def test_round_trip(record):
     assert parse(render(record), record.claim.key) == record
+
+
+@pytest.mark.parametrize(
+    "damage", [{"runtime": "Pod"}, {"runtime": 7}, {"nodesPerReplica": 0}], ids=str
+)
+def test_a_kind_of_child_that_nobody_writes_is_no_record(damage):
+    document = json.loads(render(groups_record())) | damage
+    assert parse(json.dumps(document), SERVICE) is None
 
 
 def test_is_small_and_sorted():

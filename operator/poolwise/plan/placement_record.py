@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from poolwise.plan.decision import Claim, Key, Kind, PlacementRecord
+from poolwise.plan.runtimes import Runtime
 from poolwise.plan.kueue.record import Queueing
 from poolwise.plan.shape import serving_layout, shape, training_layout, whole
 
@@ -54,7 +55,7 @@ class _Document(BaseModel):
     may_surge: bool = False
     hub_id: str | None = None
     domain: dict[str, str] = {}
-    runtime: str | None = None
+    runtime: Runtime | None = None
     queue: _Queue | None = None
     nodes_per_replica: Annotated[int, Field(ge=1)] = 1
 
@@ -112,7 +113,7 @@ def _record(document: _Document, key: Key) -> PlacementRecord:
         may_surge=document.may_surge,
         hub_id=document.hub_id,
         domain=document.domain,
-        runtime=document.runtime,
+        runtime=document.runtime.value if document.runtime else None,
         queue=Queueing(**document.queue.model_dump()) if document.queue else None,
         nodes_per_replica=document.nodes_per_replica,
     )
