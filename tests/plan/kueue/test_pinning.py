@@ -118,6 +118,7 @@ def test_the_most_of_a_queue_is_its_quota_and_what_it_may_borrow(spec, limit, mo
         quota = queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]
         quota["borrowingLimit"] = limit
     found = pin(pool(h100(2)), books(queues([flavor("h100", H100)], queue)).cluster["all"], (GPU,))
+    assert isinstance(found, Pin)
     assert (found.most, found.spare) == (most, most - 12)
 
 
@@ -125,4 +126,4 @@ def test_the_most_of_a_queue_is_its_quota_and_what_it_may_borrow(spec, limit, mo
 def test_objects_that_nobody_can_read_count_as_absent(junk):
     queue = {**cluster_queue("all", {"h100": 16}), "spec": junk, "status": junk}
     book = books(queues([{**flavor("h100"), "spec": junk}], queue))
-    assert "no quota" in pin(pool(h100(1)), book.cluster["all"], (GPU,))
+    assert "no quota" in str(pin(pool(h100(1)), book.cluster["all"], (GPU,)))

@@ -7,6 +7,7 @@ import pytest
 from poolwise.plan.children.manifests import children
 from poolwise.plan.cluster import decide
 from poolwise.plan.conditions import Reason
+from poolwise.plan.decision import Plan
 from poolwise.plan.kueue.status import is_waiting, placed, queue_conditions
 from poolwise.plan.kueue.words import GATE, PLANNER, PRIORITY_LABEL, QUEUE_LABEL, SECONDS_LABEL
 from poolwise.plan.names import KUEUE, PLACEMENT
@@ -322,4 +323,5 @@ def test_what_kueue_let_in_is_not_moved_by_us():
         given = two_flavors(workloads=(workload(child, RESERVED),))
         seen = observed([*l40s(1), *h100(1)], run, children=children, **given)
         found = decide(seen, TABLES, MAY, CALIBRATION, NOW).outcomes[key("slow")]
+        assert isinstance(found, Plan)
         assert found.kept is is_kept

@@ -46,10 +46,22 @@ def queued(child: Manifest, queue: Queueing | None, deadline_seconds: int | None
         },
         "spec": {**child["spec"], "suspend": True},
     }
-    if queue.priority and not queue.is_pod_priority:
-        for template in templates(made):
-            template["spec"].pop("priorityClassName", None)
+    for template in templates(made):
+        pod = template["spec"]
+        pod["tolerations"] = [*pod.get("tolerations", ()), _mark(metadata["labels"][POOL])]
+        if queue.priority and not queue.is_pod_priority:
+            pod.pop("priorityClassName", None)
     return made
+
+
+def _mark(pool: str) -> Manifest:
+    """A toleration of a taint that no node has.
+
+    Kueue takes a change of a waiting job over into its Workload where containers, counts or
+    tolerations differ, and not where the node selector alone does (0.18, 0.19): then it would go on
+    to look for the flavor of the earlier pool.
+    """
+    return {"key": POOL, "operator": "Equal", "value": pool}
 
 
 def templates(child: Mapping[str, Any]) -> Iterator[Manifest]:
