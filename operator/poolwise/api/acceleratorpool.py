@@ -181,6 +181,8 @@ class AcceleratorPool(Resource):
         Column("Free", ".status.free", "integer"),
         Column("Role", ".status.role"),
         *(READY_REASON, AGE),
+        Column("Idle nodes", ".status.idleNodeCount", "integer", is_wide=True),
+        Column("Idle cost per hour", ".status.idleCostPerHour", "number", is_wide=True),
     )
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(

@@ -155,7 +155,7 @@ class StartStatus(OpenModel):
     """When all pods had started; from then on the placement is never given up for being slow.
     Example: `"2026-11-22T12:40:00Z"`."""
     given_up: Annotated[tuple[GivenUpStatus, ...], Field(max_length=512)] = ()
-    """Where it did not start. Example: `[{pool: h100-spot, startedPods: 3, pods: 8}]`."""
+    """Where it did not start. Example: `[{pool: h100-spot, time: "2026-11-22T12:40:00Z"}]`."""
 
 
 class Accrued(OpenModel):
