@@ -59,24 +59,19 @@ class Autoscaler:
 
     def scale(self) -> int:
         """One round: how many nodes came."""
-        waiting = [pod for pod in self._client.list("v1", "Pod") if _is_unschedulable(pod)]
-        return sum(self._scale(group, waiting) for group in self.groups.values())
+        nodes, pods = self._client.list("v1", "Node"), self._client.list("v1", "Pod")
+        return sum(self._scale(group, nodes, pods) for group in self.groups.values())
 
-    def _scale(self, group: Group, waiting: list[Object]) -> int:
-        pods = [pod for pod in waiting if _would_run(pod, group)]
-        there, idle = self._nodes_of(group)
-        missing = min(_nodes_for(pods) - idle, group.most - there) if group.is_in_stock else 0
-        made = [self._node(group, len(group.nodes) + index) for index in range(missing)]
-        group.nodes += fake_nodes.add(self._client, made)
-        return len(made)
-
-    def _nodes_of(self, group: Group) -> tuple[int, int]:
-        """All of its nodes, and those that no pod has got yet: pods will be bound there."""
+    def _scale(self, group: Group, nodes: list[Object], pods: list[Object]) -> int:
         labels = group.labels.items()
-        found = self._client.list("v1", "Node")
-        names = {n["metadata"]["name"] for n in found if labels <= n["metadata"]["labels"].items()}
-        taken = {pod["spec"].get("nodeName") for pod in self._client.list("v1", "Pod")}
-        return len(names), len(names - taken)
+        there = {n["metadata"]["name"] for n in nodes if labels <= n["metadata"]["labels"].items()}
+        idle = there - {pod["spec"].get("nodeName") for pod in pods}  # for pods not bound yet
+        waiting = [pod for pod in pods if _is_unschedulable(pod) and _would_run(pod, group)]
+        missing = min(_nodes_for(waiting) - len(idle), group.most - len(there))
+        count = max(0, missing) if group.is_in_stock else 0
+        made = [self._node(group, len(group.nodes) + index) for index in range(count)]
+        group.nodes += fake_nodes.add(self._client, made)
+        return count
 
     def _node(self, group: Group, index: int) -> Object:
         node = h100_node(labels=group.labels, name=f"{group.name}-{index}")

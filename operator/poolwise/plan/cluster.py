@@ -29,6 +29,7 @@ from poolwise.plan.observed import Decisions, Object, Observed
 from poolwise.plan.placement import Placement
 from poolwise.plan.pool import Pool
 from poolwise.plan.pools.gathering import pools
+from poolwise.plan.provisioning.growth import grown
 from poolwise.plan.provisioning.landing import landed
 from poolwise.plan.provisioning.starts import starts
 from poolwise.plan.provisioning.telling import told
@@ -53,7 +54,7 @@ def decide(
     remembered = Memo() if memo is None else memo
     known = pools(observed.nodes, observed.pools, tables, settings, remembered)
     everything = in_queues(entries(observed, tables, settings), observed, known)
-    start = starts(observed, everything, known, settings, now)
+    start = starts(observed, everything, remembered.grown.each(known, grown), settings, now)
     book, claims = _ledger(start.pools, observed.pods, start.entries, remembered)
     book = with_guests(book, observed)
     situation = Situation(

@@ -127,7 +127,7 @@ class Memo:
     def __init__(self, limit: int = PAGES) -> None:
         self._limit = limit
         self._pages: OrderedDict[Hashable, Page] = OrderedDict()
-        self.facts, self.pods = Recent(), Recent()
+        self.facts, self.pods, self.grown = Recent(), Recent(), Recent()
         self.pools, self.usage, self.empty = Last(), Last(), Last()
         self.numbers = Numbers(limit)
         self.rooms = Newest()

@@ -20,7 +20,7 @@ from poolwise.plan.observed import Object, Observed
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.attempts import GivenUp, given_up, latest, moment, started_at
 from poolwise.plan.provisioning.evidence import bearers, startable_since, starting
-from poolwise.plan.provisioning.growth import grown, is_to_come
+from poolwise.plan.provisioning.growth import is_to_come
 from poolwise.plan.provisioning.landing import nodes_of
 from poolwise.plan.requests.reading import identity
 from poolwise.plan.requests.request import Workload
@@ -52,11 +52,11 @@ class Starts:
 def starts(
     observed: Observed,
     everything: Iterable[Entry],
-    known: Iterable[Pool],
+    grown: Iterable[Pool],
     settings: Settings,
     now: datetime,
 ) -> Starts:
-    """Look at every placement; ``everything`` and ``known`` as they are without any memory."""
+    """Look at every placement; ``everything`` and ``grown`` as they are without any memory."""
     look = _Look.of(observed, settings, now)
     avoiding = [look.avoiding(entry) for entry in everything]
     moments: list[datetime] = list(look.ends())
@@ -72,7 +72,7 @@ def starts(
             moments += [found] if found else []
     return Starts(
         entries=tuple(entries),
-        pools=tuple(look.grown(pool) for pool in known),
+        pools=tuple(map(look.growing, grown)),
         overdue=tuple(overdue),
         look_again_at=min((each for each in moments if each > now), default=None),
     )
@@ -172,13 +172,17 @@ class _Look:
         own = wanted.start_timeout_seconds if isinstance(wanted, Workload) else None
         return self.settings.start_timeout_seconds if own is None else own
 
-    def grown(self, pool: Pool) -> Pool:
+    def growing(self, pool: Pool) -> Pool:
         """The pool with its nodes to come, unless the last that somebody waited for did not."""
         missed = self._missed(pool)
-        if missed is None:
-            return grown(pool)
+        if missed is None or pool.growth_problem is not None:
+            return pool
         told = f"no node came within {missed.limit_words} when one was last waited for"
-        return replace(pool, growth_problem=f"{told}; {_never_before(missed.until(self.settings))}")
+        return replace(
+            pool,
+            nodes=tuple(node for node in pool.nodes if not node.is_to_come),
+            growth_problem=f"{told}; {_never_before(missed.until(self.settings))}",
+        )
 
     def _missed(self, pool: Pool) -> GivenUp | None:
         found = latest(
