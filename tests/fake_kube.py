@@ -34,7 +34,7 @@ class FakeKube:
         self.watcher: Watcher = lambda change, resource, document: None
         self.optional: dict[str, tuple[str, ...]] = {}
         """Versions of optional APIs that are served, by group."""
-        self.streams: defaultdict[Resource, asyncio.Queue] = defaultdict(asyncio.Queue)
+        self.streams: defaultdict[Resource, asyncio.Queue[Any]] = defaultdict(asyncio.Queue)
         """Events for :meth:`watch`."""
         self._version = 0
         self._applied: dict[str, Document] = {}

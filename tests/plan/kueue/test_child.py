@@ -17,7 +17,10 @@ PLACED = (
 
 
 def child(kind="Job", pool="a", selector=None, queue=None, accelerator="H100", generation=1):
-    pod: dict[str, Any] = {"nodeSelector": selector or {"pool": pool}, "containers": [{"name": "train"}]}
+    pod: dict[str, Any] = {
+        "nodeSelector": selector or {"pool": pool},
+        "containers": [{"name": "train"}],
+    }
     template = {"metadata": {"labels": {POOL: pool, "owner": "x"}}, "spec": pod}
     spec: dict[str, Any] = {"template": template}
     if kind == "JobSet":
