@@ -117,8 +117,8 @@ class TrainingJobSpec(WorkloadSpec):
     objective: TrainingObjective = Field(default_factory=TrainingObjective)
     """What the choice among feasible places minimises. Example: `{goal: Cost}`."""
     runtime: Literal["Auto", "Job", "JobSet", "TrainJob"] = "Auto"
-    """Kind of object that runs the pods; Auto takes a TrainJob where `runtimeRef` is given, a JobSet
-    for several pods where the cluster has JobSet, else a Job. Example: `Auto`."""
+    """Kind of object that runs the pods; Auto takes a TrainJob where `runtimeRef` is given, a
+    JobSet for several pods where the cluster has JobSet, else a Job. Example: `Auto`."""
     runtime_ref: RuntimeRef | None = None
     """Runtime of Kubeflow Trainer that the run is started by, as a TrainJob.
     Example: `{name: torch-distributed}`."""
