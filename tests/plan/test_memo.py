@@ -2,6 +2,7 @@
 
 import copy
 import random
+from typing import Any
 
 from poolwise.plan.candidates.memo import Last, Memo, Recent
 from poolwise.plan.cluster import decide
@@ -48,7 +49,9 @@ def test_passes_over_a_changing_cluster_decide_as_if_each_was_the_first():
     memo = Memo()
     nodes = [*h100(3), *l40s(2)]
     jobs = [job(f"job-{index}", count=8) for index in range(4)]
-    pods, children, placed = [], [], []
+    pods: list[Any] = []
+    children: list[Any] = []
+    placed: list[Any] = []
     for step in range(12):
         at = draw.randrange(len(nodes))
         changed = copy.deepcopy(nodes[at])

@@ -68,7 +68,7 @@ def test_the_clouds_spot_taint_is_tolerated_where_nodes_are_spot(label: str, val
 
 def test_a_spot_pool_without_nodes_tolerates_what_they_will_have() -> None:
     """Or its pods would be replaced once the first node came."""
-    given = {"capacityType": "Spot", "accelerator": "H100-SXM5-80GB", "maxNodes": 4}
+    given: dict[str, Any] = {"capacityType": "Spot", "accelerator": "H100-SXM5-80GB", "maxNodes": 4}
     azure = {"kubernetes.azure.com/agentpool": "spot"}
     empty = only_pool([], [declared("mine", nodeSelector=azure, **given)])
     labels = H100 | azure | {"kubernetes.azure.com/scalesetpriority": "spot"}

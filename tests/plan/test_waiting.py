@@ -13,7 +13,7 @@ from poolwise.plan.capacity import Gang, ledger
 from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.cluster import decide
-from poolwise.plan.decision import Claim, Key, Kind
+from poolwise.plan.decision import Claim, Key, Kind, Plan
 from poolwise.plan.status.story import story
 from poolwise.settings import Settings
 from tests.plan.cluster_given import NOW, h100, job, observed, plan_of, running, service
@@ -161,6 +161,7 @@ def test_a_reason_stays_the_same_while_nothing_happens():
         now = NOW + timedelta(seconds=passed)
         outcomes = decide(seen, TABLES, Settings(), CALIBRATION, now, memo).outcomes
         outcome = outcomes[key("second")]
+        assert isinstance(outcome, Plan) and outcome.chosen
         reasons.append(outcome.chosen.reason)
     assert len(reasons) > 40
     changes = sum(one != other for one, other in itertools.pairwise(reasons))

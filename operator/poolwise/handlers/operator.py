@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import time
 import uuid
@@ -83,6 +84,8 @@ class Operator:
         await fill(self._cache, kube, self._settings, self._readiness)
         await apis.open()
         known = {str(resource): len(self._cache.stores[resource]) for resource in WATCHED}
+        gc.collect()
+        gc.freeze()  # what a large cluster is made of stays: else each full collection walks it
         _log.info("the cluster is known", **known)
         self._freshness.require(targets(self._settings))
         lease = self._assemble(kube)

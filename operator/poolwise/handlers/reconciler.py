@@ -95,12 +95,11 @@ class Reconciler:
         self, workload: Object, outcome: Outcome, desired: tuple[Object, ...]
     ) -> None:
         """Where nothing is desired, what runs goes on, unless the spec says that nothing shall, or
-        it did not start in time."""
+        it gives up its place."""
         if desired:
             await self._children.write(workload, desired)
-        elif isinstance(outcome, Plan) and not outcome.placed:
-            if runs_nothing(workload) or gives_up(outcome):
-                await self._children.clear(workload)
+        elif _has_no_place(outcome) and (runs_nothing(workload) or gives_up(outcome)):
+            await self._children.clear(workload)
 
 
 def manifests(
@@ -139,6 +138,10 @@ def runs_nothing(workload: Object) -> bool:
 def gives_up(outcome: Outcome) -> bool:
     """Whether what runs is to stop: it did not start in time, moves, or makes room."""
     return isinstance(outcome, Plan) and (outcome.vacates or outcome.given_up is not None)
+
+
+def _has_no_place(outcome: Outcome) -> bool:
+    return isinstance(outcome, Plan) and not outcome.placed
 
 
 def _is_new(outcome: Outcome) -> bool:

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from poolwise.plan.decision import Claim, Key, Kind, PlacementRecord
-from poolwise.plan.runtimes import Runtime
 from poolwise.plan.kueue.record import Queueing
+from poolwise.plan.runtimes import Runtime
 from poolwise.plan.shape import serving_layout, shape, training_layout, whole
 
 _Count = Annotated[int, Field(ge=0)]

@@ -190,4 +190,5 @@ def rules(settings: Settings) -> Rules:
         move_margin=settings.move_margin,
         settle_seconds=settings.settle_seconds,
         time_limit_seconds=settings.optimise_limit_seconds,
+        currency=settings.currency,
     )

@@ -97,7 +97,9 @@ class Gate:
                 return Against(option, told, run.mid / left)
         cost = option.cost
         if cost is not None and workload.max_cost is not None and cost > workload.max_cost:
-            told = f"would cost {money(cost)}, maxCost is {money(workload.max_cost)}"
+            currency = self._rules.currency
+            limit = money(workload.max_cost, currency)
+            told = f"would cost {money(cost, currency)}, maxCost is {limit}"
             return Against(
                 option, told, cost / workload.max_cost if workload.max_cost else math.inf
             )

@@ -35,7 +35,7 @@ class Story:
         self._problem, self._shares = problem, shares
         self._admissions, self._taken, self._moves = admissions, taken, offered
         self._turns = {turn.bid.workload.key: turn for turn in turns}
-        self._losses = Losses(turns)
+        self._losses = Losses(turns, problem.rules.currency)
         self._prices = {each.pool: each for each in self.prices()}
         self._teller = Teller(problem, self._losses, self._prices, queue.holds)
 

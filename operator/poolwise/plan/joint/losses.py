@@ -24,7 +24,8 @@ class Loss:
 class Losses:
     """Of all that wait, by pool, the smallest first."""
 
-    def __init__(self, turns: Iterable[Turn]) -> None:
+    def __init__(self, turns: Iterable[Turn], currency: str) -> None:
+        self._currency = currency
         self._by_pool: dict[str, list[Loss]] = {}
         for turn in turns:
             for pool, loss in _losses(turn.bid):
@@ -54,17 +55,18 @@ class Losses:
             f" {'waits' if waiting == 1 else 'wait'} by {duration(delay * 3600.0)} in sum"
         )
         if per_hour:
-            told += f", worth {money(per_hour)}"
+            told += f", worth {money(per_hour, self._currency)}"
         losses = self._by_pool.get(pool, [])
         if len(losses) > 1 and losses[-1].share > losses[0].share:
-            told += f"; {_told(losses[-1])} elsewhere, {_told(losses[0])}, so it leaves first"
+            least, most = losses[0], losses[-1]
+            told += f"; {most.key} would lose {_told(most)}; first to leave is {least.key}"
+            told += f", which would lose {_told(least)}"
         return told
 
 
 def _told(loss: Loss) -> str:
-    if loss.share <= 0:
-        return f"{loss.key} would lose nothing on {loss.elsewhere}"
-    return f"{loss.key} would lose {percent(loss.share)} on {loss.elsewhere}"
+    lost = percent(loss.share) if loss.share > 0 else "nothing"
+    return f"{lost} on {loss.elsewhere}"
 
 
 def _losses(bid: Bid) -> Iterable[tuple[str, Loss]]:

@@ -153,6 +153,8 @@ class Rules:
     """Of counts to choose from: the last accelerators must yield this share of the first ones."""
     time_limit_seconds: float = 0.5
     """For the optimiser."""
+    currency: str = "USD"
+    """Of all costs, for words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,8 @@ class Teller:
         if price is None or not price.delay:
             return ""
         if price.per_hour:
-            return f" ({pool} is scarce: {money(price.per_hour)} per accelerator-hour)"
+            worth = money(price.per_hour, self._problem.rules.currency)
+            return f" ({pool} is scarce: {worth} per accelerator-hour)"
         return f" ({pool} is scarce: an hour of it delays others by {_about(price.delay * 3600)})"
 
     def _missing(self, option: Option) -> str:
