@@ -93,6 +93,17 @@ def test_fewer_nodes_than_were_promised_hold_nothing_for_others():
     assert decided_at(NOW, [], wide, **smaller).pools[0].awaited_nodes <= 4
 
 
+def test_small_pods_leave_whole_nodes_to_those_who_were_promised_one():
+    """Whoever is bound first: a replica's claim does not land on the node that a gang needs."""
+    first = [job("whole", 8), service("small"), job("half", 4)]
+    given_ = {"pools": [growing(max_nodes=2)]}
+    children = created([], *first, **given_)
+    half = next(each for each in children if each["metadata"]["name"] == "half")
+    given_ |= {"children": children, "pods": pods(half, "n1")}
+    late = decided_at(NOW, [node("n0"), node("n1")], *first, job("late", 4), **given_)
+    assert not late.outcomes[key("late")].placed
+
+
 drawn_workloads = st.lists(
     st.one_of(
         st.tuples(st.just("job"), st.sampled_from([1, 4, 8, 12, 16, 24])),
@@ -128,8 +139,7 @@ def test_no_node_to_come_is_promised_twice(drawn, present, max_nodes, busy):
 @settings(max_examples=40, deadline=None)
 @given(drawn_workloads, st.integers(1, 5), st.data())
 def test_what_is_promised_stays_promised_while_nodes_come(drawn, max_nodes, data):
-    """Whatever nodes come and whichever pods are bound first, all that was promised finds room,
-    and others are promised only the rest."""
+    """Whatever nodes come and whichever pods are bound first, others are promised only the rest."""
     first = made(drawn)
     given_ = {"pools": [growing(max_nodes=max_nodes)]}
     children = created([], *first, **given_)
@@ -139,14 +149,15 @@ def test_what_is_promised_stays_promised_while_nodes_come(drawn, max_nodes, data
         bound += _scheduled(child, room, data)
     late = [job(f"late{index}", size) for index, size in enumerate([8, 4, 1])]
     found = quickly(came, *first, *late, **given_, children=children, pods=bound)
-    promised = sum(_asked(child) for child in children)
-    more = sum(
-        sum(found.outcomes[key(each["metadata"]["name"])].claim.accelerators_by_node.values())
-        for each in late
-        if found.outcomes[key(each["metadata"]["name"])].placed
-    )
-    assert promised + more <= 8 * max_nodes
+    taken = Counter({name: 8 - left for name, left in room.items()})
+    for each in late:
+        claim = found.outcomes[key(each["metadata"]["name"])].claim
+        taken.update(claim.accelerators_by_node if claim else {})
+    assert max(taken.values(), default=0) <= 8
+    assert len(set(taken) | set(room)) <= max_nodes
     assert found.pools[0].awaited_nodes <= max_nodes - len(came)
+    if not bound:  # nothing is where it is in the way: all that was promised fits beside the rest
+        assert sum(map(_asked, children)) + sum(taken.values()) <= 8 * max_nodes
 
 
 def _asked(child):

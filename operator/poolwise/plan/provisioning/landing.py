@@ -36,6 +36,7 @@ def landed(
         waiting += [_waiting(claim, name, records[key], pool) for name in sorted(to_come)]
         held[key] = here
         _take(here, pool, rooms)
+    waiting.sort(key=_Waiting.size, reverse=True)  # small pods find room beside large ones
     for allows in (_is_there, _is_own, _is_any):
         waiting = [_placed(each, allows, held, rooms) for each in waiting]
     for left in waiting:
@@ -74,6 +75,11 @@ class _Waiting:
     """Of one pod."""
     is_alone: bool
     """Ranks of a gang: no two of them on one node."""
+
+    def size(self) -> tuple[float, float, float]:
+        """Of one pod: accelerators first."""
+        held = self.usage
+        return sum(held.accelerators.values()), held.cores, held.memory_bytes
 
     def slots(self, node: Node, rooms: Mapping[str, Room], held: Claim) -> int:
         """How many of them find room on a node."""
@@ -143,17 +149,21 @@ def _placed(
     rooms: dict[str, Room],
 ) -> _Waiting:
     """What is left of it; ``held`` and ``rooms`` take what finds room on nodes that it allows."""
-    for node in waiting.pool.usable_nodes if waiting.pool else ():
+    nodes = waiting.pool.usable_nodes if waiting.pool else ()
+    allowed = [node for node in nodes if node.name in rooms and allows(node, waiting)]
+    for node in sorted(allowed, key=lambda each: _left(rooms[each.name])):  # best fit
         if not waiting.count:
             break
-        if not allows(node, waiting):
-            continue
         count = waiting.slots(node, rooms, held[waiting.key])
         if count:
             held[waiting.key] = waiting.on(node.name, count, held[waiting.key])
             rooms[node.name] = rooms[node.name].less(waiting.usage, count)
             waiting = replace(waiting, count=waiting.count - count)
     return waiting
+
+
+def _left(room: Room) -> tuple[float, float]:
+    return sum(room.accelerators.values()), room.cores
 
 
 def _take(claim: Claim, pool: Pool | None, rooms: dict[str, Room]) -> None:
