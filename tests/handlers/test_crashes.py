@@ -22,6 +22,7 @@ VOLATILE = {
     "eventTime",
     "generation",
     "observedGeneration",
+    "prices",  # of who waited in the pass that placed it: a crash may come between two passes
 }
 
 
