@@ -52,7 +52,7 @@ def test_a_price_says_who_stays_and_who_leaves():
     assert price.delay > 0
     assert price.per_hour > 0
     assert "bert would lose 60 % on a100" in price.reason
-    assert "llama would lose 8.0 % on a100, so it leaves first" in price.reason
+    assert "first to leave is llama, which would lose 8.0 % on a100" in price.reason
 
 
 @BOTH
