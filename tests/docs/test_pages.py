@@ -16,7 +16,7 @@ from e2e.docs.playing import REPOSITORY, clone, play
 from poolwise.api.validation import problems
 from poolwise.cli.app import app
 
-OURS = "poolwise.dev/"
+OURS = "apiVersion: poolwise.dev/"
 
 
 def named(page: Path) -> str:
