@@ -70,8 +70,8 @@ def decide(
     found = _Pass(start.pools, situation, start.entries, claims).decided(observed.standing)
     free = {pool.name: book.free(pool) for pool in known if not pool.is_cpu}
     idle = idle_nodes(known, book, found.outcomes.values())
-    found = replace(found, free_accelerators=free, idle_nodes=idle)
-    found = replace(found, answers=answers(book, observed, found.outcomes))
+    answered = answers(book, observed, found.outcomes)
+    found = replace(found, free_accelerators=free, idle_nodes=idle, answers=answered)
     return told(found, known, start, claims, situation)
 
 
