@@ -101,10 +101,10 @@ class Planner:
         if self._fresh.get(plan.key) == plan:
             del self._fresh[plan.key]
 
-    def settle(self, key: Key) -> None:
-        """Stop counting children that are written by now, or that will not be."""
-        for resource, name in self._expected.pop(key, ()):
-            self._cache.unexpect(resource, name)
+    def settle(self, key: Key) -> bool:
+        """Stop counting children that are written by now, or that will not be; whether any was."""
+        expected = self._expected.pop(key, ())
+        return any([self._cache.unexpect(resource, name) for resource, name in expected])
 
     def refuse(self, outcome: Outcome) -> None:
         """A plan cannot be carried out now: ``outcome`` says why, and others may have its place.

@@ -86,6 +86,8 @@ class Reconciler:
             await self._write_children(workload, outcome, desired)
         except REFUSALS as error:
             if isinstance(outcome, Plan) and outcome.placed and outcome.kept:
+                if self._planner.settle(outcome.key):  # kept for children that were never written
+                    self._planner.want(outcome.key)
                 held_up = replace(outcome, reason_code=reason_of(error), reason=str(error))
                 pool = pool_of(outcome, self._planner.decisions)
                 await self._story.tell(workload, held_up, pool)
