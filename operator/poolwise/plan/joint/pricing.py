@@ -39,13 +39,13 @@ def shares(
 
 def _types(all_options: Iterable[Sequence[Option]]) -> dict[Type, float]:
     """Work by type: run times relative to the shortest, and the sum of the shortest."""
-    found: dict[Type, float] = {}
+    found: dict[Type, list[float]] = {}
     for options in all_options:
         least = min((_area(option) for option in options), default=0.0)
         if least > 0:
             key = tuple(sorted({(each.pool, _step(_area(each) / least)) for each in options}))
-            found[key] = found.get(key, 0.0) + least
-    return found
+            found.setdefault(key, []).append(least)
+    return {key: math.fsum(found[key]) for key in sorted(found)}  # in whatever order they came
 
 
 def _duals(types: Mapping[Type, float], capacity: Mapping[str, float]) -> dict[str, float]:
