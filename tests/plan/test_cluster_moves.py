@@ -117,3 +117,10 @@ def _longer(document):
         return document
     status = {**document["status"], "plan": {"totalSeconds": 300_000.0}}
     return {**document, "status": status}
+
+
+def test_a_run_that_is_not_settled_is_looked_at_again_when_it_is():
+    run, children = slow_run(hours_ago=0.5)
+    seen = observed([*l40s(1), *h100(1)], run, children=children)
+    assert decided(seen).look_again_at == NOW + timedelta(hours=0.5)
+    assert decided(seen, settings=Settings()).look_again_at != NOW + timedelta(hours=0.5)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from poolwise.model.efficiency import Calibration
 from poolwise.plan.candidates.assessment import candidates
@@ -106,7 +106,21 @@ class _Pass:
         outcomes |= {plan.key: plan for plan in queued_plans(guests, self.pools, situation)}
         outcomes |= dict(admissions(self.entries, outcomes))
         ordered = sorted(outcomes.items(), key=lambda item: str(item[0]))
-        return Decisions(tuple(self.pools), dict(ordered), standing=joint)
+        return Decisions(
+            tuple(self.pools), dict(ordered), standing=joint, look_again_at=self._settled_at()
+        )
+
+    def _settled_at(self) -> datetime | None:
+        """When the next run may be moved, or stopped for others."""
+        situation, settings = self.situation, self.situation.settings
+        if not (settings.may_move or settings.may_preempt):
+            return None
+        settles = (
+            entry.started + timedelta(seconds=settings.settle_seconds)
+            for entry in self.entries
+            if entry.started and entry.holds and is_movable(entry, situation)
+        )
+        return min((each for each in settles if each > situation.now), default=None)
 
     def _placed(
         self, entries: Iterable[Entry], situation: Situation, outcomes: dict[Key, Outcome]

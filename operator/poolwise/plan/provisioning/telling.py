@@ -51,7 +51,7 @@ def told(
         found,
         pools=tuple(pools),
         outcomes=dict(sorted(outcomes.items(), key=lambda item: str(item[0]))),
-        look_again_at=start.look_again_at,
+        look_again_at=min(filter(None, (start.look_again_at, found.look_again_at)), default=None),
     )
 
 
