@@ -69,18 +69,18 @@ class Queue:
         The optimiser has its say when its last answer is older than ``optimise_seconds``; passes
         in between follow the queue at the prices that it left.
         """
-        now = self.now.timestamp()
-        is_due = standing.is_due(now, self.situation.settings.optimise_seconds)
+        is_due = self._is_due(standing)
         return plan(self._problem(standing, is_due), optimise=is_due, is_brief=False)
 
     def standing(self, joint: JointPlan, before: Standing) -> Standing:
         """What the next pass has to know."""
-        now = self.now.timestamp()
-        is_due = before.is_due(now, self.situation.settings.optimise_seconds)
-        optimised = now if is_due else before.optimised
+        optimised = self.now.timestamp() if self._is_due(before) else before.optimised
         waiting = {told(each.key) for each in self.waiting}
         vacated = {*(before.vacated & waiting), *(each for each, _ in leaving(joint))}
         return Standing(joint.reservations, joint.shares, optimised, frozenset(vacated))
+
+    def _is_due(self, before: Standing) -> bool:
+        return before.is_due(self.now.timestamp(), self.situation.settings.optimise_seconds)
 
     def turns(self, joint: JointPlan) -> list[tuple[Waiting, Turn]]:
         """What each has to know of the joint plan; who starts comes first."""

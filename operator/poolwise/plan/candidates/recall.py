@@ -14,7 +14,6 @@ from poolwise.plan.candidates.memo import Page
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
-from poolwise.plan.remaining import about
 from poolwise.plan.requests.request import Request, TrainingRequest
 
 Judge = Callable[[Request, Pool, Situation], Candidate]
@@ -50,8 +49,8 @@ class Recall:
 
 
 def _fingerprint(pool: Pool, situation: Situation) -> tuple[int, int]:
-    """Numbers of the pool as it is, and of what is free on its nodes, who holds the rest, and about
-    when they end: that is what those who wait are told."""
+    """Numbers of the pool as it is, and of what is free on its nodes. Who holds the rest is told
+    anew by who asks."""
     numbers, rooms = situation.memo.numbers, situation.ledger.rooms
     resource = pool.resource or ""
     free = tuple(
@@ -60,7 +59,4 @@ def _fingerprint(pool: Pool, situation: Situation) -> tuple[int, int]:
         else None
         for node in pool.nodes
     )
-    held = (claim.key for claim in situation.ledger.claims if claim.pool == pool.name)
-    ends = {key: about(situation.ends[key].mid) if key in situation.ends else "" for key in held}
-    told = tuple(sorted((str(key), end) for key, end in ends.items()))
-    return numbers.of_newest(pool.name, pool), numbers.of((pool.name, free, told))
+    return numbers.of_newest(pool.name, pool), numbers.of((pool.name, free))
