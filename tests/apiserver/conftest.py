@@ -124,14 +124,16 @@ def namespace(client: Client, nodes: NodeFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def operator(
+    request: pytest.FixtureRequest,
     control_plane: ControlPlane,
     client: Client,
     crds: list[str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Operated]:
-    """The operator as a process of its own, under its own user."""
+    """The operator as a process of its own, under its own user, with the module's ``SETTINGS``."""
     log = tmp_path_factory.mktemp("operator") / "operator.log"
-    with operated(control_plane, client, log) as operator:
+    settings = getattr(request.module, "SETTINGS", None)
+    with operated(control_plane, client, log, settings) as operator:
         yield operator
 
 

@@ -9,14 +9,16 @@ from collections.abc import Iterator
 import pytest
 
 from e2e.controlplane.client import Client, Object
-from e2e.controlplane.cluster import ControlPlane
 from e2e.operator_rights import grant
 from tests.apiserver import kueue
 from tests.apiserver.conftest import Kubectl, NodeFactory
-from tests.apiserver.operated import Operated, condition, h100_node, operated, training_job
+from tests.apiserver.operated import Operated, condition, h100_node, training_job
 from tests.apiserver.test_operator_readiness import role_without
 
 pytestmark = pytest.mark.apiserver
+
+SETTINGS = {"POOLWISE_DISCOVERY_SECONDS": "0.3"}
+"""It looks often."""
 
 LABEL = "kueue.x-k8s.io/queue-name"
 H100 = {kueue.PRODUCT: "NVIDIA-H100-80GB-HBM3"}
@@ -50,20 +52,6 @@ def installed(kubectl: Kubectl) -> Iterator[Installed]:
     found.remove()
     yield found
     found.remove()
-
-
-@pytest.fixture(scope="module")
-def operator(
-    control_plane: ControlPlane,
-    client: Client,
-    crds: list[str],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Operated]:
-    """One operator for all tests, with the rights of the chart; it looks often."""
-    log = tmp_path_factory.mktemp("operator") / "operator.log"
-    often = {"POOLWISE_DISCOVERY_SECONDS": "0.3"}
-    with operated(control_plane, client, log, often) as operator:
-        yield operator
 
 
 def queued_job(namespace: str, name: str = "train", count: int = 8) -> Object:

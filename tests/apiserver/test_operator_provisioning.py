@@ -9,8 +9,7 @@ from datetime import datetime
 
 import pytest
 
-from e2e.controlplane.client import Client, Object
-from e2e.controlplane.cluster import ControlPlane
+from e2e.controlplane.client import Object
 from tests.apiserver.autoscaler import Autoscaler, Group
 from tests.apiserver.operated import (
     API,
@@ -18,7 +17,6 @@ from tests.apiserver.operated import (
     chat_service,
     condition,
     h100_node,
-    operated,
     training_job,
 )
 
@@ -29,19 +27,6 @@ SETTINGS = {"POOLWISE_START_RETRY_SECONDS": f"{PAUSE_SECONDS:g}"}
 SPOT_TAINT = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}
 TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 Cloud = Callable[..., Autoscaler]
-
-
-@pytest.fixture(scope="module")
-def operator(
-    control_plane: ControlPlane,
-    client: Client,
-    crds: list[str],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Operated]:
-    """The operator, with short pauses."""
-    log = tmp_path_factory.mktemp("provisioning") / "operator.log"
-    with operated(control_plane, client, log, SETTINGS) as running:
-        yield running
 
 
 @pytest.fixture
