@@ -1,0 +1,1 @@
+"""What replicas tell of themselves, in one vocabulary whatever engine they run."""

@@ -1,0 +1,51 @@
+"""One look at one replica's own metrics, in canonical terms; whatever it did not tell is None."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """A cumulative histogram since the replica started, as Prometheus exposes it."""
+
+    upper_bounds: tuple[float, ...]
+    """Upper bounds of the buckets, ascending; the last is infinity."""
+    counts: tuple[float, ...]
+    """Observations at or below each bound, ascending."""
+    total: float
+    """Sum of all observations."""
+
+    @property
+    def count(self) -> float:
+        """Observations in all."""
+        return self.counts[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Gauges hold at the moment; counters and histograms count since the replica started."""
+
+    replica: str
+    at_seconds: float
+    running: float | None = None
+    """Requests in the batch."""
+    waiting: float | None = None
+    """Requests that wait for the batch."""
+    kv_cache_usage: float | None = None
+    """Share of the KV cache in use, 0 to 1."""
+    finished_requests: float | None = None
+    preemptions: float | None = None
+    prompt_tokens: float | None = None
+    """Tokens of prompts, those found in the prefix cache included."""
+    cached_prompt_tokens: float | None = None
+    generated_tokens: float | None = None
+    ttft_seconds: Histogram | None = None
+    inter_token_seconds: Histogram | None = None
+    """Every gap between two tokens."""
+    tpot_seconds: Histogram | None = None
+    """One mean gap for each finished request."""
+    e2e_seconds: Histogram | None = None
+    prompt_lengths_tokens: Histogram | None = None
+    """One prompt length for each request."""
+    answer_lengths_tokens: Histogram | None = None
