@@ -80,7 +80,7 @@ def fleet(operator: Operated, name: str) -> Iterator[Callable[[str], Fleet]]:
             operator.client.create(pool)
 
         def idle(namespace: str) -> Fleet:
-            _wait(lambda: _is_idle(operator, len(nodes)), f"{len(nodes)} idle nodes in pools")
+            operator.await_idle(len(nodes))
             return Fleet(operator, namespace)
 
         yield idle
@@ -100,12 +100,3 @@ def _wait(until: Callable[[], bool], what: str) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError(f"no {what} after {TIMEOUT_SECONDS:g} s")
         time.sleep(POLL_SECONDS)
-
-
-def _is_idle(operator: Operated, nodes: int) -> bool:
-    """Whether the pools' statuses have exactly these nodes, with nothing on them."""
-    pools = operator.client.list(API, "AcceleratorPool")
-    found = [pool.get("status", {}) for pool in pools]
-    known = sum(status.get("nodes", 0) + status.get("unusableNodes", 0) for status in found)
-    taken = [status for status in found if status.get("free", 0) != status.get("capacity", 0)]
-    return known == nodes and not taken

@@ -67,6 +67,19 @@ class Operated(Observer):
             if time.monotonic() > deadline:
                 raise TimeoutError("the operator still writes:\n" + "\n".join(map(str, written)))
 
+    def await_idle(self, nodes: int) -> None:
+        """Return once the pools' statuses have exactly so many nodes, with nothing on them: nodes
+        and workloads come in over watches of their own, in any order."""
+        self.until(lambda: self._has_idle(nodes), f"the pools have not exactly {nodes} idle nodes")
+
+    def _has_idle(self, nodes: int) -> bool:
+        pools = self.client.list(API, "AcceleratorPool")
+        found = [pool.get("status", {}) for pool in pools]
+        known = sum(status.get("nodes", 0) + status.get("unusableNodes", 0) for status in found)
+        return known == nodes and all(
+            status.get("free", 0) == status.get("capacity", 0) for status in found
+        )
+
     def writes_for(self, seconds: float) -> list[Write]:
         """What the operator writes from now on, for so long."""
         mark = self.mark()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -21,6 +22,18 @@ pytestmark = pytest.mark.apiserver
 CLIQUE = "nvidia.com/gpu.clique"
 LEAF = "network.topology.nvidia.com/leaf"
 PER_NODE = 4
+
+
+@pytest.fixture
+def nodes(operator: Operated, nodes: NodeFactory) -> NodeFactory:
+    """Add nodes, and return once the operator knows them all: it places on those it has seen."""
+
+    def add(documents: Iterable[Object]) -> list[Object]:
+        added = nodes(documents)
+        operator.await_idle(len(added))
+        return added
+
+    return add
 
 
 def rack_node(rack: str, index: int) -> Object:
