@@ -1,0 +1,85 @@
+"""Arithmetic of cumulative histograms: differences, sums over replicas, and native ones."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from poolwise.plan.signals.sample import Histogram
+
+FINEST_SCHEMA = 3
+"""Native buckets are merged to 8 per doubling at most: bounds 9 % apart."""
+_LEAST_EXPONENT, _MOST_EXPONENT = -14, 24
+"""From 61 microseconds to 4 months, or to 16 million tokens."""
+
+
+def difference(later: Histogram, earlier: Histogram) -> Histogram:
+    """What came between, at the bounds that both have."""
+    bounds = common_bounds((later, earlier))
+    most, least = _at(later, bounds), _at(earlier, bounds)
+    counts = (after - before for after, before in zip(most, least, strict=True))
+    return Histogram(bounds, _rising(counts), later.total - earlier.total)
+
+
+def pooled(histograms: Sequence[Histogram]) -> Histogram | None:
+    """All observations together, at the bounds that all have; None of no histogram.
+
+    Engines of different versions differ in bounds; cumulative counts at shared ones stay exact.
+    """
+    if not histograms:
+        return None
+    bounds = common_bounds(histograms)
+    columns = zip(*(_at(each, bounds) for each in histograms), strict=True)
+    return Histogram(
+        bounds, tuple(sum(column) for column in columns), sum(each.total for each in histograms)
+    )
+
+
+def common_bounds(histograms: Sequence[Histogram]) -> tuple[float, ...]:
+    """Upper bounds that all have, ascending; infinity always is one."""
+    first = histograms[0].upper_bounds
+    if all(each.upper_bounds == first for each in histograms):
+        return first
+    shared = frozenset[float].intersection(*(frozenset(each.upper_bounds) for each in histograms))
+    return tuple(sorted(shared))
+
+
+def native(schema: int, zero_count: float, buckets: Mapping[int, float], total: float) -> Histogram:
+    """A native (exponential) histogram of values at or above 0, on bounds that never move.
+
+    Bucket i holds values up to ``2 ** (i / 2 ** schema)``; native bounds of a finer schema contain
+    those of a coarser one, so merging is exact.
+
+    :param buckets: count of each bucket, not cumulative.
+    """
+    coarse = min(schema, FINEST_SCHEMA)
+    merged: dict[int, float] = {}
+    for index, count in buckets.items():
+        at = math.ceil(index / 2 ** (schema - coarse))
+        merged[at] = merged.get(at, 0.0) + count
+    per_doubling = 2.0**coarse
+    grid = range(int(_LEAST_EXPONENT * per_doubling), int(_MOST_EXPONENT * per_doubling) + 1)
+    ordered = sorted(merged)
+    running = [zero_count]
+    for index in ordered:
+        running.append(running[-1] + merged[index])
+    counts = (running[bisect.bisect_right(ordered, index)] for index in grid)
+    bounds = (2.0 ** (index / per_doubling) for index in grid)
+    return Histogram((*bounds, math.inf), (*counts, running[-1]), total)
+
+
+def _at(histogram: Histogram, bounds: tuple[float, ...]) -> tuple[float, ...]:
+    if bounds == histogram.upper_bounds:
+        return histogram.counts
+    known = dict(zip(histogram.upper_bounds, histogram.counts, strict=True))
+    return tuple(known[bound] for bound in bounds)
+
+
+def _rising(counts: Iterable[float]) -> tuple[float, ...]:
+    """Cumulative counts never fall; buckets of one scrape may have been read a moment apart."""
+    most, result = 0.0, []
+    for count in counts:
+        most = max(most, count)
+        result.append(most)
+    return tuple(result)

@@ -1,0 +1,114 @@
+"""Percentiles of histograms, with what is known of them and what is not.
+
+A histogram tells only between which two bounds a percentile lies. Buckets of engines are coarse
+where targets lie (vLLM: 2.5 s to 5 s), so both bounds are told beside the estimate, and where the
+target is itself a bound, the share of requests inside it is counted exactly.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from dataclasses import dataclass
+
+from poolwise.plan.signals.sample import Histogram
+
+TAIL_SAMPLES = 10.0
+"""Observations wanted beyond the percentile: a p99 takes 1,000 requests. With 10 beyond it, the
+count beyond has a standard error of a third."""
+
+
+@dataclass(frozen=True, slots=True)
+class Percentile:
+    """A percentile, between the bounds of the bucket in which it lies."""
+
+    percentile: float
+    """Above 0, below 100."""
+    lower: float
+    upper: float
+    """Infinity in the last bucket."""
+    estimate: float
+    """Interpolated within the bucket; its lower bound in the last one."""
+    samples: float
+    samples_needed: float
+
+    @property
+    def is_sufficient(self) -> bool:
+        """Whether enough was observed to speak of this percentile."""
+        return self.samples >= self.samples_needed
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Share of observations within a target, 0 to 1."""
+
+    lower: float
+    upper: float
+    estimate: float
+    samples: float
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the target is a bound of a bucket, so that observations were counted."""
+        return self.lower == self.upper
+
+
+def samples_needed(percentile: float) -> float:
+    """Fewest observations with which to speak of a percentile: 10 / (1 - q)."""
+    return math.ceil(round(TAIL_SAMPLES / (1 - percentile / 100), 6))
+
+
+def percentile_of(histogram: Histogram, percentile: float) -> Percentile | None:
+    """The percentile (above 0, below 100) of what was observed; None where nothing was."""
+    if histogram.count <= 0:
+        return None
+    rank = percentile / 100 * histogram.count
+    index = min(bisect.bisect_left(histogram.counts, rank), len(histogram.counts) - 1)
+    lower, upper = _edges(histogram, index)
+    return Percentile(
+        percentile,
+        lower,
+        upper,
+        _interpolated(histogram, index, rank),
+        histogram.count,
+        samples_needed(percentile),
+    )
+
+
+def best_percentile(histogram: Histogram, percentile: float) -> Percentile | None:
+    """The wanted percentile, or the highest lower one that the observations suffice for.
+
+    None where they do not even suffice for a median.
+    """
+    if histogram.count < samples_needed(50):
+        return None
+    highest = 100 * (1 - TAIL_SAMPLES / histogram.count)
+    return percentile_of(histogram, min(percentile, max(50.0, highest)))
+
+
+def share_within(histogram: Histogram, target: float) -> Share | None:
+    """Share of observations at or below a target; None where nothing was observed."""
+    if histogram.count <= 0:
+        return None
+    index = bisect.bisect_left(histogram.upper_bounds, target)
+    above = histogram.counts[index] / histogram.count
+    if histogram.upper_bounds[index] == target:
+        return Share(above, above, above, histogram.count)
+    below = histogram.counts[index - 1] / histogram.count if index else 0.0
+    lower, upper = _edges(histogram, index)
+    part = (target - lower) / (upper - lower) if math.isfinite(upper) else 0.0
+    return Share(below, above, below + (above - below) * part, histogram.count)
+
+
+def _edges(histogram: Histogram, index: int) -> tuple[float, float]:
+    """Bounds of a bucket; what is measured is never below 0."""
+    return histogram.upper_bounds[index - 1] if index else 0.0, histogram.upper_bounds[index]
+
+
+def _interpolated(histogram: Histogram, index: int, rank: float) -> float:
+    lower, upper = _edges(histogram, index)
+    if math.isinf(upper):
+        return lower
+    before = histogram.counts[index - 1] if index else 0.0
+    inside = histogram.counts[index] - before
+    return lower + (upper - lower) * (rank - before) / inside if inside > 0 else upper

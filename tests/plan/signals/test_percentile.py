@@ -1,0 +1,88 @@
+"""Percentiles with their bounds, shares at bucket edges, and how many samples speak."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from poolwise.plan.signals.percentile import (
+    best_percentile,
+    percentile_of,
+    samples_needed,
+    share_within,
+)
+from tests.plan.signals.given import BOUNDS, histogram, latencies, of_values
+
+
+def test_bounds_are_those_of_the_bucket():
+    found = percentile_of(histogram(0, 0, 50, 50), 75)
+    assert found is not None
+    assert (found.lower, found.upper, found.estimate) == (0.5, 1.0, 0.75)
+
+
+def test_beyond_the_last_bound_only_the_lower_one_is_known():
+    found = percentile_of(histogram(1, 0, 0, 0, 0, 0, 99), 99)
+    assert found is not None
+    assert (found.lower, found.upper, found.estimate) == (5.0, math.inf, 5.0)
+
+
+@pytest.mark.parametrize(("percentile", "needed"), [(50, 20), (90, 100), (99, 1000), (99.9, 10000)])
+def test_how_many_samples_speak_of_a_percentile(percentile, needed):
+    assert samples_needed(percentile) == needed
+    enough = percentile_of(histogram(needed), percentile)
+    short = percentile_of(histogram(needed - 1), percentile)
+    assert enough is not None and short is not None
+    assert enough.is_sufficient
+    assert not short.is_sufficient
+
+
+def test_too_few_samples_speak_of_a_lower_percentile():
+    found = best_percentile(histogram(100), 99)
+    assert found is not None
+    assert found.percentile == pytest.approx(90)
+    assert best_percentile(histogram(19), 99) is None
+    plenty = best_percentile(histogram(5000), 99)
+    assert plenty is not None
+    assert plenty.percentile == 99
+
+
+def test_share_is_exact_at_the_edge_of_a_bucket():
+    told = histogram(10, 20, 30, 20, 15, 4, 1)
+    exact, between = share_within(told, 1.0), share_within(told, 2.0)
+    assert exact is not None and between is not None
+    assert exact.is_exact
+    assert exact.estimate == 0.8
+    assert (between.lower, between.upper) == (0.8, 0.95)
+    assert between.estimate == pytest.approx(0.9)
+    assert not between.is_exact
+
+
+def test_share_beyond_the_last_bound_promises_nothing():
+    found = share_within(histogram(50, 0, 0, 0, 0, 0, 50), 60.0)
+    assert found is not None
+    assert (found.lower, found.upper, found.estimate) == (0.5, 1.0, 0.5)
+
+
+def test_nothing_observed_has_no_percentile():
+    assert percentile_of(histogram(), 99) is None
+    assert share_within(histogram(), 1.0) is None
+
+
+@given(latencies.filter(bool), st.floats(1, 99.9))
+def test_true_percentile_lies_within_the_bounds(values, percentile):
+    found = percentile_of(of_values(values), percentile)
+    assert found is not None
+    true = float(np.percentile(values, percentile, method="inverted_cdf"))
+    assert found.lower <= true <= found.upper
+    assert found.lower <= found.estimate <= found.upper
+
+
+@given(latencies.filter(bool), st.floats(0.01, 10))
+def test_true_share_lies_within_the_bounds(values, target):
+    found = share_within(of_values(values), target)
+    assert found is not None
+    true = sum(value <= target for value in values) / len(values)
+    assert found.lower - 1e-9 <= true <= found.upper + 1e-9
+    assert found.is_exact or target not in BOUNDS

@@ -1,0 +1,116 @@
+"""Differences of counters: restarts, repeats, what goes back, warm-up, sums over replicas."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from poolwise.plan.signals.histogram import native, pooled
+from poolwise.plan.signals.percentile import percentile_of
+from poolwise.plan.signals.window import Delta, WentBack, between, deltas, joined
+from tests.plan.signals.given import histogram, latencies, of_values, sample
+
+
+def test_difference_of_two_looks():
+    earlier = sample(10, finished_requests=5, ttft_seconds=histogram(3, 2, total=0.5))
+    later = sample(25, finished_requests=9, ttft_seconds=histogram(3, 5, 1, total=2.0))
+    delta = between(earlier, later)
+    assert isinstance(delta, Delta)
+    assert (delta.seconds, delta.finished_requests) == (15, 4)
+    assert delta.ttft_seconds == histogram(0, 3, 1, total=1.5)
+    assert delta.generated_tokens is None
+
+
+@pytest.mark.parametrize("at_seconds", [10, 3])
+def test_stale_and_repeated_looks_tell_nothing(at_seconds):
+    assert between(sample(10, finished_requests=5), sample(at_seconds, finished_requests=9)) is None
+
+
+def test_restarted_replica_counts_from_zero():
+    earlier = sample(0, finished_requests=100, ttft_seconds=histogram(90))
+    later = sample(15, finished_requests=4, ttft_seconds=histogram(3, total=0.2))
+    delta = between(earlier, later)
+    assert isinstance(delta, Delta)
+    assert delta.is_restart
+    assert (delta.finished_requests, delta.ttft_seconds) == (4, histogram(3, total=0.2))
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        {"finished_requests": 990, "generated_tokens": 9_900},
+        {"finished_requests": 3, "generated_tokens": 12_000},
+    ],
+)
+def test_counters_that_go_back_without_a_restart_are_no_number(later):
+    earlier = sample(0, finished_requests=1_000, generated_tokens=10_000)
+    found = between(earlier, sample(15, **later))
+    assert isinstance(found, WentBack)
+    assert "went back from" in str(found)
+
+
+def test_warm_up_is_left_out_with_all_that_was_observed_in_it():
+    looks = [sample(at, finished_requests=count) for at, count in ((0, 0), (15, 7), (30, 9))]
+    [only] = deltas(looks, warm_from_seconds=10)
+    assert isinstance(only, Delta)
+    assert (only.since_seconds, only.finished_requests) == (15, 2)
+
+
+def test_repeated_look_between_two_changes_nothing():
+    looks = [sample(0, finished_requests=1), sample(15, finished_requests=4)]
+    repeated = [*looks, looks[1], looks[0], sample(30, finished_requests=6)]
+    found = [each for each in deltas(repeated) if isinstance(each, Delta)]
+    assert [each.finished_requests for each in found] == [3, 2]
+
+
+def test_replicas_with_other_bounds_meet_at_those_they_share():
+    coarse = histogram(3, 4, bounds=(0.5, math.inf))
+    assert pooled([coarse, histogram(1, 1, 1, 1)]) == histogram(6, 5, bounds=(0.5, math.inf))
+
+
+def test_those_that_tell_a_counter_are_summed():
+    parts = [Delta(0, 15, 15, finished_requests=3), Delta(1, 16, 15, preemptions=2)]
+    total = joined(parts)
+    assert total is not None
+    assert (total.finished_requests, total.preemptions, total.prompt_tokens) == (3, 2, None)
+    assert (total.seconds, total.replica_seconds) == (16, 30)
+    assert joined([]) is None
+
+
+@given(st.lists(latencies, min_size=2, max_size=5))
+def test_differences_add_up_to_the_whole(rounds):
+    looks, seen = [sample(0, finished_requests=0, ttft_seconds=of_values([]))], []
+    for at, values in enumerate(rounds, start=1):
+        seen += values
+        looks.append(sample(at, finished_requests=len(seen), ttft_seconds=of_values(seen)))
+    total = joined([each for each in deltas(looks) if isinstance(each, Delta)])
+    assert total is not None
+    assert total.finished_requests == len(seen)
+    assert total.ttft_seconds is not None
+    assert total.ttft_seconds.counts == of_values(seen).counts
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 10_000)), min_size=1, max_size=30),
+)
+def test_nothing_is_ever_counted_below_zero(looks):
+    """Whatever an endpoint tells and whenever, no difference is negative."""
+    for each in deltas(sample(at, finished_requests=count) for at, count in looks):
+        assert isinstance(each, WentBack) or (each.finished_requests or 0) >= 0
+        assert isinstance(each, WentBack) or each.seconds > 0
+
+
+def test_native_buckets_keep_the_percentile_within_their_width():
+    schema, value = 5, 0.42
+    index = math.ceil(math.log2(value) * 2**schema)
+    found = percentile_of(native(schema, 0, {index: 100.0}, 42.0), 50)
+    assert found is not None
+    assert found.lower < value <= found.upper <= found.lower * 2 ** (1 / 8) * 1.0001
+
+
+@given(st.integers(-2, 8), st.dictionaries(st.integers(-200, 200), st.integers(1, 9), max_size=9))
+def test_native_histograms_lose_no_observation(schema, buckets):
+    found = native(schema, 2.0, buckets, 1.0)
+    assert found.count == 2 + sum(buckets.values())
+    assert list(found.counts) == sorted(found.counts)
