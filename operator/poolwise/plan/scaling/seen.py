@@ -1,0 +1,47 @@
+"""What the controller sees at one moment."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from poolwise.plan.signals.sample import Sample
+
+
+class Phase(enum.StrEnum):
+    """Life of a replica."""
+
+    STARTING = "Starting"
+    READY = "Ready"
+    DRAINING = "Draining"
+    """Takes nothing new, and ends when it is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSeen:
+    """What Kubernetes tells of one replica."""
+
+    name: str
+    pool: str
+    phase: Phase
+    requested_at_seconds: float
+    ready_at_seconds: float | None = None
+    """Since when; of one that starts, when it is expected. None: as its pool's starts usually."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One look at a service."""
+
+    now_seconds: float
+    replicas: tuple[ReplicaSeen, ...]
+    samples: Mapping[str, Sample]
+    """The newest of each replica that answered, by name of the replica."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """Replicas without metrics, and why: not scraped yet, timed out, no such series."""
+    broken: Mapping[str, str] = field(default_factory=dict)
+    """Replicas whose metrics cannot be believed, and why: no metrics at all, too large, in the
+    future."""
+    held_requests: float = 0.0
+    """That wait in front of the service (a gateway's queue) while it has no replica."""
