@@ -88,7 +88,7 @@ def usage_by_node(
     foreign: it holds its devices whatever its labels say.
     """
     owners: Mapping[object, Key] = {owner_labels(key): key for key in running}
-    memo = memo or Memo()
+    memo = Memo() if memo is None else memo
     all_held = memo.pods.each(pods, _held)
     return memo.usage.of((all_held, owners), lambda: _usage_by_node(all_held, owners))
 

@@ -7,14 +7,18 @@ belongs to whoever owns the passes, and changes nothing but the time they take.
 from __future__ import annotations
 
 import operator
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import takewhile
 from typing import TypeVar, cast
 
 S = TypeVar("S")
 T = TypeVar("T")
 PAGES = 8192
 """Pairs of work and machine that are remembered, with 1 to 30 answers each."""
+LEDGERS = 4
+"""States of the ledger that one workload is looked at in: as it is, beside what is kept for
+others, and empty."""
 
 
 class Page:
@@ -64,17 +68,19 @@ class Numbers:
 
 
 class Newest:
-    """Answers about one object, forgotten when another is asked about."""
+    """Answers about a few objects, forgotten when others are asked about."""
 
     def __init__(self) -> None:
-        self._subject: object = None
-        self._page = Page()
+        self._pages: deque[tuple[object, Page]] = deque(maxlen=LEDGERS)
 
     def page(self, subject: object) -> Page:
         """The page of this very object."""
-        if self._subject is not subject:
-            self._subject, self._page = subject, Page()
-        return self._page
+        for known, page in self._pages:
+            if known is subject:
+                return page
+        page = Page()
+        self._pages.appendleft((subject, page))
+        return page
 
 
 class Recent:
@@ -90,20 +96,22 @@ class Recent:
 
     def each(self, subjects: Iterable[S], answer: Callable[[S], T]) -> Sequence[T]:
         """Answers in the order of the subjects; what is no subject any more is forgotten."""
-        given, before = tuple(subjects), self._subjects
-        first = self._first_change(given)
-        if first < max(len(given), len(before)):
-            known = dict(zip(map(id, before[first:]), self._answers[first:], strict=True))
-            rest = given[first:]
-            found = [known[at] if (at := id(each)) in known else answer(each) for each in rest]
-            self._subjects, self._answers = given, [*self._answers[:first], *found]
+        given, before, answers = tuple(subjects), self._subjects, self._answers
+        head = _alike(given, before)
+        if head < max(len(given), len(before)):
+            tail = _alike(reversed(given[head:]), reversed(before[head:]))
+            old = slice(head, len(before) - tail)
+            known = dict(zip(map(id, before[old]), answers[old], strict=True))
+            middle = given[head : len(given) - tail]
+            found = [known[at] if (at := id(each)) in known else answer(each) for each in middle]
+            self._subjects = given
+            self._answers = [*answers[:head], *found, *answers[len(before) - tail :]]
         return cast(Sequence[T], self._answers)
 
-    def _first_change(self, given: Sequence[object]) -> int:
-        """Up to where the subjects are those of the last pass: mostly up to their end."""
-        same = map(operator.is_, given, self._subjects)
-        end = min(len(given), len(self._subjects))
-        return next((at for at, is_same in enumerate(same) if not is_same), end)
+
+def _alike(some: Iterable[object], others: Iterable[object]) -> int:
+    """How many at the beginning are the same ones."""
+    return sum(takewhile(bool, map(operator.is_, some, others)))
 
 
 class Last:

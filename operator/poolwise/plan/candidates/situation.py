@@ -48,6 +48,11 @@ class Situation:
 
     def nodes_for(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> dict[str, int] | None:
         """Nodes for all pods, those of a training run as close together as it wishes."""
+        page = self.memo.rooms.page(self.ledger)
+        question = (pool.name, gang, wish.levels, wish.must_share)
+        return page.get(question, lambda: self._nodes_for(gang, pool, wish))
+
+    def _nodes_for(self, gang: Gang, pool: Pool, wish: Wish) -> dict[str, int] | None:
         if wish.levels and 1 < gang.group < gang.pods:
             return group_by_group(self.ledger, pool, gang, wish)
         return self.ledger.fit(pool, gang, wish.levels, must_share=wish.must_share)

@@ -40,7 +40,8 @@ def plan(problem: Problem, optimise: bool = True, is_brief: bool | None = None) 
     floor = Floor(problem.pools, found.limits, {p: tuple(h) for p, h in walk.holds.items()})
     greedy, tiers, offered = found.greedy(turns, floor)
     limit = problem.rules.time_limit_seconds
-    taken = tiered(tiers, floor, limit, greedy) if optimise else greedy
+    is_open = optimise and not found.has_room_for_all
+    taken = tiered(tiers, floor, limit, greedy) if is_open else greedy
     story = Story(
         problem, found.shares, found.admissions, Walked(turns, floor.holds), taken, offered
     )
@@ -95,6 +96,8 @@ class _Pass:
     bids: Sequence[Bid]
     limits: Mapping[str, int]
     movable: Sequence[Workload]
+    has_room_for_all: bool = False
+    """Whether everybody may start at once where it is best: there is nothing to optimise."""
 
     @staticmethod
     def of(problem: Problem) -> _Pass:
@@ -111,7 +114,7 @@ class _Pass:
 
         free = bids({})
         if not may_go and _is_room_for_all(free, problem.pools, limits):
-            return _Pass(problem, admissions, {}, free, limits, may_go)
+            return _Pass(problem, admissions, {}, free, limits, may_go, True)
         known = dict(problem.shares) or _shares(problem, admissions, gate)
         return _Pass(problem, admissions, known, bids(known), limits, may_go)
 
@@ -130,7 +133,9 @@ class _Pass:
                 tiers.setdefault(turn.bid.tier, []).append(item)
         items = [item for each in tiers.values() for item in each]
         choices = {item.key: item.choices for item in items}
-        best = exchanged(started(turns, choices), items, floor)
+        best = started(turns, choices)
+        if not self.has_room_for_all:
+            best = exchanged(best, items, floor)
         best_moves = self._moves(all_weight)
         moving = [moving_item(each) for each in best_moves]
         answer = with_moves(best, moving, floor)

@@ -80,8 +80,10 @@ def moving_item(ways: Sequence[Move]) -> Item:
     return Item(workload.key, "", choices)
 
 
-def with_moves(start: Assignment, moving: Iterable[Item], floor: Floor) -> Assignment:
+def with_moves(start: Assignment, moving: Sequence[Item], floor: Floor) -> Assignment:
     """The moves that find room beside what starts."""
+    if not moving:
+        return start
     rooms, taken = floor.rooms(), dict(start.taken)
     for each in taken.values():
         rooms.take(each.choice.option, each.nodes)

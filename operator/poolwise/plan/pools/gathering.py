@@ -44,7 +44,8 @@ def pools(
 
     ``memo`` makes later calls with the same tables faster and changes no answer.
     """
-    memo, given = memo or Memo(), tuple(declared_pools)
+    memo = Memo() if memo is None else memo  # an empty one is false, and is to be filled
+    given = tuple(declared_pools)
     read = memo.facts.each(nodes, lambda node: facts(node, tables))
     known = sorted(read, key=lambda node: node.name)
     subjects = (*known, *given, tables, settings)
