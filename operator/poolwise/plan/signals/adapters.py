@@ -1,0 +1,159 @@
+"""From what an engine's ``/metrics`` tells to a :class:`Sample`, or to why it cannot be used."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+from poolwise.plan.signals.exposition import Nonsense, Series, series_of
+from poolwise.plan.signals.histogram import pooled
+from poolwise.plan.signals.names import ADAPTERS, Adapter, Fold, Source
+from poolwise.plan.signals.sample import Histogram, Sample
+from poolwise.plan.signals.window import HISTOGRAMS
+
+FULL = 1.05
+"""Engines count a block in use twice for a moment; above this a share is no share."""
+GAUGES = ("running", "waiting", "kv_cache_usage")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a replica's metrics cannot be used: one sentence, without the replica's name."""
+
+    reason: str
+
+
+def read(text: str, engine: str, replica: str, at_seconds: float) -> Sample | Fault:
+    """What one replica told.
+
+    :param engine: ``spec.engine.type``, or ``gateway``.
+    :param at_seconds: Unix time of the look, by our clock.
+    """
+    try:
+        return _read(text, ADAPTERS[engine], replica, at_seconds) or Fault(
+            f"tells no metric that engine {engine} is known by, such as {_example(engine)}"
+        )
+    except Nonsense as error:
+        return Fault(str(error))
+
+
+def _read(text: str, adapters: Sequence[Adapter], replica: str, at_seconds: float) -> Sample | None:
+    for adapter in adapters:
+        told = series_of(text, _names(adapter), at_seconds)
+        for prefix in adapter.prefixes if told else ():
+            values = {
+                field: value
+                for field, sources in adapter.fields.items()
+                if (value := _first(told, prefix, sources, field)) is not None
+            }
+            if values:
+                return Sample(replica, at_seconds, **values)
+    return None
+
+
+@lru_cache(maxsize=32)
+def _names_of(prefixes: tuple[str, ...], names: frozenset[str]) -> frozenset[str]:
+    return frozenset(prefix + name for prefix in prefixes for name in names)
+
+
+def _names(adapter: Adapter) -> frozenset[str]:
+    sources = (source for each in adapter.fields.values() for source in each)
+    return _names_of(adapter.prefixes, frozenset(source.name for source in sources))
+
+
+def _example(engine: str) -> str:
+    adapter = ADAPTERS[engine][0]
+    return adapter.prefixes[0] + adapter.fields["running"][0].name
+
+
+def _first(
+    told: Mapping[str, list[Series]], prefix: str, sources: Iterable[Source], field: str
+) -> Any:
+    """The newest name that is told; None where none is."""
+    for source in sources:
+        name = prefix + source.name
+        value: float | Histogram | None
+        if field in HISTOGRAMS:
+            value = _histogram(told, name, source)
+        else:
+            value = _number(told.get(name, ()), name, source, field)
+        if value is not None:
+            return value
+    return None
+
+
+def _number(series: Iterable[Series], name: str, source: Source, field: str) -> float | None:
+    values = [each.value for each in series if _has(each, source.labels)]
+    if field in GAUGES:
+        values = [value for value in values if not math.isnan(value)]  # nothing to tell now
+    if not values:
+        return None
+    for value in values:
+        if not math.isfinite(value) or value < 0:
+            raise Nonsense(f"{name} is {value:g}, which no count or share can be")
+    result = source.unit * (max(values) if source.fold is Fold.MOST else sum(values))
+    if field == "kv_cache_usage":
+        if result > FULL:
+            raise Nonsense(f"{name} is {result:g}, a share must lie between 0 and 1")
+        return min(result, 1.0)
+    return result
+
+
+def _histogram(told: Mapping[str, list[Series]], name: str, source: Source) -> Histogram | None:
+    """All series of a histogram together; a native one where it is told, since it is finer."""
+    natives = [each.histogram for each in told.get(name, ()) if each.histogram is not None]
+    if natives:
+        return pooled(natives)
+    buckets: dict[tuple[tuple[str, str], ...], dict[float, float]] = {}
+    for each in told.get(name + "_bucket", ()):
+        rest = tuple(pair for pair in each.labels if pair[0] != "le")
+        bound = _bound(each, name) * source.unit
+        buckets.setdefault(rest, {})[bound] = each.value
+    if not buckets:
+        return None
+    totals = {each.labels: each.value for each in told.get(name + "_sum", ())}
+    return pooled(
+        [
+            _checked(name, found, totals.get(labels, 0.0) * source.unit)
+            for labels, found in buckets.items()
+        ]
+    )
+
+
+def _bound(series: Series, name: str) -> float:
+    text = dict(series.labels).get("le", "")
+    try:
+        bound = float(text)
+    except ValueError:
+        bound = math.nan
+    if math.isnan(bound):
+        raise Nonsense(f"{name} has a bucket up to {text[:20]!r}, which is no number")
+    return bound
+
+
+def _checked(name: str, buckets: Mapping[float, float], total: float) -> Histogram:
+    bounds = sorted(buckets)
+    counts = tuple(buckets[bound] for bound in bounds)
+    if bounds[-1] != math.inf:
+        raise Nonsense(f"{name} has no bucket up to +Inf")
+    if not all(math.isfinite(count) and count >= 0 for count in counts):
+        raise Nonsense(f"{name} has a bucket that holds {min(counts):g} observations")
+    if any(later < earlier for earlier, later in itertools.pairwise(counts)):
+        raise Nonsense(f"{name} has a bucket that holds fewer observations than the one below it")
+    if not math.isfinite(total) or total < 0:
+        raise Nonsense(f"{name} has the sum {total:g}")
+    return Histogram(tuple(bounds), counts, total)
+
+
+def _has(series: Series, labels: Mapping[str, str]) -> bool:
+    own = dict(series.labels)
+    return all(own.get(name) == value for name, value in labels.items())
+
+
+assert {name for each in ADAPTERS.values() for one in each for name in one.fields} <= {
+    field.name for field in fields(Sample)
+}
