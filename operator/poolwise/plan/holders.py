@@ -112,18 +112,28 @@ def is_movable(entry: Entry, situation: Situation) -> bool:
     return bool(keeps) and entry.identity.key in situation.ends
 
 
-def pool_state(pool: Pool, ledger: Ledger) -> PoolState:
-    """A pool with nodes that are not usable now and may come back: they have nothing free."""
+def full(pool: Pool) -> PoolState:
+    """A pool with nothing free on any node."""
     nodes = (
         NodeState(
             name=qualified(pool.name, node.name),
-            free=max(_free(pool, node, ledger), 0),
+            free=0,
             total=int(node.cores * MILLICORES) if pool.is_cpu else node.accelerators,
             domains={key: node.labels[key] for key in pool.topology_keys if key in node.labels},
         )
         for node in pool.nodes
     )
     return PoolState(pool.name, tuple(nodes), is_cpu=pool.is_cpu)
+
+
+def pool_state(pool: Pool, when_full: PoolState, ledger: Ledger) -> PoolState:
+    """A pool with what is free now. Nodes that are not usable may come back, and have nothing."""
+    nodes = (
+        NodeState(state.name, free, state.total, state.domains) if free > 0 else state
+        for node, state in zip(pool.nodes, when_full.nodes, strict=True)
+        for free in (_free(pool, node, ledger),)
+    )
+    return replace(when_full, nodes=tuple(nodes))
 
 
 def told(key: Key) -> str:

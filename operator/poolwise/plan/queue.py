@@ -17,7 +17,7 @@ from poolwise.plan.capacity import Ledger
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, Key
 from poolwise.plan.entries import Entry
-from poolwise.plan.holders import Departure, Holder, pool_state, told, unqualified
+from poolwise.plan.holders import Departure, Holder, full, pool_state, told, unqualified
 from poolwise.plan.joint.outcome import Act, Decision, JointPlan
 from poolwise.plan.joint.planning import plan
 from poolwise.plan.joint.problem import Problem, Rules, Standing, Workload
@@ -122,9 +122,11 @@ class Queue:
                     yield Claim(keys[hold.key], option.pool, nodes, {}, {})
 
     def _problem(self, standing: Standing, is_due: bool) -> Problem:
+        all_full = self.situation.memo.full.each(self.pools, full)
+        states = zip(self.pools, all_full, strict=True)
         return Problem(
             now=self.now.timestamp(),
-            pools=tuple(pool_state(pool, self.ledger) for pool in self.pools),
+            pools=tuple(pool_state(pool, state, self.ledger) for pool, state in states),
             workloads=(
                 *(self._pending(each, standing) for each in self.waiting),
                 *(each.workload(self.situation) for each in self.holders),
