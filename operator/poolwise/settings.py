@@ -176,6 +176,31 @@ class Settings(BaseModel):
         600, ge=1, description="Longest that requests in flight may hold up the end of a replica."
     )
 
+    # Scaling of services
+    scaling_interval_seconds: float = Field(
+        10,
+        ge=0,
+        le=60,
+        description="The replicas of services are looked at, and their number is decided, this "
+        "often; 0 turns scaling off: services keep the replicas that they were placed with.",
+    )
+    scrape_timeout_seconds: float = Field(
+        3, gt=0, le=30, description="Longest that a replica may take to tell its metrics."
+    )
+    scrape_limit_bytes: int = Field(
+        2**20,
+        ge=2**14,
+        le=2**26,
+        description="Most that a replica may answer; an engine's metrics take 20 to 200 kB.",
+    )
+    scrape_connections: int = Field(
+        128,
+        ge=1,
+        le=1000,
+        description="Replicas that are asked at the same time; times `scrape_limit_bytes` it "
+        "bounds the memory that answers take.",
+    )
+
     # Scope
     namespaces: tuple[_Label, ...] = Field(
         (),

@@ -1,0 +1,138 @@
+"""Looks at the metrics of replicas: many at once, each bounded in time and size.
+
+Addresses come from the API server's pods alone, never from anything that a user wrote; redirects
+are not followed, since they would let a pod send the operator anywhere. A replica that lies or
+hangs costs its own look, and nobody else's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import aiohttp
+from yarl import URL
+
+from poolwise.cluster import clock
+from poolwise.cluster.connection import USER_AGENT
+from poolwise.plan.signals.adapters import Fault, read
+from poolwise.plan.signals.sample import Sample
+from poolwise.settings import Settings
+
+PATH = "/metrics"
+_CHUNK_BYTES = 65_536
+_HEADERS = {
+    "Accept": "text/plain;version=0.0.4;q=1,*/*;q=0.1",
+    "Accept-Encoding": "identity",  # what is compressed has no size until it is not
+    "User-Agent": USER_AGENT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where one replica tells its metrics."""
+
+    uid: str
+    """Of the pod: another pod of the same name is another replica."""
+    replica: str
+    """Name of the pod."""
+    address: str
+    """IP address as the API server has it."""
+    port: int
+    engine: str
+    namespace: str = ""
+
+
+Look = Sample | Fault
+Source = Callable[[Iterable[Target]], Awaitable[Mapping[Target, Look]]]
+"""What tells the newest sample of each target, or why there is none."""
+
+
+class Scraper:
+    """Asks the replicas themselves."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._session: aiohttp.ClientSession | None = None
+        self._turns = asyncio.Semaphore(settings.scrape_connections)
+        self._reader = ThreadPoolExecutor(1, "metrics")  # beside the loop, and beside the planner
+
+    async def look(self, targets: Iterable[Target]) -> Mapping[Target, Look]:
+        """One look at each of them; never raises for what one of them does."""
+        session = self._opened()
+        wanted = list(targets)
+        looks = await asyncio.gather(*(self._look(session, target) for target in wanted))
+        return dict(zip(wanted, looks, strict=True))
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+        self._reader.shutdown(wait=False, cancel_futures=True)
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=self._settings.scrape_connections),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers=_HEADERS,
+            )
+        return self._session
+
+    async def _look(self, session: aiohttp.ClientSession, target: Target) -> Look:
+        seconds = self._settings.scrape_timeout_seconds
+        try:
+            async with self._turns, asyncio.timeout(seconds):
+                body = await self._asked(session, target)
+        except TimeoutError:
+            return Fault(f"no answer within {seconds:g} s")
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return Fault(f"cannot be asked: {_sentence(error)}")
+        if isinstance(body, Fault):
+            return body
+        at_seconds = clock.utc_now().timestamp()
+        return await self._parsed(body, target, at_seconds)
+
+    async def _asked(self, session: aiohttp.ClientSession, target: Target) -> bytes | Fault:
+        async with session.get(url_of(target), allow_redirects=False) as response:
+            if response.status != 200:
+                return Fault(f"answers HTTP {response.status} instead of metrics")
+            if response.headers.get("Content-Encoding", "identity") != "identity":
+                return Fault("answers compressed though it was asked not to")
+            return await self._body(response)
+
+    async def _body(self, response: aiohttp.ClientResponse) -> bytes | Fault:
+        """What it answers, unless that is more than metrics can be; the rest is never read."""
+        limit_bytes = self._settings.scrape_limit_bytes
+        body = bytearray()
+        async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
+            body += chunk
+            if len(body) > limit_bytes:
+                response.close()
+                return Fault(f"answers more than {limit_bytes} bytes")
+        return bytes(body)
+
+    async def _parsed(self, body: bytes, target: Target, at_seconds: float) -> Look:
+        text = body.decode("utf-8", errors="replace")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            self._reader, read, text, target.engine, target.replica, at_seconds
+        )
+
+
+def url_of(target: Target) -> URL:
+    """Of the replica's metrics.
+
+    :raises ValueError: for an address that is none, or that no pod can have.
+    """
+    address = ipaddress.ip_address(target.address)
+    if address.is_link_local or address.is_multicast or address.is_unspecified:
+        raise ValueError(f"{address} is no address of a pod")
+    return URL.build(scheme="http", host=str(address), port=target.port, path=PATH)
+
+
+def _sentence(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

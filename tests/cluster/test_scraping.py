@@ -1,0 +1,173 @@
+"""Real servers on loopback addresses, honest and lying, as pods of a cluster would be."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+from aiohttp import web
+
+from poolwise.cluster.scraping import Look, Scraper, Target, url_of
+from poolwise.plan.signals.adapters import Fault
+from poolwise.plan.signals.sample import Sample
+from poolwise.settings import Settings
+from tests.plan.signals import texts
+
+SETTINGS = Settings(scrape_timeout_seconds=0.5, scrape_limit_bytes=2**16)
+BOMB = gzip.compress(b"# zeros\n" * 1_000_000)
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+async def honest(_: web.Request) -> web.StreamResponse:
+    return web.Response(text=texts.VLLM_NEW)
+
+
+async def html(_: web.Request) -> web.StreamResponse:
+    return web.Response(text="<!doctype html><p>hello", content_type="text/html")
+
+
+async def refusing(_: web.Request) -> web.StreamResponse:
+    return web.Response(status=401)
+
+
+async def redirecting(_: web.Request) -> web.StreamResponse:
+    return web.Response(status=302, headers={"Location": "http://169.254.169.254/latest"})
+
+
+async def silent(_: web.Request) -> web.StreamResponse:
+    await asyncio.sleep(5)
+    return web.Response()
+
+
+async def endless(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    await response.prepare(request)
+    while True:
+        await response.write(b"# comment\n" * 1000)
+
+
+async def dripping(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    await response.prepare(request)
+    while True:
+        await response.write(b"#")
+        await asyncio.sleep(0.05)
+
+
+async def compressed(_: web.Request) -> web.StreamResponse:
+    return web.Response(body=BOMB, headers={"Content-Encoding": "gzip"})
+
+
+@asynccontextmanager
+async def serving(handler: Handler, address: str = "127.0.0.1") -> AsyncIterator[Target]:
+    application = web.Application()
+    application.router.add_get("/metrics", handler)
+    runner = web.AppRunner(application, handle_signals=False, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, address, 0)
+    await site.start()
+    port = runner.addresses[0][1]
+    try:
+        yield Target(f"uid-{port}", f"pod-{port}", address, port, "vllm")
+    finally:
+        await runner.cleanup()
+
+
+async def looks_at(targets: list[Target], settings: Settings = SETTINGS) -> Mapping[Target, Look]:
+    scraper = Scraper(settings)
+    try:
+        return await scraper.look(targets)
+    finally:
+        await scraper.close()
+
+
+def look_at(handler: Handler) -> Look:
+    async def run() -> Look:
+        async with serving(handler) as target:
+            return (await looks_at([target]))[target]
+
+    return asyncio.run(run())
+
+
+def test_what_a_replica_tells_is_a_sample_with_its_name_and_our_time():
+    found = look_at(honest)
+    assert isinstance(found, Sample)
+    assert found.replica.startswith("pod-")
+    assert found.running == 3
+    assert found.at_seconds > 1.7e9
+
+
+@pytest.mark.parametrize(
+    ("handler", "told"),
+    [
+        (html, "answers '<!doctype html>"),
+        (refusing, "answers HTTP 401 instead of metrics"),
+        (redirecting, "answers HTTP 302 instead of metrics"),
+        (silent, "no answer within 0.5 s"),
+        (dripping, "no answer within 0.5 s"),
+        (endless, "answers more than 65536 bytes"),
+        (compressed, "answers compressed though it was asked not to"),
+    ],
+)
+def test_what_lies_or_hangs_is_one_sentence(handler, told):
+    found = look_at(handler)
+    assert isinstance(found, Fault)
+    assert found.reason.startswith(told)
+
+
+def test_nobody_there_is_one_sentence():
+    [found] = asyncio.run(looks_at([Target("u", "p", "127.0.0.1", 1, "vllm")])).values()
+    assert isinstance(found, Fault)
+    assert found.reason.startswith("cannot be asked: ")
+
+
+@pytest.mark.parametrize("address", ["169.254.169.254", "224.0.0.1", "0.0.0.0", "example.org", ""])
+def test_addresses_that_no_pod_has_are_not_asked(address):
+    with pytest.raises(ValueError, match="address"):
+        url_of(Target("u", "p", address, 80, "vllm"))
+
+
+def test_ipv6_addresses_are_asked():
+    assert str(url_of(Target("u", "p", "fd00::7", 8000, "vllm"))) == "http://[fd00::7]:8000/metrics"
+
+
+def test_honest_ones_are_read_beside_many_that_hang():
+    """Hundreds that hang cost their own looks: with turns for all, one timeout altogether."""
+
+    async def run() -> Mapping[Target, Look]:
+        async with AsyncExitStack() as stack:
+            hanging = await stack.enter_async_context(serving(silent))
+            several = [
+                Target(f"hangs-{n}", f"hangs-{n}", hanging.address, hanging.port, "vllm")
+                for n in range(200)
+            ]
+            good = [
+                await stack.enter_async_context(serving(honest, f"127.0.0.{n}"))
+                for n in range(1, 4)
+            ]
+            patient = Settings(scrape_timeout_seconds=3, scrape_connections=256)
+            return await looks_at([*several, *good], patient)
+
+    found = asyncio.run(run())
+    good = [look for look in found.values() if isinstance(look, Sample)]
+    assert len(found) == 203
+    assert len(good) == 3
+
+
+def test_a_dead_replica_leaves_the_scraper_usable():
+    async def run() -> list[Look]:
+        scraper = Scraper(SETTINGS)
+        async with serving(honest) as target:
+            nobody = Target("u", "p", "127.0.0.1", 1, "vllm")
+            looks = [(await scraper.look([nobody]))[nobody]]
+            looks += [(await scraper.look([target]))[target] for _ in range(2)]
+        await scraper.close()
+        return looks
+
+    first, second, third = asyncio.run(run())
+    assert isinstance(first, Fault)
+    assert isinstance(second, Sample)
+    assert isinstance(third, Sample)
