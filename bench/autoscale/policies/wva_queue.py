@@ -60,7 +60,7 @@ class WvaQueue:
             self._scale * self._service.ttft_target_seconds * MILLISECONDS,
             self._scale * self._service.tpot_target_seconds * MILLISECONDS,
         )
-        return max(1, math.ceil(total / greatest)) if greatest else current
+        return max(1, math.ceil(total / greatest)) if greatest is not None else current
 
     def _observed(self, name: str) -> Observed | None:
         rate = self._arrivals(name)

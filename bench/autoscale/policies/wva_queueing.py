@@ -60,9 +60,12 @@ class Queue:
         self._sequences = sequences
         batch = np.arange(1, sequences + 1, dtype=float)
         rates = 1000.0 * batch / (self._prefill(batch) + size.output_tokens * self._decode(batch))
-        self._log_rates = np.log(np.append(rates, np.full(queue_requests, rates[-1])))
+        self._log_rates = np.log(rates)
+        self._batch = np.append(0.0, batch)
+        self._queue_requests = queue_requests
         self.least_rate = float(rates[0]) * EPSILON
-        self.most_rate = float(rates[-1]) * (1.0 - EPSILON)
+        self._full_rate = float(rates[-1])
+        self.most_rate = self._full_rate * (1.0 - EPSILON)
 
     def _iteration(self, batch: np.ndarray | float) -> np.ndarray | float:
         size, own = self._size, self._parameters
@@ -85,17 +88,23 @@ class Queue:
         return self._iteration(batch) + step
 
     def analysis(self, requests_per_second: float) -> Analysis | None:
-        """The birth-death chain's means; None above the greatest stable rate."""
+        """The birth-death chain's means; None above the greatest stable rate.
+
+        Beyond the full batch the states are a geometric series, summed in closed form.
+        """
         if not 0.0 < requests_per_second <= self.most_rate:
             return None
-        logs = np.cumsum(np.log(requests_per_second) - self._log_rates)
-        weights = np.exp(np.append(0.0, logs) - max(0.0, float(logs.max())))
-        share = weights / weights.sum()
-        in_system = np.arange(share.size, dtype=float)
-        in_service = float((share * np.minimum(in_system, self._sequences)).sum())
-        throughput = requests_per_second * (1.0 - float(share[-1]))
+        logs = np.append(0.0, np.cumsum(np.log(requests_per_second) - self._log_rates))
+        inside = np.exp(logs - logs.max())
+        ratio, room = requests_per_second / self._full_rate, self._queue_requests
+        last = float(inside[-1]) * ratio**room
+        behind = (float(inside[-1]) - last) * ratio / (1.0 - ratio)
+        total = float(inside.sum()) + behind
+        queued = (behind - room * last * ratio) / (1.0 - ratio) / total
+        in_service = (float(inside @ self._batch) + behind * self._sequences) / total
+        throughput = requests_per_second * (1.0 - last / total)
         service = 1000.0 * in_service / throughput
-        wait = max(1000.0 * float((share * in_system).sum()) / throughput - service, 0.0)
+        wait = max(1000.0 * queued / throughput, 0.0)
         prefill = float(self._prefill(in_service))
         token = (service - prefill) / self._size.output_tokens
         return Analysis(throughput, wait, prefill, token)
