@@ -25,6 +25,7 @@ from poolwise.plan.idle import idle_nodes
 from poolwise.plan.joint.problem import Standing
 from poolwise.plan.kueue.desk import answers, with_guests
 from poolwise.plan.kueue.waiting import admissions, in_queues, queued_plans, waits_for_kueue
+from poolwise.plan.live.rescaling import rescaled, with_live_replicas
 from poolwise.plan.observed import Decisions, Object, Observed
 from poolwise.plan.placement import Placement
 from poolwise.plan.pool import Pool
@@ -53,7 +54,8 @@ def decide(
     """
     remembered = Memo() if memo is None else memo
     known = pools(observed.nodes, observed.pools, tables, settings, remembered)
-    everything = in_queues(entries(observed, tables, settings), observed, known)
+    read = with_live_replicas(entries(observed, tables, settings), observed.scaling)
+    everything = in_queues(read, observed, known)
     start = starts(observed, everything, remembered.grown.each(known, grown), settings, now)
     book, claims = _ledger(start.pools, observed.pods, start.entries, remembered)
     book = with_guests(book, observed)
@@ -67,7 +69,8 @@ def decide(
         ends(observed.training_jobs, now),
         observed.apis,
     )
-    found = _Pass(start.pools, situation, start.entries, claims).decided(observed.standing)
+    turn = _Pass(start.pools, situation, start.entries, claims, observed.scaling)
+    found = turn.decided(observed.standing)
     free = {pool.name: book.free(pool) for pool in known if not pool.is_cpu}
     idle = idle_nodes(known, book, found.outcomes.values())
     answered = answers(book, observed, found.outcomes)
@@ -84,6 +87,8 @@ class _Pass:
     entries: Sequence[Entry]
     claims: Mapping[Key, Claim]
     """Of what runs."""
+    scaling: Mapping[Key, int]
+    """Replicas that the load of services asks for."""
 
     def decided(self, standing: Standing) -> Decisions:
         """Services whose spec moved first, since they hold their place; then the queue. Who only
@@ -99,7 +104,8 @@ class _Pass:
             for entry in self.entries
             if (outcome := entry.settled()) is not None
         }
-        situation = self._placed(moved, self.situation, outcomes)
+        situation = rescaled(self.entries, self.claims, self.scaling, outcomes, self.situation)
+        situation = self._placed(moved, situation, outcomes)
         for entry in asking:
             self._placed([entry], situation, outcomes)
         joint, situation = self._queued(queued, situation, standing, outcomes)

@@ -56,6 +56,8 @@ class Observed:
     """Why an optional API that is there cannot be used, by group: one sentence."""
     is_cluster: bool = True
     """Whether this is a cluster: files do not tell what it serves, so nothing is refused for it."""
+    scaling: Mapping[Key, int] = field(default_factory=dict)
+    """Replicas that the load of services asks for, in mode Direct, where it is known."""
     queues: Queues = field(default_factory=Queues)
     """What Kueue knows; empty where it is not installed."""
     training_runtimes: Sequence[Object] = ()

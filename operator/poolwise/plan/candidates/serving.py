@@ -78,6 +78,8 @@ def replicas_needed(request: ServingRequest, planned_requests_per_second: float)
         return request.given_replicas
     rate = request.work.requests_per_second
     least = max(request.least_replicas, 1)
+    if request.live_replicas is not None:
+        return max(least, min(request.live_replicas, request.most_replicas))
     if rate is None:
         return least
     return max(least, math.ceil(rate / planned_requests_per_second) + request.redundancy)

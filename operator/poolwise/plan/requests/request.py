@@ -113,6 +113,8 @@ class ServingRequest:
     redundancy: int = 0
     given_replicas: int | None = None
     """Where somebody else sets the number (scaling modes External and Off)."""
+    live_replicas: int | None = None
+    """What the load of a service that runs already asks for; None: not known."""
     goal: Goal = Goal.COST
     max_cost_per_hour: float | None = None
     has_image: bool = False

@@ -1,0 +1,138 @@
+"""Services that run get the replicas that their load asks for: in place, in free room alone."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from poolwise.plan.children.manifests import children
+from poolwise.plan.decision import Kind, Plan
+from poolwise.settings import Settings
+from tests.plan.cluster_given import (
+    changed,
+    decided,
+    foreign_pod,
+    h100,
+    held,
+    key,
+    pods_of,
+    running,
+    service,
+)
+
+CHAT = key("chat", Kind.INFERENCE_SERVICE)
+
+
+def chat(**more):
+    return service("chat", scaling={"maxReplicas": 12, **more})
+
+
+def scaled(nodes, wanted, workload=None, runs=None, **more):
+    """The outcome and the children once the load asks for so many replicas."""
+    workload = workload or chat()
+    runs = running(nodes, chat()) if runs is None else runs
+    answer = decided(nodes, workload, children=runs, scaling={CHAT: wanted}, **more)
+    plan = answer.outcomes[CHAT]
+    assert isinstance(plan, Plan)
+    return plan, answer
+
+
+def deployment(plan, answer, workload=None):
+    [pool] = [each for each in answer.pools if each.name == plan.claim.pool]
+    made = children(workload or chat(), plan, pool, Settings())
+    return next(each for each in made if each["kind"] == "Deployment")
+
+
+@pytest.mark.parametrize("wanted", [1, 3, 8])
+def test_the_number_follows_and_nothing_restarts(wanted):
+    nodes = h100(1)
+    [before] = running(nodes, chat())
+    plan, answer = scaled(nodes, wanted)
+    after = deployment(plan, answer)
+    assert after["spec"]["replicas"] == wanted
+    assert after["spec"]["template"] == before["spec"]["template"]
+    assert plan.kept
+    assert held(answer).total() == wanted
+
+
+def test_it_is_kept_once_it_is_written():
+    """A restarted operator knows the number from the child, before it has seen any load."""
+    nodes = h100(1)
+    child = deployment(*scaled(nodes, 5))
+    again = decided(nodes, chat(), children=[child]).outcomes[CHAT]
+    assert isinstance(again, Plan)
+    assert again.record is not None
+    assert again.record.replicas == 5
+
+
+def test_limits_of_the_spec_hold():
+    nodes = h100(2)
+    assert scaled(nodes, 99)[0].record.replicas == 12
+    least = chat(minReplicas=2)
+    assert scaled(nodes, 0, least, running(nodes, least))[0].record.replicas == 2
+
+
+def test_only_free_room_is_taken():
+    nodes = h100(1)
+    plan, answer = scaled(nodes, 8, pods=[foreign_pod("h100-0", 3)])
+    assert plan.record.replicas == 5
+    assert held(answer).total() == 5
+    assert plan.record.may_surge is False
+
+
+def test_a_pool_without_room_changes_nothing():
+    nodes = h100(1)
+    before, _ = scaled(nodes, 1)
+    plan, _ = scaled(nodes, 4, pods=[foreign_pod("h100-0", 7)])
+    assert plan.record == before.record
+
+
+def test_what_is_given_up_is_held_until_its_pods_have_ended():
+    nodes = h100(1)
+    child = deployment(*scaled(nodes, 5))
+    pods = pods_of(child, ["h100-0"] * 5)
+    shrunk, _ = scaled(nodes, 2, runs=[child], pods=pods)
+    after = deployment(shrunk, decided(nodes, chat(), children=[child]))
+    others = decided(nodes, chat(), children=[after], pods=pods)
+    assert held(others).total() == 2
+    assert others.free_accelerators[shrunk.claim.pool] == 3
+
+
+@pytest.mark.parametrize("mode", ["External", "Off"])
+def test_other_modes_are_left_alone(mode):
+    nodes = h100(1)
+    theirs = service("chat", scaling={"mode": mode}, replicas=2)
+    plan, _ = scaled(nodes, 6, theirs, running(nodes, theirs))
+    assert plan.record.replicas == 2
+
+
+def test_a_changed_spec_does_not_forget_the_load():
+    nodes = h100(1)
+    child = deployment(*scaled(nodes, 6))
+    edited = changed(chat(), engine={"args": ["--enable-prefix-caching"]})
+    plan, answer = scaled(nodes, 6, edited, [child])
+    assert not plan.kept
+    assert deployment(plan, answer, edited)["spec"]["replicas"] == 6
+
+
+def test_services_that_nobody_asked_about_are_not_touched():
+    nodes = h100(1)
+    other = service("other")
+    runs = running(nodes, chat(), other)
+    answer = decided(nodes, chat(), other, children=runs, scaling={CHAT: 4})
+    untouched = answer.outcomes[key("other", Kind.INFERENCE_SERVICE)]
+    assert untouched == decided(nodes, chat(), other, children=runs).outcomes[untouched.key]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=6), st.integers(0, 8))
+def test_never_more_than_there_is(numbers, taken):
+    """Whatever the load asks for and others hold, no node is promised twice."""
+    nodes = h100(2)
+    others = [foreign_pod("h100-0", taken)] if taken else []
+    runs = running(nodes, chat(), pods=others)
+    for wanted in numbers:
+        plan, answer = scaled(nodes, wanted, runs=runs, pods=others)
+        assert held(answer)["h100-0"] <= 8 - taken
+        assert held(answer)["h100-1"] <= 8
+        assert held(answer).total() == plan.record.replicas
+        runs = [deployment(plan, answer)]
