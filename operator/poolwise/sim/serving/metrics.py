@@ -24,10 +24,11 @@ def one_two_five(most: int) -> tuple[float, ...]:
 class Tally:
     """A histogram that is being filled: ``counts`` by bucket, the last beyond all bounds."""
 
-    __slots__ = ("bounds", "counts", "total")
+    __slots__ = ("bounds", "counts", "total", "upper_bounds")
 
     def __init__(self, bounds: Iterable[float]) -> None:
         self.bounds = tuple(bounds)
+        self.upper_bounds = (*self.bounds, math.inf)
         self.counts = [0] * (len(self.bounds) + 1)
         self.total = 0.0
 

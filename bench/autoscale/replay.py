@@ -1,0 +1,127 @@
+"""A policy in charge of a fleet: scrapes on their clock, questions on its own, acts at once.
+
+Scrapes find what vLLM would expose at that moment: gauges with noise, counters and histograms as
+they are. A missed one leaves the sample before.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from bench.autoscale.outcome import Outcome, Step, outcome
+from bench.autoscale.policy import Policy, ReplicaView, View
+from bench.autoscale.scene import Routing, Scene, Scraping
+from poolwise.plan.signals.sample import Histogram, Sample
+from poolwise.sim.serving.fleet import Fleet, Member
+from poolwise.sim.serving.metrics import Tally
+from poolwise.sim.serving.router import LeastOutstanding, PlainService, Router
+
+SETTLED_SECONDS = 900.0
+"""After the last arrival the policy stays in charge for so long; then the fleet stays as it is."""
+
+
+def replay(scene: Scene, policy: Policy) -> Outcome:
+    """The whole trace under a policy, until every request has its answer."""
+    requests = scene.trace.requests
+    fleet = Fleet(requests, scene.engine.costs, scene.engine.limits, router(scene))
+    fleet.request(scene.first_replicas, 0.0)
+    steps = list(_driven(scene, policy, fleet))
+    fleet.finish()
+    return outcome(scene, fleet, steps)
+
+
+def router(scene: Scene) -> Router:
+    """Of the scene's kind."""
+    if scene.routing is Routing.SERVICE:
+        return PlainService(len(scene.trace.requests), scene.seed)
+    return LeastOutstanding()
+
+
+def _driven(scene: Scene, policy: Policy, fleet: Fleet) -> Iterator[Step]:
+    """What was wanted at each question."""
+    scrapes = Scrapes(scene.scraping, scene.seed)
+    ends = scene.trace.seconds + SETTLED_SECONDS
+    scrape_at, ask_at = scene.scraping.interval_seconds, policy.interval_seconds
+    while min(scrape_at, ask_at) <= ends and not (
+        fleet.is_done and fleet.now_seconds > scene.trace.seconds
+    ):
+        fleet.advance(min(scrape_at, ask_at))
+        if scrape_at <= ask_at:
+            scrapes.take(fleet)
+            scrape_at += scene.scraping.interval_seconds
+            continue
+        wanted = policy.desired(view(scene, fleet, scrapes))
+        wanted = min(max(wanted, scene.least_replicas), scene.most_replicas)
+        change = wanted - fleet.wanted
+        if change > 0:
+            fleet.request(change, scene.start_delay_seconds)
+        elif change < 0:
+            fleet.drain(-change)
+        yield Step(fleet.now_seconds, wanted)
+        ask_at += policy.interval_seconds
+
+
+def view(scene: Scene, fleet: Fleet, scrapes: Scrapes) -> View:
+    """What a policy may know now."""
+    replicas = tuple(
+        ReplicaView(
+            member.name,
+            member.is_ready,
+            member.is_draining,
+            member.requested_at_seconds,
+            member.ready_at_seconds if member.is_ready else None,
+        )
+        for member in fleet.members
+    )
+    return View(fleet.now_seconds, replicas, dict(scrapes.samples), scene.start_delay_seconds)
+
+
+class Scrapes:
+    """The newest sample of each replica."""
+
+    def __init__(self, scraping: Scraping, seed: int) -> None:
+        self.samples: dict[str, Sample] = {}
+        self._scraping = scraping
+        self._draw = np.random.default_rng(seed)
+
+    def take(self, fleet: Fleet) -> None:
+        """One round over all replicas that are ready, draining ones included."""
+        ready = [member for member in fleet.members if member.is_ready]
+        names = {member.name for member in fleet.members}
+        self.samples = {name: told for name, told in self.samples.items() if name in names}
+        is_missing = self._draw.random(len(ready)) < self._scraping.missing_share
+        noise = 1.0 + self._scraping.noise * self._draw.standard_normal((len(ready), 3))
+        for member, missing, factors in zip(ready, is_missing, noise.tolist(), strict=True):
+            if not missing:
+                self.samples[member.name] = sample(member, fleet.now_seconds, factors)
+
+
+def sample(member: Member, now_seconds: float, noise: list[float]) -> Sample:
+    """What one replica tells; ``noise`` are factors of its gauges."""
+    engine = member.engine
+    metrics = engine.metrics
+    return Sample(
+        replica=member.name,
+        at_seconds=now_seconds,
+        running=engine.running * max(noise[0], 0.0),
+        waiting=engine.waiting * max(noise[1], 0.0),
+        kv_cache_usage=min(engine.kv_cache_usage(now_seconds) * max(noise[2], 0.0), 1.0),
+        finished_requests=metrics.finished,
+        preemptions=metrics.preemptions,
+        prompt_tokens=metrics.prompt_tokens,
+        cached_prompt_tokens=metrics.cached_prompt_tokens,
+        generated_tokens=engine.generated_by(now_seconds),
+        ttft_seconds=_histogram(metrics.ttft),
+        inter_token_seconds=_histogram(metrics.gaps),
+        tpot_seconds=_histogram(metrics.tpot),
+        e2e_seconds=_histogram(metrics.e2e),
+        prompt_lengths_tokens=_histogram(metrics.prompt_lengths),
+        answer_lengths_tokens=_histogram(metrics.answer_lengths),
+    )
+
+
+def _histogram(tally: Tally) -> Histogram:
+    return Histogram(tally.upper_bounds, tuple(itertools.accumulate(tally.counts)), tally.total)
