@@ -40,6 +40,7 @@ from poolwise.cluster.resources import (
     Resource,
     owner_uid,
 )
+from poolwise.plan.decision import Key
 from poolwise.plan.names import DISCOVERED, OWNER_KIND, OWNER_NAME, child_name
 from poolwise.plan.observed import Object, Observed, Queues
 
@@ -152,6 +153,8 @@ class Cache:
         """Version in use by group, of the optional APIs that can be used now."""
         self.apis_off: dict[str, str] = {}
         """Why one that is there cannot be used, by group."""
+        self.scaling: dict[Key, int] = {}
+        """Replicas that the load of services asks for, in mode Direct, where it is known."""
         self.synced = asyncio.Event()
         """Set once every kind was listed in full: no decision is made before."""
         self._expected: dict[tuple[Resource, Name], Object] = {}
@@ -211,6 +214,7 @@ class Cache:
             children=tuple(child for kind in RUNNERS for child in self._children(kind)),
             apis=MappingProxyType(dict(self.apis)),
             apis_off=MappingProxyType(dict(self.apis_off)),
+            scaling=MappingProxyType(dict(self.scaling)),
             queues=self._queues(),
             training_runtimes=(
                 *self.stores[CLUSTER_TRAINING_RUNTIMES],

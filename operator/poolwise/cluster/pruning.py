@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from poolwise.cluster.resources import FAILED_CREATIONS, NODES, PODS, QUEUED, Resource
+from poolwise.cluster.resources import (
+    AUTOSCALERS,
+    FAILED_CREATIONS,
+    NODES,
+    PODS,
+    QUEUED,
+    Resource,
+)
 from poolwise.plan.observed import Object
 
 _METADATA = (
@@ -25,7 +32,7 @@ _METADATA = (
     "ownerReferences",
 )
 _POD_SPEC = ("nodeName", "overhead", "nodeSelector", "tolerations", "resources")
-_POD_STATUS = ("phase", "reason", "message", "conditions", "startTime")
+_POD_STATUS = ("phase", "reason", "message", "conditions", "startTime", "podIP")
 _CONTAINER_STATUS = ("name", "ready", "restartCount", "state", "lastState")
 
 
@@ -37,6 +44,9 @@ def pruned(resource: Resource, document: Object) -> Object:
         return _pod(document)
     if resource == QUEUED:
         return _queued(document)
+    if resource is AUTOSCALERS:
+        spec = _pick(document.get("spec") or {}, ("scaleTargetRef",))
+        document = {**_pick(document, ("apiVersion", "kind", "metadata")), "spec": spec}
     if resource is FAILED_CREATIONS:
         document = _pick(
             document, ("apiVersion", "kind", "metadata", "regarding", "reason", "note")

@@ -67,6 +67,8 @@ SERVICES = Resource("", "v1", "Service", "services", label_selector=_OURS)
 DISRUPTION_BUDGETS = Resource(
     "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", label_selector=_OURS
 )
+AUTOSCALERS = Resource("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
+"""Of others: Poolwise refuses to scale what one of them scales."""
 PRIORITY_CLASSES = Resource(
     "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False
 )
@@ -111,6 +113,7 @@ WATCHED = (
     DEPLOYMENTS,
     SERVICES,
     DISRUPTION_BUDGETS,
+    AUTOSCALERS,
     FAILED_CREATIONS,
 )
 """Everything that must be there, watched from start to end."""

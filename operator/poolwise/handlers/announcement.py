@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from poolwise.plan.observed import Object
+from poolwise.plan.status.figures import number, part
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,9 @@ _TOLD = {
     "Accepted": {"False": True},
     "Placed": {"True": False, "False": True},
     "WithinBudget": {"False": True},
+    "MetricsAvailable": {"False": True},
+    "SLOMet": {"False": True},
+    "ScalingActive": {"False": True},
     "Suspended": {"True": False},
     "Complete": {"True": False},
     "Failed": {"True": True},
@@ -42,6 +46,20 @@ def announcements(before: Object | None, after: Object) -> Iterator[Announcement
             yield Announcement(
                 condition["reason"], condition["message"], warnings[condition["status"]]
             )
+    yield from _scaled(part(before or {}, "scaling"), part(after, "scaling"))
+
+
+def _scaled(before: Object, after: Object) -> Iterator[Announcement]:
+    """Another number of replicas, where Poolwise is who sets it."""
+    then, now = number(before, "desiredReplicas"), number(after, "desiredReplicas")
+    if now is None or after.get("mode") != "Direct":
+        return
+    made: Object = next(iter(after.get("decisions") or ()), {})
+    is_new = made and made not in (before.get("decisions") or ())
+    if is_new and then != now:
+        reason = "ScaledUp" if made["to"] > made["from"] else "ScaledDown"
+        note = f"from {made['from']} to {made['to']} replicas: {made['reason']}"
+        yield Announcement(reason, note, False)
 
 
 def _decision(condition: Object, status: Object) -> tuple[Any, ...]:

@@ -24,6 +24,7 @@ from poolwise.cluster.resources import (
     WORKLOADS,
     Resource,
 )
+from poolwise.cluster.scraping import Scraper
 from poolwise.cluster.writer import Writer
 from poolwise.errors import ClusterError, NotFound, Unavailable
 from poolwise.handlers.admissions import Admissions
@@ -34,9 +35,11 @@ from poolwise.handlers.pools import Pools
 from poolwise.handlers.reconciler import Reconciler, manifests, workload_of
 from poolwise.handlers.refusals import REFUSALS, internal_error, reason_of
 from poolwise.handlers.routing import targets_of
+from poolwise.handlers.scaling import Scaler
 from poolwise.handlers.story import Story
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Plan, Rejection
+from poolwise.plan.live.telling import Look
 from poolwise.plan.observed import Decisions, Object
 from poolwise.settings import Settings
 
@@ -63,7 +66,10 @@ class Engine:
         )
         metrics.queue_depth.set_function(lambda: len(self._queue))
         self.planner = Planner(cache, self._queue, decide, self._manifests, settings, metrics)
-        story = Story(cache, writer, recorder, self.planner, settings, clock.utc_now)
+        self._looks: dict[Key, Look] = {}
+        story = Story(cache, writer, recorder, self.planner, settings, self._looks)
+        self.scraper = Scraper(settings)
+        self.scaler = Scaler(cache, self.planner, self.scraper.look, self._looks, settings)
         self._reconciler = Reconciler(cache, self.planner, Children(cache, writer), story, settings)
         self._pools = Pools(cache, writer, self.planner, clock.utc_now)
         self._admissions = Admissions(cache, writer, self.planner, clock.utc_now)
@@ -102,6 +108,8 @@ class Engine:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.planner.run(), name="planner")
             tasks.create_task(self._resync(), name="resync")
+            if self._settings.scaling_interval_seconds:
+                tasks.create_task(self.scaler.run(), name="scaling")
             for number in range(self._settings.queue_workers):
                 tasks.create_task(self._work(), name=f"worker-{number}")
 

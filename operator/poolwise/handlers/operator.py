@@ -26,6 +26,7 @@ from poolwise.cluster.optional import OptionalApis
 from poolwise.cluster.pulse import Pulse
 from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import WATCHED, Resource
+from poolwise.cluster.scraping import Scraper
 from poolwise.cluster.writer import Writer
 from poolwise.errors import ClusterError, PoolwiseError
 from poolwise.handlers.collector import ClusterCollector
@@ -57,7 +58,7 @@ class Operator:
         self._health = HealthServer(
             settings.liveness_listen, self._freshness, self._readiness, settings.watch_stale_seconds
         )
-        self._clients: list[ApiKube] = []
+        self._clients: list[ApiKube | Scraper] = []
         self._lease: Lease | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._relisted: set[Resource] = set()
@@ -112,6 +113,7 @@ class Operator:
         self._engine = Engine(
             self._cache, writer, recorder, self._decide, self._settings, self._metrics
         )
+        self._clients.append(self._engine.scraper)
         return lease
 
     async def stop(self) -> None:

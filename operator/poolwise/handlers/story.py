@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from poolwise.cluster.cache import Cache, name_of
+from poolwise.cluster.clock import utc_now
 from poolwise.cluster.difference import merge_patch
 from poolwise.cluster.events import Recorder
 from poolwise.cluster.resources import resource_of
@@ -13,9 +14,11 @@ from poolwise.cluster.writer import Writer
 from poolwise.handlers.announcement import announcements
 from poolwise.handlers.planner import Planner
 from poolwise.plan.decision import Key, Outcome
+from poolwise.plan.live.telling import Look, measured
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.status.accrual import brought_up_to_date
+from poolwise.plan.status.figures import part
 from poolwise.plan.status.workload import is_paused, status
 from poolwise.settings import Settings
 
@@ -30,7 +33,7 @@ class Story:
         recorder: Recorder,
         planner: Planner,
         settings: Settings,
-        now: Callable[[], datetime],
+        looks: Mapping[Key, Look],
     ) -> None:
         self._cache = cache
         self._writer = writer
@@ -38,14 +41,16 @@ class Story:
         self._planner = planner
         self._status_seconds = settings.status_seconds
         self._accrual_seconds = settings.accrual_seconds
-        self._now = now
+        self._looks = looks
         self._told_at: dict[Key, datetime] = {}
 
     async def tell(self, workload: Object, outcome: Outcome, pool: Pool | None) -> None:
         """Write the status if it differs: decisions at once, observations now and then."""
         live = self._cache.get(resource_of(workload), *name_of(workload)) or workload
-        before, now = live.get("status") or {}, self._now()
-        after = status(live, outcome, pool, *seen_of(self._cache, live), now)
+        before, now = live.get("status") or {}, utc_now()
+        look = self._looks.get(outcome.key)
+        told = measured(look, part(before, "scaling")) if look else None
+        after = status(live, outcome, pool, *seen_of(self._cache, live), now, told)
         if not is_paused(live):
             after = brought_up_to_date(after, now, self._accrual_seconds)
         changes = merge_patch(before, after)

@@ -27,6 +27,7 @@ class Type(enum.StrEnum):
     PODS_READY = "PodsReady"
     METRICS_AVAILABLE = "MetricsAvailable"
     SLO_MET = "SLOMet"
+    SCALING_ACTIVE = "ScalingActive"
     WITHIN_BUDGET = "WithinBudget"
     QUOTA_RESERVED = "QuotaReserved"
     ADMITTED = "Admitted"
@@ -114,6 +115,19 @@ class Reason(enum.StrEnum):
 
     # Measurements
     NOT_MEASURED = "NotMeasured"
+    METRICS_READ = "MetricsRead"
+    METRICS_BROKEN = "MetricsBroken"
+    WITHIN_TARGETS = "WithinTargets"
+    BEYOND_TARGETS = "BeyondTargets"
+    TOO_FEW_SAMPLES = "TooFewSamples"
+    SLO_UNREACHABLE = "SLOUnreachable"
+
+    # Scaling
+    FOLLOWS_LOAD = "FollowsLoad"
+    AT_MAXIMUM = "AtMaximum"
+    AT_CAPACITY = "AtCapacity"
+    STARTS_PACED = "StartsPaced"
+    AUTOSCALER_CONFLICT = "AutoscalerConflict"
 
     # kstatus
     CONVERGED = "Converged"

@@ -79,7 +79,12 @@ def _rollout(plan: Plan) -> str | None:
     """How an update of a service goes: whether there is room to start a new replica first."""
     if plan.chosen is None or plan.chosen.replicas is None or not plan.placed:
         return None
-    return "StartFirst" if plan.may_surge else "StopFirst"
+    return rollout(plan.may_surge)
+
+
+def rollout(may_surge: bool) -> str:
+    """Whether an update starts a new replica before it stops an old one."""
+    return "StartFirst" if may_surge else "StopFirst"
 
 
 def candidate_story(candidate: Candidate) -> Story:

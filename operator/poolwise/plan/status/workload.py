@@ -13,6 +13,7 @@ from typing import Any
 from poolwise.plan.children.metadata import selector_text
 from poolwise.plan.conditions import Reason, Type, condition, is_true, merged, timestamp
 from poolwise.plan.decision import Outcome, Plan
+from poolwise.plan.live.telling import Measured
 from poolwise.plan.names import PAUSED
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
@@ -25,26 +26,29 @@ from poolwise.plan.status.meter import read
 from poolwise.plan.status.meter import told as meter_told
 from poolwise.plan.status.pods import Observation, observe
 from poolwise.plan.status.steady import steady
-from poolwise.plan.status.story import story
+from poolwise.plan.status.story import rollout, story
 from poolwise.plan.status.workload_conditions import FINISHED, View, workload_conditions
+from poolwise.plan.wording import significant
 
 CANDIDATE_LIMIT = 64
 """Candidates in a status, which has to stay far below etcd's 1.5 MB."""
 PAUSED_MESSAGE = f'annotation {PAUSED} is "true": Poolwise writes nothing but this'
 
 
-def status(
+def status(  # noqa: PLR0913  # all that a status is made of
     resource: Object,
     outcome: Outcome,
     pool: Pool | None,
     children: Iterable[Object],
     pods: Sequence[Object],
     now: datetime,
+    measured: Measured | None = None,
 ) -> dict[str, Any]:
     """Everything that ``status`` should say.
 
     ``children`` and ``pods`` are those of the workload alone; Events about its children may be
-    among them. ``pool`` is the chosen one, while there is one.
+    among them. ``pool`` is the chosen one, while there is one. ``measured`` is what the newest look
+    at a service's replicas told.
     """
     before = resource.get("status") or {}
     generation = resource["metadata"].get("generation", outcome.generation)
@@ -55,9 +59,8 @@ def status(
     told = _told(before, outcome, seen, pool, now)
     meter = read(part(part(before, "observed"), "accrued"))
     meter = accrued(meter, outcome, told, pool, seen, now)
-    view = View(
-        resource, outcome, told, seen, pool, Money(meter, _expected_finish(seen, told), now)
-    )
+    money = Money(meter, _expected_finish(seen, told), now)
+    view = View(resource, outcome, told, seen, pool, money, measured)
     wanted = workload_conditions(view)
     return {
         "observedGeneration": generation,
@@ -92,11 +95,27 @@ def _told(
     if not isinstance(outcome, Plan):
         return {}
     is_over = seen.completed is not None or seen.gave_up is not None or _has_ended(before)
-    if known and (is_over or (outcome.kept and _is_about(known, outcome))):
+    if known and is_over:
         return known
+    if known and outcome.kept and _is_about(known, outcome):
+        return _with_replicas(known, outcome)
     if outcome.chosen is None and not outcome.candidates:
         return {}
     return steady(known, story(outcome, pool, CANDIDATE_LIMIT), now)
+
+
+def _with_replicas(known: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]:
+    """A story whose replicas follow the load: their number, and what they cost together."""
+    before, after = number(known, "replicas"), plan.chosen.replicas if plan.chosen else None
+    if before is None or after is None or before == after:
+        return known
+    cost_per_hour = number(known, "costPerHour")
+    told = {**known, "replicas": after}
+    if plan.record is not None:
+        told["rollout"] = rollout(plan.record.may_surge)
+    if before and cost_per_hour is not None:
+        told["costPerHour"] = significant(cost_per_hour * after / before)
+    return told
 
 
 def _is_about(known: Mapping[str, Any], plan: Plan) -> bool:
@@ -134,10 +153,20 @@ def _observed(before: Mapping[str, Any], view: View) -> dict[str, Any]:
         return {"observed": {**known, **used}} if known or used else {}
     return {
         "observed": {**_of_pods(seen), **used},
+        **_scaling(before, view),
         "replicas": seen.replicas if seen.groups is None else seen.groups,
         "readyReplicas": seen.ready if seen.ready_groups is None else seen.ready_groups,
         "selector": selector_text(view.outcome.key, leaders_only=seen.groups is not None),
     }
+
+
+def _scaling(before: Mapping[str, Any], view: View) -> dict[str, Any]:
+    """As it was measured; as it was told while nobody has looked again; none of what has no
+    place."""
+    if not isinstance(view.outcome, Plan) or not view.outcome.placed:
+        return {}
+    told = view.measured.scaling if view.measured else part(before, "scaling")
+    return {"scaling": dict(told)} if told else {}
 
 
 def _of_job(view: View) -> dict[str, Any]:

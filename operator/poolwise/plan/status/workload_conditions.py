@@ -14,6 +14,7 @@ from poolwise.plan.conditions import STALLING, Reason, Type, condition
 from poolwise.plan.decision import Kind, Outcome, Plan, Rejection
 from poolwise.plan.kueue.status import is_waiting, queue_conditions
 from poolwise.plan.kueue.status import placed as placed_later
+from poolwise.plan.live.telling import Measured
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.status.budget import Money, within_budget
@@ -37,6 +38,8 @@ class View:
     """The chosen one, while there is one."""
     money: Money
     """What it has cost, and will."""
+    measured: Measured | None = None
+    """What the newest look at a service's replicas told."""
 
     @property
     def is_job(self) -> bool:
@@ -176,9 +179,23 @@ def _pods_ready(view: View, plan: Plan) -> Condition:
 
 
 def _measured(view: View) -> list[Condition]:
-    message = "this version measures nothing yet: all figures are predictions"
-    types = [Type.METRICS_AVAILABLE, *([] if view.is_job else [Type.SLO_MET])]
-    return [condition(type_, None, Reason.NOT_MEASURED, message) for type_ in types]
+    if view.measured is not None:
+        return list(view.measured.conditions)
+    types = [Type.METRICS_AVAILABLE, *([] if view.is_job else [Type.SLO_MET, Type.SCALING_ACTIVE])]
+    told = [_as_told(view, type_) for type_ in types]
+    return [each for each in told if each is not None]
+
+
+def _as_told(view: View, type_: Type) -> Condition | None:
+    """What was measured before the operator started anew stands until it has looked again."""
+    before = view.previous(type_)
+    if before.get("reason") not in (None, Reason.NOT_MEASURED) and view.seen.desired:
+        status = {"True": True, "False": False}.get(str(before.get("status")))
+        return condition(type_, status, str(before["reason"]), str(before.get("message", "")))
+    if type_ is Type.SCALING_ACTIVE:
+        return None
+    what = "this version does not measure jobs" if view.is_job else "no replica was looked at yet"
+    return condition(type_, None, Reason.NOT_MEASURED, f"{what}: all figures are predictions")
 
 
 def _first(placed: Condition, pods: Condition) -> Condition:

@@ -1,0 +1,76 @@
+"""Replicas of a service, as their pods show them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from poolwise.plan.children.metadata import LEADER, WORKER_INDEX
+from poolwise.plan.observed import Object
+from poolwise.plan.scaling.seen import Phase, ReplicaSeen
+from poolwise.plan.status.meter import moment_of
+
+FINISHED = ("Succeeded", "Failed")
+LEAST_START_SECONDS = 1.0
+
+
+def serving_pods(pods: Iterable[Object]) -> Iterator[Object]:
+    """One pod for each replica: of a group its leader, and none that has ended."""
+    for pod in pods:
+        labels = pod["metadata"].get("labels") or {}
+        has_ended = (pod.get("status") or {}).get("phase") in FINISHED
+        if not has_ended and labels.get(WORKER_INDEX, LEADER) == LEADER:
+            yield pod
+
+
+def replica_seen(pod: Object, pool: str) -> ReplicaSeen:
+    """What one pod shows."""
+    metadata = pod["metadata"]
+    requested = _seconds(metadata.get("creationTimestamp")) or 0.0
+    ready = ready_at(pod)
+    phase = Phase.STARTING if ready is None else Phase.READY
+    if "deletionTimestamp" in metadata:
+        phase = Phase.DRAINING
+    return ReplicaSeen(metadata["name"], pool, phase, requested, ready)
+
+
+def ready_at(pod: Object) -> float | None:
+    """Since when it is ready, as Unix time; None: it is not."""
+    ready = _condition(pod, "Ready")
+    if ready.get("status") != "True":
+        return None
+    return _seconds(ready.get("lastTransitionTime")) or 0.0
+
+
+def start_seconds(pods: Iterable[Object], budget_seconds: float) -> float:
+    """What a start takes: the median of those that are ready, else half of what it may take."""
+    told = [
+        replica.ready_at_seconds - replica.requested_at_seconds
+        for replica in (replica_seen(pod, "") for pod in pods if not _restarts(pod))
+        if replica.ready_at_seconds and replica.requested_at_seconds
+    ]
+    if not told:
+        return max(budget_seconds / 2.0, LEAST_START_SECONDS)
+    most = max(budget_seconds, LEAST_START_SECONDS)
+    return min(max(statistics.median(told), LEAST_START_SECONDS), most)
+
+
+def _restarts(pod: Object) -> int:
+    """What restarted became ready again later than its start took."""
+    told = (pod.get("status") or {}).get("containerStatuses") or []
+    return sum(each.get("restartCount") or 0 for each in told)
+
+
+def _condition(pod: Object, type_: str) -> Mapping[str, Any]:
+    for each in (pod.get("status") or {}).get("conditions") or []:
+        if each.get("type") == type_:
+            found: Mapping[str, Any] = each
+            return found
+    return {}
+
+
+def _seconds(text: Any) -> float | None:
+    moment: datetime | None = moment_of(text)
+    return moment.timestamp() if moment else None

@@ -1,0 +1,103 @@
+"""A service as its controller sees it: from the spec, the placement, and the pool it is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from poolwise.model.efficiency import Calibration
+from poolwise.model.formats import weight_bytes
+from poolwise.model.shapes import Transformer
+from poolwise.model.transformer import parameters
+from poolwise.model.work import ServingLayout
+from poolwise.plan.decision import PlacementRecord
+from poolwise.plan.pool import Pool as PlacedPool
+from poolwise.plan.requests.request import ServingRequest
+from poolwise.plan.scaling.service import (
+    Latency,
+    LatencyTarget,
+    Loading,
+    Modelled,
+    Pool,
+    Predictor,
+    Service,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A service that runs."""
+
+    name: str
+    request: ServingRequest
+    record: PlacementRecord
+    pool: PlacedPool
+
+    @property
+    def layout(self) -> ServingLayout:
+        """How a replica is laid out."""
+        assert isinstance(self.record.layout, ServingLayout)
+        return self.record.layout
+
+    def predictor(self, calibration: Calibration) -> Predictor:
+        """How a replica behaves; keep it while the placement stays."""
+        assert self.pool.machine is not None
+        return Modelled(self.request.work, self.layout, self.pool.machine, calibration)
+
+    def service(
+        self,
+        predictor: Predictor,
+        start_seconds: float,
+        free_accelerators: int | None,
+        interval_seconds: float,
+    ) -> Service:
+        """What has to be kept.
+
+        :param free_accelerators: of the pool, held by nobody; None: not counted (CPU).
+        """
+        request, held = self.request, self.record.replicas or 0
+        most = request.most_replicas
+        if request.given_replicas is None and free_accelerators is not None and self.record.count:
+            most = held + free_accelerators // self.record.count
+        return Service(
+            name=self.name,
+            targets=tuple(
+                LatencyTarget(Latency(each.metric.value), each.percentile, each.seconds)
+                for each in request.work.targets
+            ),
+            pools=(
+                Pool(
+                    name=self.pool.name,
+                    predictor=predictor,
+                    start_seconds=start_seconds,
+                    cost_per_replica_hour=self._cost_per_hour(),
+                    most_replicas=most,
+                    loading=self._loading(),
+                ),
+            ),
+            least_replicas=max(request.least_replicas, 1),
+            most_replicas=request.most_replicas,
+            redundancy=request.redundancy,
+            interval_seconds=interval_seconds,
+        )
+
+    def _cost_per_hour(self) -> float:
+        if self.pool.price is None:
+            return 0.0
+        if self.pool.is_cpu:
+            cores = max((node.cores for node in self.pool.nodes), default=0.0)
+            share = self.layout.cpu_cores / cores if cores else 0.0
+        else:
+            share = self.record.count / max(self.pool.accelerators_per_node, 1)
+        return self.pool.price.per_node_hour * share
+
+    def _loading(self) -> Loading | None:
+        """Weights from their store; None where nobody can tell how large they are."""
+        model = self.request.work.model
+        if not isinstance(model.shape, Transformer) or self.pool.machine is None:
+            return None
+        host = self.pool.machine.host
+        return Loading(
+            model_bytes=parameters(model).total * weight_bytes(self.layout.weight_format),
+            replica_bytes_per_second=host.model_load_bytes_per_second,
+            shared_bytes_per_second=host.shared_read_bytes_per_second,
+        )
