@@ -1,7 +1,7 @@
 """What one replica of a pool serves inside all targets, at a mix of requests and a slowness.
 
 A replica all of whose times are f times as long serves at rate r what the model says of f * r, with
-targets f times as tight; so slowness needs no second search (:mod:`poolwise.model.corrected`).
+targets f times as tight; so slowness needs no search of its own (:mod:`poolwise.model.corrected`).
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from poolwise.model.serving.load import Replica, State, state
+from poolwise.model.serving.latency import latencies
+from poolwise.model.serving.load import Replica, State, decode_seconds, state
+from poolwise.model.serving.queueing import Delay, Lengths
 from poolwise.plan.scaling.mix import Mix
-from poolwise.plan.scaling.service import LatencyTarget, Predictor
-from poolwise.plan.scaling.tails import floor_seconds, holds, tail_seconds
+from poolwise.plan.scaling.service import Latency, LatencyTarget, Predictor
+from poolwise.plan.scaling.tails import LONE_SHARE, floor_seconds, holds, late_share, tail_seconds
 
 BISECTIONS = 20
 """To a millionth of the largest load."""
+DISPERSION = 1.5
+"""Of the arrivals at one replica: variance over mean; Poisson streams behind most routers have 1,
+and what a fleet's own bursts add is learned (:mod:`poolwise.plan.scaling.fragility`)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Capability:
     """One replica at the most that it serves inside its targets."""
 
@@ -29,54 +34,102 @@ class Capability:
     at: State
     """By the model's clock, at the highest load at which all targets hold."""
     limiting: str
+    limit: LatencyTarget | None
+    """The target that stops it, or whose requests wait for a slot."""
+    arrivals_share: float
+    """Of the strain on the limiting target that follows the arrivals at once; the rest follows
+    what is in flight."""
     unreachable: tuple[tuple[LatencyTarget, float], ...]
     """Targets that even a lone request misses, with the least seconds that it takes."""
+    floor: float
+    """Share of requests that are late even alone."""
 
     @property
     def requests_per_second(self) -> float:
-        """0 where a target is unreachable."""
+        """At the highest load."""
         return self.at.requests_per_second / self.slowness
 
     @property
     def in_flight(self) -> float:
-        """Requests at the highest load."""
-        return self.at.in_flight
-
-    @property
-    def residence_seconds(self) -> float:
-        """Mean time of an answer at the highest load, without the prompt."""
-        return self.served.generated.mean * self.at.token_seconds * self.slowness
+        """Requests at the highest load, those that are read included."""
+        return self.at.in_flight + self.requests_per_second * self.prefill_seconds
 
     @property
     def token_seconds(self) -> float:
         """Between two tokens at the highest load."""
         return self.at.token_seconds * self.slowness
 
+    @property
+    def prefill_seconds(self) -> float:
+        """From arrival to the first token, on average."""
+        mean = latencies(self.served, self.at).ttft.mean_seconds * self.slowness
+        return mean if math.isfinite(mean) else 0.0
+
+    def left_after(self, seconds: float) -> float:
+        """Share of what is in flight now that still is: the residual time of a request.
+
+        In a steady state that is ``1 - E[min(R, seconds)] / E[R]`` for residence times R.
+        """
+        mean = self.in_flight / max(self.requests_per_second, 1e-12)
+        if mean <= 0.0:
+            return 0.0
+        stay = Lengths(mean, self.served.generated.scv)
+        ended = seconds + mean - stay.mean_of_at_least(max(seconds, 1e-9))
+        return min(max(1.0 - ended / mean, 0.0), 1.0)
+
 
 @lru_cache(maxsize=512)
 def capability(
-    predictor: Predictor,
-    mix: Mix,
-    targets: tuple[LatencyTarget, ...],
-    slowness: float,
-    dispersion: float,
+    predictor: Predictor, mix: Mix, targets: tuple[LatencyTarget, ...], slowness: float
 ) -> Capability:
     """At the highest load; remembered, so mixes and slownesses should come rounded."""
-    served = replace(predictor.replica(mix), arrival_dispersion=dispersion)
+    served = replace(predictor.replica(mix), arrival_dispersion=DISPERSION)
     asked = tuple(replace(each, seconds=each.seconds / slowness) for each in targets)
+    floors = [_floor(served, each) for each in asked]
     unreachable = tuple(
-        (target, floor * slowness)
-        for target, tight in zip(targets, asked, strict=True)
-        if (floor := floor_seconds(served, tight)) > tight.seconds
+        (target, floor_seconds(served, each) * slowness)
+        for target, each, floor in zip(targets, asked, floors, strict=True)
+        if floor > each.allowed_share
     )
-    reachable = tuple(
-        tight
-        for target, tight in zip(targets, asked, strict=True)
-        if all(target != each for each, _ in unreachable)
-    )
+    reachable = tuple(map(_beside_floor, asked, floors))
     load = highest_load(served, reachable)
-    at = state(served, max(load, served.largest_load * 2.0**-20))
-    return Capability(served, slowness, at, limiting(served, at, reachable), unreachable)
+    at = state(served, max(load, served.largest_load * 2.0**-16))
+    nearest = _nearest(served, at, reachable)
+    slots = _slots(served, at, nearest)
+    return Capability(
+        served,
+        slowness,
+        at,
+        slots or (str(nearest) if nearest else "Rate"),
+        targets[reachable.index(nearest)] if nearest else None,
+        0.0 if slots else _arrivals_share(served, at, nearest),
+        unreachable,
+        max(floors, default=0.0),
+    )
+
+
+@lru_cache(maxsize=1024)
+def relative_strength(able: Capability, target: LatencyTarget, seconds: float) -> float:
+    """How much less load makes as many requests late beyond a shorter time than the target's."""
+    shorter = replace(target, seconds=seconds / able.slowness)
+    if late_share(able.served, able.at, shorter) <= shorter.allowed_share:
+        return 1.0
+    load = highest_load(able.served, (shorter,))
+    rate = state(able.served, load).requests_per_second if load > 0.0 else 0.0
+    return max(rate / able.at.requests_per_second, 1e-3)
+
+
+def _floor(served: Replica, target: LatencyTarget) -> float:
+    if served.largest_load <= 0.0:
+        return 1.0
+    return late_share(served, state(served, served.largest_load * LONE_SHARE), target)
+
+
+def _beside_floor(target: LatencyTarget, floor: float) -> LatencyTarget:
+    """Where some are late even alone, load may make as many more late as were allowed at all."""
+    allowed = target.allowed_share
+    most = allowed if floor <= allowed / 2.0 else allowed + floor
+    return replace(target, percentile=100.0 * (1.0 - min(most, 0.9)))
 
 
 def highest_load(served: Replica, targets: tuple[LatencyTarget, ...]) -> float:
@@ -96,14 +149,39 @@ def highest_load(served: Replica, targets: tuple[LatencyTarget, ...]) -> float:
     return low
 
 
-def limiting(served: Replica, at: State, targets: tuple[LatencyTarget, ...]) -> str:
-    """The target that is nearest, or the slots."""
-    if at.in_flight >= served.largest_load * (1.0 - 1e-6):
-        return "KV cache" if served.cache_slots <= served.batch_slots else "Batch"
-    nearest = max(
+def _nearest(
+    served: Replica, at: State, targets: tuple[LatencyTarget, ...]
+) -> LatencyTarget | None:
+    """The target that the load is nearest to missing."""
+    return max(
         targets, key=lambda each: tail_seconds(served, at, each) / each.seconds, default=None
     )
-    return "Rate" if nearest is None else str(nearest)
+
+
+def _slots(served: Replica, at: State, nearest: LatencyTarget | None) -> str:
+    """What slots are made of, where they are all taken or waiting for one is what takes long."""
+    ceiling = "KV cache" if served.cache_slots <= served.batch_slots else "Batch"
+    if served.generates and at.in_flight >= served.largest_load * (1.0 - 1e-6):
+        return ceiling
+    if nearest is None or nearest.latency not in (Latency.TTFT, Latency.E2E):
+        return ""
+    times = latencies(served, at)
+    return ceiling if _size(times.slot_wait) > _size(times.queue) else ""
+
+
+def _arrivals_share(served: Replica, at: State, limit: LatencyTarget | None) -> float:
+    """By the elasticities of a token's time, ``D(b) / (1 - busy)``, in the arrivals and in b."""
+    if limit is None or not served.generates or limit.latency in (Latency.TTFT, Latency.E2E):
+        return 1.0
+    busy = min(1.0 - at.decode.seconds / max(at.token_seconds, 1e-12), 0.99)
+    of_arrivals = busy / (1.0 - busy)
+    more = decode_seconds(served, at.in_flight * 1.01) / at.decode.seconds - 1.0
+    return of_arrivals / (of_arrivals + more / 0.01 + 1e-9)
+
+
+def _size(delay: Delay) -> float:
+    """One deviation above the mean."""
+    return delay.mean_seconds + math.sqrt(delay.variance_seconds2)
 
 
 def rounded_slowness(log_slowness: float) -> float:

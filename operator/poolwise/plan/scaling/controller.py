@@ -5,15 +5,28 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from poolwise.plan.scaling import fragility, learning, surprise
 from poolwise.plan.scaling.capability import Capability, capability, rounded_slowness
 from poolwise.plan.scaling.decision import Decision, Forecast, Remark
 from poolwise.plan.scaling.intake import Intake, intake
+from poolwise.plan.scaling.level import LONGEST_SECONDS, level
 from poolwise.plan.scaling.memory import Bin, Memory
+from poolwise.plan.scaling.outlook import Flow, Outlook, outlook
+from poolwise.plan.scaling.restraint import restrained
 from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import Pool, Service
+from poolwise.plan.signals.window import Delta
 
-KEPT_SECONDS = 600.0
-DISPERSION = 1.5
+SPENT_SHARE = 0.7
+"""Of the allowance: what is aimed at, so that chance seldom exceeds it."""
+LEAST_STEPS = 2
+"""Looks before anything is decided."""
+HOLD_SECONDS = 60.0
+"""Beside a start: for how long a replica must not have been needed before it leaves."""
+MOST_LAG_SECONDS = 300.0
+KEPT_SECONDS = 2.0 * LONGEST_SECONDS
+LONGER = 3.0
+"""Times as long as on average some requests stay."""
 
 
 def decide(service: Service, memory: Memory, seen: Seen) -> Decision:
@@ -22,48 +35,151 @@ def decide(service: Service, memory: Memory, seen: Seen) -> Decision:
     Deterministic: equal arguments give equal decisions. ``memory`` is that of the decision before,
     or ``Memory()``. The number never falls while metrics are missing or broken.
     """
+    pool = service.pools[0]
     taken = intake(memory, seen)
     held = sum(each.phase is not Phase.DRAINING for each in seen.replicas)
-    memory = _remembered(memory, seen, taken)
-    able = _capability(service.pools[0], service, memory)
-    forecast = _forecast(memory, seen.now_seconds + service.pools[0].start_seconds)
-    rate = able.requests_per_second
-    needed = math.ceil(forecast.high / rate) + service.redundancy if rate > 0.0 else held
+    able = _capability(pool, service, memory)
+    memory = _with_mix(pool, _learned(service, pool, memory, taken, seen, able))
+    able = _capability(pool, service, memory)
+    ahead = _outlook(service, pool, memory, taken, seen, able)
+    if taken.seconds > 0.0:
+        memory = _with_bin(memory, seen, taken, ahead)
+    bearable = _bearable(service, memory, ahead)
+    wanted = _wanted(service, held, ahead, bearable) if len(memory.bins) >= LEAST_STEPS else held
     if not taken.may_shrink:
-        needed = max(needed, held)
-    wanted = min(max(needed, service.least_replicas), service.most_replicas)
+        wanted = max(wanted, held)
+    wanted = min(max(wanted, service.least_replicas), service.most_replicas)
+    result = restrained(memory, seen.now_seconds, held, wanted, pool.start_seconds + HOLD_SECONDS)
     return Decision(
-        replicas=wanted,
-        memory=memory,
-        reason=f"{forecast.high:.2f} requests/s, {rate:.2f} from one replica: {wanted} replicas",
-        by_pool={service.pools[0].name: wanted},
+        replicas=result.replicas,
+        memory=result.memory,
+        reason=f"{ahead} {bearable:.3f} {fragility.summary(memory.belief)} {result.why}",
+        by_pool={pool.name: result.replicas},
         limiting=able.limiting,
-        forecast=forecast,
-        capacity_requests_per_second=rate,
+        forecast=_forecast(ahead, seen),
+        capacity_requests_per_second=able.requests_per_second,
         remarks=_remarks(able, taken),
     )
 
 
-def _remembered(memory: Memory, seen: Seen, taken: Intake) -> Memory:
+def _wanted(service: Service, held: int, ahead: Outlook, bearable: float) -> int:
+    up = math.ceil(ahead.coming / bearable) + service.redundancy
+    down = math.ceil(max(ahead.settled, ahead.coming) / bearable) + service.redundancy
+    return max(up, min(down, held))
+
+
+def _bearable(service: Service, memory: Memory, ahead: Outlook) -> float:
+    """The highest ratio of demand to replicas at which few enough are expected to be late."""
+    allowed = SPENT_SHARE * service.allowed_share
+    allowed = max(allowed - fragility.expected_floor(memory.belief), allowed / 2.0)
+    shares = surprise.shares(memory.errors, ahead.coming, round(ahead.horizon_seconds))
+    return fragility.bearable(
+        memory.belief, surprise.LOG_ERRORS, shares, allowed, service.allowed_share
+    )
+
+
+def _learned(
+    service: Service, pool: Pool, memory: Memory, taken: Intake, seen: Seen, able: Capability
+) -> Memory:
+    delta, seconds = taken.warm, taken.seconds
+    if seconds <= 0.0 or delta is None:
+        return replace(memory, samples=taken.samples)
+    usual = memory.usual_arrivals or taken.arrivals
+    slowness = learning.log_slowness(
+        memory.log_slowness.get(pool.name, 0.0),
+        able.served,
+        delta,
+        (taken.in_flight - taken.waiting) / max(taken.ready, 1),
+        seconds,
+    )
+    belief = fragility.faded(memory.belief, seconds)
+    load = _load(memory, seen.now_seconds, able, delta)
+    for each in learning.lateness(service, delta, able):
+        belief = fragility.observed(belief, load, each, usual, service.allowed_share)
+    return replace(
+        memory,
+        samples=taken.samples,
+        prompts=learning.fading(memory.prompts, delta.prompt_lengths_tokens, seconds),
+        answers=learning.fading(memory.answers, delta.answer_lengths_tokens, seconds),
+        computed_share=learning.computed_share(memory.computed_share, delta, seconds),
+        log_slowness={**memory.log_slowness, pool.name: slowness},
+        belief=belief,
+        usual_arrivals=0.98 * usual + 0.02 * taken.arrivals,
+    )
+
+
+def _load(memory: Memory, now_seconds: float, able: Capability, delta: Delta) -> fragility.Load:
+    """Of those whose latencies were told just now: over the time that they were here."""
+    stay = able.in_flight / max(able.requests_per_second, 1e-9)
+    first = delta.ttft_seconds
+    waited = first.total / first.count if first and first.count else 0.0
+    mean = _ratios(memory, now_seconds - min(max(stay, 15.0), MOST_LAG_SECONDS))
+    longest = min(max(LONGER * (stay + waited), 30.0), MOST_LAG_SECONDS)
+    worst = _ratios(memory, now_seconds - longest)
+    return fragility.Load(sum(mean) / max(len(mean), 1), max(worst, default=0.0))
+
+
+def _ratios(memory: Memory, since_seconds: float) -> list[float]:
+    return [
+        each.demand / each.ready
+        for each in memory.bins
+        if each.at_seconds >= since_seconds and each.ready > 0.0
+    ]
+
+
+def _with_bin(memory: Memory, seen: Seen, taken: Intake, ahead: Outlook) -> Memory:
+    last = Bin(
+        seen.now_seconds,
+        taken.seconds,
+        taken.arrivals,
+        ahead.coming - ahead.backlog,
+        ahead.present,
+        float(taken.ready),
+    )
+    before = seen.now_seconds - ahead.horizon_seconds
+    early = [each.foreseen for each in memory.bins if each.at_seconds <= before][-1:]
+    errors = memory.errors
+    if early:
+        errors = surprise.observed(errors, early[0], ahead.present, taken.seconds)
+    kept = (each for each in memory.bins if seen.now_seconds - each.at_seconds <= KEPT_SECONDS)
+    return replace(memory, bins=(*kept, last), errors=errors)
+
+
+def _outlook(
+    service: Service, pool: Pool, memory: Memory, taken: Intake, seen: Seen, able: Capability
+) -> Outlook:
     bins = memory.bins
-    if taken.seconds:
+    if taken.seconds > 0.0:
         bins = (*bins, Bin(seen.now_seconds, taken.seconds, taken.arrivals))
-    kept = tuple(each for each in bins if seen.now_seconds - each.at_seconds <= KEPT_SECONDS)
-    return replace(memory, samples=taken.samples, bins=kept)
+    strength, _ = fragility.summary(memory.belief)
+    flow = Flow(
+        bins[-1].arrivals / bins[-1].seconds if bins else 0.0,
+        taken.in_flight,
+        taken.waiting,
+        learning.observed_gap_seconds(taken.warm) if taken.warm else None,
+        able.requests_per_second * strength * taken.ready,
+    )
+    return outlook(able, level(bins), flow, pool.start_seconds + service.interval_seconds)
+
+
+def _with_mix(pool: Pool, memory: Memory) -> Memory:
+    """A new one only where it differs: working out capabilities takes long."""
+    now = learning.mix(
+        pool.predictor.prior_mix, memory.prompts, memory.answers, memory.computed_share
+    )
+    return memory if memory.mix and memory.mix.is_near(now) else replace(memory, mix=now)
 
 
 def _capability(pool: Pool, service: Service, memory: Memory) -> Capability:
     slowness = rounded_slowness(memory.log_slowness.get(pool.name, 0.0))
-    mix = pool.predictor.prior_mix.rounded()
-    return capability(pool.predictor, mix, service.targets, slowness, DISPERSION)
+    mix = memory.mix or pool.predictor.prior_mix
+    return capability(pool.predictor, mix, service.targets, slowness)
 
 
-def _forecast(memory: Memory, at_seconds: float) -> Forecast:
-    seconds = sum(each.seconds for each in memory.bins)
-    arrivals = sum(each.arrivals for each in memory.bins)
-    mid = arrivals / seconds if seconds else 0.0
-    spread = 2.0 * math.sqrt(arrivals) / seconds if seconds else 0.0
-    return Forecast(at_seconds, max(mid - spread, 0.0), mid, mid + spread)
+def _forecast(ahead: Outlook, seen: Seen) -> Forecast:
+    mid, deviation = ahead.level.mid, ahead.level.deviation
+    at_seconds = seen.now_seconds + ahead.horizon_seconds
+    return Forecast(at_seconds, max(mid - deviation, 0.0), mid, mid + deviation)
 
 
 def _remarks(able: Capability, taken: Intake) -> dict[Remark, str]:
@@ -73,5 +189,5 @@ def _remarks(able: Capability, taken: Intake) -> dict[Remark, str]:
             f"{target} is {target.seconds:g} s, and a lone request takes {floor:.3g} s"
         )
     if not taken.may_shrink:
-        remarks[Remark.METRICS_MISSING] = taken.load.reason
+        remarks[Remark.METRICS_MISSING] = taken.reason
     return remarks

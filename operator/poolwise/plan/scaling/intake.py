@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen, Seen
 from poolwise.plan.signals.sample import Sample
-from poolwise.plan.signals.state import Load, State, load_of
+from poolwise.plan.signals.state import State
 from poolwise.plan.signals.window import Delta, WentBack, between, joined
 
 WARM_UP_SECONDS = 30.0
@@ -17,130 +17,149 @@ NEW_SECONDS = 60.0
 """Before the last look, when a replica may have become ready without having been read by then."""
 STALE_SECONDS = 90.0
 """Age of a sample from which it tells nothing of now: six scrapes of the usual 15 s."""
+SHOWN = 3
+"""Reasons that one sentence repeats."""
 
 
 @dataclass(frozen=True)
 class Intake:
     """What came since the last look."""
 
-    load: Load
+    state: State
+    reason: str
     seconds: float
-    """Since the last look; 0 at the first one."""
+    """Since the last look; 0 at the first one, and where nothing newer was read."""
     arrivals: float
     """Requests that came to replicas that told."""
     in_flight: float
-    """Running and waiting, over all replicas that told, draining ones included."""
+    """Running and waiting, over replicas that serve and do not drain."""
     waiting: float
-    warm: Delta | None
-    """Without replicas that warm up."""
-    by_pool: Mapping[str, Delta]
-    """The same, pool by pool."""
-    told: int
-    """Ready replicas that told."""
+    """The same of those that wait."""
     ready: int
+    """Replicas that serve and do not drain."""
+    by_pool: Mapping[str, Delta]
+    """What replicas told that do not warm up, pool by pool."""
     samples: Mapping[str, Sample]
     """Used now, for the next look."""
 
     @property
     def may_shrink(self) -> bool:
         """Nothing is missing and nothing is broken."""
-        return self.load.state in (State.LIVE, State.IDLE)
+        return self.state in (State.LIVE, State.IDLE)
+
+    @property
+    def warm(self) -> Delta | None:
+        """Of all pools."""
+        return joined(tuple(self.by_pool.values()))
 
 
 def intake(memory: Memory, seen: Seen) -> Intake:
     """Compare this look with the remembered one."""
-    serving = tuple(_serving(seen))
-    known = {each.name: memory.samples.get(each.name) for each in serving}
+    serving = [each for each in seen.replicas if each.phase is not Phase.STARTING]
+    ready = [each for each in serving if each.phase is Phase.READY]
     fresh = {
         each.name: seen.samples[each.name]
         for each in serving
         if each.name in seen.samples and each.name not in seen.broken
     }
-    windows = {name: _window(known[name], sample) for name, sample in fresh.items()}
-    ready = [each for each in serving if each.phase is Phase.READY]
-    load = load_of(
-        {each.name: windows.get(each.name, ()) for each in ready},
-        _faults(ready, seen, fresh),
-        tuple(name for name, sample in fresh.items() if _in_flight(sample) > 0.0),
-    )
-    warm = [each for each in serving if _is_warm(each, seen.now_seconds)]
+    known = {name: memory.samples[name] for name in fresh if name in memory.samples}
+    seconds = _newest(fresh.values()) - _newest(memory.samples.values())
+    seconds = max(seconds, 0.0) if memory.samples and fresh else 0.0
+    found = {
+        name: delta
+        for name, before in (known.items() if seconds else ())
+        if (delta := between(before, fresh[name])) is not None
+    }
+    faults = {**_faults(ready, seen, fresh), **_went_back(found)}
+    deltas = {name: delta for name, delta in found.items() if isinstance(delta, Delta)}
+    new = _begun_in_new(ready, memory, fresh, known) if seconds else 0.0
+    arrivals = new + sum(_arrived(known[name], fresh[name], each) for name, each in deltas.items())
+    told = [fresh[each.name] for each in ready if each.name in fresh]
+    state, reason = _judged(ready, memory, faults, deltas, told)
+    silent = len(ready) / max(len(told), 1)
     return Intake(
-        load=load,
-        seconds=max((d.seconds for ds in windows.values() for d in _good(ds)), default=0.0),
-        arrivals=max(sum(_arrivals(each, known, fresh, memory) for each in serving), 0.0),
-        in_flight=sum(map(_in_flight, fresh.values())),
-        waiting=sum(sample.waiting or 0.0 for sample in fresh.values()),
-        warm=_joined(warm, windows),
-        by_pool={
-            pool: delta
-            for pool in {each.pool for each in warm}
-            if (delta := _joined([w for w in warm if w.pool == pool], windows)) is not None
-        },
-        told=sum(each.name in fresh for each in ready),
+        state=state,
+        reason=reason,
+        seconds=seconds,
+        arrivals=max(arrivals, 0.0),
+        in_flight=silent * sum(map(_in_flight, told)),
+        waiting=silent * sum(sample.waiting or 0.0 for sample in told),
         ready=len(ready),
-        samples={**{k: v for k, v in known.items() if v is not None}, **fresh},
+        by_pool=_warm(serving, deltas, seen.now_seconds),
+        samples=fresh if seconds or not memory.samples else memory.samples,
     )
 
 
-def _serving(seen: Seen) -> Iterator[ReplicaSeen]:
-    return (each for each in seen.replicas if each.phase is not Phase.STARTING)
-
-
-def _window(known: Sample | None, sample: Sample) -> tuple[Delta | WentBack, ...]:
-    """Of a replica never seen before, all that it counted is new: it started meanwhile."""
-    if known is None:
-        return ()
-    found = between(known, sample)
-    return () if found is None else (found,)
-
-
-def _good(found: tuple[Delta | WentBack, ...]) -> Iterator[Delta]:
-    return (each for each in found if isinstance(each, Delta))
+def _newest(samples: Iterable[Sample]) -> float:
+    return max((each.at_seconds for each in samples), default=0.0)
 
 
 def _faults(ready: list[ReplicaSeen], seen: Seen, fresh: Mapping[str, Sample]) -> dict[str, str]:
-    """Ready replicas that did not tell, or told long ago."""
-    faults = dict(seen.broken)
-    for each in ready:
-        if each.name in faults:
-            continue
-        sample = fresh.get(each.name)
-        if sample is None:
-            if each.name in seen.missing:
-                faults[each.name] = seen.missing[each.name]
+    """Ready replicas that cannot be believed, did not tell, or told long ago."""
+    faults = {}
+    for name in (each.name for each in ready):
+        sample = fresh.get(name)
+        if name in seen.broken:
+            faults[name] = seen.broken[name]
+        elif sample is None:
+            if name in seen.missing:
+                faults[name] = seen.missing[name]
         elif seen.now_seconds - sample.at_seconds > STALE_SECONDS:
-            age = seen.now_seconds - sample.at_seconds
-            faults[each.name] = f"{each.name}: last answered {age:.0f} s ago"
-    return {name: why for name, why in faults.items() if any(each.name == name for each in ready)}
+            faults[name] = f"{name}: last read {seen.now_seconds - sample.at_seconds:.0f} s ago"
+    return faults
+
+
+def _went_back(found: Mapping[str, Delta | WentBack]) -> dict[str, str]:
+    return {name: str(each) for name, each in found.items() if isinstance(each, WentBack)}
+
+
+def _judged(
+    ready: list[ReplicaSeen],
+    memory: Memory,
+    faults: Mapping[str, str],
+    deltas: Mapping[str, Delta],
+    told: list[Sample],
+) -> tuple[State, str]:
+    """Idle may shrink, unknown holds, broken holds and says so."""
+    if faults:
+        shown = "; ".join(faults[name] for name in sorted(faults)[:SHOWN])
+        more = len(faults) - SHOWN
+        return State.BROKEN, f"{shown}; and {more} more" if more > 0 else shown
+    if len(told) < len(ready):
+        return State.UNKNOWN, f"{len(ready) - len(told)} of {len(ready)} replicas not read yet"
+    if ready and not memory.samples:
+        return State.UNKNOWN, "first look"
+    is_flat = bool(deltas) and all(each.is_flat for each in deltas.values())
+    if is_flat and len(deltas) >= len(ready) and not any(map(_in_flight, told)):
+        return State.IDLE, "every replica was read, and no counter moved"
+    return State.LIVE, f"read from {len(told)} replicas"
 
 
 def _in_flight(sample: Sample) -> float:
     return (sample.running or 0.0) + (sample.waiting or 0.0)
 
 
-def _arrivals(
-    replica: ReplicaSeen,
-    known: Mapping[str, Sample | None],
-    fresh: Mapping[str, Sample],
-    memory: Memory,
-) -> float:
-    """First tokens are counted, exactly; who waits for one is seen in the gauges.
+def _arrived(known: Sample, sample: Sample, delta: Delta) -> float:
+    """First tokens are counted, exactly; who waits for one is seen in the gauges."""
+    return _begun(sample) - (0.0 if delta.is_restart else _begun(known))
 
-    Of a replica that became ready since the last look, all that it counted is new; of one that
-    was not read till now for another reason, nothing can be told.
+
+def _begun_in_new(
+    ready: list[ReplicaSeen],
+    memory: Memory,
+    fresh: Mapping[str, Sample],
+    known: Mapping[str, Sample],
+) -> float:
+    """Of a replica that became ready since the last look, all that it counted is new.
+
+    Of one that was not read till now for another reason, nothing can be told.
     """
-    sample, earlier = fresh.get(replica.name), known.get(replica.name)
-    if sample is None:
-        return 0.0
-    if earlier is None:
-        is_new = bool(memory.bins) and (
-            (replica.ready_at_seconds or 0.0) >= memory.bins[-1].at_seconds - NEW_SECONDS
-        )
-        return _begun(sample) if is_new else 0.0
-    found = between(earlier, sample)
-    if not isinstance(found, Delta):
-        return 0.0
-    return _begun(sample) - (0.0 if found.is_restart else _begun(earlier))
+    since = _newest(memory.samples.values()) - NEW_SECONDS
+    return sum(
+        _begun(fresh[each.name])
+        for each in ready
+        if each.name in fresh and each.name not in known and (each.ready_at_seconds or 0.0) >= since
+    )
 
 
 def _begun(sample: Sample) -> float:
@@ -149,12 +168,23 @@ def _begun(sample: Sample) -> float:
     return (sample.finished_requests or 0.0) + _in_flight(sample)
 
 
-def _is_warm(replica: ReplicaSeen, now_seconds: float) -> bool:
-    since = replica.ready_at_seconds
-    return since is None or now_seconds - since >= WARM_UP_SECONDS
+def _warm(
+    serving: list[ReplicaSeen], deltas: Mapping[str, Delta], now_seconds: float
+) -> dict[str, Delta]:
+    warm = [each for each in serving if each.name in deltas and _is_warm(each, now_seconds)]
+    pools = {each.pool for each in warm}
+    return dict(_joined(pools, warm, deltas))
 
 
 def _joined(
-    replicas: list[ReplicaSeen], windows: Mapping[str, tuple[Delta | WentBack, ...]]
-) -> Delta | None:
-    return joined([d for each in replicas for d in _good(windows.get(each.name, ()))])
+    pools: Iterable[str], warm: list[ReplicaSeen], deltas: Mapping[str, Delta]
+) -> Iterator[tuple[str, Delta]]:
+    for pool in sorted(pools):
+        delta = joined([deltas[each.name] for each in warm if each.pool == pool])
+        if delta is not None:
+            yield pool, delta
+
+
+def _is_warm(replica: ReplicaSeen, now_seconds: float) -> bool:
+    since = replica.ready_at_seconds
+    return since is None or now_seconds - since >= WARM_UP_SECONDS

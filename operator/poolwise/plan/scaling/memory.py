@@ -1,8 +1,8 @@
 """What the controller remembers from one decision to the next. Immutable values.
 
 A controller that forgets everything (a restart without a record) holds until it has seen two looks,
-and then knows the present load; what it learned of speeds, lengths and bursts comes back with time,
-or at once from :meth:`Memory.as_mapping`.
+and then knows the present load; what it learned of lengths, speeds and lateness comes back with
+time, or at once from :meth:`Memory.as_mapping`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from poolwise.plan.scaling.fragility import Belief, prior
+from poolwise.plan.scaling.mix import Mix
+from poolwise.plan.scaling.surprise import Errors, none
 from poolwise.plan.signals.sample import Sample
 
 
@@ -25,17 +28,19 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Load between two decisions."""
+    """Load between two looks."""
 
     at_seconds: float
     """Its end."""
     seconds: float
     arrivals: float
     """Requests that came, over all replicas."""
-    projected: float = 0.0
-    """Largest demand (in replicas) until a start would end, as foreseen then without bursts."""
+    foreseen: float = 0.0
+    """Demand, in full replicas, for the time when a start would end."""
     demand: float = 0.0
-    """In replicas, as it was then."""
+    """As it was then."""
+    ready: float = 0.0
+    """Replicas that served."""
 
 
 @dataclass(frozen=True)
@@ -50,26 +55,33 @@ class Memory:
     answers: Moments = Moments()
     computed_share: float | None = None
     """Of prompt tokens: those that no prefix cache had."""
+    mix: Mix | None = None
+    """That capabilities were last worked out for."""
     log_slowness: Mapping[str, float] = field(default_factory=dict)
     """By pool: ln(observed time of a token / predicted one)."""
-    slowness_weight: Mapping[str, float] = field(default_factory=dict)
-    """By pool: how much was observed of it, fading."""
+    belief: Belief = field(default_factory=prior)
+    """How many requests are late at which load."""
+    errors: Errors = field(default_factory=none)
+    """How far demand was from what had been foreseen."""
+    usual_arrivals: float = 0.0
+    """In a step, fading."""
     wanted: tuple[tuple[float, int], ...] = ()
-    """(time, replicas) of recent decisions, before they were held up by anything."""
+    """(time, replicas) of recent decisions, before anything held them up."""
     turns: tuple[float, ...] = ()
-    """When the direction of scaling changed."""
+    """When scaling last changed from up to down."""
     direction: int = 0
     """Of the last change: 1 up, -1 down, 0 none yet."""
 
     def as_mapping(self) -> dict[str, Any]:
         """What is worth keeping over a restart, for JSON; :meth:`read` reads it."""
         return {
-            "bins": [[each.at_seconds, each.seconds, each.arrivals] for each in self.bins],
             "prompts": _listed(self.prompts),
             "answers": _listed(self.answers),
             "computedShare": self.computed_share,
             "logSlowness": dict(self.log_slowness),
-            "slownessWeight": dict(self.slowness_weight),
+            "belief": self.belief.as_list(),
+            "errors": self.errors.as_list(),
+            "usualArrivals": self.usual_arrivals,
             "turns": list(self.turns),
             "direction": self.direction,
         }
@@ -79,14 +91,13 @@ class Memory:
         """What :meth:`as_mapping` made. ValueError, TypeError or KeyError for anything else."""
         share = document["computedShare"]
         return Memory(
-            bins=tuple(Bin(*map(float, each)) for each in document["bins"]),
             prompts=Moments(*map(float, document["prompts"])),
             answers=Moments(*map(float, document["answers"])),
             computed_share=None if share is None else float(share),
             log_slowness={key: float(value) for key, value in document["logSlowness"].items()},
-            slowness_weight={
-                key: float(value) for key, value in document["slownessWeight"].items()
-            },
+            belief=Belief.read(document["belief"]),
+            errors=Errors.read(document["errors"]),
+            usual_arrivals=float(document["usualArrivals"]),
             turns=tuple(map(float, document["turns"])),
             direction=int(document["direction"]),
         )

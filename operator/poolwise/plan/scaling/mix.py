@@ -7,13 +7,16 @@ from dataclasses import dataclass
 
 from poolwise.model.serving.queueing import Lengths
 
-STEPS_PER_E = 24
-"""Means and spreads are rounded to e**(1/24), 4 %: capacities are remembered by mix."""
+NEAR = 0.03
+"""Two mixes whose means differ by less are taken as one: capacities are remembered by mix."""
+NEAR_SPREAD = 0.15
+"""The same of 1 + scv, which is a matter of few long requests."""
+NEAR_SHARE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """Distribution of lengths; equal mixes have equal capacity."""
+    """Distribution of lengths."""
 
     prompt_tokens: Lengths
     answer_tokens: Lengths
@@ -21,20 +24,17 @@ class Mix:
     computed_share: float = 1.0
     """Of a prompt's tokens: those that the prefix cache does not have."""
 
-    def rounded(self) -> Mix:
-        """Nearby mixes become one."""
-        return Mix(
-            _rounded(self.prompt_tokens),
-            _rounded(self.answer_tokens),
-            round(self.computed_share, 2),
+    def is_near(self, other: Mix) -> bool:
+        """Whether capacities are as good as the same."""
+        return (
+            _are_near(self.prompt_tokens, other.prompt_tokens)
+            and _are_near(self.answer_tokens, other.answer_tokens)
+            and abs(self.computed_share - other.computed_share) < NEAR_SHARE
         )
 
 
-def _rounded(lengths: Lengths) -> Lengths:
-    return Lengths(_step(lengths.mean), _step(1.0 + lengths.scv) - 1.0)
-
-
-def _step(value: float) -> float:
-    if value <= 0.0:
-        return 0.0
-    return math.exp(round(math.log(value) * STEPS_PER_E) / STEPS_PER_E)
+def _are_near(one: Lengths, other: Lengths) -> bool:
+    return (
+        abs(math.log(max(one.mean, 1.0) / max(other.mean, 1.0))) < NEAR
+        and abs(math.log((1.0 + one.scv) / (1.0 + other.scv))) < NEAR_SPREAD
+    )

@@ -149,5 +149,12 @@ class Service:
     """Replicas that may fail without a target being missed."""
     can_scale_to_zero: bool = False
     """Allowed, and something holds the requests that come meanwhile."""
+    is_joint: bool = False
+    """Whether one request has to meet all targets, and the allowance is one for all of them."""
     interval_seconds: float = 15.0
     """Between two decisions."""
+
+    @property
+    def allowed_share(self) -> float:
+        """Of requests that may be late, by the strictest target."""
+        return min((each.allowed_share for each in self.targets), default=0.01)

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from poolwise.model.serving.latency import Latencies, latencies
 from poolwise.model.serving.load import Replica, State, state
-from poolwise.model.serving.queueing import Delay
+from poolwise.model.serving.queueing import Delay, normal_quantile
 from poolwise.plan.scaling.service import Latency, LatencyTarget
+
+NODES = tuple((index + 0.5) / 16 for index in range(16))
+"""Quantiles of answers' lengths: short answers are what makes the tail of a mean gap."""
+LONE_SHARE = 2.0**-22
+"""Of the largest load: a request that is alone."""
+BISECTIONS = 24
+
+
+def late_share(served: Replica, at: State, target: LatencyTarget) -> float:
+    """Of requests (of gaps, for ITL) at a state."""
+    return _late(served, at, latencies(served, at), target, target.seconds)
 
 
 def tail_seconds(served: Replica, at: State, target: LatencyTarget) -> float:
-    """The target's percentile at a state."""
-    return _percentile(served, at, latencies(served, at), target)
-
-
-def floor_seconds(served: Replica, target: LatencyTarget) -> float:
-    """The percentile for requests that are alone: no number of replicas goes below it."""
-    lone = served.largest_load * 2.0**-22
-    return tail_seconds(served, state(served, lone), target) if lone > 0.0 else float("inf")
-
-
-def holds(served: Replica, at: State, targets: Sequence[LatencyTarget]) -> bool:
-    """Whether all targets do; without any, whether prompts are read as fast as they come."""
+    """The target's percentile at a state; infinite where prompts come faster than they are read."""
     if at.requests_per_second * at.prompt_service_seconds >= 1.0:
-        return False
+        return math.inf
     times = latencies(served, at)
-    return all(_percentile(served, at, times, each) <= each.seconds for each in targets)
-
-
-def _percentile(served: Replica, at: State, times: Latencies, target: LatencyTarget) -> float:
     match target.latency:
         case Latency.TTFT:
             return times.ttft.percentile(target.percentile)
@@ -38,19 +35,83 @@ def _percentile(served: Replica, at: State, times: Latencies, target: LatencyTar
         case Latency.ITL:
             return times.token_percentile(target.percentile)
         case Latency.TPOT:
-            return _request_tokens(served, at).percentile(target.percentile)
+            return _mean_gap_percentile(served, at, target)
 
 
-def _request_tokens(served: Replica, at: State) -> Delay:
-    """Mean gap of a request: short answers meet few prompts of others or many, long ones the mean.
+def floor_seconds(served: Replica, target: LatencyTarget) -> float:
+    """The percentile for requests that are alone: no number of replicas goes below it."""
+    if served.largest_load <= 0.0:
+        return math.inf
+    return tail_seconds(served, state(served, served.largest_load * LONE_SHARE), target)
 
-    A request of n gaps that take t each sees about ``rate * n * t`` prompts, in bunches as the
-    arrivals come; each adds P. So the mean gap varies by ``rate * t * P**2 * (1 + scv) / n``.
+
+def holds(served: Replica, at: State, targets: Sequence[LatencyTarget]) -> bool:
+    """Whether all targets do; without any, whether prompts are read as fast as they come."""
+    if at.requests_per_second * at.prompt_service_seconds >= 1.0:
+        return False
+    times = latencies(served, at)
+    return all(_late(served, at, times, each, each.seconds) <= each.allowed_share
+               for each in targets)  # fmt: skip
+
+
+def _late(
+    served: Replica, at: State, times: Latencies, target: LatencyTarget, seconds: float
+) -> float:
+    match target.latency:
+        case Latency.TTFT:
+            return 1.0 - times.ttft.share_below(seconds)
+        case Latency.E2E:
+            return 1.0 - times.e2e.share_below(seconds)
+        case Latency.ITL:
+            return times.tokens.share_later(seconds)
+        case Latency.TPOT:
+            return _mean_gap_late(served, at, seconds)
+
+
+def _mean_gap_late(served: Replica, at: State, seconds: float) -> float:
+    """Share of requests whose mean gap is longer.
+
+    An answer of n gaps ends within ``n * seconds`` if its own steps and the prompts of others that
+    are read meanwhile fit into that time. Those prompts come in bunches as arrivals do.
     """
     if not served.generates:
-        return Delay(0.0)
-    added = max(at.mixed.seconds - at.decode.seconds, 0.0) * at.chunks * served.interference
-    bunching = max(served.arrival_dispersion, 0.0) * (1.0 + served.prompt.scv)
-    per_gap = at.requests_per_second * at.token_seconds * added**2 * bunching
-    inverse = (1.0 + served.generated.scv) / max(served.generated.mean, 1.0)  # E[1/n], log-normal
-    return Delay.log_normal(at.token_seconds, per_gap * min(inverse, 1.0))
+        return 0.0
+    own = at.decode.seconds
+    if seconds <= own:
+        return 1.0
+    added = max(at.mixed.seconds - own, 0.0) * at.chunks * served.interference
+    rate, prompt = at.requests_per_second, served.prompt
+    bunching = max(served.arrival_dispersion, 0.1)
+    late = 0.0
+    for gaps in _answer_gaps(served):
+        window = gaps * seconds
+        work = Delay(
+            rate * added * window,
+            rate * window * added**2 * (1.0 + prompt.scv) * bunching,
+            rate * window * added**3 * (1.0 + prompt.scv) ** 3 * bunching**2,
+        )
+        late += 1.0 - work.share_below(window - gaps * own)
+    return late / len(NODES)
+
+
+def _answer_gaps(served: Replica) -> list[float]:
+    """Equally likely numbers of gaps, by the log-normal law."""
+    log_variance = math.log1p(max(served.generated.scv, 0.0))
+    middle = math.log(max(served.generated.mean, 1.0)) - log_variance / 2.0
+    width = math.sqrt(log_variance)
+    return [max(math.exp(middle + width * normal_quantile(100.0 * each)), 1.0) for each in NODES]
+
+
+def _mean_gap_percentile(served: Replica, at: State, target: LatencyTarget) -> float:
+    low, high = at.decode.seconds, max(at.decode.seconds, at.mixed.seconds) * 2.0
+    if not served.generates:
+        return 0.0
+    while _mean_gap_late(served, at, high) > target.allowed_share and high < 1e4:
+        high *= 2.0
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2.0
+        if _mean_gap_late(served, at, middle) > target.allowed_share:
+            low = middle
+        else:
+            high = middle
+    return high

@@ -1,0 +1,183 @@
+"""How many requests are late at a load, as the service itself shows it.
+
+A fragility curve, as reliability engineering has them: of the requests that come while the load is
+r times what the model calls full, the share ::
+
+    late(r) = floor + (1 - floor) / (1 + odds * (strength / r) ** steepness)
+
+is late, where ``odds`` are those of the allowed share: ``strength`` is the load at which just as
+many are late as may be (1: where the model says), ``steepness`` how sharp the edge is: high where
+load is smooth, low where bursts come that no forecast tells of. ``floor`` is late at any load:
+answers that take too long even alone. All that the model and the forecast do not know shows in
+these three, so they are learned together: a posterior on a grid, from how many were late at which
+load, fading towards the prior.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+
+LOG_STRENGTHS = np.linspace(-2.4, 1.6, 67)
+STEEPNESSES = np.array([2.0, 3.0, 4.5, 7.0, 10.0, 15.0, 22.0, 35.0])
+FLOORS = np.array([0.0, 0.002, 0.005, 0.01, 0.02, 0.04, 0.08])
+
+STRENGTH_DEVIATION = 0.35
+"""Of ln(strength) before anything is seen: the model's own error, and an even router or not."""
+MIDDLE_STEEPNESS, STEEPNESS_DEVIATION = 10.0, 0.7
+FLOOR_WEIGHTS = np.array([0.7, 0.08, 0.07, 0.06, 0.05, 0.03, 0.01])
+"""Mostly no request is late at no load."""
+LEAST_SHARE = 1e-5
+"""A model is never certain."""
+STEP_WEIGHT = 25.0
+"""Requests that the usual step between two looks counts as: late ones come together, since one
+burst or one full cache makes them, so that hundreds in one step are no hundred independent ones."""
+HALF_LIFE_SECONDS = 4 * 3600.0
+LEAST_RATIO, MOST_RATIO = 0.02, 3.0
+LOG_RATIOS = np.linspace(-5.0, 3.0, 81)
+BISECTIONS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """Logarithm of the posterior, up to a constant: strength by steepness by floor."""
+
+    log_weights: Vector
+
+    @property
+    def weights(self) -> Vector:
+        """Of the cells; they sum to 1."""
+        shifted = np.exp(self.log_weights - self.log_weights.max())
+        told: Vector = shifted / shifted.sum()
+        return told
+
+    def as_list(self) -> list[Any]:
+        """For JSON."""
+        listed: list[Any] = np.round(self.log_weights - self.log_weights.max(), 3).tolist()
+        return listed
+
+    @staticmethod
+    def read(listed: list[Any]) -> Belief:
+        """What :meth:`as_list` made; ValueError for anything else."""
+        log_weights = np.array(listed, float)
+        if log_weights.shape != prior().log_weights.shape or not np.isfinite(log_weights).all():
+            raise ValueError(f"a belief of shape {log_weights.shape} is none of this version")
+        return Belief(log_weights)
+
+
+@lru_cache(maxsize=1)
+def prior() -> Belief:
+    """Before anything is seen."""
+    strength = -0.5 * (LOG_STRENGTHS / STRENGTH_DEVIATION) ** 2
+    steepness = -0.5 * (np.log(STEEPNESSES / MIDDLE_STEEPNESS) / STEEPNESS_DEVIATION) ** 2
+    floor = np.log(FLOOR_WEIGHTS)
+    return Belief(strength[:, None, None] + steepness[None, :, None] + floor[None, None, :])
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Ratio of demand to replicas while the requests that were told of were here."""
+
+    mean: float
+    """What those in time went through."""
+    worst: float
+    """What made others late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """Of the requests that were told of in one step."""
+
+    late: float
+    count: float
+    relative_strength: float = 1.0
+    """1 where late means beyond the target. Beyond a shorter time more are, as if what bears were
+    weaker by this factor, by the model: so tails tell of the edge before anybody falls off it."""
+    weight: float = 1.0
+    """Share of the step's own."""
+
+
+def faded(belief: Belief, seconds: float) -> Belief:
+    """Some time later, without news."""
+    kept = 0.5 ** (seconds / HALF_LIFE_SECONDS)
+    return Belief(kept * belief.log_weights + (1.0 - kept) * prior().log_weights)
+
+
+def observed(
+    belief: Belief, load: Load, seen: Lateness, usual_count: float, allowed_share: float
+) -> Belief:
+    """After requests at a load; ``usual_count`` of them come in a step."""
+    if seen.count <= 0.0 or load.mean <= 0.0:
+        return belief
+    weight = seen.weight * STEP_WEIGHT / max(usual_count, seen.count / 4.0, STEP_WEIGHT)
+    late = _share(load.worst / seen.relative_strength, allowed_share)
+    timely = 1.0 - _share(load.mean / seen.relative_strength, allowed_share)
+    told = seen.late * np.log(np.maximum(late, LEAST_SHARE))
+    told += (seen.count - seen.late) * np.log(np.maximum(timely, LEAST_SHARE))
+    return Belief(belief.log_weights + weight * told)
+
+
+def late_share(belief: Belief, ratio: float, allowed_share: float) -> float:
+    """Expected share of requests that a load makes late, beside those that always are."""
+    return float(np.interp(math.log(ratio), LOG_RATIOS, _curve(belief, allowed_share)))
+
+
+def bearable(
+    belief: Belief, log_errors: Vector, shares: Vector, aim_share: float, allowed_share: float
+) -> float:
+    """The highest load to aim at for which no more than ``aim_share`` is expected to be late,
+    when what comes differs from what is aimed at by errors that such shares of requests meet."""
+    curve = _curve(belief, allowed_share)
+    low, high = math.log(LEAST_RATIO), math.log(MOST_RATIO)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2.0
+        if float(shares @ np.interp(middle + log_errors, LOG_RATIOS, curve)) <= aim_share:
+            low = middle
+        else:
+            high = middle
+    return math.exp(low)
+
+
+def expected_floor(belief: Belief) -> float:
+    """Share that is late at any load."""
+    return float(np.sum(belief.weights * FLOORS))
+
+
+def summary(belief: Belief) -> tuple[float, float]:
+    """Strength and steepness: geometric means."""
+    weights = belief.weights
+    strength = float(np.exp(np.sum(weights * LOG_STRENGTHS[:, None, None])))
+    steepness = float(np.exp(np.sum(weights * np.log(STEEPNESSES)[None, :, None])))
+    return strength, steepness
+
+
+def _curve(belief: Belief, allowed_share: float) -> Vector:
+    """Expected share that load makes late, over :data:`LOG_RATIOS`."""
+    weights = np.sum(belief.weights * (1.0 - FLOORS), axis=2)
+    odds = math.log((1.0 - allowed_share) / allowed_share)
+    distance = LOG_STRENGTHS[:, None] - LOG_RATIOS
+    exponent = odds + distance[:, None, :] * STEEPNESSES[None, :, None]
+    late = 1.0 / (1.0 + np.exp(np.clip(exponent, -50.0, 50.0)))
+    told: Vector = np.einsum("sk,skr->r", weights, late)
+    return told
+
+
+def _added(ratio: float, allowed_share: float) -> Vector:
+    """By strength and steepness."""
+    odds = math.log((1.0 - allowed_share) / allowed_share)
+    exponent = odds + (LOG_STRENGTHS[:, None] - math.log(ratio)) * STEEPNESSES
+    told: Vector = 1.0 / (1.0 + np.exp(np.clip(exponent, -50.0, 50.0)))
+    return told
+
+
+def _share(ratio: float, allowed_share: float) -> Vector:
+    added = _added(ratio, allowed_share)[:, :, None]
+    told: Vector = FLOORS + (1.0 - FLOORS) * added
+    return told

@@ -1,0 +1,166 @@
+"""What a look teaches: lengths of requests, speed of replicas, and how many were late."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from poolwise.model.serving.load import Replica, state
+from poolwise.model.serving.queueing import Lengths
+from poolwise.plan.scaling.capability import Capability, relative_strength
+from poolwise.plan.scaling.fragility import Lateness
+from poolwise.plan.scaling.memory import Moments
+from poolwise.plan.scaling.mix import Mix
+from poolwise.plan.scaling.service import Latency, LatencyTarget, Service
+from poolwise.plan.signals.percentile import share_within
+from poolwise.plan.signals.sample import Histogram
+from poolwise.plan.signals.window import Delta
+
+LENGTHS_HALF_LIFE_SECONDS = 900.0
+PRIOR_REQUESTS = 50.0
+"""How many requests the declared lengths count as."""
+SLOWNESS_HALF_LIFE_SECONDS = 120.0
+MOST_SLOWNESS = 3.0
+"""Either way. What lasts beyond it is rather another machine or model than was described."""
+TAILS, TAIL_WEIGHT = 2, 0.25
+"""Bounds of buckets below the target that are read as well, and what each counts."""
+LEAST_TOKENS = 100.0
+"""Gaps between tokens from which their mean tells a speed."""
+
+
+def fading(moments: Moments, seen: Histogram | None, seconds: float) -> Moments:
+    """With lengths that were seen since."""
+    kept = 0.5 ** (seconds / LENGTHS_HALF_LIFE_SECONDS)
+    count, total, squares = (kept * moments.count, kept * moments.total, kept * moments.squares)
+    if seen is not None and seen.count > 0.0:
+        more = _moments(seen)
+        count, total, squares = count + more.count, total + more.total, squares + more.squares
+    return Moments(count, total, squares)
+
+
+def _moments(seen: Histogram) -> Moments:
+    """The sum is exact; squares are those of uniform lengths in each bucket."""
+    squares = before = low = 0.0
+    for bound, count in zip(seen.upper_bounds, seen.counts, strict=True):
+        high = bound if math.isfinite(bound) else 2.0 * low
+        squares += (count - before) * (low * low + low * high + high * high) / 3.0
+        before, low = count, high
+    return Moments(seen.count, seen.total, squares)
+
+
+def lengths(moments: Moments, declared: Lengths) -> Lengths:
+    """What was seen, with what was declared as a few more requests."""
+    prior = PRIOR_REQUESTS
+    count = moments.count + prior
+    mean = (moments.total + prior * declared.mean) / count
+    of_declared = declared.mean**2 * (1.0 + declared.scv)
+    square = (moments.squares + prior * of_declared) / count
+    return Lengths(mean, max(square / mean**2 - 1.0, 0.0) if mean > 0.0 else 0.0)
+
+
+def mix(declared: Mix, prompts: Moments, answers: Moments, computed: float | None) -> Mix:
+    """What requests look like now."""
+    return Mix(
+        lengths(prompts, declared.prompt_tokens),
+        lengths(answers, declared.answer_tokens),
+        declared.computed_share if computed is None else computed,
+    )
+
+
+def computed_share(before: float | None, delta: Delta, seconds: float) -> float | None:
+    """Of prompt tokens, those that were not in the prefix cache; fading."""
+    if delta.cached_prompt_tokens is None or not delta.prompt_tokens:
+        return before
+    now = 1.0 - min(delta.cached_prompt_tokens / delta.prompt_tokens, 1.0)
+    if before is None:
+        return now
+    kept = 0.5 ** (seconds / LENGTHS_HALF_LIFE_SECONDS)
+    return kept * before + (1.0 - kept) * now
+
+
+def log_slowness(
+    before: float, served: Replica, delta: Delta, in_flight: float, seconds: float
+) -> float:
+    """ln(observed / predicted) time between two tokens at the load that was seen; fading.
+
+    A replica that takes f times as long for every step spends the share ``f * rate * added`` of its
+    time on prompts, so the observed gap o is ``f * D / (1 - f * rate * added)``, and
+    ``f = o / (D + o * rate * added)``.
+
+    :param in_flight: sequences in the batch of one replica.
+    """
+    gaps = delta.inter_token_seconds or delta.tpot_seconds
+    if gaps is None or gaps.count < LEAST_TOKENS or not served.generates or in_flight <= 0.0:
+        return before
+    at = state(served, min(max(in_flight, served.largest_load * 2.0**-16), served.largest_load))
+    began = delta.ttft_seconds.count if delta.ttft_seconds else delta.finished_requests or 0.0
+    rate = began / max(delta.replica_seconds, 1e-9)
+    added = max(at.mixed.seconds - at.decode.seconds, 0.0) * at.chunks * served.interference
+    observed = gaps.total / gaps.count
+    factor = observed / (at.decode.seconds + observed * rate * added)
+    now = max(min(math.log(factor), math.log(MOST_SLOWNESS)), -math.log(MOST_SLOWNESS))
+    kept = 0.5 ** (seconds / SLOWNESS_HALF_LIFE_SECONDS)
+    return kept * before + (1.0 - kept) * now
+
+
+def observed_gap_seconds(delta: Delta) -> float | None:
+    """Mean time between two tokens."""
+    gaps = delta.inter_token_seconds or delta.tpot_seconds
+    return gaps.total / gaps.count if gaps is not None and gaps.count else None
+
+
+_HISTOGRAMS: Mapping[Latency, str] = {
+    Latency.TTFT: "ttft_seconds",
+    Latency.ITL: "inter_token_seconds",
+    Latency.TPOT: "tpot_seconds",
+    Latency.E2E: "e2e_seconds",
+}
+
+
+def histogram_of(delta: Delta, target: LatencyTarget) -> Histogram | None:
+    """What was observed of a target's latency."""
+    found: Histogram | None = getattr(delta, _HISTOGRAMS[target.latency])
+    return found
+
+
+def lateness(service: Service, delta: Delta, able: Capability) -> Iterator[Lateness]:
+    """Requests that were late, and those beyond shorter times than the target that limits."""
+    late, count = _late_requests(service, delta)
+    if not count:
+        return
+    limit = able.limit
+    shorter = tuple(_shorter(delta, limit, able)) if limit else ()
+    yield Lateness(late, count, weight=1.0 - TAIL_WEIGHT * len(shorter))
+    yield from shorter
+
+
+def _shorter(delta: Delta, limit: LatencyTarget, able: Capability) -> Iterator[Lateness]:
+    seen = histogram_of(delta, limit)
+    if seen is None or limit.latency is Latency.ITL:
+        return
+    bounds = [each for each in seen.upper_bounds if each < limit.seconds]
+    for bound in bounds[-TAILS:]:
+        beyond = seen.count - seen.counts[seen.upper_bounds.index(bound)]
+        strength = relative_strength(able, limit, bound)
+        if strength < 1.0:
+            yield Lateness(beyond, seen.count, strength, TAIL_WEIGHT)
+
+
+def _late_requests(service: Service, delta: Delta) -> tuple[float, float]:
+    """Requests that were late, in units of the strictest target's allowance, and all of them.
+
+    Of several targets the one that uses up most of its allowance counts; all together where one
+    request has to meet them all.
+    """
+    shares, count = [], 0.0
+    for target in service.targets:
+        seen = histogram_of(delta, target)
+        share = share_within(seen, target.seconds) if seen is not None else None
+        if share is None:
+            continue
+        shares.append((1.0 - share.estimate) * service.allowed_share / target.allowed_share)
+        count = max(count, share.samples if target.latency is not Latency.ITL else 0.0)
+    if not count and delta.ttft_seconds is not None:
+        count = delta.ttft_seconds.count
+    combined = sum(shares) if service.is_joint else max(shares, default=0.0)
+    return min(combined, 1.0) * count, count

@@ -1,0 +1,72 @@
+"""The present rate of arrivals: over as long a time as it has not changed.
+
+A mean over a long time is steady, and late when the rate changes; over a short time it is the other
+way round. Lepski's rule takes the longest window whose mean agrees with those of all shorter ones,
+within what chance explains. Chance is measured: the variance of arrivals in a step over their mean,
+from differences of neighbouring steps, which a slow change of the rate hardly touches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from poolwise.plan.scaling.memory import Bin
+
+SHORTEST_SECONDS = 30.0
+LONGEST_SECONDS = 600.0
+DEVIATIONS = 2.0
+"""That two means may lie apart."""
+USUAL_DISPERSION = 1.5
+USUAL_STEPS = 8.0
+"""How many steps the usual dispersion counts as, beside those that were seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Requests per second, as they come now."""
+
+    mid: float
+    deviation: float
+    """Standard error of ``mid``."""
+    dispersion: float
+    """Variance over mean of the arrivals in a step; 1 is Poisson."""
+    seconds: float
+    """The window that it is taken over."""
+
+
+def level(bins: Sequence[Bin]) -> Level:
+    """From the latest steps, oldest first."""
+    dispersion = dispersion_of(bins)
+    low, high = 0.0, math.inf
+    found = Level(0.0, 0.0, dispersion, 0.0)
+    arrivals = seconds = 0.0
+    limit = SHORTEST_SECONDS
+    for each in reversed(bins):
+        arrivals, seconds = arrivals + each.arrivals, seconds + each.seconds
+        if seconds < limit * 0.99 and each is not bins[0]:
+            continue
+        limit = seconds * 1.5
+        mid = arrivals / seconds
+        deviation = math.sqrt(dispersion * max(arrivals, 1.0)) / seconds
+        if mid + DEVIATIONS * deviation < low or mid - DEVIATIONS * deviation > high:
+            break
+        low = max(low, mid - DEVIATIONS * deviation)
+        high = min(high, mid + DEVIATIONS * deviation)
+        found = Level(mid, deviation, dispersion, seconds)
+        if seconds >= LONGEST_SECONDS:
+            break
+    return found
+
+
+def dispersion_of(bins: Sequence[Bin]) -> float:
+    """Half the mean square of differences over the mean; with the usual one as a few more steps."""
+    squares = weight = 0.0
+    for one, other in zip(bins[:-1], bins[1:], strict=True):
+        mean = (one.arrivals + other.arrivals) / 2.0
+        if mean > 0.0 and one.seconds > 0.0 and other.seconds > 0.0:
+            scaled = other.arrivals * one.seconds / other.seconds
+            squares += min((scaled - one.arrivals) ** 2 / 2.0 / mean, mean)
+            weight += 1.0
+    return (squares + USUAL_DISPERSION * USUAL_STEPS) / (weight + USUAL_STEPS)

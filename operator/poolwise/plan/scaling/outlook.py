@@ -1,0 +1,69 @@
+"""Demand until a replica that is asked for now would be ready, in full replicas.
+
+What is in flight runs off as requests end, and what arrives joins it: from L now the number in
+flight goes to what the arrivals keep up, ``rate * residence``, along the residual time of a
+request. Targets that depend on the arrivals alone (prompts that wait for each other) feel them at
+once, a full cache only as fast as it fills; answers of minutes make it slow.
+
+A demand of n is what n replicas carry, each at the most that the model says of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from poolwise.plan.scaling.capability import Capability
+from poolwise.plan.scaling.level import Level
+
+MOST_SLOWING = 3.0
+"""By which requests stay longer in a full replica than in an idle one."""
+BACKLOG_SECONDS = 45.0
+"""In which a queue should be worked off once the replicas are there."""
+LEAST_RATE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Replicas' worth of load."""
+
+    level: Level
+    horizon_seconds: float
+    present: float
+    """Of what arrived since the last look and is in flight."""
+    settled: float
+    """With the present arrivals kept up for long."""
+    coming: float
+    """When a start would end, the queue until then included."""
+    backlog: float
+    """Of it: replicas that work off the queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What is seen of a service at one moment."""
+
+    arrivals_per_second: float
+    """Since the last look."""
+    in_flight: float
+    """On replicas that stay."""
+    waiting: float
+    gap_seconds: float | None
+    """Observed mean time between two tokens; None: not known."""
+    bearing: float
+    """Requests per second that the replicas there will be work off at the most."""
+
+
+def outlook(able: Capability, level: Level, flow: Flow, horizon_seconds: float) -> Outlook:
+    """From what arrives and what is in flight on replicas that stay."""
+    capacity = max(able.requests_per_second, LEAST_RATE)
+    rate, share = level.mid + level.deviation, able.arrivals_share
+    settled = rate / capacity
+    slowing = able.token_seconds / flow.gap_seconds if flow.gap_seconds else 1.0
+    stretch = min(max(slowing, 1.0), MOST_SLOWING) / max(able.in_flight, LEAST_RATE)
+    filled = flow.in_flight * stretch
+    present = share * flow.arrivals_per_second / capacity + (1.0 - share) * filled
+    left = able.left_after(horizon_seconds)
+    coming = share * settled + (1.0 - share) * (settled + (filled - settled) * left)
+    queue = flow.waiting + max(rate - flow.bearing, 0.0) * horizon_seconds
+    backlog = max(queue - flow.bearing, 0.0) / (capacity * BACKLOG_SECONDS) * share
+    return Outlook(level, horizon_seconds, present, settled, coming + backlog, backlog)

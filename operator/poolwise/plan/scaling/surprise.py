@@ -1,0 +1,94 @@
+"""By how much demand comes out above or below what was foreseen a start earlier.
+
+Every look tells one such error, whether anybody was late or not: what is forecast is compared with
+what came when a replica that was asked for then would have been ready. They are kept as fading
+counts by the size of demand, since a service at its low jumps further than one at its peak.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+
+LOG_ERRORS = np.linspace(-1.5, 3.0, 91)
+"""ln(what came / what was foreseen)."""
+LOG_SIZES = np.linspace(-3.0, 7.0, 21)
+SIZE_WIDTH = 0.7
+"""Errors at a demand twice as large or small count two thirds."""
+PRIOR_STEPS = 40.0
+"""How many looks the prior counts as."""
+USUAL_DEVIATION, USUAL_SECONDS = 0.10, 60.0
+"""Prior of an error, and the start time that it is for; it grows as the root of the time."""
+RARE_SHARE, RARE_DEVIATION = 0.03, 0.4
+HALF_LIFE_SECONDS = 6 * 3600.0
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Fading counts: size by error."""
+
+    counts: Vector
+
+    def as_list(self) -> list[Any]:
+        """For JSON: (size, error, count) of those that are not 0."""
+        sizes, errors = np.nonzero(self.counts > 1e-3)
+        return [
+            [int(size), int(error), round(float(self.counts[size, error]), 4)]
+            for size, error in zip(sizes, errors, strict=True)
+        ]
+
+    @staticmethod
+    def read(listed: list[Any]) -> Errors:
+        """What :meth:`as_list` made; IndexError or ValueError for anything else."""
+        counts = none().counts.copy()
+        for size, error, count in listed:
+            counts[int(size), int(error)] = float(count)
+        return Errors(counts)
+
+
+@lru_cache(maxsize=1)
+def none() -> Errors:
+    """Nothing seen yet."""
+    return Errors(np.zeros((len(LOG_SIZES), len(LOG_ERRORS))))
+
+
+def observed(errors: Errors, foreseen: float, came: float, seconds: float) -> Errors:
+    """After one look, ``seconds`` after the last."""
+    counts = errors.counts * 0.5 ** (seconds / HALF_LIFE_SECONDS)
+    if foreseen > 0.0 and came > 0.0:
+        size = _nearest(LOG_SIZES, math.log(foreseen))
+        counts[size, _nearest(LOG_ERRORS, math.log(came / foreseen))] += 1.0
+    return Errors(counts)
+
+
+def shares(errors: Errors, foreseen: float, horizon_seconds: float) -> Vector:
+    """Of requests by the error that they will meet; they sum to 1.
+
+    More requests come when demand is above what was foreseen: each error weighs by its size.
+    """
+    distance = (LOG_SIZES - math.log(max(foreseen, 1e-9))) / SIZE_WIDTH
+    seen = np.exp(-0.5 * distance**2) @ errors.counts
+    told = (seen + PRIOR_STEPS * _prior(horizon_seconds)) * np.exp(LOG_ERRORS)
+    result: Vector = told / told.sum()
+    return result
+
+
+@lru_cache(maxsize=64)
+def _prior(horizon_seconds: float) -> Vector:
+    usual = USUAL_DEVIATION * math.sqrt(max(horizon_seconds, 1.0) / USUAL_SECONDS)
+    often = np.exp(-0.5 * (LOG_ERRORS / usual) ** 2)
+    rare = np.exp(-0.5 * (LOG_ERRORS / RARE_DEVIATION) ** 2)
+    told: Vector = (1.0 - RARE_SHARE) * often / often.sum() + RARE_SHARE * rare / rare.sum()
+    return told
+
+
+def _nearest(grid: Vector, value: float) -> int:
+    step = float(grid[1] - grid[0])
+    return min(max(round((value - float(grid[0])) / step), 0), len(grid) - 1)
