@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from bench.autoscale.engine import Engine
 from bench.autoscale.sizing import Targets, Work
-from bench.autoscale.traces import Trace, scaled
+from bench.autoscale.traces import Trace, scaled, window
 from poolwise.sim.serving.requests import Floats
 
 WARM_UP_SECONDS = 300.0
@@ -71,10 +71,6 @@ class Scene:
         needed = float(self.needed_replicas(self.warm_up_seconds or BIN_SECONDS)[0])
         return min(max(math.ceil(needed), self.least_replicas), self.most_replicas)
 
-    def slower_than_told(self, factor: float) -> Scene:
-        """The model is wrong: the true steps take so many times as long."""
-        return replace(self, engine=self.engine.slower(factor))
-
 
 def of_peak(
     trace: Trace, engine: Engine, targets: Targets, work: Work, peak_replicas: float
@@ -86,3 +82,29 @@ def of_peak(
         factor *= peak_replicas / peak
         grown = scaled(trace, factor)
     return Scene(grown, engine, targets, work, most_replicas=math.ceil(2 * peak_replicas))
+
+
+def around_peak(scene: Scene, seconds: float, before: float) -> Scene:
+    """A stretch of the trace, of which the share ``before`` lies before the busiest minute."""
+    peak = float(scene.needed_replicas().argmax()) * BIN_SECONDS
+    begin = max(min(peak - before * seconds, scene.trace.seconds - seconds), 0.0)
+    return replace(scene, trace=window(scene.trace, begin, seconds))
+
+
+def with_settings(
+    scene: Scene,
+    start_delay_seconds: float,
+    routing: Routing,
+    scraping: Scraping,
+    slowness: float = 1.0,
+    seed: int = 0,
+) -> Scene:
+    """The same trace under other circumstances; true steps take ``slowness`` times the model's."""
+    return replace(
+        scene,
+        engine=scene.engine.slower(slowness),
+        start_delay_seconds=start_delay_seconds,
+        routing=routing,
+        scraping=scraping,
+        seed=seed,
+    )

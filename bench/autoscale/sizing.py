@@ -78,16 +78,14 @@ class Work:
         return found
 
     def _answers(self, requests: Requests) -> Floats:
-        found: Floats = self.answer_token_seconds * requests.output_tokens
-        return found
+        return self.answer_token_seconds * requests.output_tokens.astype(np.float64)
 
 
 def _passed(moments: Floats, edges: Floats) -> Floats:
     """Seconds since all moments before each edge, summed; the moments are sorted."""
     before = np.searchsorted(moments, edges)
     sums = np.concatenate(([0.0], np.cumsum(moments)))
-    found: Floats = before * edges - sums[before]
-    return found
+    return np.asarray(before * edges - sums[before], np.float64)
 
 
 def measured(engine: Engine, requests: Requests, targets: Targets, seed: int = 0) -> Work:

@@ -67,6 +67,16 @@ def load(path: Path, with_prefixes: bool = False) -> Trace:
     return Trace(path.name.removesuffix(".gz").removesuffix(".csv"), requests, complaint)
 
 
+def is_trace(path: Path) -> bool:
+    """Whether its header has the columns."""
+    try:
+        with _opened(path) as file:
+            header = next(csv.reader(file), [])
+    except (OSError, UnicodeDecodeError, EOFError, csv.Error):
+        return False
+    return all(name in header for name in COLUMNS)
+
+
 def _opened(path: Path) -> IO[str]:
     if path.suffix == ".gz":
         return gzip.open(path, "rt", newline="", encoding="utf-8")

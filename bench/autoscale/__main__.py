@@ -1,0 +1,142 @@
+"""``python -m bench.autoscale --trace FILE|--data DIR [--json] [--full]``: policies on traces.
+
+``--trace`` replays one file as it is, ``--data`` the busiest hour of a long trace below a folder
+(``--full``: every trace there, with all start delays and three sizes of fleet). A trace is scaled
+so that its busiest minute needs ``--peak-replicas``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.autoscale import document, scene, sizing, suite, traces
+from bench.autoscale.engine import Unknown, engine
+from bench.tables import DEFAULT_FOLDER
+
+HOUR_SECONDS = 3600.0
+BEFORE_PEAK = 2.0 / 3.0
+"""Share of the hour that lies before the busiest minute."""
+LONG_SECONDS = 6 * HOUR_SECONDS
+PEAKS = (10.0, 40.0, 150.0)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One scene to run."""
+
+    scene: scene.Scene
+    peak_replicas: float
+
+
+def main() -> int:
+    """2 for input that cannot be used, in one sentence."""
+    asked = _arguments().parse_args()
+    try:
+        return _main(asked)
+    except (traces.BadTrace, Unknown, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _main(asked: argparse.Namespace) -> int:
+    names = [name for name in suite.available() if not asked.policies or name in asked.policies]
+    documents: list[dict[str, Any]] = []
+    for each in _cells(asked):
+        results = []
+        for done in suite.run(each.scene, names, asked.processes):
+            results.append(done)
+            if sys.stderr.isatty():
+                print(f"{each.scene.trace.name}: {done.name}", file=sys.stderr)
+        if not asked.json:
+            print(document.text(each.scene, results), end="\n\n")
+        elif asked.full:
+            documents.append(document.cell(each.scene, each.peak_replicas, results))
+        else:
+            documents.append(document.document(each.scene.trace.name, results))
+    if asked.json:
+        print(json.dumps({**documents[0], "grid": documents} if asked.full else documents[0]))
+    return 0
+
+
+def _cells(asked: argparse.Namespace) -> Iterator[Cell]:
+    on = engine(asked.model, asked.accelerator, asked.tensor, asked.batched_tokens, asked.sequences)
+    targets = sizing.Targets(asked.ttft_seconds, asked.tpot_seconds)
+    for trace in _traces(asked):
+        work = sizing.measured(on, trace.requests, targets, asked.seed)
+        for peak in PEAKS if asked.full else (asked.peak_replicas,):
+            found = scene.of_peak(trace, on, targets, work, peak)
+            if not asked.trace and not asked.full:
+                found = scene.around_peak(found, HOUR_SECONDS, BEFORE_PEAK)
+            delays = scene.START_DELAYS_SECONDS if asked.full else (asked.start_delay_seconds,)
+            for delay in delays:
+                yield Cell(scene.with_settings(found, delay, **_settings(asked)), peak)
+
+
+def _settings(asked: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "routing": scene.Routing(asked.router),
+        "scraping": scene.Scraping(asked.scrape_seconds, asked.noise, asked.missing_share),
+        "slowness": asked.slowness,
+        "seed": asked.seed,
+    }
+
+
+def _traces(asked: argparse.Namespace) -> Iterator[traces.Trace]:
+    """The one that is named; of a folder all, or the first long one."""
+    if asked.trace:
+        yield _told(traces.load(asked.trace, asked.prefixes))
+        return
+    found = 0
+    for path in sorted(asked.data.rglob("*.csv*")):
+        if not traces.is_trace(path):
+            continue
+        trace = traces.load(path, asked.prefixes)
+        if asked.full or (trace.seconds >= LONG_SECONDS and not found):
+            found += 1
+            yield _told(trace)
+    if not found:
+        raise traces.BadTrace(f"no trace of six hours or more lies below {asked.data}")
+
+
+def _told(trace: traces.Trace) -> traces.Trace:
+    if trace.complaint:
+        print(trace.complaint, file=sys.stderr)
+    return trace
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench.autoscale", description=__doc__)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--trace", type=Path, help="one file, .csv or .csv.gz")
+    which.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="folder of traces")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--full", action="store_true", help="all traces, start delays and peaks")
+    parser.add_argument("--policies", nargs="*", choices=suite.NAMES, help="only these")
+    parser.add_argument("--processes", type=int, default=suite.PROCESSES)
+    parser.add_argument("--model", default="llama-3.1-70b")
+    parser.add_argument("--accelerator", default="H100-SXM5-80GB")
+    parser.add_argument("--tensor", type=int, default=4, help="accelerators of a replica")
+    parser.add_argument("--batched-tokens", type=int, help="of a step; default: vLLM's")
+    parser.add_argument("--sequences", type=int, help="of a step; default: vLLM's")
+    parser.add_argument("--peak-replicas", type=float, default=scene.PEAK_REPLICAS)
+    parser.add_argument("--start-delay-seconds", type=float, default=scene.START_DELAY_SECONDS)
+    parser.add_argument("--ttft-seconds", type=float, default=5.0)
+    parser.add_argument("--tpot-seconds", type=float, default=0.1)
+    parser.add_argument("--router", choices=list(scene.Routing), default="least-outstanding")
+    parser.add_argument("--scrape-seconds", type=float, default=15.0)
+    parser.add_argument("--noise", type=float, default=0.05, help="of gauges, as a share")
+    parser.add_argument("--missing-share", type=float, default=0.0, help="of scrapes")
+    parser.add_argument("--slowness", type=float, default=1.0, help="true steps over the model's")
+    parser.add_argument("--prefixes", action="store_true", help="use the column of cached tokens")
+    parser.add_argument("--seed", type=int, default=0)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

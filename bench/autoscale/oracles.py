@@ -1,0 +1,98 @@
+"""Who knows the future: what the least cost would be.
+
+O1 sees every arrival and pays for starts like everybody: it asks early enough, so a start delay
+costs it nothing but its bill. For a given need by bins its fleet is optimal, layer by layer: the
+k-th replica is there whenever k are needed, and stays through a gap that is shorter than a start,
+since stopping and starting again would cost more than idling. The need is that of the fluid times a
+headroom, and some more by its square root, as queues want; the least of both with which the
+simulation meets the targets of 99 % of the requests is searched for.
+
+O2 is our controller with the arrivals of the next ten minutes in place of its forecast, so that it
+tells the loss of forecasting from that of control.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from bench.autoscale.outcome import Outcome
+from bench.autoscale.policy import Policy, View
+from bench.autoscale.scene import Scene
+
+ATTAINMENT = 0.99
+BIN_SECONDS = 15.0
+BEFORE_SECONDS, AFTER_SECONDS = 15.0, 15.0
+"""A bin's need is the greatest from so long before it until so long after it."""
+ROOTS = (0.0, 0.5, 1.0)
+"""Of the need's square root, added to it."""
+LEAST_HEADROOM, MOST_HEADROOM = 0.5, 2.0
+BISECTIONS = 6
+EARLY = 1e-6
+"""Of a bin: moments are sums of intervals."""
+
+
+class Clairvoyant:
+    """Follows a fleet that was planned before the trace began."""
+
+    interval_seconds = BIN_SECONDS
+
+    def __init__(self, replicas: Sequence[int], start_delay_seconds: float) -> None:
+        """``replicas`` by bins from the start of the trace."""
+        self._replicas = replicas
+        self._delay_seconds = start_delay_seconds
+
+    def desired(self, view: View) -> int:
+        """The most that is planned from now until what is asked for now is there."""
+        first = min(int(view.now_seconds / BIN_SECONDS + EARLY), len(self._replicas) - 1)
+        there = math.ceil((view.now_seconds + self._delay_seconds) / BIN_SECONDS - EARLY)
+        return max(self._replicas[first : max(there, first) + 1])
+
+
+def clairvoyant(scene: Scene, play: Callable[[Policy], Outcome]) -> Outcome:
+    """O1: the cheapest fleet of its kind that attains 99 %, or the one that attains most."""
+    found = [outcome for root in ROOTS for outcome in _headrooms(scene, root, play)]
+    good = [each for each in found if each.attainment >= ATTAINMENT]
+    if good:
+        return min(good, key=lambda each: each.replica_hours)
+    return max(found, key=lambda each: each.attainment)
+
+
+def _headrooms(scene: Scene, root: float, play: Callable[[Policy], Outcome]) -> list[Outcome]:
+    """Of a bisection over the headroom."""
+    low, high, found = LEAST_HEADROOM, MOST_HEADROOM, []
+    for _ in range(BISECTIONS):
+        middle = math.sqrt(low * high)
+        fleet = planned(scene, middle, root)
+        found.append(play(Clairvoyant(fleet, scene.start_delay_seconds)))
+        low, high = (low, middle) if found[-1].attainment >= ATTAINMENT else (middle, high)
+    return found
+
+
+def planned(scene: Scene, headroom: float, root: float) -> tuple[int, ...]:
+    """Replicas by bins: no gap of a layer is shorter than a start."""
+    fluid = scene.needed_replicas(BIN_SECONDS)
+    before, after = int(BEFORE_SECONDS / BIN_SECONDS), int(AFTER_SECONDS / BIN_SECONDS)
+    padded = np.concatenate((np.full(before, fluid[0]), fluid, np.full(after, fluid[-1])))
+    greatest = np.lib.stride_tricks.sliding_window_view(padded, before + after + 1).max(axis=1)
+    wanted = np.ceil(headroom * greatest + root * np.sqrt(greatest)).astype(np.int64)
+    bounded = np.clip(wanted, scene.least_replicas, scene.most_replicas).tolist()
+    return tuple(without_short_gaps(bounded, int(scene.start_delay_seconds / BIN_SECONDS)))
+
+
+def without_short_gaps(needed: Sequence[int], bins: int) -> list[int]:
+    """Troughs filled where they last no longer than ``bins``: a closing by a flat element.
+
+    A level may sink only for longer than a start takes, so each bin holds the least of the greatest
+    levels of all stretches of ``bins + 1`` that it is part of; before and after, nothing is needed.
+    """
+    width = bins + 1
+    if width < 2 or len(needed) < width:
+        return list(needed)
+    edge = np.zeros(bins, np.int64)
+    padded = np.concatenate((edge, np.asarray(needed), edge))
+    dilated = np.lib.stride_tricks.sliding_window_view(padded, width).max(axis=1)
+    closed = np.lib.stride_tricks.sliding_window_view(dilated, width).min(axis=1)
+    return [int(level) for level in closed]
