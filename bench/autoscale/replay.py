@@ -102,24 +102,24 @@ class Scrapes:
 def sample(member: Member, now_seconds: float, noise: list[float]) -> Sample:
     """What one replica tells; ``noise`` are factors of its gauges."""
     engine = member.engine
-    metrics = engine.metrics
+    told = engine.metrics.read()
     return Sample(
         replica=member.name,
         at_seconds=now_seconds,
         running=engine.running * max(noise[0], 0.0),
         waiting=engine.waiting * max(noise[1], 0.0),
         kv_cache_usage=min(engine.kv_cache_usage(now_seconds) * max(noise[2], 0.0), 1.0),
-        finished_requests=metrics.finished,
-        preemptions=metrics.preemptions,
-        prompt_tokens=metrics.prompt_tokens,
-        cached_prompt_tokens=metrics.cached_prompt_tokens,
+        finished_requests=told.finished,
+        preemptions=told.preemptions,
+        prompt_tokens=told.prompt_tokens,
+        cached_prompt_tokens=told.cached_prompt_tokens,
         generated_tokens=engine.generated_by(now_seconds),
-        ttft_seconds=_histogram(metrics.ttft),
-        inter_token_seconds=_histogram(metrics.gaps),
-        tpot_seconds=_histogram(metrics.tpot),
-        e2e_seconds=_histogram(metrics.e2e),
-        prompt_lengths_tokens=_histogram(metrics.prompt_lengths),
-        answer_lengths_tokens=_histogram(metrics.answer_lengths),
+        ttft_seconds=_histogram(told.ttft),
+        inter_token_seconds=_histogram(told.gaps),
+        tpot_seconds=_histogram(told.tpot),
+        e2e_seconds=_histogram(told.e2e),
+        prompt_lengths_tokens=_histogram(told.prompt_lengths),
+        answer_lengths_tokens=_histogram(told.answer_lengths),
     )
 
 

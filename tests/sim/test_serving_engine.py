@@ -75,7 +75,7 @@ def test_preemption_computes_again() -> None:
     answers = fleet.answers()
     assert answers.preemptions.tolist() == [0, 1]
     assert answers.finished_seconds[0] < answers.finished_seconds[1]
-    metrics = fleet.members[0].engine.metrics
+    metrics = fleet.members[0].engine.metrics.read()
     assert (metrics.generated, metrics.preemptions, metrics.finished) == (160, 1, 2)
 
 
@@ -91,7 +91,7 @@ def test_nothing_is_lost(rows: list[tuple[float, int, int]], limits: EngineLimit
     """Every request ends, in order, and each token is told once, however tight the cache is."""
     given_requests = requests(*rows)
     fleet = served(given_requests, limits)
-    answers, metrics = fleet.answers(), fleet.members[0].engine.metrics
+    answers, metrics = fleet.answers(), fleet.members[0].engine.metrics.read()
     assert not np.isnan(answers.finished_seconds).any()
     assert (answers.first_token_seconds > given_requests.arrival_seconds).all()
     assert (answers.finished_seconds >= answers.first_token_seconds).all()
@@ -113,7 +113,7 @@ def test_limits_hold_at_every_moment(
     while not fleet.is_done:
         fleet.advance(fleet.now_seconds + 0.37 * looks)
         assert engine.running <= limits.max_num_seqs
-        assert engine._cache.used_after(engine._steps) <= limits.kv_blocks
+        assert engine._cache.used_after(max(engine._steps, 1)) <= limits.kv_blocks
         assert 0.0 <= engine.kv_cache_usage(fleet.now_seconds) <= 1.0
         assert engine.outstanding == engine.running + engine.waiting
     assert engine._cache.used_after(0) == 0

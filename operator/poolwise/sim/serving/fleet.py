@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import math
 from dataclasses import dataclass, field
 
 from poolwise.sim.serving.costs import EngineLimits, IterationCosts, StepTable
@@ -25,6 +24,8 @@ class Member:
     is_ready: bool = False
     is_draining: bool = False
     gone_at_seconds: float = NEVER
+    place: int = field(default=-1, repr=False)
+    """Among those that take requests."""
     event: int = field(default=-1, repr=False)
     """The one that counts, of all that were scheduled for it."""
 
@@ -49,8 +50,9 @@ class Fleet:
         self._log = Log(requests)
         self._table = StepTable(costs, limits)
         self._ready: list[Member] = []
-        self._engines: list[Replica] = []
-        """Of the ready ones, in the same order."""
+        """Those that take requests."""
+        self._loads: list[int] = []
+        """Of these, in the same order, as the router counts them."""
         self._held: list[int] = []
         """Requests that came while no replica was ready."""
         self._events: list[tuple[float, int, Member]] = []
@@ -105,26 +107,28 @@ class Fleet:
         for member in staying[:count]:
             member.is_draining = True
             if member.is_ready:
-                index = self._ready.index(member)
-                del self._ready[index], self._engines[index]
+                self._take_out(member)
             if not member.engine.outstanding:
                 self._leave(member)
 
     def advance(self, until_seconds: float) -> None:
         """Let time go on; what happens at that very moment is included."""
-        events, arrivals = self._events, self._log.arrivals
+        events, arrivals, count = self._events, self._log.arrivals, len(self._log.arrivals)
+        arrival = arrivals[self._arrived] if self._arrived < count else NEVER
         while True:
-            arrival = arrivals[self._arrived] if self._arrived < len(arrivals) else NEVER
             event = events[0][0] if events else NEVER
-            if min(arrival, event) > until_seconds or arrival == event == NEVER:
-                break
             if arrival < event:
+                if arrival > until_seconds:
+                    break
                 self.now_seconds = arrival
                 self._route(self._arrived)
                 self._arrived += 1
+                arrival = arrivals[self._arrived] if self._arrived < count else NEVER
+            elif event > until_seconds or event == NEVER:
+                break
             else:
                 self._happen()
-        if math.isfinite(until_seconds):
+        if until_seconds < NEVER:
             self.now_seconds = until_seconds
 
     def finish(self) -> None:
@@ -141,10 +145,13 @@ class Fleet:
             return
         engine = member.engine
         engine.step()
+        if not member.is_draining:
+            self._loads[member.place] = self._router.load(engine)
+        elif not engine.outstanding:
+            self._leave(member)
+            return
         if engine.next_seconds < NEVER:
             self._schedule(member, engine.next_seconds)
-        elif member.is_draining:
-            self._leave(member)
 
     def _schedule(self, member: Member, moment_seconds: float) -> None:
         self._scheduled += 1
@@ -152,12 +159,18 @@ class Fleet:
         heapq.heappush(self._events, (moment_seconds, self._scheduled, member))
 
     def _become_ready(self, member: Member) -> None:
-        member.is_ready = True
+        member.is_ready, member.place = True, len(self._ready)
         self._ready.append(member)
-        self._engines.append(member.engine)
+        self._loads.append(0)
         held, self._held = self._held, []
         for number in held:
             self._route(number)
+
+    def _take_out(self, member: Member) -> None:
+        """It takes no more requests; those behind it move up."""
+        del self._ready[member.place], self._loads[member.place]
+        for place, other in enumerate(self._ready):
+            other.place = place
 
     def _leave(self, member: Member) -> None:
         member.gone_at_seconds, member.event = self.now_seconds, -1
@@ -165,16 +178,18 @@ class Fleet:
         self.gone.append(member)
 
     def _route(self, number: int) -> None:
-        engines = self._engines
-        if not engines:
+        if not self._ready:
             self._held.append(number)
             return
-        engine = self._router.choose(number, engines)
-        due = engine.next_seconds
+        place = self._router.choose(number, self._loads)
+        member = self._ready[place]
+        engine, due = member.engine, member.engine.next_seconds
         if not engine.accept(number, self.now_seconds):
             self.refused += 1
-        elif engine.next_seconds != due:
-            self._schedule(self._ready[engines.index(engine)], engine.next_seconds)
+            return
+        self._loads[place] = self._router.load(engine)
+        if engine.next_seconds != due:
+            self._schedule(member, engine.next_seconds)
 
 
 def _work(member: Member) -> tuple[bool, int, float]:

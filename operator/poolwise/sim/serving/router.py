@@ -3,39 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Protocol
 
 import numpy as np
 
 from poolwise.sim.serving.replica import Replica
 
-_REQUESTS = attrgetter("outstanding")
-_TOKENS = attrgetter("outstanding_tokens")
-
 
 class Router(Protocol):
     """Chooses among the replicas that are ready and do not drain."""
 
-    def choose(self, number: int, ready: Sequence[Replica]) -> Replica:
-        """For one request; ``ready`` has one replica at least."""
+    def load(self, replica: Replica) -> int:
+        """What it counts of one; told again whenever it may have changed."""
+        ...
+
+    def choose(self, number: int, loads: Sequence[int]) -> int:
+        """The place of the replica that takes request ``number``; there is one at least."""
         ...
 
 
 class LeastOutstanding:
-    """The one with the fewest requests in it, as inference gateways route.
+    """The one with the fewest requests in it, as inference gateways route; the first of equals."""
 
-    By ``tokens`` it is the one with the fewest tokens of prompts and answers to come; a router
-    knows answers' lengths only on average, so this one is better informed than a real one.
+    def load(self, replica: Replica) -> int:
+        """Requests that it has not answered."""
+        return replica.outstanding
+
+    def choose(self, number: int, loads: Sequence[int]) -> int:
+        """Whoever has least."""
+        del number
+        return loads.index(min(loads))
+
+
+class LeastOutstandingTokens(LeastOutstanding):
+    """The one with the fewest tokens of prompts and answers in it.
+
+    A router knows answers' lengths only on average: this one is better informed than a real one.
     """
 
-    def __init__(self, by_tokens: bool = False) -> None:
-        self._outstanding = _TOKENS if by_tokens else _REQUESTS
-
-    def choose(self, number: int, ready: Sequence[Replica]) -> Replica:
-        """The first of those that are alike."""
-        del number
-        return min(ready, key=self._outstanding)
+    def load(self, replica: Replica) -> int:
+        """Of requests that it has not answered, whole."""
+        return replica.outstanding_tokens
 
 
 class PlainService:
@@ -44,19 +52,29 @@ class PlainService:
     def __init__(self, requests: int, seed: int) -> None:
         self._draws: list[float] = np.random.default_rng(seed).random(requests).tolist()
 
-    def choose(self, number: int, ready: Sequence[Replica]) -> Replica:
+    def load(self, replica: Replica) -> int:
+        """Not looked at."""
+        del replica
+        return 0
+
+    def choose(self, number: int, loads: Sequence[int]) -> int:
         """Each request has a connection of its own."""
-        return ready[int(self._draws[number] * len(ready))]
+        return int(self._draws[number] * len(loads))
 
 
 class RoundRobin:
     """One after the other, as IPVS and most proxies do by default."""
 
     def __init__(self) -> None:
-        self._next = 0
+        self._next = -1
 
-    def choose(self, number: int, ready: Sequence[Replica]) -> Replica:
+    def load(self, replica: Replica) -> int:
+        """Not looked at."""
+        del replica
+        return 0
+
+    def choose(self, number: int, loads: Sequence[int]) -> int:
         """Whoever was ready before."""
         del number
         self._next += 1
-        return ready[self._next % len(ready)]
+        return self._next % len(loads)
