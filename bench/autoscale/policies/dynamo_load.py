@@ -11,6 +11,7 @@ Tuned: ``scale`` of both targets in SLA mode; both easy modes are tried too.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from bench.autoscale.policies import fleet
@@ -18,6 +19,7 @@ from bench.autoscale.policies.dynamo_passes import EngineState, Passes
 from bench.autoscale.policies.dynamo_regression import Regression
 from bench.autoscale.policies.service import Service
 from bench.autoscale.policy import View
+from poolwise.plan.signals.sample import Sample
 
 INTERVAL_SECONDS = 5.0
 SENSITIVITY = 0.8
@@ -108,6 +110,7 @@ class LoadLoop:
         self._mode = mode
         self.own = Regression()
         self._passes = Passes(service.kv_tokens)
+        self._moved_at_seconds = -math.inf
         for each in service.profile:
             self.own.add(each)
 
@@ -122,13 +125,23 @@ class LoadLoop:
         ready = fleet.ready(view)
         told = [view.samples[each.name] for each in ready if each.name in view.samples]
         is_changing = len(ready) != len(fleet.wanted(view))
-        if is_changing or not told or len(told) != len(ready):
+        if is_changing or not told or len(told) != len(ready) or self._is_old(told):
             return None
         states = [self._passes.state(self.own, each) for each in told]
         engines = Engines(self.own, states, self._service, self._scale, hit_rate)
+        change = self._change(engines)
+        if change:
+            self._moved_at_seconds = view.now_seconds
+        return None if change is None else max(1, len(ready) + change)
+
+    def _is_old(self, told: list[Sample]) -> bool:
+        """Dynamo's engines stream; a scrape from before the last move must not move it again."""
+        return min(each.at_seconds for each in told) <= self._moved_at_seconds
+
+    def _change(self, engines: Engines) -> int | None:
         if self._mode in EASY:
-            return max(1, len(ready) + engines.easy_change(self._mode))
-        return max(1, len(ready) + engines.sla_change()) if self.own.is_ready() else None
+            return engines.easy_change(self._mode)
+        return engines.sla_change() if self.own.is_ready() else None
 
 
 class DynamoLoad:

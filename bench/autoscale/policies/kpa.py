@@ -36,6 +36,8 @@ class Kpa:
     def desired(self, view: View) -> int:
         """Pods for the stable mean; while in panic the most that was asked for since it began."""
         self._record(view)
+        if not self._seen:
+            return len(fleet.wanted(view))  # ErrNoData: no decision
         ready = max(1, len(fleet.ready(view)))
         stable = self._pods(STABLE_SECONDS, view.now_seconds)
         panic = self._pods(PANIC_SECONDS, view.now_seconds)
@@ -48,14 +50,15 @@ class Kpa:
         return self._panic_most
 
     def _record(self, view: View) -> None:
-        total = sum(fleet.instant(view, fleet.in_flight).values())
-        self._seen.append((view.now_seconds, total))
-        while self._seen[0][0] <= view.now_seconds - STABLE_SECONDS:
+        told = fleet.instant(view, fleet.in_flight)
+        if told:
+            self._seen.append((view.now_seconds, sum(told.values())))
+        while self._seen and self._seen[0][0] <= view.now_seconds - STABLE_SECONDS:
             self._seen.popleft()
 
     def _pods(self, window_seconds: float, now_seconds: float) -> int:
         values = [total for at, total in self._seen if at > now_seconds - window_seconds]
-        return math.ceil(sum(values) / len(values) / self._target)
+        return math.ceil(sum(values) / max(len(values), 1) / self._target)
 
     def _update_panic(self, now_seconds: float, is_over: bool) -> None:
         """Over the threshold (re)starts panic; a full stable window under it ends it."""

@@ -24,6 +24,8 @@ from bench.autoscale.policy import View
 
 WINDOW_SECONDS = 300.0
 QUEUE_REQUESTS = 100
+SEQUENCES = 256
+"""``DefaultMaxBatchSize``, since the deployment has no ``--max-num-seqs`` to read."""
 MILLISECONDS = 1000.0
 
 
@@ -38,7 +40,8 @@ class WvaQueue:
         self._service = service
         self._scale = scale
         self._history = History(WINDOW_SECONDS)
-        self._tuner = Tuner(service.sequences)
+        self._sequences = min(service.sequences, SEQUENCES)
+        self._tuner = Tuner(self._sequences, service.profile)
         self._behaviour = behaviour(service, window_seconds)
 
     def desired(self, view: View) -> int:
@@ -55,7 +58,7 @@ class WvaQueue:
         if parameters is None or not busy:
             return current
         total = sum(each.requests_per_second for each in busy)
-        queue = Queue(parameters, _mean_size(busy, total), self._service.sequences, QUEUE_REQUESTS)
+        queue = Queue(parameters, _mean_size(busy, total), self._sequences, QUEUE_REQUESTS)
         greatest = queue.greatest_rate(
             self._scale * self._service.ttft_target_seconds * MILLISECONDS,
             self._scale * self._service.tpot_target_seconds * MILLISECONDS,

@@ -2,15 +2,19 @@
 
 Source: ``internal/engines/analyzers/queueingmodel/{analyzer.go,tuner/}``. The state stands still
 but for noise of 5 % a step; the measurement is the queueing model; an update whose normalised
-innovation squared is 7.378 or more is thrown away.
+innovation squared is 7.378 or more is thrown away. It begins with what a sweep of one engine
+measured (WVA's parameter estimation before a deployment); its own guess from the first metrics
+holds for an idle engine only, and of one under load it is so far off that every update is refused.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from bench.autoscale.policies.service import ForwardPass
 from bench.autoscale.policies.wva_queueing import Parameters, Queue, RequestSize
 
 ERROR_LEVEL = 0.05
@@ -46,14 +50,25 @@ def guessed(observed: Observed) -> tuple[float, float, float] | None:
     return state if min(state) > 0.0 else None
 
 
+def swept(profile: Sequence[ForwardPass]) -> tuple[float, float, float]:
+    """Least squares of iterations' times, in milliseconds, on tokens computed and tokens read."""
+    inputs = np.array([[1.0, each.prefill_tokens, each.decode_kv_tokens] for each in profile])
+    seconds = np.array([each.seconds for each in profile])
+    found = np.linalg.lstsq(inputs, seconds * 1000.0, rcond=None)[0]
+    alpha, beta, gamma = (max(float(each), 1e-9) for each in found)
+    return alpha, beta, gamma
+
+
 class Tuner:
     """The filter of one variant; every replica with traffic is one measurement."""
 
-    def __init__(self, sequences: int) -> None:
+    def __init__(self, sequences: int, profile: Sequence[ForwardPass] = ()) -> None:
         self._sequences = sequences
         self._state: np.ndarray | None = None
         self._covariance = np.zeros((3, 3))
         self._bounds = (np.zeros(3), np.zeros(3))
+        if profile:
+            self._begin(swept(profile))
 
     @property
     def parameters(self) -> Parameters | None:
@@ -63,7 +78,7 @@ class Tuner:
     def learn(self, observed: Observed) -> None:
         """One step of the filter, undone where it does not hold."""
         if self._state is None:
-            self._begin(observed)
+            self._begin(guessed(observed) or DEFAULT_STATE)
         assert self._state is not None
         noise = np.diag((PERCENT_CHANGE * self._state) ** 2)
         prior = self._covariance + noise
@@ -82,8 +97,8 @@ class Tuner:
             self._state = state
             self._covariance = (np.eye(3) - gain @ slope) @ prior
 
-    def _begin(self, observed: Observed) -> None:
-        self._state = np.array(guessed(observed) or DEFAULT_STATE)
+    def _begin(self, state: tuple[float, float, float]) -> None:
+        self._state = np.array(state)
         self._covariance = np.diag((PERCENT_CHANGE * self._state) ** 2)
         self._bounds = (LEAST_FACTOR * self._state, MOST_FACTOR * self._state)
 
