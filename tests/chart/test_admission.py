@@ -83,6 +83,53 @@ def test_the_operator_cannot_reach_a_node_through_a_pod(
     release.client.admit(deployment)  # to others the policy says nothing
 
 
+COST = "controller.kubernetes.io/pod-deletion-cost"
+POD_EDITS: dict[str, Object] = {
+    "image": {"spec": {"containers": [{"name": "engine", "image": "other"}]}},
+    "label": {"metadata": {"labels": {"app.kubernetes.io/managed-by": "me"}}},
+    "annotation": {"metadata": {"annotations": {"other": "1"}}},
+    "finalizer": {"metadata": {"finalizers": ["poolwise.dev/mine"]}},
+    "cost-and-more": {"metadata": {"annotations": {COST: "-1", "other": "1"}}},
+}
+
+
+def replica_of(kind: str, namespace: str) -> Object:
+    labels = {LABEL: "poolwise", "poolwise.dev/owner-kind": kind, "poolwise.dev/owner": "chat"}
+    metadata = {"name": "replica", "namespace": namespace, "labels": labels}
+    containers = [{"name": "engine", "image": "engine"}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": containers},
+    }
+
+
+def test_the_operator_marks_who_leaves(operator: Client, release: Cluster, namespace: str) -> None:
+    pod = release.client.create(replica_of("InferenceService", namespace))
+    operator.patch(pod, {"metadata": {"annotations": {COST: "-1"}}})
+    operator.patch(pod, {"metadata": {"annotations": {COST: "0"}}})
+
+
+@pytest.mark.parametrize("edit", POD_EDITS)
+def test_the_operator_changes_nothing_else_of_a_pod(
+    operator: Client, release: Cluster, namespace: str, edit: str
+) -> None:
+    pod = release.client.create(replica_of("InferenceService", namespace))
+    with pytest.raises(Refused, match="denied request: the operator changes nothing of a pod"):
+        operator.patch(pod, POD_EDITS[edit])
+    release.client.patch(pod, POD_EDITS["annotation"])  # to others the policy says nothing
+
+
+@pytest.mark.parametrize("kind", ["TrainingJob", "Foreign"])
+def test_the_operator_marks_no_other_pods(
+    operator: Client, release: Cluster, namespace: str, kind: str
+) -> None:
+    pod = release.client.create(replica_of(kind, namespace))
+    with pytest.raises(Refused, match="marks only pods of InferenceServices"):
+        operator.patch(pod, {"metadata": {"annotations": {COST: "-1"}}})
+
+
 @pytest.mark.parametrize("kind", ["Deployment", "Service", "PodDisruptionBudget"])
 @pytest.mark.parametrize("name", OWNER_CHANGES)
 def test_the_operator_writes_only_for_workloads(

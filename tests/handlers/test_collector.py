@@ -11,7 +11,9 @@ from poolwise.cluster import metric_table as table
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.resources import ACCELERATOR_POOLS, INFERENCE_SERVICES, TRAINING_JOBS
 from poolwise.handlers.collector import ClusterCollector
+from poolwise.plan.live.telling import measured
 from tests.handlers.shell import Shell, chat_service, h100_node, training_job
+from tests.plan.live.given import look
 
 EARLIER = ("poolwise_workloads", "poolwise_cost_per_hour", "poolwise_predicted_tokens_per_second")
 
@@ -247,6 +249,9 @@ def test_the_planner_and_the_statuses_together_give_every_metric_of_the_table():
     cache = Cache()
     for resource in (TRAINING_JOBS, INFERENCE_SERVICES, ACCELERATOR_POOLS):
         for document in shell.kube.all(resource):
+            if resource is INFERENCE_SERVICES:  # as if its replicas had been looked at
+                scaling = measured(look(), {}).scaling
+                document = {**document, "status": {**document["status"], "scaling": scaling}}
             cache.put(resource, document)
     registry = registry_of(cache, shell.engine.planner.decisions.pools)
     wanted = (*table.POOLS, *table.SUMS, *table.EACH_WORKLOAD)
@@ -258,3 +263,32 @@ def test_the_planner_and_the_statuses_together_give_every_metric_of_the_table():
         if sample.name == table.POOL_BANDWIDTH.full_name
     ]
     assert bandwidth == pytest.approx(3.35e12, rel=0.01)
+
+
+def test_a_service_tells_what_its_load_asks_for_and_how_targets_are_kept():
+    cache = Cache()
+    signal = {"metric": "TTFT", "percentile": 99, "lateShareLow": 0.01, "lateShareHigh": 0.02}
+    cache.put(
+        INFERENCE_SERVICES,
+        {
+            "apiVersion": "poolwise.dev/v1alpha1",
+            "kind": "InferenceService",
+            "metadata": metadata("chat"),
+            "spec": {},
+            "status": {"replicas": 3, "scaling": {"desiredReplicas": 4, "signals": [signal]}},
+        },
+    )
+    registry = registry_of(cache)
+    of = {"namespace": "a", "name": "chat"}
+    target = {**of, "metric": "TTFT", "percentile": "99"}
+    assert value(registry, "service_desired_replicas", **of) == 4
+    assert value(registry, "service_current_replicas", **of) == 3
+    assert value(registry, "service_slo_attainment", **target) == pytest.approx(0.98)
+    assert value(registry, "service_slo_burn_rate", **target) == pytest.approx(2)
+
+
+def test_a_service_that_nobody_looked_at_tells_nothing_of_it():
+    cache = Cache()
+    service = {"kind": "InferenceService", "metadata": metadata("chat"), "spec": {}}
+    cache.put(INFERENCE_SERVICES, {**service, "apiVersion": "poolwise.dev/v1alpha1"})
+    assert not [each for each in names(registry_of(cache)) if "poolwise_service" in each]

@@ -147,6 +147,24 @@ WORKLOAD_TARGET = _gauge(
     "The longest that spec.slo allows.",
     *("namespace", "name", "metric", "percentile"),
 )
+SERVICE_DESIRED = _gauge(
+    "service_desired_replicas",
+    "Replicas that the load of a service asks for; in mode External for HPA or KEDA to carry out.",
+    *("namespace", "name"),
+)
+SERVICE_REPLICAS = _gauge(
+    "service_current_replicas", "Replicas of a service that exist.", "namespace", "name"
+)
+SERVICE_ATTAINMENT = _gauge(
+    "service_slo_attainment",
+    "Share of requests (of gaps between tokens for ITL) inside a target: at least this.",
+    *("namespace", "name", "metric", "percentile"),
+)
+SERVICE_BURN_RATE = _gauge(
+    "service_slo_burn_rate",
+    "Share beyond a target over the share that its percentile allows: at 1 the budget just lasts.",
+    *("namespace", "name", "metric", "percentile"),
+)
 WORKLOAD_INTENSITY = _gauge(
     "workload_arithmetic_intensity_flops_per_byte",
     "What it computes for each byte of memory that it reads; the ridge point divides.",
@@ -167,6 +185,7 @@ EACH_WORKLOAD = (
     *(WORKLOAD_REPLICAS, WORKLOAD_COST, WORKLOAD_STEP, WORKLOAD_TOKENS, WORKLOAD_LATENCY),
     *(WORKLOAD_TARGET, WORKLOAD_INTENSITY, WORKLOAD_PREDICTED_COST),
     *(WORKLOAD_ACCRUED_COST, WORKLOAD_ACCRUED_ENERGY),
+    *(SERVICE_DESIRED, SERVICE_REPLICAS, SERVICE_ATTAINMENT, SERVICE_BURN_RATE),
 )
 
 SECTIONS: Mapping[str, tuple[Definition, ...]] = {

@@ -9,6 +9,7 @@ from poolwise.cluster.difference import covers, signed
 from poolwise.cluster.resources import RUNS, owner_uid, resource_of
 from poolwise.cluster.writer import Writer
 from poolwise.errors import NameTaken
+from poolwise.handlers.draining import Draining
 from poolwise.plan.children.manifests import changes_to_run
 from poolwise.plan.kueue.child import is_superseded, moves
 from poolwise.plan.observed import Object
@@ -20,9 +21,10 @@ FINISHED = ("Complete", "Completed", "Failed")
 class Children:
     """Makes the live children of a workload what they should be."""
 
-    def __init__(self, cache: Cache, writer: Writer) -> None:
+    def __init__(self, cache: Cache, writer: Writer, draining: Draining) -> None:
         self._cache = cache
         self._writer = writer
+        self._draining = draining
 
     async def write(self, workload: Object, desired: tuple[Object, ...]) -> None:
         """Create or correct ``desired``, and delete what else the workload owns.
@@ -52,6 +54,7 @@ class Children:
         elif resource in RUNS:
             await self._correct_run(workload, live, child)
         elif not covers(live, child):
+            await self._draining.before(workload, live, child)
             await self._writer.apply(child)
 
     async def _correct_run(self, workload: Object, live: Object, child: Object) -> None:

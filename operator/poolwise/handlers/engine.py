@@ -29,6 +29,7 @@ from poolwise.cluster.writer import Writer
 from poolwise.errors import ClusterError, NotFound, Unavailable
 from poolwise.handlers.admissions import Admissions
 from poolwise.handlers.children import Children
+from poolwise.handlers.draining import Draining
 from poolwise.handlers.isolation import Decide
 from poolwise.handlers.planner import Guest, Planner, Target
 from poolwise.handlers.pools import Pools
@@ -70,7 +71,8 @@ class Engine:
         story = Story(cache, writer, recorder, self.planner, settings, self._looks)
         self.scraper = Scraper(settings)
         self.scaler = Scaler(cache, self.planner, self.scraper.look, self._looks, settings)
-        self._reconciler = Reconciler(cache, self.planner, Children(cache, writer), story, settings)
+        children = Children(cache, writer, Draining(cache, writer, self.scaler.samples))
+        self._reconciler = Reconciler(cache, self.planner, children, story, settings)
         self._pools = Pools(cache, writer, self.planner, clock.utc_now)
         self._admissions = Admissions(cache, writer, self.planner, clock.utc_now)
 

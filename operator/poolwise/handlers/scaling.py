@@ -56,6 +56,9 @@ LOOKS_UNTIL_TOLD = 3
 of replicas does not fall from the first one on."""
 
 
+LEAST_LOOKS = 2
+
+
 @dataclass
 class _Memory:
     """What is known of one service between two looks."""
@@ -67,6 +70,8 @@ class _Memory:
     memory: Memory = field(default_factory=Memory)
     failures: dict[str, int] = field(default_factory=dict)
     """Failed looks in a row, by uid of the pod."""
+    looks: int = 0
+    """Made by this process: a single one tells of no load."""
     told: Measured | None = None
     """What the status says of the last look."""
 
@@ -123,9 +128,10 @@ class Scaler:
         turns = list(self._turns())
         self._forget({turn.key for turn in turns})
         told = await self._source([target for turn in turns for target in turn.targets])
-        self.samples = {
-            target.uid: look for target, look in told.items() if isinstance(look, Sample)
-        }
+        self.samples.clear()
+        self.samples.update(
+            (target.uid, look) for target, look in told.items() if isinstance(look, Sample)
+        )
         for turn in turns:
             try:
                 await self._take(turn, told)
@@ -195,6 +201,9 @@ class Scaler:
         service = self._service(turn, known)
         decision = await asyncio.to_thread(decide, service, known.memory, seen)
         known.memory = decision.memory
+        known.looks += 1
+        if known.looks < (LOOKS_UNTIL_TOLD if known.failures else LEAST_LOOKS):
+            return  # what was decided and told before a restart stands till then
         held = sum(each.phase is not Phase.DRAINING for each in seen.replicas)
         self._looks[turn.key] = look = Look(
             decision=decision,

@@ -103,6 +103,23 @@ def _service(workload: Object, status: Told, told: Told) -> Iterator[Sample]:
         labels = (*name, metric, f"{max(asked, default=REPORTED_PERCENTILE):g}")
         seconds = number(part(told, "predicted"), field)
         yield from present(table.WORKLOAD_LATENCY, labels, seconds)
+    yield from _scaling(name, status)
+
+
+def _scaling(name: tuple[str, str], status: Told) -> Iterator[Sample]:
+    """What the load asks for, and how the targets are kept; nothing of a service that nobody has
+    looked at."""
+    scaling = part(status, "scaling")
+    if not scaling:
+        return
+    yield from present(table.SERVICE_DESIRED, name, number(scaling, "desiredReplicas"))
+    yield from present(table.SERVICE_REPLICAS, name, number(status, "replicas"))
+    for signal in scaling.get("signals") or ():
+        percentile, late = number(signal, "percentile"), number(signal, "lateShareHigh")
+        if percentile is not None and late is not None:
+            labels = (*name, str(signal.get("metric")), f"{percentile:g}")
+            yield table.SERVICE_ATTAINMENT, labels, 1.0 - late
+            yield table.SERVICE_BURN_RATE, labels, late / (1.0 - percentile / 100.0)
 
 
 def _targets(service: Object) -> Iterator[tuple[str, float, float]]:

@@ -29,7 +29,7 @@ LEAST_FIGURE = 0.005
 REST_SECONDS = 60.0
 """Figures that moved alone are told no more often."""
 _DIGITS = 3
-_DECISIVE = ("mode", "desiredReplicas", "remarks", "limiting", "decisions")
+_DECISIVE = ("mode", "desiredReplicas", "decisions")
 _SENTENCE = 512
 
 
@@ -85,7 +85,7 @@ def _scaling(look: Look, before: Told) -> dict[str, Any]:
             "mode": look.mode.value,
             "desiredReplicas": look.replicas,
             "reason": sentence(decision.reason, _SENTENCE),
-            "remarks": sorted(remark.value for remark in decision.remarks) or None,
+            "remarks": sorted(set(decision.remarks) - _TOLD_ELSEWHERE) or None,
             "limiting": decision.limiting or None,
             "requestsPerSecondPerReplica": decision.capacity_requests_per_second or None,
             "forecast": _forecast(decision.forecast) if decision.forecast else None,
@@ -95,6 +95,10 @@ def _scaling(look: Look, before: Told) -> dict[str, Any]:
             "decisions": _decisions(look, before),
         }
     )
+
+
+_TOLD_ELSEWHERE = {Remark.METRICS_BROKEN, Remark.METRICS_MISSING}
+"""By the condition MetricsAvailable, once it lasts: one scrape that fails is no story."""
 
 
 def _decisions(look: Look, before: Told) -> list[Any]:
@@ -127,8 +131,8 @@ def _signal(signal: Signal) -> dict[str, Any]:
             "lowSeconds": signal.low_seconds,
             "highSeconds": signal.high_seconds,
             "samples": signal.samples,
-            "attainmentLow": 1.0 - shares[1] if shares else None,
-            "attainmentHigh": 1.0 - shares[0] if shares else None,
+            "lateShareLow": shares[0] if shares else None,
+            "lateShareHigh": shares[1] if shares else None,
         }
     )
 
@@ -195,10 +199,20 @@ def _verdict(signal: Signal) -> bool | None:
 
 
 _LIMITS = {
-    Remark.AT_MAXIMUM: Reason.AT_MAXIMUM,
-    Remark.AT_CAPACITY: Reason.AT_CAPACITY,
-    Remark.STARTS_PACED: Reason.STARTS_PACED,
+    Remark.AT_MAXIMUM: (
+        Reason.AT_MAXIMUM,
+        "the load needs more replicas than scaling.maxReplicas allows: see status.scaling",
+    ),
+    Remark.AT_CAPACITY: (
+        Reason.AT_CAPACITY,
+        "the load needs more replicas than there is free room for: see status.scaling",
+    ),
+    Remark.STARTS_PACED: (
+        Reason.STARTS_PACED,
+        "replicas start one after the other, so that loading weights does not slow them all",
+    ),
 }
+"""Without figures, which move with the load."""
 
 
 def _active(look: Look) -> Sequence[Condition]:
@@ -210,9 +224,8 @@ def _active(look: Look) -> Sequence[Condition]:
     if look.failing:
         message = "metrics of replicas cannot be read: replicas are added at most"
         return [condition(Type.SCALING_ACTIVE, False, Reason.METRICS_BROKEN, message)]
-    for remark, reason in _LIMITS.items():
+    for remark, (reason, message) in _LIMITS.items():
         if remark in look.decision.remarks:
-            message = look.decision.remarks[remark]
             return [condition(Type.SCALING_ACTIVE, True, reason, message)]
     message = "the number of replicas follows the load"
     if look.mode is Mode.EXTERNAL:

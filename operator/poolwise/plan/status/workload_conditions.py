@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from poolwise.plan.conditions import STALLING, Reason, Type, condition
+from poolwise.plan.conditions import STALLING, WORDS, Reason, Type, condition
 from poolwise.plan.decision import Kind, Outcome, Plan, Rejection
 from poolwise.plan.kueue.status import is_waiting, queue_conditions
 from poolwise.plan.kueue.status import placed as placed_later
@@ -20,6 +20,7 @@ from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.status.budget import Money, within_budget
 from poolwise.plan.status.figures import speed
 from poolwise.plan.status.pods import Observation
+from poolwise.plan.status.steady import is_same
 from poolwise.plan.wording import plural
 
 FINISHED = (Type.COMPLETE, Type.FAILED)
@@ -180,10 +181,18 @@ def _pods_ready(view: View, plan: Plan) -> Condition:
 
 def _measured(view: View) -> list[Condition]:
     if view.measured is not None:
-        return list(view.measured.conditions)
+        return [_rested(view, each) for each in view.measured.conditions]
     types = [Type.METRICS_AVAILABLE, *([] if view.is_job else [Type.SLO_MET, Type.SCALING_ACTIVE])]
     told = [_as_told(view, type_) for type_ in types]
     return [each for each in told if each is not None]
+
+
+def _rested(view: View, each: Condition) -> Condition:
+    """With the message that was told of the same, where only figures in it moved a little."""
+    before = view.previous(Type(each.type))
+    message = str(before.get("message", ""))
+    is_so = (before.get("status"), before.get("reason")) == (WORDS[each.status], each.reason)
+    return replace(each, message=message) if is_so and is_same(message, each.message) else each
 
 
 def _as_told(view: View, type_: Type) -> Condition | None:

@@ -1,0 +1,238 @@
+"""The loop on the fake API server: what a look at the replicas makes of them."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from poolwise.cluster.clock import utc_now
+from poolwise.cluster.resources import EVENTS
+from poolwise.cluster.scraping import Target
+from poolwise.handlers.scaling import LEAST_LOOKS, LOOKS_UNTIL_TOLD
+from poolwise.plan.conditions import timestamp
+from poolwise.plan.live.leaving import DELETION_COST
+from poolwise.plan.scaling import controller
+from poolwise.plan.signals.adapters import Fault
+from poolwise.plan.signals.sample import Sample
+from tests.handlers.shell import Shell, chat_service, condition, h100_node
+
+DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment"}
+
+
+class Fleet:
+    """What replicas tell: ``looks`` by the service's name, else idle engines."""
+
+    def __init__(self) -> None:
+        self.looks: dict[str, Sample | Fault] = {}
+        self.asked: list[Target] = []
+
+    async def look(self, targets):
+        self.asked = list(targets)
+        return {each: self._look(each) for each in self.asked}
+
+    def _look(self, target):
+        service = target.replica.rpartition("-")[0]
+        found = self.looks.get(service)
+        if found is not None:
+            return found
+        now = utc_now().timestamp()
+        return Sample(target.replica, now, running=0.0, waiting=0.0, finished_requests=0.0)
+
+
+class Scaled(Shell):
+    """A cluster whose replicas answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fleet = Fleet()
+
+    async def _start(self):
+        engine = await super()._start()
+        engine.scaler._source = self.fleet.look
+        return engine
+
+    def rounds(self, count: int = LEAST_LOOKS) -> list[str]:
+        """What is written once the operator has looked so many times."""
+        before = len(self.kube.writes)
+        asyncio.run(self._rounds(count))
+        return self.kube.writes[before:]
+
+    async def _rounds(self, count: int) -> None:
+        engine = self.engine = await self._start()
+        await engine.settle()
+        for _ in range(count):
+            await engine.scaler.step()
+            await engine.settle()
+
+    def answer(self, node: str) -> None:
+        """Pods of all services run, are ready, and have addresses."""
+        self.start_pods(node)
+        for (kind, _, _), pod in list(self.kube.objects.items()):
+            if kind.kind == "Pod":
+                ready = {"type": "Ready", "status": "True", "lastTransitionTime": NOW}
+                status = {**pod["status"], "podIP": "127.0.0.1", "conditions": [ready]}
+                self.put({**pod, "status": status})
+
+
+NOW = timestamp(utc_now())
+
+
+@pytest.fixture
+def cluster() -> Scaled:
+    shell = Scaled()
+    shell.put(h100_node(name="n"), chat_service("a", "chat"), chat_service("a", "other"))
+    shell.run()
+    shell.answer("n")
+    return shell
+
+
+def service(shell: Shell, name: str = "chat") -> dict[str, Any]:
+    return shell.look(chat_service("a", name))
+
+
+def deployment(shell: Shell, name: str = "chat") -> dict[str, Any]:
+    return shell.look({**DEPLOYMENT, "metadata": {"name": name, "namespace": "a"}})
+
+
+def events(shell: Shell) -> list[str]:
+    """Reasons of all that was told."""
+    return [each["reason"] for each in shell.kube.all(EVENTS)]
+
+
+def hpa(kind: str = "Deployment", api: str = "apps/v1") -> dict[str, Any]:
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "theirs", "namespace": "a"},
+        "spec": {"scaleTargetRef": {"apiVersion": api, "kind": kind, "name": "chat"}},
+    }
+
+
+def test_replicas_that_answer_are_told_and_looks_that_say_the_same_write_nothing(cluster):
+    cluster.rounds()
+    found = service(cluster)
+    assert condition(found, "MetricsAvailable")["reason"] == "MetricsRead"
+    assert condition(found, "ScalingActive")["reason"] == "FollowsLoad"
+    assert found["status"]["scaling"]["mode"] == "Direct"
+    assert cluster.rounds(3) == []
+
+
+def test_each_pod_is_asked_at_its_own_address_and_port(cluster):
+    cluster.rounds()
+    asked = {(each.replica, each.address, each.port, each.engine) for each in cluster.fleet.asked}
+    assert asked == {
+        ("chat-0", "127.0.0.1", 8000, "vllm"),
+        ("other-0", "127.0.0.1", 8000, "vllm"),
+    }
+
+
+def test_one_that_lies_holds_its_own_service_alone(cluster):
+    cluster.fleet.looks["chat"] = Fault("answers '<html>'..., which are no Prometheus metrics")
+    cluster.rounds(LOOKS_UNTIL_TOLD - 1)
+    assert condition(service(cluster), "MetricsAvailable")["status"] == "Unknown"
+    before = deployment(cluster)["spec"]["replicas"]
+    cluster.rounds(LOOKS_UNTIL_TOLD)
+    found = condition(service(cluster), "MetricsAvailable")
+    assert (found["status"], found["reason"]) == ("False", "MetricsBroken")
+    assert "chat-0: answers '<html>'" in found["message"]
+    assert deployment(cluster)["spec"]["replicas"] == before
+    assert condition(service(cluster, "other"), "MetricsAvailable")["status"] == "True"
+    assert events(cluster).count("MetricsBroken") == 2  # its metrics, and that it is not scaled
+    assert cluster.rounds(LOOKS_UNTIL_TOLD + 1) == []
+
+
+def test_a_decision_that_fails_keeps_the_replicas_and_the_others_going(cluster, monkeypatch, log):
+    def failing(service, memory, seen):
+        if service.name.endswith("/chat"):
+            raise ZeroDivisionError("ours")
+        return controller.decide(service, memory, seen)
+
+    monkeypatch.setattr("poolwise.handlers.scaling.decide", failing)
+    cluster.rounds()
+    assert "scaling" not in service(cluster)["status"]
+    assert "scaling" in service(cluster, "other")["status"]
+    assert "scaling failed on one service" in log.getvalue()
+
+
+def test_another_number_goes_to_the_deployment_and_stays_without_a_restart(cluster, monkeypatch):
+    wanted = decided(monkeypatch, chat=3)
+    before = deployment(cluster)
+    cluster.rounds(LEAST_LOOKS + 2)
+    after = deployment(cluster)
+    assert after["spec"]["replicas"] == 3
+    assert after["spec"]["template"] == before["spec"]["template"]
+    assert deployment(cluster, "other")["spec"]["replicas"] == 1
+    told = service(cluster)["status"]
+    assert told["plan"]["replicas"] == 3
+    assert told["scaling"]["decisions"][0]["to"] == 3
+    assert events(cluster).count("ScaledUp") == 1
+    wanted.clear()
+    assert cluster.run() == []  # a new process, which has not looked yet
+    assert deployment(cluster)["spec"]["replicas"] == 3
+
+
+def test_who_leaves_is_marked_before_the_number_falls(cluster, monkeypatch):
+    wanted = decided(monkeypatch, chat=2)
+    cluster.rounds()
+    first = next(
+        o for (k, _, n), o in cluster.kube.objects.items() if (k.kind, n) == ("Pod", "chat-0")
+    )
+    second = copy.deepcopy(first)
+    second["metadata"] |= {"name": "chat-1", "uid": "second"}
+    cluster.put(second)
+    now = utc_now().timestamp()
+    cluster.fleet.looks["chat"] = Sample("chat-0", now, running=4.0, waiting=0.0)
+    wanted["chat"] = 1
+    writes = cluster.rounds()
+    marked = [each for each in writes if "pods/" in each]
+    assert len(marked) == 1
+    assert writes.index(marked[0]) < writes.index("apply deployments/chat")
+    costs = {
+        name: (pod["metadata"].get("annotations") or {}).get(DELETION_COST)
+        for (kind, _, name), pod in cluster.kube.objects.items()
+        if kind.kind == "Pod" and name.startswith("chat")
+    }
+    assert sorted(costs.values(), key=str) == ["-1", None]
+
+
+def test_a_second_autoscaler_is_refused_and_the_replicas_stay(cluster, monkeypatch):
+    decided(monkeypatch, chat=3, other=2)
+    cluster.put(hpa())
+    cluster.rounds()
+    found = condition(service(cluster), "ScalingActive")
+    assert (found["status"], found["reason"]) == ("False", "AutoscalerConflict")
+    assert "HorizontalPodAutoscaler theirs" in found["message"]
+    assert deployment(cluster)["spec"]["replicas"] == 1
+    assert deployment(cluster, "other")["spec"]["replicas"] == 2
+
+
+def test_in_mode_external_the_number_is_told_and_not_set(monkeypatch):
+    shell = Scaled()
+    external = chat_service("a", "chat")
+    external["spec"] |= {"replicas": 2, "scaling": {"mode": "External", "maxReplicas": 9}}
+    shell.put(h100_node(name="n"), external)
+    shell.run()
+    shell.answer("n")
+    decided(monkeypatch, chat=5)
+    shell.put(hpa("InferenceService", "poolwise.dev/v1alpha1"))
+    shell.rounds()
+    assert deployment(shell)["spec"]["replicas"] == 2
+    found = service(shell)
+    assert found["status"]["scaling"]["desiredReplicas"] == 5
+    assert condition(found, "ScalingActive")["status"] == "True"
+
+
+def decided(monkeypatch, **wanted: int) -> dict[str, int]:
+    """Have the controller want these numbers, by service; as it decides where none is given."""
+
+    def decide(service, memory, seen):
+        decision = controller.decide(service, memory, seen)
+        number = wanted.get(service.name.rpartition("/")[2])
+        return decision if number is None else replace(decision, replicas=number)
+
+    monkeypatch.setattr("poolwise.handlers.scaling.decide", decide)
+    return wanted

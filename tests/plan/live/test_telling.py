@@ -1,0 +1,173 @@
+"""What a user reads of scaling: complete, bounded, and at rest while nothing happens."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from poolwise.api.status import ScalingStatus
+from poolwise.plan.conditions import Reason
+from poolwise.plan.live.telling import DECISIONS_KEPT, Mode, measured
+from poolwise.plan.scaling.decision import Forecast, Remark
+from tests.plan.live.given import ITL, NOW, TTFT, look, signal
+
+
+def told(given_look, before=None):
+    return measured(given_look, before or {}).scaling
+
+
+def conditions(given_look):
+    return {each.type: each for each in measured(given_look, {}).conditions}
+
+
+def later(seconds):
+    return NOW + timedelta(seconds=seconds)
+
+
+def test_all_that_a_decision_knows_is_told():
+    scaling = told(look(4, held=3))
+    assert scaling["desiredReplicas"] == 4
+    assert scaling["limiting"] == "TTFT p99"
+    assert scaling["forecast"] == {"low": 3, "mid": 4, "high": 5}
+    assert scaling["signals"][0] == {
+        "metric": "TTFT",
+        "percentile": 99,
+        "targetSeconds": 2,
+        "lowSeconds": 0.5,
+        "highSeconds": 0.75,
+        "samples": 5000,
+        "lateShareLow": 0.001,
+        "lateShareHigh": 0.004,
+    }
+    assert scaling["predicted"][0]["tails"] == [
+        {"replicas": 2},
+        {"replicas": 3, "seconds": 1.2},
+        {"replicas": 4, "seconds": 0.7},
+    ]
+    [decided] = scaling["decisions"]
+    assert (decided["from"], decided["to"], decided["reason"]) == (3, 4, "4 replicas")
+    ScalingStatus.model_validate(scaling)
+    json.dumps(scaling, allow_nan=False)
+
+
+def test_the_last_ten_changes_are_kept_the_newest_first():
+    scaling: Any = {}
+    held = 1
+    for turn in range(15):
+        scaling = told(look(turn + 2, held=held, now=later(turn)), scaling)
+        held = turn + 2
+    assert [each["to"] for each in scaling["decisions"]] == list(range(16, 16 - DECISIONS_KEPT, -1))
+
+
+def test_nothing_is_written_while_figures_move_a_little():
+    before = told(look())
+    near = Forecast(0.0, 3.1, 4.2, 5.3)
+    assert told(look(now=later(600), forecast=near), before) == before
+
+
+def test_figures_that_moved_much_are_told_after_a_rest():
+    before = told(look())
+    far = Forecast(0.0, 6.0, 9.0, 12.0)
+    assert told(look(now=later(10), forecast=far), before) == before
+    after = told(look(now=later(90), forecast=far), before)
+    assert after["forecast"]["mid"] == 9
+
+
+def test_another_number_is_told_at_once():
+    before = told(look())
+    assert told(look(4, held=3, now=later(1)), before)["desiredReplicas"] == 4
+
+
+def test_late_requests_are_told_though_their_share_is_small():
+    before = told(look())
+    late = (signal(late=(0.03, 0.05)), signal(ITL, 0.02, 0.025))
+    after = told(look(now=later(90), signals=late), before)
+    assert after["signals"][0]["lateShareHigh"] == 0.05
+
+
+@pytest.mark.parametrize(
+    ("signals", "status", "reason"),
+    [
+        ((signal(),), True, Reason.WITHIN_TARGETS),
+        ((signal(low=2.5, high=5.0, late=(0.2, 0.2)),), False, Reason.BEYOND_TARGETS),
+        ((signal(low=1.0, high=2.5, late=(0.0, 0.05)),), None, Reason.TOO_FEW_SAMPLES),
+        ((signal(low=1.0, high=2.5, late=(0.02, 0.05)),), False, Reason.BEYOND_TARGETS),
+        ((signal(low=1.0, high=2.5, late=(0.005, 0.005)),), True, Reason.WITHIN_TARGETS),
+        ((signal(low=None, high=None, late=None),), None, Reason.TOO_FEW_SAMPLES),
+        ((signal(), signal(ITL, None, None, 3, None)), None, Reason.TOO_FEW_SAMPLES),
+        ((), None, Reason.TOO_FEW_SAMPLES),
+    ],
+)
+def test_targets_are_judged_by_bounds(signals, status, reason):
+    found = conditions(look(signals=signals))["SLOMet"]
+    assert (found.status, found.reason) == (status, reason)
+
+
+def test_a_target_below_the_floor_is_unreachable():
+    words = "TTFT p99 is 0.05 s, and a lone request takes 0.21 s"
+    found = conditions(look(remarks={Remark.SLO_UNREACHABLE: words}))["SLOMet"]
+    assert (found.status, found.reason, found.message) == (False, Reason.SLO_UNREACHABLE, words)
+
+
+def test_metrics_that_fail_are_told_by_name():
+    found = conditions(look(failing={"chat-1": "answers HTTP 500", "chat-0": "no answer"}))
+    assert found["MetricsAvailable"].status is False
+    assert found["MetricsAvailable"].message.startswith("chat-0: no answer; and 1 more replica")
+    assert found["ScalingActive"].reason == Reason.METRICS_BROKEN
+
+
+def test_a_rival_is_refused_and_the_number_stays():
+    rivalled = look(5, held=3, conflict="HorizontalPodAutoscaler hpa (on Deployment chat)")
+    found = conditions(rivalled)["ScalingActive"]
+    assert (found.status, found.reason) == (False, Reason.AUTOSCALER_CONFLICT)
+    assert told(rivalled)["desiredReplicas"] == 3
+
+
+@pytest.mark.parametrize(
+    ("remark", "reason"),
+    [
+        (Remark.AT_MAXIMUM, Reason.AT_MAXIMUM),
+        (Remark.AT_CAPACITY, Reason.AT_CAPACITY),
+        (Remark.STARTS_PACED, Reason.STARTS_PACED),
+    ],
+)
+def test_what_holds_it_back_is_the_reason(remark, reason):
+    found = conditions(look(remarks={remark: "9 replicas"}))["ScalingActive"]
+    assert (found.status, found.reason) == (True, reason)
+    assert not any(letter.isdigit() for letter in found.message)
+
+
+def test_a_service_that_is_not_scaled_has_no_such_condition():
+    assert "ScalingActive" not in conditions(look(mode=Mode.OFF))
+
+
+def test_before_anything_was_read_nothing_is_known():
+    found = conditions(look(held=3, told=0, signals=()))["MetricsAvailable"]
+    assert (found.status, found.reason) == (None, Reason.NOT_MEASURED)
+
+
+@given(
+    st.floats(0, 1e6),
+    st.floats(0, 1e6, allow_nan=False),
+    st.integers(0, 10_000),
+    st.lists(st.floats(0.0, 1.0), min_size=2, max_size=2),
+)
+def test_what_is_told_is_the_same_when_it_is_told_again(rate, seconds, replicas, shares):
+    late = (min(shares), max(shares))
+    seen = look(
+        replicas,
+        forecast=Forecast(0.0, rate / 2, rate, rate * 2),
+        signals=(signal(TTFT, seconds, seconds * 2, late=late),),
+    )
+    first = measured(seen, {})
+    again = measured(
+        look(
+            replicas, now=later(5), forecast=seen.decision.forecast, signals=seen.decision.signals
+        ),
+        first.scaling,
+    )
+    assert again.scaling == first.scaling
+    json.dumps(first.scaling, allow_nan=False)
