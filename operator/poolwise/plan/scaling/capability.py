@@ -17,8 +17,8 @@ from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.service import Latency, LatencyTarget, Predictor
 from poolwise.plan.scaling.tails import LONE_SHARE, floor_seconds, holds, late_share, tail_seconds
 
-BISECTIONS = 20
-"""To a millionth of the largest load."""
+BISECTIONS = 13
+"""To 0.01 % of the largest load."""
 DISPERSION = 1.5
 """Of the arrivals at one replica: variance over mean; Poisson streams behind most routers have 1,
 and what a fleet's own bursts add is learned (:mod:`poolwise.plan.scaling.fragility`)."""
@@ -83,7 +83,9 @@ def capability(
     predictor: Predictor, mix: Mix, targets: tuple[LatencyTarget, ...], slowness: float
 ) -> Capability:
     """At the highest load; remembered, so mixes and slownesses should come rounded."""
-    served = replace(predictor.replica(mix), arrival_dispersion=DISPERSION)
+    served = _at_context(
+        replace(predictor.replica(mix), arrival_dispersion=DISPERSION), mix.context_tokens
+    )
     asked = tuple(replace(each, seconds=each.seconds / slowness) for each in targets)
     floors = [_floor(served, each) for each in asked]
     unreachable = tuple(
@@ -106,6 +108,14 @@ def capability(
         unreachable,
         max(floors, default=0.0),
     )
+
+
+def _at_context(served: Replica, context_tokens: float | None) -> Replica:
+    """With as many slots as contexts of that length leave."""
+    if not context_tokens or not served.generates:
+        return served
+    slots = served.cache_slots * served.context_tokens / context_tokens
+    return replace(served, cache_slots=slots, context_tokens=context_tokens)
 
 
 @lru_cache(maxsize=1024)

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from poolwise.plan.scaling import fragility, learning, surprise
 from poolwise.plan.scaling.capability import Capability, capability, rounded_slowness
 from poolwise.plan.scaling.decision import Decision, Forecast, Remark
 from poolwise.plan.scaling.intake import Intake, intake
-from poolwise.plan.scaling.level import LONGEST_SECONDS, level
+from poolwise.plan.scaling.level import LONGEST_SECONDS, expected, level
 from poolwise.plan.scaling.memory import Bin, Memory
-from poolwise.plan.scaling.outlook import Flow, Outlook, outlook
+from poolwise.plan.scaling.outlook import LEAST_RATE, Flow, Outlook, outlook
 from poolwise.plan.scaling.restraint import restrained
 from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import Pool, Service
 from poolwise.plan.signals.window import Delta
 
-SPENT_SHARE = 0.7
-"""Of the allowance: what is aimed at, so that chance seldom exceeds it."""
+SPENT_SHARES = (1.0, 0.7, 0.5)
+"""Of the allowance, expected to be late: more are started above the first, and as many as come to
+the second; one is taken away where it would still be the third without it."""
 LEAST_STEPS = 2
 """Looks before anything is decided."""
 HOLD_SECONDS = 60.0
 """Beside a start: for how long a replica must not have been needed before it leaves."""
 MOST_LAG_SECONDS = 300.0
+SLOPE_SECONDS, LEAST_SLOPE_STEPS = 120.0, 5
 KEPT_SECONDS = 2.0 * LONGEST_SECONDS
 LONGER = 3.0
 """Times as long as on average some requests stay."""
@@ -43,9 +47,9 @@ def decide(service: Service, memory: Memory, seen: Seen) -> Decision:
     able = _capability(pool, service, memory)
     ahead = _outlook(service, pool, memory, taken, seen, able)
     if taken.seconds > 0.0:
-        memory = _with_bin(memory, seen, taken, ahead)
-    bearable = _bearable(service, memory, ahead)
-    wanted = _wanted(service, held, ahead, bearable) if len(memory.bins) >= LEAST_STEPS else held
+        memory = _with_bin(memory, seen, taken, ahead, able)
+    ratios = _ratios_for(service, memory, ahead)
+    wanted = _wanted(service, held, ahead, ratios) if len(memory.bins) >= LEAST_STEPS else held
     if not taken.may_shrink:
         wanted = max(wanted, held)
     wanted = min(max(wanted, service.least_replicas), service.most_replicas)
@@ -53,7 +57,7 @@ def decide(service: Service, memory: Memory, seen: Seen) -> Decision:
     return Decision(
         replicas=result.replicas,
         memory=result.memory,
-        reason=f"{ahead} {bearable:.3f} {fragility.summary(memory.belief)} {result.why}",
+        reason=f"{ahead} {ratios.aim:.3f} {fragility.summary(memory.belief)} {result.why}",
         by_pool={pool.name: result.replicas},
         limiting=able.limiting,
         forecast=_forecast(ahead, seen),
@@ -62,20 +66,30 @@ def decide(service: Service, memory: Memory, seen: Seen) -> Decision:
     )
 
 
-def _wanted(service: Service, held: int, ahead: Outlook, bearable: float) -> int:
-    up = math.ceil(ahead.coming / bearable) + service.redundancy
-    down = math.ceil(max(ahead.settled, ahead.coming) / bearable) + service.redundancy
-    return max(up, min(down, held))
+def _wanted(service: Service, held: int, ahead: Outlook, ratios: Ratios) -> int:
+    """More where too many would be late, fewer where even then hardly any were."""
+    at_least = math.ceil(ahead.coming / ratios.most) + service.redundancy
+    if at_least > held:
+        return math.ceil(ahead.coming / ratios.aim) + service.redundancy
+    down = math.ceil(max(ahead.settled, ahead.coming) / ratios.least) + service.redundancy
+    return max(at_least, min(down, held))
 
 
-def _bearable(service: Service, memory: Memory, ahead: Outlook) -> float:
-    """The highest ratio of demand to replicas at which few enough are expected to be late."""
-    allowed = SPENT_SHARE * service.allowed_share
-    allowed = max(allowed - fragility.expected_floor(memory.belief), allowed / 2.0)
+@dataclass(frozen=True, slots=True)
+class Ratios:
+    """Of demand to replicas: at which as many are expected to be late as :data:`SPENT_SHARES`."""
+
+    most: float
+    aim: float
+    least: float
+
+
+def _ratios_for(service: Service, memory: Memory, ahead: Outlook) -> Ratios:
     shares = surprise.shares(memory.errors, ahead.coming, round(ahead.horizon_seconds))
-    return fragility.bearable(
-        memory.belief, surprise.LOG_ERRORS, shares, allowed, service.allowed_share
-    )
+    allowed, floor = service.allowed_share, fragility.expected_floor(memory.belief)
+    highest = fragility.bearable(memory.belief, surprise.LOG_ERRORS, shares, allowed)
+    return Ratios(*(highest(max(each * allowed - floor, each * allowed / 2.0))
+                    for each in SPENT_SHARES))  # fmt: skip
 
 
 def _learned(
@@ -97,11 +111,11 @@ def _learned(
     for each in learning.lateness(service, delta, able):
         belief = fragility.observed(belief, load, each, usual, service.allowed_share)
     return replace(
-        memory,
+        learning.with_lengths(memory, delta, seconds),
         samples=taken.samples,
-        prompts=learning.fading(memory.prompts, delta.prompt_lengths_tokens, seconds),
-        answers=learning.fading(memory.answers, delta.answer_lengths_tokens, seconds),
-        computed_share=learning.computed_share(memory.computed_share, delta, seconds),
+        context_tokens=learning.context_tokens(
+            memory.context_tokens, taken.samples.values(), able.served, seconds
+        ),
         log_slowness={**memory.log_slowness, pool.name: slowness},
         belief=belief,
         usual_arrivals=0.98 * usual + 0.02 * taken.arrivals,
@@ -110,24 +124,27 @@ def _learned(
 
 def _load(memory: Memory, now_seconds: float, able: Capability, delta: Delta) -> fragility.Load:
     """Of those whose latencies were told just now: over the time that they were here."""
-    stay = able.in_flight / max(able.requests_per_second, 1e-9)
+    capacity = max(able.requests_per_second, LEAST_RATE)
+    stay = able.in_flight / capacity
     first = delta.ttft_seconds
     waited = first.total / first.count if first and first.count else 0.0
-    mean = _ratios(memory, now_seconds - min(max(stay, 15.0), MOST_LAG_SECONDS))
+    mean = _ratios(memory, now_seconds - min(max(stay, 15.0), MOST_LAG_SECONDS), capacity)
     longest = min(max(LONGER * (stay + waited), 30.0), MOST_LAG_SECONDS)
-    worst = _ratios(memory, now_seconds - longest)
+    worst = _ratios(memory, now_seconds - longest, capacity)
     return fragility.Load(sum(mean) / max(len(mean), 1), max(worst, default=0.0))
 
 
-def _ratios(memory: Memory, since_seconds: float) -> list[float]:
+def _ratios(memory: Memory, since_seconds: float, capacity: float) -> list[float]:
     return [
-        each.demand / each.ready
+        each.demand * each.capacity / capacity / each.ready
         for each in memory.bins
         if each.at_seconds >= since_seconds and each.ready > 0.0
     ]
 
 
-def _with_bin(memory: Memory, seen: Seen, taken: Intake, ahead: Outlook) -> Memory:
+def _with_bin(
+    memory: Memory, seen: Seen, taken: Intake, ahead: Outlook, able: Capability
+) -> Memory:
     last = Bin(
         seen.now_seconds,
         taken.seconds,
@@ -135,12 +152,15 @@ def _with_bin(memory: Memory, seen: Seen, taken: Intake, ahead: Outlook) -> Memo
         ahead.coming - ahead.backlog,
         ahead.present,
         float(taken.ready),
+        ahead.filled,
+        able.requests_per_second,
     )
     before = seen.now_seconds - ahead.horizon_seconds
-    early = [each.foreseen for each in memory.bins if each.at_seconds <= before][-1:]
+    early = [each for each in memory.bins if each.at_seconds <= before][-1:]
     errors = memory.errors
-    if early:
-        errors = surprise.observed(errors, early[0], ahead.present, taken.seconds)
+    for each in early:
+        came = ahead.present * able.requests_per_second / max(each.capacity, LEAST_RATE)
+        errors = surprise.observed(errors, each.foreseen, came, taken.seconds)
     kept = (each for each in memory.bins if seen.now_seconds - each.at_seconds <= KEPT_SECONDS)
     return replace(memory, bins=(*kept, last), errors=errors)
 
@@ -158,15 +178,33 @@ def _outlook(
         taken.waiting,
         learning.observed_gap_seconds(taken.warm) if taken.warm else None,
         able.requests_per_second * strength * taken.ready,
+        _filling(memory, seen.now_seconds, able),
     )
-    return outlook(able, level(bins), flow, pool.start_seconds + service.interval_seconds)
+    coming = expected(level(bins), seen.expected_requests_per_second)
+    return outlook(able, coming, flow, pool.start_seconds + service.interval_seconds)
+
+
+def _filling(memory: Memory, now_seconds: float, able: Capability) -> float:
+    """Slope of what is in flight over the last minutes, less what the noise of looks makes of it.
+
+    Where answers take minutes it foretells more than arrivals do.
+    """
+    recent = [each for each in memory.bins if now_seconds - each.at_seconds <= SLOPE_SECONDS]
+    if len(recent) < LEAST_SLOPE_STEPS:
+        return 0.0
+    capacity = max(able.requests_per_second, LEAST_RATE)
+    times = np.array([each.at_seconds for each in recent])
+    values = np.array([each.filled * each.capacity / capacity for each in recent])
+    times -= times.mean()
+    slope = float(times @ values / (times @ times))
+    rest = values - values.mean() - slope * times
+    error = math.sqrt(float(rest @ rest) / (len(recent) - 2) / float(times @ times))
+    return max(slope - 2.0 * error, 0.0)
 
 
 def _with_mix(pool: Pool, memory: Memory) -> Memory:
     """A new one only where it differs: working out capabilities takes long."""
-    now = learning.mix(
-        pool.predictor.prior_mix, memory.prompts, memory.answers, memory.computed_share
-    )
+    now = learning.mix(pool.predictor.prior_mix, memory)
     return memory if memory.mix and memory.mix.is_near(now) else replace(memory, mix=now)
 
 

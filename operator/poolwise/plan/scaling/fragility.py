@@ -16,6 +16,7 @@ load, fading towards the prior.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -29,8 +30,11 @@ LOG_STRENGTHS = np.linspace(-2.4, 1.6, 67)
 STEEPNESSES = np.array([2.0, 3.0, 4.5, 7.0, 10.0, 15.0, 22.0, 35.0])
 FLOORS = np.array([0.0, 0.002, 0.005, 0.01, 0.02, 0.04, 0.08])
 
-STRENGTH_DEVIATION = 0.35
+STRENGTH_DEVIATION = 0.25
 """Of ln(strength) before anything is seen: the model's own error, and an even router or not."""
+RARE_SHARE, RARE_DEVIATION = 0.2, 0.9
+"""Of services that the model is far off: where requests are few and a router keeps them apart, or
+where they come in bursts."""
 MIDDLE_STEEPNESS, STEEPNESS_DEVIATION = 10.0, 0.7
 FLOOR_WEIGHTS = np.array([0.7, 0.08, 0.07, 0.06, 0.05, 0.03, 0.01])
 """Mostly no request is late at no load."""
@@ -42,7 +46,7 @@ burst or one full cache makes them, so that hundreds in one step are no hundred 
 HALF_LIFE_SECONDS = 4 * 3600.0
 LEAST_RATIO, MOST_RATIO = 0.02, 3.0
 LOG_RATIOS = np.linspace(-5.0, 3.0, 81)
-BISECTIONS = 16
+LOADS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +79,9 @@ class Belief:
 @lru_cache(maxsize=1)
 def prior() -> Belief:
     """Before anything is seen."""
-    strength = -0.5 * (LOG_STRENGTHS / STRENGTH_DEVIATION) ** 2
+    usual = np.exp(-0.5 * (LOG_STRENGTHS / STRENGTH_DEVIATION) ** 2) / STRENGTH_DEVIATION
+    rare = np.exp(-0.5 * (LOG_STRENGTHS / RARE_DEVIATION) ** 2) / RARE_DEVIATION
+    strength = np.log((1.0 - RARE_SHARE) * usual + RARE_SHARE * rare)
     steepness = -0.5 * (np.log(STEEPNESSES / MIDDLE_STEEPNESS) / STEEPNESS_DEVIATION) ** 2
     floor = np.log(FLOOR_WEIGHTS)
     return Belief(strength[:, None, None] + steepness[None, :, None] + floor[None, None, :])
@@ -130,19 +136,18 @@ def late_share(belief: Belief, ratio: float, allowed_share: float) -> float:
 
 
 def bearable(
-    belief: Belief, log_errors: Vector, shares: Vector, aim_share: float, allowed_share: float
-) -> float:
-    """The highest load to aim at for which no more than ``aim_share`` is expected to be late,
+    belief: Belief, log_errors: Vector, shares: Vector, allowed_share: float
+) -> Callable[[float], float]:
+    """The highest load to aim at for which no more than a given share is expected to be late,
     when what comes differs from what is aimed at by errors that such shares of requests meet."""
     curve = _curve(belief, allowed_share)
-    low, high = math.log(LEAST_RATIO), math.log(MOST_RATIO)
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2.0
-        if float(shares @ np.interp(middle + log_errors, LOG_RATIOS, curve)) <= aim_share:
-            low = middle
-        else:
-            high = middle
-    return math.exp(low)
+    log_loads = np.linspace(math.log(LEAST_RATIO), math.log(MOST_RATIO), LOADS)
+    late = np.interp(log_loads[:, None] + log_errors, LOG_RATIOS, curve) @ shares
+
+    def highest(aim_share: float) -> float:
+        return math.exp(float(np.interp(aim_share, late, log_loads)))
+
+    return highest
 
 
 def expected_floor(belief: Belief) -> float:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from poolwise.model.serving.load import Replica, state
 from poolwise.model.serving.queueing import Lengths
 from poolwise.plan.scaling.capability import Capability, relative_strength
 from poolwise.plan.scaling.fragility import Lateness
-from poolwise.plan.scaling.memory import Moments
+from poolwise.plan.scaling.memory import Memory, Moments
 from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.service import Latency, LatencyTarget, Service
 from poolwise.plan.signals.percentile import share_within
-from poolwise.plan.signals.sample import Histogram
+from poolwise.plan.signals.sample import Histogram, Sample
 from poolwise.plan.signals.window import Delta
 
-LENGTHS_HALF_LIFE_SECONDS = 900.0
+LENGTHS_HALF_LIFE_SECONDS, LENGTHS_HALF_LIFE_REQUESTS = 120.0, 1500.0
+"""Whichever is longer: enough for a mean of heavy tails, and no more, since lengths drift."""
 PRIOR_REQUESTS = 50.0
 """How many requests the declared lengths count as."""
 SLOWNESS_HALF_LIFE_SECONDS = 120.0
@@ -24,13 +26,14 @@ MOST_SLOWNESS = 3.0
 """Either way. What lasts beyond it is rather another machine or model than was described."""
 TAILS, TAIL_WEIGHT = 2, 0.25
 """Bounds of buckets below the target that are read as well, and what each counts."""
+LEAST_RUNNING = 4.0
+"""Sequences from which their mean context can be told."""
 LEAST_TOKENS = 100.0
 """Gaps between tokens from which their mean tells a speed."""
 
 
-def fading(moments: Moments, seen: Histogram | None, seconds: float) -> Moments:
+def fading(moments: Moments, seen: Histogram | None, kept: float) -> Moments:
     """With lengths that were seen since."""
-    kept = 0.5 ** (seconds / LENGTHS_HALF_LIFE_SECONDS)
     count, total, squares = (kept * moments.count, kept * moments.total, kept * moments.squares)
     if seen is not None and seen.count > 0.0:
         more = _moments(seen)
@@ -38,14 +41,23 @@ def fading(moments: Moments, seen: Histogram | None, seconds: float) -> Moments:
     return Moments(count, total, squares)
 
 
+def _kept(delta: Delta, seconds: float) -> float:
+    """Of what was seen of lengths before."""
+    ended = delta.finished_requests or 0.0
+    passed = seconds / LENGTHS_HALF_LIFE_SECONDS, ended / LENGTHS_HALF_LIFE_REQUESTS
+    return float(0.5 ** min(passed))
+
+
 def _moments(seen: Histogram) -> Moments:
-    """The sum is exact; squares are those of uniform lengths in each bucket."""
-    squares = before = low = 0.0
+    """The sum is exact; squares as of uniform lengths in each bucket, made to agree with it."""
+    squares = total = before = low = 0.0
     for bound, count in zip(seen.upper_bounds, seen.counts, strict=True):
         high = bound if math.isfinite(bound) else 2.0 * low
         squares += (count - before) * (low * low + low * high + high * high) / 3.0
+        total += (count - before) * (low + high) / 2.0
         before, low = count, high
-    return Moments(seen.count, seen.total, squares)
+    scale = seen.total / total if total > 0.0 else 1.0
+    return Moments(seen.count, seen.total, squares * scale * scale)
 
 
 def lengths(moments: Moments, declared: Lengths) -> Lengths:
@@ -58,23 +70,64 @@ def lengths(moments: Moments, declared: Lengths) -> Lengths:
     return Lengths(mean, max(square / mean**2 - 1.0, 0.0) if mean > 0.0 else 0.0)
 
 
-def mix(declared: Mix, prompts: Moments, answers: Moments, computed: float | None) -> Mix:
-    """What requests look like now."""
+def mix(declared: Mix, memory: Memory) -> Mix:
+    """What requests look like now.
+
+    Answers that are under way count as well: those that ended first are the short ones. The mean
+    is all generated tokens over all ends, the estimate for censored lifetimes.
+    """
+    computed = memory.computed_share
+    answers = lengths(memory.answers, declared.answer_tokens)
+    prior = PRIOR_REQUESTS * declared.answer_tokens.mean
+    generated = memory.generated_tokens + prior
+    mean = generated / (memory.finished + PRIOR_REQUESTS) if memory.finished else answers.mean
     return Mix(
-        lengths(prompts, declared.prompt_tokens),
-        lengths(answers, declared.answer_tokens),
+        lengths(memory.prompts, declared.prompt_tokens),
+        Lengths(mean, answers.scv),
         declared.computed_share if computed is None else computed,
+        memory.context_tokens,
     )
 
 
-def computed_share(before: float | None, delta: Delta, seconds: float) -> float | None:
+def with_lengths(memory: Memory, delta: Delta, seconds: float) -> Memory:
+    """With the requests that were told of since."""
+    kept = _kept(delta, seconds)
+    ended, generated = delta.finished_requests, delta.generated_tokens
+    is_told = ended is not None and generated is not None
+    return replace(
+        memory,
+        prompts=fading(memory.prompts, delta.prompt_lengths_tokens, kept),
+        answers=fading(memory.answers, delta.answer_lengths_tokens, kept),
+        finished=kept * memory.finished + (ended or 0.0) * is_told,
+        generated_tokens=kept * memory.generated_tokens + (generated or 0.0) * is_told,
+        computed_share=computed_share(memory.computed_share, delta, kept),
+    )
+
+
+def context_tokens(before: float | None, samples: Iterable[Sample], served: Replica,
+                   seconds: float) -> float | None:  # fmt: skip
+    """Cached tokens of a running sequence, from how full caches are; fading."""
+    held = running = 0.0
+    for each in samples:
+        if each.kv_cache_usage is not None and each.running is not None:
+            held, running = held + each.kv_cache_usage, running + each.running
+    room = served.cache_slots * served.context_tokens
+    if running < LEAST_RUNNING or not math.isfinite(room) or held <= 0.0:
+        return before
+    now = held * room / running
+    if before is None:
+        return now
+    kept = float(0.5 ** (seconds / SLOWNESS_HALF_LIFE_SECONDS))
+    return kept * before + (1.0 - kept) * now
+
+
+def computed_share(before: float | None, delta: Delta, kept: float) -> float | None:
     """Of prompt tokens, those that were not in the prefix cache; fading."""
     if delta.cached_prompt_tokens is None or not delta.prompt_tokens:
         return before
     now = 1.0 - min(delta.cached_prompt_tokens / delta.prompt_tokens, 1.0)
     if before is None:
         return now
-    kept = 0.5 ** (seconds / LENGTHS_HALF_LIFE_SECONDS)
     return kept * before + (1.0 - kept) * now
 
 
@@ -99,7 +152,7 @@ def log_slowness(
     observed = gaps.total / gaps.count
     factor = observed / (at.decode.seconds + observed * rate * added)
     now = max(min(math.log(factor), math.log(MOST_SLOWNESS)), -math.log(MOST_SLOWNESS))
-    kept = 0.5 ** (seconds / SLOWNESS_HALF_LIFE_SECONDS)
+    kept = float(0.5 ** (seconds / SLOWNESS_HALF_LIFE_SECONDS))
     return kept * before + (1.0 - kept) * now
 
 

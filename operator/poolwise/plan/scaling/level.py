@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from poolwise.plan.scaling.memory import Bin
 
@@ -60,10 +61,17 @@ def level(bins: Sequence[Bin]) -> Level:
     return found
 
 
+def expected(found: Level, requests_per_second: float | None) -> Level:
+    """What is known of the future in place of a forecast, where something is."""
+    if requests_per_second is None:
+        return found
+    return Level(requests_per_second, 0.0, found.dispersion, found.seconds)
+
+
 def dispersion_of(bins: Sequence[Bin]) -> float:
     """Half the mean square of differences over the mean; with the usual one as a few more steps."""
     squares = weight = 0.0
-    for one, other in zip(bins[:-1], bins[1:], strict=True):
+    for one, other in pairwise(bins):
         mean = (one.arrivals + other.arrivals) / 2.0
         if mean > 0.0 and one.seconds > 0.0 and other.seconds > 0.0:
             scaled = other.arrivals * one.seconds / other.seconds

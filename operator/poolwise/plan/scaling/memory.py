@@ -41,6 +41,10 @@ class Bin:
     """As it was then."""
     ready: float = 0.0
     """Replicas that served."""
+    filled: float = 0.0
+    """Of the demand: what was in flight."""
+    capacity: float = 0.0
+    """Requests per second of a full replica, as it was taken then: what demands are counted in."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +57,13 @@ class Memory:
     """Oldest first."""
     prompts: Moments = Moments()
     answers: Moments = Moments()
+    finished: float = 0.0
+    generated_tokens: float = 0.0
+    """While so many finished; fading."""
     computed_share: float | None = None
     """Of prompt tokens: those that no prefix cache had."""
+    context_tokens: float | None = None
+    """Of a running sequence, by how full the caches are; fading."""
     mix: Mix | None = None
     """That capabilities were last worked out for."""
     log_slowness: Mapping[str, float] = field(default_factory=dict)
@@ -77,6 +86,9 @@ class Memory:
         return {
             "prompts": _listed(self.prompts),
             "answers": _listed(self.answers),
+            "finished": self.finished,
+            "generatedTokens": self.generated_tokens,
+            "contextTokens": self.context_tokens,
             "computedShare": self.computed_share,
             "logSlowness": dict(self.log_slowness),
             "belief": self.belief.as_list(),
@@ -89,10 +101,13 @@ class Memory:
     @staticmethod
     def read(document: Mapping[str, Any]) -> Memory:
         """What :meth:`as_mapping` made. ValueError, TypeError or KeyError for anything else."""
-        share = document["computedShare"]
+        share, context = document["computedShare"], document["contextTokens"]
         return Memory(
             prompts=Moments(*map(float, document["prompts"])),
             answers=Moments(*map(float, document["answers"])),
+            finished=float(document["finished"]),
+            generated_tokens=float(document["generatedTokens"]),
+            context_tokens=None if context is None else float(context),
             computed_share=None if share is None else float(share),
             log_slowness={key: float(value) for key, value in document["logSlowness"].items()},
             belief=Belief.read(document["belief"]),

@@ -23,6 +23,8 @@ class Mix:
     """The first token included."""
     computed_share: float = 1.0
     """Of a prompt's tokens: those that the prefix cache does not have."""
+    context_tokens: float | None = None
+    """Of a running sequence, where caches tell; None: as the lengths make it."""
 
     def is_near(self, other: Mix) -> bool:
         """Whether capacities are as good as the same."""
@@ -30,6 +32,7 @@ class Mix:
             _are_near(self.prompt_tokens, other.prompt_tokens)
             and _are_near(self.answer_tokens, other.answer_tokens)
             and abs(self.computed_share - other.computed_share) < NEAR_SHARE
+            and abs(math.log((self.context_tokens or 1.0) / (other.context_tokens or 1.0))) < NEAR
         )
 
 

@@ -30,6 +30,8 @@ class Outlook:
     horizon_seconds: float
     present: float
     """Of what arrived since the last look and is in flight."""
+    filled: float
+    """What is in flight alone."""
     settled: float
     """With the present arrivals kept up for long."""
     coming: float
@@ -51,19 +53,27 @@ class Flow:
     """Observed mean time between two tokens; None: not known."""
     bearing: float
     """Requests per second that the replicas there will be work off at the most."""
+    filling: float = 0.0
+    """Change of what is in flight, in full replicas a second, where it is above chance."""
+
+
+def filled(able: Capability, flow: Flow) -> float:
+    """What is in flight, in full replicas: in those requests stay longer than in idle ones."""
+    slowing = able.token_seconds / flow.gap_seconds if flow.gap_seconds else 1.0
+    stretch = min(max(slowing, 1.0), MOST_SLOWING)
+    return flow.in_flight * stretch / max(able.in_flight, LEAST_RATE)
 
 
 def outlook(able: Capability, level: Level, flow: Flow, horizon_seconds: float) -> Outlook:
     """From what arrives and what is in flight on replicas that stay."""
     capacity = max(able.requests_per_second, LEAST_RATE)
     rate, share = level.mid + level.deviation, able.arrivals_share
-    settled = rate / capacity
-    slowing = able.token_seconds / flow.gap_seconds if flow.gap_seconds else 1.0
-    stretch = min(max(slowing, 1.0), MOST_SLOWING) / max(able.in_flight, LEAST_RATE)
-    filled = flow.in_flight * stretch
-    present = share * flow.arrivals_per_second / capacity + (1.0 - share) * filled
+    settled, now = rate / capacity, filled(able, flow)
+    present = share * flow.arrivals_per_second / capacity + (1.0 - share) * now
     left = able.left_after(horizon_seconds)
-    coming = share * settled + (1.0 - share) * (settled + (filled - settled) * left)
+    then = settled + (now - settled) * left
+    then = max(then, now + flow.filling * horizon_seconds) if flow.filling > 0.0 else then
+    coming = share * settled + (1.0 - share) * then
     queue = flow.waiting + max(rate - flow.bearing, 0.0) * horizon_seconds
     backlog = max(queue - flow.bearing, 0.0) / (capacity * BACKLOG_SECONDS) * share
-    return Outlook(level, horizon_seconds, present, settled, coming + backlog, backlog)
+    return Outlook(level, horizon_seconds, present, now, settled, coming + backlog, backlog)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from poolwise.plan.scaling.memory import Memory
 
-TURNS_PER_HOUR = 3
-"""From up to down: each is followed by one from down to up, so 6 changes of direction an hour."""
-TURN_SECONDS = 3600.0
+TURN_SECONDS = 1200.0
+"""From one change from up to down until the next: each is followed by one from down to up, so there
+are 6 changes of direction an hour at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,9 @@ def restrained(
     lately = min(max(each[1] for each in memory.wanted), held)
     if lately >= held:
         return Held(held, memory, "" if wanted == held else f"{held} were needed lately")
-    turns = tuple(each for each in memory.turns if now_seconds - each < TURN_SECONDS)
+    turned = memory.turns[-1:]
     if memory.direction > 0:
-        if not _may_turn(turns, now_seconds):
-            return Held(held, memory, "the direction changed often lately")
-        turns = (*turns, now_seconds)
-    return Held(lately, replace(memory, direction=-1, turns=turns))
-
-
-def _may_turn(turns: tuple[float, ...], now_seconds: float) -> bool:
-    """The first two as they come, then one for each 20 minutes."""
-    return len(turns) < TURNS_PER_HOUR and (
-        len(turns) < 2 or now_seconds - turns[-1] >= TURN_SECONDS / TURNS_PER_HOUR
-    )
+        if turned and now_seconds - turned[0] < TURN_SECONDS:
+            return Held(held, memory, "the direction changed lately")
+        turned = (now_seconds,)
+    return Held(lately, replace(memory, direction=-1, turns=turned))

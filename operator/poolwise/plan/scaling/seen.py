@@ -43,5 +43,7 @@ class Seen:
     broken: Mapping[str, str] = field(default_factory=dict)
     """Replicas whose metrics cannot be believed, and why: no metrics at all, too large, in the
     future."""
+    expected_requests_per_second: float | None = None
+    """When a start would end, from who knows it (a schedule); None: to be forecast."""
     held_requests: float = 0.0
     """That wait in front of the service (a gateway's queue) while it has no replica."""

@@ -22,12 +22,12 @@ LOG_ERRORS = np.linspace(-1.5, 3.0, 91)
 LOG_SIZES = np.linspace(-3.0, 7.0, 21)
 SIZE_WIDTH = 0.7
 """Errors at a demand twice as large or small count two thirds."""
-PRIOR_STEPS = 40.0
+PRIOR_STEPS = 20.0
 """How many looks the prior counts as."""
-USUAL_DEVIATION, USUAL_SECONDS = 0.10, 60.0
+USUAL_DEVIATION, USUAL_SECONDS = 0.08, 60.0
 """Prior of an error, and the start time that it is for; it grows as the root of the time."""
-RARE_SHARE, RARE_DEVIATION = 0.03, 0.4
-HALF_LIFE_SECONDS = 6 * 3600.0
+RARE_SHARE, RARE_DEVIATION = 0.01, 0.4
+HALF_LIFE_SECONDS = 2 * 3600.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from poolwise.model.serving.load import Replica, State, state
 from poolwise.model.serving.queueing import Delay, normal_quantile
 from poolwise.plan.scaling.service import Latency, LatencyTarget
 
-NODES = tuple((index + 0.5) / 16 for index in range(16))
+NODES = tuple((index + 0.5) / 8 for index in range(8))
 """Quantiles of answers' lengths: short answers are what makes the tail of a mean gap."""
 LONE_SHARE = 2.0**-22
 """Of the largest load: a request that is alone."""

@@ -1,0 +1,103 @@
+"""Our controller as a policy of the replay, in one configuration for every trace.
+
+It is told what an operator knows: the model, its layout and machine, targets, bounds and the usual
+start. Nothing of the trace: lengths, rates and bursts are learned as they come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bench.autoscale.policy import ReplicaView, View
+from bench.autoscale.scene import Scene
+from poolwise.model.work import Tokens
+from poolwise.plan.scaling.controller import decide
+from poolwise.plan.scaling.decision import Decision
+from poolwise.plan.scaling.memory import Memory
+from poolwise.plan.scaling.seen import Phase, ReplicaSeen, Seen
+from poolwise.plan.scaling.service import Latency, LatencyTarget, Modelled, Pool, Service
+
+POOL = "pool"
+INTERVAL_SECONDS = 5.0
+PERCENTILE = 99.0
+"""Of requests that are to meet both targets."""
+DECLARED = Tokens(400.0, 1500.0), Tokens(200.0, 600.0)
+"""Of prompts and answers, in place of a declaration: the API's own example."""
+AHEAD_SECONDS = 600.0
+
+
+class Ours:
+    """``decide`` with its memory; ``last`` is the newest decision."""
+
+    interval_seconds = INTERVAL_SECONDS
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._memory = Memory()
+        self.last: Decision | None = None
+
+    def desired(self, view: View) -> int:
+        """The controller's answer."""
+        self.last = decide(self._service, self._memory, self.seen(view))
+        self._memory = self.last.memory
+        return self.last.replicas
+
+    def seen(self, view: View) -> Seen:
+        """What the operator would see."""
+        replicas = tuple(_replica(each) for each in view.replicas)
+        return Seen(view.now_seconds, replicas, view.samples)
+
+
+class Informed(Ours):
+    """With the arrivals of the next ten minutes in place of a forecast (O2)."""
+
+    def __init__(self, service: Service, scene: Scene) -> None:
+        super().__init__(service)
+        self._arrivals = scene.trace.requests.arrival_seconds
+        self._horizon_seconds = min(
+            scene.start_delay_seconds + 2.0 * INTERVAL_SECONDS, AHEAD_SECONDS
+        )
+
+    def seen(self, view: View) -> Seen:
+        """With the rate around the moment when a start would end."""
+        middle = view.now_seconds + self._horizon_seconds
+        first, last = np.searchsorted(self._arrivals, (middle - 15.0, middle + 15.0))
+        return replace(super().seen(view), expected_requests_per_second=(last - first) / 30.0)
+
+
+def policy(scene: Scene) -> Ours:
+    """Ours, frozen."""
+    return Ours(service(scene))
+
+
+def informed(scene: Scene) -> Ours:
+    """The same, told of what comes."""
+    return Informed(service(scene), scene)
+
+
+def service(scene: Scene) -> Service:
+    """As a user would declare it: both targets for 99 % of the requests together."""
+    engine, targets = scene.engine, scene.targets
+    work = engine.work(*DECLARED, ())
+    predictor = Modelled(work, engine.layout, engine.machine, engine.calibration)
+    return Service(
+        name=scene.trace.name,
+        targets=(
+            LatencyTarget(Latency.TTFT, PERCENTILE, targets.ttft_seconds),
+            LatencyTarget(Latency.TPOT, PERCENTILE, targets.tpot_seconds),
+        ),
+        pools=(Pool(POOL, predictor, scene.start_delay_seconds),),
+        least_replicas=scene.least_replicas,
+        most_replicas=scene.most_replicas,
+        is_joint=True,
+        interval_seconds=INTERVAL_SECONDS,
+    )
+
+
+def _replica(view: ReplicaView) -> ReplicaSeen:
+    phase = Phase.READY if view.is_ready else Phase.STARTING
+    if view.is_draining:
+        phase = Phase.DRAINING
+    return ReplicaSeen(view.name, POOL, phase, view.requested_at_seconds, view.ready_at_seconds)
