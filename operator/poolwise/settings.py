@@ -201,6 +201,22 @@ class Settings(BaseModel):
         "bounds the memory that answers take.",
     )
 
+    prometheus_url: str = Field(
+        "",
+        description="A Prometheus that has the replicas' metrics, as https://prometheus.example: it "
+        "is asked instead of the replicas. Set scaling_interval_seconds to twice its scrape "
+        "interval.",
+    )
+    prometheus_ca_file: str = Field(
+        "", description="Certificates that its server's must be signed by; the system's when empty."
+    )
+    prometheus_token_file: str = Field(
+        "", description="File with the bearer token that it is asked with; none when empty."
+    )
+    prometheus_max_age_seconds: float = Field(
+        60, gt=0, description="Samples that it read longer ago are none."
+    )
+
     # Scope
     namespaces: tuple[_Label, ...] = Field(
         (),
@@ -330,6 +346,16 @@ class Settings(BaseModel):
                 "lease_retry_seconds < lease_renew_seconds < lease_seconds must hold, they are "
                 + ", ".join(f"{seconds:g}" for seconds in times)
             )
+        return self
+
+    @model_validator(mode="after")
+    def _is_guarded(self) -> Settings:
+        """A token that travels in the clear is everybody's."""
+        url = self.prometheus_url
+        if url and not url.startswith(("http://", "https://")):
+            raise ValueError(f"prometheus_url must begin with http:// or https://, is {url}")
+        if self.prometheus_token_file and not url.startswith("https://"):
+            raise ValueError("prometheus_token_file needs a prometheus_url of https://")
         return self
 
     @field_validator("metrics_listen", "liveness_listen")

@@ -85,7 +85,7 @@ def test_the_operator_cannot_reach_a_node_through_a_pod(
 
 COST = "controller.kubernetes.io/pod-deletion-cost"
 POD_EDITS: dict[str, Object] = {
-    "image": {"spec": {"containers": [{"name": "engine", "image": "other"}]}},
+    "deadline": {"spec": {"activeDeadlineSeconds": 5}},
     "label": {"metadata": {"labels": {"app.kubernetes.io/managed-by": "me"}}},
     "annotation": {"metadata": {"annotations": {"other": "1"}}},
     "finalizer": {"metadata": {"finalizers": ["poolwise.dev/mine"]}},

@@ -52,7 +52,7 @@ def test_the_policies_agree_with_the_types_that_they_check(release: Cluster) -> 
         return "typeChecking" in policy.get("status", {})
 
     policies = release.client.list(*POLICY)
-    assert len(policies) == 5
+    assert len(policies) == 6
     for policy in policies:
         checked = release.client.wait_for(policy, is_checked)
         assert checked["status"]["typeChecking"] == {}, policy["metadata"]["name"]

@@ -16,6 +16,7 @@ from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.events import Recorder
 from poolwise.cluster.metrics import Metrics
+from poolwise.cluster.prometheus import Prometheus
 from poolwise.cluster.queue import WorkQueue
 from poolwise.cluster.resources import (
     ACCELERATOR_POOLS,
@@ -69,7 +70,7 @@ class Engine:
         self.planner = Planner(cache, self._queue, decide, self._manifests, settings, metrics)
         self._looks: dict[Key, Look] = {}
         story = Story(cache, writer, recorder, self.planner, settings, self._looks)
-        self.scraper = Scraper(settings)
+        self.scraper = Prometheus(settings) if settings.prometheus_url else Scraper(settings)
         self.scaler = Scaler(cache, self.planner, self.scraper.look, self._looks, settings)
         children = Children(cache, writer, Draining(cache, writer, self.scaler.samples))
         self._reconciler = Reconciler(cache, self.planner, children, story, settings)

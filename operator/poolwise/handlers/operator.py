@@ -23,6 +23,7 @@ from poolwise.cluster.lease import Lease
 from poolwise.cluster.listing import fill, prune, scopes, targets
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.optional import OptionalApis
+from poolwise.cluster.prometheus import Prometheus
 from poolwise.cluster.pulse import Pulse
 from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import WATCHED, Resource
@@ -58,7 +59,7 @@ class Operator:
         self._health = HealthServer(
             settings.liveness_listen, self._freshness, self._readiness, settings.watch_stale_seconds
         )
-        self._clients: list[ApiKube | Scraper] = []
+        self._clients: list[ApiKube | Scraper | Prometheus] = []
         self._lease: Lease | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._relisted: set[Resource] = set()

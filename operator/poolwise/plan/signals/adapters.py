@@ -41,6 +41,21 @@ def read(text: str, engine: str, replica: str, at_seconds: float) -> Sample | Fa
         return Fault(str(error))
 
 
+def series_names(engine: str) -> frozenset[str]:
+    """Every metric that an engine may tell, histograms by their base name."""
+    return frozenset[str]().union(*(_names(adapter) for adapter in ADAPTERS[engine]))
+
+
+def loads(engine: str) -> tuple[str, ...]:
+    """Gauges of running requests: what an engine tells as long as it lives."""
+    return tuple(
+        prefix + source.name
+        for adapter in ADAPTERS[engine]
+        for prefix in adapter.prefixes
+        for source in adapter.fields["running"]
+    )
+
+
 def _read(text: str, adapters: Sequence[Adapter], replica: str, at_seconds: float) -> Sample | None:
     for adapter in adapters:
         told = series_of(text, _names(adapter), at_seconds)
