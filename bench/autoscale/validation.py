@@ -10,6 +10,7 @@ and with the one factor for a phase of a pool that the operator learns, here fro
 from __future__ import annotations
 
 import argparse
+import heapq
 import math
 import statistics
 import sys
@@ -73,13 +74,46 @@ def erlang_c(servers: int, load: float) -> float:
 
 def many_servers(servers: int, load: float, requests: int, seed: int) -> Check:
     """Mean time in the system of M/M/c: service, and ``C / (c (1 - rho))`` times it of waiting."""
-    service = TOKENS * STEP_SECONDS
-    expected = service * (1.0 + erlang_c(servers, load) / servers / (1.0 - load))
     draw = np.random.default_rng(seed)
-    arriving = _arriving(draw, servers * load / service, draw.geometric(1.0 / TOKENS, requests))
+    answers = draw.geometric(1.0 / TOKENS, requests)
+    service = float(answers.mean()) * STEP_SECONDS
+    expected = service * (1.0 + erlang_c(servers, load) / servers / (1.0 - load))
+    arriving = _arriving(draw, servers * load / service, answers)
     costs = IterationCosts(Curve.line(STEP_SECONDS, 0.0), Curve.line(0.0, 0.0), 0.0, 0.0)
     limits = EngineLimits(servers, 10**4, PLENTY_BLOCKS)
     return Check(f"M/M/{servers} at {load:g}", expected, _mean_seconds(arriving, costs, limits))
+
+
+def in_order(arrivals: Floats, services: Floats, servers: int) -> Floats:
+    """When each leaves a queue with so many servers, by its definition: whoever is free first."""
+    free_at = [0.0] * servers
+    found = np.empty(len(arrivals))
+    for place, (arrival, service) in enumerate(zip(arrivals, services, strict=True)):
+        found[place] = max(arrival, free_at[0]) + service
+        heapq.heapreplace(free_at, found[place])
+    return found
+
+
+def in_common(arrivals: Floats, services: Floats) -> Floats:
+    """When each leaves a processor that all present share alike.
+
+    ``given`` is what each would have had since the beginning; a request leaves when that has grown
+    by its service.
+    """
+    found = np.empty(len(arrivals))
+    present: list[tuple[float, int]] = []
+    now = given = 0.0
+    coming = [*zip(arrivals.tolist(), services.tolist(), strict=True), (math.inf, 0.0)]
+    for place, (arrival, service) in enumerate(coming):
+        while present and now + (present[0][0] - given) * len(present) <= arrival:
+            now += (present[0][0] - given) * len(present)
+            given, leaving = heapq.heappop(present)
+            found[leaving] = now
+        if present:
+            given += (arrival - now) / len(present)
+        now = arrival
+        heapq.heappush(present, (given + service, place))
+    return found
 
 
 def shared_processor(name: str, tokens: Floats, load: float, seed: int) -> Check:
@@ -111,7 +145,9 @@ def queues(requests: int, seed: int = 0) -> Iterator[Check]:
 def _arriving(
     draw: np.random.Generator, rate: float, answers: np.typing.NDArray[np.int64]
 ) -> Requests:
-    arrivals = np.cumsum(draw.exponential(1.0 / rate, len(answers)))
+    """By chance, at the very rate: its own error would be the greatest of all."""
+    gaps_seconds = draw.exponential(1.0, len(answers))
+    arrivals = np.cumsum(gaps_seconds / gaps_seconds.mean() / rate)
     return Requests.of(arrivals, np.ones(len(answers), np.int64), answers)
 
 
