@@ -203,8 +203,8 @@ class Settings(BaseModel):
 
     prometheus_url: str = Field(
         "",
-        description="A Prometheus that has the replicas' metrics, as https://prometheus.example: it "
-        "is asked instead of the replicas. Set scaling_interval_seconds to twice its scrape "
+        description="A Prometheus that has the metrics of replicas, as https://prometheus.example; "
+        "it is asked instead of the replicas. Set scaling_interval_seconds to twice its scrape "
         "interval.",
     )
     prometheus_ca_file: str = Field(

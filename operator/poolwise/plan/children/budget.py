@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import statistics
 from dataclasses import replace
 
+from poolwise.api import InferenceServiceSpec
 from poolwise.model.prediction import ServingPrediction
-from poolwise.model.work import ServingLayout
+from poolwise.model.serving.prediction import REPORTED_PERCENTILE
+from poolwise.model.work import Metric, ServingLayout
 from poolwise.plan.decision import Candidate, PlacementRecord, Plan
 from poolwise.plan.pool import Pool
 from poolwise.plan.runtimes import Runtime
@@ -16,11 +19,15 @@ STEP_SECONDS = (15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200)
 """Budgets are rounded up to these: a prediction that moves a little must not restart replicas."""
 
 
-def record_of(plan: Plan, pool: Pool, settings: Settings) -> PlacementRecord:
+def record_of(
+    plan: Plan, pool: Pool, settings: Settings, longest_over_told: float = 1.0
+) -> PlacementRecord:
     """The record of a placed plan: the one that was written where it is kept, else a new one.
 
     A service that is planned again onto the same pool in the same shape keeps its budgets, so
     that a change of its replicas does not restart them.
+
+    :param longest_over_told: see :func:`longest_over_told`.
 
     :raises ValueError: for a plan that is not placed.
     """
@@ -40,7 +47,23 @@ def record_of(plan: Plan, pool: Pool, settings: Settings) -> PlacementRecord:
             memory_fraction=earlier.memory_fraction,
             kv_cache_bytes=earlier.kv_cache_bytes,
         )
-    return _with_budgets(fresh, plan.chosen.prediction, pool, settings)
+    tail = plan.chosen.prediction.e2e_seconds.scaled(longest_over_told)
+    prediction = replace(plan.chosen.prediction, e2e_seconds=tail)
+    return _with_budgets(fresh, prediction, pool, settings)
+
+
+def longest_over_told(spec: InferenceServiceSpec, settings: Settings) -> float:
+    """How much longer the 99th percentile of requests is than the one that predictions tell.
+
+    Time in flight grows with the length of the answer, which is log-normal: from one percentile
+    to another it grows by ``exp(sigma * (z99 - z))``.
+    """
+    asked = [target.percentile for target in spec.slo if target.metric == Metric.E2E]
+    told = statistics.NormalDist().inv_cdf(max(asked, default=REPORTED_PERCENTILE) / 100.0)
+    lengths = spec.traffic.output_tokens
+    p50, p95 = (lengths.p50, lengths.p95) if lengths else settings.default_output_tokens
+    sigma = math.log(max(p95 / p50, 1.0)) / statistics.NormalDist().inv_cdf(0.95)
+    return max(1.0, math.exp(sigma * (statistics.NormalDist().inv_cdf(0.99) - told)))
 
 
 def _fresh(plan: Plan, chosen: Candidate, pool: Pool) -> PlacementRecord:
@@ -98,7 +121,7 @@ def _start_seconds(
 
 
 def _drain_seconds(prediction: ServingPrediction, settings: Settings) -> int:
-    """The tail of a whole request, at its pessimistic end."""
+    """The 99th percentile of a whole request, at its pessimistic end."""
     tail_seconds = prediction.e2e_seconds.high
     if not math.isfinite(tail_seconds):
         return settings.drain_limit_seconds

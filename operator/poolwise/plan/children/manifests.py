@@ -23,11 +23,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from poolwise.api import TrainingJob
+from poolwise.api import InferenceService, TrainingJob
 from poolwise.errors import InvalidInput
 from poolwise.plan import names
 from poolwise.plan.children import job_set, training
-from poolwise.plan.children.budget import record_of
+from poolwise.plan.children.budget import longest_over_told, record_of
 from poolwise.plan.children.job_set import job_set_children
 from poolwise.plan.children.serving import serving_children
 from poolwise.plan.children.train_job import train_job_children
@@ -63,9 +63,11 @@ def children(
     :raises InvalidInput: where the engine of a service has no build for the pool, its model cannot
         be loaded from where the spec says, or a runtime has nothing to train in.
     """
-    record = record_of(plan, pool, settings)
     if plan.key.kind is Kind.INFERENCE_SERVICE:
+        spec = InferenceService.model_validate(resource).spec
+        record = record_of(plan, pool, settings, longest_over_told(spec, settings))
         return serving_children(resource, record, pool, settings, apis)
+    record = record_of(plan, pool, settings)
     if not plan.kept:
         record = _with_runtime(record, resource, apis)
     made = _of_run(resource, record, pool, apis, training_runtimes)
