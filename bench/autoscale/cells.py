@@ -1,0 +1,122 @@
+"""Results of policies on traces as lines of JSON, so that a long run can be taken up again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bench.autoscale.outcome import Outcome
+from bench.autoscale.suite import O1, ORACLES, OURS, Result
+
+ATTAINMENT = 0.99
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One policy on one trace."""
+
+    trace: str
+    peak_replicas: float
+    name: str
+    setting: dict[str, float | str]
+    attainment: float
+    replica_hours: float
+    average_replicas: float
+    direction_changes_per_hour: float
+    seconds_to_recover: float | None
+    p99_ttft_seconds: float
+    p99_tpot_seconds: float
+
+    @property
+    def is_good(self) -> bool:
+        """Whether 99 % met both targets."""
+        return self.attainment >= ATTAINMENT
+
+
+def cell(trace: str, peak_replicas: float, result: Result) -> Cell:
+    """Of one result."""
+    found: Outcome = result.outcome
+    return Cell(
+        trace,
+        peak_replicas,
+        result.name,
+        result.setting,
+        found.attainment,
+        found.replica_hours,
+        found.average_replicas,
+        found.direction_changes_per_hour,
+        found.seconds_to_recover,
+        found.p99_ttft_seconds,
+        found.p99_tpot_seconds,
+    )
+
+
+def read(path: Path) -> list[Cell]:
+    """What is there; nothing where there is no file."""
+    if not path.exists():
+        return []
+    return [Cell(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def append(path: Path, found: Cell) -> None:
+    """One more line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(found)) + "\n")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One trace: ours, its rivals, and what nobody can beat."""
+
+    trace: str
+    cells: tuple[Cell, ...]
+
+    def of(self, name: str) -> Cell | None:
+        """One policy's."""
+        return next((each for each in self.cells if each.name == name), None)
+
+    @property
+    def rivals(self) -> list[Cell]:
+        """All that is neither ours nor an oracle."""
+        return [each for each in self.cells if each.name not in (OURS, *ORACLES)]
+
+    @property
+    def best_rival(self) -> Cell | None:
+        """The cheapest that attains 99 %; None where none does."""
+        good = [each for each in self.rivals if each.is_good]
+        return min(good, key=lambda each: each.replica_hours, default=None)
+
+    @property
+    def unit_hours(self) -> float:
+        """What costs are told in: O1's, or the cheapest there is."""
+        oracle = self.of(O1)
+        return oracle.replica_hours if oracle else min(each.replica_hours for each in self.cells)
+
+    def words(self) -> str:
+        """How ours stands, in one sentence."""
+        ours, rival = self.of(OURS), self.best_rival
+        if ours is None or not self.rivals:
+            return "Not compared: ours or its rivals were not run."
+        attained = f"{100 * ours.attainment:.2f} %"
+        if rival is None:
+            most = max(self.rivals, key=lambda each: each.attainment)
+            side = "more" if ours.attainment > most.attainment else "less"
+            return f"No rival attains 99 %; ours attains {attained}, {side} than {_named(most)}."
+        excess = ours.replica_hours / rival.replica_hours - 1.0
+        cost = f"{100 * abs(excess):.1f} % {'more' if excess > 0 else 'less'} than {_named(rival)}"
+        if not ours.is_good:
+            return f"**Ours loses**: it attains {attained} and costs {cost}."
+        return f"{'**Ours loses**' if excess > 0 else 'Ours wins'}: at {attained} it costs {cost}."
+
+
+def _named(each: Cell) -> str:
+    return f"{each.name} ({100 * each.attainment:.2f} % for {each.replica_hours:.1f} replica-hours)"
+
+
+def standings(cells: Sequence[Cell]) -> Iterator[Standing]:
+    """By traces, in the order in which they came."""
+    for trace in dict.fromkeys(each.trace for each in cells):
+        yield Standing(trace, tuple(each for each in cells if each.trace == trace))
