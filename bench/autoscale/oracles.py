@@ -21,15 +21,18 @@ import numpy as np
 from bench.autoscale.outcome import Outcome
 from bench.autoscale.policy import Policy, View
 from bench.autoscale.scene import Scene
+from bench.autoscale.watching import Late, Watched
 
 ATTAINMENT = 0.99
 BIN_SECONDS = 15.0
 BEFORE_SECONDS, AFTER_SECONDS = 15.0, 15.0
 """A bin's need is the greatest from so long before it until so long after it."""
-ROOTS = (0.0, 0.5, 1.0)
-"""Of the need's square root, added to it."""
-LEAST_HEADROOM, MOST_HEADROOM = 0.5, 2.0
-BISECTIONS = 6
+ROOTS = (0.5, 1.0)
+"""Of the need's square root, added to it, beside none."""
+LEAST_HEADROOM, MOST_HEADROOM = 0.5, 2.5
+REST = 0.7
+"""Of the headroom that is enough without a root, what is left with one at least."""
+BISECTIONS = 8
 EARLY = 1e-6
 """Of a bin: moments are sums of intervals."""
 
@@ -53,22 +56,39 @@ class Clairvoyant:
 
 def clairvoyant(scene: Scene, play: Callable[[Policy], Outcome]) -> Outcome:
     """O1: the cheapest fleet of its kind that attains 99 %, or the one that attains most."""
-    found = [outcome for root in ROOTS for outcome in _headrooms(scene, root, play)]
-    good = [each for each in found if each.attainment >= ATTAINMENT]
-    if good:
-        return min(good, key=lambda each: each.replica_hours)
-    return max(found, key=lambda each: each.attainment)
+    search = _Search(scene, play)
+    headroom = search.least_headroom(0.0, LEAST_HEADROOM, MOST_HEADROOM, BISECTIONS)
+    for root in ROOTS:
+        search.least_headroom(root, REST * headroom, headroom, BISECTIONS // 2)
+    return search.best or play(Clairvoyant([scene.most_replicas], scene.start_delay_seconds))
 
 
-def _headrooms(scene: Scene, root: float, play: Callable[[Policy], Outcome]) -> list[Outcome]:
-    """Of a bisection over the headroom."""
-    low, high, found = LEAST_HEADROOM, MOST_HEADROOM, []
-    for _ in range(BISECTIONS):
-        middle = math.sqrt(low * high)
-        fleet = planned(scene, middle, root)
-        found.append(play(Clairvoyant(fleet, scene.start_delay_seconds)))
-        low, high = (low, middle) if found[-1].attainment >= ATTAINMENT else (middle, high)
-    return found
+class _Search:
+    """Over planned fleets; ``best`` is the cheapest of those that attained it."""
+
+    def __init__(self, scene: Scene, play: Callable[[Policy], Outcome]) -> None:
+        self.best: Outcome | None = None
+        self._scene, self._play = scene, play
+
+    def least_headroom(self, root: float, low: float, high: float, steps: int) -> float:
+        """By bisection; the lowest that was good, or ``high``."""
+        for _ in range(steps):
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if self._is_good(middle, root) else (middle, high)
+        return high
+
+    def _is_good(self, headroom: float, root: float) -> bool:
+        scene = self._scene
+        policy = Clairvoyant(planned(scene, headroom, root), scene.start_delay_seconds)
+        try:
+            outcome = self._play(Watched(policy, scene, 1.0 - ATTAINMENT))
+        except Late:
+            return False
+        if outcome.attainment < ATTAINMENT:
+            return False
+        if self.best is None or outcome.replica_hours < self.best.replica_hours:
+            self.best = outcome
+        return True
 
 
 def planned(scene: Scene, headroom: float, root: float) -> tuple[int, ...]:
@@ -89,8 +109,6 @@ def without_short_gaps(needed: Sequence[int], bins: int) -> list[int]:
     levels of all stretches of ``bins + 1`` that it is part of; before and after, nothing is needed.
     """
     width = bins + 1
-    if width < 2 or len(needed) < width:
-        return list(needed)
     edge = np.zeros(bins, np.int64)
     padded = np.concatenate((edge, np.asarray(needed), edge))
     dilated = np.lib.stride_tricks.sliding_window_view(padded, width).max(axis=1)

@@ -3,20 +3,22 @@
 Queues with a known law are limits of the engine. With steps of one length whatever they carry, an
 engine of c places is M/M/c; with steps as long as the sequences in them, it shares its processor
 among all of them (M/G/1-PS). Measured prompts and tokens of Splitwise (Llama-2-70B and BLOOM-176B,
-engines of 2023) are replayed batch by batch with the step costs of our serving model: as shipped,
-and with the one factor for a phase of a pool that the operator learns, here from every other row.
+engines of 2023) are replayed batch by batch with the step costs of our serving model: as shipped
+(software of today), with the one factor for a phase of a pool that the operator learns, and with
+two constants, both learnt from every other row.
 """
 
 from __future__ import annotations
 
 import argparse
 import heapq
+import itertools
 import math
 import statistics
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -230,19 +232,35 @@ def _costs(row: Row) -> IterationCosts:
     )
 
 
-def corrected(of: Iterable[Timed]) -> Iterator[Timed]:
-    """Every other row of a pool and phase, by the median factor of those between them."""
+def corrected(of: Iterable[Timed], constants: int) -> Iterator[Timed]:
+    """Every other row of a pool and phase, by a law learnt from those between them."""
     alike: defaultdict[tuple[str, str], list[Timed]] = defaultdict(list)
     for each in of:
         alike[each.pool, each.phase].append(each)
     for group in alike.values():
-        learnt = group[1::2]
-        if not learnt:
-            continue
-        factor = statistics.median(one.measured_seconds / one.simulated_seconds for one in learnt)
+        fixed, factor = (_factor, _line)[constants - 1](group[1::2])
         for each in group[::2]:
-            yield Timed(each.pool, each.phase, each.batch, each.measured_seconds,
-                        each.simulated_seconds * factor)  # fmt: skip
+            yield replace(each, simulated_seconds=fixed + factor * each.simulated_seconds)
+
+
+def _factor(learnt: list[Timed]) -> tuple[float, float]:
+    """The operator's own law: the median of measured over predicted."""
+    return 0.0, statistics.median(one.measured_seconds / one.simulated_seconds for one in learnt)
+
+
+def _line(learnt: list[Timed]) -> tuple[float, float]:
+    """Fixed seconds and a factor: of the lines through two rows, the one with the least error."""
+    lines = [_factor(learnt)]
+    for one, other in itertools.combinations(learnt, 2):
+        across = other.simulated_seconds - one.simulated_seconds
+        if abs(across) > 1e-3 * one.simulated_seconds:
+            factor = (other.measured_seconds - one.measured_seconds) / across
+            lines.append((max(one.measured_seconds - factor * one.simulated_seconds, 0.0), factor))
+    return min(lines, key=lambda line: sum(abs(_miss(line, one)) for one in learnt))
+
+
+def _miss(line: tuple[float, float], one: Timed) -> float:
+    return (line[0] + line[1] * one.simulated_seconds) / one.measured_seconds - 1.0
 
 
 def _summary(name: str, found: list[Timed]) -> Iterator[str]:
@@ -276,9 +294,13 @@ def main() -> int:
     except Missing as missing:
         print(missing, file=sys.stderr)
         return 0
-    print(
-        "\n".join([*_summary("as shipped", found), *_summary("corrected", list(corrected(found)))])
-    )
+    kinds = {
+        "as shipped": found,
+        "one factor learnt": list(corrected(found, 1)),
+        "two constants learnt": list(corrected(found, 2)),
+    }
+    for name, each in kinds.items():
+        print("\n".join(_summary(name, each)))
     return 0
 
 
