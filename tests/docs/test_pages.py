@@ -32,7 +32,7 @@ MANIFESTS = [
     pytest.param(text, id=f"{block}-{number}")
     for page in pages()
     for number, (block, text) in enumerate(manifests(page))
-    if OURS in text
+    if any(line.startswith(OURS) for line in text.splitlines())
 ]
 
 
