@@ -15,9 +15,10 @@ from poolwise.plan.joint.assignment import tiered
 from poolwise.plan.joint.bids import Bid, Tier, bid
 from poolwise.plan.joint.decisions import Story
 from poolwise.plan.joint.exchange import exchanged
-from poolwise.plan.joint.items import Assignment, Floor, Item
+from poolwise.plan.joint.items import Assignment, Choice, Floor, Item
 from poolwise.plan.joint.moves import Move, movable, moves
 from poolwise.plan.joint.outcome import Decision, JointPlan
+from poolwise.plan.joint.outlook import outlook
 from poolwise.plan.joint.preemption import preemptions
 from poolwise.plan.joint.pricing import shares
 from poolwise.plan.joint.problem import PoolState, Problem, Reservation, Workload
@@ -39,9 +40,10 @@ def plan(problem: Problem, optimise: bool = True, is_brief: bool | None = None) 
     turns = walk.turns(found.bids, is_brief=not optimise if is_brief is None else is_brief)
     floor = Floor(problem.pools, found.limits, {p: tuple(h) for p, h in walk.holds.items()})
     greedy, tiers, offered = found.greedy(turns, floor)
-    limit = problem.rules.time_limit_seconds
-    is_open = optimise and not found.has_room_for_all
-    taken = tiered(tiers, floor, limit, greedy) if is_open else greedy
+    taken = greedy
+    if optimise and not found.has_room_for_all:
+        best = tiered(tiers, floor, problem.rules.time_limit_seconds, greedy)
+        taken = best if found.is_clearly_better(best, greedy, offered) else greedy
     story = Story(
         problem, found.shares, found.admissions, Walked(turns, floor.holds), taken, offered
     )
@@ -141,6 +143,15 @@ class _Pass:
         answer = with_moves(best, moving, floor)
         return answer, [*tiers.values(), *([moving] if moving else [])], _by_key(best_moves)
 
+    def is_clearly_better(
+        self, answer: Assignment, than: Assignment, moves: Mapping[str, Move]
+    ) -> bool:
+        """Whether it means less delay for everybody, or says the same and was proven."""
+        if _choices(answer) == _choices(than):
+            return True
+        mine = outlook(self.bids, answer.taken, moves, self.walk())
+        return mine.is_clearly_less(outlook(self.bids, than.taken, moves, self.walk()))
+
     def _moves(self, behind_weight: float) -> list[list[Move]]:
         found = (
             moves(each, self.admissions[each.key].options, self.shares, self.problem.rules,
@@ -148,6 +159,10 @@ class _Pass:
             for each in self.movable
         )  # fmt: skip
         return sorted((each for each in found if each), key=lambda each: -each[0].gain_seconds)
+
+
+def _choices(answer: Assignment) -> dict[str, Choice]:
+    return {key: each.choice for key, each in answer.taken.items()}
 
 
 def _is_room_for_all(

@@ -164,17 +164,23 @@ class Walk:
 
     def _taken(self, bid: Bid, best: Chance) -> bool:
         """Takes room now, or books it; whether it starts."""
-        option, until = best.offer.option, best.starts + best.offer.seconds
+        option = best.offer.option
         if best.nodes is not None:
-            self.rooms.take(option, best.nodes)
-            self.timeline.start(option, best.nodes, until)
-            if bid.workload.namespace in self.limits:
-                self.limits[bid.workload.namespace] -= option.counted
+            self.start(option, best.nodes, best.offer.seconds, bid.workload.namespace)
             return True
         if math.isfinite(best.starts) and self._may_take(bid, option):
             self.reserve(option, bid.workload.key)
-            self.timeline.book(option, until)
+            self.timeline.book(option, best.starts + best.offer.seconds)
         return False
+
+    def start(
+        self, option: Option, nodes: Mapping[str, int], seconds: float, namespace: str
+    ) -> None:
+        """Takes these nodes now, for so long."""
+        self.rooms.take(option, nodes)
+        self.timeline.start(option, nodes, self.now + seconds)
+        if namespace in self.limits:
+            self.limits[namespace] -= option.counted
 
     def reserve(self, option: Option, key: str) -> None:
         """Keeps nodes for a gang that waits, as long as not too many do."""

@@ -1,0 +1,76 @@
+"""What an assignment means for everybody: the queue is walked once more behind its starts.
+
+The optimiser maximises what starts now; whoever it leaves out waits for what it has taken. So its
+answer counts only where the delay of all, those who wait included, is less by it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from poolwise.plan.joint.bids import Bid, Offer
+from poolwise.plan.joint.items import Taken
+from poolwise.plan.joint.moves import Move
+from poolwise.plan.joint.walk import Turn, Walk, cost_seconds
+
+CLEAR_GAIN = 0.02
+"""Of the delay of all. In replays of Gavel's mix nine in ten differences are below 1 %, either way,
+and the queue's own answer ages better: it serves the shortest first."""
+
+
+class Outlook(NamedTuple):
+    """Less is better, the first first."""
+
+    lost: int
+    """Workloads of which nobody can tell when they start."""
+    delay_seconds: float
+    """Of all others, by weight; the load that they put on those who come later included."""
+
+    def is_clearly_less(self, than: Outlook) -> bool:
+        """Whether it is less by more than what predictions of a queue are good for."""
+        if self.lost != than.lost:
+            return self.lost < than.lost
+        return self.delay_seconds < (1.0 - CLEAR_GAIN) * than.delay_seconds
+
+
+def outlook(
+    bids: Iterable[Bid], taken: Mapping[str, Taken], moves: Mapping[str, Move], walk: Walk
+) -> Outlook:
+    """When everybody starts once these have; ``walk`` is a fresh one, and used up by this."""
+    known = list(bids)
+    all_weight = math.fsum(each.weight for each in known)
+    starting = [
+        (each, offer)
+        for each in known
+        if each.workload.key in taken
+        for offer in each.offers
+        if offer.option is taken[each.workload.key].choice.option
+    ]
+    for each, offer in starting:
+        nodes = taken[each.workload.key].nodes
+        walk.start(offer.option, nodes, offer.seconds, each.workload.namespace)
+    moved = [move for key, move in moves.items() if key in taken]
+    for move in moved:
+        walk.start(move.offer.option, taken[move.bid.workload.key].nodes, move.offer.seconds, "")
+    waiting = [each for each in known if each.workload.key not in taken]
+    turns = walk.turns(waiting, is_brief=False)
+    delays = [
+        *(_delay_seconds(each, offer, 0.0, all_weight) for each, offer in starting),
+        *(_turn_seconds(turn, walk.now, all_weight) for turn in turns),
+    ]
+    gained = math.fsum(move.bid.weight * move.gain_seconds for move in moved)
+    told = [each for each in delays if math.isfinite(each)]
+    return Outlook(len(delays) - len(told), math.fsum(told) - gained)
+
+
+def _turn_seconds(turn: Turn, now: float, all_weight: float) -> float:
+    best = turn.best
+    if best is None:
+        return math.inf
+    return _delay_seconds(turn.bid, best.offer, best.starts - now, all_weight)
+
+
+def _delay_seconds(bid: Bid, offer: Offer, wait_seconds: float, all_weight: float) -> float:
+    return cost_seconds(bid, offer, wait_seconds, all_weight - bid.weight)
