@@ -7,10 +7,12 @@ Source: ``llm-d-workload-variant-autoscaler:pkg/analyzer/{queueanalyzer,mm1model
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
 EPSILON = 0.001
 """Rates stay this share inside the stable range."""
 TOLERANCE = 1e-6
@@ -49,65 +51,72 @@ class Analysis:
         return self.wait_milliseconds + self.prefill_milliseconds + self.token_milliseconds
 
 
+def solved(
+    states: Floats, size: RequestSize, sequences: int, room: int, requests_per_second: float
+) -> Floats:
+    """Throughput, waiting, prefill and token time by rows of (alpha, beta, gamma).
+
+    NaN above the greatest stable rate. Beyond the full batch the birth-death chain's states are a
+    geometric series, summed in closed form.
+    """
+    batch = np.arange(0, sequences + 1, dtype=float)
+    alpha, per_request, prompt, step = (each[:, None] for each in _times(states, size))
+    iteration = alpha + batch[1:] * per_request
+    rates = 1000.0 * batch[1:] / (iteration + prompt + size.output_tokens * (iteration + step))
+    logs = np.cumsum(np.log(requests_per_second / rates), axis=1)
+    logs = np.concatenate((np.zeros((len(states), 1)), logs), axis=1)
+    inside = np.exp(logs - logs.max(axis=1, keepdims=True))
+    ratio = requests_per_second / rates[:, -1]
+    ratio = np.where(ratio <= 1.0 - EPSILON, ratio, np.nan)
+    last = inside[:, -1] * ratio**room
+    behind = (inside[:, -1] - last) * ratio / (1.0 - ratio)
+    total = inside.sum(axis=1) + behind
+    queued = (behind - room * last * ratio) / (1.0 - ratio) / total
+    in_service = (inside @ batch + behind * sequences) / total
+    throughput = requests_per_second * (1.0 - last / total)
+    wait = np.maximum(1000.0 * queued / throughput, 0.0)
+    prefill = alpha[:, 0] + in_service * per_request[:, 0] + prompt[:, 0]
+    token = (1000.0 * in_service / throughput - prefill) / size.output_tokens
+    return np.array([throughput, wait, prefill, token])
+
+
+def _times(states: Floats, size: RequestSize) -> tuple[Floats, Floats, Floats, Floats]:
+    """Base of an iteration, its share for each request, a prompt's own, a token's own; ms."""
+    alpha, beta, gamma = states.T
+    computed = (size.input_tokens + size.output_tokens) / (size.output_tokens + 1.0)
+    read = size.input_tokens + size.output_tokens / 2.0
+    return (
+        alpha,
+        beta * computed + gamma * read,
+        (beta + gamma) * size.input_tokens,
+        beta + gamma * read,
+    )
+
+
 class Queue:
     """One engine with its largest batch and the room in its queue."""
 
     def __init__(
         self, parameters: Parameters, size: RequestSize, sequences: int, queue_requests: int
     ) -> None:
-        self._parameters = parameters
-        self._size = size
-        self._sequences = sequences
-        batch = np.arange(1, sequences + 1, dtype=float)
-        rates = 1000.0 * batch / (self._prefill(batch) + size.output_tokens * self._decode(batch))
-        self._log_rates = np.log(rates)
-        self._batch = np.append(0.0, batch)
-        self._queue_requests = queue_requests
-        self.least_rate = float(rates[0]) * EPSILON
-        self._full_rate = float(rates[-1])
-        self.most_rate = self._full_rate * (1.0 - EPSILON)
+        self._states = np.array([astuple(parameters)])
+        self._size, self._sequences, self._room = size, sequences, queue_requests
+        self.least_rate = self._rate(1) * EPSILON
+        self.most_rate = self._rate(sequences) * (1.0 - EPSILON)
 
-    def _iteration(self, batch: np.ndarray | float) -> np.ndarray | float:
-        size, own = self._size, self._parameters
-        computed = (size.input_tokens + size.output_tokens) / (size.output_tokens + 1.0)
-        read = size.input_tokens + size.output_tokens / 2.0
-        per_request = (
-            own.beta_milliseconds_per_token * computed + own.gamma_milliseconds_per_token * read
-        )
-        return own.alpha_milliseconds + batch * per_request
-
-    def _prefill(self, batch: np.ndarray | float) -> np.ndarray | float:
-        own = self._parameters
-        per_token = own.beta_milliseconds_per_token + own.gamma_milliseconds_per_token
-        return self._iteration(batch) + per_token * self._size.input_tokens
-
-    def _decode(self, batch: np.ndarray | float) -> np.ndarray | float:
-        own, size = self._parameters, self._size
-        read = size.input_tokens + size.output_tokens / 2.0
-        step = own.beta_milliseconds_per_token + own.gamma_milliseconds_per_token * read
-        return self._iteration(batch) + step
+    def _rate(self, batch: int) -> float:
+        """Requests per second served at one batch."""
+        alpha, per_request, prompt, step = (float(e[0]) for e in _times(self._states, self._size))
+        iteration = alpha + batch * per_request
+        own = iteration + prompt + self._size.output_tokens * (iteration + step)
+        return 1000.0 * batch / own
 
     def analysis(self, requests_per_second: float) -> Analysis | None:
-        """The birth-death chain's means; None above the greatest stable rate.
-
-        Beyond the full batch the states are a geometric series, summed in closed form.
-        """
+        """Means at an arrival rate; None above the greatest stable one."""
         if not 0.0 < requests_per_second <= self.most_rate:
             return None
-        logs = np.append(0.0, np.cumsum(np.log(requests_per_second) - self._log_rates))
-        inside = np.exp(logs - logs.max())
-        ratio, room = requests_per_second / self._full_rate, self._queue_requests
-        last = float(inside[-1]) * ratio**room
-        behind = (float(inside[-1]) - last) * ratio / (1.0 - ratio)
-        total = float(inside.sum()) + behind
-        queued = (behind - room * last * ratio) / (1.0 - ratio) / total
-        in_service = (float(inside @ self._batch) + behind * self._sequences) / total
-        throughput = requests_per_second * (1.0 - last / total)
-        service = 1000.0 * in_service / throughput
-        wait = max(1000.0 * queued / throughput, 0.0)
-        prefill = float(self._prefill(in_service))
-        token = (service - prefill) / self._size.output_tokens
-        return Analysis(throughput, wait, prefill, token)
+        found = solved(self._states, self._size, self._sequences, self._room, requests_per_second)
+        return Analysis(*(float(each) for each in found[:, 0]))
 
     def greatest_rate(self, ttft_milliseconds: float, token_milliseconds: float) -> float | None:
         """The greatest rate at which both means meet their targets; None when none does."""

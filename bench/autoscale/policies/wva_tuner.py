@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.autoscale.policies.service import ForwardPass
-from bench.autoscale.policies.wva_queueing import Parameters, Queue, RequestSize
+from bench.autoscale.policies.wva_queueing import Parameters, RequestSize, solved
 
 ERROR_LEVEL = 0.05
 T_PERCENTILE = 1.96
@@ -82,10 +82,13 @@ class Tuner:
         assert self._state is not None
         noise = np.diag((PERCENT_CHANGE * self._state) ** 2)
         prior = self._covariance + noise
-        expected = self._measured(self._state, observed)
-        slope = self._slope(self._state, observed)
-        if expected is None or slope is None:
-            return
+        steps = np.diag(STEP * self._state)
+        around = np.concatenate((self._state[None], self._state + steps, self._state - steps))
+        measured = self._measured(around, observed)
+        if np.isnan(measured).any():
+            return  # a rate that the model cannot serve
+        expected = measured[0]
+        slope = ((measured[1:4] - measured[4:]) / (2.0 * steps.sum(axis=1))[:, None]).T
         seen = np.array([observed.ttft_milliseconds, observed.token_milliseconds])
         spread = slope @ prior @ slope.T + np.diag((ERROR_LEVEL / T_PERCENTILE * seen) ** 2)
         innovation = seen - expected
@@ -102,22 +105,9 @@ class Tuner:
         self._covariance = np.diag((PERCENT_CHANGE * self._state) ** 2)
         self._bounds = (LEAST_FACTOR * self._state, MOST_FACTOR * self._state)
 
-    def _measured(self, state: np.ndarray, observed: Observed) -> np.ndarray | None:
-        """Mean TTFT (waiting and prefill) and ITL by the model; None at a rate it cannot serve."""
-        parameters = Parameters(*(float(each) for each in state))
-        queue = Queue(parameters, observed.size, self._sequences, self._sequences * QUEUE_TO_BATCH)
-        found = queue.analysis(observed.requests_per_second)
-        if found is None:
-            return None
-        ttft = found.wait_milliseconds + found.prefill_milliseconds
-        return np.array([ttft, found.token_milliseconds])
-
-    def _slope(self, state: np.ndarray, observed: Observed) -> np.ndarray | None:
-        columns = []
-        for step in np.diag(STEP * state):
-            after = self._measured(state + step, observed)
-            before = self._measured(state - step, observed)
-            if after is None or before is None:
-                return None
-            columns.append((after - before) / (2.0 * step.sum()))
-        return np.array(columns).T
+    def _measured(self, states: np.ndarray, observed: Observed) -> np.ndarray:
+        """Mean TTFT (waiting and prefill) and ITL by rows of states."""
+        room = self._sequences * QUEUE_TO_BATCH
+        rate = observed.requests_per_second
+        _, wait, prefill, token = solved(states, observed.size, self._sequences, room, rate)
+        return np.array([wait + prefill, token]).T
