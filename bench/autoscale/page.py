@@ -23,13 +23,13 @@ PICTURES = DOCS / "pictures" / "autoscaling"
 TEMPLATE = Path(__file__).with_name("page.md")
 RESULTS = Path(__file__).resolve().parents[2] / "build" / "autoscaling.jsonl"
 PEAKS = {
-    "servegen_r1_24h": 40.0,
+    "servegen_r1_24h": 20.0,
     "mooncake_conversation": 40.0,
-    "azure2023_code": 40.0,
+    "azure2023_code": 20.0,
     "servegen_mlarge_burst_day1": 10.0,
     "azure2023_conv": 10.0,
 }
-"""Traces of the page, and how many replicas their busiest minute needs: ten for those of short
+"""Traces of the page, and how many replicas their busiest minute needs: few for those of short
 answers, of which forty replicas serve half a million an hour."""
 HOUR_SECONDS, BEFORE_PEAK = 3600.0, 2.0 / 3.0
 EPISODES = 3
