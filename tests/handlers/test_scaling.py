@@ -236,3 +236,21 @@ def decided(monkeypatch, **wanted: int) -> dict[str, int]:
 
     monkeypatch.setattr("poolwise.handlers.scaling.decide", decide)
     return wanted
+
+
+def test_what_a_second_autoscaler_sets_is_not_set_back(cluster):
+    """Else both would start and end pods for ever."""
+    cluster.put(hpa())
+    cluster.rounds()
+    live = deployment(cluster)
+    cluster.put({**live, "spec": {**live["spec"], "replicas": 4}})
+    cluster.rounds()
+    assert deployment(cluster)["spec"]["replicas"] == 4
+    assert deployment(cluster, "other")["spec"]["replicas"] == 1
+
+
+def test_without_a_second_autoscaler_it_is(cluster):
+    live = deployment(cluster)
+    cluster.put({**live, "spec": {**live["spec"], "replicas": 4}})
+    cluster.rounds()
+    assert deployment(cluster)["spec"]["replicas"] == 1

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from poolwise.cluster.cache import Cache
-from poolwise.cluster.resources import INFERENCE_SERVICES, TRAINING_JOBS
+from poolwise.cluster.cache import Cache, name_of
+from poolwise.cluster.resources import AUTOSCALERS, DEPLOYMENTS, INFERENCE_SERVICES, TRAINING_JOBS
 from poolwise.handlers.children import Children, prepared
 from poolwise.handlers.planner import Planner
 from poolwise.handlers.refusals import REASONS, REFUSALS, reason_of
@@ -19,6 +19,8 @@ from poolwise.handlers.story import Story
 from poolwise.plan.children.manifests import check, children
 from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Key, Kind, Outcome, Plan
+from poolwise.plan.live.rivals import rival
+from poolwise.plan.live.telling import mode_of
 from poolwise.plan.observed import Decisions, Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.status.workload import is_paused
@@ -76,7 +78,19 @@ class Reconciler:
             check(workload)
         if not isinstance(outcome, Plan) or not outcome.placed:
             return ()
-        return manifests(workload, outcome, self._planner.decisions, self._settings)
+        made = manifests(workload, outcome, self._planner.decisions, self._settings)
+        autoscalers = self._cache.stores[AUTOSCALERS]
+        if outcome.kept and rival(outcome.key, mode_of(workload), autoscalers):
+            return tuple(self._as_it_is(child) for child in made)
+        return made
+
+    def _as_it_is(self, child: Object) -> Object:
+        """With the replicas that there are, where somebody else scales too: to set another number
+        each time would start and end pods for ever."""
+        live = self._cache.get(DEPLOYMENTS, *name_of(child))
+        if live is None or child["kind"] != DEPLOYMENTS.kind:
+            return child
+        return prepared({**child, "spec": {**child["spec"], "replicas": live["spec"]["replicas"]}})
 
     async def _try_children(
         self, workload: Object, outcome: Outcome, desired: tuple[Object, ...]

@@ -15,9 +15,10 @@ from datetime import datetime
 from typing import Any
 
 from poolwise.plan.conditions import Reason, Type, condition, timestamp
+from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition
 from poolwise.plan.scaling.decision import Decision, Forecast, Remark, Signal, Tail
-from poolwise.plan.status.figures import Told, number
+from poolwise.plan.status.figures import Told, number, part
 from poolwise.plan.status.meter import moment_of
 from poolwise.plan.wording import duration, plural, sentence, significant
 
@@ -39,6 +40,12 @@ class Mode(enum.StrEnum):
     DIRECT = "Direct"
     EXTERNAL = "External"
     OFF = "Off"
+
+
+def mode_of(service: Object) -> Mode:
+    """As the spec of a service says, or by default."""
+    told = part(part(service, "spec"), "scaling").get("mode", Mode.DIRECT)
+    return Mode(told) if told in set(Mode) else Mode.DIRECT
 
 
 @dataclass(frozen=True, slots=True)
