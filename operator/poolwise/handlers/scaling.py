@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
@@ -29,6 +29,7 @@ from poolwise.model.calibration import shipped
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.children.replica import Replica
 from poolwise.plan.decision import Key, Kind, PlacementRecord, Plan
+from poolwise.plan.live.keeping import Record
 from poolwise.plan.live.rivals import rival
 from poolwise.plan.live.seen import replica_seen, serving_pods, start_seconds
 from poolwise.plan.live.service import Placed
@@ -70,6 +71,7 @@ class _Memory:
     memory: Memory = field(default_factory=Memory)
     failures: dict[str, int] = field(default_factory=dict)
     """Failed looks in a row, by uid of the pod."""
+    record: Record = field(default_factory=Record)
     looks: int = 0
     """Made by this process: a single one tells of no load."""
     told: Measured | None = None
@@ -201,12 +203,14 @@ class Scaler:
         service = self._service(turn, known)
         decision = await asyncio.to_thread(decide, service, known.memory, seen)
         known.memory = decision.memory
+        known.record = known.record.after(seen.samples, seen.now_seconds)
+        kept = known.record.signals(service.targets, seen.now_seconds)
         known.looks += 1
         if known.looks < (LOOKS_UNTIL_TOLD if known.failures else LEAST_LOOKS):
             return  # what was decided and told before a restart stands till then
         held = sum(each.phase is not Phase.DRAINING for each in seen.replicas)
         self._looks[turn.key] = look = Look(
-            decision=decision,
+            decision=replace(decision, signals=kept),
             mode=turn.mode,
             held=held,
             told=len(seen.samples),
