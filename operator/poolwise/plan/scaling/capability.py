@@ -17,6 +17,7 @@ from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.service import Latency, LatencyTarget, Predictor
 from poolwise.plan.scaling.tails import LONE_SHARE, floor_seconds, holds, late_share, tail_seconds
 
+KV_CACHE = "KV cache"
 BISECTIONS = 13
 """To 0.01 % of the largest load."""
 DISPERSION = 1.5
@@ -170,7 +171,7 @@ def _nearest(
 
 def _slots(served: Replica, at: State, nearest: LatencyTarget | None) -> str:
     """What slots are made of, where they are all taken or waiting for one is what takes long."""
-    ceiling = "KV cache" if served.cache_slots <= served.batch_slots else "Batch"
+    ceiling = KV_CACHE if served.cache_slots <= served.batch_slots else "Batch"
     if served.generates and at.in_flight >= served.largest_load * (1.0 - 1e-6):
         return ceiling
     if nearest is None or nearest.latency not in (Latency.TTFT, Latency.E2E):

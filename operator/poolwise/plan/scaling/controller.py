@@ -1,36 +1,70 @@
-"""The decision: how many replicas a service needs, and why."""
+"""The decision: how many replicas a service needs, on which pools, and why.
+
+What a look teaches goes into the memory (:mod:`.lessons`), demand is foreseen until a start would
+end (:mod:`.prospect`), the least number of replicas is found with which few enough requests are
+expected to be late (:mod:`.sizing`), and what speaks against a change holds it back
+(:mod:`.restraint`).
+"""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from poolwise.plan.scaling import fragility, learning, surprise
+from poolwise.plan.scaling import account, learning, portfolio
 from poolwise.plan.scaling.capability import Capability, capability, rounded_slowness
-from poolwise.plan.scaling.decision import Decision, Forecast, Remark
+from poolwise.plan.scaling.decision import Decision, Remark
 from poolwise.plan.scaling.intake import Intake, intake
-from poolwise.plan.scaling.level import LONGEST_SECONDS, expected, level
-from poolwise.plan.scaling.memory import Bin, Memory
-from poolwise.plan.scaling.outlook import LEAST_RATE, Flow, Outlook, outlook
-from poolwise.plan.scaling.restraint import restrained
+from poolwise.plan.scaling.lessons import learned, with_bin
+from poolwise.plan.scaling.memory import Memory
+from poolwise.plan.scaling.outlook import LEAST_RATE, Outlook
+from poolwise.plan.scaling.portfolio import Offer
+from poolwise.plan.scaling.prospect import prospect
+from poolwise.plan.scaling.restraint import Held, restrained
 from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import Pool, Service
-from poolwise.plan.signals.window import Delta
+from poolwise.plan.scaling.sizing import Ratios, need, ratios, whole
 
-SPENT_SHARES = (1.0, 0.7, 0.5)
-"""Of the allowance, expected to be late: more are started above the first, and as many as come to
-the second; one is taken away where it would still be the third without it."""
 LEAST_STEPS = 2
 """Looks before anything is decided."""
-HOLD_SECONDS = 60.0
-"""Beside a start: for how long a replica must not have been needed before it leaves."""
-MOST_LAG_SECONDS = 300.0
-SLOPE_SECONDS, LEAST_SLOPE_STEPS = 120.0, 5
-KEPT_SECONDS = 2.0 * LONGEST_SECONDS
-LONGER = 3.0
-"""Times as long as on average some requests stay."""
+YOUNG_SECONDS = 300.0
+"""After the first look nothing is taken away: what ended first were the short answers."""
+IDLE_SECONDS = 600.0
+"""Without any request before the last replica leaves, where something holds the next one."""
+UNLIMITED = 10**9
+
+
+@dataclass(frozen=True)
+class _Situation:
+    """One look with what follows from it."""
+
+    service: Service
+    seen: Seen
+    taken: Intake
+    able: Mapping[str, Capability]
+    offers: tuple[Offer, ...]
+
+    @property
+    def first(self) -> Capability:
+        """Of the pool that demand is counted in."""
+        return self.able[self.service.pools[0].name]
+
+    @property
+    def held(self) -> int:
+        """Replicas that are there or start."""
+        return sum(each.held for each in self.offers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """From a wish to what is asked for."""
+
+    wanted: float
+    """Full replicas of the first pool."""
+    counts: Mapping[str, int]
+    """By pool, inside all bounds."""
+    paced: Mapping[str, int]
+    """Of these, what may start now."""
 
 
 def decide(service: Service, memory: Memory, seen: Seen) -> Decision:
@@ -39,167 +73,29 @@ def decide(service: Service, memory: Memory, seen: Seen) -> Decision:
     Deterministic: equal arguments give equal decisions. ``memory`` is that of the decision before,
     or ``Memory()``. The number never falls while metrics are missing or broken.
     """
-    pool = service.pools[0]
     taken = intake(memory, seen)
-    held = sum(each.phase is not Phase.DRAINING for each in seen.replicas)
-    able = _capability(pool, service, memory)
-    memory = _with_mix(pool, _learned(service, pool, memory, taken, seen, able))
-    able = _capability(pool, service, memory)
-    ahead = _outlook(service, pool, memory, taken, seen, able)
+    memory = learned(service, memory, seen, taken, _able(service, memory))
+    memory = _with_mix(service.pools[0], memory)
+    able = _able(service, memory)
+    situation = _Situation(service, seen, taken, able, _offers(service, seen, able))
+    ahead = prospect(service, memory, seen, taken, situation.first)
     if taken.seconds > 0.0:
-        memory = _with_bin(memory, seen, taken, ahead, able)
-    ratios = _ratios_for(service, memory, ahead)
-    wanted = _wanted(service, held, ahead, ratios) if len(memory.bins) >= LEAST_STEPS else held
-    if not taken.may_shrink:
-        wanted = max(wanted, held)
-    wanted = min(max(wanted, service.least_replicas), service.most_replicas)
-    result = restrained(memory, seen.now_seconds, held, wanted, pool.start_seconds + HOLD_SECONDS)
-    return Decision(
-        replicas=result.replicas,
-        memory=result.memory,
-        reason=f"{ahead} {ratios.aim:.3f} {fragility.summary(memory.belief)} {result.why}",
-        by_pool={pool.name: result.replicas},
-        limiting=able.limiting,
-        forecast=_forecast(ahead, seen),
-        capacity_requests_per_second=able.requests_per_second,
-        remarks=_remarks(able, taken),
-    )
+        ready = portfolio.worth(_counts(seen, Phase.READY), situation.offers)
+        memory = with_bin(memory, seen.now_seconds, taken, ahead, situation.first, ready)
+    return _decided(situation, memory, ahead)
 
 
-def _wanted(service: Service, held: int, ahead: Outlook, ratios: Ratios) -> int:
-    """More where too many would be late, fewer where even then hardly any were."""
-    at_least = math.ceil(ahead.coming / ratios.most) + service.redundancy
-    if at_least > held:
-        return math.ceil(ahead.coming / ratios.aim) + service.redundancy
-    down = math.ceil(max(ahead.settled, ahead.coming) / ratios.least) + service.redundancy
-    return max(at_least, min(down, held))
-
-
-@dataclass(frozen=True, slots=True)
-class Ratios:
-    """Of demand to replicas: at which as many are expected to be late as :data:`SPENT_SHARES`."""
-
-    most: float
-    aim: float
-    least: float
-
-
-def _ratios_for(service: Service, memory: Memory, ahead: Outlook) -> Ratios:
-    shares = surprise.shares(memory.errors, ahead.coming, round(ahead.horizon_seconds))
-    allowed, floor = service.allowed_share, fragility.expected_floor(memory.belief)
-    highest = fragility.bearable(memory.belief, surprise.LOG_ERRORS, shares, allowed)
-    return Ratios(*(highest(max(each * allowed - floor, each * allowed / 2.0))
-                    for each in SPENT_SHARES))  # fmt: skip
-
-
-def _learned(
-    service: Service, pool: Pool, memory: Memory, taken: Intake, seen: Seen, able: Capability
-) -> Memory:
-    delta, seconds = taken.warm, taken.seconds
-    if seconds <= 0.0 or delta is None:
-        return replace(memory, samples=taken.samples)
-    usual = memory.usual_arrivals or taken.arrivals
-    slowness = learning.log_slowness(
-        memory.log_slowness.get(pool.name, 0.0),
-        able.served,
-        delta,
-        (taken.in_flight - taken.waiting) / max(taken.ready, 1),
-        seconds,
-    )
-    belief = fragility.faded(memory.belief, seconds)
-    load = _load(memory, seen.now_seconds, able, delta)
-    for each in learning.lateness(service, delta, able):
-        belief = fragility.observed(belief, load, each, usual, service.allowed_share)
-    return replace(
-        learning.with_lengths(memory, delta, seconds),
-        samples=taken.samples,
-        context_tokens=learning.context_tokens(
-            memory.context_tokens, taken.samples.values(), able.served, seconds
-        ),
-        log_slowness={**memory.log_slowness, pool.name: slowness},
-        belief=belief,
-        usual_arrivals=0.98 * usual + 0.02 * taken.arrivals,
-    )
-
-
-def _load(memory: Memory, now_seconds: float, able: Capability, delta: Delta) -> fragility.Load:
-    """Of those whose latencies were told just now: over the time that they were here."""
-    capacity = max(able.requests_per_second, LEAST_RATE)
-    stay = able.in_flight / capacity
-    first = delta.ttft_seconds
-    waited = first.total / first.count if first and first.count else 0.0
-    mean = _ratios(memory, now_seconds - min(max(stay, 15.0), MOST_LAG_SECONDS), capacity)
-    longest = min(max(LONGER * (stay + waited), 30.0), MOST_LAG_SECONDS)
-    worst = _ratios(memory, now_seconds - longest, capacity)
-    return fragility.Load(sum(mean) / max(len(mean), 1), max(worst, default=0.0))
-
-
-def _ratios(memory: Memory, since_seconds: float, capacity: float) -> list[float]:
-    return [
-        each.demand * each.capacity / capacity / each.ready
-        for each in memory.bins
-        if each.at_seconds >= since_seconds and each.ready > 0.0
-    ]
-
-
-def _with_bin(
-    memory: Memory, seen: Seen, taken: Intake, ahead: Outlook, able: Capability
-) -> Memory:
-    last = Bin(
-        seen.now_seconds,
-        taken.seconds,
-        taken.arrivals,
-        ahead.coming - ahead.backlog,
-        ahead.present,
-        float(taken.ready),
-        ahead.filled,
-        able.requests_per_second,
-    )
-    before = seen.now_seconds - ahead.horizon_seconds
-    early = [each for each in memory.bins if each.at_seconds <= before][-1:]
-    errors = memory.errors
-    for each in early:
-        came = ahead.present * able.requests_per_second / max(each.capacity, LEAST_RATE)
-        errors = surprise.observed(errors, each.foreseen, came, taken.seconds)
-    kept = (each for each in memory.bins if seen.now_seconds - each.at_seconds <= KEPT_SECONDS)
-    return replace(memory, bins=(*kept, last), errors=errors)
-
-
-def _outlook(
-    service: Service, pool: Pool, memory: Memory, taken: Intake, seen: Seen, able: Capability
-) -> Outlook:
-    bins = memory.bins
-    if taken.seconds > 0.0:
-        bins = (*bins, Bin(seen.now_seconds, taken.seconds, taken.arrivals))
-    strength, _ = fragility.summary(memory.belief)
-    flow = Flow(
-        bins[-1].arrivals / bins[-1].seconds if bins else 0.0,
-        taken.in_flight,
-        taken.waiting,
-        learning.observed_gap_seconds(taken.warm) if taken.warm else None,
-        able.requests_per_second * strength * taken.ready,
-        _filling(memory, seen.now_seconds, able),
-    )
-    coming = expected(level(bins), seen.expected_requests_per_second)
-    return outlook(able, coming, flow, pool.start_seconds + service.interval_seconds)
-
-
-def _filling(memory: Memory, now_seconds: float, able: Capability) -> float:
-    """Slope of what is in flight over the last minutes, less what the noise of looks makes of it.
-
-    Where answers take minutes it foretells more than arrivals do.
-    """
-    recent = [each for each in memory.bins if now_seconds - each.at_seconds <= SLOPE_SECONDS]
-    if len(recent) < LEAST_SLOPE_STEPS:
-        return 0.0
-    capacity = max(able.requests_per_second, LEAST_RATE)
-    times = np.array([each.at_seconds for each in recent])
-    values = np.array([each.filled * each.capacity / capacity for each in recent])
-    times -= times.mean()
-    slope = float(times @ values / (times @ times))
-    rest = values - values.mean() - slope * times
-    error = math.sqrt(float(rest @ rest) / (len(recent) - 2) / float(times @ times))
-    return max(slope - 2.0 * error, 0.0)
+def _able(service: Service, memory: Memory) -> dict[str, Capability]:
+    """Of each pool, at the present mix and slowness."""
+    return {
+        pool.name: capability(
+            pool.predictor,
+            memory.mix or service.pools[0].predictor.prior_mix,
+            service.targets,
+            rounded_slowness(memory.log_slowness.get(pool.name, 0.0)),
+        )
+        for pool in service.pools
+    }
 
 
 def _with_mix(pool: Pool, memory: Memory) -> Memory:
@@ -208,24 +104,154 @@ def _with_mix(pool: Pool, memory: Memory) -> Memory:
     return memory if memory.mix and memory.mix.is_near(now) else replace(memory, mix=now)
 
 
-def _capability(pool: Pool, service: Service, memory: Memory) -> Capability:
-    slowness = rounded_slowness(memory.log_slowness.get(pool.name, 0.0))
-    mix = memory.mix or pool.predictor.prior_mix
-    return capability(pool.predictor, mix, service.targets, slowness)
-
-
-def _forecast(ahead: Outlook, seen: Seen) -> Forecast:
-    mid, deviation = ahead.level.mid, ahead.level.deviation
-    at_seconds = seen.now_seconds + ahead.horizon_seconds
-    return Forecast(at_seconds, max(mid - deviation, 0.0), mid, mid + deviation)
-
-
-def _remarks(able: Capability, taken: Intake) -> dict[Remark, str]:
-    remarks = {}
-    for target, floor in able.unreachable:
-        remarks[Remark.SLO_UNREACHABLE] = (
-            f"{target} is {target.seconds:g} s, and a lone request takes {floor:.3g} s"
+def _offers(service: Service, seen: Seen, able: Mapping[str, Capability]) -> tuple[Offer, ...]:
+    first = max(able[service.pools[0].name].requests_per_second, LEAST_RATE)
+    there = _counts(seen, Phase.READY, Phase.STARTING)
+    return tuple(
+        Offer(
+            pool.name,
+            able[pool.name].requests_per_second / first if index else 1.0,
+            pool.cost_per_replica_hour,
+            there.get(pool.name, 0),
+            UNLIMITED if pool.most_replicas is None else pool.most_replicas,
         )
-    if not taken.may_shrink:
-        remarks[Remark.METRICS_MISSING] = taken.reason
+        for index, pool in enumerate(service.pools)
+    )
+
+
+def _counts(seen: Seen, *phases: Phase) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for each in seen.replicas:
+        if each.phase in phases:
+            counts[each.pool] = counts.get(each.pool, 0) + 1
+    return counts
+
+
+def _decided(situation: _Situation, memory: Memory, ahead: Outlook) -> Decision:
+    service, offers = situation.service, situation.offers
+    there = portfolio.worth(portfolio.held(offers), offers)
+    found = ratios(service, memory, ahead)
+    wanted = there
+    if len(memory.bins) >= LEAST_STEPS:
+        wanted = need(service, memory, ahead, found).of(there)
+    least = _least(situation, memory)
+    wanted = _whole(wanted, least, offers)
+    if not _may_shrink(situation, memory):
+        wanted = max(wanted, there)
+    start = max(each.start_seconds for each in service.pools)
+    result = restrained(memory, situation.seen.now_seconds, there, wanted, start)
+    counts = _counts_for(situation, result.replicas, there, least)
+    choice = _Choice(wanted, counts, _paced(situation, counts))
+    return _told(situation, result, ahead, found, choice)
+
+
+def _whole(wanted: float, least: int, offers: tuple[Offer, ...]) -> float:
+    """Of one pool there are only whole replicas; several are rounded when they are mixed."""
+    return float(max(whole(wanted), least)) if len(offers) == 1 else max(wanted, float(least > 0))
+
+
+def _least(situation: _Situation, memory: Memory) -> int:
+    """0 only where something holds requests and none has come for a while."""
+    service, seen = situation.service, situation.seen
+    idle = memory.idle_since_seconds
+    is_idle = idle is not None and seen.now_seconds - idle >= IDLE_SECONDS
+    is_at_zero = not seen.replicas
+    if service.can_scale_to_zero and not seen.held_requests and (is_idle or is_at_zero):
+        return 0
+    return max(service.least_replicas, 1)
+
+
+def _may_shrink(situation: _Situation, memory: Memory) -> bool:
+    """Not while metrics are missing or broken, while nobody serves, or right at the beginning."""
+    taken, since = situation.taken, memory.since_seconds
+    is_young = since is None or situation.seen.now_seconds - since < YOUNG_SECONDS
+    return taken.may_shrink and taken.ready > 0 and not is_young
+
+
+def _counts_for(situation: _Situation, wanted: float, there: float, least: int) -> dict[str, int]:
+    """By pool, inside all bounds."""
+    service, offers = situation.service, situation.offers
+    most = max(service.most_replicas, least)
+    counts = portfolio.held(offers)
+    if wanted > there or situation.held < least:
+        counts = portfolio.grown(offers, max(wanted, 0.0), most)
+    elif wanted < there:
+        counts = portfolio.shrunk(offers, wanted, least)
+    while sum(counts.values()) > most and _may_cut(situation):
+        counts = _without_dearest(counts, offers)
+    return _filled_up(counts, offers, least)
+
+
+def _may_cut(situation: _Situation) -> bool:
+    """What a user allows no longer goes at once, unless metrics are missing."""
+    return situation.taken.may_shrink
+
+
+def _without_dearest(counts: Mapping[str, int], offers: tuple[Offer, ...]) -> dict[str, int]:
+    dearest = max((each for each in offers if counts[each.pool]), key=lambda each: each.price)
+    return {**counts, dearest.pool: counts[dearest.pool] - 1}
+
+
+def _filled_up(counts: Mapping[str, int], offers: tuple[Offer, ...], least: int) -> dict[str, int]:
+    """With at least so many replicas, the cheapest first."""
+    filled = dict(counts)
+    for each in sorted(offers, key=lambda each: (each.cost_per_hour, each.pool)):
+        missing = least - sum(filled.values())
+        filled[each.pool] += max(min(missing, each.most - filled[each.pool]), 0)
+    return filled
+
+
+def _paced(situation: _Situation, counts: Mapping[str, int]) -> dict[str, int]:
+    """Without starts that would only slow the loading of those that start already."""
+    starting = _counts(situation.seen, Phase.STARTING)
+    paced = dict(counts)
+    for pool, offer in zip(situation.service.pools, situation.offers, strict=True):
+        if pool.loading is not None and counts[pool.name] > offer.held:
+            free = max(int(pool.loading.most_at_once) - starting.get(pool.name, 0), 0)
+            paced[pool.name] = min(counts[pool.name], offer.held + free)
+    return paced
+
+
+def _told(
+    situation: _Situation,
+    result: Held,
+    ahead: Outlook,
+    found: Ratios,
+    choice: _Choice,
+) -> Decision:
+    service, memory, able, offers = (
+        situation.service, result.memory, situation.first, situation.offers,
+    )  # fmt: skip
+    replicas = sum(choice.paced.values())
+    remarks = dict(account.remarks(service, memory, situation.seen, situation.taken, able))
+    remarks |= _limits(situation, choice)
+    return Decision(
+        replicas=replicas,
+        memory=memory,
+        reason=account.sentence(able, ahead, found.aim, situation.held, replicas, result.why),
+        by_pool=choice.paced,
+        weights=portfolio.weights(_counts(situation.seen, Phase.READY), offers),
+        limiting=able.limiting,
+        signals=account.signals(service, memory),
+        forecast=account.forecast(ahead, situation.seen.now_seconds),
+        tails=account.tails(service, memory, able, ahead, replicas),
+        capacity_requests_per_second=able.requests_per_second * found.aim,
+        cost_per_hour=portfolio.cost_per_hour(choice.paced, offers),
+        remarks=remarks,
+    )
+
+
+def _limits(situation: _Situation, choice: _Choice) -> dict[Remark, str]:
+    """What kept a wish from coming true."""
+    service, offers, remarks = situation.service, situation.offers, {}
+    counts, chosen = choice.counts, sum(choice.counts.values())
+    if portfolio.worth(counts, offers) < choice.wanted - portfolio.SLACK:
+        needed = f"{choice.wanted:.3g} full replicas are needed"
+        if chosen >= service.most_replicas:
+            remarks[Remark.AT_MAXIMUM] = f"{needed}, maxReplicas is {service.most_replicas}"
+        elif all(counts[each.pool] >= each.most for each in offers):
+            remarks[Remark.AT_CAPACITY] = f"{needed}, and there is room for {chosen}"
+    more = chosen - sum(choice.paced.values())
+    if more > 0:
+        remarks[Remark.STARTS_PACED] = f"{more} more start when others have loaded their weights"
     return remarks

@@ -43,7 +43,13 @@ LEAST_SHARE = 1e-5
 STEP_WEIGHT = 25.0
 """Requests that the usual step between two looks counts as: late ones come together, since one
 burst or one full cache makes them, so that hundreds in one step are no hundred independent ones."""
-HALF_LIFE_SECONDS = 4 * 3600.0
+EDGE_WEIGHT, FAR = 0.1, 6.0
+"""Of one look at how full caches are, since looks one after the other tell the same; and deviations
+beyond which one is no further off."""
+OVER_SHARE = 0.1
+"""Of late requests, from which a step is over the edge: how far tells nothing of where it is, and
+one overload fills many steps."""
+HALF_LIFE_SECONDS = 5400.0
 LEAST_RATIO, MOST_RATIO = 0.02, 3.0
 LOG_RATIOS = np.linspace(-5.0, 3.0, 81)
 LOADS = 200
@@ -123,11 +129,19 @@ def observed(
     if seen.count <= 0.0 or load.mean <= 0.0:
         return belief
     weight = seen.weight * STEP_WEIGHT / max(usual_count, seen.count / 4.0, STEP_WEIGHT)
+    weight *= min(1.0, OVER_SHARE / max(seen.late / seen.count, OVER_SHARE))
     late = _share(load.worst / seen.relative_strength, allowed_share)
     timely = 1.0 - _share(load.mean / seen.relative_strength, allowed_share)
     told = seen.late * np.log(np.maximum(late, LEAST_SHARE))
     told += (seen.count - seen.late) * np.log(np.maximum(timely, LEAST_SHARE))
     return Belief(belief.log_weights + weight * told)
+
+
+def edge_seen(belief: Belief, ratio: float, deviation: float) -> Belief:
+    """After a look that tells where the edge is without anybody being late: caches that fill."""
+    distance = (LOG_STRENGTHS - math.log(ratio)) / deviation
+    told = -0.5 * EDGE_WEIGHT * np.minimum(distance**2, FAR**2)
+    return Belief(belief.log_weights + told[:, None, None])
 
 
 def late_share(belief: Belief, ratio: float, allowed_share: float) -> float:

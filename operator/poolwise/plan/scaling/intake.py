@@ -37,6 +37,8 @@ class Intake:
     """The same of those that wait."""
     ready: int
     """Replicas that serve and do not drain."""
+    running: Mapping[str, float]
+    """In the batch of one replica on average, by pool."""
     by_pool: Mapping[str, Delta]
     """What replicas told that do not warm up, pool by pool."""
     samples: Mapping[str, Sample]
@@ -85,6 +87,7 @@ def intake(memory: Memory, seen: Seen) -> Intake:
         in_flight=silent * sum(map(_in_flight, told)),
         waiting=silent * sum(sample.waiting or 0.0 for sample in told),
         ready=len(ready),
+        running=_running(ready, fresh),
         by_pool=_warm(serving, deltas, seen.now_seconds),
         samples=fresh if seconds or not memory.samples else memory.samples,
     )
@@ -137,6 +140,14 @@ def _judged(
 
 def _in_flight(sample: Sample) -> float:
     return (sample.running or 0.0) + (sample.waiting or 0.0)
+
+
+def _running(ready: list[ReplicaSeen], fresh: Mapping[str, Sample]) -> dict[str, float]:
+    told: dict[str, list[float]] = {}
+    for each in ready:
+        if each.name in fresh:
+            told.setdefault(each.pool, []).append(fresh[each.name].running or 0.0)
+    return {pool: sum(counts) / len(counts) for pool, counts in told.items()}
 
 
 def _arrived(known: Sample, sample: Sample, delta: Delta) -> float:

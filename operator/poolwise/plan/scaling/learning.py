@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from poolwise.model.serving.load import Replica, state
 from poolwise.model.serving.queueing import Lengths
-from poolwise.plan.scaling.capability import Capability, relative_strength
-from poolwise.plan.scaling.fragility import Lateness
+from poolwise.plan.scaling.capability import KV_CACHE, Capability, relative_strength
+from poolwise.plan.scaling.fragility import Belief, Lateness, edge_seen
 from poolwise.plan.scaling.memory import Memory, Moments
 from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.service import Latency, LatencyTarget, Service
@@ -26,6 +26,10 @@ MOST_SLOWNESS = 3.0
 """Either way. What lasts beyond it is rather another machine or model than was described."""
 TAILS, TAIL_WEIGHT = 2, 0.25
 """Bounds of buckets below the target that are read as well, and what each counts."""
+LEAST_FULL, MOST_FULL = 0.2, 0.97
+"""Between which a cache tells how far it is from full."""
+EDGE_DEVIATION, FAR_DEVIATION = 0.05, 0.2
+"""Of ln(load) at which it is full, when it nearly is, and when it is empty."""
 LEAST_RUNNING = 4.0
 """Sequences from which their mean context can be told."""
 LEAST_TOKENS = 100.0
@@ -121,6 +125,25 @@ def context_tokens(before: float | None, samples: Iterable[Sample], served: Repl
     return kept * before + (1.0 - kept) * now
 
 
+def fullness(samples: Iterable[Sample]) -> float | None:
+    """Of the caches: their mean, and one deviation more, since the fullest one delays first."""
+    shares = [each.kv_cache_usage for each in samples if each.kv_cache_usage is not None]
+    if not shares:
+        return None
+    mean = math.fsum(shares) / len(shares)
+    variance = math.fsum((each - mean) ** 2 for each in shares) / len(shares)
+    return mean + math.sqrt(variance)
+
+
+def with_edge(belief: Belief, able: Capability, full: float | None, ratio: float) -> Belief:
+    """Where a full cache is the limit, how full it is at a load tells at which it is full."""
+    if able.limiting != KV_CACHE or full is None or ratio <= 0.0:
+        return belief
+    if not LEAST_FULL < full < MOST_FULL:
+        return belief
+    return edge_seen(belief, ratio / full, EDGE_DEVIATION + FAR_DEVIATION * (1.0 - full))
+
+
 def computed_share(before: float | None, delta: Delta, kept: float) -> float | None:
     """Of prompt tokens, those that were not in the prefix cache; fading."""
     if delta.cached_prompt_tokens is None or not delta.prompt_tokens:
@@ -188,11 +211,13 @@ def lateness(service: Service, delta: Delta, able: Capability) -> Iterator[Laten
 
 
 def _shorter(delta: Delta, limit: LatencyTarget, able: Capability) -> Iterator[Lateness]:
+    """Of mean gaps alone, which grow with the load all along: the first token of a long prompt
+    takes long at any load, and waiting for a full cache begins at once."""
     seen = histogram_of(delta, limit)
-    if seen is None or limit.latency is Latency.ITL:
+    if seen is None or limit.latency is not Latency.TPOT:
         return
     bounds = [each for each in seen.upper_bounds if each < limit.seconds]
-    for bound in bounds[-TAILS:]:
+    for bound in bounds[len(bounds) - TAILS :]:
         beyond = seen.count - seen.counts[seen.upper_bounds.index(bound)]
         strength = relative_strength(able, limit, bound)
         if strength < 1.0:

@@ -8,13 +8,15 @@ time, or at once from :meth:`Memory.as_mapping`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
+from poolwise.plan.scaling.budget import Budget
 from poolwise.plan.scaling.fragility import Belief, prior
 from poolwise.plan.scaling.mix import Mix
+from poolwise.plan.scaling.persistence import Persistence
 from poolwise.plan.scaling.surprise import Errors, none
-from poolwise.plan.signals.sample import Sample
+from poolwise.plan.signals.sample import Histogram, Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +38,15 @@ class Bin:
     arrivals: float
     """Requests that came, over all replicas."""
     foreseen: float = 0.0
-    """Demand, in full replicas, for the time when a start would end."""
+    """Demand, in full replicas, for the time when a start would end, if what is there lasts."""
+    expected: float = 0.0
+    """The same as far as it does."""
     demand: float = 0.0
     """As it was then."""
     ready: float = 0.0
-    """Replicas that served."""
+    """Replicas that served, as so many of the first pool."""
+    waiting: float = 0.0
+    """Requests in queues."""
     filled: float = 0.0
     """Of the demand: what was in flight."""
     capacity: float = 0.0
@@ -53,6 +59,12 @@ class Memory:
 
     samples: Mapping[str, Sample] = field(default_factory=dict)
     """The newest of each replica that was used."""
+    since_seconds: float | None = None
+    """When it began; of one that was read from a record: long ago."""
+    idle_since_seconds: float | None = None
+    """Since when nothing came and nothing ran; None: something does."""
+    observed: Mapping[str, Histogram] = field(default_factory=dict)
+    """What replicas told of each latency, fading."""
     bins: tuple[Bin, ...] = ()
     """Oldest first."""
     prompts: Moments = Moments()
@@ -72,10 +84,13 @@ class Memory:
     """How many requests are late at which load."""
     errors: Errors = field(default_factory=none)
     """How far demand was from what had been foreseen."""
+    persistence: Persistence = field(default_factory=Persistence)
+    """How far what was foreseen comes to pass."""
+    budget: Budget = field(default_factory=Budget)
     usual_arrivals: float = 0.0
     """In a step, fading."""
-    wanted: tuple[tuple[float, int], ...] = ()
-    """(time, replicas) of recent decisions, before anything held them up."""
+    wanted: tuple[tuple[float, float], ...] = ()
+    """(time, full replicas) of recent decisions, before anything held them up."""
     turns: tuple[float, ...] = ()
     """When scaling last changed from up to down."""
     direction: int = 0
@@ -93,6 +108,8 @@ class Memory:
             "logSlowness": dict(self.log_slowness),
             "belief": self.belief.as_list(),
             "errors": self.errors.as_list(),
+            "persistence": list(astuple(self.persistence)),
+            "budget": [self.budget.late, self.budget.count, self.budget.seconds],
             "usualArrivals": self.usual_arrivals,
             "turns": list(self.turns),
             "direction": self.direction,
@@ -103,6 +120,7 @@ class Memory:
         """What :meth:`as_mapping` made. ValueError, TypeError or KeyError for anything else."""
         share, context = document["computedShare"], document["contextTokens"]
         return Memory(
+            since_seconds=float("-inf"),
             prompts=Moments(*map(float, document["prompts"])),
             answers=Moments(*map(float, document["answers"])),
             finished=float(document["finished"]),
@@ -112,6 +130,8 @@ class Memory:
             log_slowness={key: float(value) for key, value in document["logSlowness"].items()},
             belief=Belief.read(document["belief"]),
             errors=Errors.read(document["errors"]),
+            persistence=Persistence(*map(float, document["persistence"])),
+            budget=Budget(*map(float, document["budget"])),
             usual_arrivals=float(document["usualArrivals"]),
             turns=tuple(map(float, document["turns"])),
             direction=int(document["direction"]),

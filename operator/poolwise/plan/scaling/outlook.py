@@ -19,12 +19,14 @@ MOST_SLOWING = 3.0
 """By which requests stay longer in a full replica than in an idle one."""
 BACKLOG_SECONDS = 45.0
 """In which a queue should be worked off once the replicas are there."""
+USUAL_WAIT_SECONDS = 1.0
+"""Prompts wait for each other for so long without being a queue."""
 LEAST_RATE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Replicas' worth of load."""
+    """Replicas' worth of load, in full replicas."""
 
     level: Level
     horizon_seconds: float
@@ -35,9 +37,11 @@ class Outlook:
     settled: float
     """With the present arrivals kept up for long."""
     coming: float
-    """When a start would end, the queue until then included."""
+    """When a start would end, if what is there lasts."""
     backlog: float
-    """Of it: replicas that work off the queue."""
+    """Replicas beside these that work off the queue until then."""
+    lasting: float = 0.0
+    """What comes as far as demand lasts (:mod:`poolwise.plan.scaling.persistence`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +52,12 @@ class Flow:
     """Since the last look."""
     in_flight: float
     """On replicas that stay."""
-    waiting: float
     gap_seconds: float | None
     """Observed mean time between two tokens; None: not known."""
-    bearing: float
-    """Requests per second that the replicas there will be work off at the most."""
+    ready: int
+    """Replicas that serve."""
+    waiting: float
+    waiting_growth_per_second: float
     filling: float = 0.0
     """Change of what is in flight, in full replicas a second, where it is above chance."""
 
@@ -74,6 +79,19 @@ def outlook(able: Capability, level: Level, flow: Flow, horizon_seconds: float) 
     then = settled + (now - settled) * left
     then = max(then, now + flow.filling * horizon_seconds) if flow.filling > 0.0 else then
     coming = share * settled + (1.0 - share) * then
-    queue = flow.waiting + max(rate - flow.bearing, 0.0) * horizon_seconds
-    backlog = max(queue - flow.bearing, 0.0) / (capacity * BACKLOG_SECONDS) * share
-    return Outlook(level, horizon_seconds, present, now, settled, coming + backlog, backlog)
+    return Outlook(
+        level, horizon_seconds, present, now, settled, coming, _backlog(flow, horizon_seconds)
+    )
+
+
+def _backlog(flow: Flow, horizon_seconds: float) -> float:
+    """A replica with a queue serves as fast as it can: so much is served by each that is added.
+
+    Who waits too long is late already, and delays those that come after: the sooner the queue is
+    worked off the fewer. No more are added than there are.
+    """
+    served = max(flow.arrivals_per_second - flow.waiting_growth_per_second, 0.0)
+    if flow.waiting <= served * USUAL_WAIT_SECONDS or not flow.ready or served <= 0.0:
+        return 0.0
+    queue = flow.waiting + max(flow.waiting_growth_per_second, 0.0) * horizon_seconds
+    return min(queue / (served / flow.ready * BACKLOG_SECONDS), float(flow.ready))

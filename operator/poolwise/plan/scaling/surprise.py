@@ -20,9 +20,9 @@ Vector = npt.NDArray[np.float64]
 LOG_ERRORS = np.linspace(-1.5, 3.0, 91)
 """ln(what came / what was foreseen)."""
 LOG_SIZES = np.linspace(-3.0, 7.0, 21)
-SIZE_WIDTH = 0.7
-"""Errors at a demand twice as large or small count two thirds."""
-PRIOR_STEPS = 20.0
+SIZE_WIDTH = 0.5
+"""Errors at a demand twice as large or small count four in ten."""
+PRIOR_STEPS = 8.0
 """How many looks the prior counts as."""
 USUAL_DEVIATION, USUAL_SECONDS = 0.08, 60.0
 """Prior of an error, and the start time that it is for; it grows as the root of the time."""

@@ -1,0 +1,113 @@
+"""What a decision tells of itself: signals, predicted tails, remarks, and one sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+
+from poolwise.model.serving.load import state_at_rate
+from poolwise.plan.scaling import fragility
+from poolwise.plan.scaling.capability import Capability
+from poolwise.plan.scaling.decision import Forecast, Remark, Signal, Tail
+from poolwise.plan.scaling.intake import Intake
+from poolwise.plan.scaling.memory import Memory
+from poolwise.plan.scaling.outlook import Outlook
+from poolwise.plan.scaling.seen import Seen
+from poolwise.plan.scaling.service import LatencyTarget, Service
+from poolwise.plan.scaling.tails import tail_seconds
+from poolwise.plan.signals.percentile import percentile_of, samples_needed, share_within
+from poolwise.plan.signals.state import State
+
+DEVIATIONS = 2.0
+LOADS_PER_UNIT = 50.0
+"""Loads are rounded to 2 % of a full replica: tails are remembered by them."""
+
+
+def signals(service: Service, memory: Memory) -> tuple[Signal, ...]:
+    """What the last minutes show of each target, between the bounds that buckets leave."""
+    return tuple(_signal(memory, target) for target in service.targets)
+
+
+def _signal(memory: Memory, target: LatencyTarget) -> Signal:
+    seen = memory.observed.get(target.latency.value)
+    found = percentile_of(seen, target.percentile) if seen else None
+    share = share_within(seen, target.seconds) if seen else None
+    late = (1.0 - share.upper, 1.0 - share.lower) if share else None
+    if found is None or not found.is_sufficient:
+        return Signal(target, None, None, found.samples if found else 0.0, late)
+    return Signal(target, found.lower, found.upper, found.samples, late)
+
+
+def tails(
+    service: Service, memory: Memory, able: Capability, ahead: Outlook, replicas: int
+) -> tuple[Tail, ...]:
+    """Predicted at one replica fewer, as decided, and one more."""
+    strength, _ = fragility.summary(memory.belief)
+    counts = [each for each in (replicas - 1, replicas, replicas + 1) if each > 0]
+    loads = {each: ahead.lasting / each / strength for each in counts}
+    return tuple(
+        Tail(target, {count: _tail(able, target, _rounded(load)) for count, load in loads.items()})
+        for target in service.targets
+    )
+
+
+def _rounded(load: float) -> float:
+    return math.ceil(load * LOADS_PER_UNIT) / LOADS_PER_UNIT
+
+
+@lru_cache(maxsize=2048)
+def _tail(able: Capability, target: LatencyTarget, load: float) -> float:
+    """At a load of one replica, in full ones as they have turned out to be."""
+    at = state_at_rate(able.served, load * able.at.requests_per_second)
+    if at is None:
+        return math.inf
+    return tail_seconds(able.served, at, target) * able.slowness
+
+
+def forecast(ahead: Outlook, now_seconds: float) -> Forecast:
+    """Requests per second when a start would end."""
+    mid, deviation = ahead.level.mid, DEVIATIONS * ahead.level.deviation
+    at_seconds = now_seconds + ahead.horizon_seconds
+    return Forecast(at_seconds, max(mid - deviation, 0.0), mid, mid + deviation)
+
+
+def remarks(
+    service: Service, memory: Memory, seen: Seen, taken: Intake, able: Capability
+) -> Iterator[tuple[Remark, str]]:
+    """What a user should know whatever the number is."""
+    for target, floor in able.unreachable:
+        yield (
+            Remark.SLO_UNREACHABLE,
+            f"{target} is to be {target.seconds:g} s, and takes {floor:.3g} s for a request alone",
+        )
+    if taken.state is State.BROKEN:
+        names = set(seen.missing) - set(seen.broken)
+        is_missing = bool(names) and not seen.broken
+        yield Remark.METRICS_MISSING if is_missing else Remark.METRICS_BROKEN, taken.reason
+    elif taken.state is State.UNKNOWN:
+        yield Remark.METRICS_MISSING, taken.reason
+    for target in service.targets:
+        told = memory.observed.get(target.latency.value)
+        needed = samples_needed(target.percentile)
+        if told is not None and 0.0 < told.count < needed:
+            yield (
+                Remark.TOO_FEW_SAMPLES,
+                f"{target}: {told.count:.0f} samples of the {needed:.0f} that it takes to speak of "
+                "it; the model is followed",
+            )
+            return
+
+
+def sentence(
+    able: Capability, ahead: Outlook, ratio: float, held: int, replicas: int, why: str
+) -> str:
+    """For people: from the load to the number."""
+    load = (
+        f"{ahead.level.mid:.3g} requests/s now, {ahead.lasting:.3g} full replicas' worth in "
+        f"{ahead.horizon_seconds:.0f} s; one replica bears {ratio:.2f} of a full one's "
+        f"{able.requests_per_second:.3g}/s ({able.limiting})"
+    )
+    queue = f"; {ahead.backlog:.1f} more work off the queue" if ahead.backlog >= 0.1 else ""
+    change = f"{held} to {replicas}" if replicas != held else f"{replicas} as before"
+    return f"{change}: {load}{queue}{f'; {why}' if why else ''}"

@@ -1,0 +1,190 @@
+"""From one look to the next: all that a look teaches, put into the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from poolwise.plan.scaling import fragility, learning, surprise
+from poolwise.plan.scaling.capability import Capability
+from poolwise.plan.scaling.intake import Intake
+from poolwise.plan.scaling.level import LONGEST_SECONDS
+from poolwise.plan.scaling.memory import Bin, Memory
+from poolwise.plan.scaling.outlook import LEAST_RATE, Outlook
+from poolwise.plan.scaling.seen import Phase, Seen
+from poolwise.plan.scaling.service import Service
+from poolwise.plan.signals.histogram import pooled
+from poolwise.plan.signals.sample import Histogram
+from poolwise.plan.signals.state import State
+from poolwise.plan.signals.window import Delta
+
+SHORTEST_LAG_SECONDS, MOST_LAG_SECONDS = 15.0, 300.0
+LONGER = 3.0
+"""Times as long as on average some requests stay."""
+KEPT_SECONDS = 2.0 * LONGEST_SECONDS
+OBSERVED_HALF_LIFE_SECONDS = 300.0
+USUAL_SHARE = 0.02
+"""Of a step in the usual number of arrivals: some minutes."""
+
+
+def learned(
+    service: Service, memory: Memory, seen: Seen, taken: Intake, able: Mapping[str, Capability]
+) -> Memory:
+    """With what came since the last look; what is foreseen comes later (:func:`with_bin`)."""
+    memory = _with_time(memory, seen, taken)
+    delta, seconds = taken.warm, taken.seconds
+    if seconds <= 0.0 or delta is None:
+        return replace(memory, samples=taken.samples)
+    first = able[service.pools[0].name]
+    usual = memory.usual_arrivals or taken.arrivals
+    contexts = learning.context_tokens(
+        memory.context_tokens, taken.samples.values(), first.served, seconds
+    )
+    memory = _with_lateness(service, memory, seen, taken, first)
+    return replace(
+        learning.with_lengths(memory, delta, seconds),
+        samples=taken.samples,
+        context_tokens=contexts,
+        log_slowness=_slowness(memory, taken, able),
+        observed=_observed(service, memory, delta, seconds),
+        usual_arrivals=(1.0 - USUAL_SHARE) * usual + USUAL_SHARE * taken.arrivals,
+    )
+
+
+def _with_time(memory: Memory, seen: Seen, taken: Intake) -> Memory:
+    since = seen.now_seconds if memory.since_seconds is None else memory.since_seconds
+    idle = memory.idle_since_seconds
+    if taken.seconds > 0.0 or taken.ready == 0:
+        is_idle = taken.state is State.IDLE
+        idle = (seen.now_seconds if idle is None else idle) if is_idle else None
+    return replace(memory, since_seconds=since, idle_since_seconds=idle)
+
+
+def _slowness(memory: Memory, taken: Intake, able: Mapping[str, Capability]) -> dict[str, float]:
+    found = dict(memory.log_slowness)
+    for pool, delta in taken.by_pool.items():
+        if pool in able:
+            found[pool] = learning.log_slowness(
+                found.get(pool, 0.0),
+                able[pool].served,
+                delta,
+                taken.running.get(pool, 0.0),
+                taken.seconds,
+            )
+    return found
+
+
+def _observed(
+    service: Service, memory: Memory, delta: Delta, seconds: float
+) -> dict[str, Histogram]:
+    """Latencies of the last minutes, for the signals."""
+    kept, found = 0.5 ** (seconds / OBSERVED_HALF_LIFE_SECONDS), {}
+    for target in service.targets:
+        parts = [
+            each
+            for each in (
+                _faded(memory.observed.get(target.latency.value), kept),
+                learning.histogram_of(delta, target),
+            )
+            if each is not None
+        ]
+        both = pooled(parts)
+        if both is not None:
+            found[target.latency.value] = both
+    return found
+
+
+def _faded(histogram: Histogram | None, kept: float) -> Histogram | None:
+    if histogram is None:
+        return None
+    counts = tuple(kept * each for each in histogram.counts)
+    return Histogram(histogram.upper_bounds, counts, kept * histogram.total)
+
+
+def _with_lateness(
+    service: Service, memory: Memory, seen: Seen, taken: Intake, able: Capability
+) -> Memory:
+    delta = taken.warm
+    assert delta is not None
+    allowed, usual = service.allowed_share, memory.usual_arrivals or taken.arrivals
+    belief = fragility.faded(memory.belief, taken.seconds)
+    load = _load(memory, seen.now_seconds, able, delta)
+    told = tuple(learning.lateness(service, delta, able))
+    for each in told:
+        belief = fragility.observed(belief, load, each, usual, allowed)
+    belief = learning.with_edge(belief, able, _fullness(seen, taken), _now(memory, able))
+    floor = max(fragility.expected_floor(belief), able.floor)
+    budget = memory.budget
+    for each in told[:1]:
+        late = max(each.late - floor * each.count, 0.0)
+        budget = budget.after(late, each.count, taken.seconds)
+    return replace(memory, belief=belief, budget=budget)
+
+
+def _fullness(seen: Seen, taken: Intake) -> float | None:
+    ready = (each.name for each in seen.replicas if each.phase is Phase.READY)
+    return learning.fullness(taken.samples[name] for name in ready if name in taken.samples)
+
+
+def _load(memory: Memory, now_seconds: float, able: Capability, delta: Delta) -> fragility.Load:
+    """Of those whose latencies were told just now: over the time that they were here."""
+    stay = able.in_flight / max(able.requests_per_second, LEAST_RATE)
+    first = delta.ttft_seconds
+    waited = first.total / first.count if first and first.count else 0.0
+    usual = min(max(stay, SHORTEST_LAG_SECONDS), MOST_LAG_SECONDS)
+    longest = min(max(LONGER * (stay + waited), 2.0 * SHORTEST_LAG_SECONDS), MOST_LAG_SECONDS)
+    mean = _ratios(memory, now_seconds - usual, able)
+    worst = _ratios(memory, now_seconds - longest, able)
+    return fragility.Load(sum(mean) / max(len(mean), 1), max(worst, default=0.0))
+
+
+def _now(memory: Memory, able: Capability) -> float:
+    latest = _ratios(memory, memory.bins[-1].at_seconds, able) if memory.bins else []
+    return latest[0] if latest else 0.0
+
+
+def _ratios(memory: Memory, since_seconds: float, able: Capability) -> list[float]:
+    return [
+        each.demand * _scale(each, able) / each.ready
+        for each in memory.bins
+        if each.at_seconds >= since_seconds and each.ready > 0.0
+    ]
+
+
+def _scale(earlier: Bin, able: Capability) -> float:
+    """Of a demand of then in replicas of now: a full cache is one whatever fills it, but arrivals
+    are as much as a replica is taken to serve."""
+    capacity = max(able.requests_per_second, LEAST_RATE)
+    return float((max(earlier.capacity, LEAST_RATE) / capacity) ** able.arrivals_share)
+
+
+def with_bin(
+    memory: Memory,
+    now_seconds: float,
+    taken: Intake,
+    ahead: Outlook,
+    able: Capability,
+    ready: float,
+) -> Memory:
+    """With this step, and with how far what had been foreseen for it came to pass."""
+    last = Bin(
+        at_seconds=now_seconds,
+        seconds=taken.seconds,
+        arrivals=taken.arrivals,
+        foreseen=ahead.coming,
+        expected=ahead.lasting,
+        demand=ahead.present,
+        ready=ready,
+        waiting=taken.waiting,
+        filled=ahead.filled,
+        capacity=able.requests_per_second,
+    )
+    before = now_seconds - ahead.horizon_seconds
+    early = [each for each in memory.bins if each.at_seconds <= before][-1:]
+    errors, persistence = memory.errors, memory.persistence
+    for each in early:
+        came = ahead.present / _scale(each, able)
+        errors = surprise.observed(errors, each.expected, came, taken.seconds)
+        persistence = persistence.after(each.foreseen, came, taken.seconds)
+    kept = (each for each in memory.bins if now_seconds - each.at_seconds <= KEPT_SECONDS)
+    return replace(memory, bins=(*kept, last), errors=errors, persistence=persistence)

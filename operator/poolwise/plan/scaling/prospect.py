@@ -1,0 +1,71 @@
+"""What is seen of a service's load, and what is foreseen of it (:mod:`.outlook`)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from poolwise.plan.scaling import learning
+from poolwise.plan.scaling.capability import Capability
+from poolwise.plan.scaling.intake import Intake
+from poolwise.plan.scaling.level import expected, level
+from poolwise.plan.scaling.memory import Bin, Memory
+from poolwise.plan.scaling.outlook import Flow, Outlook, outlook
+from poolwise.plan.scaling.seen import Seen
+from poolwise.plan.scaling.service import Service
+
+SLOPE_SECONDS, LEAST_SLOPE_STEPS = 120.0, 5
+SLOPE_DEVIATIONS = 2.0
+"""By which a slope must be above chance."""
+
+
+def prospect(
+    service: Service, memory: Memory, seen: Seen, taken: Intake, able: Capability
+) -> Outlook:
+    """Demand until a start that is asked for now would end."""
+    bins = memory.bins
+    if taken.seconds > 0.0:
+        bins = (*bins, Bin(seen.now_seconds, taken.seconds, taken.arrivals))
+    flow = Flow(
+        arrivals_per_second=bins[-1].arrivals / bins[-1].seconds if bins else 0.0,
+        in_flight=taken.in_flight,
+        gap_seconds=learning.observed_gap_seconds(taken.warm) if taken.warm else None,
+        ready=taken.ready,
+        waiting=taken.waiting,
+        waiting_growth_per_second=_waiting_growth(memory, taken),
+        filling=_filling(memory, seen.now_seconds),
+    )
+    coming = expected(level(bins), seen.expected_requests_per_second)
+    found = outlook(able, coming, flow, horizon_seconds(service))
+    return replace(found, lasting=memory.persistence.expected(found.coming))
+
+
+def horizon_seconds(service: Service) -> float:
+    """Until what is asked for at the next decision would be there."""
+    return max(each.start_seconds for each in service.pools) + service.interval_seconds
+
+
+def _waiting_growth(memory: Memory, taken: Intake) -> float:
+    """Requests per second by which queues grew since the last look."""
+    if not memory.bins or taken.seconds <= 0.0:
+        return 0.0
+    return (taken.waiting - memory.bins[-1].waiting) / taken.seconds
+
+
+def _filling(memory: Memory, now_seconds: float) -> float:
+    """Slope of what is in flight over the last minutes, less what the noise of looks makes of it.
+
+    Where answers take minutes it foretells more than arrivals do.
+    """
+    recent = [each for each in memory.bins if now_seconds - each.at_seconds <= SLOPE_SECONDS]
+    if len(recent) < LEAST_SLOPE_STEPS:
+        return 0.0
+    times = np.array([each.at_seconds for each in recent])
+    values = np.array([each.filled for each in recent])
+    times -= times.mean()
+    slope = float(times @ values / (times @ times))
+    rest = values - values.mean() - slope * times
+    error = math.sqrt(float(rest @ rest) / (len(recent) - 2) / float(times @ times))
+    return max(slope - SLOPE_DEVIATIONS * error, 0.0)
