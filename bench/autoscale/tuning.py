@@ -1,9 +1,10 @@
 """Rivals at their best: the main target of each is tuned for the trace, in hindsight.
 
 The published setting is tried first, then bisection (in logarithms) between it and the end of the
-range that the result points to. The cheapest that reaches 99 % is taken; where none does, the one
-that was certain to miss it last. Fleets that do not move are sized in the same way. A replay ends
-as soon as it cannot be taken any more (:mod:`bench.autoscale.watching`).
+range that the result points to. The cheapest that reaches 99 % (of what any fleet can reach, see
+:mod:`bench.autoscale.reach`) is taken; where none does, the one that was certain to miss it last.
+Fleets that do not move are sized in the same way. A replay ends as soon as it cannot be taken any
+more (:mod:`bench.autoscale.watching`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -19,10 +21,10 @@ from bench.autoscale.policies.laws import LAWS, Law, Setting
 from bench.autoscale.policies.profiling import service
 from bench.autoscale.policies.static import HOUR_SECONDS, Hourly, Static
 from bench.autoscale.policy import Policy
+from bench.autoscale.reach import aim
 from bench.autoscale.scene import BIN_SECONDS, Scene
 from bench.autoscale.watching import Dear, Late, Watched
 
-ATTAINMENT = 0.99
 HEADROOMS = (0.5, 3.0)
 """Of a schedule over what a fluid needs in the hour's busiest minute."""
 MOST_BISECTIONS = 5
@@ -46,11 +48,13 @@ class Tried:
     ended_seconds: float = math.inf
     is_late: bool = False
     """It ended early because too many requests were late, and not because it was dear."""
+    is_good: bool = False
+    """It attains what it shall."""
 
     @property
-    def is_good(self) -> bool:
-        """Whether it attains what it shall."""
-        return self.outcome is not None and self.outcome.attainment >= ATTAINMENT
+    def is_missed(self) -> bool:
+        """Late, or below its aim at its end; a dear one may be either and counts as good."""
+        return self.is_late or (self.outcome is not None and not self.is_good)
 
 
 @dataclass(frozen=True)
@@ -78,13 +82,19 @@ class Trials:
     make: Callable[[Setting], Policy]
     tries: list[Tried] = field(default_factory=list)
 
+    @cached_property
+    def aim(self) -> float:
+        """What shall be attained."""
+        return aim(self.scene)
+
     def attempt(self, setting: Setting) -> Tried:
         """Replay it until its end is known."""
         good = [each.outcome.replica_hours for each in self.tries if each.is_good and each.outcome]
         affordable = min(good, default=math.inf)
-        watched = Watched(self.make(setting), self.scene, 1.0 - ATTAINMENT, affordable)
+        watched = Watched(self.make(setting), self.scene, 1.0 - self.aim, affordable)
         try:
-            tried = Tried(setting, self.play(watched))
+            outcome = self.play(watched)
+            tried = Tried(setting, outcome, is_good=outcome.attainment >= self.aim)
         except Late as late:
             tried = Tried(setting, None, float(late.args[0]), is_late=True)
         except Dear as dear:
@@ -95,7 +105,7 @@ class Trials:
     def chosen(self) -> Tuned:
         """The cheapest good one; else, replayed to its end, the one that was late last."""
         ended = [Complete(t.setting, t.outcome) for t in self.tries if t.outcome is not None]
-        good = [each for each in ended if each.outcome.attainment >= ATTAINMENT]
+        good = [each for each in ended if each.outcome.attainment >= self.aim]
         if good:
             return Tuned(min(good, key=lambda each: each.outcome.replica_hours), tuple(ended))
         ended += self._replayed(each.setting for each in self._last())
@@ -135,20 +145,15 @@ def _law(scene: Scene, law: Law, play: Play) -> Tuned:
     for setting in law.others:
         trials.attempt(setting)
     most, fewest = knob.most, knob.fewest
-    if _misses(published):
+    if published.is_missed:
         fewest = knob.published
     else:
         most = knob.published
     for _ in range(bisections(scene)):
         middle = math.sqrt(most * fewest)
-        is_late = _misses(trials.attempt({knob.name: middle, **law.beside}))
+        is_late = trials.attempt({knob.name: middle, **law.beside}).is_missed
         most, fewest = (most, middle) if is_late else (middle, fewest)
     return trials.chosen()
-
-
-def _misses(tried: Tried) -> bool:
-    """Late, or below its aim at its end; a dear one may be either and counts as good."""
-    return tried.is_late or (tried.outcome is not None and not tried.is_good)
 
 
 def _static(setting: Setting) -> Policy:
@@ -167,7 +172,7 @@ def _best_static(trials: Trials) -> Tuned:
     peak = math.ceil(float(scene.needed_replicas(BIN_SECONDS).max()))
     middle = min(max(peak, fewest), most)
     while fewest < most or not trials.tries:
-        is_late = _misses(trials.attempt({"replicas": float(middle)}))
+        is_late = trials.attempt({"replicas": float(middle)}).is_missed
         fewest, most = (min(middle + 1, most), most) if is_late else (fewest, middle)
         middle = (fewest + most) // 2
     if not any(each.is_good for each in trials.tries):
@@ -180,7 +185,7 @@ def _hourly(trials: Trials) -> Tuned:
     fewest, most = HEADROOMS
     for _ in range(bisections(trials.scene) + 1):
         middle = math.sqrt(fewest * most)
-        is_late = _misses(trials.attempt({"headroom": middle}))
+        is_late = trials.attempt({"headroom": middle}).is_missed
         fewest, most = (middle, most) if is_late else (fewest, middle)
     return trials.chosen()
 

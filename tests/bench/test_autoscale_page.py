@@ -8,7 +8,7 @@ import pytest
 from bench.autoscale import page
 from bench.autoscale.cells import Cell, Standing, append, read, standings
 
-ROW = Cell("t", 40.0, "ours", {}, 0.995, 20.0, 20.0, 3.0, 30.0, 1.0, 0.08)
+ROW = Cell("t", 40.0, "ours", {}, 0.99, 0.995, 20.0, 20.0, 3.0, 30.0, 1.0, 0.08)
 
 
 def rival(name: str, attainment: float, hours: float) -> Cell:
