@@ -145,6 +145,18 @@ def test_one_that_lies_holds_its_own_service_alone(cluster):
     assert cluster.rounds(LOOKS_UNTIL_TOLD + 1) == []
 
 
+@pytest.mark.parametrize("rounds", range(1, LOOKS_UNTIL_TOLD + 2))
+def test_nobody_is_taken_away_while_metrics_are_broken(cluster, monkeypatch, rounds):
+    """Whatever is decided: from the first failed look on, and before a condition speaks of it."""
+    wanted = decided(monkeypatch, chat=3, other=3)
+    cluster.rounds()
+    cluster.fleet.looks["chat"] = Fault("no answer within 3 s")
+    wanted |= {"chat": 1, "other": 1}
+    cluster.rounds(rounds)
+    assert deployment(cluster)["spec"]["replicas"] == 3
+    assert deployment(cluster, "other")["spec"]["replicas"] == (1 if rounds >= LEAST_LOOKS else 3)
+
+
 def test_a_decision_that_fails_keeps_the_replicas_and_the_others_going(cluster, monkeypatch, log):
     def failing(service, memory, seen):
         if service.name.endswith("/chat"):

@@ -202,6 +202,9 @@ class Scaler:
         seen, failing = self._seen(turn, told, known)
         service = self._service(turn, known)
         decision = await asyncio.to_thread(decide, service, known.memory, seen)
+        if seen.broken:  # whatever was decided: who is not seen is not taken away
+            least = turn.placed.record.replicas or 0
+            decision = replace(decision, replicas=max(decision.replicas, least))
         known.memory = decision.memory
         known.record = known.record.after(seen.samples, seen.now_seconds)
         kept = known.record.signals(service.targets, seen.now_seconds)
