@@ -11,8 +11,8 @@ from __future__ import annotations
 class Cache:
     """Of one replica; prompts hold all their blocks from admission on."""
 
-    __slots__ = ("_block_tokens", "_phases", "_steps", "blocks", "context_tokens", "prompt_blocks",
-                 "sequences")  # fmt: skip
+    __slots__ = ("_block_tokens", "_phases", "_prompt_blocks", "_steps", "blocks",
+                 "context_tokens", "room_tokens", "sequences")  # fmt: skip
 
     def __init__(self, blocks: int, block_tokens: int) -> None:
         self.blocks = blocks
@@ -23,12 +23,19 @@ class Cache:
         """That decode."""
         self.context_tokens = 0
         """Of all of them."""
-        self.prompt_blocks = 0
+        self._prompt_blocks = 0
         """Of those whose prompt is not through."""
+        self.room_tokens = blocks * block_tokens
+        """Beside the blocks of prompts."""
 
     def needed(self, tokens: int) -> int:
         """Blocks of one sequence."""
         return -(-tokens // self._block_tokens)
+
+    def reserve(self, blocks: int) -> None:
+        """A prompt is admitted; a negative number when it is through or stopped."""
+        self._prompt_blocks += blocks
+        self.room_tokens -= blocks * self._block_tokens
 
     def join(self, tokens: int) -> int:
         """A sequence begins to decode; returns its phase, which it must give back with it."""
@@ -57,17 +64,16 @@ class Cache:
             if count:
                 slack += count * (-(phase + now) % size)
         held = self.context_tokens + steps * self.sequences + slack
-        return held // size + self.prompt_blocks
-
-    def surely_fits(self, steps: int, more_blocks: int = 0) -> bool:
-        """Whether even half-empty blocks would fit: cheap, and mostly all that is asked."""
-        size = self._block_tokens
-        held = self.context_tokens + (steps + size - 1) * self.sequences
-        return held <= (self.blocks - self.prompt_blocks - more_blocks) * size
+        return held // size + self._prompt_blocks
 
     def fits(self, steps: int, more_blocks: int = 0) -> bool:
-        """Whether the blocks suffice for so many iterations, and ``more_blocks`` beside."""
-        if self.surely_fits(steps, more_blocks):
+        """Whether the blocks suffice for so many iterations, and ``more_blocks`` beside.
+
+        Mostly they would even if each sequence had a whole block more than its tokens need.
+        """
+        size = self._block_tokens
+        held = self.context_tokens + (steps + size - 1) * self.sequences
+        if held <= self.room_tokens - more_blocks * size:
             return True
         return self.used_after(steps) + more_blocks <= self.blocks
 

@@ -150,8 +150,10 @@ class Fleet:
         elif not engine.outstanding:
             self._leave(member)
             return
-        if engine.next_seconds < NEVER:
-            self._schedule(member, engine.next_seconds)
+        due = engine.next_seconds
+        if due < NEVER:
+            self._scheduled = member.event = self._scheduled + 1
+            heapq.heappush(self._events, (due, self._scheduled, member))
 
     def _schedule(self, member: Member, moment_seconds: float) -> None:
         self._scheduled += 1

@@ -146,7 +146,7 @@ class Replica:
         cache, step, metrics = self._cache, self._step, self.metrics
         metrics.generated += len(self._ending)
         for sequence in self._ending:
-            cache.prompt_blocks -= cache.needed(sequence.prompt_tokens)
+            cache.reserve(-cache.needed(sequence.prompt_tokens))
             if sequence.was_stopped:
                 metrics.gaps.observe(now - sequence.token_seconds)
             else:
@@ -215,7 +215,7 @@ class Replica:
             number, sequence = self._running.popitem()
             if sequence is self._partial:
                 self._partial = None
-                cache.prompt_blocks -= cache.needed(sequence.prompt_tokens)
+                cache.reserve(-cache.needed(sequence.prompt_tokens))
             else:
                 left = sequence.ends_at_step - self._step
                 tokens = sequence.prompt_tokens + sequence.left_tokens - left
@@ -229,7 +229,7 @@ class Replica:
     def _take_prompts(self) -> None:
         """Fill the next step with prompts, the one that is begun first."""
         left = self._budget - self._cache.sequences - self._prompt_rows
-        while left > 0:
+        while left > 0 and (self._partial or self._waiting):
             sequence = self._partial or self._admitted()
             if sequence is None:
                 break
@@ -248,14 +248,14 @@ class Replica:
     def _admitted(self) -> Sequence | None:
         """The head of the queue, if the batch and the cache have room for all of its prompt."""
         waiting, running, cache = self._waiting, self._running, self._cache
-        if not waiting or not self._may_admit or len(running) >= self._places:
+        if not self._may_admit or len(running) >= self._places:
             return None
         sequence = waiting[0]
         blocks = cache.needed(sequence.prompt_tokens)
         if not cache.fits(1, blocks + (self._watermark if running else 0)):
             return None
         waiting.popleft()
-        cache.prompt_blocks += blocks
+        cache.reserve(blocks)
         running[sequence.number] = sequence
         return sequence
 

@@ -9,7 +9,7 @@ class Sequence:
     """Its prompt is computed in chunks, then it decodes until its last step."""
 
     __slots__ = ("cached_tokens", "computed_tokens", "ends_at_step", "left_tokens", "number",
-                 "phase", "prompt_tokens", "token_seconds")  # fmt: skip
+                 "phase", "prompt_tokens", "token_seconds", "was_stopped")  # fmt: skip
 
     def __init__(self, number: int, prompt_tokens: int, cached_tokens: int, tokens: int) -> None:
         self.number = number
@@ -23,15 +23,12 @@ class Sequence:
         """While it decodes."""
         self.phase = 0
         """In the cache (:mod:`poolwise.sim.serving.cache`)."""
-        self.token_seconds = math.nan
-        """When it had its last token before it was stopped; NaN: it never was."""
-
-    @property
-    def was_stopped(self) -> bool:
+        self.was_stopped = False
         """While it decoded."""
-        return not math.isnan(self.token_seconds)
+        self.token_seconds = math.nan
+        """When it had its last token before that."""
 
     def stop(self, tokens: int, left_tokens: int, now_seconds: float) -> None:
         """Its blocks are gone: ``tokens`` that were stored and the last one are computed again."""
         self.prompt_tokens, self.left_tokens = tokens + 1, left_tokens
-        self.token_seconds, self.ends_at_step = now_seconds, -1
+        self.was_stopped, self.token_seconds, self.ends_at_step = True, now_seconds, -1
