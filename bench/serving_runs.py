@@ -24,7 +24,7 @@ from poolwise.model.formats import WEIGHT_BYTES
 from poolwise.model.hardware import Host, Machine
 from poolwise.model.serving.load import Replica, State, state, state_at_rate
 from poolwise.model.serving.memory import PHASE
-from poolwise.model.serving.replica import replica
+from poolwise.model.serving.replica import recosted, replica
 from poolwise.model.shapes import Model, Transformer
 from poolwise.model.work import ServingLayout, ServingWork, Tokens
 from poolwise.tables import AcceleratorRow, Tables
@@ -60,6 +60,8 @@ class Run:
     """Whether ``in_flight`` rests on a guess of how many workers share the clients."""
     apart: bool = False
     """Whether prompts are read elsewhere."""
+    held: Replica | None = None
+    """The replica by other constants of its steps: what these do not change is taken from it."""
 
     @property
     def group(self) -> str:
@@ -68,7 +70,8 @@ class Run:
 
     def replica(self, calibration: Calibration) -> Replica:
         """What ran."""
-        served = replica(self.work, self.layout, self.machine, calibration)
+        what = self.work, self.layout, self.machine, calibration
+        served = recosted(self.held, *what) if self.held else replica(*what)
         if not self.drafts:
             return served
         generated = served.generated

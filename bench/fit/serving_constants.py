@@ -40,15 +40,29 @@ SPREAD = 0.2
 """Of a constant, in ln; what a prediction is off by is in the ratios."""
 
 FAMILY, ENGINE = "family", "engine"
+EXPERTS = {
+    "bf16": Factored(0.8, 0.1),
+    "fp8": Factored(0.75, 0.1),
+    "int8": Factored(0.75, 0.1),
+    "fp8_block": Factored(0.6, 0.1),
+    "fp4": Factored(1.0, 0.1),
+    "mxfp4": Factored(1.0, 0.1),
+    "expanded": Factored(0.6, 0.2),
+}
+"""Speed of grouped products over dense ones by format. Serving has few models of each, and what one
+model shows is not what the next has; so the priors are those of the kernels that were measured by
+themselves (``efficiencies_kernels.toml``: ``experts.compute`` over ``gemm.compute``, TensorRT-LLM's
+and vLLM's libraries on Hopper and Blackwell), and so are those of width and padding."""
+UNIT_TERMS = ("compute", "expert_compute")
+"""Terms whose format is what multiplies; others have a format by engine."""
 TERMS: Mapping[str, Factored] = {
     "weight_bandwidth": Factored(0.8, 0.15, {FAMILY: 0.06}),
     "cache_bandwidth": Factored(0.8, 0.3),
     **{f"compute:{unit}": Factored(0.65, 0.15, {FAMILY: 0.1}) for unit in UNITS},
     "attention_compute": Factored(0.65, 0.2),
-    "expert_compute": Factored(1.0, 0.15),
-    "expert_half_width": Factored(300.0, 0.8),
-    "expanded_compute": Factored(0.7, 0.4),
-    "expert_padding_rows": Factored(32.0, 0.5),
+    **{f"expert_compute:{key}": prior for key, prior in EXPERTS.items()},
+    "expert_half_width": Factored(160.0, 0.3),
+    "expert_padding_rows": Factored(59.0, 0.3),
     "expert_exchange_bytes": Factored(10.0, 0.7),
     "layer_seconds": Factored(4e-5, 0.7, {FAMILY: 0.15, ENGINE: 0.3}),
     "expert_layer_seconds": Factored(3e-5, 0.7, {ENGINE: 0.3}),
@@ -80,7 +94,7 @@ class _OfRow(Calibration):
         return self._fixed.find(phase, term, device, number_format)
 
     def value(self, phase: str, term: str, device: Device, number_format: str = EVERY) -> float:
-        key = f"{term}:{number_format}" if term == "compute" else term
+        key = f"{term}:{number_format}" if term in UNIT_TERMS else term
         if phase == PHASE and key in self.terms:
             self.asked.add(key)
             return self.terms[key]
@@ -100,6 +114,8 @@ class _Predicted:
         if asked and key in self._known:
             return self._known[key]
         self._constants.terms = terms
+        if self._sample.run.held is None:
+            self._sample = self._sample.holding(self._constants)
         seconds = float(np.log(self._sample.predicted(self._constants)))
         self._known[tuple(terms[name] for name in sorted(self._constants.asked))] = seconds
         return seconds
@@ -207,7 +223,8 @@ def _counts(several: Sequence[Sample]) -> Counter[tuple[str, str]]:
     counts: Counter[tuple[str, str]] = Counter()
     for each in several:
         scopes = (each.run.machine.device.family, EVERY)
-        counts.update(product(scopes, (each.unit, each.run.work.engine, EVERY)))
+        keys = dict.fromkeys((each.unit, each.expert_format, each.run.work.engine, EVERY))
+        counts.update(product(scopes, keys))
     return counts
 
 

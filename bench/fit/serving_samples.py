@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,9 @@ from bench.serving_runs import (
 )
 from bench.tables import Row, split_of
 from poolwise.model.efficiency import Calibration
-from poolwise.model.serving.costs import arithmetic
+from poolwise.model.serving.experts import expert_format
+from poolwise.model.serving.rates import arithmetic
+from poolwise.model.serving.replica import replica
 from poolwise.tables import Tables
 
 Predictor = Callable[[Run, Calibration], float]
@@ -74,6 +76,17 @@ class Sample:
     def unit(self) -> str:
         """Arithmetic of its products."""
         return arithmetic(self.run.layout.weight_format, self.run.machine.device)
+
+    @property
+    def expert_format(self) -> str:
+        """Of its routed experts; that of dense models counts for nothing."""
+        return expert_format(self.run.work, self.run.layout, self.run.machine.device)
+
+    def holding(self, calibration: Calibration) -> Sample:
+        """The same to be predicted often, by other constants of the step alone."""
+        run = self.run
+        held = replica(run.work, run.layout, run.machine, calibration)
+        return replace(self, run=replace(run, held=held))
 
     def predicted(self, calibration: Calibration) -> float:
         """The figure by the model."""

@@ -1,29 +1,23 @@
-"""From a model, a layout and a machine to the coefficients of an engine step.
-
-Formats decide bytes and arithmetic apart: a format without a unit on the device is expanded to 16
-bits, so its weights shrink and its products do not get faster (fp8 on Ampere, int4 anywhere).
-"""
+"""From a model, a layout and a machine to the coefficients of an engine step."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from poolwise.model import formats, kv_cache, transformer
 from poolwise.model.efficiency import Calibration
-from poolwise.model.hardware import Device, Machine
+from poolwise.model.hardware import Machine
 from poolwise.model.kv_cache import reads
-from poolwise.model.roofline import ceiling_flops_per_second
 from poolwise.model.serving.exchange import all_reduce, exchange_row_seconds, stage_seconds
+from poolwise.model.serving.experts import expert_products
 from poolwise.model.serving.iteration import AllReduce, Products, StepCosts
 from poolwise.model.serving.memory import (
-    PHASE,
     dense_weight_bytes,
     item_traffic_bytes,
     replica_machine,
     unquantised_weight_bytes,
 )
 from poolwise.model.serving.queueing import log_normal
-from poolwise.model.shapes import Custom, Experts, Transformer
+from poolwise.model.serving.rates import NONE, Rates, products
+from poolwise.model.shapes import Custom, Transformer
 from poolwise.model.work import ServingLayout, ServingWork
 
 KERNELS_PER_LAYER = 12
@@ -31,24 +25,6 @@ KERNELS_PER_LAYER = 12
 CUSTOM_KERNELS = 50
 """Of one pass of a model whose layers are not known: ResNet-50's convolutions, each fused with its
 norm and activation."""
-NONE = Products(0.0, 0.0)
-
-
-def arithmetic(weight_format: str, device: Device) -> str:
-    """The unit that multiplies a format here.
-
-    16-bit formats stand in for each other (fp16 on Turing and Volta, which have no bf16);
-    quantised ones without a unit of their own are expanded to 16 bits: bytes shrink, FLOPs do not.
-    mxfp4 weights meet 8-bit activations (gpt-oss), and mixed operands run at the rate of fp8.
-    """
-    peaks = device.peak_flops_per_second
-    if weight_format == "mxfp4" and "fp4" in peaks:
-        return "fp8"
-    sixteen = next((unit for unit in ("bf16", "fp16") if unit in peaks), None)
-    native = formats.native_arithmetic(weight_format, peaks)
-    if weight_format in ("bf16", "fp16") and sixteen is not None:
-        return native if native == weight_format else sixteen
-    return native or sixteen or "fp32"
 
 
 def step_costs(
@@ -56,42 +32,14 @@ def step_costs(
 ) -> StepCosts:
     """Coefficients from the model's counts, the device's peaks and the fitted efficiencies."""
     machine = replica_machine(layout, machine)
-    rates = _Rates(machine.device, calibration)
+    rates = Rates(machine.device, calibration)
     if isinstance(work.model.shape, Custom):
         return _custom_costs(work.model.shape, layout, machine, rates)
     return _transformer_costs(work, work.model.shape, layout, machine, rates)
 
 
-class _Rates:
-    """Effective rates of one device: what its best kernels reach times fitted efficiencies."""
-
-    def __init__(self, device: Device, calibration: Calibration) -> None:
-        self.device = device
-        self.calibration = calibration
-        self.weight_bandwidth = self._bandwidth("weight_bandwidth")
-        self.cache_bandwidth = self._bandwidth("cache_bandwidth")
-
-    def constant(self, term: str, number_format: str = "*") -> float:
-        return self.calibration.value(PHASE, term, self.device, number_format)
-
-    def flops_per_second(self, weight_format: str) -> float:
-        unit = arithmetic(weight_format, self.device)
-        stands_in = unit in ("bf16", "fp16") or weight_format == "mxfp4"
-        ceiling = ceiling_flops_per_second(self.device, unit if stands_in else weight_format)
-        return ceiling * self.constant("compute", unit)
-
-    @property
-    def attention_flops_per_second(self) -> float:
-        """Attention computes in 16 bits whatever the weights are."""
-        ceiling = ceiling_flops_per_second(self.device, arithmetic("bf16", self.device))
-        return ceiling * self.constant("attention_compute")
-
-    def _bandwidth(self, term: str) -> float:
-        return self.device.memory_bandwidth_bytes_per_second * self.constant(term)
-
-
 def _transformer_costs(
-    work: ServingWork, shape: Transformer, layout: ServingLayout, machine: Machine, rates: _Rates
+    work: ServingWork, shape: Transformer, layout: ServingLayout, machine: Machine, rates: Rates
 ) -> StepCosts:
     count, calibration = transformer.parameters(work.model), rates.calibration
     dense_format = "bf16" if layout.weight_format == "mxfp4" else layout.weight_format
@@ -101,9 +49,9 @@ def _transformer_costs(
     cache_bytes = kv_cache.bytes_per_key(shape, formats.weight_bytes(layout.kv_format))
     cache_bytes /= kv_cache.shards(shape, layout.tensor)
     return StepCosts(
-        dense=_products(dense, dense_weight_bytes(layout), dense_format, layout, rates),
-        experts=_experts(work, layout, rates),
-        head=_products(head, unquantised_weight_bytes(layout), "bf16", layout, rates),
+        dense=products(dense, dense_weight_bytes(layout), dense_format, layout, rates),
+        experts=expert_products(work, layout, rates),
+        head=products(head, unquantised_weight_bytes(layout), "bf16", layout, rates),
         reads=reads(shape),
         key_read_seconds=cache_bytes / rates.cache_bandwidth,
         key_attend_seconds=transformer.decode_attention_flops_per_key(shape) / attention_flops,
@@ -120,59 +68,6 @@ def _transformer_costs(
     )
 
 
-def _products(
-    count: float, stored_bytes: float, weight_format: str, layout: ServingLayout, rates: _Rates
-) -> Products:
-    return Products(
-        read_seconds=count * stored_bytes / layout.tensor / rates.weight_bandwidth,
-        row_seconds=2.0 * count / layout.tensor / rates.flops_per_second(weight_format),
-    )
-
-
-def _experts(work: ServingWork, layout: ServingLayout, rates: _Rates) -> Products:
-    """Routed experts: those that the batch touches are read, and their groups padded to tiles.
-
-    Cut by tensor parallelism, every device sees all rows of all chosen experts at full width, and
-    writes and reads them on the way; laid out whole (``expert``), it sees only its share. Slices
-    that are narrow multiply slower: ``w / (w + half)``. Weights without a unit of their own are
-    expanded on the way, which takes time beside the products.
-    """
-    shape, count = work.model.shape, transformer.parameters(work.model)
-    if isinstance(shape, Custom) or shape.experts is None:
-        return NONE
-    stored = formats.weight_bytes(layout.weight_format)
-    ranks = layout.tensor * layout.data
-    owners = min(layout.expert, ranks)
-    whole = _products(count.experts / layout.data, stored, layout.weight_format, layout, rates)
-    exchanged = rates.constant("expert_exchange_bytes") * shape.hidden * shape.experts.top_k
-    exchanged *= transformer.sparse_layers(shape) / owners
-    share = count.routed_fraction
-    return replace(
-        whole,
-        row_seconds=whole.row_seconds
-        * share
-        / _expert_speed(shape.experts, owners / ranks, layout, rates),
-        row_traffic_seconds=exchanged / rates.weight_bandwidth,
-        idle_share=1.0 - share,
-        padding_rows=rates.constant("expert_padding_rows") / share,
-    )
-
-
-def _expert_speed(
-    experts: Experts, slice_share: float, layout: ServingLayout, rates: _Rates
-) -> float:
-    """Speed of grouped products over that of dense ones."""
-    width = experts.ffn * slice_share
-    speed = rates.constant("expert_compute") * width
-    speed /= width + rates.constant("expert_half_width")
-    native = formats.native_arithmetic(layout.weight_format, rates.device.peak_flops_per_second)
-    return (
-        speed
-        if native or layout.weight_format in ("bf16", "fp16")
-        else (speed * rates.constant("expanded_compute"))
-    )
-
-
 def _prompt_keys(work: ServingWork, shape: Transformer) -> float:
     """Keys per computed token of a prompt, of which a leading part may come from the cache."""
     lengths = log_normal(work.input_tokens.p50, work.input_tokens.p95)
@@ -184,7 +79,7 @@ def _prompt_keys(work: ServingWork, shape: Transformer) -> float:
     return (whole - cached) / max(1.0 - hit, 1e-9)
 
 
-def _latency_seconds(shape: Transformer, rates: _Rates, engine: str) -> float:
+def _latency_seconds(shape: Transformer, rates: Rates, engine: str) -> float:
     """Launch and drain of all kernels; routing, and an index over the keys, have some more."""
     per_layer = rates.constant("layer_seconds", engine)
     if shape.indexed_tokens:
@@ -195,7 +90,7 @@ def _latency_seconds(shape: Transformer, rates: _Rates, engine: str) -> float:
 
 
 def _custom_costs(
-    shape: Custom, layout: ServingLayout, machine: Machine, rates: _Rates
+    shape: Custom, layout: ServingLayout, machine: Machine, rates: Rates
 ) -> StepCosts:
     """One item is one row.
 
@@ -230,6 +125,6 @@ def _custom_costs(
     )
 
 
-def _kernel_seconds(rates: _Rates) -> float:
+def _kernel_seconds(rates: Rates) -> float:
     """Launch and drain of one kernel, from what a transformer's layer takes."""
     return rates.constant("layer_seconds") / KERNELS_PER_LAYER

@@ -26,7 +26,6 @@ from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import Interval, Memory, ServingPrediction, Term
 from poolwise.model.roofline import ridge_point
 from poolwise.model.serving.capacity import Capacity, capacity
-from poolwise.model.serving.costs import arithmetic
 from poolwise.model.serving.front_end import REQUESTS
 from poolwise.model.serving.latency import Latencies, latencies
 from poolwise.model.serving.load import Replica, State, state, state_at_rate
@@ -38,6 +37,7 @@ from poolwise.model.serving.memory import (
     request_cache_bytes,
     serving_memory,
 )
+from poolwise.model.serving.rates import arithmetic
 from poolwise.model.serving.replica import (
     arithmetic_intensity,
     context_tokens,

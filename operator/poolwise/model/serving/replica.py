@@ -64,6 +64,22 @@ def replica(
     )
 
 
+def recosted(
+    served: Replica,
+    work: ServingWork,
+    layout: ServingLayout,
+    machine: Machine,
+    calibration: Calibration,
+) -> Replica:
+    """The same replica by other constants of its steps: it holds what it held."""
+    device = replica_machine(layout, machine).device
+    return replace(
+        served,
+        costs=step_costs(work, layout, machine, calibration),
+        interference=calibration.value(PHASE, "interference", device, work.engine),
+    )
+
+
 def resized(
     served: Replica, batched_tokens: float, cache_slots: float, batch_slots: float
 ) -> Replica:
