@@ -1,6 +1,6 @@
 """``python -m bench.autoscale --trace FILE|--data DIR [--json] [--full]``: policies on traces.
 
-``--trace`` replays one file as it is, ``--data`` the busiest hour of a long trace below a folder
+``--trace`` replays one file as it is, ``--data`` the busiest hour of the largest long trace there
 (``--full``: every trace there, with all start delays and three sizes of fleet). A trace is scaled
 so that its busiest minute needs ``--peak-replicas``.
 """
@@ -88,7 +88,7 @@ def _settings(asked: argparse.Namespace) -> dict[str, Any]:
 
 
 def _traces(asked: argparse.Namespace) -> Iterator[traces.Trace]:
-    """The one that is named; of a folder all, or the first long one."""
+    """The one that is named; of a folder all, or the largest long one."""
     if asked.trace:
         yield _told(traces.load(asked.trace, asked.prefixes))
         return
