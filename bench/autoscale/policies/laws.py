@@ -54,10 +54,10 @@ AT_ONCE: Setting = {"window_seconds": 0.0}
 """WVA's number without the 240 s for which its guide's HPA holds it."""
 
 LAWS: dict[str, Law] = {
-    "hpa_running": Law(HpaRunning, Knob("target", 16.0, 2.0, 256.0), {}),
+    "hpa_running": Law(HpaRunning, Knob("target", 16.0, 0.5, 256.0), {}),
     "hpa_utilization": Law(HpaUtilization, Knob("target", 0.8, 0.3, 1.0), {}),
     "keda_waiting": Law(KedaWaiting, Knob("threshold", 5.0, 0.02, 40.0), {}),
-    "kpa": Law(Kpa, Knob("target", 70.0, 2.0, 256.0), {}),
+    "kpa": Law(Kpa, Knob("target", 70.0, 0.5, 256.0), {}),
     "apa": Law(Apa, Knob("target", 0.5, 0.02, 0.95), {}),
     "wva_saturation": Law(
         WvaSaturation, Knob("kv_threshold", 0.8, 0.12, 0.98), AT_ONCE, (AT_ONCE,)
