@@ -1,0 +1,79 @@
+"""``python -m bench.autoscale``: what it prints, and what it says of input that it cannot use."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.autoscale import __main__ as program
+from bench.autoscale import document, suite
+from tests.bench.autoscale_cases import stream
+
+ENGINE = ("--model", "llama-3.1-8b", "--accelerator", "L4", "--tensor", "1", "--sequences", "8")
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "half-hour.csv"
+    rows = stream(0.4, 1500.0)
+    columns = zip(rows.arrival_seconds, rows.input_tokens, rows.output_tokens, strict=True)
+    lines = [f"{arrival:.3f},{prompt},{answer}" for arrival, prompt, answer in columns]
+    path.write_text("\n".join(["arrival_s,input_tokens,output_tokens", *lines, "1,0,1"]))
+    return path
+
+
+def _run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr("sys.argv", ["bench.autoscale", *arguments])
+    return program.main()
+
+
+def test_it_prints_one_document(
+    trace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("static_mean", "hpa_running", "O1")
+    asked = ("--trace", str(trace), "--json", "--peak-replicas", "3", *ENGINE)
+    assert _run(monkeypatch, *asked, "--policies", *names) == 0
+    told, complaints = capsys.readouterr()
+    found = json.loads(told)
+    assert found["trace"] == "half-hour"
+    assert set(found["policies"]) == {"static_mean", "hpa_running"}
+    assert set(found["oracles"]) == {"O1"}
+    for figures in (*found["policies"].values(), *found["oracles"].values()):
+        assert set(figures) == set(document.KEYS)
+    assert found["oracles"]["O1"]["attainment"] >= 0.99
+    assert "1 of 601 rows left out" in complaints
+    assert "line 602: input_tokens is 0" in complaints
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--trace", "absent.csv"), "absent.csv: cannot be read"),
+        (("--model", "nobody"), "--model: no model is named nobody"),
+        (("--accelerator", "abacus"), "--accelerator: no accelerator is named abacus"),
+        (("--model", "resnet-50"), "--model: resnet-50 does not answer token by token"),
+        (("--accelerator", "L4", "--tensor", "1"), "does not fit 1 x L4"),
+        (("--data", "nowhere"), "no trace of six hours or more lies below nowhere"),
+    ],
+)
+def test_bad_input_is_said_in_one_sentence(
+    arguments: tuple[str, ...],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _run(monkeypatch, *arguments) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+
+
+def test_every_policy_of_the_issue_has_its_name() -> None:
+    assert set(suite.NAMES) == {
+        "ours", "static_mean", "best_static", "hourly", "hpa_running", "hpa_utilization",
+        "keda_waiting", "kpa", "apa", "wva_saturation", "wva_queue", "dynamo_load",
+        "dynamo_hybrid", "dynamo_throughput", "llmd_slo", "O1", "O2",
+    }  # fmt: skip
+    assert set(suite.available()) == set(suite.NAMES)
