@@ -24,6 +24,8 @@ BEFORE_PEAK = 2.0 / 3.0
 """Share of the hour that lies before the busiest minute."""
 LONG_SECONDS = 6 * HOUR_SECONDS
 PEAKS = (10.0, 40.0, 150.0)
+MOST = 1e5
+"""Of any number that is asked for."""
 
 
 @dataclass(frozen=True)
@@ -124,18 +126,36 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--tensor", type=int, default=4, help="accelerators of a replica")
     parser.add_argument("--batched-tokens", type=int, help="of a step; default: vLLM's")
     parser.add_argument("--sequences", type=int, help="of a step; default: vLLM's")
-    parser.add_argument("--peak-replicas", type=float, default=scene.PEAK_REPLICAS)
-    parser.add_argument("--start-delay-seconds", type=float, default=scene.START_DELAY_SECONDS)
-    parser.add_argument("--ttft-seconds", type=float, default=5.0)
-    parser.add_argument("--tpot-seconds", type=float, default=0.1)
+    parser.add_argument("--peak-replicas", type=_positive, default=scene.PEAK_REPLICAS)
+    delay = scene.START_DELAY_SECONDS
+    parser.add_argument("--start-delay-seconds", type=_not_negative, default=delay)
+    parser.add_argument("--ttft-seconds", type=_positive, default=5.0)
+    parser.add_argument("--tpot-seconds", type=_positive, default=0.1)
     parser.add_argument("--router", choices=list(scene.Routing), default="least-outstanding")
-    parser.add_argument("--scrape-seconds", type=float, default=15.0)
-    parser.add_argument("--noise", type=float, default=0.05, help="of gauges, as a share")
-    parser.add_argument("--missing-share", type=float, default=0.0, help="of scrapes")
-    parser.add_argument("--slowness", type=float, default=1.0, help="true steps over the model's")
+    parser.add_argument("--scrape-seconds", type=_positive, default=15.0)
+    parser.add_argument("--noise", type=_not_negative, default=0.05, help="of gauges, as a share")
+    parser.add_argument("--missing-share", type=_not_negative, default=0.0, help="of scrapes")
+    parser.add_argument("--slowness", type=_positive, default=1.0, help="true steps over told ones")
     parser.add_argument("--prefixes", action="store_true", help="use the column of cached tokens")
     parser.add_argument("--seed", type=int, default=0)
     return parser
+
+
+def _positive(text: str) -> float:
+    value = _not_negative(text)
+    if not value:
+        raise argparse.ArgumentTypeError(f"is {text}, must be above 0")
+    return value
+
+
+def _not_negative(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"is {text}, must be a number") from None
+    if not 0.0 <= value < MOST:
+        raise argparse.ArgumentTypeError(f"is {text}, must be from 0 to {MOST:g}")
+    return value
 
 
 if __name__ == "__main__":

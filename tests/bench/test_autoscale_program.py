@@ -70,6 +70,26 @@ def test_bad_input_is_said_in_one_sentence(
     assert said.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--peak-replicas", "0"), "--peak-replicas: is 0, must be above 0"),
+        (("--start-delay-seconds", "-5"), "is -5, must be from 0 to 100000"),
+        (("--ttft-seconds", "nan"), "is nan, must be from 0"),
+        (("--slowness", "x"), "is x, must be a number"),
+    ],
+)
+def test_so_are_numbers_out_of_range(
+    arguments: tuple[str, ...],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        _run(monkeypatch, *arguments)
+    assert words in capsys.readouterr().err
+
+
 def test_every_policy_of_the_issue_has_its_name() -> None:
     assert set(suite.NAMES) == {
         "ours", "static_mean", "best_static", "hourly", "hpa_running", "hpa_utilization",
