@@ -135,7 +135,7 @@ def _decided(situation: _Situation, memory: Memory, ahead: Outlook) -> Decision:
     if len(memory.bins) >= LEAST_STEPS:
         wanted = need(service, memory, ahead, found).of(there)
     least = _least(situation, memory)
-    wanted = _whole(wanted, least, offers)
+    wanted = _whole(wanted, least, offers) if least else 0.0
     if not _may_shrink(situation, memory):
         wanted = max(wanted, there)
     start = max(each.start_seconds for each in service.pools)
@@ -147,7 +147,7 @@ def _decided(situation: _Situation, memory: Memory, ahead: Outlook) -> Decision:
 
 def _whole(wanted: float, least: int, offers: tuple[Offer, ...]) -> float:
     """Of one pool there are only whole replicas; several are rounded when they are mixed."""
-    return float(max(whole(wanted), least)) if len(offers) == 1 else max(wanted, float(least > 0))
+    return float(max(whole(wanted), least)) if len(offers) == 1 else wanted
 
 
 def _least(situation: _Situation, memory: Memory) -> int:

@@ -21,6 +21,8 @@ BACKLOG_SECONDS = 45.0
 """In which a queue should be worked off once the replicas are there."""
 USUAL_WAIT_SECONDS = 1.0
 """Prompts wait for each other for so long without being a queue."""
+MOST_BACKLOG = 0.5
+"""Of the replicas there."""
 LEAST_RATE = 1e-9
 
 
@@ -88,10 +90,10 @@ def _backlog(flow: Flow, horizon_seconds: float) -> float:
     """A replica with a queue serves as fast as it can: so much is served by each that is added.
 
     Who waits too long is late already, and delays those that come after: the sooner the queue is
-    worked off the fewer. No more are added than there are.
+    worked off the fewer. No more are added than half of what is there.
     """
     served = max(flow.arrivals_per_second - flow.waiting_growth_per_second, 0.0)
     if flow.waiting <= served * USUAL_WAIT_SECONDS or not flow.ready or served <= 0.0:
         return 0.0
     queue = flow.waiting + max(flow.waiting_growth_per_second, 0.0) * horizon_seconds
-    return min(queue / (served / flow.ready * BACKLOG_SECONDS), float(flow.ready))
+    return min(queue / (served / flow.ready * BACKLOG_SECONDS), MOST_BACKLOG * flow.ready)

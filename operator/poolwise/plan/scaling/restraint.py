@@ -36,7 +36,7 @@ def restrained(
     if lately >= held:
         return Held(held, memory, "" if wanted == held else "so many were needed a moment ago")
     turned = memory.turns[-1:]
-    if memory.direction > 0:
+    if memory.direction >= 0:
         if turned and now_seconds - turned[0] < TURN_SECONDS:
             return Held(held, memory, "scaling changed its direction not long ago")
         turned = (now_seconds,)

@@ -1,0 +1,203 @@
+"""What the controller decides, look after look."""
+
+import dataclasses
+import functools
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from poolwise.plan.scaling.controller import IDLE_SECONDS, decide
+from poolwise.plan.scaling.decision import Remark
+from poolwise.plan.scaling.memory import Memory
+from poolwise.plan.scaling.seen import Phase, ReplicaSeen
+from poolwise.plan.scaling.service import Loading, Pool
+from tests.plan.scaling.given import STEP_SECONDS, Course, Fleet, course, predictor, service, target
+
+LOW, HIGH = 5.0, 120.0
+"""Requests per second: of one replica, and of many."""
+QUIET = [LOW] * 24
+"""Longer than the five minutes in which nothing is taken away."""
+
+
+@functools.cache
+def busy() -> Course:
+    """A service that has been watched for a while, and has more replicas than it needs."""
+    return course(service(), [30.0] * 22, replicas=6)
+
+
+def test_load_that_one_replica_bears_comes_down_to_it():
+    assert course(service(), [LOW] * 40, replicas=6).decision.replicas == 1
+
+
+def test_more_load_is_answered_at_once_with_as_many_as_it_needs():
+    before = course(service(), QUIET, replicas=4)
+    after = course(service(), [*QUIET, HIGH, HIGH, HIGH], replicas=4)
+    assert after.decision.replicas > before.decision.replicas + 1
+
+
+def test_nothing_is_taken_away_right_at_the_beginning():
+    assert course(service(), [LOW] * 10, replicas=6).decision.replicas == 6
+
+
+def test_equal_looks_give_equal_decisions():
+    one, other = (course(service(), [*QUIET, HIGH, HIGH]) for _ in range(2))
+    assert one.decision.reason == other.decision.reason
+    assert one.memory.as_mapping() == other.memory.as_mapping()
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    requests=st.sampled_from([0.0, LOW * STEP_SECONDS, 40.0 * STEP_SECONDS]),
+    skipped=st.sets(st.integers(0, 5), min_size=1, max_size=6),
+    is_broken=st.booleans(),
+    steps=st.integers(1, 4),
+)
+def test_it_never_shrinks_while_metrics_are_missing_or_broken(requests, skipped, is_broken, steps):
+    told, so_far = service(), busy()
+    fleet, memory, now = so_far.fleet, so_far.memory, so_far.now_seconds
+    for _ in range(steps):
+        now += 120.0  # beyond what a look is good for
+        held, fleet = len(fleet.counts), fleet.after(requests)
+        names = {f"h100-{index % held}": "timed out" for index in skipped}
+        seen = fleet.seen(now, 0.0, [index % held for index in skipped])
+        seen = (
+            dataclasses.replace(seen, broken=names)
+            if is_broken
+            else dataclasses.replace(seen, missing=names)
+        )
+        decision = decide(told, memory, seen)
+        assert decision.replicas >= held
+        memory, fleet = decision.memory, fleet.resized(dict(decision.by_pool))
+    assert decision.remarks.keys() & {Remark.METRICS_MISSING, Remark.METRICS_BROKEN}
+
+
+def test_a_replica_that_nobody_has_read_yet_holds_as_well():
+    told = service()
+    so_far = busy()
+    held = len(so_far.fleet.counts)
+    seen = so_far.fleet.seen(so_far.now_seconds + STEP_SECONDS, 0.0, skipped=[0])
+    assert decide(told, so_far.memory, seen).replicas >= held
+
+
+def test_counters_that_go_back_hold_and_are_told():
+    told = service()
+    so_far = busy()
+    fleet = dataclasses.replace(
+        so_far.fleet, counts=tuple(0.9 * each for each in so_far.fleet.counts)
+    )
+    decision = decide(told, so_far.memory, fleet.seen(so_far.now_seconds + STEP_SECONDS, LOW))
+    assert decision.replicas >= len(fleet.counts)
+    assert "went back" in decision.remarks[Remark.METRICS_BROKEN]
+
+
+def test_silence_of_healthy_metrics_shrinks_to_the_least():
+    assert course(service(least_replicas=2), [0.0] * 40, replicas=6).decision.replicas == 2
+
+
+def test_zero_only_where_something_holds_the_next_request():
+    steps = [LOW] * 4 + [0.0] * int(IDLE_SECONDS / STEP_SECONDS + 20)
+    assert course(service(), steps, replicas=2).decision.replicas == 1
+    held = service(can_scale_to_zero=True, least_replicas=0)
+    asleep = course(held, steps, replicas=2)
+    assert asleep.decision.replicas == 0
+    seen = asleep.fleet.seen(asleep.now_seconds + STEP_SECONDS, 0.0)
+    assert decide(held, asleep.memory, seen).replicas == 0
+    waiting = dataclasses.replace(seen, held_requests=1.0)
+    assert decide(held, asleep.memory, waiting).replicas == 1
+
+
+def test_redundancy_is_beside_what_the_load_needs():
+    plain = course(service(), [60.0] * 40, replicas=8).decision.replicas
+    spare = course(service(redundancy=2), [60.0] * 40, replicas=8).decision.replicas
+    assert plain + 2 <= spare <= plain + 3  # where there is enough, one more may stay
+
+
+def test_bounds_hold_and_say_so():
+    decision = course(service(most_replicas=3), [*QUIET, *[400.0] * 8]).decision
+    assert decision.replicas == 3
+    assert "maxReplicas is 3" in decision.remarks[Remark.AT_MAXIMUM]
+
+
+def test_free_capacity_is_a_hard_cap():
+    pools = (Pool("h100", predictor(), 60.0, 10.0, most_replicas=5),)
+    decision = course(service(pools=pools), [*QUIET, *[400.0] * 8]).decision
+    assert decision.replicas == 5
+    assert "room for 5" in decision.remarks[Remark.AT_CAPACITY]
+
+
+def test_starts_are_paced_by_what_loads_their_weights():
+    pools = (Pool("h100", predictor(), 60.0, 10.0, loading=Loading(16e9, 5e9, 10e9)),)
+    told = service(pools=pools)
+    so_far = course(told, QUIET, replicas=4)
+    held = len(so_far.fleet.counts)
+    fleet = so_far.fleet.after(400.0 * STEP_SECONDS)
+    decision = decide(told, so_far.memory, fleet.seen(so_far.now_seconds + STEP_SECONDS, 400.0))
+    assert decision.replicas == held + 2
+    assert Remark.STARTS_PACED in decision.remarks
+
+
+def test_replicas_that_start_count():
+    told = service()
+    so_far = course(told, [*QUIET, HIGH, HIGH], replicas=4)
+    ready = dataclasses.replace(
+        so_far.fleet, **{key: getattr(so_far.fleet, key)[:2] for key in ("pools", "counts", "late")}
+    )
+    seen = ready.after(HIGH * STEP_SECONDS).seen(so_far.now_seconds + STEP_SECONDS, HIGH)
+    starting = tuple(
+        ReplicaSeen(f"new-{index}", "h100", Phase.STARTING, so_far.now_seconds)
+        for index in range(so_far.decision.replicas - 2)
+    )
+    seen = dataclasses.replace(seen, replicas=(*seen.replicas, *starting))
+    assert decide(told, so_far.memory, seen).replicas <= so_far.decision.replicas + 2
+
+
+def test_a_target_below_the_floor_is_told_with_the_floor():
+    decision = course(service(targets=(target(0.001),)), [LOW] * 3).decision
+    assert "takes 0.0" in decision.remarks[Remark.SLO_UNREACHABLE]
+
+
+def test_late_requests_make_the_fleet_larger():
+    timely = course(service(), [40.0] * 30, replicas=4).decision.replicas
+    late = course(service(), [40.0] * 30, replicas=4, late_share=0.05).decision.replicas
+    assert late > timely
+
+
+def test_a_decision_tells_its_numbers():
+    decision = course(service(), [40.0] * 30).decision
+    (ttft, _), n = decision.signals, decision.replicas
+    assert (ttft.target, ttft.late_share) == (target(), (0.0, 0.0))
+    assert (ttft.low_seconds, ttft.high_seconds) == (0.0, 0.05)
+    assert ttft.samples > 1000.0
+    low, mid, high = (getattr(decision.forecast, key) for key in ("low", "mid", "high"))
+    assert low < mid < high and mid == pytest.approx(40.0, rel=0.05)
+    assert set(decision.tails[0].seconds) == {each for each in (n - 1, n, n + 1) if each}
+    tails = [decision.tails[0].seconds[each] for each in sorted(decision.tails[0].seconds)]
+    assert tails == sorted(tails, reverse=True)
+    assert decision.limiting and decision.cost_per_hour == 10.0 * n
+    assert "requests/s now" in decision.reason
+
+
+def test_the_cheaper_pool_grows_and_the_dearer_one_shrinks():
+    pools = (
+        Pool("h100", predictor(), 60.0, 10.0),
+        Pool("l40s", predictor("L40S"), 60.0, 1.0, most_replicas=2),
+    )
+    decision = course(service(pools=pools), [*QUIET, *[400.0] * 8], replicas=1).decision
+    assert decision.by_pool["l40s"] == 2 and decision.by_pool["h100"] >= 1
+    assert decision.weights["h100"] > decision.weights["l40s"]
+    together = sum(decision.weights[pool] * decision.by_pool[pool] for pool in decision.weights)
+    assert together == pytest.approx(1.0)
+
+
+def test_the_first_look_holds_and_a_record_of_it_is_json():
+    told = service()
+    first = decide(told, Memory(), Fleet.of(4).seen(0.0, 0.0))
+    assert first.replicas == 4
+    so_far = course(told, [*QUIET, HIGH])
+    record = json.loads(json.dumps(so_far.memory.as_mapping()))
+    again = Memory.read(record)
+    assert again.as_mapping() == so_far.memory.as_mapping()
+    with pytest.raises(KeyError):
+        Memory.read({})

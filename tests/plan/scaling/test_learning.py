@@ -1,0 +1,142 @@
+"""What the controller learns: lateness, errors, lasting demand, budgets, levels, pools."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from poolwise.plan.scaling import fragility, surprise
+from poolwise.plan.scaling.budget import Budget
+from poolwise.plan.scaling.fragility import Belief, Lateness, Load
+from poolwise.plan.scaling.level import level
+from poolwise.plan.scaling.memory import Bin, Memory
+from poolwise.plan.scaling.persistence import Persistence
+from poolwise.plan.scaling.portfolio import Offer, grown, shrunk, weights
+from poolwise.plan.scaling.restraint import TURN_SECONDS, restrained
+
+ALLOWED = 0.01
+
+
+def _truth(load, strength=0.7, steepness=10.0):
+    return 1.0 / (1.0 + (1.0 - ALLOWED) / ALLOWED * (strength / load) ** steepness)
+
+
+def _taught(loads, strength=0.7):
+    belief = fragility.prior()
+    for load in loads:
+        told = Lateness(200.0 * _truth(load, strength), 200.0)
+        belief = fragility.observed(belief, Load(load, load), told, 200.0, ALLOWED)
+    return belief
+
+
+@pytest.mark.parametrize("strength", [0.5, 0.7, 1.0, 1.6])
+def test_strength_is_learned_from_who_was_late(strength):
+    belief = _taught(np.tile(np.linspace(0.8, 1.15, 8) * strength, 15), strength)
+    assert fragility.summary(belief)[0] == pytest.approx(strength, rel=0.06)
+    assert fragility.late_share(belief, strength, ALLOWED) == pytest.approx(ALLOWED, rel=0.5)
+
+
+def test_a_larger_share_allows_a_higher_load():
+    errors = surprise.shares(surprise.none(), 5.0, 60.0)
+    highest = fragility.bearable(_taught([0.6, 0.7] * 20), surprise.LOG_ERRORS, errors, ALLOWED)
+    assert highest(0.002) < highest(0.005) < highest(0.01)
+
+
+def test_one_overload_is_no_hundred_lessons():
+    calm = _taught([0.6] * 40)
+    shaken = calm
+    for _ in range(8):
+        late = Lateness(200.0, 200.0)
+        shaken = fragility.observed(shaken, Load(0.8, 1.5), late, 200.0, ALLOWED)
+    ratio = fragility.summary(shaken)[0] / fragility.summary(calm)[0]
+    assert 0.7 < ratio < 1.3
+
+
+def test_a_cache_that_fills_tells_where_it_is_full():
+    belief = fragility.prior()
+    for _ in range(60):
+        belief = fragility.edge_seen(belief, 1.3, 0.05)
+    assert fragility.summary(belief)[0] == pytest.approx(1.3, rel=0.03)
+
+
+def test_a_belief_fades_to_the_prior_and_is_read_again():
+    belief = _taught([0.7] * 30)
+    old = fragility.faded(belief, 100 * fragility.HALF_LIFE_SECONDS)
+    assert np.allclose(old.weights, fragility.prior().weights)
+    assert np.allclose(Belief.read(belief.as_list()).weights, belief.weights, atol=1e-2)
+    with pytest.raises(ValueError, match="none of this version"):
+        Belief.read([1.0])
+
+
+def test_surprises_lower_what_is_aimed_at():
+    steady = surprise.none()
+    jumpy = surprise.none()
+    for index in range(200):
+        steady = surprise.observed(steady, 10.0, 10.0, 15.0)
+        jumpy = surprise.observed(jumpy, 10.0, 30.0 if index % 20 == 0 else 10.0, 15.0)
+    belief = _taught([0.6, 0.7] * 20)
+    aims = [
+        fragility.bearable(
+            belief, surprise.LOG_ERRORS, surprise.shares(errors, 10.0, 60.0), ALLOWED
+        )(0.007)
+        for errors in (steady, jumpy)
+    ]
+    assert aims[1] < 0.7 * aims[0]
+    again = surprise.Errors.read(jumpy.as_list())
+    assert np.allclose(again.counts, jumpy.counts, atol=1e-3)
+
+
+def test_demand_that_lasts_is_believed_and_bursts_are_not():
+    lasting, bursts = Persistence(), Persistence()
+    for index in range(200):
+        day = 10.0 * math.exp(math.sin(index / 30.0))
+        lasting = lasting.after(day, 10.0 * math.exp(math.sin((index + 1) / 30.0)), 15.0)
+        bursts = bursts.after(
+            50.0 if index % 10 == 0 else 1.0, 50.0 if index % 7 == 0 else 1.0, 15.0
+        )
+    assert lasting.slope > 0.9 and lasting.expected(20.0) == pytest.approx(20.0, rel=0.1)
+    assert bursts.slope < 0.2 and bursts.expected(50.0) < 30.0
+
+
+def test_what_was_not_spent_may_be():
+    unspent = spent = Budget()
+    for _ in range(240):
+        unspent, spent = unspent.after(0.0, 100.0, 15.0), spent.after(3.0, 100.0, 15.0)
+    assert Budget().factor(ALLOWED) == pytest.approx(0.8 / 0.7)
+    assert unspent.factor(ALLOWED) == 2.0 and spent.factor(ALLOWED) == 0.6
+
+
+def test_the_level_is_taken_over_as_long_as_it_has_not_changed():
+    steady = [Bin(15.0 * i, 15.0, 150.0 + 5.0 * (-1) ** i) for i in range(40)]
+    assert level(steady).seconds >= 500.0
+    jumped = [*steady, *(Bin(15.0 * (40 + i), 15.0, 450.0) for i in range(3))]
+    found = level(jumped)
+    assert found.mid == pytest.approx(30.0, rel=0.05) and found.seconds <= 60.0
+
+
+CHEAP = Offer("l40s", 0.25, 1.0, 2, 6)
+DEAR = Offer("h100", 1.0, 10.0, 3, 100)
+
+
+def test_fleets_grow_by_the_cheapest_that_closes_and_shrink_by_the_dearest():
+    assert grown((DEAR, CHEAP), 4.4, 100) == {"h100": 3, "l40s": 6}
+    assert grown((DEAR, CHEAP), 6.0, 100) == {"h100": 5, "l40s": 6}
+    assert grown((DEAR, CHEAP), 6.0, 6) == {"h100": 3, "l40s": 3}
+    assert shrunk((DEAR, CHEAP), 1.4, 1) == {"h100": 1, "l40s": 2}
+    assert shrunk((DEAR, CHEAP), 0.2, 1) == {"h100": 0, "l40s": 1}
+    told = weights({"h100": 1, "l40s": 2}, (DEAR, CHEAP))
+    assert told["h100"] + 2 * told["l40s"] == pytest.approx(1.0)
+
+
+def test_down_waits_for_what_was_needed_lately_and_turns_are_seldom():
+    memory, held, changes = Memory(), 10.0, []
+    for step in range(480):  # two hours in which the need swings each five minutes
+        wanted = 10.0 if step // 20 % 2 else 5.0
+        found = restrained(memory, 15.0 * step, held, wanted, 60.0)
+        if found.replicas != held:
+            changes.append(found.replicas > held)
+        memory, held = found.memory, float(found.replicas)
+        assert held >= wanted
+    turns = sum(one != other for one, other in pairwise(changes))
+    assert turns <= 2 * 2 * 3600.0 / TURN_SECONDS
