@@ -5,7 +5,8 @@ costs it nothing but its bill. For a given need by bins its fleet is optimal, la
 k-th replica is there whenever k are needed, and stays through a gap that is shorter than a start,
 since stopping and starting again would cost more than idling. The need is that of the fluid times a
 headroom, and some more by its square root, as queues want; the least of both with which the
-simulation meets the targets of 99 % of the requests is searched for.
+simulation meets the targets of 99 % of the requests (of those that an idle replica answers in time,
+:mod:`bench.autoscale.reach`) is searched for.
 
 O2 is our controller with the arrivals of the next ten minutes in place of its forecast, so that it
 tells the loss of forecasting from that of control.
@@ -20,10 +21,10 @@ import numpy as np
 
 from bench.autoscale.outcome import Outcome
 from bench.autoscale.policy import Policy, View
+from bench.autoscale.reach import aim
 from bench.autoscale.scene import Scene
 from bench.autoscale.watching import Late, Watched
 
-ATTAINMENT = 0.99
 BIN_SECONDS = 15.0
 BEFORE_SECONDS, AFTER_SECONDS = 15.0, 15.0
 """A bin's need is the greatest from so long before it until so long after it."""
@@ -55,7 +56,7 @@ class Clairvoyant:
 
 
 def clairvoyant(scene: Scene, play: Callable[[Policy], Outcome]) -> Outcome:
-    """O1: the cheapest fleet of its kind that attains 99 %, or the one that attains most."""
+    """O1: the cheapest fleet of its kind that attains it, or the largest where none does."""
     search = _Search(scene, play)
     headroom = search.least_headroom(0.0, LEAST_HEADROOM, MOST_HEADROOM, BISECTIONS)
     for root in ROOTS:
@@ -68,7 +69,7 @@ class _Search:
 
     def __init__(self, scene: Scene, play: Callable[[Policy], Outcome]) -> None:
         self.best: Outcome | None = None
-        self._scene, self._play = scene, play
+        self._scene, self._play, self._aim = scene, play, aim(scene)
 
     def least_headroom(self, root: float, low: float, high: float, steps: int) -> float:
         """By bisection; the lowest that was good, or ``high``."""
@@ -81,10 +82,10 @@ class _Search:
         scene = self._scene
         policy = Clairvoyant(planned(scene, headroom, root), scene.start_delay_seconds)
         try:
-            outcome = self._play(Watched(policy, scene, 1.0 - ATTAINMENT))
+            outcome = self._play(Watched(policy, scene, 1.0 - self._aim))
         except Late:
             return False
-        if outcome.attainment < ATTAINMENT:
+        if outcome.attainment < self._aim:
             return False
         if self.best is None or outcome.replica_hours < self.best.replica_hours:
             self.best = outcome

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.autoscale.reach import aim
 from bench.autoscale.scene import Scene
 from poolwise.sim.serving.fleet import Fleet
 from poolwise.sim.serving.requests import Floats
@@ -16,7 +17,6 @@ from poolwise.sim.serving.requests import Floats
 RECOVERY_BIN_SECONDS = 15.0
 RECOVERED_BINS = 4
 """So many good bins in a row, a minute, and the service is back inside its targets."""
-GOOD_SHARE = 0.99
 STEP_SECONDS = 120.0
 """Of arrivals before and after the largest step."""
 
@@ -112,14 +112,14 @@ def largest_step_seconds(scene: Scene) -> float:
 
 
 def seconds_to_recover(scene: Scene, met: NDArray[np.bool_]) -> float | None:
-    """From the largest step until a minute begins in which 99 % are in time."""
+    """From the largest step until a minute begins in which as many are in time as shall be."""
     arrivals, begin = scene.trace.requests.arrival_seconds, largest_step_seconds(scene)
     after = arrivals >= begin
     bins = ((arrivals[after] - begin) / RECOVERY_BIN_SECONDS).astype(np.int64)
     if not len(bins):
         return 0.0
     came, good = np.bincount(bins), np.bincount(bins, met[after])
-    is_good = good >= GOOD_SHARE * came
+    is_good = good >= aim(scene) * came
     run = 0
     for place, fine in enumerate(is_good.tolist()):
         run = run + 1 if fine else 0
