@@ -2,9 +2,9 @@
 
 The published setting is tried first, then bisection (in logarithms) between it and the end of the
 range that the result points to. The cheapest that reaches 99 % (of what any fleet can reach, see
-:mod:`bench.autoscale.reach`) is taken; where none does, the one that was certain to miss it last.
-Fleets that do not move are sized in the same way. A replay ends as soon as it cannot be taken any
-more (:mod:`bench.autoscale.watching`).
+:mod:`bench.autoscale.reach`) is taken; where none does, the published setting or the one that asks
+for the most replicas, whichever attains more. Fleets that do not move are sized in the same way. A
+replay ends as soon as it cannot be taken any more (:mod:`bench.autoscale.watching`).
 """
 
 from __future__ import annotations
@@ -103,17 +103,22 @@ class Trials:
         return tried
 
     def chosen(self) -> Tuned:
-        """The cheapest good one; else, replayed to its end, the one that was late last."""
+        """The cheapest good one; else the best of what came to its end and of both ends."""
         ended = [Complete(t.setting, t.outcome) for t in self.tries if t.outcome is not None]
         good = [each for each in ended if each.outcome.attainment >= self.aim]
         if good:
             return Tuned(min(good, key=lambda each: each.outcome.replica_hours), tuple(ended))
-        ended += self._replayed(each.setting for each in self._last())
+        ended += self._replayed(each.setting for each in self._both_ends())
         return Tuned(max(ended, key=lambda each: each.outcome.attainment), tuple(ended))
 
-    def _last(self) -> list[Tried]:
-        late = [each for each in self.tries if each.outcome is None]
-        return sorted(late, key=lambda each: each.ended_seconds)[-1:]
+    def _both_ends(self) -> list[Tried]:
+        """What is published, and what asks for the most replicas: the last of a bisection.
+
+        When a replay was certain to be late says little: the worst answer so little that they are
+        found out last.
+        """
+        ends = [self.tries[0], self.tries[-1]] if len(self.tries) > 1 else self.tries
+        return [each for each in ends if each.outcome is None]
 
     def _replayed(self, settings: Iterable[Setting]) -> list[Complete]:
         return [Complete(each, self.play(self.make(each))) for each in settings]
