@@ -45,7 +45,6 @@ class Tried:
     setting: Setting
     outcome: Outcome | None
     """None: ended early."""
-    ended_seconds: float = math.inf
     is_late: bool = False
     """It ended early because too many requests were late, and not because it was dear."""
     is_good: bool = False
@@ -95,10 +94,10 @@ class Trials:
         try:
             outcome = self.play(watched)
             tried = Tried(setting, outcome, is_good=outcome.attainment >= self.aim)
-        except Late as late:
-            tried = Tried(setting, None, float(late.args[0]), is_late=True)
-        except Dear as dear:
-            tried = Tried(setting, None, float(dear.args[0]))
+        except Late:
+            tried = Tried(setting, None, is_late=True)
+        except Dear:
+            tried = Tried(setting, None)
         self.tries.append(tried)
         return tried
 
