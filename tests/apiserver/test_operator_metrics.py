@@ -8,9 +8,11 @@ import urllib.request
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from e2e.controlplane.client import Object
 from e2e.controlplane.ports import LOOPBACK
 from poolwise.cluster.metric_table import FAILURES, GHOSTS, SECTIONS
 from tests.apiserver.conftest import NodeFactory
+from tests.apiserver.engines import engines
 from tests.apiserver.operated import (
     TIMEOUT_SECONDS,
     Operated,
@@ -19,7 +21,9 @@ from tests.apiserver.operated import (
     training_job,
 )
 
-pytestmark = pytest.mark.apiserver
+pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(240)]
+
+SETTINGS = {"POOLWISE_SCALING_INTERVAL_SECONDS": "1"}
 
 RARE = {GHOSTS, FAILURES}
 """Counted when something goes wrong; their names are there without samples."""
@@ -40,14 +44,24 @@ def scrape(operator: Operated) -> tuple[set[str], Series]:
     return {family.name for family in families}, series
 
 
+def _is_judged(service: Object) -> bool:
+    signals = service.get("status", {}).get("scaling", {}).get("signals", [])
+    return any("lateShareHigh" in each for each in signals)
+
+
 def test_every_metric_of_the_page_is_exported(
     operator: Operated, namespace: str, nodes: NodeFactory
 ) -> None:
     nodes([h100_node()])
     job = operator.client.create(training_job(namespace, "train", 4))
-    service = operator.client.create(chat_service(namespace, "chat"))
-    operator.wait_condition(job, "PodsReady", "True")
-    operator.wait_condition(service, "Ready", "True")
+    with engines() as fleet:
+        fleet.requests_per_second = 300.0
+        asked = chat_service(namespace, "chat")
+        asked["spec"]["engine"] = {"type": "vllm", "metricsPort": fleet.port}
+        service = operator.client.create(asked)
+        operator.wait_condition(job, "PodsReady", "True")
+        operator.wait_condition(service, "Ready", "True")
+        operator.client.wait_for(service, _is_judged, 100)  # by figures, once a minute
     operator.settle()
     wanted = {metric for metrics in SECTIONS.values() for metric in metrics}
     families, series = scrape(operator)
