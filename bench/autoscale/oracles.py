@@ -4,9 +4,9 @@ O1 sees every arrival and pays for starts like everybody: it asks early enough, 
 costs it nothing but its bill. For a given need by bins its fleet is optimal, layer by layer: the
 k-th replica is there whenever k are needed, and stays through a gap that is shorter than a start,
 since stopping and starting again would cost more than idling. The need is that of the fluid times a
-headroom, and some more by its square root, as queues want; the least of both with which the
-simulation meets the targets of 99 % of the requests (of those that an idle replica answers in time,
-:mod:`bench.autoscale.reach`) is searched for.
+headroom, by several shapes; the cheapest with which the simulation meets the targets of 99 % of the
+requests (of those that an idle replica answers in time, :mod:`bench.autoscale.reach`) is searched
+for. A plan of any other kind may be cheaper still: O1 is what foresight is worth at least.
 
 O2 is our controller with the arrivals of the next ten minutes in place of its forecast, so that it
 tells the loss of forecasting from that of control.
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,13 +27,25 @@ from bench.autoscale.scene import Scene
 from bench.autoscale.watching import Late, Watched
 
 BIN_SECONDS = 15.0
-BEFORE_SECONDS, AFTER_SECONDS = 15.0, 15.0
-"""A bin's need is the greatest from so long before it until so long after it."""
-ROOTS = (0.5, 1.0)
-"""Of the need's square root, added to it, beside none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a plan follows the fluid."""
+
+    bins: int
+    """Around each one that count for it, an odd number."""
+    is_greatest: bool
+    """Of these bins, their greatest need; or their mean."""
+    root: float
+    """Of the need's square root, added to it."""
+
+
+SHAPES = (Shape(3, True, 0.0), Shape(3, True, 0.5), Shape(5, False, 0.0), Shape(5, False, 0.5))
+"""Those that are tried; the first finds about which headroom is enough."""
 LEAST_HEADROOM, MOST_HEADROOM = 0.5, 2.5
-REST = 0.7
-"""Of the headroom that is enough without a root, what is left with one at least."""
+NEAR = (0.75, 1.1)
+"""Of the first shape's headroom, where the others' are looked for."""
 BISECTIONS = 8
 EARLY = 1e-6
 """Of a bin: moments are sums of intervals."""
@@ -58,9 +71,10 @@ class Clairvoyant:
 def clairvoyant(scene: Scene, play: Callable[[Policy], Outcome]) -> Outcome:
     """O1: the cheapest fleet of its kind that attains it, or the largest where none does."""
     search = _Search(scene, play)
-    headroom = search.least_headroom(0.0, LEAST_HEADROOM, MOST_HEADROOM, BISECTIONS)
-    for root in ROOTS:
-        search.least_headroom(root, REST * headroom, headroom, BISECTIONS // 2)
+    headroom = search.least_headroom(SHAPES[0], LEAST_HEADROOM, MOST_HEADROOM, BISECTIONS)
+    low, high = NEAR
+    for shape in SHAPES[1:]:
+        search.least_headroom(shape, low * headroom, high * headroom, BISECTIONS // 2)
     return search.best or play(Clairvoyant([scene.most_replicas], scene.start_delay_seconds))
 
 
@@ -71,16 +85,16 @@ class _Search:
         self.best: Outcome | None = None
         self._scene, self._play, self._aim = scene, play, aim(scene)
 
-    def least_headroom(self, root: float, low: float, high: float, steps: int) -> float:
+    def least_headroom(self, shape: Shape, low: float, high: float, steps: int) -> float:
         """By bisection; the lowest that was good, or ``high``."""
         for _ in range(steps):
             middle = math.sqrt(low * high)
-            low, high = (low, middle) if self._is_good(middle, root) else (middle, high)
+            low, high = (low, middle) if self._is_good(middle, shape) else (middle, high)
         return high
 
-    def _is_good(self, headroom: float, root: float) -> bool:
+    def _is_good(self, headroom: float, shape: Shape) -> bool:
         scene = self._scene
-        policy = Clairvoyant(planned(scene, headroom, root), scene.start_delay_seconds)
+        policy = Clairvoyant(planned(scene, headroom, shape), scene.start_delay_seconds)
         try:
             outcome = self._play(Watched(policy, scene, 1.0 - self._aim))
         except Late:
@@ -92,13 +106,13 @@ class _Search:
         return True
 
 
-def planned(scene: Scene, headroom: float, root: float) -> tuple[int, ...]:
+def planned(scene: Scene, headroom: float, shape: Shape) -> tuple[int, ...]:
     """Replicas by bins: no gap of a layer is shorter than a start."""
     fluid = scene.needed_replicas(BIN_SECONDS)
-    before, after = int(BEFORE_SECONDS / BIN_SECONDS), int(AFTER_SECONDS / BIN_SECONDS)
-    padded = np.concatenate((np.full(before, fluid[0]), fluid, np.full(after, fluid[-1])))
-    greatest = np.lib.stride_tricks.sliding_window_view(padded, before + after + 1).max(axis=1)
-    wanted = np.ceil(headroom * greatest + root * np.sqrt(greatest)).astype(np.int64)
+    around = np.pad(fluid, shape.bins // 2, mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(around, shape.bins)
+    need = windows.max(axis=1) if shape.is_greatest else windows.mean(axis=1)
+    wanted = np.ceil(headroom * need + shape.root * np.sqrt(need)).astype(np.int64)
     bounded = np.clip(wanted, scene.least_replicas, scene.most_replicas).tolist()
     return tuple(without_short_gaps(bounded, int(scene.start_delay_seconds / BIN_SECONDS)))
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bench.autoscale import document
 from bench.autoscale.engine import gaps, of_layout
-from bench.autoscale.oracles import Clairvoyant, clairvoyant, planned, without_short_gaps
+from bench.autoscale.oracles import SHAPES, Clairvoyant, clairvoyant, planned, without_short_gaps
 from bench.autoscale.outcome import Step, direction_changes, largest_step_seconds
 from bench.autoscale.policy import ReplicaView, View
 from bench.autoscale.reach import aim
@@ -154,7 +154,7 @@ def test_the_oracle_is_cheaper_than_the_best_static_fleet() -> None:
     found = clairvoyant(scene, lambda policy: replay(scene, policy))
     assert found.attainment >= aim(scene)
     assert found.replica_hours < best.replica_hours
-    assert max(planned(scene, 1.0, 0.0)) > min(planned(scene, 1.0, 0.0))
+    assert max(planned(scene, 1.0, SHAPES[0])) > min(planned(scene, 1.0, SHAPES[0]))
 
 
 def test_a_trace_is_grown_until_its_peak_needs_so_many() -> None:
