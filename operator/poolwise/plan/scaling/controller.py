@@ -25,8 +25,8 @@ from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import Pool, Service
 from poolwise.plan.scaling.sizing import Ratios, need, ratios, whole
 
-LEAST_STEPS = 2
-"""Looks before anything is decided."""
+LEAST_SECONDS = 29.0
+"""Of looks before anything is decided."""
 YOUNG_SECONDS = 300.0
 """After the first look nothing is taken away: what ended first were the short answers."""
 IDLE_SECONDS = 600.0
@@ -132,7 +132,7 @@ def _decided(situation: _Situation, memory: Memory, ahead: Outlook) -> Decision:
     there = portfolio.worth(portfolio.held(offers), offers)
     found = ratios(service, memory, ahead)
     wanted = there
-    if len(memory.bins) >= LEAST_STEPS:
+    if sum(each.seconds for each in memory.bins) >= LEAST_SECONDS:
         wanted = need(service, memory, ahead, found).of(there)
     least = _least(situation, memory)
     wanted = _whole(wanted, least, offers) if least else 0.0

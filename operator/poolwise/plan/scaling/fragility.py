@@ -32,7 +32,7 @@ FLOORS = np.array([0.0, 0.002, 0.005, 0.01, 0.02, 0.04, 0.08])
 
 STRENGTH_DEVIATION = 0.25
 """Of ln(strength) before anything is seen: the model's own error, and an even router or not."""
-RARE_SHARE, RARE_DEVIATION = 0.2, 0.9
+RARE_SHARE, RARE_MIDDLE, RARE_DEVIATION = 0.2, 0.5, 0.7
 """Of services that the model is far off: where requests are few and a router keeps them apart, or
 where they come in bursts."""
 MIDDLE_STEEPNESS, STEEPNESS_DEVIATION = 10.0, 0.7
@@ -86,7 +86,7 @@ class Belief:
 def prior() -> Belief:
     """Before anything is seen."""
     usual = np.exp(-0.5 * (LOG_STRENGTHS / STRENGTH_DEVIATION) ** 2) / STRENGTH_DEVIATION
-    rare = np.exp(-0.5 * (LOG_STRENGTHS / RARE_DEVIATION) ** 2) / RARE_DEVIATION
+    rare = np.exp(-0.5 * ((LOG_STRENGTHS - RARE_MIDDLE) / RARE_DEVIATION) ** 2) / RARE_DEVIATION
     strength = np.log((1.0 - RARE_SHARE) * usual + RARE_SHARE * rare)
     steepness = -0.5 * (np.log(STEEPNESSES / MIDDLE_STEEPNESS) / STEEPNESS_DEVIATION) ** 2
     floor = np.log(FLOOR_WEIGHTS)
@@ -137,9 +137,14 @@ def observed(
     return Belief(belief.log_weights + weight * told)
 
 
-def edge_seen(belief: Belief, ratio: float, deviation: float) -> Belief:
-    """After a look that tells where the edge is without anybody being late: caches that fill."""
+def edge_seen(belief: Belief, ratio: float, deviation: float, is_all: bool = True) -> Belief:
+    """After a look that tells where the edge is without anybody being late: caches that fill.
+
+    :param is_all: whether nothing else is an edge; else it may be nearer.
+    """
     distance = (LOG_STRENGTHS - math.log(ratio)) / deviation
+    if not is_all:
+        distance = np.maximum(distance, 0.0)
     told = -0.5 * EDGE_WEIGHT * np.minimum(distance**2, FAR**2)
     return Belief(belief.log_weights + told[:, None, None])
 

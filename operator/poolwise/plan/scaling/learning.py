@@ -136,12 +136,11 @@ def fullness(samples: Iterable[Sample]) -> float | None:
 
 
 def with_edge(belief: Belief, able: Capability, full: float | None, ratio: float) -> Belief:
-    """Where a full cache is the limit, how full it is at a load tells at which it is full."""
-    if able.limiting != KV_CACHE or full is None or ratio <= 0.0:
+    """How full the caches are at a load tells at which load they are full."""
+    if full is None or ratio <= 0.0 or not LEAST_FULL < full < MOST_FULL:
         return belief
-    if not LEAST_FULL < full < MOST_FULL:
-        return belief
-    return edge_seen(belief, ratio / full, EDGE_DEVIATION + FAR_DEVIATION * (1.0 - full))
+    deviation = EDGE_DEVIATION + FAR_DEVIATION * (1.0 - full)
+    return edge_seen(belief, ratio / full, deviation, able.limiting == KV_CACHE)
 
 
 def computed_share(before: float | None, delta: Delta, kept: float) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.level import LONGEST_SECONDS
 from poolwise.plan.scaling.memory import Bin, Memory
 from poolwise.plan.scaling.outlook import LEAST_RATE, Outlook
+from poolwise.plan.scaling.prospect import RECENT_SECONDS
 from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import Service
 from poolwise.plan.signals.histogram import pooled
@@ -23,6 +25,8 @@ LONGER = 3.0
 """Times as long as on average some requests stay."""
 KEPT_SECONDS = 2.0 * LONGEST_SECONDS
 OBSERVED_HALF_LIFE_SECONDS = 300.0
+UNSETTLED_SECONDS = 60.0
+"""After the first look nothing is known that a forecast could rest on."""
 USUAL_SHARE = 0.02
 """Of a step in the usual number of arrivals: some minutes."""
 
@@ -158,6 +162,13 @@ def _scale(earlier: Bin, able: Capability) -> float:
     return float((max(earlier.capacity, LEAST_RATE) / capacity) ** able.arrivals_share)
 
 
+def _recent_arrivals(memory: Memory, taken: Intake) -> float:
+    """That the present rate is the mean of."""
+    steps = max(round(RECENT_SECONDS / max(taken.seconds, 1.0)), 1)
+    before = memory.bins[len(memory.bins) + 1 - steps :]
+    return taken.arrivals + sum(each.arrivals for each in before)
+
+
 def with_bin(
     memory: Memory,
     now_seconds: float,
@@ -182,9 +193,11 @@ def with_bin(
     before = now_seconds - ahead.horizon_seconds
     early = [each for each in memory.bins if each.at_seconds <= before][-1:]
     errors, persistence = memory.errors, memory.persistence
-    for each in early:
+    since = (memory.since_seconds or 0.0) + UNSETTLED_SECONDS
+    for each in (one for one in early if one.at_seconds >= since):
         came = ahead.present / _scale(each, able)
-        errors = surprise.observed(errors, each.expected, came, taken.seconds)
+        chance = able.arrivals_share / math.sqrt(max(_recent_arrivals(memory, taken), 1.0))
+        errors = surprise.observed(errors, each.expected, came, taken.seconds, chance)
         persistence = persistence.after(each.foreseen, came, taken.seconds)
     kept = (each for each in memory.bins if now_seconds - each.at_seconds <= KEPT_SECONDS)
     return replace(memory, bins=(*kept, last), errors=errors, persistence=persistence)

@@ -79,7 +79,8 @@ def outlook(able: Capability, level: Level, flow: Flow, horizon_seconds: float) 
     present = share * flow.arrivals_per_second / capacity + (1.0 - share) * now
     left = able.left_after(horizon_seconds)
     then = settled + (now - settled) * left
-    then = max(then, now + flow.filling * horizon_seconds) if flow.filling > 0.0 else then
+    stay = able.in_flight / capacity
+    then = max(then, now + flow.filling * min(horizon_seconds, stay)) if flow.filling else then
     coming = share * settled + (1.0 - share) * then
     return Outlook(
         level, horizon_seconds, present, now, settled, coming, _backlog(flow, horizon_seconds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,9 @@ from poolwise.plan.scaling.outlook import Flow, Outlook, outlook
 from poolwise.plan.scaling.seen import Seen
 from poolwise.plan.scaling.service import Service
 
+RECENT_SECONDS = 29.0
 SLOPE_SECONDS, LEAST_SLOPE_STEPS = 120.0, 5
+LEAST_SLOPE_SECONDS = 59.0
 SLOPE_DEVIATIONS = 2.0
 """By which a slope must be above chance."""
 
@@ -29,7 +32,7 @@ def prospect(
     if taken.seconds > 0.0:
         bins = (*bins, Bin(seen.now_seconds, taken.seconds, taken.arrivals))
     flow = Flow(
-        arrivals_per_second=bins[-1].arrivals / bins[-1].seconds if bins else 0.0,
+        arrivals_per_second=recent_rate(bins),
         in_flight=taken.in_flight,
         gap_seconds=learning.observed_gap_seconds(taken.warm) if taken.warm else None,
         ready=taken.ready,
@@ -40,6 +43,16 @@ def prospect(
     coming = expected(level(bins), seen.expected_requests_per_second)
     found = outlook(able, coming, flow, horizon_seconds(service))
     return replace(found, lasting=memory.persistence.expected(found.coming))
+
+
+def recent_rate(bins: Sequence[Bin]) -> float:
+    """Requests per second of the last half minute: shorter bursts are queues' affair."""
+    arrivals = seconds = 0.0
+    for each in reversed(bins):
+        arrivals, seconds = arrivals + each.arrivals, seconds + each.seconds
+        if seconds >= RECENT_SECONDS:
+            break
+    return arrivals / seconds if seconds > 0.0 else 0.0
 
 
 def horizon_seconds(service: Service) -> float:
@@ -64,6 +77,8 @@ def _filling(memory: Memory, now_seconds: float) -> float:
         return 0.0
     times = np.array([each.at_seconds for each in recent])
     values = np.array([each.filled for each in recent])
+    if times[-1] - times[0] < LEAST_SLOPE_SECONDS:
+        return 0.0
     times -= times.mean()
     slope = float(times @ values / (times @ times))
     rest = values - values.mean() - slope * times

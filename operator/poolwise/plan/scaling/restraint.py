@@ -6,9 +6,13 @@ from dataclasses import dataclass, replace
 
 from poolwise.plan.scaling.memory import Memory
 
-TURN_SECONDS = 1200.0
-"""From one change from up to down until the next: each is followed by one from down to up, so there
-are 6 changes of direction an hour at most."""
+TURNS_PER_HOUR = 3
+"""From up to down; each is followed by one from down to up, so that there are 6 changes at most."""
+TURN_SECONDS, SOON_SECONDS = 1200.0, 300.0
+"""Between two of them: usually, and where far too many are there."""
+FAR_TOO_MANY = 0.75
+"""Of what is there, that has been enough lately."""
+HOUR_SECONDS = 3600.0
 HOLD_SECONDS = 60.0
 """Beside a start: for how long a replica must not have been needed before it leaves."""
 
@@ -35,9 +39,14 @@ def restrained(
     lately = min(max(each[1] for each in memory.wanted), held)
     if lately >= held:
         return Held(held, memory, "" if wanted == held else "so many were needed a moment ago")
-    turned = memory.turns[-1:]
+    turns = tuple(each for each in memory.turns if now_seconds - each < HOUR_SECONDS)
     if memory.direction >= 0:
-        if turned and now_seconds - turned[0] < TURN_SECONDS:
+        if not _may_turn(turns, now_seconds, lately <= FAR_TOO_MANY * held):
             return Held(held, memory, "scaling changed its direction not long ago")
-        turned = (now_seconds,)
-    return Held(lately, replace(memory, direction=-1, turns=turned))
+        turns = (*turns, now_seconds)
+    return Held(lately, replace(memory, direction=-1, turns=turns))
+
+
+def _may_turn(turns: tuple[float, ...], now_seconds: float, is_far_too_many: bool) -> bool:
+    rest = SOON_SECONDS if is_far_too_many else TURN_SECONDS
+    return len(turns) < TURNS_PER_HOUR and (not turns or now_seconds - turns[-1] >= rest)

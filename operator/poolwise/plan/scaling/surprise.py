@@ -59,12 +59,19 @@ def none() -> Errors:
     return Errors(np.zeros((len(LOG_SIZES), len(LOG_ERRORS))))
 
 
-def observed(errors: Errors, foreseen: float, came: float, seconds: float) -> Errors:
-    """After one look, ``seconds`` after the last."""
+def observed(
+    errors: Errors, foreseen: float, came: float, seconds: float, chance: float = 0.0
+) -> Errors:
+    """After one look, ``seconds`` after the last.
+
+    ``chance`` is the deviation that counting so few requests makes; it is no error of a forecast.
+    """
     counts = errors.counts * 0.5 ** (seconds / HALF_LIFE_SECONDS)
     if foreseen > 0.0 and came > 0.0:
         size = _nearest(LOG_SIZES, math.log(foreseen))
-        counts[size, _nearest(LOG_ERRORS, math.log(came / foreseen))] += 1.0
+        error = math.log(came / foreseen)
+        own = math.copysign(math.sqrt(max(error * error - chance * chance, 0.0)), error)
+        counts[size, _nearest(LOG_ERRORS, own)] += 1.0
     return Errors(counts)
 
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from poolwise.model.serving.latency import Latencies, latencies
 from poolwise.model.serving.load import Replica, State, state
-from poolwise.model.serving.queueing import Delay, normal_quantile
+from poolwise.model.serving.queueing import Delay
 from poolwise.plan.scaling.service import Latency, LatencyTarget
 
-NODES = tuple((index + 0.5) / 8 for index in range(8))
-"""Quantiles of answers' lengths: short answers are what makes the tail of a mean gap."""
+BUNCHING = 0.5
+"""Of the arrivals' dispersion, what one request feels of it: routers keep requests apart."""
 LONE_SHARE = 2.0**-22
 """Of the largest load: a request that is alone."""
 BISECTIONS = 24
@@ -72,7 +72,8 @@ def _mean_gap_late(served: Replica, at: State, seconds: float) -> float:
     """Share of requests whose mean gap is longer.
 
     An answer of n gaps ends within ``n * seconds`` if its own steps and the prompts of others that
-    are read meanwhile fit into that time. Those prompts come in bunches as arrivals do.
+    are read meanwhile fit into that time; taken for the mean n. How much worse short answers fare
+    depends on the router, and shows in who is late (:mod:`poolwise.plan.scaling.fragility`).
     """
     if not served.generates:
         return 0.0
@@ -80,26 +81,16 @@ def _mean_gap_late(served: Replica, at: State, seconds: float) -> float:
     if seconds <= own:
         return 1.0
     added = max(at.mixed.seconds - own, 0.0) * at.chunks * served.interference
-    rate, prompt = at.requests_per_second, served.prompt
-    bunching = max(served.arrival_dispersion, 0.1)
-    late = 0.0
-    for gaps in _answer_gaps(served):
-        window = gaps * seconds
-        work = Delay(
-            rate * added * window,
-            rate * window * added**2 * (1.0 + prompt.scv) * bunching,
-            rate * window * added**3 * (1.0 + prompt.scv) ** 3 * bunching**2,
-        )
-        late += 1.0 - work.share_below(window - gaps * own)
-    return late / len(NODES)
-
-
-def _answer_gaps(served: Replica) -> list[float]:
-    """Equally likely numbers of gaps, by the log-normal law."""
-    log_variance = math.log1p(max(served.generated.scv, 0.0))
-    middle = math.log(max(served.generated.mean, 1.0)) - log_variance / 2.0
-    width = math.sqrt(log_variance)
-    return [max(math.exp(middle + width * normal_quantile(100.0 * each)), 1.0) for each in NODES]
+    rate, spread = at.requests_per_second, 1.0 + served.prompt.scv
+    bunching = BUNCHING * max(served.arrival_dispersion, 0.1)
+    gaps = max(served.generated.mean, 1.0)
+    window = gaps * seconds
+    work = Delay(
+        rate * added * window,
+        rate * window * added**2 * spread * bunching,
+        rate * window * added**3 * spread**3 * bunching**2,
+    )
+    return 1.0 - work.share_below(window - gaps * own)
 
 
 def _mean_gap_percentile(served: Replica, at: State, target: LatencyTarget) -> float:
