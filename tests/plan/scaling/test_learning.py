@@ -13,7 +13,7 @@ from poolwise.plan.scaling.level import level
 from poolwise.plan.scaling.memory import Bin, Memory
 from poolwise.plan.scaling.persistence import Persistence
 from poolwise.plan.scaling.portfolio import Offer, grown, shrunk, weights
-from poolwise.plan.scaling.restraint import TURNS_PER_HOUR, restrained
+from poolwise.plan.scaling.restraint import restrained
 
 ALLOWED = 0.01
 
@@ -139,4 +139,4 @@ def test_down_waits_for_what_was_needed_lately_and_turns_are_seldom():
         memory, held = found.memory, float(found.replicas)
         assert held >= wanted
     turns = sum(one != other for one, other in pairwise(changes))
-    assert turns <= 2 * 2 * TURNS_PER_HOUR
+    assert turns <= 2 * 6

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 from poolwise.plan.scaling.memory import Memory
 
-TURNS_PER_HOUR = 3
-"""From up to down; each is followed by one from down to up, so that there are 6 changes at most."""
+TURNS, TURNS_SECONDS = 2, 2700.0
+"""From up to down, in so long a time; each is followed by one from down to up, so that there are no
+more than 6 changes of direction in an hour."""
 TURN_SECONDS, SOON_SECONDS = 1200.0, 300.0
 """Between two of them: usually, and where far too many are there."""
 FAR_TOO_MANY = 0.75
 """Of what is there, that has been enough lately."""
-HOUR_SECONDS = 3600.0
 HOLD_SECONDS = 60.0
 """Beside a start: for how long a replica must not have been needed before it leaves."""
 
@@ -39,7 +39,7 @@ def restrained(
     lately = min(max(each[1] for each in memory.wanted), held)
     if lately >= held:
         return Held(held, memory, "" if wanted == held else "so many were needed a moment ago")
-    turns = tuple(each for each in memory.turns if now_seconds - each < HOUR_SECONDS)
+    turns = tuple(each for each in memory.turns if now_seconds - each < TURNS_SECONDS)
     if memory.direction >= 0:
         if not _may_turn(turns, now_seconds, lately <= FAR_TOO_MANY * held):
             return Held(held, memory, "scaling changed its direction not long ago")
@@ -49,4 +49,4 @@ def restrained(
 
 def _may_turn(turns: tuple[float, ...], now_seconds: float, is_far_too_many: bool) -> bool:
     rest = SOON_SECONDS if is_far_too_many else TURN_SECONDS
-    return len(turns) < TURNS_PER_HOUR and (not turns or now_seconds - turns[-1] >= rest)
+    return len(turns) < TURNS and (not turns or now_seconds - turns[-1] >= rest)
