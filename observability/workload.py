@@ -20,7 +20,7 @@ from observability.panels import (
     value_of,
 )
 from observability.query import Query, gauge
-from observability.workload_latency import LATENCY, THROUGHPUT
+from observability.workload_latency import LATENCY, SCALING, THROUGHPUT
 
 THIS = 'namespace="$namespace", name="$name"'
 OF_KIND = f'kind="$kind", {THIS}'
@@ -225,7 +225,7 @@ WORKLOAD = Frame(
     "Poolwise / Workload",
     "One TrainingJob or InferenceService: where it runs and why, its latency against prediction "
     "and target, its throughput, its cost. Observed figures are the engine's own (vLLM).",
-    (_WHERE, LATENCY, THROUGHPUT, _ROOFLINE),
+    (_WHERE, LATENCY, SCALING, THROUGHPUT, _ROOFLINE),
     (
         label_variable(
             "namespace", "Namespace", "label_values(poolwise_workload_state, namespace)"

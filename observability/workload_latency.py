@@ -139,3 +139,44 @@ THROUGHPUT = Section(
         ),
     ),
 )
+
+SCALING = Section(
+    "Scaling",
+    (
+        series(
+            About(
+                "Replicas",
+                "Replicas that the load asks for, and those that exist. Asked for more than there "
+                "are for long: see the condition ScalingActive and docs/scaling.md.",
+                "none",
+            ),
+            Query(gauge(f"service_desired_replicas{{{_ENGINE}}}"), "asked for"),
+            Query(gauge(f"service_current_replicas{{{_ENGINE}}}"), "there"),
+        ),
+        series(
+            About(
+                "Attainment",
+                "Share of requests (gaps between tokens for ITL) inside each target, at least. "
+                "Below the percentile of the target it is missed.",
+                "percentunit",
+            ),
+            Query(
+                gauge(f"service_slo_attainment{{{_ENGINE}}}", "metric", "percentile"),
+                "{{metric}} p{{percentile}}",
+            ),
+        ),
+        series(
+            About(
+                "Burn rate",
+                "How fast the requests that may be late are used up: at 1 they just last. Above "
+                "for long: see what limits a replica in status.scaling.",
+                "suffix:x",
+                limits=((1.0, YELLOW),),
+            ),
+            Query(
+                gauge(f"service_slo_burn_rate{{{_ENGINE}}}", "metric", "percentile"),
+                "{{metric}} p{{percentile}}",
+            ),
+        ),
+    ),
+)

@@ -15,9 +15,12 @@ from e2e.images.double.batch import Batch, Limits
 from e2e.images.double.costs import Costs
 from e2e.images.double.metrics import Metrics as EngineMetrics
 from e2e.images.double.sequence import Sequence
+from poolwise.cluster.resources import INFERENCE_SERVICES
 from poolwise.handlers.collector import ClusterCollector
+from poolwise.plan.live.telling import measured
 from tests.handlers.shell import Shell, chat_service, h100_node, training_job
 from tests.observability.queries import VARIABLES
+from tests.plan.live.given import look
 
 MINUTES = 10
 Series = dict[str, str]
@@ -48,6 +51,7 @@ def operator_registry() -> CollectorRegistry:
     shell.put(training_job("train", "runs", 8), training_job("train", "waits", 16))
     shell.put(training_job("train", "never", 512))
     shell.run(lambda: shell.start_pods(nodes[0]["metadata"]["name"]))
+    _looked_at(shell)
     _work(shell)
     planner = shell.engine.planner
     collector = ClusterCollector(
@@ -55,6 +59,15 @@ def operator_registry() -> CollectorRegistry:
     )
     shell.metrics.registry.register(collector)
     return shell.metrics.registry
+
+
+def _looked_at(shell: Shell) -> None:
+    """What a look at the service's replicas writes to its status."""
+    [service] = shell.kube.all(INFERENCE_SERVICES)
+    scaling = measured(look(), {}).scaling
+    told = {**service, "status": {**service["status"], "scaling": scaling}}
+    told["metadata"] = {**told["metadata"], "resourceVersion": "1000000"}
+    shell.engine._cache.put(INFERENCE_SERVICES, told)
 
 
 def _work(shell: Shell) -> None:
