@@ -41,7 +41,7 @@ def main() -> int:
     asked = _arguments().parse_args()
     try:
         return _main(asked)
-    except (traces.BadTrace, Unknown, ValueError) as error:
+    except (traces.BadTrace, Unknown) as error:
         print(error, file=sys.stderr)
         return 2
 

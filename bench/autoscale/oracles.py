@@ -41,10 +41,10 @@ class Shape:
     """Of the need's square root, added to it."""
 
 
-SHAPES = (Shape(3, True, 0.0), Shape(3, True, 0.5), Shape(5, False, 0.0), Shape(5, False, 0.5))
+SHAPES = (Shape(3, True, 0.0), Shape(3, True, 0.5), Shape(3, True, 1.0), Shape(5, False, 0.5))
 """Those that are tried; the first finds about which headroom is enough."""
 LEAST_HEADROOM, MOST_HEADROOM = 0.5, 2.5
-NEAR = (0.75, 1.1)
+NEAR = (0.7, 1.0)
 """Of the first shape's headroom, where the others' are looked for."""
 BISECTIONS = 8
 EARLY = 1e-6

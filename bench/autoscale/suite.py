@@ -57,7 +57,15 @@ def run(scene: Scene, names: Sequence[str], processes: int = PROCESSES) -> Itera
 
 
 def result(scene: Scene, name: str) -> Result:
-    """Of one of :data:`NAMES`."""
+    """Of one of :data:`NAMES`; an error tells whose it is."""
+    try:
+        return _result(scene, name)
+    except Exception as error:
+        error.add_note(f"{name} on {scene.trace.name}")
+        raise
+
+
+def _result(scene: Scene, name: str) -> Result:
     play = partial(replay, scene)
     if name == O1:
         return Result(name, {}, oracles.clairvoyant(scene, play))
