@@ -63,7 +63,9 @@ class WvaQueue:
             self._scale * self._service.ttft_target_seconds * MILLISECONDS,
             self._scale * self._service.tpot_target_seconds * MILLISECONDS,
         )
-        return max(1, math.ceil(total / greatest)) if greatest is not None else current
+        if greatest is None or not greatest > 0.0:  # nor where the filter's state is no number
+            return current
+        return max(1, math.ceil(total / greatest))
 
     def _observed(self, name: str) -> Observed | None:
         rate = self._arrivals(name)
