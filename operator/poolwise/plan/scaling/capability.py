@@ -18,6 +18,8 @@ from poolwise.plan.scaling.service import Latency, LatencyTarget, Predictor
 from poolwise.plan.scaling.tails import LONE_SHARE, floor_seconds, holds, late_share, tail_seconds
 
 KV_CACHE = "KV cache"
+SHARED_FLOOR = 4.0
+"""Times as many late in all as alone, where more are late alone than a target allows."""
 BISECTIONS = 13
 """To 0.01 % of the largest load."""
 DISPERSION = 1.5
@@ -137,9 +139,10 @@ def _floor(served: Replica, target: LatencyTarget) -> float:
 
 
 def _beside_floor(target: LatencyTarget, floor: float) -> LatencyTarget:
-    """Where some are late even alone, load may make as many more late as were allowed at all."""
+    """Where many are late even alone, load may make three times as many late: long prompts delay
+    each other on one replica, which a router with several hardly ever lets happen."""
     allowed = target.allowed_share
-    most = allowed if floor <= allowed / 2.0 else allowed + floor
+    most = allowed if floor <= allowed / 2.0 else max(allowed + floor, SHARED_FLOOR * floor)
     return replace(target, percentile=100.0 * (1.0 - min(most, 0.9)))
 
 
