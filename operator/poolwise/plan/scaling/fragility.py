@@ -49,7 +49,8 @@ beyond which one is no further off."""
 OVER_SHARE = 0.1
 """Of late requests, from which a step is over the edge: how far tells nothing of where it is, and
 one overload fills many steps."""
-HALF_LIFE_SECONDS = 5400.0
+HALF_LIFE_SECONDS = 1800.0
+"""What nothing confirms is forgotten: a fleet far larger than its need sees nothing of its edge."""
 LEAST_RATIO, MOST_RATIO = 0.02, 3.0
 LOG_RATIOS = np.linspace(-5.0, 3.0, 81)
 LOADS = 200

@@ -126,13 +126,9 @@ def context_tokens(before: float | None, samples: Iterable[Sample], served: Repl
 
 
 def fullness(samples: Iterable[Sample]) -> float | None:
-    """Of the caches: their mean, and one deviation more, since the fullest one delays first."""
+    """Mean of the caches: a router evens them out the more the fuller they are."""
     shares = [each.kv_cache_usage for each in samples if each.kv_cache_usage is not None]
-    if not shares:
-        return None
-    mean = math.fsum(shares) / len(shares)
-    variance = math.fsum((each - mean) ** 2 for each in shares) / len(shares)
-    return mean + math.sqrt(variance)
+    return math.fsum(shares) / len(shares) if shares else None
 
 
 def with_edge(belief: Belief, able: Capability, full: float | None, ratio: float) -> Belief:

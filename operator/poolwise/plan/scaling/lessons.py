@@ -11,7 +11,7 @@ from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.level import LONGEST_SECONDS
 from poolwise.plan.scaling.memory import Bin, Memory
-from poolwise.plan.scaling.outlook import LEAST_RATE, Outlook
+from poolwise.plan.scaling.outlook import LEAST_RATE, Outlook, slowing
 from poolwise.plan.scaling.prospect import RECENT_SECONDS
 from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import Service
@@ -27,6 +27,8 @@ KEPT_SECONDS = 2.0 * LONGEST_SECONDS
 OBSERVED_HALF_LIFE_SECONDS = 300.0
 UNSETTLED_SECONDS = 60.0
 """After the first look nothing is known that a forecast could rest on."""
+FILLING_SECONDS = 600.0
+"""After the first look caches hold the beginnings of answers: how full they are tells little."""
 USUAL_SHARE = 0.02
 """Of a step in the usual number of arrivals: some minutes."""
 
@@ -116,7 +118,9 @@ def _with_lateness(
     told = tuple(learning.lateness(service, delta, able))
     for each in told:
         belief = fragility.observed(belief, load, each, usual, allowed)
-    belief = learning.with_edge(belief, able, _fullness(seen, taken), _now(memory, able))
+    if seen.now_seconds - (memory.since_seconds or seen.now_seconds) >= FILLING_SECONDS:
+        full = _fullness(seen, taken, slowing(able, learning.observed_gap_seconds(delta)))
+        belief = learning.with_edge(belief, able, full, _now(memory, able))
     floor = max(fragility.expected_floor(belief), able.floor)
     budget = memory.budget
     for each in told[:1]:
@@ -125,9 +129,11 @@ def _with_lateness(
     return replace(memory, belief=belief, budget=budget)
 
 
-def _fullness(seen: Seen, taken: Intake) -> float | None:
+def _fullness(seen: Seen, taken: Intake, stretch: float) -> float | None:
+    """Of the caches if requests stayed as long as in full replicas, as demand has it."""
     ready = (each.name for each in seen.replicas if each.phase is Phase.READY)
-    return learning.fullness(taken.samples[name] for name in ready if name in taken.samples)
+    full = learning.fullness(taken.samples[name] for name in ready if name in taken.samples)
+    return None if full is None else full * stretch
 
 
 def _load(memory: Memory, now_seconds: float, able: Capability, delta: Delta) -> fragility.Load:

@@ -66,9 +66,14 @@ class Flow:
 
 def filled(able: Capability, flow: Flow) -> float:
     """What is in flight, in full replicas: in those requests stay longer than in idle ones."""
-    slowing = able.token_seconds / flow.gap_seconds if flow.gap_seconds else 1.0
-    stretch = min(max(slowing, 1.0), MOST_SLOWING)
-    return flow.in_flight * stretch / max(able.in_flight, LEAST_RATE)
+    return flow.in_flight * slowing(able, flow.gap_seconds) / max(able.in_flight, LEAST_RATE)
+
+
+def slowing(able: Capability, gap_seconds: float | None) -> float:
+    """How many times longer requests stay in a full replica than where tokens come so fast."""
+    if not gap_seconds:
+        return 1.0
+    return min(max(able.token_seconds / gap_seconds, 1.0), MOST_SLOWING)
 
 
 def outlook(able: Capability, level: Level, flow: Flow, horizon_seconds: float) -> Outlook:
