@@ -14,6 +14,9 @@ from tests.apiserver.operated import Operated, chat_service, child, condition, h
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(720)]
 
 SETTINGS = {"POOLWISE_SCALING_INTERVAL_SECONDS": "1"}
+WAIT_SECONDS = 480
+"""Nothing is decided in the first half minute of looks, and a number goes down only once it was not
+needed for minutes."""
 
 
 @pytest.fixture
@@ -42,11 +45,10 @@ def scaling(operator: Operated, service: Object) -> Object:
     return found
 
 
-# Down takes minutes: a number goes down only once it was not needed for a while.
 def wait_replicas(operator: Operated, service: Object, at_least: int, at_most: int) -> Object:
     target = child(service, "apps/v1", "Deployment")
     return operator.client.wait_for(
-        target, lambda seen: at_least <= seen["spec"]["replicas"] <= at_most, 480
+        target, lambda seen: at_least <= seen["spec"]["replicas"] <= at_most, WAIT_SECONDS
     )
 
 
@@ -152,7 +154,9 @@ def test_external_tells_the_number_and_follows_the_spec(
     operator.wait_condition(service, "MetricsAvailable", "True")
     rate = scaling(operator, service)["requestsPerSecondPerReplica"]
     fleet.requests_per_second = 2.5 * rate
-    operator.wait(service, lambda seen: seen["status"]["scaling"]["desiredReplicas"] >= 3)
+    operator.client.wait_for(
+        service, lambda seen: seen["status"]["scaling"]["desiredReplicas"] >= 3, WAIT_SECONDS
+    )
     assert replicas(operator, service) == 1
     operator.client.patch(service, {"spec": {"replicas": 2}})
     wait_replicas(operator, service, 2, 2)
