@@ -68,7 +68,7 @@ class Work:
         ends = np.sort(arrivals + requests.output_tokens * self.gap_seconds)
         in_flight = np.diff(_passed(arrivals, edges) - _passed(ends, edges))
         tokens = in_flight * (self.answer_token_seconds / self.gap_seconds)
-        found: Floats = (prompts + tokens) / bin_seconds
+        found: Floats = np.maximum(prompts + tokens, 0.0) / bin_seconds  # sums of floats
         return found
 
     def _prompts(self, requests: Requests) -> Floats:
