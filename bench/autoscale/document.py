@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bench.autoscale.outcome import Outcome
@@ -71,7 +71,7 @@ def _line(each: Result, o1: float | None) -> str:
     recovery = found.seconds_to_recover
     cells = (
         each.name,
-        ", ".join(f"{key} {_short(value)}" for key, value in each.setting.items()),
+        setting(each.setting),
         f"{100 * found.attainment:.2f}",
         f"{100 * found.ttft_attainment:.2f}",
         f"{100 * found.itl_attainment:.2f}",
@@ -86,5 +86,9 @@ def _line(each: Result, o1: float | None) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _short(value: float | str) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+def setting(values: Mapping[str, float | str]) -> str:
+    """Of a tuned policy, in one cell of a table."""
+    return ", ".join(
+        f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}"
+        for key, value in values.items()
+    )

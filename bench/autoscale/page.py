@@ -12,7 +12,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from bench.autoscale import llmd, plots, scene, sizing, suite, traces
+from bench.autoscale import document, llmd, plots, scene, sizing, suite, traces
 from bench.autoscale.cells import Cell, Standing, append, cell, read, standings
 from bench.autoscale.engine import engine
 from bench.pictures import style
@@ -102,7 +102,7 @@ def _line(standing: Standing, each: Cell) -> str:
     recovery = each.seconds_to_recover
     cells = (
         each.name,
-        ", ".join(f"{key} {_short(value)}" for key, value in each.setting.items()),
+        document.setting(each.setting),
         f"{100 * each.attainment:.2f}",
         f"{each.replica_hours:.2f}",
         f"{each.replica_hours / rival.replica_hours:.2f}" if rival and each.is_good else "",
@@ -113,10 +113,6 @@ def _line(standing: Standing, each: Cell) -> str:
         f"{1e3 * each.p99_tpot_seconds:.0f}",
     )
     return f"| {' | '.join(cells)} |"
-
-
-def _short(value: float | str) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def _draw(name: str, drawn: Figure, title: str) -> None:

@@ -15,7 +15,7 @@ from poolwise.plan.scaling import account, learning, portfolio
 from poolwise.plan.scaling.capability import Capability, capability, rounded_slowness
 from poolwise.plan.scaling.decision import Decision, Remark
 from poolwise.plan.scaling.intake import Intake, intake
-from poolwise.plan.scaling.lessons import learned, with_bin
+from poolwise.plan.scaling.lessons import YOUNG_SECONDS, learned, with_bin
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import LEAST_RATE, Outlook
 from poolwise.plan.scaling.portfolio import Offer
@@ -27,8 +27,6 @@ from poolwise.plan.scaling.sizing import Ratios, need, ratios, whole
 
 LEAST_SECONDS = 29.0
 """Of looks before anything is decided."""
-YOUNG_SECONDS = 300.0
-"""After the first look nothing is taken away: what ended first were the short answers."""
 IDLE_SECONDS = 600.0
 """Without any request before the last replica leaves, where something holds the next one."""
 UNLIMITED = 10**9
@@ -163,8 +161,8 @@ def _least(situation: _Situation, memory: Memory) -> int:
 
 def _may_shrink(situation: _Situation, memory: Memory) -> bool:
     """Not while metrics are missing or broken, while nobody serves, or right at the beginning."""
-    taken, since = situation.taken, memory.since_seconds
-    is_young = since is None or situation.seen.now_seconds - since < YOUNG_SECONDS
+    taken = situation.taken
+    is_young = memory.age_seconds(situation.seen.now_seconds) < YOUNG_SECONDS
     return taken.may_shrink and taken.ready > 0 and not is_young
 
 

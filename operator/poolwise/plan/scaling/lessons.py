@@ -28,7 +28,8 @@ OBSERVED_HALF_LIFE_SECONDS = 300.0
 UNSETTLED_SECONDS = 60.0
 """After the first look nothing is known that a forecast could rest on."""
 YOUNG_SECONDS = 300.0
-"""After the first look lateness is no fault of what was decided: no budget is charged with it."""
+"""After the first look nothing is taken away, since what ended first were the short answers; and no
+budget is charged with lateness that is no fault of what was decided."""
 FILLING_SECONDS = 600.0
 """After the first look caches hold the beginnings of answers: how full they are tells little."""
 USUAL_SHARE = 0.02
@@ -120,20 +121,15 @@ def _with_lateness(
     told = tuple(learning.lateness(service, delta, able))
     for each in told:
         belief = fragility.observed(belief, load, each, usual, allowed)
-    if _seconds_since_first(memory, seen) >= FILLING_SECONDS:
+    if memory.age_seconds(seen.now_seconds) >= FILLING_SECONDS:
         full = _fullness(seen, taken, slowing(able, learning.observed_gap_seconds(delta)))
         belief = learning.with_edge(belief, able, full, _now(memory, able))
     floor = max(fragility.expected_floor(belief), able.floor)
-    budget, begun = memory.budget, _seconds_since_first(memory, seen) >= YOUNG_SECONDS
+    budget, begun = memory.budget, memory.age_seconds(seen.now_seconds) >= YOUNG_SECONDS
     for each in told[:1] if begun else ():
         late = max(each.late - floor * each.count, 0.0)
         budget = budget.after(late, each.count, taken.seconds)
     return replace(memory, belief=belief, budget=budget)
-
-
-def _seconds_since_first(memory: Memory, seen: Seen) -> float:
-    """Since the first look."""
-    return 0.0 if memory.since_seconds is None else seen.now_seconds - memory.since_seconds
 
 
 def _fullness(seen: Seen, taken: Intake, stretch: float) -> float | None:

@@ -96,6 +96,10 @@ class Memory:
     direction: int = 0
     """Of the last change: 1 up, -1 down, 0 none yet."""
 
+    def age_seconds(self, now_seconds: float) -> float:
+        """Since it began."""
+        return 0.0 if self.since_seconds is None else now_seconds - self.since_seconds
+
     def as_mapping(self) -> dict[str, Any]:
         """What is worth keeping over a restart, for JSON; :meth:`read` reads it."""
         return {
