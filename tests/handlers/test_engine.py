@@ -94,7 +94,8 @@ def test_a_name_that_is_taken_blocks_nobody_and_is_tried_again(shell):
 def test_a_workload_that_cannot_be_made_says_so_and_gives_its_place_to_others(shell, error, reason):
     def fail(write):
         if write == "apply jobs/bad":
-            raise error
+            # A new one each time: one that is raised again keeps the frames of all its raises.
+            raise type(error)(str(error))
 
     shell.kube.before_write = fail
     bad, good = training_job("a", "bad", 16), training_job("a", "good", 16)
