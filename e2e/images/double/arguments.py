@@ -29,6 +29,8 @@ class Options:
     start_seconds: float
     shutdown_timeout_seconds: float
     show_old_names: bool
+    model_costs: str = ""
+    """What an iteration takes by Poolwise's serving model, as JSON: see :mod:`modelled`."""
     place: Place | None = None
     """In a group of engines, where there are several."""
 
@@ -52,6 +54,7 @@ def read(words: Sequence[str], environment: Mapping[str, str]) -> Options:
         start_seconds=_from_environment(environment, "DOUBLE_START_SECONDS", 0.0),
         shutdown_timeout_seconds=given.shutdown_timeout,
         show_old_names=given.show_hidden_metrics_for_version is not None,
+        model_costs=environment.get("DOUBLE_MODEL_COSTS", ""),
         place=_place(given),
     )
 

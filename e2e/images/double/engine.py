@@ -5,7 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Sequence as Several
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from typing import Protocol
+
+from prometheus_client.registry import Collector
 
 from e2e.images.double.batch import Batch
 from e2e.images.double.metrics import Metrics
@@ -14,6 +19,22 @@ from e2e.images.double.sequence import Sequence
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+class Runs(Protocol):
+    """What a server needs of an engine."""
+
+    @property
+    def registry(self) -> Collector:
+        """Its metrics."""
+
+    async def run(self) -> None:
+        """Compute, for ever."""
+
+    def request(
+        self, prompt_tokens: int, max_tokens: int, finish_reason: str = "length"
+    ) -> AbstractAsyncContextManager[AsyncIterator[Several[int]]]:
+        """The numbers of a request's tokens, from 1, as they come: one or several at a time."""
 
 
 @dataclass
@@ -26,6 +47,11 @@ class Engine:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _tokens: dict[Sequence, asyncio.Queue[int]] = field(default_factory=dict)
     _work: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def registry(self) -> Collector:
+        """Its metrics."""
+        return self.metrics.registry
 
     async def run(self) -> None:
         """Iterate for as long as there is work, and wait for more."""
@@ -48,8 +74,8 @@ class Engine:
     @contextlib.asynccontextmanager
     async def request(
         self, prompt_tokens: int, max_tokens: int, finish_reason: str = "length"
-    ) -> AsyncIterator[AsyncIterator[int]]:
-        """The numbers of a request's tokens as they come; left early, the request is aborted."""
+    ) -> AsyncIterator[AsyncIterator[Several[int]]]:
+        """Each token as it comes; left early, the request is aborted."""
         sequence = Sequence(prompt_tokens, max_tokens, self.clock())
         self._tokens[sequence] = asyncio.Queue()
         self.batch.add(sequence)
@@ -64,6 +90,6 @@ class Engine:
             self.metrics.finished(sequence, reason, self.clock())
             self.metrics.look()
 
-    async def _follow(self, sequence: Sequence) -> AsyncIterator[int]:
+    async def _follow(self, sequence: Sequence) -> AsyncIterator[Several[int]]:
         for _ in range(sequence.max_tokens):
-            yield await self._tokens[sequence].get()
+            yield (await self._tokens[sequence].get(),)

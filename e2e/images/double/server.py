@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, NoReturn
 
@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from e2e.images.double import arguments, protocol
 from e2e.images.double.arguments import Options
 from e2e.images.double.batch import Batch
-from e2e.images.double.engine import Engine
+from e2e.images.double.engine import Engine, Runs
 from e2e.images.double.group import Lost, Place, joined
 from e2e.images.double.metrics import Metrics
 from e2e.images.double.protocol import ChatRequest, CompletionRequest, Refused, Request
@@ -31,7 +31,7 @@ VERSION = "0.29.0"
 class Server:
     """The handlers of one engine."""
 
-    def __init__(self, options: Options, engine: Engine) -> None:
+    def __init__(self, options: Options, engine: Runs) -> None:
         self._options = options
         self._engine = engine
         self._numbers = itertools.count(1)
@@ -66,7 +66,7 @@ class Server:
         return web.json_response({"version": VERSION})
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        text = generate_latest(self._engine.metrics.registry)
+        text = generate_latest(self._engine.registry)
         return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4"})
 
     async def _models(self, _: web.Request) -> web.Response:
@@ -128,19 +128,21 @@ class Answer:
         self._tokens = tokens
         self._reason = reason
 
-    async def whole(self, numbers: AsyncIterator[int]) -> web.Response:
+    async def whole(self, tokens: AsyncIterator[Sequence[int]]) -> web.Response:
         """Once all tokens are there."""
-        text = [number async for number in numbers]
+        text = [number async for numbers in tokens for number in numbers]
         choice = protocol.choice(self._asked, text, self._reason)
         return web.json_response({**self._header, "choices": [choice], "usage": self._usage})
 
-    async def stream(self, request: web.Request, numbers: AsyncIterator[int]) -> web.StreamResponse:
-        """Each token as it comes."""
+    async def stream(
+        self, request: web.Request, tokens: AsyncIterator[Sequence[int]]
+    ) -> web.StreamResponse:
+        """The tokens as they come."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        async for number in numbers:
-            reason = self._reason if number == self._tokens else None
-            await self._event(response, [protocol.choice(self._asked, [number], reason)])
+        async for numbers in tokens:
+            reason = self._reason if numbers[-1] == self._tokens else None
+            await self._event(response, [protocol.choice(self._asked, numbers, reason)])
         if self._asked.stream_options.include_usage:
             await self._event(response, [], usage=self._usage)
         await response.write(b"data: [DONE]\n\n")
@@ -160,6 +162,11 @@ async def _json(request: web.Request) -> Any:
 
 def build(options: Options) -> Server:
     """A server and its engine."""
+    if options.model_costs:
+        # Only here is Poolwise's own code needed.
+        from e2e.images.double.modelled import modelled
+
+        return Server(options, modelled(options.name, options.model_costs, options.limits))
     batch = Batch(options.limits, options.costs)
     metrics = Metrics(options.name, batch, show_old_names=options.show_old_names)
     return Server(options, Engine(batch, metrics))

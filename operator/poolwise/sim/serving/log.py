@@ -25,6 +25,20 @@ class Log:
         self.finished = [math.nan] * count
         self.preemptions = [0] * count
 
+    def add(self, arrival_seconds: float, input_tokens: int, output_tokens: int) -> int:
+        """One request more, none of whose prompt is cached; its number.
+
+        For engines whose requests are not known beforehand. Arrivals ascend.
+        """
+        self.arrivals.append(arrival_seconds)
+        self.inputs.append(input_tokens)
+        self.outputs.append(output_tokens)
+        self.cached.append(0)
+        self.first_tokens.append(math.nan)
+        self.finished.append(math.nan)
+        self.preemptions.append(0)
+        return len(self.arrivals) - 1
+
     def answers(self) -> Answers:
         """As arrays."""
         return Answers(
