@@ -127,6 +127,16 @@ class Client:
             if refusal.status != NOT_FOUND:
                 raise
 
+    def delete_now(self, target: Object) -> None:
+        """Delete without a grace, as a kubelet does once a pod has ended."""
+        try:
+            self._call(
+                "delete", target, name=target["metadata"]["name"], body={"gracePeriodSeconds": 0}
+            )
+        except Refused as refusal:
+            if refusal.status != NOT_FOUND:
+                raise
+
     def wait_for(
         self,
         target: Object,

@@ -89,7 +89,7 @@ class Modelled:
         clock: Callable[[], float] = _now,
     ) -> None:
         self._clock = clock
-        self._log = Log(Requests.of(NOTHING, NOTHING, NOTHING))
+        self._log = Log(Requests.of(np.zeros(0), NOTHING, NOTHING))
         self._replica = Replica(StepTable(costs, limits), limits, self._log)
         self._waiters: dict[int, _Waiter] = {}
         self._came = asyncio.Event()

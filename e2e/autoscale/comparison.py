@@ -1,0 +1,182 @@
+"""What a run came to, and what the simulator says of the same trace."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from bench.autoscale.outcome import Outcome
+from bench.autoscale.sizing import Targets
+from e2e.autoscale.pods import Life
+from e2e.images.load.replay import Replayed, Told
+from poolwise.sim.serving.requests import Answers, Requests
+
+LATEST_SECONDS = 0.5
+"""Of the machine, which is to blame for more: a tenth of the narrowest target that is replayed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Of one run, without its warm-up."""
+
+    attainment: float
+    """Share of requests that met both targets; one without an answer met neither."""
+    ttft_attainment: float
+    itl_attainment: float
+    replica_hours: float
+    average_replicas: float
+    most_replicas: int
+    p99_ttft_seconds: float
+    p99_tpot_seconds: float
+    requests: int
+    errors: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Live beside simulated."""
+
+    live: Figures
+    simulated: Figures
+    start_seconds: float
+    """From the request of a replica until it was ready: median of the run, and the simulator's."""
+    late_seconds: float
+    """99th percentile of what the machine was late with requests or looks at answers."""
+
+    @property
+    def attainment_gap(self) -> float:
+        """Of the live run above the simulated one."""
+        return self.live.attainment - self.simulated.attainment
+
+    @property
+    def replica_hours_gap(self) -> float:
+        """The same, as a share of the simulated ones."""
+        return self.live.replica_hours / self.simulated.replica_hours - 1.0
+
+    @property
+    def complaint(self) -> str:
+        """Why the run tells nothing of the operator; empty when it does."""
+        if self.late_seconds <= LATEST_SECONDS:
+            return ""
+        return (
+            f"the machine did not keep up with the trace: requests were sent, or answers seen, "
+            f"{self.late_seconds:.2f} s late (p99), allowed are {LATEST_SECONDS:g} s"
+        )
+
+    def document(self) -> dict[str, object]:
+        """As JSON."""
+        gaps = {"attainment": self.attainment_gap, "replica_hours": self.replica_hours_gap}
+        return {**asdict(self), "gaps": gaps, "complaint": self.complaint}
+
+    def __str__(self) -> str:
+        """A table and a line."""
+        rows = [
+            f"{'':18}{'live':>10}{'simulated':>12}",
+            *(
+                f"{name:18}{_shown(live):>10}{_shown(simulated):>12}"
+                for (name, live), simulated in zip(
+                    asdict(self.live).items(), asdict(self.simulated).values(), strict=True
+                )
+            ),
+            f"attainment {self.attainment_gap:+.1%}, replica-hours {self.replica_hours_gap:+.1%}; "
+            f"a start took {self.start_seconds:.1f} s, the machine was late by "
+            f"{self.late_seconds:.3f} s (p99)",
+        ]
+        return "\n".join([*rows, *([self.complaint] if self.complaint else [])])
+
+
+def _shown(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.4f}"
+
+
+def simulated(outcome: Outcome, most_replicas: int) -> Figures:
+    """The simulator's figures."""
+    return Figures(
+        attainment=outcome.attainment,
+        ttft_attainment=outcome.ttft_attainment,
+        itl_attainment=outcome.itl_attainment,
+        replica_hours=outcome.replica_hours,
+        average_replicas=outcome.average_replicas,
+        most_replicas=most_replicas,
+        p99_ttft_seconds=outcome.p99_ttft_seconds,
+        p99_tpot_seconds=outcome.p99_tpot_seconds,
+        requests=outcome.requests,
+        errors=outcome.refused,
+    )
+
+
+def live(
+    requests: Requests,
+    replayed: Replayed,
+    lives: Sequence[Life],
+    began_seconds: float,
+    warm_up_seconds: float,
+    targets: Targets,
+) -> Figures:
+    """``began_seconds`` is when the trace began, on the clock of ``lives``.
+
+    Scored and paid for as in :mod:`bench.autoscale.outcome`: requests that arrive after the
+    warm-up, replicas from then to the last arrival. A request counts from when it was sent.
+    """
+    end = float(requests.arrival_seconds[-1])
+    answers = _answers(requests, replayed.requests)
+    first, tokens = targets.met(requests, answers)
+    scored = requests.arrival_seconds >= warm_up_seconds
+    begin, until = began_seconds + warm_up_seconds, began_seconds + end
+    paid = sum(life.seconds_within(begin, until) for life in lives)
+    return Figures(
+        attainment=float((first & tokens)[scored].mean()),
+        ttft_attainment=float(first[scored].mean()),
+        itl_attainment=float(tokens[scored].mean()),
+        replica_hours=paid / 3600.0,
+        average_replicas=paid / (until - begin),
+        most_replicas=_most(lives, begin, until),
+        p99_ttft_seconds=_p99(answers.ttft_seconds(requests)[scored]),
+        p99_tpot_seconds=_p99(answers.tpot_seconds(requests)[scored]),
+        requests=int(scored.sum()),
+        errors=sum(bool(each.error) for each in replayed.requests),
+    )
+
+
+def _answers(requests: Requests, told: Sequence[Told]) -> Answers:
+    """As the simulator tells them: a request that was sent late was late by itself."""
+
+    def moments(name: str) -> list[float]:
+        found = ((getattr(each, name), each) for each in told)
+        return [
+            float("nan")
+            if moment is None or each.error
+            else moment - (each.sent_seconds - each.planned_seconds)
+            for moment, each in found
+        ]
+
+    return Answers(
+        np.array(moments("first_seconds")),
+        np.array(moments("end_seconds")),
+        np.zeros(len(requests), np.int64),
+    )
+
+
+def _most(lives: Sequence[Life], begin: float, end: float) -> int:
+    """Replicas at the same time, those on their way out apart."""
+    stays = [
+        (life.born_seconds, min(life.leaving_seconds or end, life.gone_seconds or end))
+        for life in lives
+    ]
+    moments = [begin, *(born for born, _ in stays if begin <= born <= end)]
+    return max(sum(born <= moment < left for born, left in stays) for moment in moments)
+
+
+def most_wanted(outcome: Outcome, least: int, begin: float) -> int:
+    """Replicas that the simulated policy wanted at the same time."""
+    before = [step.wanted for step in outcome.steps if step.at_seconds <= begin]
+    after = (step.wanted for step in outcome.steps if step.at_seconds > begin)
+    return max(itertools.chain(before[-1:] or [least], after))
+
+
+def _p99(seconds: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    known = np.where(np.isnan(seconds), np.inf, seconds)
+    return float(np.quantile(known, 0.99, method="higher"))

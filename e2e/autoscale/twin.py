@@ -1,0 +1,93 @@
+"""The same service in the simulator: its engine, its controller, its circumstances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bench.autoscale.engine import Engine, of_layout
+from bench.autoscale.ours import POOL, Ours
+from bench.autoscale.outcome import Outcome
+from bench.autoscale.replay import replay
+from bench.autoscale.scene import Scene, Scraping
+from e2e.controlplane.client import Client, Object
+from e2e.workloads import API
+from poolwise.cluster.cache import is_discovered
+from poolwise.handlers.decider import decider
+from poolwise.handlers.reconciler import pool_of
+from poolwise.model.calibration import shipped
+from poolwise.plan.children.metadata import key_of
+from poolwise.plan.decision import Kind, Plan
+from poolwise.plan.live.service import Placed
+from poolwise.plan.observed import Observed
+from poolwise.plan.requests.reading import workload
+from poolwise.plan.requests.request import ServingRequest
+from poolwise.plan.scaling.service import Service
+from poolwise.settings import Settings
+from poolwise.tables import load
+
+CHILDREN = "app.kubernetes.io/managed-by=poolwise"
+
+
+class NotPlaced(LookupError):
+    """The operator has not placed the service, or a reader of the cluster cannot tell where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """One service as it is placed."""
+
+    placed: Placed
+    engine: Engine
+    free_accelerators: int | None
+    """Of its pool."""
+
+    def service(self, start_seconds: float, interval_seconds: float) -> Service:
+        """As the operator's controller sees it."""
+        calibration = self.engine.calibration
+        predictor = self.placed.predictor(calibration)
+        found = self.placed.service(
+            predictor, start_seconds, self.free_accelerators, interval_seconds
+        )
+        return replace(found, pools=tuple(replace(each, name=POOL) for each in found.pools))
+
+    def outcome(self, scene: Scene) -> Outcome:
+        """Of the whole trace, replayed at the operator's interval."""
+        interval_seconds = scene.scraping.interval_seconds
+        policy = Ours(self.service(scene.start_delay_seconds, interval_seconds))
+        policy.interval_seconds = interval_seconds
+        return replay(scene, policy)
+
+
+def scraping(interval_seconds: float) -> Scraping:
+    """The operator looks before each decision, and engines tell no noise."""
+    return Scraping(interval_seconds, noise=0.0)
+
+
+def twin(client: Client, service: Object, settings: Settings) -> Twin:
+    """Read from the cluster, as the operator reads it; raises :class:`NotPlaced`."""
+    name, namespace = service["metadata"]["name"], service["metadata"]["namespace"]
+    resource = client.get(API, "InferenceService", name, namespace)
+    if resource is None:
+        raise NotPlaced(f"there is no InferenceService {name}")
+    decisions = decider(settings)(_observed(client, [resource]))
+    plan = decisions.outcomes[key_of(resource)]
+    pool = pool_of(plan, decisions)
+    if not isinstance(plan, Plan) or plan.record is None or pool is None or pool.machine is None:
+        raise NotPlaced(f"{name} runs nowhere yet: {plan.reason}")
+    tables = load()
+    request = workload(resource, Kind.INFERENCE_SERVICE, tables, settings, {}).request
+    assert isinstance(request, ServingRequest)
+    placed = Placed(name, request, plan.record, pool)
+    engine = of_layout(request.work.model, placed.layout, pool.machine, shipped(tables))
+    return Twin(placed, engine, decisions.free_accelerators.get(pool.name))
+
+
+def _observed(client: Client, services: Sequence[Object]) -> Observed:
+    return Observed(
+        nodes=client.list("v1", "Node"),
+        pods=client.list("v1", "Pod"),
+        pools=[pool for pool in client.list(API, "AcceleratorPool") if not is_discovered(pool)],
+        inference_services=services,
+        children=client.list("apps/v1", "Deployment", label_selector=CHILDREN),
+    )
