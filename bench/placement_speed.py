@@ -33,10 +33,10 @@ from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Candidate, Plan
-from poolwise.plan.joint.problem import Standing
 from poolwise.plan.observed import Decisions, Observed
 from poolwise.plan.requests.reading import workload
 from poolwise.plan.requests.request import Request, TrainingRequest
+from poolwise.plan.standing import Standing
 from poolwise.settings import Settings
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from poolwise.model.training.memory import peak_bytes
 from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Kind, Plan
-from poolwise.plan.joint.problem import Standing
+from poolwise.plan.standing import Standing
 from poolwise.settings import Settings
 from tests.plan.cluster_given import NOW, foreign_pod, h100, held, job, l40s, observed, service
 from tests.plan.machines import CALIBRATION, TABLES

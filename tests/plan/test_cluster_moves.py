@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Plan
-from poolwise.plan.joint.problem import Standing
+from poolwise.plan.standing import Standing
 from poolwise.settings import Settings
 from tests.plan.cluster_given import NOW, h100, job, key, l40s, observed, plan_of, running
 from tests.plan.machines import CALIBRATION, TABLES
@@ -93,22 +93,56 @@ def test_prices_and_labels_that_flap_cause_no_storm_of_moves():
             assert now - since >= timedelta(hours=1)
             moves, since = moves + 1, now
             document["status"]["observed"]["startTime"] = now.isoformat()
+            gone = observed(nodes, document, standing=standing)
+            standing = decided(gone, now).standing
     assert moves <= 12
 
 
-def test_a_higher_priority_stops_who_keeps_checkpoints():
+def low_and_high(*others):
+    """A node that a long run holds, and one of higher priority that waits for it."""
     low = job("low", 8, age_seconds=7200, **KEEPS)
     high = job("high", 8, priorityClassName="high")
-    children = running(h100(1), low)
+    nodes = h100(1 + len(others))
     seen = observed(
-        h100(1), started(low, h100(1), 2.0), high, children=children, priority_classes=HIGH
+        nodes,
+        *(started(each, nodes, 2.0) for each in (low, *others)),
+        high,
+        children=running(nodes, low, *others),
+        priority_classes=HIGH,
     )
-    long = replace(seen, training_jobs=[_longer(each) for each in seen.training_jobs])
-    found = decided(long).outcomes
+    return replace(seen, training_jobs=[_longer(each) for each in seen.training_jobs])
+
+
+def test_who_was_told_to_stop_is_not_kept_while_what_ran_is_still_there():
+    """Its status tells no start any more; kept, its Job would be made anew once it is gone."""
+    seen = low_and_high()
+    standing = decided(seen).standing
+    for each in seen.training_jobs:
+        each.get("status", {}).pop("observed", None)
+    again = decided(replace(seen, standing=standing))
+    assert again.outcomes[key("low")].vacates
+    gone = decided(replace(seen, children=[], standing=again.standing)).outcomes
+    assert gone[key("high")].placed and not gone[key("low")].placed
+
+
+def test_nobody_else_stops_for_the_same_one_while_pods_end():
+    other = job("other", 8, age_seconds=7200, **KEEPS)
+    seen = low_and_high(other)
+    first = decided(seen)
+    (stopped,) = (at.name for at in first.outcomes if first.outcomes[at].vacates)
+    for each in seen.training_jobs:
+        if each["metadata"]["name"] == stopped:
+            each["status"].pop("observed")
+    then = decided(replace(seen, standing=first.standing)).outcomes
+    assert [at.name for at, plan in then.items() if plan.vacates] == [stopped]
+
+
+def test_a_higher_priority_stops_who_keeps_checkpoints():
+    found = decided(low_and_high()).outcomes
     assert (found[key("low")].vacates, found[key("low")].reason_code) == (True, "Preempted")
     assert "stopped for research/high" in found[key("low")].reason
     assert not found[key("high")].placed, "it starts once the accelerators are free"
-    assert decided(long, settings=Settings()).outcomes[key("low")].kept
+    assert decided(low_and_high(), settings=Settings()).outcomes[key("low")].kept
 
 
 def _longer(document):

@@ -10,7 +10,7 @@ from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind, Plan
-from poolwise.plan.joint.problem import Standing
+from poolwise.plan.standing import Standing
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
     NOW,

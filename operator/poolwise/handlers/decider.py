@@ -9,8 +9,8 @@ from poolwise.handlers.isolation import Decide
 from poolwise.model.calibration import shipped
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
-from poolwise.plan.joint.problem import Standing
 from poolwise.plan.observed import Decisions, Observed
+from poolwise.plan.standing import Standing
 from poolwise.settings import Settings
 from poolwise.tables import load
 

@@ -22,7 +22,6 @@ from poolwise.plan.decision import Candidate, Claim, Key, Outcome
 from poolwise.plan.entries import Entry, entries
 from poolwise.plan.holders import Holder, is_movable
 from poolwise.plan.idle import idle_nodes
-from poolwise.plan.joint.problem import Standing
 from poolwise.plan.kueue.desk import answers, with_guests
 from poolwise.plan.kueue.waiting import admissions, in_queues, queued_plans, waits_for_kueue
 from poolwise.plan.live.rescaling import rescaled, with_live_replicas
@@ -36,6 +35,7 @@ from poolwise.plan.provisioning.starts import starts
 from poolwise.plan.provisioning.telling import told
 from poolwise.plan.queue import Queue, Waiting
 from poolwise.plan.remaining import ends
+from poolwise.plan.standing import Standing
 from poolwise.settings import Settings
 from poolwise.tables import Tables
 
@@ -162,7 +162,8 @@ class _Pass:
         ]
         queue = Queue(waiting, list(self._holders(situation)), self.pools, situation)
         joint = queue.decided(standing)
-        outcomes |= {holder.key: holder.left(why) for holder, why in queue.departures(joint)}
+        departures = queue.departures(joint, standing)
+        outcomes |= {holder.key: holder.left(why) for holder, why in departures}
         for each, turn in queue.turns(joint):
             plan = Placement(each.entry.workload, self.pools, situation, turn=turn).plan()
             outcomes[plan.key] = plan

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.capacity import Ledger
-from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, Key, Kind, Plan
 from poolwise.plan.entries import Entry
 from poolwise.plan.joint.problem import NodeState, Option, PoolState, Running, Workload
@@ -17,16 +16,7 @@ from poolwise.plan.pool import Node, Pool
 from poolwise.plan.ranking import losses, rank
 from poolwise.plan.requests.request import TrainingRequest
 from poolwise.plan.requests.request import Workload as Wanted
-
-
-@dataclass(frozen=True, slots=True)
-class Departure:
-    """Why something stops running."""
-
-    reason_code: Reason
-    reason: str
-    option: Option | None = None
-    """Where it goes; None: where there is room."""
+from poolwise.plan.standing import Departure
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Key, Outcome
-from poolwise.plan.joint.problem import Standing
 from poolwise.plan.pool import Pool
+from poolwise.plan.standing import Standing
 
 Object = Mapping[str, Any]
 """A Kubernetes object as a plain dict, never changed."""

@@ -17,14 +17,15 @@ from poolwise.plan.capacity import Ledger
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, Key
 from poolwise.plan.entries import Entry
-from poolwise.plan.holders import Departure, Holder, full, pool_state, told, unqualified
+from poolwise.plan.holders import Holder, full, pool_state, told, unqualified
 from poolwise.plan.joint.outcome import Act, Decision, JointPlan
 from poolwise.plan.joint.planning import plan
-from poolwise.plan.joint.problem import Problem, Rules, Standing, Workload
+from poolwise.plan.joint.problem import Problem, Rules, Workload
 from poolwise.plan.options import MILLICORES, options
 from poolwise.plan.placement import Turn
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import TrainingRequest
+from poolwise.plan.standing import Departure, Standing
 from poolwise.settings import Settings
 
 ROUND_SECONDS = (60.0, 300.0, 1800.0, 10800.0, 86400.0)
@@ -76,8 +77,21 @@ class Queue:
         """What the next pass has to know."""
         optimised = self.now.timestamp() if self._is_due(before) else before.optimised
         waiting = {told(each.key) for each in self.waiting}
-        vacated = {*(before.vacated & waiting), *(each for each, _ in leaving(joint))}
-        return Standing(joint.reservations, joint.shares, optimised, frozenset(vacated))
+        departing = {told(holder.key): why for holder, why in self.departures(joint, before)}
+        return Standing(
+            joint.reservations,
+            joint.shares,
+            optimised,
+            frozenset({*(before.vacated & waiting), *departing}),
+            departing,
+            self._promised(joint, before),
+        )
+
+    def _promised(self, joint: JointPlan, before: Standing) -> dict[str, float]:
+        now = self.now.timestamp()
+        until = now + self.situation.settings.restart_seconds
+        standing = {key: end for key, end in before.promised.items() if end > now}
+        return {**standing, **{each.key: until for each in joint.preemptions}}
 
     def _is_due(self, before: Standing) -> bool:
         return before.is_due(self.now.timestamp(), self.situation.settings.optimise_seconds)
@@ -88,10 +102,11 @@ class Queue:
         found = [(each, self._turn(each, by_key[told(each.key)], joint)) for each in self.waiting]
         return sorted(found, key=lambda pair: not pair[1].starts)
 
-    def departures(self, joint: JointPlan) -> list[tuple[Holder, Departure]]:
-        """What stops running, to move or to make room."""
+    def departures(self, joint: JointPlan, before: Standing) -> list[tuple[Holder, Departure]]:
+        """What stops running, to move or to make room, or was told to and is still there."""
         by_key = {told(each.key): each for each in self.holders}
-        return [(by_key[key], departure) for key, departure in leaving(joint)]
+        departing = {**before.leaving, **dict(leaving(joint))}
+        return [(by_key[key], why) for key, why in departing.items() if key in by_key]
 
     def _turn(self, each: Waiting, decision: Decision, joint: JointPlan) -> Turn:
         pool = decision.option.pool if decision.option else ""
@@ -141,13 +156,14 @@ class Queue:
         created = each.entry.workload.created or self.now
         run = request if isinstance(request, TrainingRequest) else None
         deadline = run.deadline if run else None
+        is_promised = standing.promised.get(told(identity.key), 0.0) > self.now.timestamp()
         return Workload(
             key=told(identity.key),
             namespace=identity.key.namespace,
             created=created.timestamp(),
             options=options(request, each.found, self.situation),
             priority=each.entry.workload.priority.value,
-            may_preempt=each.entry.workload.priority.may_preempt,
+            may_preempt=each.entry.workload.priority.may_preempt and not is_promised,
             deadline=deadline.timestamp() if deadline else None,
             max_cost=run.max_cost if run else None,
             is_expected=told(identity.key) in standing.vacated,

@@ -167,22 +167,6 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What one pass leaves to the next."""
-
-    reservations: tuple[Reservation, ...] = ()
-    shares: Mapping[str, float] = field(default_factory=dict)
-    optimised: float | None = None
-    """When the optimiser last had its say."""
-    vacated: frozenset[str] = frozenset()
-    """Who stopped to run elsewhere, and does not run yet."""
-
-    def is_due(self, now: float, period_seconds: float) -> bool:
-        """Whether it is its turn again."""
-        return self.optimised is None or now - self.optimised >= period_seconds
-
-
-@dataclass(frozen=True, slots=True)
 class Problem:
     """One moment of a cluster."""
 

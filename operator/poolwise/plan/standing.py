@@ -1,0 +1,40 @@
+"""What one pass leaves to the next, so that decisions stand while they are carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from poolwise.plan.conditions import Reason
+from poolwise.plan.joint.problem import Option, Reservation
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """Why something stops running."""
+
+    reason_code: Reason
+    reason: str
+    option: Option | None = None
+    """Where it goes; None: where there is room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Of the queue, by workloads as sentences name them."""
+
+    reservations: tuple[Reservation, ...] = ()
+    shares: Mapping[str, float] = field(default_factory=dict)
+    optimised: float | None = None
+    """When the optimiser last had its say."""
+    vacated: frozenset[str] = frozenset()
+    """Who stopped to run elsewhere, and does not run yet."""
+    leaving: Mapping[str, Departure] = field(default_factory=dict)
+    """Who was told to stop, until what ran is gone: a pass in between would keep it, and it would
+    be made anew as soon as it is gone."""
+    promised: Mapping[str, float] = field(default_factory=dict)
+    """For whom others stopped, and until when nobody else does: their pods take time to end."""
+
+    def is_due(self, now: float, period_seconds: float) -> bool:
+        """Whether it is its turn again."""
+        return self.optimised is None or now - self.optimised >= period_seconds
