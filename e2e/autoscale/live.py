@@ -6,13 +6,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from bench.autoscale.scene import Scene
+from bench.autoscale.scene import Routing, Scene
 from bench.autoscale.sizing import Work, measured
 from bench.autoscale.traces import Trace
-from e2e.autoscale.comparison import Comparison, live, most_wanted, simulated
+from e2e.autoscale.comparison import Comparison, combined, live, most_wanted, simulated
 from e2e.autoscale.pods import Life
 from e2e.autoscale.service import Wish, config_map
 from e2e.autoscale.trace import Source, planned
@@ -67,8 +67,12 @@ class Stage(Protocol):
     def lives(self) -> Sequence[Life]:
         """Of the service's pods."""
 
-    def replay(self, requests: Sequence[Planned]) -> tuple[float, Replayed]:
-        """When it began, on the clock of ``lives``, and what became of the requests."""
+    @property
+    def routing(self) -> Routing:
+        """Who spreads the requests."""
+
+    def replay(self, requests: Sequence[Planned]) -> Replayed:
+        """What became of the requests."""
 
 
 def compare(course: Course, stage: Stage, **spec: object) -> Comparison:
@@ -88,14 +92,25 @@ def compare(course: Course, stage: Stage, **spec: object) -> Comparison:
         f"==> {len(trace.requests)} requests in {trace.seconds:.0f} s; {found.engine.name} takes "
         f"{work.requests_per_second:.1f} of them a second; {first} replicas to begin with"
     )
-    began, replayed = stage.replay(list(planned(trace.requests)))
+    replayed = stage.replay(list(planned(trace.requests)))
     lives = stage.lives
-    told = live(trace.requests, replayed, lives, began, course.warm_up_seconds, wish.targets)
-    scene = _scene(course, found, trace, work, _start_seconds(lives), first)
-    outcome = found.outcome(scene)
-    most = most_wanted(outcome, first, course.warm_up_seconds)
+    told = live(trace.requests, replayed, lives, course.warm_up_seconds, wish.targets)
+    scene = replace(
+        _scene(course, found, trace, work, first),
+        start_delay_seconds=_start_seconds(lives),
+        routing=stage.routing,
+    )
+    accounts = [
+        simulated(each, most_wanted(each, first, course.warm_up_seconds))
+        for each in found.outcomes(scene)
+    ]
     return Comparison(
-        told, simulated(outcome, most), scene.start_delay_seconds, replayed.late_seconds
+        told,
+        combined(accounts, statistics.fmean),
+        combined(accounts, min),
+        combined(accounts, max),
+        scene.start_delay_seconds,
+        replayed.late_seconds,
     )
 
 
@@ -124,16 +139,13 @@ def _start_seconds(lives: Sequence[Life]) -> float:
     return statistics.median(told)
 
 
-def _scene(
-    course: Course, of: Twin, trace: Trace, work: Work, start_seconds: float, first: int
-) -> Scene:
+def _scene(course: Course, of: Twin, trace: Trace, work: Work, first: int) -> Scene:
     wish = course.wish
     return Scene(
         trace,
         of.engine,
         wish.targets,
         work,
-        start_delay_seconds=start_seconds,
         scraping=scraping(course.interval_seconds),
         warm_up_seconds=course.warm_up_seconds,
         most_replicas=wish.most_replicas,

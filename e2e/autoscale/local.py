@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.autoscale.scene import Routing
 from e2e.autoscale.kubelet import MARK, Kubelet
 from e2e.autoscale.live import NAME
 from e2e.autoscale.pods import Life, Pods
@@ -21,6 +21,7 @@ class Local(Running):
     """Engines of one namespace, while the ``with`` lasts; ``folder`` gets their logs."""
 
     environment: Sequence[Object] = (MARK,)
+    routing = Routing.LEAST_OUTSTANDING
 
     def __init__(self, observer: Observer, namespace: str, port: int, folder: Path) -> None:
         self.observer, self.namespace = observer, namespace
@@ -42,10 +43,9 @@ class Local(Running):
         """Of the service's pods."""
         return self._pods.lives
 
-    def replay(self, requests: Sequence[Planned]) -> tuple[float, Replayed]:
+    def replay(self, requests: Sequence[Planned]) -> Replayed:
         """From this process, to whoever is ready and has least to do."""
-        began = time.monotonic()
-        return began, asyncio.run(replay(requests, LeastOutstanding(self._urls)))
+        return asyncio.run(replay(requests, LeastOutstanding(self._urls)))
 
     def _urls(self) -> Sequence[str]:
         return [f"http://{pod['status']['podIP']}:{self._port}" for pod in self._pods.ready]

@@ -17,7 +17,7 @@ OWNER = "poolwise.dev/owner"
 
 @dataclass
 class Life:
-    """Of one pod, on the clock of this process; None: not yet."""
+    """Of one pod, in Unix time of this machine; None: not yet."""
 
     name: str
     born_seconds: float
@@ -85,7 +85,7 @@ class Pods(Running):
     def _look(self) -> None:
         selector = f"{OWNER}={self._service}"
         pods = self._client.list("v1", "Pod", self._namespace, selector)
-        now = time.monotonic()
+        now = time.time()
         for pod in pods:
             self._note(pod, now)
         present = {pod["metadata"]["uid"] for pod in pods}

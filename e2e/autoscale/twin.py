@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bench.autoscale.engine import Engine, of_layout
@@ -26,6 +26,7 @@ from poolwise.plan.scaling.service import Service
 from poolwise.settings import Settings
 from poolwise.tables import load
 
+PHASES = 5
 CHILDREN = "app.kubernetes.io/managed-by=poolwise"
 
 
@@ -51,12 +52,25 @@ class Twin:
         )
         return replace(found, pools=tuple(replace(each, name=POOL) for each in found.pools))
 
-    def outcome(self, scene: Scene) -> Outcome:
-        """Of the whole trace, replayed at the operator's interval."""
+    def outcomes(self, scene: Scene) -> Iterator[Outcome]:
+        """Of the whole trace, replayed at the operator's interval: it asks at moments of its own,
+        so the trace begins at several moments between two of them."""
         interval_seconds = scene.scraping.interval_seconds
-        policy = Ours(self.service(scene.start_delay_seconds, interval_seconds))
-        policy.interval_seconds = interval_seconds
-        return replay(scene, policy)
+        for phase in range(PHASES):
+            policy = Ours(self.service(scene.start_delay_seconds, interval_seconds))
+            policy.interval_seconds = interval_seconds
+            yield replay(later(scene, interval_seconds * phase / PHASES), policy)
+
+
+def later(scene: Scene, seconds: float) -> Scene:
+    """The same, its requests so much later."""
+    requests = scene.trace.requests
+    moved = replace(requests, arrival_seconds=requests.arrival_seconds + seconds)
+    return replace(
+        scene,
+        trace=replace(scene.trace, requests=moved),
+        warm_up_seconds=scene.warm_up_seconds + seconds,
+    )
 
 
 def scraping(interval_seconds: float) -> Scraping:

@@ -49,7 +49,9 @@ class Told:
 class Replayed:
     """All of them, and how late the program was."""
 
-    requests: list[Told]
+    began_seconds: float
+    """Unix time."""
+    requests: list[Told] = field(default_factory=list)
     beats_late_seconds: list[float] = field(default_factory=list)
     """By how much short sleeps overslept, all through the replay."""
 
@@ -93,9 +95,8 @@ async def replay(planned: Iterable[Planned], route: Route, model: str = "") -> R
     # A connection for each request: a Service spreads connections, and engines that end close them.
     connections = aiohttp.TCPConnector(limit=0, force_close=True)
     async with aiohttp.ClientSession(timeout=limits, connector=connections) as session:
-        replayed = Replayed([], [])
+        replayed, started = Replayed(time.time()), loop.time()
         heart = asyncio.create_task(_beat(replayed.beats_late_seconds))
-        started = loop.time()
         async with asyncio.TaskGroup() as group:
             for each in planned:
                 await asyncio.sleep(max(0.0, started + each.at_seconds - loop.time()))
@@ -170,7 +171,7 @@ def as_json(replayed: Replayed) -> str:
 def from_json(text: str) -> Replayed:
     """What the program printed."""
     told = json.loads(text)
-    return Replayed([Told(**each) for each in told["requests"]], told["beats_late_seconds"])
+    return Replayed(**{**told, "requests": [Told(**each) for each in told["requests"]]})
 
 
 def main() -> NoReturn:
@@ -178,9 +179,7 @@ def main() -> NoReturn:
     parser = argparse.ArgumentParser(prog="replay", description="Replay a trace; print JSON.")
     parser.add_argument("--url", required=True, help="of the engines, as http://assistant.chat")
     parser.add_argument("--model", default="", help="(default: the one that the engine serves)")
-    parser.add_argument("--wait", type=float, default=0.0, help="seconds before the first request")
     given = parser.parse_args()
     planned = read(sys.stdin)
-    time.sleep(given.wait)
     print(as_json(asyncio.run(replay(planned, lambda: _always(given.url), given.model))))
     sys.exit(0)

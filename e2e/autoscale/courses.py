@@ -1,0 +1,25 @@
+"""What is run by default: loads in steps, for a service whose replicas span half a node."""
+
+from __future__ import annotations
+
+from e2e.autoscale.live import Course
+from e2e.autoscale.service import Wish
+from e2e.autoscale.trace import Steps, Stretch
+
+RISE = (Stretch(40, 0.5), Stretch(20, 2.4), Stretch(80, 2.4))
+"""A load that a single replica bears becomes one for three, within a few starts' time."""
+NARROW = (Stretch(40, 0.5), Stretch(30, 1.7), Stretch(110, 1.7))
+"""The same where four replicas are all there can be."""
+RISE_AND_FALL = (
+    *(Stretch(40, 0.6), Stretch(30, 2.5), Stretch(90, 2.5)),
+    *(Stretch(20, 0.7), Stretch(180, 0.7), Stretch(20, 2.0), Stretch(60, 2.0)),
+)
+"""And then falls for so long that replicas go, before it rises again."""
+
+
+def steps(
+    stretches: tuple[Stretch, ...], wish: Wish, seed: int = 0, interval_seconds: float = 5.0
+) -> Course:
+    """Requests as long as the service declares them."""
+    source = Steps(stretches, wish.inputs, wish.outputs, seed)
+    return Course(source, wish, interval_seconds=interval_seconds)
