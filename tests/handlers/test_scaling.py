@@ -12,7 +12,8 @@ import pytest
 from poolwise.cluster.clock import utc_now
 from poolwise.cluster.resources import EVENTS
 from poolwise.cluster.scraping import Target
-from poolwise.handlers.scaling import LEAST_LOOKS, LOOKS_UNTIL_TOLD
+from poolwise.handlers.scaling import LEAST_LOOKS
+from poolwise.handlers.turn import LOOKS_UNTIL_TOLD
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.live.leaving import DELETION_COST
 from poolwise.plan.scaling import controller

@@ -28,6 +28,7 @@ class Type(enum.StrEnum):
     METRICS_AVAILABLE = "MetricsAvailable"
     SLO_MET = "SLOMet"
     SCALING_ACTIVE = "ScalingActive"
+    AS_PLANNED = "AsPlanned"
     WITHIN_BUDGET = "WithinBudget"
     QUOTA_RESERVED = "QuotaReserved"
     ADMITTED = "Admitted"
@@ -128,6 +129,15 @@ class Reason(enum.StrEnum):
     AT_CAPACITY = "AtCapacity"
     STARTS_PACED = "StartsPaced"
     AUTOSCALER_CONFLICT = "AutoscalerConflict"
+
+    # What is wrong with replicas though their number may be right
+    NO_MISMATCH = "NoMismatch"
+    START_OVERDUE = "StartOverdue"
+    PREEMPTIONS = "Preemptions"
+    CACHE_PRESSURE = "KVCachePressure"
+    WARM_UP_BREACHES = "WarmUpBreaches"
+    TAIL_OUTGROWS_LOAD = "TailOutgrowsLoad"
+    MISPREDICTED = "Mispredicted"
 
     # kstatus
     CONVERGED = "Converged"

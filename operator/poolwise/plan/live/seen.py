@@ -44,6 +44,14 @@ def ready_at(pod: Object) -> float | None:
     return _seconds(ready.get("lastTransitionTime")) or 0.0
 
 
+def not_ready_since(pod: Object) -> float:
+    """Unix time from which a pod that is not ready has not been: since it was made, or lost it."""
+    made = _seconds(pod["metadata"].get("creationTimestamp")) or 0.0
+    ready = _condition(pod, "Ready")
+    lost = _seconds(ready.get("lastTransitionTime")) if ready.get("status") == "False" else None
+    return max(made, lost or 0.0)
+
+
 def start_seconds(pods: Iterable[Object], budget_seconds: float) -> float:
     """What a start takes: the median of those that are ready, else half of what it may take."""
     told = [

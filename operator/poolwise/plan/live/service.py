@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import weight_bytes
+from poolwise.model.prediction import NINE_IN_TEN
+from poolwise.model.serving.prediction import predict_serving
 from poolwise.model.shapes import Transformer
 from poolwise.model.transformer import parameters
 from poolwise.model.work import ServingLayout
 from poolwise.plan.decision import PlacementRecord
+from poolwise.plan.live.mismatch.cache import Room
 from poolwise.plan.pool import Pool as PlacedPool
 from poolwise.plan.requests.request import ServingRequest
 from poolwise.plan.scaling.service import (
@@ -43,21 +46,37 @@ class Placed:
         assert self.pool.machine is not None
         return Modelled(self.request.work, self.layout, self.pool.machine, calibration)
 
+    def room(self, engine: str, is_at_most: bool) -> Room:
+        """What decides how much a replica's cache holds."""
+        assert self.pool.machine is not None
+        device, per_node = self.pool.machine.device, self.pool.accelerators_per_node
+        return Room(self.layout, device, engine, per_node, is_at_most)
+
+    def log_band(self, calibration: Calibration) -> float:
+        """Half-width of ln(measured / predicted) time of a token, nine in ten; 0: no tokens."""
+        assert self.pool.machine is not None
+        work = self.request.work
+        told = predict_serving(work, self.layout, self.pool.machine, calibration, 0.0).itl_seconds
+        return NINE_IN_TEN * told.spread
+
     def service(
         self,
         predictor: Predictor,
         start_seconds: float,
         free_accelerators: int | None,
         interval_seconds: float,
+        overdue: int = 0,
     ) -> Service:
         """What has to be kept.
 
         :param free_accelerators: of the pool, held by nobody; None: not counted (CPU).
+        :param overdue: replicas that do not start: they take room, and are none.
         """
         request, held = self.request, self.record.replicas or 0
         most = request.most_replicas
         if request.given_replicas is None and free_accelerators is not None and self.record.count:
             most = held + free_accelerators // self.record.count
+        least = max(request.least_replicas, 1)
         return Service(
             name=self.name,
             targets=tuple(
@@ -70,12 +89,12 @@ class Placed:
                     predictor=predictor,
                     start_seconds=start_seconds,
                     cost_per_replica_hour=self._cost_per_hour(),
-                    most_replicas=most,
+                    most_replicas=max(most - overdue, 0),
                     loading=self._loading(),
                 ),
             ),
-            least_replicas=max(request.least_replicas, 1),
-            most_replicas=request.most_replicas,
+            least_replicas=least,
+            most_replicas=max(request.most_replicas - overdue, least),
             redundancy=request.redundancy,
             interval_seconds=interval_seconds,
         )

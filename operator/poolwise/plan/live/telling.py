@@ -1,4 +1,4 @@
-"""What a service's user reads of its scaling: ``status.scaling``, and three conditions.
+"""What a service's user reads of its scaling: ``status.scaling``, and four conditions.
 
 The controller looks each few seconds; a status that followed it would be written for ever. What was
 told stands while the number of replicas and all that holds it back are the same and no figure has
@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from poolwise.plan.conditions import Reason, Type, condition, timestamp
+from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition
 from poolwise.plan.scaling.decision import Decision, Forecast, Remark, Signal, Tail
@@ -29,7 +30,10 @@ LEAST_FIGURE = 0.005
 """Differences below are none, whatever they are relative to: of requests per second, of shares."""
 REST_SECONDS = 60.0
 """Figures that moved alone are told no more often."""
+REMEMBERED_SECONDS = 900.0
+"""What was learned is told anew no less often, while there is traffic to learn from."""
 _DIGITS = 3
+_ASIDE = ("reason", "time", "memory")
 _DECISIVE = ("mode", "desiredReplicas", "decisions")
 _SENTENCE = 512
 
@@ -63,6 +67,10 @@ class Look:
     conflict: str | None
     """Who else scales it; None: nobody."""
     now: datetime
+    mismatches: Sequence[tuple[Mismatch, str]] = ()
+    """What is wrong beside the number, most telling first, with the sentence."""
+    memory: str = ""
+    """What the controller has learned, for the next process."""
 
     @property
     def replicas(self) -> int:
@@ -81,7 +89,7 @@ class Measured:
 def measured(look: Look, before: Told) -> Measured:
     """``status.scaling`` and its conditions; ``before`` is ``status.scaling`` as it stands."""
     scaling = _steady(before, _scaling(look, before), look.now)
-    return Measured(scaling, (_metrics(look), *_targets(look), *_active(look)))
+    return Measured(scaling, (_metrics(look), *_targets(look), *_active(look), *_as_planned(look)))
 
 
 def _scaling(look: Look, before: Told) -> dict[str, Any]:
@@ -100,6 +108,7 @@ def _scaling(look: Look, before: Told) -> dict[str, Any]:
             "predicted": [_tail(each) for each in decision.tails] or None,
             "costPerHour": decision.cost_per_hour or None,
             "decisions": _decisions(look, before),
+            "memory": look.memory or None,
         }
     )
 
@@ -240,19 +249,34 @@ def _active(look: Look) -> Sequence[Condition]:
     return [condition(Type.SCALING_ACTIVE, True, Reason.FOLLOWS_LOAD, message)]
 
 
+def _as_planned(look: Look) -> Sequence[Condition]:
+    """Whether replicas do what the plan counts on; the sentences of all that they do not."""
+    if look.mismatches:
+        (first, _), *_ = look.mismatches
+        message = ". Also, ".join(told for _, told in look.mismatches)
+        return [condition(Type.AS_PLANNED, False, Reason(first), message)]
+    if not look.told:
+        return []
+    message = "nothing that the replicas told speaks against the plan"
+    return [condition(Type.AS_PLANNED, True, Reason.NO_MISMATCH, message)]
+
+
 def _steady(before: Told, after: dict[str, Any], now: datetime) -> Mapping[str, Any]:
     """What was told, while it is about the same, or only figures moved a moment ago."""
     told_at = moment_of(before.get("time"))
     if told_at is None or any(before.get(name) != after.get(name) for name in _DECISIVE):
         return after
-    if (now - told_at).total_seconds() < REST_SECONDS:
+    age_seconds = (now - told_at).total_seconds()
+    if age_seconds < REST_SECONDS:
         return before
+    if age_seconds >= REMEMBERED_SECONDS and before.get("memory") != after.get("memory"):
+        return after
     return before if _is_near(_figures(before), _figures(after)) else after
 
 
 def _figures(told: Told) -> dict[str, Any]:
-    """A sentence repeats figures that stand beside it."""
-    return {name: value for name, value in told.items() if name not in ("reason", "time")}
+    """A sentence repeats figures that stand beside it, and a memory holds them all."""
+    return {name: value for name, value in told.items() if name not in _ASIDE}
 
 
 def _is_near(before: Any, after: Any) -> bool:

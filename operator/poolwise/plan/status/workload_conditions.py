@@ -179,10 +179,13 @@ def _pods_ready(view: View, plan: Plan) -> Condition:
     return condition(Type.PODS_READY, False, reason, f"{count} ready")
 
 
+_OF_SERVICES = (Type.SLO_MET, Type.SCALING_ACTIVE, Type.AS_PLANNED)
+
+
 def _measured(view: View) -> list[Condition]:
     if view.measured is not None:
         return [_rested(view, each) for each in view.measured.conditions]
-    types = [Type.METRICS_AVAILABLE, *([] if view.is_job else [Type.SLO_MET, Type.SCALING_ACTIVE])]
+    types = [Type.METRICS_AVAILABLE, *([] if view.is_job else _OF_SERVICES)]
     told = [_as_told(view, type_) for type_ in types]
     return [each for each in told if each is not None]
 
@@ -201,7 +204,7 @@ def _as_told(view: View, type_: Type) -> Condition | None:
     if before.get("reason") not in (None, Reason.NOT_MEASURED) and view.seen.desired:
         status = {"True": True, "False": False}.get(str(before.get("status")))
         return condition(type_, status, str(before["reason"]), str(before.get("message", "")))
-    if type_ is Type.SCALING_ACTIVE:
+    if type_ in (Type.SCALING_ACTIVE, Type.AS_PLANNED):
         return None
     what = "this version does not measure jobs" if view.is_job else "no replica was looked at yet"
     return condition(type_, None, Reason.NOT_MEASURED, f"{what}: all figures are predictions")

@@ -1,0 +1,120 @@
+"""One service in one round of scaling: what is known of it, and what is seen of its replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from poolwise.cluster.scraping import Look as Told
+from poolwise.cluster.scraping import Target
+from poolwise.plan.decision import Key
+from poolwise.plan.live.knowledge import Knowledge, Place, recalled
+from poolwise.plan.live.overdue import Overdue, overdue
+from poolwise.plan.live.seen import replica_seen
+from poolwise.plan.live.service import Placed
+from poolwise.plan.live.telling import Measured, Mode
+from poolwise.plan.observed import Object
+from poolwise.plan.requests.request import ServingRequest
+from poolwise.plan.scaling.decision import Decision, Remark
+from poolwise.plan.scaling.seen import Phase, Seen
+from poolwise.plan.scaling.service import Predictor
+from poolwise.plan.signals.adapters import Fault
+from poolwise.plan.signals.sample import Sample
+from poolwise.plan.status.figures import part
+
+LOOKS_UNTIL_TOLD = 3
+"""Failed looks at a replica in a row before a condition speaks of it: packets get lost. The number
+of replicas does not fall from the first one on."""
+
+
+@dataclass
+class Known:
+    """What is known of one service between two looks."""
+
+    of: tuple[Any, ...] = ()
+    """The placement that ``request``, ``predictor`` and ``log_band`` are of."""
+    request: ServingRequest | None = None
+    predictor: Predictor | None = None
+    log_band: float = 0.0
+    """Of that placement's model: half-width of ln(measured / predicted) time of a token."""
+    knowledge: Knowledge | None = None
+    """None: not read from the status yet."""
+    failures: dict[str, int] = field(default_factory=dict)
+    """Failed looks in a row, by uid of the pod."""
+    looks: int = 0
+    """Made by this process: a single one tells of no load."""
+    told: Measured | None = None
+    """What the status says of the last look."""
+
+    def recall(self, resource: Object, now_seconds: float) -> Knowledge:
+        """What this process knows; at its first look, what the process before wrote down."""
+        if self.knowledge is None:
+            told = part(part(resource, "status"), "scaling").get("memory")
+            self.knowledge = recalled(told, now_seconds)
+        return self.knowledge
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One service in one round."""
+
+    key: Key
+    resource: Object
+    placed: Placed
+    mode: Mode
+    pods: tuple[Object, ...]
+    targets: tuple[Target, ...]
+    unaddressed: tuple[str, ...]
+    """Uids of pods that have no address yet."""
+
+    def overdue(self, start_timeout_seconds: float, now_seconds: float) -> Overdue:
+        """Replicas that do not start: a node may take so long to come, and then an engine to
+        load."""
+        record = self.placed.record
+        limit_seconds = start_timeout_seconds + (record.start_budget_seconds or 0)
+        return overdue(self.pods, record.replicas or 0, limit_seconds, now_seconds)
+
+    def place(self, decision: Decision, log_band: float) -> Place:
+        """Where its replicas are."""
+        placed = self.placed
+        is_at_most = bool({Remark.AT_MAXIMUM, Remark.AT_CAPACITY} & decision.remarks.keys())
+        room = placed.room(placed.request.work.engine, is_at_most)
+        return Place(placed.pool.name, room, log_band, placed.request.redundancy)
+
+    def in_full(self, decision: Decision, late: Overdue, is_blind: bool) -> Decision:
+        """With replicas in place of those that do not start; and whatever was decided, who is not
+        seen is not taken away."""
+        replicas = decision.replicas + late.missing
+        if is_blind:
+            replicas = max(replicas, self.placed.record.replicas or 0)
+        return replace(decision, replicas=replicas)
+
+    def seen(
+        self, told: Mapping[Target, Told], known: Known, late: Overdue, now_seconds: float
+    ) -> tuple[Seen, Mapping[str, str]]:
+        """What is seen, and which replicas have not told for several looks in a row."""
+        replicas = {
+            pod["metadata"]["uid"]: replica_seen(pod, self.placed.pool.name) for pod in self.pods
+        }
+        looks: dict[str, Told] = {target.uid: told[target] for target in self.targets}
+        looks |= dict.fromkeys(self.unaddressed, Fault("has no address yet"))
+        ready = {uid for uid, each in replicas.items() if each.phase is Phase.READY}
+        faults = {
+            uid: look.reason
+            for uid, look in looks.items()
+            if isinstance(look, Fault) and uid in ready
+        }
+        known.failures = {uid: known.failures.get(uid, 0) + 1 for uid in faults}
+        seen = Seen(
+            now_seconds=now_seconds,
+            replicas=tuple(each for each in replicas.values() if each.name not in late.names),
+            samples={look.replica: look for look in looks.values() if isinstance(look, Sample)},
+            broken={replicas[uid].name: reason for uid, reason in faults.items()},
+        )
+        lasting = _lasting(known.failures)
+        return seen, {replicas[uid].name: faults[uid] for uid in lasting}
+
+
+def _lasting(failures: Mapping[str, int]) -> Iterable[str]:
+    return (uid for uid, count in failures.items() if count >= LOOKS_UNTIL_TOLD)

@@ -1,0 +1,121 @@
+"""What is known of one service between two looks, and what a look adds to it. Immutable values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from poolwise.plan.live.keeping import Record
+from poolwise.plan.live.mismatch.cache import Room
+from poolwise.plan.live.mismatch.detect import Known, clues
+from poolwise.plan.live.mismatch.history import History
+from poolwise.plan.live.mismatch.watch import Watch
+from poolwise.plan.live.overdue import Overdue
+from poolwise.plan.live.remembering import read, written
+from poolwise.plan.scaling.decision import Decision, Remark
+from poolwise.plan.scaling.memory import Memory
+from poolwise.plan.scaling.seen import Phase, Seen
+from poolwise.plan.scaling.service import LatencyTarget
+
+LOWERED_SECONDS = 600.0
+"""For which fewer replicas have to be enough before drains of nodes may take more at once."""
+REWRITTEN_SECONDS = 60.0
+"""Between two texts of what was learned, which take milliseconds to make."""
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """Replicas that meet the targets now, spare ones apart: what drains must leave."""
+
+    replicas: int | None = None
+    """None: not known, since metrics are missing or nothing was decided."""
+    lower_since_seconds: float | None = None
+
+    def after(self, needed: int | None, now_seconds: float) -> Least:
+        """Up at once, down once it has been lower for a while."""
+        if needed is None or self.replicas is None or needed >= self.replicas:
+            return Least(needed)
+        since = now_seconds if self.lower_since_seconds is None else self.lower_since_seconds
+        if now_seconds - since >= LOWERED_SECONDS:
+            return Least(needed)
+        return Least(self.replicas, since)
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """Nothing yet, as it is made."""
+
+    memory: Memory = field(default_factory=Memory)
+    """The controller's own."""
+    record: Record = field(default_factory=Record)
+    """How targets are kept."""
+    history: History = field(default_factory=History)
+    watch: Watch = field(default_factory=Watch)
+    least: Least = Least()
+    text: str = ""
+    """What of this is worth keeping over a restart."""
+    text_seconds: float = -math.inf
+
+    def after(
+        self,
+        seen: Seen,
+        decision: Decision,
+        overdue: Overdue,
+        targets: Sequence[LatencyTarget],
+        place: Place,
+    ) -> Knowledge:
+        """With one look more, and what was decided by it."""
+        now = seen.now_seconds
+        ready = sum(each.phase is Phase.READY for each in seen.replicas)
+        is_short = decision.replicas > ready
+        history = self.history.after(seen.samples, seen.replicas, now, is_short)
+        slowness = decision.memory.log_slowness.get(place.pool, 0.0)
+        known = Known(targets, place.room, slowness, place.log_band, overdue)
+        found = replace(
+            self,
+            memory=decision.memory,
+            record=self.record.after(seen.samples, now),
+            history=history,
+            watch=self.watch.after(clues(history, self.watch, known), now),
+            least=self.least.after(needed(decision, place.redundancy), now),
+        )
+        return found._with_text(now)
+
+    def _with_text(self, now_seconds: float) -> Knowledge:
+        """Of a service without traffic what was learned while there was some."""
+        is_idle = self.memory.idle_since_seconds is not None
+        if is_idle or now_seconds - self.text_seconds < REWRITTEN_SECONDS:
+            return self
+        text = written(self.memory, self.watch, now_seconds)
+        return replace(self, text=text, text_seconds=now_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the replicas are, as far as it says how they should behave."""
+
+    pool: str
+    room: Room
+    log_band: float
+    redundancy: int
+
+
+_BLIND = (Remark.METRICS_BROKEN, Remark.METRICS_MISSING)
+
+
+def needed(decision: Decision, redundancy: int) -> int | None:
+    """Replicas that meet all targets by the latest decisions, before anything held them up."""
+    wanted = [each for _, each in decision.memory.wanted]
+    if not wanted or any(each in decision.remarks for each in _BLIND):
+        return None
+    return max(math.ceil(max(wanted) - 1e-9) - redundancy, 1)
+
+
+def recalled(text: object, now_seconds: float) -> Knowledge:
+    """What :attr:`Knowledge.text` of another process tells; nothing where that is damaged."""
+    found = read(text, now_seconds)
+    if found is None:
+        return Knowledge()
+    memory, watch = found
+    return Knowledge(memory, watch=watch, text=str(text), text_seconds=now_seconds)
