@@ -66,6 +66,15 @@ def test_key_value_heads_replicate_beyond_their_count() -> None:
     assert request_cache_bytes(CHAT, ServingLayout(tensor=4), 1000.0) == 2 * at_8
 
 
+def test_tensorrt_llm_keeps_what_left_the_window() -> None:
+    # gpt-oss-120b: every other of 36 layers attends to 128 tokens; 8 heads of 64 in 16 bits.
+    freeing = service("gpt-oss-120b", (8000, 8000), (500, 500))
+    per_key = 2 * 8 * 64 * 2
+    for engine, keys in (("vllm", 18 * 8192 + 18 * 128), ("triton", 36 * 8192)):
+        work = replace(freeing, engine=engine)
+        assert request_cache_bytes(work, ServingLayout(), 8192.0) == per_key * keys
+
+
 def test_an_fp8_cache_is_half() -> None:
     layout = ServingLayout(kv_format="fp8")
     assert 2 * request_cache_bytes(CHAT, layout, 1.0) == request_cache_bytes(

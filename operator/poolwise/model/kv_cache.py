@@ -9,12 +9,14 @@ from poolwise.model.shapes import Transformer
 from poolwise.model.transformer import attending_layers
 
 
-def cached_keys(shape: Transformer, context_tokens: float) -> float:
-    """Keys that are kept for a sequence, summed over layers; a window caps its layers."""
+def cached_keys(shape: Transformer, context_tokens: float, is_freed: bool = True) -> float:
+    """Keys that are kept for a sequence, summed over layers; a window caps its layers.
+
+    Engines differ in whether they free what left the window (``is_freed``).
+    """
     windowed, whole = attending_layers(shape)
-    return whole * context_tokens + windowed * min(
-        context_tokens, shape.sliding_window or context_tokens
-    )
+    window = shape.sliding_window if is_freed else None
+    return whole * context_tokens + windowed * min(context_tokens, window or context_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,14 @@ def bytes_per_key(shape: Transformer, bytes_per_element: float = 2.0) -> float:
     return (latent.kv_rank + latent.rope_dim) * bytes_per_element
 
 
-def cache_bytes(shape: Transformer, context_tokens: float, bytes_per_element: float = 2.0) -> float:
+def cache_bytes(
+    shape: Transformer,
+    context_tokens: float,
+    bytes_per_element: float = 2.0,
+    is_freed: bool = True,
+) -> float:
     """Cache of one request at a context."""
-    return bytes_per_key(shape, bytes_per_element) * cached_keys(shape, context_tokens)
+    return bytes_per_key(shape, bytes_per_element) * cached_keys(shape, context_tokens, is_freed)
 
 
 def shards(shape: Transformer, tensor: int) -> int:

@@ -34,6 +34,10 @@ moves once norms and activations are fused into the products before them. It fre
 input; a quarter is what full recomputation keeps, and above any two neighbouring layers of
 ResNet-50, ViT and U-Nets."""
 
+KEEPING_ENGINES = ("triton",)
+"""Engines that keep all keys of layers with a window unless they are told otherwise: TensorRT-LLM's
+``KvCacheConfig.max_attention_window`` is unset by default. vLLM and SGLang free what left it."""
+
 
 @dataclass(slots=True)  # not frozen: searches make many, and freezing takes longer
 class Footprint:
@@ -173,7 +177,8 @@ def request_cache_bytes(work: ServingWork, layout: ServingLayout, context_tokens
     if isinstance(shape, Custom) or not shape.is_decoder:
         return 0.0
     shards = kv_cache.shards(shape, layout.tensor) * layout.pipeline * layout.data
-    return kv_cache.cache_bytes(shape, context_tokens, weight_bytes(layout.kv_format)) / shards
+    stored, is_freed = weight_bytes(layout.kv_format), work.engine not in KEEPING_ENGINES
+    return kv_cache.cache_bytes(shape, context_tokens, stored, is_freed) / shards
 
 
 def item_traffic_bytes(shape: Custom, layout: ServingLayout) -> float:
