@@ -1,22 +1,22 @@
 """The constants that may score a measured row: none that the row had a part in.
 
 A row of no fit is scored with the shipped constants; one that was part of a fit with the constants
-that were fitted without its fold (``bench/folds``, written by ``bench/fit``).
+that were fitted without its fold (``bench/folds``, written by ``bench/fit``). Rows that are
+compared with one another have folds of their own (:mod:`bench.jobs`).
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from bench.accuracy import Vector
-from bench.fit.residual_files import FOLD_SETS, fold_weights, residual_without
+from bench.fit.residual_files import residual_without
 from bench.fit.shipping import FOLDS
+from bench.jobs import companions
 from bench.tables import Row
 from poolwise.model import calibration
 from poolwise.model.efficiency import Calibration
-from poolwise.model.site import Site
 from poolwise.tables import Tables
 from poolwise.tables.efficiencies import parse
 
@@ -28,51 +28,35 @@ class Calibrations:
     shipped: Calibration
     without: Mapping[int, Calibration]
     fold_of_row: Mapping[str, int]
-    weights: Mapping[str, Vector]
-    """Of the sites of each residual, by sets of folds that had no part in them."""
 
     @staticmethod
-    def load(phases: Sequence[str], tables: Tables) -> Calibrations:
-        """From the package and ``bench/folds``; ``phases`` are those that read the same table."""
+    def load(phases: Sequence[str], tables: Tables, kind: str = "") -> Calibrations:
+        """From the package and ``bench/folds``; ``phases`` are those that read the same table, and
+        ``kind`` is of the folds: of groups, or :data:`bench.jobs.JOBS`."""
         fold_of_row = {
-            row_id: fold for phase in phases for row_id, fold in _fold_of_row(phase).items()
+            row_id: fold for phase in phases for row_id, fold in _fold_of_row(phase + kind).items()
         }
         folds = sorted(set(fold_of_row.values()))
-        without = {fold: _without(fold, phases, tables) for fold in folds}
-        weights = {row.figure: fold_weights(row.figure) for row in tables.residuals}
-        return Calibrations(calibration.shipped(tables), without, fold_of_row, weights)
+        without = {fold: _without(fold, phases, tables, kind) for fold in folds}
+        return Calibrations(calibration.shipped(tables), without, fold_of_row)
+
+    def with_companions(self, rows: Sequence[Row]) -> Calibrations:
+        """Rows that no fit has seen are in the fold of those that they are compared with."""
+        return replace(self, fold_of_row={**self.fold_of_row, **companions(rows, self.fold_of_row)})
 
     def of(self, row: Row) -> Calibration:
         """For one measured row."""
-        fold = self.fold_of(row)
+        fold = self.fold_of_row.get(row.get("row_id", ""))
         return self.shipped if fold is None else self.without[fold]
 
-    def fold_of(self, row: Row) -> int | None:
-        """None for a row that no fit has seen."""
-        return self.fold_of_row.get(row.get("row_id", ""))
 
-    def log_factors_beside(
-        self, row: Row, figure: str, site: Site | None
-    ) -> dict[frozenset[int], float]:
-        """On a predicted time: where runs of more folds than the row's own told nothing of it."""
-        residual, fold = self.shipped.residual(figure), self.fold_of(row)
-        if residual is None or site is None:
-            return {}
-        found = dict(zip(FOLD_SETS, residual.log_factors(site, self.weights[figure]), strict=True))
-        own = residual.at(site).log_factor if fold is None else found[frozenset({fold})]
-        return {
-            folds: float(each) - own
-            for folds, each in found.items()
-            if fold is None or fold in folds
-        }
-
-
-def _without(fold: int, phases: Sequence[str], tables: Tables) -> Calibration:
+def _without(fold: int, phases: Sequence[str], tables: Tables, kind: str) -> Calibration:
     rows = [row for row in tables.efficiencies if row.phase not in phases]
     for phase in phases:
-        path = FOLDS / f"{phase}_{fold}.toml"
+        path = FOLDS / f"{phase}{kind}_{fold}.toml"
         rows += parse(path.name, path.read_text(encoding="utf-8"))
-    return Calibration(rows, {row.figure: residual_without(fold, row) for row in tables.residuals})
+    residuals = {row.figure: residual_without(fold, row, kind) for row in tables.residuals}
+    return Calibration(rows, residuals)
 
 
 def _fold_of_row(phase: str) -> dict[str, int]:

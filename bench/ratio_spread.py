@@ -1,6 +1,6 @@
 """``python -m bench.ratio_spread --data DIR``: how much of an error two accelerators share.
 
-Rows that are equal in all but ``gpu`` (:mod:`bench.model.choice`) have errors e1 and e2 of
+Rows that are equal in all but ``gpu`` (:mod:`bench.jobs`) have errors e1 and e2 of
 ln(predicted / measured). What they share cancels in e1 - e2, so that half the square of its spread
 is the variance of an accelerator's own part. Its share of the square of the errors' own spread is
 ``OWN_SHARE`` of :mod:`poolwise.model.ranges`. A spread is what holds nine in ten, as in the tables.
@@ -19,10 +19,9 @@ import numpy as np
 
 from bench.accuracy import Vector
 from bench.correction import PHASES
-from bench.model.choice import SERVING, TRAINING
+from bench.jobs import SERVING, TRAINING
 from bench.model.outcome import Outcome, scored
-from bench.model.side_by_side import side_by_side
-from bench.model.targets import outcomes
+from bench.model.targets import compared
 from bench.tables import DEFAULT_FOLDER
 from poolwise.model.correction import Phase
 from poolwise.model.prediction import NINE_IN_TEN
@@ -52,7 +51,7 @@ def main() -> None:
     """Print a line for each phase."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="the measured tables")
-    found = side_by_side(outcomes(parser.parse_args().data, load()))
+    found = list(compared(parser.parse_args().data, load()))
     print(f"{'phase':<13}{'pairs':>7}{'spread':>8}{'own':>7}{'own share':>11}{'ratio 90 %':>12}")
     for phase in Phase:
         pairs = list(matched(found, phase))

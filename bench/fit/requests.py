@@ -7,7 +7,7 @@ those that hand it over from prefill to decode workers. The engine's step is as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -29,6 +29,7 @@ from bench.fit.engine_pool import (
     row,
 )
 from bench.fit.shipping import FOLDS, ship, ship_folds
+from bench.jobs import JOBS, job_folds
 from bench.request_runs import first_token
 from bench.serving_runs import ENGINES, Run, runs
 from bench.tables import Row, split_of
@@ -113,10 +114,18 @@ def main() -> None:
             fold: [*specified(tables), *chain.from_iterable(each.without(fold) for each in fitted)]
             for fold in folds
         }
-        members = {
-            run.row["row_id"]: fold_of(run.group) for each in fitted for run, _ in each.found
-        }
-        ship_folds(PHASE, of_folds, members)
+        every = [run.row for each in fitted for run, _ in each.found]
+        ship_folds(PHASE, of_folds, {row["row_id"]: fold_of(row["group"]) for row in every})
+        _ship_jobs(every, fitted, tables)
+
+
+def _ship_jobs(rows: Sequence[Row], fitted: Sequence[_Fitted], tables: Tables) -> None:
+    """The same without each fold of jobs, upon steps without it."""
+    folds, found = job_folds(rows), {}
+    for fold, steps in _steps_without(tables, JOBS).items():
+        constants = (each.without_rows(fold, folds, steps) for each in fitted)
+        found[fold] = [*specified(tables), *chain.from_iterable(constants)]
+    ship_folds(PHASE + JOBS, found, folds)
 
 
 def refit(
@@ -199,6 +208,15 @@ class _Fitted:
         constants = constant_rows(self.figure.constants, rows, self.figure.noise)
         return [*constants, *_seen(self._spreads(), [self.found[index] for index in others])]
 
+    def without_rows(
+        self, fold: int, folds: Mapping[str, int], steps: Calibration
+    ) -> list[EfficiencyRow]:
+        """The same without the rows of a fold, upon other steps."""
+        others = [each for each in self.found if folds[each[0].row["row_id"]] != fold]
+        rows = self.figure.rows(others, steps)
+        constants = constant_rows(self.figure.constants, rows, self.figure.noise)
+        return [*constants, *_seen(self._spreads(), others)]
+
     def _spreads(self) -> list[EfficiencyRow]:
         """By engine, and less for accelerators that the fit has seen."""
         rows = [self._spread(EVERY, EVERY, self.strangers, STRANGER_SOURCE)]
@@ -218,11 +236,11 @@ class _Fitted:
         return found.model_copy(update={"scope": scope, "source": source})
 
 
-def _steps_without(tables: Tables) -> dict[int, Calibration]:
+def _steps_without(tables: Tables, kind: str = "") -> dict[int, Calibration]:
     """The formulas of the step without each fold, where they were shipped so."""
-    if not (FOLDS / "serving_rows.csv").exists():
+    if not (FOLDS / f"serving{kind}_rows.csv").exists():
         return {}
-    without = Calibrations.load(("serving",), tables).without
+    without = Calibrations.load(("serving",), tables, kind).without
     return {fold: each.formulas for fold, each in without.items()}
 
 

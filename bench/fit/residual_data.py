@@ -18,6 +18,7 @@ import numpy as np
 from bench import tables as measured_tables
 from bench.accuracy import FOLDS, Vector, fold_of
 from bench.calibrations import Calibrations
+from bench.jobs import JOBS, job_folds
 from bench.model import serving
 from bench.model.outcome import Outcome, Target
 from bench.tables import Row, split_of
@@ -28,7 +29,9 @@ from poolwise.tables import Tables
 
 MOST_ROWS = 16
 """Of one group: a group of 200 runs knows no more than one of 16."""
-ALL = FOLDS
+KINDS = ("", JOBS)
+"""Of folds."""
+ALL = len(KINDS) * FOLDS
 """Column of what the constants leave that were fitted on every run."""
 
 
@@ -57,12 +60,14 @@ class Runs:
     sites: list[Site]
     groups: list[str]
     slowness: Vector
-    """ln(measured / predicted) of the time: a row per run, a column per fold whose constants
-    predicted it, and a last one for the constants of all."""
+    """ln(measured / predicted) of the time: a row per run, a column per fold of each kind whose
+    constants predicted it, and a last one for the constants of all."""
+    job_folds: list[int]
+    """The fold of each run's jobs."""
 
     @property
     def folds(self) -> Vector:
-        """The fold of each run."""
+        """The fold of each run's group."""
         return np.array([fold_of(group) for group in self.groups])
 
     @property
@@ -87,6 +92,7 @@ class Runs:
             [self.sites[index] for index in kept],
             [self.groups[index] for index in kept],
             self.slowness[kept],
+            [self.job_folds[index] for index in kept],
         )
 
 
@@ -97,9 +103,9 @@ def shipped_runs(folder: Path, tables: Tables) -> dict[str, Runs]:
         if measured_tables.exists(folder, target.table):
             rows = measured_tables.read(folder, target.table)
             opened = [row for row in rows if split_of(row) == "open"]
-            constants = Calibrations.load(target.phases, tables)
-            columns = [constants.without[fold].formulas for fold in range(FOLDS)]
-            columns.append(constants.shipped.formulas)
+            of_kinds = [Calibrations.load(target.phases, tables, kind) for kind in KINDS]
+            columns = [each.without[fold].formulas for each in of_kinds for fold in range(FOLDS)]
+            columns.append(of_kinds[0].shipped.formulas)
             found |= runs(target, opened, tables, columns)
     return found
 
@@ -111,8 +117,9 @@ def runs(
     seen = [
         dict(_located(target.outcomes(rows, tables, partial(always, each)))) for each in columns
     ]
+    folds = job_folds(rows)
     return {
-        figure.name: _runs([_only(each, figure.name) for each in seen])
+        figure.name: _runs([_only(each, figure.name) for each in seen], folds)
         for figure in FIGURES
         if figure.target is target
     }
@@ -136,7 +143,7 @@ def _only(seen: Mapping[_Key, Outcome], score: str) -> dict[_Key, Outcome]:
     return {key: each for key, each in seen.items() if each.score == score}
 
 
-def _runs(seen: Sequence[Mapping[_Key, Outcome]]) -> Runs:
+def _runs(seen: Sequence[Mapping[_Key, Outcome]], job_folds: Mapping[str, int]) -> Runs:
     everywhere = set.intersection(*(set(each) for each in seen))
     keys = sorted(everywhere, key=lambda key: (zlib.crc32(key[1].encode()), key))
     last = seen[-1]
@@ -144,4 +151,5 @@ def _runs(seen: Sequence[Mapping[_Key, Outcome]]) -> Runs:
         [site for key in keys if (site := last[key].site)],
         [last[key].row["group"] for key in keys],
         np.array([[each[key].log_slowness for each in seen] for key in keys]),
+        [job_folds[last[key].row["row_id"]] for key in keys],
     )

@@ -5,12 +5,10 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
-from bench.accuracy import FOLDS as FOLD_COUNT
 from bench.accuracy import Vector
 from bench.fit.shipping import FOLDS, PACKAGE, rounded
 from poolwise.model.residual import Residual, residual
@@ -20,12 +18,6 @@ from poolwise.tables.residuals import FILE, ResidualRow, parse_kernels, sites_fi
 HEADER = """# Kernels of the residuals: what runs alike have in common (poolwise.model.residual).
 # Written by `python -m bench.fit.residual_kernels --write`; spreads by `bench.fit.residuals`.
 """
-FOLD_SETS = tuple(
-    frozenset(several)
-    for size in range(1, FOLD_COUNT + 1)
-    for several in combinations(range(FOLD_COUNT), size)
-)
-"""Folds that can be left out together: rows that are compared may lie in several."""
 DECIMALS = 3
 """Of a coordinate: a thousandth of a size, half a day of a year."""
 
@@ -53,21 +45,21 @@ def write_sites(row: ResidualRow, sites: Iterable[Site], weights: Iterable[float
             table.writerow([*site.labels, *places, rounded(weight)])
 
 
-def write_fold_weights(figure: str, weights: Iterable[Sequence[float]]) -> None:
-    """One line a site in the shipped order, one column for each of :data:`FOLD_SETS`."""
-    with _fold_weights(figure).open("w", encoding="utf-8", newline="") as lines:
+def write_fold_weights(figure: str, kind: str, weights: Iterable[Sequence[float]]) -> None:
+    """One line a site in the shipped order, one column for each fold of a kind."""
+    with _fold_weights(figure, kind).open("w", encoding="utf-8", newline="") as lines:
         csv.writer(lines, lineterminator="\n").writerows(map(rounded, each) for each in weights)
 
 
 @cache
-def fold_weights(figure: str) -> Vector:
-    """A row for each shipped site, a column for each of :data:`FOLD_SETS`."""
-    return np.loadtxt(_fold_weights(figure), delimiter=",", ndmin=2)
+def fold_weights(figure: str, kind: str = "") -> Vector:
+    """A row for each shipped site, a column for each fold."""
+    return np.loadtxt(_fold_weights(figure, kind), delimiter=",", ndmin=2)
 
 
-def residual_without(fold: int, row: ResidualRow) -> Residual:
+def residual_without(fold: int, row: ResidualRow, kind: str = "") -> Residual:
     """A shipped residual without the sites of a fold, with weights that it had no part in."""
-    weights = fold_weights(row.figure)[:, FOLD_SETS.index(frozenset({fold}))]
+    weights = fold_weights(row.figure, kind)[:, fold]
     sites = (
         site.model_copy(update={"weight": weight})
         for site, weight in zip(row.sites, weights.tolist(), strict=True)
@@ -76,8 +68,8 @@ def residual_without(fold: int, row: ResidualRow) -> Residual:
     return residual(row.model_copy(update={"sites": tuple(sites)}))
 
 
-def _fold_weights(figure: str) -> Path:
-    return FOLDS / f"residuals_{figure}.csv"
+def _fold_weights(figure: str, kind: str) -> Path:
+    return FOLDS / f"residuals_{figure}{kind}.csv"
 
 
 def _document(row: ResidualRow) -> str:

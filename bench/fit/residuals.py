@@ -13,13 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.accuracy import Vector
+from bench.accuracy import FOLDS, Vector
 from bench.fit.arguments import arguments
 from bench.fit.kriging import LeftOut, Matrix, covariances, weights
-from bench.fit.residual_data import ALL, FIGURES, Runs, runs, shipped_runs
+from bench.fit.residual_data import ALL, FIGURES, KINDS, Runs, runs, shipped_runs
 from bench.fit.residual_files import (
     DECIMALS,
-    FOLD_SETS,
     read_kernels,
     write_fold_weights,
     write_kernels,
@@ -61,8 +60,8 @@ class Fitted:
 
     row: ResidualRow
     runs: Runs
-    weights: Matrix
-    """A row per run; a column for each set of folds that had no part in it."""
+    weights: Mapping[str, Matrix]
+    """By kind of folds: a row per run, a column for each fold that had no part in it."""
     shipped: Vector
     """Of all runs."""
     held: Mapping[str, LeftOut]
@@ -73,25 +72,27 @@ def fitted(row: ResidualRow, several: Runs) -> Fitted:
     """With every run but those of groups with very many."""
     thin = several.thinned()
     covariance = covariances(kernel(row), thin.sites)
-    columns = [_weights_without(folds, row, thin, covariance) for folds in FOLD_SETS]
+    folds = dict(zip(KINDS, (thin.folds, np.array(thin.job_folds)), strict=True))
+    columns = np.split(thin.slowness[:, :ALL], len(KINDS), axis=1)
     return Fitted(
         row,
         thin,
-        np.stack(columns, axis=1),
+        {
+            kind: _weights_without(folds[kind], left, row, covariance)
+            for kind, left in zip(KINDS, columns, strict=True)
+        },
         weights(covariance, thin.slowness[:, ALL], row.noise),
         dict(zip(UNITS, held_out(row, thin, covariance), strict=True)),
     )
 
 
-def _weights_without(
-    folds: frozenset[int], row: ResidualRow, thin: Runs, covariance: Matrix
-) -> Vector:
-    """Beside the constants of any of these folds; 0 for their own runs."""
-    others = np.flatnonzero(~np.isin(thin.folds, list(folds)))
-    found = np.zeros(len(thin.sites))
-    if len(others):
-        left: Vector = thin.slowness[others][:, sorted(folds)].mean(axis=1)
-        found[others] = weights(covariance[np.ix_(others, others)], left, row.noise)
+def _weights_without(folds: Vector, left: Matrix, row: ResidualRow, covariance: Matrix) -> Matrix:
+    """For each fold, beside constants without it; 0 for its own runs."""
+    found = np.zeros(left.shape)
+    for fold in range(FOLDS):
+        others = np.flatnonzero(folds != fold)
+        known = covariance[np.ix_(others, others)]
+        found[others, fold] = weights(known, left[others, fold], row.noise)
     return found
 
 
@@ -132,7 +133,8 @@ def _described(found: Fitted) -> ResidualRow:
 
 def _ship(found: Fitted) -> None:
     write_sites(found.row, found.runs.sites, found.shipped.tolist())
-    write_fold_weights(found.row.figure, found.weights.tolist())
+    for kind, several in found.weights.items():
+        write_fold_weights(found.row.figure, kind, several.tolist())
 
 
 def _report(name: str, found: Fitted) -> None:

@@ -25,6 +25,7 @@ from bench.fit.serving_folds import (
 )
 from bench.fit.serving_samples import FITTED, SCORED, Sample, opened, samples
 from bench.fit.shipping import ship, ship_folds
+from bench.jobs import JOBS, job_folds
 from bench.tables import Row
 from poolwise.model.efficiency import EVERY
 from poolwise.tables import EfficiencyRow, Tables, load
@@ -62,6 +63,21 @@ def main() -> None:
             {fold: [*found, *spreads] for fold, found in folds.items()},
             {each.run.row["row_id"]: _fold(each) for each in (*fitted, *scored)},
         )
+        _ship_jobs((*fitted, *scored), fitted, spreads, tables)
+
+
+def _ship_jobs(
+    every: Iterable[Sample],
+    fitted: Sequence[Sample],
+    spreads: Sequence[EfficiencyRow],
+    tables: Tables,
+) -> None:
+    """Constants without each fold of jobs."""
+    folds = job_folds(each.run.row for each in every)
+    numbers = range(FOLDS)
+    found = without(fitted, lambda each: folds[each.run.row["row_id"]], numbers, tables)
+    fits = {fold: [*rows, *spreads] for fold, rows in zip(numbers, found, strict=True)}
+    ship_folds(PHASE + JOBS, fits, folds)
 
 
 def _is_spread(row: EfficiencyRow) -> bool:

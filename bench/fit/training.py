@@ -19,6 +19,7 @@ from bench.fit.pooling import Pool
 from bench.fit.shipping import ship, ship_folds
 from bench.fit.training_constants import CONSTANTS, PHASE, specified
 from bench.fit.training_spreads import spread_by_others, spreads, widened
+from bench.jobs import JOBS, job_folds
 from bench.tables import Row
 from bench.training_runs import LaidRun, laid, runs
 from poolwise.model.efficiency import Calibration
@@ -113,13 +114,12 @@ def _thinned(several: Sequence[LaidRun]) -> list[LaidRun]:
 
 
 def fits_without(
-    several: Sequence[LaidRun], fixed: Sequence[EfficiencyRow]
+    several: Sequence[LaidRun], fixed: Sequence[EfficiencyRow], folds: Mapping[str, int]
 ) -> dict[int, list[EfficiencyRow]]:
-    """Constants without each fold of groups."""
-    folds = sorted({fold_of(each.run.group) for each in several})
+    """Constants without each fold of rows."""
     return {
-        fold: _constants([each for each in several if fold_of(each.run.group) != fold], fixed)
-        for fold in folds
+        fold: _constants([each for each in several if folds[each.run.row["row_id"]] != fold], fixed)
+        for fold in sorted(set(folds.values()))
     }
 
 
@@ -144,7 +144,8 @@ def main() -> None:
     tables = load()
     several = laid_runs(asked.data, tables)
     fixed = not_fitted(tables)
-    without = fits_without(several, fixed)
+    of_groups = {each.run.row["row_id"]: fold_of(each.run.group) for each in several}
+    without = fits_without(several, fixed, of_groups)
     errors = out_of_fold(several, without)
     print(_summary("out of fold", errors))
     pool, parameters = fit(several, fixed)
@@ -152,8 +153,9 @@ def main() -> None:
     if asked.write:
         rows = _shipped(several, pool, parameters, fixed, spreads(several, errors))
         ship(PHASE, HEADER, rows)
-        open_rows = {each.run.row["row_id"]: fold_of(each.run.group) for each in several}
-        ship_folds(PHASE, spread_by_others(several, errors, without), open_rows)
+        ship_folds(PHASE, spread_by_others(several, errors, without), of_groups)
+        of_jobs = job_folds(each.run.row for each in several)
+        ship_folds(PHASE + JOBS, fits_without(several, fixed, of_jobs), of_jobs)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.model.document import document
 from bench.model.leave_one_out import leave_one_out
 from bench.model.printing import lines
-from bench.model.targets import outcomes
+from bench.model.targets import compared, outcomes
 from bench.tables import DEFAULT_FOLDER
 from poolwise.tables import load
 
@@ -28,7 +28,8 @@ def main() -> None:
     parser.add_argument("--leave-one-out", action="store_true", help="refit without each unit")
     asked = parser.parse_args()
     tables = load()
-    found = document(list(outcomes(asked.data, tables)), tables)
+    several = list(compared(asked.data, tables))
+    found = document(list(outcomes(asked.data, tables)), several, tables)
     found["leave_one_out"] = leave_one_out(asked.data) if asked.leave_one_out else {}
     print(json.dumps(found, indent=1) if asked.json else "\n".join(lines(found)))
 

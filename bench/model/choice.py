@@ -13,16 +13,11 @@ from statistics import mean, median
 
 from scipy.stats import kendalltau
 
+from bench.jobs import SERVING, TRAINING
 from bench.model.outcome import Outcome, scored
 from bench.tables import Row, number
 
 APART = 1.05
-TRAINING = ("model", "task", "n_gpus", "seq_len", "global_batch", "precision", "layers_used")
-SERVING = (
-    "source", "mode", "engine", "engine_version", "model", "n_gpus", "tp", "pp", "attn_dp",
-    "moe_tp", "moe_ep", "weight_precision", "moe_precision", "kv_precision", "isl", "osl",
-    "concurrency", "qps_offered", "batch_per_dp", "prefill_cfg", "decode_cfg",
-)  # fmt: skip
 Rates = tuple[float, float]
 """Predicted and measured; more is better."""
 Job = Mapping[str, Rates]
@@ -32,13 +27,36 @@ Runs = Mapping[str, Sequence[Rates]]
 Values = tuple[str, ...]
 
 
-def choices(outcomes: Iterable[Outcome]) -> dict[str, dict[str, float | int | None]]:
-    """``train`` and ``serve``: pairs, share ranked right, Kendall's tau, mean regret."""
-    counted = scored(outcomes)
-    training = [each for each in counted if each.score in ("train_dense", "train_moe")]
+def choices(*several: Iterable[Outcome]) -> dict[str, dict[str, float | int | None]]:
+    """``train`` and ``serve``: pairs, share ranked right, Kendall's tau, mean regret.
+
+    Jobs are of rows in one of these lists: what one set of constants predicts side by side.
+    """
+    lists = [scored(outcomes) for outcomes in several]
     return {
-        "train": summary(jobs(rates(training), TRAINING)),
-        "serve": summary(jobs(_serving_rates(counted), SERVING)),
+        "train": summary([job for each in lists for job in training_jobs(each)]),
+        "serve": summary([job for each in lists for job in serving_jobs(each)]),
+    }
+
+
+def training_jobs(counted: Iterable[Outcome]) -> list[Job]:
+    """That several accelerators ran."""
+    training = [each for each in counted if each.score in ("train_dense", "train_moe")]
+    return jobs(rates(training), TRAINING)
+
+
+def serving_jobs(counted: Iterable[Outcome]) -> list[Job]:
+    """That several accelerators served."""
+    return jobs(_serving_rates(counted), SERVING)
+
+
+def decided(several: Iterable[Job]) -> set[tuple[str, str]]:
+    """Accelerators that differ in some job."""
+    return {
+        (one, other)
+        for job in several
+        for one, other in itertools.combinations(sorted(job), 2)
+        if _differ(job[one], job[other])
     }
 
 
@@ -83,11 +101,11 @@ def summary(several: Sequence[Job]) -> dict[str, float | int | None]:
 
 
 def _pairs(job: Job) -> list[tuple[Rates, Rates]]:
-    return [
-        (a, b)
-        for a, b in itertools.combinations(job.values(), 2)
-        if max(a[1], b[1]) > APART * min(a[1], b[1])
-    ]
+    return [(a, b) for a, b in itertools.combinations(job.values(), 2) if _differ(a, b)]
+
+
+def _differ(a: Rates, b: Rates) -> bool:
+    return max(a[1], b[1]) > APART * min(a[1], b[1])
 
 
 def _kendall(job: Job) -> float:

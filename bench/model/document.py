@@ -9,13 +9,13 @@ from bench.model.choice import choices
 from bench.model.experiments import experiments
 from bench.model.outcome import Outcome
 from bench.model.scores import by_name, grouped, unpredicted
-from bench.model.side_by_side import side_by_side
 from poolwise.tables import Tables
 
 
-def document(found: Sequence[Outcome], tables: Tables) -> dict[str, Any]:
+def document(
+    found: Sequence[Outcome], compared: Sequence[Outcome], tables: Tables
+) -> dict[str, Any]:
     """Scores, errors by what rows have in common, choices and natural experiments."""
-    compared = side_by_side(found)
     splits = grouped(found, lambda each: each.row.get("split") or "")
     return {
         "scores": by_name(found),

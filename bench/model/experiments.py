@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from statistics import mean, median
 from typing import Any
 
-from bench.model.choice import SERVING, TRAINING, Rates, gathered, medians, rates
+from bench.jobs import SERVING, TRAINING
+from bench.model.choice import Rates, gathered, medians, rates
 from bench.model.dominance import Cases, Verdict, pure_cases, verdict
 from bench.model.outcome import Outcome, scored
 from bench.serving_drafts import drafts

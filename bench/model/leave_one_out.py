@@ -2,7 +2,8 @@
 
 Constants are fitted again without the unit, with the same program that made the shipped ones, and
 predict the unit's rows. Figures are over all rows, and medians over units, since a few accelerators
-have most of the rows.
+have most of the rows. Two accelerators are compared by constants without either, as two that are
+both new; those of the one's refit would have seen the other.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from typing import Any
 from bench import tables as measured
 from bench.fit import residuals
 from bench.fit.residual_data import always
-from bench.model.choice import choices
+from bench.jobs import shared
+from bench.model.choice import choices, decided, serving_jobs, training_jobs
 from bench.model.outcome import Outcome, scored
 from bench.model.scores import by_name
-from bench.model.targets import TARGETS
+from bench.model.targets import TARGETS, WITH_JOBS
 from bench.rivals.comparison import by_row, compare, predictions
 from bench.tables import Row
 from poolwise.model.efficiency import Calibration
@@ -38,7 +40,7 @@ class _Task:
     folder: Path
     target: int
     column: str
-    unit: str
+    units: tuple[str, ...]
 
 
 def leave_one_out(folder: Path, workers: int | None = None) -> dict[str, Any]:
@@ -46,11 +48,13 @@ def leave_one_out(folder: Path, workers: int | None = None) -> dict[str, Any]:
     ``folder`` must hold rows of the open data only."""
     found: dict[str, list[_Unit]] = {kind: [] for kind in UNITS}
     kinds = {column: kind for kind, column in UNITS.items()}
-    tasks = list(_tasks(folder))
+    tasks, pairs = list(_tasks(folder)), list(_pairs(folder))
     with ProcessPoolExecutor(workers) as pool:
         for task, unit in zip(tasks, pool.map(_held_out, tasks), strict=True):
             found[kinds[task.column]].append(unit)
+        compared = choices(*pool.map(_held_out_formulas, pairs))
     summaries: dict[str, Any] = {kind: _summary(units) for kind, units in found.items()}
+    summaries["accelerator"]["choice"] = compared
     summaries["against_aiconfigurator"] = _against_rival(found["accelerator"])
     return summaries
 
@@ -65,7 +69,19 @@ def _tasks(folder: Path) -> Iterator[_Task]:
             counted = scored(target.outcomes(rows, tables, lambda _: shipped))
             for column in UNITS.values():
                 for unit in sorted({each.row.get(column, "") for each in counted} - {""}):
-                    yield _Task(folder, index, column, unit)
+                    yield _Task(folder, index, column, (unit,))
+
+
+def _pairs(folder: Path) -> Iterator[_Task]:
+    """Accelerators that differ in a job that both ran."""
+    tables = load()
+    shipped = Calibration(tables.efficiencies)
+    for index, target in enumerate(TARGETS):
+        if target in WITH_JOBS and measured.exists(folder, target.table):
+            rows = shared(_rows(folder, target.table))
+            counted = scored(target.outcomes(rows, tables, lambda _: shipped))
+            for pair in sorted(decided([*training_jobs(counted), *serving_jobs(counted)])):
+                yield _Task(folder, index, UNITS["accelerator"], pair)
 
 
 @cache
@@ -80,27 +96,34 @@ class _Unit:
 
     name: str
     outcomes: list[Outcome]
-    compared: list[Outcome]
-    """Without residuals: of two accelerators left out, each one's residual would be the other's
-    error (:mod:`bench.model.side_by_side`); left out together they share one, which cancels."""
 
 
 def _held_out(task: _Task) -> _Unit:
     target, tables = TARGETS[task.target], load()
     rows = _rows(task.folder, target.table)
     constants = _without(task, rows, tables)
-    inside = [row for row in rows if row[task.column] == task.unit]
-    others = [row for row in rows if row[task.column] != task.unit]
+    others = [row for row in rows if row[task.column] not in task.units]
     learnt = constants.with_residuals(residuals.refit(target, others, tables, constants))
-    told, compared = (
-        list(target.outcomes(inside, tables, partial(always, each))) for each in (learnt, constants)
-    )
-    return _Unit(task.unit, told, compared)
+    return _Unit(task.units[0], _outcomes(task, rows, tables, learnt))
+
+
+def _held_out_formulas(task: _Task) -> list[Outcome]:
+    """Two accelerators that are both unknown share one residual, which cancels."""
+    target, tables = TARGETS[task.target], load()
+    rows = _rows(task.folder, target.table)
+    return _outcomes(task, shared(rows), tables, _without(task, rows, tables))
+
+
+def _outcomes(
+    task: _Task, rows: Iterable[Row], tables: Tables, constants: Calibration
+) -> list[Outcome]:
+    inside = [row for row in rows if row[task.column] in task.units]
+    return list(TARGETS[task.target].outcomes(inside, tables, partial(always, constants)))
 
 
 def _without(task: _Task, rows: Iterable[Row], tables: Tables) -> Calibration:
     target = TARGETS[task.target]
-    others = [row for row in rows if row[task.column] != task.unit]
+    others = [row for row in rows if row[task.column] not in task.units]
     fixed = [row for row in tables.efficiencies if row.phase not in target.phases]
     return Calibration([*fixed, *target.refit(others, tables)])
 
@@ -117,8 +140,7 @@ def _summary(units: Sequence[_Unit]) -> dict[str, Any]:
     for name, each in by_unit.items():
         medians = [score["mdape"] for score in each.values() if score["mdape"] is not None]
         scores[name]["mdape_median_of_units"] = round(median(medians), 3) if medians else None
-    compared = choices(each for unit in units for each in unit.compared)
-    return {"scores": scores, "by_unit": by_unit, "choice": compared}
+    return {"scores": scores, "by_unit": by_unit}
 
 
 def _against_rival(units: Sequence[_Unit]) -> dict[str, Any]:

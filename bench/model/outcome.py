@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from bench.tables import Row
 from poolwise.errors import PoolwiseError
@@ -34,10 +34,6 @@ class Outcome:
     """Why nothing is predicted."""
     site: Site | None = None
     """Where the figure is predicted, for its residual; None for what has none."""
-    fold: int | None = None
-    """Whose constants had no part of the row; None for a row that no fit has seen."""
-    beside: Mapping[frozenset[int], float] = field(default_factory=dict)
-    """Factor on the prediction where the residual leaves out runs of all these folds."""
 
     @property
     def error(self) -> float:

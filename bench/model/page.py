@@ -14,7 +14,7 @@ from bench.model import plots
 from bench.model.attained import attained
 from bench.model.document import document
 from bench.model.leave_one_out import UNITS, leave_one_out
-from bench.model.targets import outcomes
+from bench.model.targets import compared, outcomes
 from bench.pictures import style
 from bench.tables import DEFAULT_FOLDER
 from poolwise.tables import load
@@ -44,7 +44,7 @@ def main() -> None:
     asked = parser.parse_args()
     tables = load()
     found = list(outcomes(asked.data, tables))
-    scores = document(found, tables)
+    scores = document(found, list(compared(asked.data, tables)), tables)
     scores["leave_one_out"] = (
         json.loads(asked.left_out.read_text(encoding="utf-8"))["leave_one_out"]
         if asked.left_out

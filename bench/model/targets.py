@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from bench import tables as measured
 from bench.calibrations import Calibrations
+from bench.jobs import JOBS, shared
 from bench.model import kernels, links, serving, training
-from bench.model.outcome import RATES, Outcome
+from bench.model.outcome import Outcome
 from poolwise.tables import Tables
 
 TARGETS = (training.TARGET, serving.TARGET, links.TARGET, kernels.TARGET)
+WITH_JOBS = (training.TARGET, serving.TARGET)
+"""Those whose rows are compared with one another."""
 
 
 def outcomes(folder: Path, tables: Tables) -> Iterator[Outcome]:
@@ -22,13 +23,16 @@ def outcomes(folder: Path, tables: Tables) -> Iterator[Outcome]:
         if measured.exists(folder, target.table):
             constants = Calibrations.load(target.phases, tables)
             rows = measured.read(folder, target.table)
-            for each in target.outcomes(rows, tables, constants.of):
-                if each.measured > 0.0:
-                    fold = constants.fold_of(each.row)
-                    yield replace(each, fold=fold, beside=_beside(each, constants))
+            found = target.outcomes(rows, tables, constants.of)
+            yield from (each for each in found if each.measured > 0.0)
 
 
-def _beside(each: Outcome, constants: Calibrations) -> dict[frozenset[int], float]:
-    sign = -1.0 if each.score in RATES else 1.0
-    logs = constants.log_factors_beside(each.row, each.score, each.site)
-    return {folds: math.exp(sign * log) for folds, log in logs.items()}
+def compared(folder: Path, tables: Tables) -> Iterator[Outcome]:
+    """Figures of jobs that several accelerators ran: all rows of a job by the same constants, that
+    none of them had a part in (:mod:`bench.jobs`)."""
+    for target in WITH_JOBS:
+        if measured.exists(folder, target.table):
+            rows = shared(measured.read(folder, target.table))
+            constants = Calibrations.load(target.phases, tables, JOBS).with_companions(rows)
+            found = target.outcomes(rows, tables, constants.of)
+            yield from (each for each in found if each.measured > 0.0)

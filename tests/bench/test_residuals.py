@@ -5,16 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from bench.calibrations import Calibrations
+from bench.accuracy import FOLDS
 from bench.fit.kriging import LeftOut, covariances, left_out, weights
-from bench.fit.residual_data import Runs
-from bench.fit.residual_files import FOLD_SETS, fold_weights
+from bench.fit.residual_data import KINDS, Runs
+from bench.fit.residual_files import fold_weights
 from bench.fit.residuals import spreads
-from bench.model.outcome import Outcome
-from bench.model.side_by_side import side_by_side
 from poolwise import tables
-from poolwise.model.prediction import Interval
-from poolwise.model.residual import Kernel, Residual
+from poolwise.model.residual import Kernel, Nearness, Residual
 from poolwise.model.site import Site
 
 TABLES = tables.load()
@@ -38,8 +35,8 @@ def test_a_smooth_function_of_runs_alike_is_found() -> None:
     random = np.random.default_rng(1)
     seen = np.array([truth(site) for site in known]) + random.normal(0.0, NOISE, 80)
     found = weights(covariances(KERNEL, known), seen, NOISE)
-    estimate = Residual(KERNEL, known, found.tolist(), ()).log_factors(asked, found[:, None])
-    assert estimate[0] == pytest.approx(truth(asked), abs=0.04)
+    estimate = Residual(KERNEL, known, found.tolist(), [Nearness(0.0, 0.1)]).at(asked)
+    assert estimate.log_factor == pytest.approx(truth(asked), abs=0.04)
 
 
 def test_a_wild_run_bends_little() -> None:
@@ -68,7 +65,7 @@ def test_a_block_left_out_is_what_a_fit_without_it_says() -> None:
 
 
 def test_a_group_has_at_most_so_many_runs() -> None:
-    several = Runs(sites(60), ["big"] * 50 + ["small"] * 10, np.zeros((60, 6)))
+    several = Runs(sites(60), ["big"] * 50 + ["small"] * 10, np.zeros((60, 11)), [0] * 60)
     thin = several.thinned()
     assert thin.groups.count("big") == 16
     assert thin.groups.count("small") == 10
@@ -88,38 +85,5 @@ def test_spreads_never_widen_towards_the_known() -> None:
 
 def test_weights_without_a_fold_ship_for_every_site() -> None:
     for row in TABLES.residuals:
-        assert fold_weights(row.figure).shape == (len(row.sites), len(FOLD_SETS))
-
-
-def test_rows_of_no_fit_have_factors_for_all_sets_of_folds() -> None:
-    constants = Calibrations.load(("serving", "requests"), TABLES)
-    site = Site(TABLES.residuals[0].sites[0].labels, TABLES.residuals[0].sites[0].coordinates)
-    found = constants.log_factors_beside({"row_id": "new"}, "tpot", site)
-    assert set(found) == set(FOLD_SETS)
-    shipped = constants.shipped.residual("tpot")
-    assert shipped is not None
-    assert found[frozenset(range(5))] == pytest.approx(-shipped.at(site).log_factor)
-
-
-def outcome(gpu: str, fold: int | None, beside: dict[frozenset[int], float]) -> Outcome:
-    row, found = {"gpu": gpu, "model": "llama"}, Interval(2.0, 1.0, 4.0)
-    return Outcome("tpot", row, 1.0, True, found, fold=fold, beside=beside)
-
-
-def mids(*several: Outcome) -> list[float]:
-    return [each.predicted.mid for each in side_by_side(several) if each.predicted]
-
-
-ONE, OTHER, BOTH = frozenset({2}), frozenset({4}), frozenset({2, 4})
-
-
-def test_compared_rows_leave_out_the_folds_of_both() -> None:
-    one, other = outcome("A", 2, {ONE: 1.0, BOTH: 1.5}), outcome("B", 4, {OTHER: 1.0, BOTH: 0.5})
-    assert mids(one, other) == [3.0, 1.0]
-    assert mids(one) == [2.0]
-
-
-def test_a_row_of_no_fit_leaves_out_no_fold() -> None:
-    new = outcome("A", None, {ONE: 1.5})
-    assert mids(new, outcome("B", None, {ONE: 0.5})) == [2.0, 2.0]
-    assert mids(new, outcome("B", 2, {ONE: 1.0})) == [3.0, 2.0]
+        for kind in KINDS:
+            assert fold_weights(row.figure, kind).shape == (len(row.sites), FOLDS)

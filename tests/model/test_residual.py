@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 
 from poolwise import tables
@@ -65,11 +64,6 @@ def test_near_runs_narrow_the_range_of_their_own_accelerator_alone() -> None:
         assert near.spread_beside(constant(spread, Provenance.INHERITED)) == spread
     assert stranger.spread_beside(constant(0.3, Provenance.FITTED)) == 0.5
     assert stranger.spread_beside(constant(0.7, Provenance.INHERITED)) == 0.7
-
-
-def test_other_weights_are_other_columns() -> None:
-    found = residual().log_factors(KNOWN, np.array([[0.2, 0.0, -0.1]]))
-    assert found.tolist() == pytest.approx([0.2, 0.0, -0.1])
 
 
 def test_a_calibration_has_a_residual_only_where_it_was_given_one() -> None:

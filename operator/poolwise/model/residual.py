@@ -170,12 +170,6 @@ class Residual:
         spread = next(each.spread for each in self._spreads if nearness >= each.least)
         return Learnt(max(-BOUND, min(BOUND, found)), spread, has_kin=len(kin.indices) > 0)
 
-    def log_factors(self, site: Site, weights: Vector) -> Vector:
-        """With other weights of the known sites, one column each: what fewer runs would say."""
-        kin, correlation = self._correlation(site)
-        found: Vector = self._variance * (correlation @ weights[kin.indices])
-        return np.clip(found, -BOUND, BOUND)
-
     @property
     def _variance(self) -> float:
         return self._kernel.variance * len(self._kernel.levels)
