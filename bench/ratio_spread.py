@@ -2,8 +2,10 @@
 
 Rows that are equal in all but ``gpu`` (:mod:`bench.jobs`) have errors e1 and e2 of
 ln(predicted / measured). What they share cancels in e1 - e2, so that half the square of its spread
-is the variance of an accelerator's own part. Its share of the square of the errors' own spread is
-``OWN_SHARE`` of :mod:`poolwise.model.ranges`. A spread is what holds nine in ten, as in the tables.
+is the variance of an accelerator's own part. Both are predicted without their job; but a range is
+made of errors of rows that are predicted each by itself (:func:`bench.model.targets.outcomes`), so
+``OWN_SHARE`` of :mod:`poolwise.model.ranges` is a share of the square of their spread, on the same
+rows. A spread is what holds nine in ten, as in the tables.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from bench.accuracy import Vector
 from bench.correction import PHASES
 from bench.jobs import SERVING, TRAINING
 from bench.model.outcome import Outcome, scored
-from bench.model.targets import compared
+from bench.model.targets import compared, outcomes
 from bench.tables import DEFAULT_FOLDER
 from poolwise.model.correction import Phase
 from poolwise.model.prediction import NINE_IN_TEN
@@ -37,7 +39,7 @@ class Shared:
 
     pairs: int
     whole: float
-    """Spread of the errors themselves."""
+    """Spread of the errors of rows that are predicted each by itself."""
     own: float
     """Of an accelerator's own part."""
 
@@ -51,12 +53,13 @@ def main() -> None:
     """Print a line for each phase."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="the measured tables")
-    found = list(compared(parser.parse_args().data, load()))
+    folder, tables = parser.parse_args().data, load()
+    alone, beside = list(outcomes(folder, tables)), list(compared(folder, tables))
     print(f"{'phase':<13}{'pairs':>7}{'spread':>8}{'own':>7}{'own share':>11}{'ratio 90 %':>12}")
     for phase in Phase:
-        pairs = list(matched(found, phase))
+        pairs = list(matched(beside, phase))
         if pairs:
-            each = shared(pairs)
+            each = shared(pairs, list(matched(alone, phase)))
             margin = 100 * float(np.expm1(NINE_IN_TEN * each.own * 2**0.5))
             print(
                 f"{phase:<13}{each.pairs:>7}{each.whole:>8.3f}{each.own:>7.3f}"
@@ -77,11 +80,12 @@ def matched(found: Iterable[Outcome], phase: Phase) -> Iterator[tuple[float, flo
         yield from itertools.combinations(medians, 2)
 
 
-def shared(pairs: Sequence[tuple[float, float]]) -> Shared:
-    """Spreads of the errors and of what two accelerators do not share."""
+def shared(pairs: Sequence[tuple[float, float]], alone: Sequence[tuple[float, float]]) -> Shared:
+    """Spreads of the errors of rows by themselves, and of what two accelerators do not share."""
     errors = np.array(pairs)
     differences = errors[:, 0] - errors[:, 1]
-    return Shared(len(pairs), whole=_spread(errors), own=_spread(differences) / math.sqrt(2.0))
+    own = _spread(differences) / math.sqrt(2.0)
+    return Shared(len(pairs), whole=_spread(np.array(alone)), own=own)
 
 
 def _spread(values: Vector) -> float:

@@ -62,8 +62,15 @@ def test_the_share_that_lasts() -> None:
 
 def test_what_accelerators_share_cancels() -> None:
     common = [(0.3 + own, 0.3 - own) for own in (0.02, -0.02, 0.01)]
-    assert shared(common).own_share < 0.01
-    assert shared([(0.3, -0.3), (-0.3, 0.3)]).own_share == 1.0
+    assert shared(common, common).own_share < 0.01
+    opposed = [(0.3, -0.3), (-0.3, 0.3)]
+    assert shared(opposed, opposed).own_share == 1.0
+
+
+def test_the_share_is_of_what_ranges_are_made_of() -> None:
+    beside, alone = [(0.1, -0.1)], [(0.2, 0.2)]
+    assert shared(beside, alone).own_share == pytest.approx(0.5)
+    assert shared(beside, [(0.1, 0.1)]).own_share == 1.0
 
 
 def test_pairs_are_equal_in_all_but_the_accelerator() -> None:
