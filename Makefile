@@ -5,7 +5,7 @@ READY := .venv/.ready
 CLUSTER ?= dev
 NODES ?= demo
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check verify generate bench-model bench-placement bench-autoscale check-chart image e2e cluster-up cluster-down lock
+.PHONY: help setup demo test check verify generate bench-model bench-placement bench-autoscale live-autoscale check-chart image e2e cluster-up cluster-down lock
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -61,6 +61,10 @@ bench-placement: $(READY) ## replay queues of work under our planner and its riv
 
 bench-autoscale: $(READY) ## replay request traces under our controller and its rivals, and write docs/autoscaling-replay.md (DATA=folder; hours, taken up again)
 	@$(BIN)/python -m bench.autoscale.page $(if $(DATA),--data $(DATA))
+
+live-autoscale: $(READY) ## scale engine processes for real under a load, and compare with the simulator (ARGS="--trace FILE --repeat 3")
+	@$(BIN)/python -m e2e.tools controlplane
+	@$(BIN)/python -m e2e.autoscale $(ARGS)
 
 check-chart: $(READY) ## lint and render the charts, check manifests, dashboards and alerts
 	@$(BIN)/python -m e2e.tools controlplane chart

@@ -16,7 +16,7 @@ from pathlib import Path
 from bench.autoscale.traces import BadTrace, load
 from e2e.autoscale.cluster import operated
 from e2e.autoscale.comparison import Comparison
-from e2e.autoscale.courses import RISE_AND_FALL, steps
+from e2e.autoscale.courses import COURSES, steps
 from e2e.autoscale.live import Course, compare
 from e2e.autoscale.local import Local
 from e2e.autoscale.service import Wish
@@ -33,13 +33,14 @@ APART, LATE = 1, 2
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m e2e.autoscale", description=__doc__)
+    parser.add_argument("--course", choices=COURSES, default="rise-and-fall", help="built-in load")
     parser.add_argument("--trace", type=Path, help="columns arrival_s, input_tokens, output_tokens")
     parser.add_argument("--begin", type=float, default=0.0, help="seconds into the file")
     parser.add_argument("--seconds", type=float, default=3600.0, help="of the file")
     parser.add_argument("--compression", type=float, default=10.0, help="so many times as fast")
     parser.add_argument("--peak", type=float, default=3.0, help="replicas that its peak takes up")
     parser.add_argument("--start-seconds", type=float, default=Wish().start_seconds)
-    parser.add_argument("--seed", type=int, default=0, help="of the built-in load")
+    parser.add_argument("--seed", type=int, default=0, help="of the built-in loads")
     parser.add_argument("--repeat", type=int, default=1, help="runs, one after the other")
     parser.add_argument("--json", action="store_true", help="print one document for each run")
     return parser.parse_args(words)
@@ -50,7 +51,7 @@ def course(given: argparse.Namespace) -> Course:
     (port,) = ports.free(1)
     wish = Wish(metrics_port=port, start_seconds=given.start_seconds)
     if given.trace is None:
-        return steps(RISE_AND_FALL, wish, given.seed)
+        return steps(COURSES[given.course], wish, given.seed)
     shape = (given.compression, given.begin, given.seconds, given.peak)
     return Course(Compressed(load(given.trace), *shape), wish)
 

@@ -74,12 +74,15 @@ class Comparison:
         )
 
     def differences(self) -> list[str]:
-        """What the simulator did not foresee; empty where live is as simulated."""
+        """What no account of the simulator foresaw; empty where live is as simulated."""
+        met = _beyond(self.live.attainment, self.least.attainment, self.most.attainment)
+        hours = self.live.replica_hours
+        paid = _beyond(hours, self.least.replica_hours, self.most.replica_hours)
         found = []
-        if abs(self.attainment_gap) > ATTAINMENT_TOLERANCE:
-            found.append(f"attainment {self.attainment_gap:+.1%}")
-        if abs(self.replica_hours_gap) > REPLICA_HOURS_TOLERANCE:
-            found.append(f"replica-hours {self.replica_hours_gap:+.1%}")
+        if abs(met) > ATTAINMENT_TOLERANCE:
+            found.append(f"attainment {met:+.1%} beyond every account")
+        if abs(paid) > REPLICA_HOURS_TOLERANCE * self.simulated.replica_hours:
+            found.append(f"replica-hours {paid:+.4f} beyond every account")
         if self.live.errors:
             found.append(f"{self.live.errors} requests failed")
         return found
@@ -106,6 +109,11 @@ class Comparison:
         )
         mean, least, most = (f"{each:.4g}" for each in others)
         return f"{name:18}{live:>10.4g}{mean:>11}{least:>10}{most:>10}"
+
+
+def _beyond(value: float, least: float, most: float) -> float:
+    """How far it is above the most, or below the least; 0 between."""
+    return max(value - most, 0.0) + min(value - least, 0.0)
 
 
 def combined(of: Sequence[Figures], how: Callable[[Sequence[float]], float]) -> Figures:

@@ -7,14 +7,15 @@ from e2e.autoscale.service import Wish
 from e2e.autoscale.trace import Steps, Stretch
 
 RISE = (Stretch(40, 0.5), Stretch(20, 2.4), Stretch(80, 2.4))
-"""A load that a single replica bears becomes one for three, within a few starts' time."""
-NARROW = (Stretch(40, 0.5), Stretch(30, 1.7), Stretch(110, 1.7))
-"""The same where four replicas are all there can be."""
+"""A load that a single replica bears becomes one for three, within a start's time."""
+NARROW = (Stretch(60, 0.6), Stretch(60, 1.6), Stretch(120, 1.6))
+"""A slower one, for where four replicas are all there can be."""
 RISE_AND_FALL = (
     *(Stretch(40, 0.6), Stretch(30, 2.5), Stretch(90, 2.5)),
     *(Stretch(20, 0.7), Stretch(180, 0.7), Stretch(20, 2.0), Stretch(60, 2.0)),
 )
-"""And then falls for so long that replicas go, before it rises again."""
+"""It falls for so long that replicas go, before it rises again."""
+COURSES = {"rise": RISE, "narrow": NARROW, "rise-and-fall": RISE_AND_FALL}
 
 
 def steps(

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from urllib3.exceptions import HTTPError
+
 from e2e.controlplane.client import Client, Object, Refused
 from e2e.running import Running
 from e2e.workloads import condition
@@ -63,6 +65,8 @@ class Pods(Running):
     @property
     def lives(self) -> list[Life]:
         """Of all pods that were ever seen, in the order of their births."""
+        if self.trouble is not None:
+            raise self.trouble
         return list(self._lives.values())
 
     @property
@@ -76,7 +80,7 @@ class Pods(Running):
         while not self._ended.wait(LOOK_SECONDS):
             try:
                 self._look()
-            except Refused:
+            except (Refused, HTTPError):
                 continue  # the API server is busy
             except Exception as error:
                 self.trouble = error

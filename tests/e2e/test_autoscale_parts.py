@@ -117,10 +117,11 @@ def test_differences_are_told_and_a_machine_that_is_late_is_blamed_first() -> No
     assert (same.differences(), same.complaint) == ([], "")
     worse = replace(FIGURES, attainment=0.7, replica_hours=0.2, errors=3)
     assert replace(same, live=worse).differences() == [
-        "attainment -20.0%",
-        "replica-hours +100.0%",
+        "attainment -20.0% beyond every account",
+        "replica-hours +0.1000 beyond every account",
         "3 requests failed",
     ]
+    assert replace(same, live=worse, least=worse, most=worse).differences() == ["3 requests failed"]
     assert "did not keep up" in replace(same, late_seconds=2.0).complaint
     assert "attainment +0.0%" in str(same)
     assert combined([FIGURES, worse], min).attainment == 0.7
