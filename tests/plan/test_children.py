@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from poolwise.errors import InvalidInput
 from poolwise.model.work import ServingLayout
 from poolwise.plan.children.manifests import changes_to_run, children, record_of
+from poolwise.plan.children.serving import least_pods
 from poolwise.plan.decision import Plan
 from poolwise.plan.names import PLACEMENT, child_name
 from poolwise.plan.placement_record import parse
@@ -243,6 +244,16 @@ class TestReplica:
         plan = placed_service(h100_pool(), ServingLayout(), replicas=replicas)
         _, budget, _ = children(isvc, plan, h100_pool(), Settings())
         assert budget["spec"]["minAvailable"] == minimum
+
+    @pytest.mark.parametrize(
+        ("redundancy", "least", "minimum"),
+        [(0, None, 9), (0, 6, 6), (0, 10, 9), (0, 12, 9), (2, 8, 8), (2, 10, 8), (2, 3, 3)],
+    )
+    def test_disruption_budget_follows_what_meets_the_targets(self, redundancy, least, minimum):
+        pool = h100_pool()
+        plan = placed_service(pool, ServingLayout(), replicas=10)
+        record = record_of(plan, pool, Settings())
+        assert least_pods(record, redundancy, least) == minimum
 
     def test_flags_of_recent_versions_only_for_our_image(self):
         own = container_of(deployment_of(service(engine={"image": "vllm/vllm-openai:v0.11.0"})))

@@ -257,6 +257,9 @@ class ScalingStatus(OpenModel):
     decisions: Annotated[tuple[ScalingDecision, ...], Field(max_length=10)] = ()
     """The last ten changes, the newest first.
     Example: `[{time: "2026-11-24T12:00:00Z", from: 2, to: 4}]`."""
+    mismatches: Annotated[tuple[Word, ...], Field(max_length=16)] = ()
+    """What is wrong with replicas beside their number: reasons of the condition AsPlanned.
+    Example: `[KVCachePressure]`."""
     memory: Annotated[str, Field(max_length=16384)] = ""
     """What was learned of speeds, lengths and lateness, packed, for the next process.
     Example: `eNpVjs0KwyAQ`."""

@@ -155,6 +155,8 @@ class Cache:
         """Why one that is there cannot be used, by group."""
         self.scaling: dict[Key, int] = {}
         """Replicas that the load of services asks for, in mode Direct, where it is known."""
+        self.least_replicas: dict[Key, int | None] = {}
+        """Replicas that meet the targets, of services that were looked at; None: not known."""
         self.synced = asyncio.Event()
         """Set once every kind was listed in full: no decision is made before."""
         self._expected: dict[tuple[Resource, Name], Object] = {}

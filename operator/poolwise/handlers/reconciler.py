@@ -11,18 +11,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from poolwise.cluster.cache import Cache, name_of
-from poolwise.cluster.resources import AUTOSCALERS, DEPLOYMENTS, INFERENCE_SERVICES, TRAINING_JOBS
+from poolwise.cluster.resources import (
+    AUTOSCALERS,
+    DEPLOYMENTS,
+    DISRUPTION_BUDGETS,
+    INFERENCE_SERVICES,
+    TRAINING_JOBS,
+)
 from poolwise.handlers.children import Children, prepared
 from poolwise.handlers.planner import Planner
 from poolwise.handlers.refusals import REASONS, REFUSALS, reason_of
 from poolwise.handlers.story import Story
 from poolwise.plan.children.manifests import check, children
+from poolwise.plan.children.serving import least_pods
 from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Key, Kind, Outcome, Plan
 from poolwise.plan.live.rivals import rival
 from poolwise.plan.live.telling import mode_of
 from poolwise.plan.observed import Decisions, Object
 from poolwise.plan.pool import Pool
+from poolwise.plan.status.figures import number, part
 from poolwise.plan.status.workload import is_paused
 from poolwise.settings import Settings
 
@@ -80,9 +88,25 @@ class Reconciler:
             return ()
         made = manifests(workload, outcome, self._planner.decisions, self._settings)
         autoscalers = self._cache.stores[AUTOSCALERS]
+        made = tuple(self._with_budget(workload, outcome, child) for child in made)
         if outcome.kept and rival(outcome.key, mode_of(workload), autoscalers):
             return tuple(self._as_it_is(child) for child in made)
         return made
+
+    def _with_budget(self, workload: Object, plan: Plan, child: Object) -> Object:
+        """A disruption budget by the load of now; by that of the process before until this one has
+        looked."""
+        if child["kind"] != DISRUPTION_BUDGETS.kind or plan.record is None:
+            return child
+        least = child["spec"]["minAvailable"]
+        if plan.key in self._cache.least_replicas:
+            spare = part(part(workload, "spec"), "scaling").get("redundancy") or 0
+            least = least_pods(plan.record, spare, self._cache.least_replicas[plan.key])
+        elif part(part(workload, "status"), "scaling"):
+            live = self._cache.get(DISRUPTION_BUDGETS, *name_of(child)) or {}
+            told = number(part(live, "spec"), "minAvailable")
+            least = least if told is None else min(int(told), least)
+        return prepared({**child, "spec": {**child["spec"], "minAvailable": least}})
 
     def _as_it_is(self, child: Object) -> Object:
         """With the replicas that there are, where somebody else scales too: to set another number

@@ -103,7 +103,7 @@ class Scaler:
                 _log.exception("scaling failed on one service", workload=str(turn.key))
 
     def _forget(self, present: set[Key]) -> None:
-        for known in (self._known, self._looks, self._cache.scaling):
+        for known in (self._known, self._looks, self._cache.scaling, self._cache.least_replicas):
             for key in [key for key in known if key not in present]:
                 del known[key]
 
@@ -187,6 +187,14 @@ class Scaler:
             memory=after.text,
         )
         self._carry_out(turn, look, decision)
+        self._leave(turn.key, after.least.replicas)
+
+    def _leave(self, key: Key, least_replicas: int | None) -> None:
+        """Have drains of nodes leave so many."""
+        known = self._cache.least_replicas
+        if known.get(key, -1) != least_replicas:
+            known[key] = least_replicas
+            self._planner.look_again(key, 0)
 
     async def _decided(self, turn: Turn, known: Known, service: Service, seen: Seen) -> Decision:
         memory = known.recall(turn.resource, seen.now_seconds).memory

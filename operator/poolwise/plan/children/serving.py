@@ -15,9 +15,9 @@ engine itself needs; only then do readiness and liveness count.
 End. A replica that stops still answers until no proxy sends to it (``preStop``), and then has time
 for the requests in flight.
 
-Disruption. One replica at a time may be drained from a node, more where ``redundancy`` says that
-the targets hold without them. Of a replica that spans nodes any pod takes all with it, so that many
-pods may go, and no more until their groups are ready again.
+Disruption. One replica at a time may be drained from a node, more where ``redundancy`` or the load
+of now says that the targets hold without them. Of a replica that spans nodes any pod takes all with
+it, so that many pods may go, and no more until their groups are ready again.
 """
 
 from __future__ import annotations
@@ -99,15 +99,21 @@ def _disruption_budget(
         "kind": "PodDisruptionBudget",
         "metadata": metadata(resource, record, name),
         "spec": {
-            "minAvailable": _least_pods(record, max(1, spec.scaling.redundancy)),
+            "minAvailable": least_pods(record, spec.scaling.redundancy),
             "selector": {"matchLabels": selector_labels(key_of(resource))},
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },
     }
 
 
-def _least_pods(record: PlacementRecord, expendable: int) -> int:
+def least_pods(record: PlacementRecord, redundancy: int, least_replicas: int | None = None) -> int:
+    """Pods that drains of nodes leave.
+
+    :param least_replicas: that meet the targets now; None: all but the spare ones.
+    """
     replicas = record.replicas or 0
+    unneeded = 0 if least_replicas is None else replicas - least_replicas
+    expendable = max(1, redundancy, unneeded)
     return max(0, replicas * record.nodes_per_replica - expendable) if replicas > expendable else 0
 
 

@@ -80,12 +80,13 @@ class Knowledge:
             watch=self.watch.after(clues(history, self.watch, known), now),
             least=self.least.after(needed(decision, place.redundancy), now),
         )
-        return found._with_text(now)
+        is_new = found.watch.raised.keys() != self.watch.raised.keys()
+        return found._with_text(now, is_new)
 
-    def _with_text(self, now_seconds: float) -> Knowledge:
+    def _with_text(self, now_seconds: float, is_new: bool) -> Knowledge:
         """Of a service without traffic what was learned while there was some."""
         is_idle = self.memory.idle_since_seconds is not None
-        if is_idle or now_seconds - self.text_seconds < REWRITTEN_SECONDS:
+        if not is_new and (is_idle or now_seconds - self.text_seconds < REWRITTEN_SECONDS):
             return self
         text = written(self.memory, self.watch, now_seconds)
         return replace(self, text=text, text_seconds=now_seconds)

@@ -34,7 +34,7 @@ REMEMBERED_SECONDS = 900.0
 """What was learned is told anew no less often, while there is traffic to learn from."""
 _DIGITS = 3
 _ASIDE = ("reason", "time", "memory")
-_DECISIVE = ("mode", "desiredReplicas", "decisions")
+_DECISIVE = ("mode", "desiredReplicas", "decisions", "mismatches")
 _SENTENCE = 512
 
 
@@ -108,6 +108,7 @@ def _scaling(look: Look, before: Told) -> dict[str, Any]:
             "predicted": [_tail(each) for each in decision.tails] or None,
             "costPerHour": decision.cost_per_hour or None,
             "decisions": _decisions(look, before),
+            "mismatches": [kind.value for kind, _ in look.mismatches] or None,
             "memory": look.memory or None,
         }
     )
