@@ -11,6 +11,7 @@ from poolwise.cluster import metric_table as table
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.resources import ACCELERATOR_POOLS, INFERENCE_SERVICES, TRAINING_JOBS
 from poolwise.handlers.collector import ClusterCollector
+from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.live.telling import measured
 from tests.handlers.shell import Shell, chat_service, h100_node, training_job
 from tests.plan.live.given import look
@@ -250,7 +251,7 @@ def test_the_planner_and_the_statuses_together_give_every_metric_of_the_table():
     for resource in (TRAINING_JOBS, INFERENCE_SERVICES, ACCELERATOR_POOLS):
         for document in shell.kube.all(resource):
             if resource is INFERENCE_SERVICES:  # as if its replicas had been looked at
-                scaling = measured(look(), {}).scaling
+                scaling = measured(look(mismatches=[(Mismatch.PREEMPTIONS, "many")]), {}).scaling
                 document = {**document, "status": {**document["status"], "scaling": scaling}}
             cache.put(resource, document)
     registry = registry_of(cache, shell.engine.planner.decisions.pools)
@@ -268,6 +269,7 @@ def test_the_planner_and_the_statuses_together_give_every_metric_of_the_table():
 def test_a_service_tells_what_its_load_asks_for_and_how_targets_are_kept():
     cache = Cache()
     signal = {"metric": "TTFT", "percentile": 99, "lateShareLow": 0.01, "lateShareHigh": 0.02}
+    scaling = {"desiredReplicas": 4, "signals": [signal], "mismatches": ["Preemptions"]}
     cache.put(
         INFERENCE_SERVICES,
         {
@@ -275,7 +277,7 @@ def test_a_service_tells_what_its_load_asks_for_and_how_targets_are_kept():
             "kind": "InferenceService",
             "metadata": metadata("chat"),
             "spec": {},
-            "status": {"replicas": 3, "scaling": {"desiredReplicas": 4, "signals": [signal]}},
+            "status": {"replicas": 3, "scaling": scaling},
         },
     )
     registry = registry_of(cache)
@@ -285,6 +287,7 @@ def test_a_service_tells_what_its_load_asks_for_and_how_targets_are_kept():
     assert value(registry, "service_current_replicas", **of) == 3
     assert value(registry, "service_slo_attainment", **target) == pytest.approx(0.98)
     assert value(registry, "service_slo_burn_rate", **target) == pytest.approx(2)
+    assert value(registry, "service_mismatch", **of, reason="Preemptions") == 1
 
 
 def test_a_service_that_nobody_looked_at_tells_nothing_of_it():

@@ -17,6 +17,7 @@ from e2e.images.double.metrics import Metrics as EngineMetrics
 from e2e.images.double.sequence import Sequence
 from poolwise.cluster.resources import INFERENCE_SERVICES
 from poolwise.handlers.collector import ClusterCollector
+from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.live.telling import measured
 from tests.handlers.shell import Shell, chat_service, h100_node, training_job
 from tests.observability.queries import VARIABLES
@@ -64,7 +65,7 @@ def operator_registry() -> CollectorRegistry:
 def _looked_at(shell: Shell) -> None:
     """What a look at the service's replicas writes to its status."""
     [service] = shell.kube.all(INFERENCE_SERVICES)
-    scaling = measured(look(), {}).scaling
+    scaling = measured(look(mismatches=[(Mismatch.PREEMPTIONS, "many")]), {}).scaling
     told = {**service, "status": {**service["status"], "scaling": scaling}}
     told["metadata"] = {**told["metadata"], "resourceVersion": "1000000"}
     shell.engine._cache.put(INFERENCE_SERVICES, told)

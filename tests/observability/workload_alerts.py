@@ -50,6 +50,7 @@ _PLACED = of("condition", condition="Placed")
 _PLANNED = own("poolwise_workload_replicas", **SERVICE, state="planned")
 _READY = own("poolwise_workload_replicas", **SERVICE, state="ready")
 _THREE = {_PLANNED: "3x60", _PLACED: "1x60", _STALLED: "0x60"}
+_MISMATCH = own("poolwise_service_mismatch", **SERVICE, reason="Preemptions")
 _NODES, _PRICE = _pool("nodes", state="usable"), _pool("price_per_hour", currency="USD")
 _ALL, _FREE = (_pool("accelerators", state=state) for state in ("all", "free"))
 _IDLE = {_NODES: "4x500", _PRICE: "12x500", _ALL: "32x500", _FREE: "24x500"}
@@ -101,6 +102,20 @@ WORKLOAD_CASES = (
             "not placed": {**_THREE, _PLACED: "0x60", _READY: "0x60"},
             "stalled, which is told already": {**_THREE, _STALLED: "1x60", _READY: "2x60"},
             "ready in time": {**_THREE, _READY: "2x29 3x30"},
+        },
+    ),
+    Case(
+        "PoolwiseServiceNotAsPlanned",
+        {_MISMATCH: "1x60"},
+        15,
+        {**SERVICE, "reason": "Preemptions"},
+        "chat/assistant has had the mismatch Preemptions for 15 minutes; its condition AsPlanned "
+        "has the numbers and the advice.",
+        {
+            "gone in time": {_MISMATCH: "1x10 _x50"},
+            "a model that is off": {
+                own("poolwise_service_mismatch", **SERVICE, reason="Mispredicted"): "1x60"
+            },
         },
     ),
     Case(

@@ -165,6 +165,11 @@ SERVICE_BURN_RATE = _gauge(
     "Share beyond a target over the share that its percentile allows: at 1 the budget just lasts.",
     *("namespace", "name", "metric", "percentile"),
 )
+SERVICE_MISMATCH = _gauge(
+    "service_mismatch",
+    "1 while replicas of a service are not as planned, by reason of the condition AsPlanned.",
+    *("namespace", "name", "reason"),
+)
 WORKLOAD_INTENSITY = _gauge(
     "workload_arithmetic_intensity_flops_per_byte",
     "What it computes for each byte of memory that it reads; the ridge point divides.",
@@ -185,7 +190,7 @@ EACH_WORKLOAD = (
     *(WORKLOAD_REPLICAS, WORKLOAD_COST, WORKLOAD_STEP, WORKLOAD_TOKENS, WORKLOAD_LATENCY),
     *(WORKLOAD_TARGET, WORKLOAD_INTENSITY, WORKLOAD_PREDICTED_COST),
     *(WORKLOAD_ACCRUED_COST, WORKLOAD_ACCRUED_ENERGY),
-    *(SERVICE_DESIRED, SERVICE_REPLICAS, SERVICE_ATTAINMENT, SERVICE_BURN_RATE),
+    *(SERVICE_DESIRED, SERVICE_REPLICAS, SERVICE_ATTAINMENT, SERVICE_BURN_RATE, SERVICE_MISMATCH),
 )
 
 SECTIONS: Mapping[str, tuple[Definition, ...]] = {

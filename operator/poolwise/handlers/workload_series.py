@@ -18,7 +18,7 @@ from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR, read
 
 UNTOLD = "Untold"
 """Reason of a workload without a status."""
-_TOLD_CONDITIONS = (Type.READY, Type.STALLED, Type.PLANNED, Type.PLACED, Type.AS_PLANNED)
+_TOLD_CONDITIONS = (Type.READY, Type.STALLED, Type.PLANNED, Type.PLACED)
 _LATENCIES = {"TTFT": "ttftSeconds", "ITL": "itlSeconds", "E2E": "e2eSeconds"}
 
 
@@ -107,13 +107,15 @@ def _service(workload: Object, status: Told, told: Told) -> Iterator[Sample]:
 
 
 def _scaling(name: tuple[str, str], status: Told) -> Iterator[Sample]:
-    """What the load asks for, and how the targets are kept; nothing of a service that nobody has
-    looked at."""
+    """What the load asks for, how the targets are kept, and what is not as planned; nothing of a
+    service that nobody has looked at."""
     scaling = part(status, "scaling")
     if not scaling:
         return
     yield from present(table.SERVICE_DESIRED, name, number(scaling, "desiredReplicas"))
     yield from present(table.SERVICE_REPLICAS, name, number(status, "replicas"))
+    for reason in scaling.get("mismatches") or ():
+        yield table.SERVICE_MISMATCH, (*name, str(reason)), 1.0
     for signal in scaling.get("signals") or ():
         percentile, late = number(signal, "percentile"), number(signal, "lateShareHigh")
         if percentile is not None and late is not None:

@@ -47,6 +47,7 @@ def decision(replicas=3, **more: Any):
 
 
 def look(replicas=3, held=3, now=NOW, **more: Any):
-    fields = {"mode": Mode.DIRECT, "told": held, "failing": {}, "conflict": None}
+    fields: dict[str, Any] = {"mode": Mode.DIRECT, "told": held, "failing": {}, "conflict": None}
+    fields |= {"mismatches": (), "memory": ""}
     given = {name: more.pop(name, value) for name, value in fields.items()}
     return Look(decision=decision(replicas, **more), held=held, now=now, **given)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from poolwise.api.status import ScalingStatus
 from poolwise.plan.conditions import Reason
+from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.live.telling import DECISIONS_KEPT, Mode, measured
 from poolwise.plan.scaling.decision import Forecast, Remark
 from tests.plan.live.given import ITL, NOW, TTFT, look, signal
@@ -171,3 +172,36 @@ def test_what_is_told_is_the_same_when_it_is_told_again(rate, seconds, replicas,
     )
     assert again.scaling == first.scaling
     json.dumps(first.scaling, allow_nan=False)
+
+
+def test_replicas_that_do_as_planned_say_so():
+    found = conditions(look())["AsPlanned"]
+    assert (found.status, found.reason) == (True, Reason.NO_MISMATCH)
+    assert "mismatches" not in told(look())
+
+
+def test_what_is_not_as_planned_has_the_first_reason_and_all_sentences():
+    both = [(Mismatch.PREEMPTIONS, "preempted 40 times"), (Mismatch.CACHE_PRESSURE, "caches full")]
+    given_look = look(mismatches=both)
+    found = conditions(given_look)["AsPlanned"]
+    assert (found.status, found.reason) == (False, Reason.PREEMPTIONS)
+    assert found.message == "preempted 40 times. Also, caches full"
+    assert told(given_look)["mismatches"] == ["Preemptions", "KVCachePressure"]
+
+
+def test_every_mismatch_is_a_reason():
+    for kind in Mismatch:
+        assert conditions(look(mismatches=[(kind, "so")]))["AsPlanned"].reason == Reason(kind)
+
+
+def test_a_new_mismatch_is_told_at_once_with_what_was_learned():
+    before = told(look(memory="then"))
+    after = told(look(memory="now", mismatches=[(Mismatch.PREEMPTIONS, "x")], now=later(1)), before)
+    assert after["memory"] == "now"
+
+
+@pytest.mark.parametrize(("seconds", "kept"), [(10, "then"), (600, "then"), (1000, "now")])
+def test_what_was_learned_is_told_anew_now_and_then(seconds, kept):
+    before = told(look(memory="then"))
+    assert told(look(memory="now", now=later(seconds)), before)["memory"] == kept
+    ScalingStatus.model_validate(before)
