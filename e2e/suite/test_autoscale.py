@@ -31,10 +31,11 @@ def test_pods_follow_a_load_that_rises(
     def inside(*command: str, stdin: str) -> str:
         return operator.command(*words, *command, stdin=stdin)
 
-    course = steps(NARROW, WISH, interval_seconds=Settings().scaling_interval_seconds)
+    course = steps(NARROW, WISH, interval_seconds=float(Settings().scaling_interval_seconds))
     pool = pool_of(client, H100)["metadata"]["name"]
     with InKind(observer, namespace, inside) as stage:
         found = compare(course, stage, placement={"pools": [pool]})
+    print(found)
     assert found.live.errors == 0, str(found)
     if found.complaint:
         pytest.skip(found.complaint)
