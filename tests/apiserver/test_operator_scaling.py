@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from e2e.controlplane.client import Object
+from poolwise.plan.live.remembering import read, written
 from tests.apiserver.conftest import NodeFactory
 from tests.apiserver.engines import Engines, engines
 from tests.apiserver.operated import Operated, chat_service, child, condition, h100_node
@@ -17,6 +20,9 @@ SETTINGS = {"POOLWISE_SCALING_INTERVAL_SECONDS": "1"}
 WAIT_SECONDS = 480
 """Nothing is decided in the first half minute of looks, and a number goes down only once it was not
 needed for minutes."""
+
+
+RECALLED = "goes on with what was learned"
 
 
 @pytest.fixture
@@ -45,6 +51,10 @@ def scaling(operator: Operated, service: Object) -> Object:
     return found
 
 
+def log_of(operator: Operated) -> str:
+    return operator.process.log.read_text(encoding="utf-8")
+
+
 def wait_replicas(operator: Operated, service: Object, at_least: int, at_most: int) -> Object:
     target = child(service, "apps/v1", "Deployment")
     return operator.client.wait_for(
@@ -52,7 +62,18 @@ def wait_replicas(operator: Operated, service: Object, at_least: int, at_most: i
     )
 
 
-def test_replicas_follow_the_load_up_and_down(
+def as_known_for_an_hour(operator: Operated, service: Object) -> None:
+    """What the operator wrote of the service, as if it had begun an hour ago: of one that it has
+    just met it takes nothing away for five minutes."""
+    now = time.time()
+    found = read(scaling(operator, service)["memory"], now)
+    assert found is not None
+    memory, watch = found
+    old = written(replace(memory, since_seconds=now - 3600.0), watch, now)
+    operator.client.patch(service, {"status": {"scaling": {"memory": old}}}, "status")
+
+
+def test_replicas_follow_the_load_up_over_a_restart_and_down(
     operator: Operated, namespace: str, nodes: NodeFactory, fleet: Engines
 ) -> None:
     nodes([h100_node()])
@@ -63,15 +84,20 @@ def test_replicas_follow_the_load_up_and_down(
     rate = scaling(operator, before)["requestsPerSecondPerReplica"]
     fleet.requests_per_second = 3.5 * rate
     grown = wait_replicas(operator, service, 4, 8)["spec"]["replicas"]
+    operator.until(lambda: "ScaledUp" in reasons(operator, service), "it was not told")
+    operator.process.stop()
+    as_known_for_an_hour(operator, service)
+    operator.process.start()
+    operator.settle()
+    assert replicas(operator, service) >= min(grown, 4)
+    operator.until(lambda: RECALLED in log_of(operator), "it does not go on with what was learned")
     fleet.requests_per_second = 0.2 * rate
     after = wait_replicas(operator, service, 1, grown - 1)
     assert after["spec"]["template"] == template
-    operator.until(
-        lambda: {"ScaledUp", "ScaledDown"} <= reasons(operator, service), "it was not told"
-    )
+    operator.until(lambda: "ScaledDown" in reasons(operator, service), "it was not told")
     first, *_ = scaling(operator, service)["decisions"]
     assert first["to"] < first["from"]
-    assert "not marked" not in operator.process.log.read_text(encoding="utf-8")  # who leaves
+    assert "not marked" not in log_of(operator)  # who leaves
 
 
 def test_what_lies_holds_its_own_service_and_no_other(
@@ -160,22 +186,6 @@ def test_external_tells_the_number_and_follows_the_spec(
     assert replicas(operator, service) == 1
     operator.client.patch(service, {"spec": {"replicas": 2}})
     wait_replicas(operator, service, 2, 2)
-
-
-def test_the_number_outlives_the_operator(
-    operator: Operated, namespace: str, nodes: NodeFactory, fleet: Engines
-) -> None:
-    nodes([h100_node()])
-    fleet.requests_per_second = 1.0
-    service = operator.client.create(chat(namespace, fleet))
-    operator.wait_condition(service, "MetricsAvailable", "True")
-    rate = scaling(operator, service)["requestsPerSecondPerReplica"]
-    fleet.requests_per_second = 3.5 * rate
-    grown = wait_replicas(operator, service, 4, 8)["spec"]["replicas"]
-    operator.process.stop()
-    operator.process.start()
-    operator.settle()
-    assert replicas(operator, service) >= min(grown, 4)
 
 
 def test_a_steady_load_is_not_written_about(

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import structlog
+
 from poolwise.cluster.scraping import Look as Told
 from poolwise.cluster.scraping import Target
+from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Key
 from poolwise.plan.live.knowledge import Knowledge, Place, recalled
 from poolwise.plan.live.overdue import Overdue, overdue
@@ -22,6 +25,8 @@ from poolwise.plan.scaling.service import Predictor
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.status.figures import part
+
+_log = structlog.get_logger(__name__)
 
 LOOKS_UNTIL_TOLD = 3
 """Failed looks at a replica in a row before a condition speaks of it: packets get lost. The number
@@ -52,6 +57,8 @@ class Known:
         if self.knowledge is None:
             told = part(part(resource, "status"), "scaling").get("memory")
             self.knowledge = recalled(told, now_seconds)
+            if self.knowledge.text:
+                _log.info("goes on with what was learned", workload=str(key_of(resource)))
         return self.knowledge
 
 

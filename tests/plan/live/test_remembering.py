@@ -46,6 +46,7 @@ def test_what_was_learned_comes_back(learned):
     before, after = learned.as_mapping(), memory.as_mapping()
     for name in before.keys() - {"belief", "errors"}:
         assert after[name] == before[name]
+    assert memory.since_seconds == learned.since_seconds  # a restart makes nobody older
     assert len(text) < LONGEST_CHARACTERS / 4
 
 

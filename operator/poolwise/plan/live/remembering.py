@@ -13,7 +13,7 @@ import json
 import math
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -40,12 +40,13 @@ CLOCK_SECONDS = 300.0
 
 def written(memory: Memory, watch: Watch, now_seconds: float) -> str:
     """What is worth keeping; the same text for the same knowledge at the same time."""
-    learned = memory.as_mapping()
+    learned, since = memory.as_mapping(), memory.since_seconds
     belief = np.minimum(np.round(-np.array(learned["belief"]) / STEP), STEPS).astype(int)
     errors = sorted(learned["errors"], key=lambda each: -each[-1])[:MOST_ERRORS]
     document = {
         "version": VERSION,
         "at": now_seconds,
+        "since": since if since is not None and math.isfinite(since) else None,
         "memory": {**learned, "belief": belief.ravel().tolist(), "errors": sorted(errors)},
         "shape": list(belief.shape),
         "told": {kind.value: asdict(each) for kind, each in watch.raised.items()},
@@ -110,7 +111,8 @@ def _check(value: Any) -> None:
 def _memory(document: Mapping[str, Any]) -> Memory:
     learned = document["memory"]
     belief = -STEP * np.array(learned["belief"], float).reshape(document["shape"])
-    return Memory.read({**learned, "belief": belief.tolist()})
+    memory, since = Memory.read({**learned, "belief": belief.tolist()}), document["since"]
+    return memory if since is None else replace(memory, since_seconds=float(since))
 
 
 def _watch(told: Mapping[str, Any]) -> Watch:
