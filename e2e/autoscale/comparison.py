@@ -31,6 +31,8 @@ class Figures:
     replica_hours: float
     average_replicas: float
     most_replicas: float
+    left_replicas: float
+    """That were told to end while requests came."""
     p99_ttft_seconds: float
     p99_tpot_seconds: float
     requests: float
@@ -121,15 +123,19 @@ def combined(of: Sequence[Figures], how: Callable[[Sequence[float]], float]) -> 
     return Figures(*(how([getattr(one, each.name) for one in of]) for each in fields(Figures)))
 
 
-def simulated(outcome: Outcome, most_replicas: int) -> Figures:
-    """The simulator's figures."""
+def simulated(outcome: Outcome, first: int, begin: float, end: float) -> Figures:
+    """The simulator's account of a fleet that began with ``first``, scored from begin to end."""
+    steps = [step for step in outcome.steps if step.at_seconds <= end]
+    wanted = [first, *(step.wanted for step in steps if step.at_seconds <= begin)][-1:]
+    wanted += [step.wanted for step in steps if step.at_seconds > begin]
     return Figures(
         attainment=outcome.attainment,
         ttft_attainment=outcome.ttft_attainment,
         itl_attainment=outcome.itl_attainment,
         replica_hours=outcome.replica_hours,
         average_replicas=outcome.average_replicas,
-        most_replicas=most_replicas,
+        most_replicas=max(wanted),
+        left_replicas=sum(max(had - has, 0) for had, has in itertools.pairwise(wanted)),
         p99_ttft_seconds=outcome.p99_ttft_seconds,
         p99_tpot_seconds=outcome.p99_tpot_seconds,
         requests=outcome.requests,
@@ -161,6 +167,7 @@ def live(
         replica_hours=paid / 3600.0,
         average_replicas=paid / (until - begin),
         most_replicas=_most(lives, begin, until),
+        left_replicas=sum(begin < (life.leaving_seconds or 0.0) <= until for life in lives),
         p99_ttft_seconds=_p99(answers.ttft_seconds(requests)[scored]),
         p99_tpot_seconds=_p99(answers.tpot_seconds(requests)[scored]),
         requests=int(scored.sum()),
@@ -195,13 +202,6 @@ def _most(lives: Sequence[Life], begin: float, end: float) -> int:
     ]
     moments = [begin, *(born for born, _ in stays if begin <= born <= end)]
     return max(sum(born <= moment < left for born, left in stays) for moment in moments)
-
-
-def most_wanted(outcome: Outcome, least: int, begin: float) -> int:
-    """Replicas that the simulated policy wanted at the same time."""
-    before = [step.wanted for step in outcome.steps if step.at_seconds <= begin]
-    after = (step.wanted for step in outcome.steps if step.at_seconds > begin)
-    return max(itertools.chain(before[-1:] or [least], after))
 
 
 def _p99(seconds: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:

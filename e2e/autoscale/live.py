@@ -12,7 +12,7 @@ from typing import Protocol
 from bench.autoscale.scene import Routing, Scene
 from bench.autoscale.sizing import Work, measured
 from bench.autoscale.traces import Trace
-from e2e.autoscale.comparison import Comparison, combined, live, most_wanted, simulated
+from e2e.autoscale.comparison import Comparison, combined, live, simulated
 from e2e.autoscale.pods import Life
 from e2e.autoscale.service import Wish, config_map
 from e2e.autoscale.trace import Source, planned
@@ -101,7 +101,7 @@ def compare(course: Course, stage: Stage, **spec: object) -> Comparison:
         routing=stage.routing,
     )
     accounts = [
-        simulated(each, most_wanted(each, first, course.warm_up_seconds))
+        simulated(each, first, course.warm_up_seconds, trace.seconds)
         for each in found.outcomes(scene)
     ]
     return Comparison(

@@ -36,7 +36,7 @@ WORK = Work(
     requests_per_second=5.0,
 )
 STEPS = Steps((Stretch(100, 1.0), Stretch(100, 3.0)), Lengths(500, 1500), Lengths(200, 500), seed=3)
-FIGURES = Figures(0.9, 0.9, 1.0, 0.1, 3.0, 4, 2.0, 0.05, 100)
+FIGURES = Figures(0.9, 0.9, 1.0, 0.1, 3.0, 4, 1, 2.0, 0.05, 100)
 
 
 def test_a_load_goes_in_straight_lines() -> None:
@@ -108,7 +108,7 @@ def test_a_run_is_scored_as_in_the_simulator() -> None:
     assert found.attainment == pytest.approx(1 / 3)
     assert (found.ttft_attainment, found.itl_attainment) == pytest.approx((2 / 3, 1 / 3))
     assert found.replica_hours * 3600 == pytest.approx(25 + 10)
-    assert found.most_replicas == 2
+    assert (found.most_replicas, found.left_replicas) == (2, 1)
     assert found.p99_ttft_seconds == math.inf
 
 
