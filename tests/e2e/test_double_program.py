@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -13,19 +14,25 @@ import aiohttp
 import pytest
 
 from e2e.controlplane import ports
+from e2e.images.double.modelled import as_json
 from e2e.images.load.client import run
 from e2e.images.load.plan import Lengths, Plan
+from poolwise.sim.serving.costs import Curve, IterationCosts
 
 VLLM = Path(__file__).parents[2] / "e2e" / "images" / "bin" / "vllm"
 
 
+COSTS = IterationCosts(Curve.line(0.01, 0.0), Curve.line(0.0, 0.0), 0.0, 0.0)
+
+
 @pytest.fixture
-def program() -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The program, answering, and its address."""
+def program(request: pytest.FixtureRequest) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The program, answering, and its address; a parameter is its environment."""
     (port,) = ports.free(1)
     command = [sys.executable, "-IB", str(VLLM), "serve", "m", f"--port={port}"]
     command += ["--host=127.0.0.1", "--shutdown-timeout=60"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    environment = os.environ | getattr(request, "param", {})
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     try:
         assert process.stderr is not None
         while "answers on port" not in (line := process.stderr.readline()):
@@ -36,6 +43,12 @@ def program() -> Iterator[tuple[subprocess.Popen[str], str]]:
         process.communicate()
 
 
+@pytest.mark.parametrize(
+    "program",
+    [{}, {"DOUBLE_MODEL_COSTS": as_json(COSTS)}],
+    ids=["formula", "serving model"],
+    indirect=True,
+)
 def test_sigterm_lets_requests_in_flight_end(program: tuple[subprocess.Popen[str], str]) -> None:
     process, url = program
 
@@ -48,7 +61,7 @@ def test_sigterm_lets_requests_in_flight_end(program: tuple[subprocess.Popen[str
                 return (first + await response.read()).decode()
 
     answer = asyncio.run(ask_and_stop())
-    assert answer.count('"text"') == 40
+    assert answer.count(" w") == 40
     assert answer.rstrip().endswith("data: [DONE]")
     assert process.wait(60) == 0
 
