@@ -21,6 +21,7 @@ from typing import Any
 
 from e2e.controlplane.client import Client, Object, Refused
 from e2e.controlplane.process import end_with_parent
+from e2e.controlplane.supervised import REPOSITORY
 from e2e.errors import ProcessFailed
 from e2e.progress import last_lines
 
@@ -47,6 +48,7 @@ class Held:
         with log.open("wb") as output:
             self._process = subprocess.Popen(
                 [*ENGINE, *words],
+                cwd=REPOSITORY,
                 env=os.environ | environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -85,6 +85,8 @@ def compare(course: Course, stage: Stage, **spec: object) -> Comparison:
     service = observer.client.create(document)
     found = _placed(observer, service)
     observer.client.create(config_map(service, found.engine))
+    for pod in observer.pods_of(service):
+        observer.client.delete_now(pod)  # it waited for the map: starts are not that long
     work = measured(found.engine, course.source.sample, wish.targets)
     trace = course.source.trace(work)
     first = _serving(observer, service)
