@@ -235,6 +235,15 @@ def test_sequences_are_bounded_by_the_targets():
     assert sequences("12ms") < sequences("200ms")
 
 
+def test_each_class_of_traffic_has_an_engine_of_its_own():
+    """Latency in small steps of few sequences, throughput in large ones of as many as fit."""
+    slo = [{"metric": "ITL", "percentile": 99, "target": "20ms"}]
+    latency = plan_of(h100(1), service(slo=slo)).chosen.layout
+    rate = plan_of(h100(1), service(slo=[], trafficClass="Throughput")).chosen.layout
+    assert latency.max_num_seqs < rate.max_num_seqs
+    assert latency.max_batched_tokens < rate.max_batched_tokens
+
+
 @pytest.mark.parametrize(
     ("product", "expected"),
     [

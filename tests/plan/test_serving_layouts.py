@@ -1,11 +1,15 @@
 """Replicas start, keep what was fixed, and take only formats that the device computes in."""
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from poolwise.model.hardware import Host, Interconnect, Machine
+from poolwise.model.serving.latency import latencies
+from poolwise.model.serving.load import state
 from poolwise.model.serving.prediction import kv_tokens, serving_memory
+from poolwise.model.serving.replica import replica
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import Metric, ServingWork, Target, Tokens
 from poolwise.plan.candidates.reasons import Verdict
@@ -181,6 +185,39 @@ def test_sequences_are_bounded_by_what_the_targets_allow_in_flight():
         return bounded(one.shape(layout), 1.5).max_num_seqs
 
     assert 8 <= sequences(0.012) < sequences(0.2) <= 1024
+
+
+@pytest.mark.parametrize("on", [H100, machine("A100-SXM4-80GB"), L4])
+@pytest.mark.parametrize("itl_seconds", [0.015, 0.02, 0.03, 0.05, 0.08, 0.1, 0.2])
+@pytest.mark.parametrize("percentile", [50, 99])
+def test_a_whole_batch_meets_the_target_of_tokens(on, itl_seconds, percentile):
+    """Requests beyond it wait for their turn; those under way stay in time."""
+    asked = work(itl_seconds=itl_seconds)
+    itl = Target(Metric.ITL, percentile, itl_seconds)
+    asked = replace(asked, targets=(asked.targets[0], itl))
+    one = search(asked, on=on, tensor=1, pipeline=1)
+    (layout,) = layouts(asked, on=on, tensor=1, pipeline=1)
+    shape = one.tuned(layout)
+    if not shape.serves:
+        return
+    most = bounded(shape, 1.5)
+    found = one.in_time(shape, most).max_num_seqs
+    assert math.ceil(shape.in_flight) <= found <= most.max_num_seqs
+    served = replica(asked, shape.layout, on, CALIBRATION)
+    whole = latencies(served, state(served, min(float(found), served.slots)))
+    is_least = found == math.ceil(shape.in_flight)
+    assert is_least or whole.token_percentile(percentile) <= itl_seconds
+    if found < most.max_num_seqs:  # and no more would
+        more = latencies(served, state(served, min(found + 8.0, served.slots)))
+        assert more.token_percentile(percentile) > itl_seconds
+
+
+def test_without_a_target_of_tokens_nothing_is_cut():
+    asked = replace(work(), targets=())
+    (layout,) = layouts(asked, tensor=1, pipeline=1)
+    one = search(asked, tensor=1, pipeline=1)
+    shape = one.tuned(layout)
+    assert one.in_time(shape, shape.layout) == shape.layout
 
 
 def test_engine_can_start_with_the_tuned_chunk():

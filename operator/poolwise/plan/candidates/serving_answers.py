@@ -117,7 +117,7 @@ class ServingAnswers:
         self, shape: ReplicaShape, requests_per_second: float
     ) -> tuple[ServingLayout, ServingPrediction]:
         search, found = self.search, self._uncorrected(shape.layout, requests_per_second)
-        layout = bounded(shape, search.work.arrival_dispersion)
+        layout = search.in_time(shape, bounded(shape, search.work.arrival_dispersion))
         taken = footprint(search.work, layout, search.machine, search.calibration)
         return layout, replace(found, memory=taken.with_cache(found.memory.kv_cache_bytes))
 

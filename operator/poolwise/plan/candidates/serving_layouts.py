@@ -8,6 +8,7 @@ cache, the chunk of prompts and the number of sequences from the targets.
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,11 +18,13 @@ from poolwise.model.formats import native_arithmetic, sixteen_bit_format, weight
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import Memory
 from poolwise.model.serving.capacity import NOTHING, Capacity, capacity
+from poolwise.model.serving.latency import latencies
+from poolwise.model.serving.load import state
 from poolwise.model.serving.memory import least_kv_tokens, surest_memory
 from poolwise.model.serving.replica import replica
 from poolwise.model.serving.tuning import tuned
 from poolwise.model.shapes import Transformer
-from poolwise.model.work import ServingLayout, ServingWork, Tokens
+from poolwise.model.work import Metric, ServingLayout, ServingWork, Tokens
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_groups import nearest, sizes_over_nodes
 from poolwise.plan.requests.request import FixedReplica
@@ -29,6 +32,7 @@ from poolwise.plan.requests.request import FixedReplica
 MOST_SEQUENCES = 1024
 """vLLM's own limit on large devices; a tighter one comes from the targets."""
 LEAST_SEQUENCES = 8
+GRAPH_STEP = 8
 DEVIATIONS = 3.0
 """Standard deviations of the number in flight that the engine still takes in at once."""
 PACKED = ("int4", "mxfp4")
@@ -132,6 +136,26 @@ class ServingSearch:
         whole = replace(better, max_batched_tokens=step_tokens, max_num_seqs=sequences)
         is_found = whole == better and found is not NOTHING
         return ReplicaShape(whole, found) if is_found else self.shape(whole)
+
+    def in_time(self, shape: ReplicaShape, layout: ServingLayout) -> ServingLayout:
+        """The layout with no more sequences than a batch may have whose tokens are in time, as a
+        whole one: then no burst of requests makes those late that are under way.
+
+        Never fewer than are in flight at the capacity, where all targets hold.
+        """
+        limits = [each for each in self.work.targets if each.metric is Metric.ITL]
+        least, most = math.ceil(shape.in_flight), layout.max_num_seqs
+        if not limits or not shape.serves or least >= most:
+            return layout
+        served = replica(self.work, shape.layout, self.machine, self.calibration)
+
+        def is_late(sequences: int) -> bool:
+            times = latencies(served, state(served, min(float(sequences), served.slots)))
+            return any(times.token_percentile(each.percentile) > each.seconds for each in limits)
+
+        late = bisect.bisect_left(range(least, most + 1), True, key=is_late)
+        found = max(least, _coarse(least + late - 1))
+        return layout if late > most - least else replace(layout, max_num_seqs=found)
 
     @property
     def _generates(self) -> bool:
@@ -291,6 +315,11 @@ def _powers_of_two(most: int, fixed: int | None) -> list[int]:
     if fixed is not None:
         return [fixed] if fixed <= most else []
     return [2**exponent for exponent in range(max(most, 1).bit_length())]
+
+
+def _coarse(sequences: int) -> int:
+    """Down to a multiple of 8: the sizes of batches that engines capture graphs of."""
+    return sequences if sequences < GRAPH_STEP else sequences // GRAPH_STEP * GRAPH_STEP
 
 
 def _next_power_of_two(number: float) -> int:
