@@ -84,6 +84,20 @@ def test_a_capacity_has_a_range():
     assert "up to 5.1 (4.07-6.39) requests/s per replica (ITL p99 stops it)" in explained("serving")
 
 
+def test_what_an_engine_is_told_to_do_at_once():
+    says = "at most 256 sequences of up to 8,192 tokens, 2,048 tokens a step, weights in bf16"
+    assert f"  engine     {says}\n" in explained("serving")
+    assert "  engine  " not in explained("placed")
+
+
+def test_what_replicas_do_that_was_not_planned_is_told():
+    resource, outcome, seen = SITUATIONS["serving"]
+    status = told(resource, outcome, seen=seen)
+    wrong = {"type": "AsPlanned", "status": "False", "message": "caches were over 90 % full"}
+    shown = explain({**resource, "status": {**status, "conditions": [wrong]}})
+    assert "  beware     caches were over 90 % full\n" in f"{shown}\n"
+
+
 def test_what_keeps_pods_back_is_told():
     event = {"kind": "Event", "metadata": {}, "reason": "FailedCreate", "note": "exceeded quota"}
     shown = told(training_job(), placed_job(), seen=[live_job(), event])

@@ -6,6 +6,7 @@
       bound by   Compute; 10 % more gives: Compute +7.1 %; time: Compute 74 %, ...
       based on   fitted on runs of this accelerator
       memory     61.0 of 79.0 GiB per accelerator: ...
+      engine     at most 126 sequences of up to 8,192 tokens, 512 tokens a step, weights in fp8
       cost       $36,400 and 8.61 MWh in all; so far $1,320, 312 kWh, 48 accelerator-hours, at ...
       scarce     h100-ib: each accelerator-hour here delays the 3 workloads that wait by ...
       now        1 of 2 pods ready
@@ -111,10 +112,12 @@ def _details(status: Told, told: Told, now: datetime | None) -> Iterator[tuple[s
     yield "based on", figures.basis(told)
     yield "balance", figures.roofline(told)
     yield "memory", figures.memory(told)
+    yield "engine", figures.engine(told)
     yield "cost", _cost(status, told, now)
     yield from _scarce(told)
     yield "why here", sentence(str(told.get("reason") or "")) if told.get("placed") else ""
     yield "now", _now(status)
+    yield "beware", _mismatch(status)
     yield from _others(told)
 
 
@@ -147,6 +150,12 @@ def _now(status: Told) -> str:
     if finish and ready.get("status") == "True":
         phrases.append(f"done about {finish}")
     return ", ".join(filter(None, phrases))
+
+
+def _mismatch(status: Told) -> str:
+    """What replicas do that the plan does not count on, with the advice."""
+    found = _condition(status, Type.AS_PLANNED)
+    return sentence(str(found.get("message") or "")) if found.get("status") == "False" else ""
 
 
 def _others(told: Told) -> Iterator[tuple[str, str]]:

@@ -15,6 +15,7 @@ from poolwise.plan.wording import (
     duration,
     money,
     percent,
+    plural,
     quantity,
     sentence,
     three_digits,
@@ -150,6 +151,22 @@ def memory(told: Told) -> str:
     listed = ", ".join(f"{_spaced(use)} {size / GIB:.1f}" for use, size in shown)
     per = "replica" if told.get("accelerator") == "CPU" else "accelerator"
     return f"{needed / GIB:.1f} of {usable / GIB:.1f} GiB per {per}: {listed}"
+
+
+def engine(told: Told) -> str:
+    """``at most 126 sequences of up to 8,192 tokens, 512 tokens a step, weights in fp8``: what the
+    engine of a service is told to do at once, so that targets hold and the cache fits."""
+    shape = part(told, "shape")
+    names = ("maxNumSeqs", "maxModelLength", "maxBatchedTokens")
+    sequences, longest, step = (number(shape, name) for name in names)
+    if sequences is None or longest is None or step is None:
+        return ""
+    at_once = f"at most {plural(round(sequences), 'sequence')}"
+    weights = f", weights in {shape['weightFormat']}" if shape.get("weightFormat") else ""
+    return (
+        f"{at_once} of up to {plural(round(longest), 'token')}, "
+        f"{plural(round(step), 'token')} a step{weights}"
+    )
 
 
 def roofline(told: Told) -> str:

@@ -1,0 +1,53 @@
+"""Replicas that do not start: who they are, and how many others make up for."""
+
+from datetime import timedelta
+
+import pytest
+
+from poolwise.plan.conditions import timestamp
+from poolwise.plan.live.overdue import overdue
+from tests.plan.live.given import NOW, pod
+
+LIMIT_SECONDS = 300.0
+"""Pods of these tests were requested ten minutes ago."""
+
+
+def found(*pods, replicas=3):
+    return overdue(pods, replicas, LIMIT_SECONDS, NOW.timestamp())
+
+
+def stuck(name="late", lost_seconds_ago=None, **more):
+    made = pod(name, ready_after_seconds=None, **more)
+    if lost_seconds_ago is not None:
+        since = timestamp(NOW - timedelta(seconds=lost_seconds_ago))
+        made["status"]["conditions"] = [
+            {"type": "Ready", "status": "False", "lastTransitionTime": since}
+        ]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("pods", "late", "missing"),
+    [
+        ([pod("a"), pod("b"), pod("c")], set(), 0),
+        ([pod("a"), pod("b"), stuck()], {"late"}, 1),
+        ([pod("a"), stuck("x"), stuck("y")], {"x", "y"}, 2),
+        # The pod that an update makes beside all others is missed by nobody.
+        ([pod("a"), pod("b"), pod("c"), stuck()], {"late"}, 0),
+        # Where none is ready, others would fail alike.
+        ([stuck("x"), stuck("y"), stuck("z")], {"x", "y", "z"}, 0),
+        # What leaves is neither late nor there.
+        ([pod("a"), stuck("gone", leaves=True), stuck()], {"late"}, 1),
+        # It ran, and lost its readiness a moment ago, or long ago.
+        ([pod("a"), pod("b"), stuck(lost_seconds_ago=20)], set(), 0),
+        ([pod("a"), pod("b"), stuck(lost_seconds_ago=500)], {"late"}, 1),
+    ],
+)
+def test_who_is_late_and_who_is_missed(pods, late, missing):
+    told = found(*pods)
+    assert (told.names, told.missing) == (late, missing)
+
+
+def test_how_long_is_told():
+    assert found(pod("a"), stuck()).longest_seconds == 600.0
+    assert found().longest_seconds == 0.0
