@@ -14,10 +14,12 @@ from e2e.autoscale.pods import Life
 from e2e.images.load.replay import Replayed, Told
 from poolwise.sim.serving.requests import Answers, Requests
 
-ATTAINMENT_TOLERANCE = 0.08
-REPLICA_HOURS_TOLERANCE = 0.10
+ATTAINMENT_TOLERANCE = 0.05
+"""Share of requests beyond the simulator's accounts; docs/autoscaling-live.md has what was seen."""
+REPLICA_HOURS_TOLERANCE = 0.08
+"""Share of the replica-hours, likewise."""
 LATEST_SECONDS = 0.5
-"""Of the machine, which is to blame for more: a tenth of the narrowest target that is replayed."""
+"""Of the machine, which is to blame for more: a quarter of the TTFT target that is replayed."""
 
 
 @dataclass(frozen=True, slots=True)
