@@ -166,9 +166,9 @@ class Scaler:
         service = self._service(turn, known, late)
         decision = await self._decided(turn, known, service, seen)
         place = turn.place(decision, known.log_band)
-        known.knowledge = after = known.recall(turn.resource, seen.now_seconds).after(
-            seen, decision, late, service.targets, place
-        )
+        learn = known.recall(turn.resource, seen.now_seconds).after
+        after = await asyncio.to_thread(learn, seen, decision, late, service.targets, place)
+        known.knowledge = after
         decision = turn.in_full(decision, late, bool(seen.broken))
         known.looks += 1
         if known.looks < (LOOKS_UNTIL_TOLD if known.failures else LEAST_LOOKS):

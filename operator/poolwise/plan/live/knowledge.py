@@ -20,6 +20,8 @@ from poolwise.plan.scaling.service import LatencyTarget
 
 LOWERED_SECONDS = 600.0
 """For which fewer replicas have to be enough before drains of nodes may take more at once."""
+JUDGED_SECONDS = 30.0
+"""Between two searches for mismatches, which go through half an hour and take milliseconds."""
 REWRITTEN_SECONDS = 60.0
 """Between two texts of what was learned, which take milliseconds to make."""
 
@@ -52,6 +54,8 @@ class Knowledge:
     """How targets are kept."""
     history: History = field(default_factory=History)
     watch: Watch = field(default_factory=Watch)
+    judged_seconds: float = -math.inf
+    """When mismatches were last looked for."""
     least: Least = Least()
     text: str = ""
     """What of this is worth keeping over a restart."""
@@ -72,12 +76,16 @@ class Knowledge:
         history = self.history.after(seen.samples, seen.replicas, now, is_short)
         slowness = decision.memory.log_slowness.get(place.pool, 0.0)
         known = Known(targets, place.room, slowness, place.log_band, overdue)
+        watch, judged = self.watch, self.judged_seconds
+        if now - judged >= JUDGED_SECONDS:
+            watch, judged = watch.after(clues(history, watch, known), now), now
         found = replace(
             self,
             memory=decision.memory,
             record=self.record.after(seen.samples, now),
             history=history,
-            watch=self.watch.after(clues(history, self.watch, known), now),
+            watch=watch,
+            judged_seconds=judged,
             least=self.least.after(needed(decision, place.redundancy), now),
         )
         is_new = found.watch.raised.keys() != self.watch.raised.keys()

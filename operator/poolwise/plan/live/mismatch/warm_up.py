@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from poolwise.plan.live.mismatch.clue import Clue, Mismatch
 from poolwise.plan.live.mismatch.history import WARMING_SECONDS, History, Minute, settled
 from poolwise.plan.scaling.learning import histogram_of
-from poolwise.plan.scaling.service import LatencyTarget
+from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.signals.percentile import share_within
 from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.signals.window import joined
@@ -59,7 +59,7 @@ def _clue(
     is_there = (
         late >= LEAST_LATE and share >= CONCENTRATED and served <= MOST_SERVED and spent >= SPENT
     )
-    what = "gaps between tokens" if target.latency in ("ITL", "TPOT") else "requests"
+    what = "gaps between tokens" if target.latency is Latency.ITL else "requests"
     told = (
         f"{percent(share)} of the {what} beyond the target of {target} came from "
         f"{plural(count, 'new replica')} in the first {WARMING_SECONDS / 60:.0f} min of being "
