@@ -2,8 +2,12 @@
 
 Constants are fitted again without the unit, with the same program that made the shipped ones, and
 predict the unit's rows. Figures are over all rows, and medians over units, since a few accelerators
-have most of the rows. Two accelerators are compared by constants without either, as two that are
-both new; those of the one's refit would have seen the other.
+have most of the rows.
+
+Two accelerators are compared twice, each time by one set of constants for both: without either, as
+two that are both new, and without the one, as a new one beside a known one (whose row had a part in
+the fit). By each one's own refit, which has seen the other, what they truly differ by would come
+back reversed.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from typing import Any
 from bench import tables as measured
 from bench.fit import residuals
 from bench.fit.residual_data import always
-from bench.jobs import shared
+from bench.jobs import job_of, shared
 from bench.model.choice import choices, decided, serving_jobs, training_jobs
 from bench.model.outcome import Outcome, scored
 from bench.model.scores import by_name
@@ -46,7 +50,7 @@ class _Task:
 def leave_one_out(folder: Path, workers: int | None = None) -> dict[str, Any]:
     """Scores by kind of unit, and beside a rival that has no run of the accelerator either;
     ``folder`` must hold rows of the open data only."""
-    found: dict[str, list[_Unit]] = {kind: [] for kind in UNITS}
+    found: dict[str, list[Unit]] = {kind: [] for kind in UNITS}
     kinds = {column: kind for kind, column in UNITS.items()}
     tasks, pairs = list(_tasks(folder)), list(_pairs(folder))
     with ProcessPoolExecutor(workers) as pool:
@@ -55,6 +59,7 @@ def leave_one_out(folder: Path, workers: int | None = None) -> dict[str, Any]:
         compared = choices(*pool.map(_held_out_formulas, pairs))
     summaries: dict[str, Any] = {kind: _summary(units) for kind, units in found.items()}
     summaries["accelerator"]["choice"] = compared
+    summaries["accelerator"]["choice_beside_known"] = beside_known(found["accelerator"])
     summaries["against_aiconfigurator"] = _against_rival(found["accelerator"])
     return summaries
 
@@ -91,34 +96,61 @@ def _rows(folder: Path, table: str) -> list[Row]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
+class Unit:
     """An accelerator or model that had no part in what predicted it."""
 
     name: str
     outcomes: list[Outcome]
+    beside: list[Outcome]
+    """All rows of jobs that this accelerator ran and others too, by the formulas alone: what a
+    residual knows of a job is how fast the other ran it."""
 
 
-def _held_out(task: _Task) -> _Unit:
+def _held_out(task: _Task) -> Unit:
     target, tables = TARGETS[task.target], load()
     rows = _rows(task.folder, target.table)
     constants = _without(task, rows, tables)
     others = [row for row in rows if row[task.column] not in task.units]
     learnt = constants.with_residuals(residuals.refit(target, others, tables, constants))
-    return _Unit(task.units[0], _outcomes(task, rows, tables, learnt))
+    beside = _outcomes(task, _beside(task, rows), tables, constants)
+    return Unit(task.units[0], _outcomes(task, _inside(task, rows), tables, learnt), beside)
 
 
 def _held_out_formulas(task: _Task) -> list[Outcome]:
     """Two accelerators that are both unknown share one residual, which cancels."""
     target, tables = TARGETS[task.target], load()
     rows = _rows(task.folder, target.table)
-    return _outcomes(task, shared(rows), tables, _without(task, rows, tables))
+    constants = _without(task, rows, tables)
+    return _outcomes(task, _inside(task, shared(rows)), tables, constants)
+
+
+def _inside(task: _Task, rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if row[task.column] in task.units]
+
+
+def _beside(task: _Task, rows: Sequence[Row]) -> list[Row]:
+    """Of the jobs that the unit ran, if it is an accelerator."""
+    if task.column != UNITS["accelerator"] or TARGETS[task.target] not in WITH_JOBS:
+        return []
+    ran = set(map(job_of, _inside(task, rows)))
+    return [row for row in shared(rows) if job_of(row) in ran]
 
 
 def _outcomes(
     task: _Task, rows: Iterable[Row], tables: Tables, constants: Calibration
 ) -> list[Outcome]:
-    inside = [row for row in rows if row[task.column] in task.units]
-    return list(TARGETS[task.target].outcomes(inside, tables, partial(always, constants)))
+    return list(TARGETS[task.target].outcomes(rows, tables, partial(always, constants)))
+
+
+def beside_known(units: Iterable[Unit]) -> dict[str, dict[str, float | int | None]]:
+    """Choices between each accelerator that was left out and each that was not: a pair counts
+    twice, with the one and with the other new."""
+    pairs = []
+    for unit in units:
+        for known in sorted({each.row["gpu"] for each in unit.beside} - {unit.name}):
+            two = (unit.name, known)
+            pairs.append([each for each in unit.beside if each.row["gpu"] in two])
+    return choices(*pairs)
 
 
 def _without(task: _Task, rows: Iterable[Row], tables: Tables) -> Calibration:
@@ -128,7 +160,7 @@ def _without(task: _Task, rows: Iterable[Row], tables: Tables) -> Calibration:
     return Calibration([*fixed, *target.refit(others, tables)])
 
 
-def _summary(units: Sequence[_Unit]) -> dict[str, Any]:
+def _summary(units: Sequence[Unit]) -> dict[str, Any]:
     every = [each for unit in units for each in unit.outcomes]
     scores: dict[str, dict[str, Any]] = dict(by_name(every))
     by_unit: dict[str, dict[str, Any]] = {}
@@ -143,7 +175,7 @@ def _summary(units: Sequence[_Unit]) -> dict[str, Any]:
     return {"scores": scores, "by_unit": by_unit}
 
 
-def _against_rival(units: Sequence[_Unit]) -> dict[str, Any]:
+def _against_rival(units: Sequence[Unit]) -> dict[str, Any]:
     """Both on the rows that both predict, by target and slice."""
     held = [each for unit in units for each in unit.outcomes]
     ours = by_row(

@@ -114,7 +114,8 @@ def _choices(scores: Mapping[str, Any]) -> Iterator[str]:
     left_out = scores["leave_one_out"]
     shown = {
         "all accelerators in the fit": scores["choice"],
-        "the row's accelerator left out": left_out["accelerator"]["choice"],
+        "both accelerators left out": left_out["accelerator"]["choice"],
+        "one of the two left out": left_out["accelerator"]["choice_beside_known"],
     }
     for how, choice in shown.items():
         for kind, found in choice.items():

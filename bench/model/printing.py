@@ -21,17 +21,25 @@ def lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield from (_score(f"{split} {name}", score) for name, score in scores.items())
     for reason, count in document["unpredicted"].items():
         yield f"not predicted: {count:>5}  {reason}"
-    for kind, found in document["choice"].items():
-        yield f"choice, {kind}: " + ", ".join(f"{key} {value}" for key, value in found.items())
+    yield from _choices("choice", document["choice"])
     yield from map(_experiment, document["experiments"])
     left_out = document.get("leave_one_out", {})
     for unit in UNITS.keys() & left_out.keys():
         yield f"each {unit} left out of the fit:"
         scores = left_out[unit]["scores"]
         yield from (_score(f"  {name}", score) for name, score in scores.items())
+        yield from _choices("  choice of two new", left_out[unit].get("choice", {}))
+        yield from _choices(
+            "  choice beside a known", left_out[unit].get("choice_beside_known", {})
+        )
     for name, each in left_out.get("against_aiconfigurator", {}).items():
         ours, rival = (f"{each[who]['mdape']:.1f} %" for who in ("ours", "rival"))
         yield f"{name}: {each['rows']} rows, ours {ours}, aiconfigurator {rival}"
+
+
+def _choices(title: str, choices: Mapping[str, Any]) -> Iterator[str]:
+    for kind, found in choices.items():
+        yield f"{title}, {kind}: " + ", ".join(f"{key} {value}" for key, value in found.items())
 
 
 def _score(name: str, score: Mapping[str, float | int | None]) -> str:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.model.choice import TRAINING, jobs, summary
+from bench.jobs import TRAINING
+from bench.model.choice import jobs, summary
 from bench.model.outcome import Outcome
 from bench.model.regression import regressions
 from bench.model.scores import by_name, grouped, score, unpredicted
