@@ -99,7 +99,7 @@ def test_late_requests_are_told_though_their_share_is_small():
         ((signal(low=1.0, high=2.5, late=(0.005, 0.005)),), True, Reason.WITHIN_TARGETS),
         ((signal(low=None, high=None, late=None),), None, Reason.TOO_FEW_SAMPLES),
         ((signal(), signal(ITL, None, None, 3, None)), None, Reason.TOO_FEW_SAMPLES),
-        ((), None, Reason.TOO_FEW_SAMPLES),
+        ((), None, Reason.NOT_MEASURED),
     ],
 )
 def test_targets_are_judged_by_bounds(signals, status, reason):

@@ -186,6 +186,9 @@ def _targets(look: Look) -> Sequence[Condition]:
     unreachable = look.decision.remarks.get(Remark.SLO_UNREACHABLE)
     if unreachable:
         return [condition(Type.SLO_MET, False, Reason.SLO_UNREACHABLE, unreachable)]
+    if not look.decision.signals:
+        message = "no target is set: only the rate counts"
+        return [condition(Type.SLO_MET, None, Reason.NOT_MEASURED, message)]
     verdicts = {signal.target: _verdict(signal) for signal in look.decision.signals}
     missed = [target for target, verdict in verdicts.items() if verdict is False]
     if missed:
@@ -193,9 +196,9 @@ def _targets(look: Look) -> Sequence[Condition]:
             f"{each} is above its target of {duration(each.seconds)}" for each in missed
         )
         return [condition(Type.SLO_MET, False, Reason.BEYOND_TARGETS, told)]
-    if not verdicts or None in verdicts.values():
+    if None in verdicts.values():
         open_ = [str(target) for target, verdict in verdicts.items() if verdict is None]
-        message = f"too few requests, or buckets too coarse, to tell: {', '.join(open_) or 'all'}"
+        message = f"too few requests, or buckets too coarse, to tell: {', '.join(open_)}"
         return [condition(Type.SLO_MET, None, Reason.TOO_FEW_SAMPLES, message)]
     told = ", ".join(str(each) for each in verdicts)
     return [condition(Type.SLO_MET, True, Reason.WITHIN_TARGETS, f"inside: {told}")]
