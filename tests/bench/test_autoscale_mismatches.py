@@ -13,7 +13,7 @@ from bench.autoscale.replay import replay
 from bench.autoscale.scene import Scene
 from poolwise.plan.live.mismatch.cache import Room
 from poolwise.plan.live.mismatch.clue import Mismatch
-from poolwise.plan.live.mismatch.detect import Known, clues
+from poolwise.plan.live.mismatch.detect import Circumstances, clues
 from poolwise.plan.live.mismatch.history import History
 from poolwise.plan.live.mismatch.watch import Watch
 from poolwise.plan.live.overdue import Overdue
@@ -44,12 +44,12 @@ class Watched(ours.Ours):
         self.kinds |= {kind for kind, _ in self._watch.told}
         return wanted if self._fixed is None else self._fixed
 
-    def _known(self) -> Known:
+    def _known(self) -> Circumstances:
         pool = self._service.pools[0]
         assert isinstance(pool.predictor, Modelled)
         room = Room(pool.predictor.layout, pool.predictor.machine.device, "vllm", 8, False)
         slowness = self._memory.log_slowness.get(pool.name, 0.0)
-        return Known(self._service.targets, room, slowness, LOG_BAND, Overdue())
+        return Circumstances(self._service.targets, room, slowness, LOG_BAND, Overdue())
 
 
 def told(scene: Scene, fixed: int | None = None) -> set[Mismatch]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from poolwise.plan.live.keeping import Record
 from poolwise.plan.live.mismatch.cache import Room
-from poolwise.plan.live.mismatch.detect import Known, clues
+from poolwise.plan.live.mismatch.detect import Circumstances, clues
 from poolwise.plan.live.mismatch.history import History
 from poolwise.plan.live.mismatch.watch import Watch
 from poolwise.plan.live.overdue import Overdue
@@ -75,7 +75,7 @@ class Knowledge:
         is_short = decision.replicas > ready
         history = self.history.after(seen.samples, seen.replicas, now, is_short)
         slowness = decision.memory.log_slowness.get(place.pool, 0.0)
-        known = Known(targets, place.room, slowness, place.log_band, overdue)
+        known = Circumstances(targets, place.room, slowness, place.log_band, overdue)
         watch, judged = self.watch, self.judged_seconds
         if now - judged >= JUDGED_SECONDS:
             watch, judged = watch.after(clues(history, watch, known), now), now

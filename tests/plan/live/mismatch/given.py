@@ -13,7 +13,7 @@ from typing import Any
 from poolwise.model.work import ServingLayout
 from poolwise.plan.live.mismatch.cache import Room
 from poolwise.plan.live.mismatch.clue import Mismatch
-from poolwise.plan.live.mismatch.detect import Known, clues
+from poolwise.plan.live.mismatch.detect import Circumstances, clues
 from poolwise.plan.live.mismatch.history import History
 from poolwise.plan.live.mismatch.watch import Watch
 from poolwise.plan.live.overdue import Overdue
@@ -118,9 +118,9 @@ def room(accelerator: str = "H100-SXM5-80GB", **more: Any) -> Room:
     return replace(Room(layout, machine(accelerator).device, "vllm", 8, False), **more)
 
 
-def known(**more: Any) -> Known:
+def known(**more: Any) -> Circumstances:
     """A service about which nothing else is remarkable."""
-    usual = Known((TTFT, TPOT), room(), 0.0, 0.3, Overdue())
+    usual = Circumstances((TTFT, TPOT), room(), 0.0, 0.3, Overdue())
     return replace(usual, **more)
 
 
@@ -136,7 +136,7 @@ class Told:
 
 def play(
     stages: Iterable[Stage],
-    about: Known | None = None,
+    about: Circumstances | None = None,
     chance: random.Random | None = None,
     watch: Watch | None = None,
 ) -> list[Told]:

@@ -20,7 +20,7 @@ LEAST_TOKENS = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Circumstances:
     """What is known of a service beside its history."""
 
     targets: Sequence[LatencyTarget]
@@ -32,7 +32,7 @@ class Known:
     overdue: Overdue
 
 
-def clues(history: History, watch: Watch, known: Known) -> Iterator[Clue]:
+def clues(history: History, watch: Watch, known: Circumstances) -> Iterator[Clue]:
     """Of each kind of which something can be said now."""
     found = (
         start_overdue(known.overdue),
