@@ -8,14 +8,18 @@ import pytest
 
 from poolwise.plan.scaling import fragility, surprise
 from poolwise.plan.scaling.budget import Budget
-from poolwise.plan.scaling.fragility import Belief, Lateness, Load
+from poolwise.plan.scaling.evidence import evidence
+from poolwise.plan.scaling.fragility import Belief, Lateness
 from poolwise.plan.scaling.level import level
-from poolwise.plan.scaling.memory import Bin, Memory
+from poolwise.plan.scaling.memory import Bin, Felt, Memory
 from poolwise.plan.scaling.persistence import Persistence
 from poolwise.plan.scaling.portfolio import Offer, grown, shrunk, weights
 from poolwise.plan.scaling.restraint import restrained
+from poolwise.plan.scaling.unevenness import Unevenness, even
 
 ALLOWED = 0.01
+SCALE = 25.0 / 200.0
+"""That a step of 200 requests has."""
 
 
 def _truth(load, strength=0.7, steepness=10.0):
@@ -26,8 +30,12 @@ def _taught(loads, strength=0.7):
     belief = fragility.prior()
     for load in loads:
         told = Lateness(200.0 * _truth(load, strength), 200.0)
-        belief = fragility.observed(belief, Load(load, load), told, 200.0, ALLOWED)
+        belief = fragility.observed(belief, evidence([(_felt(load), told)], SCALE), ALLOWED)
     return belief
+
+
+def _felt(load, worst=None):
+    return Felt(load, load, worst or load)
 
 
 @pytest.mark.parametrize("strength", [0.5, 0.7, 1.0, 1.6])
@@ -38,7 +46,7 @@ def test_strength_is_learned_from_who_was_late(strength):
 
 
 def test_a_larger_share_allows_a_higher_load():
-    errors = surprise.shares(surprise.none(), 5.0, 60.0)
+    errors = surprise.shares(surprise.none(), 5.0, 60.0, 100.0)
     highest = fragility.bearable(_taught([0.6, 0.7] * 20), surprise.LOG_ERRORS, errors, ALLOWED)
     assert highest(0.002) < highest(0.005) < highest(0.01)
 
@@ -48,16 +56,56 @@ def test_one_overload_is_no_hundred_lessons():
     shaken = calm
     for _ in range(8):
         late = Lateness(200.0, 200.0)
-        shaken = fragility.observed(shaken, Load(0.8, 1.5), late, 200.0, ALLOWED)
+        told = evidence([(_felt(0.8, worst=1.5), late)], SCALE)
+        shaken = fragility.observed(shaken, told, ALLOWED)
     ratio = fragility.summary(shaken)[0] / fragility.summary(calm)[0]
     assert 0.7 < ratio < 1.3
 
 
-def test_a_cache_that_fills_tells_where_it_is_full():
+def test_who_is_late_on_a_full_replica_tells_nothing_of_the_empty_ones():
+    """Three full replicas among eighty idle ones, minutes after a jump of the load."""
     belief = fragility.prior()
-    for _ in range(60):
-        belief = fragility.edge_seen(belief, 1.3, 0.05)
-    assert fragility.summary(belief)[0] == pytest.approx(1.3, rel=0.03)
+    found = [(_felt(0.3, worst=5.0), Lateness(100.0, 100.0))] * 3
+    found += [(_felt(0.05), Lateness(0.0, 100.0))] * 77
+    for _ in range(20):
+        belief = fragility.observed(belief, evidence(found, SCALE), ALLOWED)
+    assert fragility.summary(belief)[0] > 0.9
+
+
+def test_a_full_cache_is_full_whatever_was_believed():
+    far = _taught(np.tile(np.linspace(0.24, 0.35, 8), 15), strength=0.3)
+    assert fragility.summary(far)[0] < 0.4
+    untouched, full = (fragility.informed(far, edge, True, 0.0) for edge in (None, 1.0))
+    assert np.allclose(untouched.weights, far.weights)
+    assert fragility.summary(full)[0] > fragility.summary(far)[0]
+
+
+def test_a_floor_that_the_model_foresees_is_expected():
+    told = fragility.informed(fragility.prior(), None, False, 0.04)
+    assert fragility.expected_floor(told) == pytest.approx(0.04, rel=0.1)
+
+
+def test_unevenness_is_what_replicas_differ_by_beyond_chance():
+    uneven = noise = even()
+    for _ in range(100):
+        uneven = uneven.after([0.6, 1.0, 1.4], 15.0)
+        noise = noise.after([0.8, 1.0, 1.2], 15.0, chance=0.25)
+    assert _deviation(uneven) > 0.25
+    assert _deviation(noise) < 0.08
+    again = Unevenness.read(uneven.as_list())
+    assert np.allclose(again.seconds, uneven.seconds, atol=1e-2)
+
+
+def test_a_fleet_that_idles_tells_little_of_how_uneven_it_is():
+    idle = busy = even()
+    for _ in range(100):
+        idle, busy = idle.after([0.01, 0.01, 0.1], 15.0), busy.after([0.2, 0.2, 2.0], 15.0)
+    assert _deviation(busy) > 2.0 * _deviation(idle)
+
+
+def _deviation(told):
+    mean = told.shares @ surprise.LOG_ERRORS
+    return math.sqrt(told.shares @ (surprise.LOG_ERRORS - mean) ** 2)
 
 
 def test_a_belief_fades_to_the_prior_and_is_read_again():
@@ -73,12 +121,14 @@ def test_surprises_lower_what_is_aimed_at():
     steady = surprise.none()
     jumpy = surprise.none()
     for index in range(200):
-        steady = surprise.observed(steady, 10.0, 10.0, 15.0)
-        jumpy = surprise.observed(jumpy, 10.0, 30.0 if index % 20 == 0 else 10.0, 15.0)
+        steady = surprise.observed(steady, 10.0, 10.0, 15.0, 100.0)
+        is_jump = index % 20 == 0
+        came, requests = (30.0, 300.0) if is_jump else (10.0, 100.0)
+        jumpy = surprise.observed(jumpy, 10.0, came, 15.0, requests)
     belief = _taught([0.6, 0.7] * 20)
     aims = [
         fragility.bearable(
-            belief, surprise.LOG_ERRORS, surprise.shares(errors, 10.0, 60.0), ALLOWED
+            belief, surprise.LOG_ERRORS, surprise.shares(errors, 10.0, 60.0, 100.0), ALLOWED
         )(0.007)
         for errors in (steady, jumpy)
     ]
@@ -104,7 +154,7 @@ def test_what_was_not_spent_may_be():
     for _ in range(240):
         unspent, spent = unspent.after(0.0, 100.0, 15.0), spent.after(3.0, 100.0, 15.0)
     assert Budget().factor(ALLOWED) == pytest.approx(0.8 / 0.7)
-    assert unspent.factor(ALLOWED) == 2.0 and spent.factor(ALLOWED) == 0.6
+    assert unspent.factor(ALLOWED) == 2.0 and spent.factor(ALLOWED) == 0.75
 
 
 def test_the_level_is_taken_over_as_long_as_it_has_not_changed():

@@ -7,6 +7,7 @@ targets f times as tight; so slowness needs no search of its own (:mod:`poolwise
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -18,10 +19,12 @@ from poolwise.plan.scaling.service import Latency, LatencyTarget, Predictor
 from poolwise.plan.scaling.tails import LONE_SHARE, floor_seconds, holds, late_share, tail_seconds
 
 KV_CACHE = "KV cache"
-SHARED_FLOOR = 4.0
+SHARED_FLOOR = 2.0
 """Times as many late in all as alone, where more are late alone than a target allows."""
 BISECTIONS = 13
 """To 0.01 % of the largest load."""
+LEAST_PROMPTS_SHARE = 0.05
+"""Of the time; where steps take as long as their target, prompts are not what delays."""
 DISPERSION = 1.5
 """Of the arrivals at one replica: variance over mean; Poisson streams behind most routers have 1,
 and what a fleet's own bursts add is learned (:mod:`poolwise.plan.scaling.fragility`)."""
@@ -42,6 +45,8 @@ class Capability:
     arrivals_share: float
     """Of the strain on the limiting target that follows the arrivals at once; the rest follows
     what is in flight."""
+    prompts_per_second: float
+    """Beyond which reading prompts delays tokens too much, however empty the cache is."""
     unreachable: tuple[tuple[LatencyTarget, float], ...]
     """Targets that even a lone request misses, with the least seconds that it takes."""
     floor: float
@@ -108,6 +113,7 @@ def capability(
         slots or (str(nearest) if nearest else "Rate"),
         targets[reachable.index(nearest)] if nearest else None,
         0.0 if slots else _arrivals_share(served, at, nearest),
+        _prompts_per_second(served, at, asked) / slowness,
         unreachable,
         max(floors, default=0.0),
     )
@@ -191,6 +197,17 @@ def _arrivals_share(served: Replica, at: State, limit: LatencyTarget | None) -> 
     of_arrivals = busy / (1.0 - busy)
     more = decode_seconds(served, at.in_flight * 1.01) / at.decode.seconds - 1.0
     return of_arrivals / (of_arrivals + more / 0.01 + 1e-9)
+
+
+def _prompts_per_second(served: Replica, at: State, asked: Sequence[LatencyTarget]) -> float:
+    """At which tokens, ``D / (1 - rate * added)``, take as long as their target on average."""
+    most = 1.0 / max(at.prompt_service_seconds, 1e-12)
+    added = max(at.mixed.seconds - at.decode.seconds, 0.0) * at.chunks * served.interference
+    gaps = [each.seconds for each in asked if each.latency in (Latency.TPOT, Latency.ITL)]
+    if not gaps or not served.generates or added <= 0.0:
+        return most
+    share = max(1.0 - at.decode.seconds / min(gaps), LEAST_PROMPTS_SHARE)
+    return min(share / added, most)
 
 
 def _size(delay: Delay) -> float:

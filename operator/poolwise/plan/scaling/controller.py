@@ -128,7 +128,7 @@ def _counts(seen: Seen, *phases: Phase) -> dict[str, int]:
 def _decided(situation: _Situation, memory: Memory, ahead: Outlook) -> Decision:
     service, offers = situation.service, situation.offers
     there = portfolio.worth(portfolio.held(offers), offers)
-    found = ratios(service, memory, ahead)
+    found = ratios(service, memory, situation.first, ahead)
     wanted = there
     if sum(each.seconds for each in memory.bins) >= LEAST_SECONDS:
         wanted = need(service, memory, ahead, found).of(there)
@@ -220,20 +220,20 @@ def _told(
     service, memory, able, offers = (
         situation.service, result.memory, situation.first, situation.offers,
     )  # fmt: skip
-    replicas = sum(choice.paced.values())
+    replicas, ratio = sum(choice.paced.values()), found.foreseen.aim
     remarks = dict(account.remarks(service, memory, situation.seen, situation.taken, able))
     remarks |= _limits(situation, choice)
     return Decision(
         replicas=replicas,
         memory=memory,
-        reason=account.sentence(able, ahead, found.aim, situation.held, replicas, result.why),
+        reason=account.sentence(able, ahead, ratio, situation.held, replicas, result.why),
         by_pool=choice.paced,
         weights=portfolio.weights(_counts(situation.seen, Phase.READY), offers),
         limiting=able.limiting,
         signals=account.signals(service, memory),
         forecast=account.forecast(ahead, situation.seen.now_seconds),
         tails=account.tails(service, memory, able, ahead, replicas),
-        capacity_requests_per_second=able.requests_per_second * found.aim,
+        capacity_requests_per_second=able.requests_per_second * ratio,
         cost_per_hour=portfolio.cost_per_hour(choice.paced, offers),
         remarks=remarks,
     )

@@ -5,12 +5,12 @@ r times what the model calls full, the share ::
 
     late(r) = floor + (1 - floor) / (1 + odds * (strength / r) ** steepness)
 
-is late, where ``odds`` are those of the allowed share: ``strength`` is the load at which just as
-many are late as may be (1: where the model says), ``steepness`` how sharp the edge is: high where
-load is smooth, low where bursts come that no forecast tells of. ``floor`` is late at any load:
-answers that take too long even alone. All that the model and the forecast do not know shows in
-these three, so they are learned together: a posterior on a grid, from how many were late at which
-load, fading towards the prior.
+is late, where r is the load of the replica that they are on (:mod:`.felt`) and ``odds`` are those
+of the allowed share: ``strength`` is the load at which just as many are late as may be (1: where
+the model says), ``steepness`` how sharp the edge is: high where load is smooth, low where bursts
+come that no forecast tells of. ``floor`` is late at any load: answers that take too long even
+alone. All that the model and the forecast do not know shows in these three, so they are learned
+together: a posterior on a grid, from how many were late at which load, fading towards the prior.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Vector = npt.NDArray[np.float64]
 
 LOG_STRENGTHS = np.linspace(-2.4, 1.6, 67)
 STEEPNESSES = np.array([2.0, 3.0, 4.5, 7.0, 10.0, 15.0, 22.0, 35.0])
-FLOORS = np.array([0.0, 0.002, 0.005, 0.01, 0.02, 0.04, 0.08])
+FLOORS = np.array([0.0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.065, 0.08])
 
 STRENGTH_DEVIATION = 0.25
 """Of ln(strength) before anything is seen: the model's own error, and an even router or not."""
@@ -36,19 +36,14 @@ RARE_SHARE, RARE_MIDDLE, RARE_DEVIATION = 0.2, 0.5, 0.7
 """Of services that the model is far off: where requests are few and a router keeps them apart, or
 where they come in bursts."""
 MIDDLE_STEEPNESS, STEEPNESS_DEVIATION = 10.0, 0.7
-FLOOR_WEIGHTS = np.array([0.7, 0.08, 0.07, 0.06, 0.05, 0.03, 0.01])
+FLOOR_WEIGHTS = np.array([0.7, 0.08, 0.07, 0.06, 0.04, 0.02, 0.01, 0.01, 0.005, 0.005])
 """Mostly no request is late at no load."""
 LEAST_SHARE = 1e-5
 """A model is never certain."""
-STEP_WEIGHT = 25.0
-"""Requests that the usual step between two looks counts as: late ones come together, since one
-burst or one full cache makes them, so that hundreds in one step are no hundred independent ones."""
-EDGE_WEIGHT, FAR = 0.1, 6.0
-"""Of one look at how full caches are, since looks one after the other tell the same; and deviations
-beyond which one is no further off."""
-OVER_SHARE = 0.1
-"""Of late requests, from which a step is over the edge: how far tells nothing of where it is, and
-one overload fills many steps."""
+CACHE_MIDDLE, CACHE_DEVIATION, FAR = 0.03, 0.08, 4.0
+"""Of ln(strength) where a cache is what fills: who waits for a moment is not late yet."""
+FLOOR_DEVIATION = 0.1
+"""Of a floor that the model foresees."""
 HALF_LIFE_SECONDS = 1800.0
 """What nothing confirms is forgotten: a fleet far larger than its need sees nothing of its edge."""
 LEAST_RATIO, MOST_RATIO = 0.02, 3.0
@@ -95,16 +90,6 @@ def prior() -> Belief:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
-    """Ratio of demand to replicas while the requests that were told of were here."""
-
-    mean: float
-    """What those in time went through."""
-    worst: float
-    """What made others late."""
-
-
-@dataclass(frozen=True, slots=True)
 class Lateness:
     """Of the requests that were told of in one step."""
 
@@ -117,37 +102,43 @@ class Lateness:
     """Share of the step's own."""
 
 
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Requests by the load that they felt: weighted counts over :data:`LOG_RATIOS`."""
+
+    late: Vector
+    timely: Vector
+
+
 def faded(belief: Belief, seconds: float) -> Belief:
     """Some time later, without news."""
     kept = 0.5 ** (seconds / HALF_LIFE_SECONDS)
     return Belief(kept * belief.log_weights + (1.0 - kept) * prior().log_weights)
 
 
-def observed(
-    belief: Belief, load: Load, seen: Lateness, usual_count: float, allowed_share: float
-) -> Belief:
-    """After requests at a load; ``usual_count`` of them come in a step."""
-    if seen.count <= 0.0 or load.mean <= 0.0:
-        return belief
-    weight = seen.weight * STEP_WEIGHT / max(usual_count, seen.count / 4.0, STEP_WEIGHT)
-    weight *= min(1.0, OVER_SHARE / max(seen.late / seen.count, OVER_SHARE))
-    late = _share(load.worst / seen.relative_strength, allowed_share)
-    timely = 1.0 - _share(load.mean / seen.relative_strength, allowed_share)
-    told = seen.late * np.log(np.maximum(late, LEAST_SHARE))
-    told += (seen.count - seen.late) * np.log(np.maximum(timely, LEAST_SHARE))
-    return Belief(belief.log_weights + weight * told)
+def informed(belief: Belief, edge: float | None, is_limit: bool, floor: float) -> Belief:
+    """With what the present mix alone tells: at which load caches are full, by their own word, and
+    the share that even an idle replica is late with.
 
-
-def edge_seen(belief: Belief, ratio: float, deviation: float, is_all: bool = True) -> Belief:
-    """After a look that tells where the edge is without anybody being late: caches that fill.
-
-    :param is_all: whether nothing else is an edge; else it may be nearer.
+    :param is_limit: whether nothing but the cache is an edge; else it may be nearer.
     """
-    distance = (LOG_STRENGTHS - math.log(ratio)) / deviation
-    if not is_all:
-        distance = np.maximum(distance, 0.0)
-    told = -0.5 * EDGE_WEIGHT * np.minimum(distance**2, FAR**2)
-    return Belief(belief.log_weights + told[:, None, None])
+    told = belief.log_weights
+    if edge is not None:
+        distance = (LOG_STRENGTHS - math.log(edge) - CACHE_MIDDLE) / CACHE_DEVIATION
+        if not is_limit:
+            distance = np.maximum(distance, 0.0)
+        told = told - 0.5 * np.minimum(distance**2, FAR**2)[:, None, None]
+    if floor > 0.0:
+        away = (FLOORS - floor) / (FLOOR_DEVIATION * floor + FLOORS[1])
+        told = told - 0.5 * away[None, None, :] ** 2
+    return Belief(told)
+
+
+def observed(belief: Belief, evidence: Evidence, allowed_share: float) -> Belief:
+    """After requests at their loads."""
+    late, timely = _log_shares(allowed_share)
+    told = np.tensordot(evidence.late, late, 1) + np.tensordot(evidence.timely, timely, 1)
+    return Belief(belief.log_weights + told)
 
 
 def late_share(belief: Belief, ratio: float, allowed_share: float) -> float:
@@ -194,15 +185,11 @@ def _curve(belief: Belief, allowed_share: float) -> Vector:
     return told
 
 
-def _added(ratio: float, allowed_share: float) -> Vector:
-    """By strength and steepness."""
+@lru_cache(maxsize=8)
+def _log_shares(allowed_share: float) -> tuple[Vector, Vector]:
+    """Logarithms of the shares late and timely: ratio by strength by steepness by floor."""
     odds = math.log((1.0 - allowed_share) / allowed_share)
-    exponent = odds + (LOG_STRENGTHS[:, None] - math.log(ratio)) * STEEPNESSES
-    told: Vector = 1.0 / (1.0 + np.exp(np.clip(exponent, -50.0, 50.0)))
-    return told
-
-
-def _share(ratio: float, allowed_share: float) -> Vector:
-    added = _added(ratio, allowed_share)[:, :, None]
-    told: Vector = FLOORS + (1.0 - FLOORS) * added
-    return told
+    distance = (LOG_STRENGTHS - LOG_RATIOS[:, None])[:, :, None] * STEEPNESSES
+    added = (1.0 / (1.0 + np.exp(np.clip(odds + distance, -50.0, 50.0))))[..., None]
+    late = FLOORS + (1.0 - FLOORS) * added
+    return np.log(np.maximum(late, LEAST_SHARE)), np.log(np.maximum(1.0 - late, LEAST_SHARE))

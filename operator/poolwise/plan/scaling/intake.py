@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -19,6 +20,24 @@ STALE_SECONDS = 90.0
 """Age of a sample from which it tells nothing of now: six scrapes of the usual 15 s."""
 SHOWN = 3
 """Reasons that one sentence repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """By one replica since the last look."""
+
+    pool: str
+    delta: Delta
+    arrivals: float
+    sample: Sample
+    served_seconds: float
+    """Since it is ready, as far as that is known."""
+    is_draining: bool
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether its latencies tell of usual work."""
+        return self.served_seconds >= WARM_UP_SECONDS
 
 
 @dataclass(frozen=True)
@@ -41,6 +60,8 @@ class Intake:
     """In the batch of one replica on average, by pool."""
     by_pool: Mapping[str, Delta]
     """What replicas told that do not warm up, pool by pool."""
+    by_replica: Mapping[str, Told]
+    """What each replica told that serves, draining ones included."""
     samples: Mapping[str, Sample]
     """Used now, for the next look."""
 
@@ -75,7 +96,8 @@ def intake(memory: Memory, seen: Seen) -> Intake:
     faults = {**_faults(ready, seen, fresh), **_went_back(found)}
     deltas = {name: delta for name, delta in found.items() if isinstance(delta, Delta)}
     new = _begun_in_new(ready, memory, fresh, known) if seconds else 0.0
-    arrivals = new + sum(_arrived(known[name], fresh[name], each) for name, each in deltas.items())
+    arrived = {name: _arrived(known[name], fresh[name], each) for name, each in deltas.items()}
+    arrivals = new + sum(arrived.values())
     told = [fresh[each.name] for each in ready if each.name in fresh]
     state, reason = _judged(ready, memory, faults, deltas, told)
     silent = len(ready) / max(len(told), 1)
@@ -89,6 +111,18 @@ def intake(memory: Memory, seen: Seen) -> Intake:
         ready=len(ready),
         running=_running(ready, fresh),
         by_pool=_warm(serving, deltas, seen.now_seconds),
+        by_replica={
+            each.name: Told(
+                each.pool,
+                deltas[each.name],
+                arrived[each.name],
+                fresh[each.name],
+                _served_seconds(each, seen.now_seconds),
+                each.phase is Phase.DRAINING,
+            )
+            for each in serving
+            if each.name in deltas
+        },
         samples=fresh if seconds or not memory.samples else memory.samples,
     )
 
@@ -197,5 +231,9 @@ def _joined(
 
 
 def _is_warm(replica: ReplicaSeen, now_seconds: float) -> bool:
+    return _served_seconds(replica, now_seconds) >= WARM_UP_SECONDS
+
+
+def _served_seconds(replica: ReplicaSeen, now_seconds: float) -> float:
     since = replica.ready_at_seconds
-    return since is None or now_seconds - since >= WARM_UP_SECONDS
+    return math.inf if since is None else now_seconds - since

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from poolwise.model.serving.load import Replica, state
 from poolwise.model.serving.queueing import Lengths
-from poolwise.plan.scaling.capability import KV_CACHE, Capability, relative_strength
-from poolwise.plan.scaling.fragility import Belief, Lateness, edge_seen
+from poolwise.plan.scaling.capability import Capability, relative_strength
+from poolwise.plan.scaling.fragility import Lateness
 from poolwise.plan.scaling.memory import Memory, Moments
 from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.service import Latency, LatencyTarget, Service
@@ -26,13 +26,6 @@ MOST_SLOWNESS = 3.0
 """Either way. What lasts beyond it is rather another machine or model than was described."""
 TAILS, TAIL_WEIGHT = 2, 0.25
 """Bounds of buckets below the target that are read as well, and what each counts."""
-LEAST_FULL, MOST_FULL = 0.2, 0.97
-"""Between which a cache tells how far it is from full."""
-EDGE_DEVIATION, FAR_DEVIATION = 0.05, 0.2
-"""Of ln(load) at which it is full, when it nearly is, and when it is empty."""
-FULLER = 0.5
-"""Deviations: a router evens caches out the more the fuller they are. Of 0, 0.5 and 1 the cheapest
-in hours of R1 and m-large."""
 LEAST_RUNNING = 4.0
 """Sequences from which their mean context can be told."""
 LEAST_TOKENS = 100.0
@@ -126,24 +119,6 @@ def context_tokens(before: float | None, samples: Iterable[Sample], served: Repl
         return now
     kept = float(0.5 ** (seconds / SLOWNESS_HALF_LIFE_SECONDS))
     return kept * before + (1.0 - kept) * now
-
-
-def fullness(samples: Iterable[Sample]) -> float | None:
-    """Of the caches: their mean, and a bit more, since the fullest one delays first."""
-    shares = [each.kv_cache_usage for each in samples if each.kv_cache_usage is not None]
-    if not shares:
-        return None
-    mean = math.fsum(shares) / len(shares)
-    variance = math.fsum((each - mean) ** 2 for each in shares) / len(shares)
-    return mean + FULLER * math.sqrt(variance)
-
-
-def with_edge(belief: Belief, able: Capability, full: float | None, ratio: float) -> Belief:
-    """How full the caches are at a load tells at which load they are full."""
-    if full is None or ratio <= 0.0 or not LEAST_FULL < full < MOST_FULL:
-        return belief
-    deviation = EDGE_DEVIATION + FAR_DEVIATION * (1.0 - full)
-    return edge_seen(belief, ratio / full, deviation, able.limiting == KV_CACHE)
 
 
 def computed_share(before: float | None, delta: Delta, kept: float) -> float | None:

@@ -8,21 +8,20 @@ from dataclasses import replace
 
 from poolwise.plan.scaling import fragility, learning, surprise
 from poolwise.plan.scaling.capability import Capability
+from poolwise.plan.scaling.evidence import lessons
+from poolwise.plan.scaling.felt import cache_edge, felt, felt_seconds, is_settled
 from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.level import LONGEST_SECONDS
-from poolwise.plan.scaling.memory import Bin, Memory
-from poolwise.plan.scaling.outlook import LEAST_RATE, Outlook, slowing
+from poolwise.plan.scaling.memory import Bin, Felt, Memory
+from poolwise.plan.scaling.outlook import LEAST_RATE, Outlook
 from poolwise.plan.scaling.prospect import RECENT_SECONDS
-from poolwise.plan.scaling.seen import Phase, Seen
+from poolwise.plan.scaling.seen import Seen
 from poolwise.plan.scaling.service import Service
 from poolwise.plan.signals.histogram import pooled
 from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.signals.state import State
 from poolwise.plan.signals.window import Delta
 
-SHORTEST_LAG_SECONDS, MOST_LAG_SECONDS = 15.0, 300.0
-LONGER = 3.0
-"""Times as long as on average some requests stay."""
 KEPT_SECONDS = 2.0 * LONGEST_SECONDS
 OBSERVED_HALF_LIFE_SECONDS = 300.0
 UNSETTLED_SECONDS = 60.0
@@ -30,8 +29,7 @@ UNSETTLED_SECONDS = 60.0
 YOUNG_SECONDS = 300.0
 """After the first look nothing is taken away, since what ended first were the short answers; and no
 budget is charged with lateness that is no fault of what was decided."""
-FILLING_SECONDS = 600.0
-"""After the first look caches hold the beginnings of answers: how full they are tells little."""
+PEAK_HALF_LIFE_SECONDS = 6 * 3600.0
 USUAL_SHARE = 0.02
 """Of a step in the usual number of arrivals: some minutes."""
 
@@ -49,7 +47,7 @@ def learned(
     contexts = learning.context_tokens(
         memory.context_tokens, taken.samples.values(), first.served, seconds
     )
-    memory = _with_lateness(service, memory, seen, taken, first)
+    memory = _with_lateness(service, memory, seen, taken, able)
     return replace(
         learning.with_lengths(memory, delta, seconds),
         samples=taken.samples,
@@ -111,56 +109,42 @@ def _faded(histogram: Histogram | None, kept: float) -> Histogram | None:
 
 
 def _with_lateness(
-    service: Service, memory: Memory, seen: Seen, taken: Intake, able: Capability
+    service: Service, memory: Memory, seen: Seen, taken: Intake, able: Mapping[str, Capability]
 ) -> Memory:
-    delta = taken.warm
-    assert delta is not None
     allowed, usual = service.allowed_share, memory.usual_arrivals or taken.arrivals
+    loads = felt(memory.felt, taken, able)
+    told = lessons(service, taken, loads, able, usual)
     belief = fragility.faded(memory.belief, taken.seconds)
-    load = _load(memory, seen.now_seconds, able, delta)
-    told = tuple(learning.lateness(service, delta, able))
-    for each in told:
-        belief = fragility.observed(belief, load, each, usual, allowed)
-    if memory.age_seconds(seen.now_seconds) >= FILLING_SECONDS:
-        full = _fullness(seen, taken, slowing(able, learning.observed_gap_seconds(delta)))
-        belief = learning.with_edge(belief, able, full, _now(memory, able))
-    floor = max(fragility.expected_floor(belief), able.floor)
-    budget, begun = memory.budget, memory.age_seconds(seen.now_seconds) >= YOUNG_SECONDS
-    for each in told[:1] if begun else ():
-        late = max(each.late - floor * each.count, 0.0)
-        budget = budget.after(late, each.count, taken.seconds)
-    return replace(memory, belief=belief, budget=budget)
+    belief = fragility.observed(belief, told.evidence, allowed)
+    floor = max(fragility.expected_floor(belief), able[service.pools[0].name].floor)
+    budget = memory.budget
+    if memory.age_seconds(seen.now_seconds) >= YOUNG_SECONDS and told.count:
+        late = max(told.late - floor * told.count, 0.0)
+        budget = budget.after(late, told.count, taken.seconds)
+    settled = _settled(taken, loads, able)
+    chance = _chance(taken, able[service.pools[0].name])
+    unevenness = memory.unevenness.after(settled, taken.seconds, chance)
+    edge = cache_edge(memory.cache_edge, loads, taken, able)
+    return replace(
+        memory, felt=loads, belief=belief, budget=budget, unevenness=unevenness, cache_edge=edge
+    )
 
 
-def _fullness(seen: Seen, taken: Intake, stretch: float) -> float | None:
-    """Of the caches if requests stayed as long as in full replicas, as demand has it."""
-    ready = (each.name for each in seen.replicas if each.phase is Phase.READY)
-    full = learning.fullness(taken.samples[name] for name in ready if name in taken.samples)
-    return None if full is None else full * stretch
+def _chance(taken: Intake, able: Capability) -> float:
+    """Deviation of ln(load) of a replica, of counting its arrivals while a request stays."""
+    stay = felt_seconds(able)
+    rate = taken.arrivals / max(taken.seconds * max(taken.ready, 1), 1e-9)
+    return able.arrivals_share / math.sqrt(max(rate * stay, 1.0))
 
 
-def _load(memory: Memory, now_seconds: float, able: Capability, delta: Delta) -> fragility.Load:
-    """Of those whose latencies were told just now: over the time that they were here."""
-    stay = able.in_flight / max(able.requests_per_second, LEAST_RATE)
-    first = delta.ttft_seconds
-    waited = first.total / first.count if first and first.count else 0.0
-    usual = min(max(stay, SHORTEST_LAG_SECONDS), MOST_LAG_SECONDS)
-    longest = min(max(LONGER * (stay + waited), 2.0 * SHORTEST_LAG_SECONDS), MOST_LAG_SECONDS)
-    mean = _ratios(memory, now_seconds - usual, able)
-    worst = _ratios(memory, now_seconds - longest, able)
-    return fragility.Load(sum(mean) / max(len(mean), 1), max(worst, default=0.0))
-
-
-def _now(memory: Memory, able: Capability) -> float:
-    latest = _ratios(memory, memory.bins[-1].at_seconds, able) if memory.bins else []
-    return latest[0] if latest else 0.0
-
-
-def _ratios(memory: Memory, since_seconds: float, able: Capability) -> list[float]:
+def _settled(
+    taken: Intake, loads: Mapping[str, Felt], able: Mapping[str, Capability]
+) -> list[float]:
+    """Of replicas that take requests, and have for so long that they are as full as others."""
     return [
-        each.demand * _scale(each, able) / each.ready
-        for each in memory.bins
-        if each.at_seconds >= since_seconds and each.ready > 0.0
+        loads[name].mean
+        for name, told in taken.by_replica.items()
+        if name in loads and not told.is_draining and is_settled(told, able[told.pool])
     ]
 
 
@@ -206,7 +190,11 @@ def with_bin(
     for each in (one for one in early if one.at_seconds >= since):
         came = ahead.present / _scale(each, able)
         chance = able.arrivals_share / math.sqrt(max(_recent_arrivals(memory, taken), 1.0))
-        errors = surprise.observed(errors, each.expected, came, taken.seconds, chance)
+        errors = surprise.observed(
+            errors, each.expected, came, taken.seconds, taken.arrivals, chance
+        )
         persistence = persistence.after(each.foreseen, came, taken.seconds)
     kept = (each for each in memory.bins if now_seconds - each.at_seconds <= KEPT_SECONDS)
-    return replace(memory, bins=(*kept, last), errors=errors, persistence=persistence)
+    faded = memory.peak * 0.5 ** (taken.seconds / PEAK_HALF_LIFE_SECONDS)
+    peak = max(faded, min(ahead.present, ahead.settled))  # without what a queue piles up
+    return replace(memory, bins=(*kept, last), errors=errors, persistence=persistence, peak=peak)

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from poolwise.plan.scaling.memory import Bin
 
-SHORTEST_SECONDS = 30.0
+SHORTEST_SECONDS = 14.0
 LONGEST_SECONDS = 600.0
 DEVIATIONS = 2.0
 """That two means may lie apart."""

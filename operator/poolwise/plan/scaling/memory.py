@@ -16,6 +16,7 @@ from poolwise.plan.scaling.fragility import Belief, prior
 from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.persistence import Persistence
 from poolwise.plan.scaling.surprise import Errors, none
+from poolwise.plan.scaling.unevenness import Unevenness, even
 from poolwise.plan.signals.sample import Histogram, Sample
 
 
@@ -53,6 +54,17 @@ class Bin:
     """Requests per second of a full replica, as it was taken then: what demands are counted in."""
 
 
+@dataclass(frozen=True, slots=True)
+class Felt:
+    """Load of one replica, in full ones, as its requests feel it."""
+
+    recent: float
+    mean: float
+    """Over the time that a request stays."""
+    worst: float
+    """Within the time that the longest stay, fading."""
+
+
 @dataclass(frozen=True)
 class Memory:
     """Nothing yet, as it is made."""
@@ -84,8 +96,16 @@ class Memory:
     """How many requests are late at which load."""
     errors: Errors = field(default_factory=none)
     """How far demand was from what had been foreseen."""
+    felt: Mapping[str, Felt] = field(default_factory=dict)
+    """Load of each replica."""
+    unevenness: Unevenness = field(default_factory=even)
+    """Of these loads."""
     persistence: Persistence = field(default_factory=Persistence)
     """How far what was foreseen comes to pass."""
+    cache_edge: float | None = None
+    """The load at which caches would be full, by how full they are; fading."""
+    peak: float = 0.0
+    """The highest demand there was, in full replicas, slowly forgotten."""
     budget: Budget = field(default_factory=Budget)
     usual_arrivals: float = 0.0
     """In a step, fading."""
@@ -112,8 +132,10 @@ class Memory:
             "logSlowness": dict(self.log_slowness),
             "belief": self.belief.as_list(),
             "errors": self.errors.as_list(),
+            "unevenness": self.unevenness.as_list(),
             "persistence": list(astuple(self.persistence)),
             "budget": [self.budget.late, self.budget.count, self.budget.seconds],
+            "peak": self.peak,
             "usualArrivals": self.usual_arrivals,
             "turns": list(self.turns),
             "direction": self.direction,
@@ -134,8 +156,10 @@ class Memory:
             log_slowness={key: float(value) for key, value in document["logSlowness"].items()},
             belief=Belief.read(document["belief"]),
             errors=Errors.read(document["errors"]),
+            unevenness=Unevenness.read(document["unevenness"]),
             persistence=Persistence(*map(float, document["persistence"])),
             budget=Budget(*map(float, document["budget"])),
+            peak=float(document["peak"]),
             usual_arrivals=float(document["usualArrivals"]),
             turns=tuple(map(float, document["turns"])),
             direction=int(document["direction"]),

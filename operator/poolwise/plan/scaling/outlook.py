@@ -52,8 +52,10 @@ class Flow:
 
     arrivals_per_second: float
     """Since the last look."""
-    in_flight: float
-    """On replicas that stay."""
+    held: float
+    """In flight on replicas that stay, in full ones."""
+    bounded: float
+    """The same, none of them more than full: what waits for one of them waits for that one."""
     gap_seconds: float | None
     """Observed mean time between two tokens; None: not known."""
     ready: int
@@ -64,9 +66,14 @@ class Flow:
     """Change of what is in flight, in full replicas a second, where it is above chance."""
 
 
-def filled(able: Capability, flow: Flow) -> float:
-    """What is in flight, in full replicas: in those requests stay longer than in idle ones."""
-    return flow.in_flight * slowing(able, flow.gap_seconds) / max(able.in_flight, LEAST_RATE)
+def filled(able: Capability, flow: Flow, rate: float) -> float:
+    """What is in flight, in full replicas: in those requests stay longer than in idle ones.
+
+    Queues before full replicas are no load of those to come, beyond what keeps arriving.
+    """
+    kept_up = max(flow.arrivals_per_second, rate) / max(able.requests_per_second, LEAST_RATE)
+    held = max(flow.bounded, min(flow.held, kept_up))
+    return held * slowing(able, flow.gap_seconds)
 
 
 def slowing(able: Capability, gap_seconds: float | None) -> float:
@@ -80,16 +87,16 @@ def outlook(able: Capability, level: Level, flow: Flow, horizon_seconds: float) 
     """From what arrives and what is in flight on replicas that stay."""
     capacity = max(able.requests_per_second, LEAST_RATE)
     rate, share = level.mid + level.deviation, able.arrivals_share
-    settled, now = rate / capacity, filled(able, flow)
+    settled, now = rate / capacity, filled(able, flow, rate)
     present = share * flow.arrivals_per_second / capacity + (1.0 - share) * now
     left = able.left_after(horizon_seconds)
     then = settled + (now - settled) * left
     stay = able.in_flight / capacity
     then = max(then, now + flow.filling * min(horizon_seconds, stay)) if flow.filling else then
     coming = share * settled + (1.0 - share) * then
-    return Outlook(
-        level, horizon_seconds, present, now, settled, coming, _backlog(flow, horizon_seconds)
-    )
+    # Of what fills up, a queue is part of what is in flight already.
+    backlog = share * _backlog(flow, horizon_seconds)
+    return Outlook(level, horizon_seconds, present, now, settled, coming, backlog)
 
 
 def _backlog(flow: Flow, horizon_seconds: float) -> float:

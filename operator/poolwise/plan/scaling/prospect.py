@@ -10,13 +10,16 @@ import numpy as np
 
 from poolwise.plan.scaling import learning
 from poolwise.plan.scaling.capability import Capability
+from poolwise.plan.scaling.felt import held
 from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.level import expected, level
 from poolwise.plan.scaling.memory import Bin, Memory
 from poolwise.plan.scaling.outlook import Flow, Outlook, outlook
-from poolwise.plan.scaling.seen import Seen
+from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import Service
 
+FULLEST = 1.1
+"""Of a replica: what waits beyond it can only be served there."""
 RECENT_SECONDS = 29.0
 SLOPE_SECONDS, LEAST_SLOPE_STEPS = 120.0, 5
 LEAST_SLOPE_SECONDS = 59.0
@@ -33,7 +36,8 @@ def prospect(
         bins = (*bins, Bin(seen.now_seconds, taken.seconds, taken.arrivals))
     flow = Flow(
         arrivals_per_second=recent_rate(bins),
-        in_flight=taken.in_flight,
+        held=_held(seen, taken, able, math.inf),
+        bounded=_held(seen, taken, able, FULLEST),
         gap_seconds=learning.observed_gap_seconds(taken.warm) if taken.warm else None,
         ready=taken.ready,
         waiting=taken.waiting,
@@ -43,6 +47,13 @@ def prospect(
     coming = expected(level(bins), seen.expected_requests_per_second)
     found = outlook(able, coming, flow, horizon_seconds(service))
     return replace(found, lasting=memory.persistence.expected(found.coming))
+
+
+def _held(seen: Seen, taken: Intake, able: Capability, most: float) -> float:
+    """As those that did not tell hold as much as the others."""
+    ready = [each.name for each in seen.replicas if each.phase is Phase.READY]
+    told = [held(taken.samples[name], able) for name in ready if name in taken.samples]
+    return len(ready) / max(len(told), 1) * math.fsum(min(each, most) for each in told)
 
 
 def recent_rate(bins: Sequence[Bin]) -> float:

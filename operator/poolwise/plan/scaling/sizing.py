@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from poolwise.plan.scaling import fragility, surprise
+from poolwise.plan.scaling.capability import KV_CACHE, Capability
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import Outlook
 from poolwise.plan.scaling.service import Service
@@ -15,13 +18,29 @@ MOST_SHARE, AIM_SHARE, LEAST_SHARE = 1.0, 0.7, 0.5
 second; one is taken away where the third would still hold without it."""
 
 
+BEYOND_PEAK = 1.1
+"""Times the highest demand so far."""
+LOG_FELT = np.linspace(
+    2.0 * surprise.LOG_ERRORS[0], 2.0 * surprise.LOG_ERRORS[-1], 2 * len(surprise.LOG_ERRORS) - 1
+)
+"""ln(load that a request feels / what was foreseen for the fleet)."""
+
+
 @dataclass(frozen=True, slots=True)
-class Ratios:
+class Bounds:
     """Of demand to replicas, at which so many are expected to be late."""
 
     most: float
     aim: float
     least: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ratios:
+    """Against what may come beside what is foreseen, and against what is there."""
+
+    foreseen: Bounds
+    there: Bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,28 +61,48 @@ class Need:
         return max(self.least, min(self.enough, held))
 
 
-def ratios(service: Service, memory: Memory, ahead: Outlook) -> Ratios:
+def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -> Ratios:
     """Of the errors that forecasts of this size have made, and of how late this service gets."""
-    errors = surprise.shares(memory.errors, ahead.lasting, round(ahead.horizon_seconds))
-    allowed, floor = service.allowed_share, fragility.expected_floor(memory.belief)
-    highest = fragility.bearable(memory.belief, surprise.LOG_ERRORS, errors, allowed)
-    factor = memory.budget.factor(allowed)
-    return Ratios(
-        *(
-            highest(factor * max(share * allowed - floor, share * allowed / 2.0))
-            for share in (MOST_SHARE, AIM_SHARE, LEAST_SHARE)
-        )
+    errors = surprise.shares(
+        memory.errors, ahead.lasting, round(ahead.horizon_seconds), memory.usual_arrivals
     )
+    is_cache = able.limiting == KV_CACHE
+    edge = 1.0 if is_cache else memory.cache_edge
+    belief = fragility.informed(memory.belief, edge, is_cache, able.floor)
+    allowed, floor = service.allowed_share, fragility.expected_floor(belief)
+    factor = memory.budget.factor(allowed)
+    late = [
+        factor * max(share * allowed - floor, share * allowed / 2.0)
+        for share in (MOST_SHARE, AIM_SHARE, LEAST_SHARE)
+    ]
+    errors = surprise.shares(
+        memory.errors, ahead.lasting, round(ahead.horizon_seconds), memory.usual_arrivals
+    )
+    uneven = memory.unevenness.shares
+    curves = (
+        fragility.bearable(belief, LOG_FELT, np.convolve(errors, uneven), allowed),
+        fragility.bearable(belief, surprise.LOG_ERRORS, uneven, allowed),
+    )
+    return Ratios(*(Bounds(*map(highest, late)) for highest in curves))
 
 
 def need(service: Service, memory: Memory, ahead: Outlook, found: Ratios) -> Need:
-    """With the queue to be worked off, and replicas that may fail."""
+    """With the queue to be worked off, and replicas that may fail.
+
+    Nobody is ready for more than there ever was, and a bit: a jump beyond that is met when it
+    comes, since a fleet that could bear any jump would idle for all other hours.
+    """
     spare = ahead.backlog + service.redundancy
     settled = memory.persistence.expected(max(ahead.settled, ahead.coming))
+
+    def of(demand: float, foreseen: float, there: float) -> float:
+        most = max(memory.peak, demand) * BEYOND_PEAK / there
+        return min(demand / foreseen, most) + spare
+
     return Need(
-        ahead.lasting / found.most + spare,
-        ahead.lasting / found.aim + spare,
-        settled / found.least + spare,
+        of(ahead.lasting, found.foreseen.most, found.there.most),
+        of(ahead.lasting, found.foreseen.aim, found.there.aim),
+        of(settled, found.foreseen.least, found.there.least),
     )
 
 

@@ -60,9 +60,14 @@ def none() -> Errors:
 
 
 def observed(
-    errors: Errors, foreseen: float, came: float, seconds: float, chance: float = 0.0
+    errors: Errors,
+    foreseen: float,
+    came: float,
+    seconds: float,
+    requests: float,
+    chance: float = 0.0,
 ) -> Errors:
-    """After one look, ``seconds`` after the last.
+    """After one look, ``seconds`` after the last, in which so many requests met this error.
 
     ``chance`` is the deviation that counting so few requests makes; it is no error of a forecast.
     """
@@ -71,18 +76,20 @@ def observed(
         size = _nearest(LOG_SIZES, math.log(foreseen))
         error = math.log(came / foreseen)
         own = math.copysign(math.sqrt(max(error * error - chance * chance, 0.0)), error)
-        counts[size, _nearest(LOG_ERRORS, own)] += 1.0
+        counts[size, _nearest(LOG_ERRORS, own)] += requests
     return Errors(counts)
 
 
-def shares(errors: Errors, foreseen: float, horizon_seconds: float) -> Vector:
+def shares(
+    errors: Errors, foreseen: float, horizon_seconds: float, usual_requests: float
+) -> Vector:
     """Of requests by the error that they will meet; they sum to 1.
 
-    More requests come when demand is above what was foreseen: each error weighs by its size.
+    :param usual_requests: that come between two looks.
     """
     distance = (LOG_SIZES - math.log(max(foreseen, 1e-9))) / SIZE_WIDTH
     seen = np.exp(-0.5 * distance**2) @ errors.counts
-    told = (seen + PRIOR_STEPS * _prior(horizon_seconds)) * np.exp(LOG_ERRORS)
+    told = seen + PRIOR_STEPS * max(usual_requests, 1.0) * _prior(horizon_seconds)
     result: Vector = told / told.sum()
     return result
 
@@ -92,7 +99,9 @@ def _prior(horizon_seconds: float) -> Vector:
     usual = USUAL_DEVIATION * math.sqrt(max(horizon_seconds, 1.0) / USUAL_SECONDS)
     often = np.exp(-0.5 * (LOG_ERRORS / usual) ** 2)
     rare = np.exp(-0.5 * (LOG_ERRORS / RARE_DEVIATION) ** 2)
-    told: Vector = (1.0 - RARE_SHARE) * often / often.sum() + RARE_SHARE * rare / rare.sum()
+    looks = (1.0 - RARE_SHARE) * often / often.sum() + RARE_SHARE * rare / rare.sum()
+    # More requests come when demand is above what was foreseen.
+    told: Vector = looks * np.exp(LOG_ERRORS)
     return told
 
 

@@ -1,0 +1,91 @@
+"""Who was late at which load, replica by replica."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from poolwise.plan.scaling import learning
+from poolwise.plan.scaling.capability import Capability
+from poolwise.plan.scaling.felt import is_settled
+from poolwise.plan.scaling.fragility import LOG_RATIOS, Evidence, Lateness
+from poolwise.plan.scaling.intake import Intake, Told
+from poolwise.plan.scaling.memory import Felt
+from poolwise.plan.scaling.service import Service
+
+Vector = npt.NDArray[np.float64]
+
+STEP_WEIGHT = 25.0
+"""Requests that the usual step between two looks counts as: late ones come together, since one
+burst or one full cache makes them, so that hundreds in one step are no hundred independent ones."""
+OVER_SHARE = 0.1
+"""Of late requests, from which a replica is over the edge: how far tells nothing of where it is,
+and one overload fills many steps."""
+FEW = 25.0
+"""Requests of which one that is late is no overload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """Of one look."""
+
+    evidence: Evidence
+    late: float
+    """Requests, in units of the strictest target's allowance."""
+    count: float
+
+
+def lessons(
+    service: Service,
+    taken: Intake,
+    felt: Mapping[str, Felt],
+    able: Mapping[str, Capability],
+    usual_count: float,
+) -> Lessons:
+    """Of all replicas that are warm; ``usual_count`` requests come in a step."""
+    found = [
+        (_teaching(felt[name], each, able[each.pool]), late)
+        for name, each in taken.by_replica.items()
+        if name in felt and each.is_warm
+        for late in learning.lateness(service, each.delta, able[each.pool])
+        if late.count
+    ]
+    whole = [late for _, late in found if late.relative_strength == 1.0]
+    count = math.fsum(each.count for each in whole)
+    scale = STEP_WEIGHT / max(usual_count, count / 4.0, STEP_WEIGHT)
+    return Lessons(evidence(found, scale), math.fsum(each.late for each in whole), count)
+
+
+def _teaching(load: Felt, told: Told, able: Capability) -> Felt:
+    """What is in time while its replica fills is so at any load: that it is full tells as much."""
+    return load if is_settled(told, able) else replace(load, mean=min(load.mean, 1.0))
+
+
+def evidence(found: Sequence[tuple[Felt, Lateness]], scale: float) -> Evidence:
+    """Each late request at the worst load that its replica bore, each other one at the mean.
+
+    :param scale: what a request counts as.
+    """
+    late, timely = np.zeros(len(LOG_RATIOS)), np.zeros(len(LOG_RATIOS))
+    for load, told in found:
+        over = told.late / (OVER_SHARE * max(told.count, FEW))
+        weight = scale * told.weight / max(over, 1.0)
+        _put(late, load.worst / told.relative_strength, weight * told.late)
+        _put(timely, load.mean / told.relative_strength, weight * (told.count - told.late))
+    return Evidence(late, timely)
+
+
+def _put(counts: Vector, ratio: float, weight: float) -> None:
+    """Between its two neighbours."""
+    if weight <= 0.0:
+        return
+    step = LOG_RATIOS[1] - LOG_RATIOS[0]
+    at = (math.log(max(ratio, 1e-9)) - LOG_RATIOS[0]) / step
+    at = min(max(at, 0.0), len(LOG_RATIOS) - 1.001)
+    low = int(at)
+    counts[low] += weight * (low + 1.0 - at)
+    counts[low + 1] += weight * (at - low)
