@@ -42,6 +42,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--start-seconds", type=float, default=Wish().start_seconds)
     parser.add_argument("--seed", type=int, default=0, help="of the built-in loads")
     parser.add_argument("--repeat", type=int, default=1, help="runs, one after the other")
+    parser.add_argument("--logs", type=Path, help="a folder that keeps those of all processes")
     parser.add_argument("--json", action="store_true", help="print one document for each run")
     return parser.parse_args(words)
 
@@ -84,7 +85,9 @@ def main() -> int:
     given = arguments()
     try:
         with tempfile.TemporaryDirectory(prefix="autoscale-") as folder:
-            return run(given, Path(folder))
+            logs = given.logs or Path(folder)
+            logs.mkdir(parents=True, exist_ok=True)
+            return run(given, logs)
     except (HarnessError, BadTrace) as error:
         say(f"error: {error}")
         return APART

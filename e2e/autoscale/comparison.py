@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 
 import numpy as np
 
@@ -56,6 +56,8 @@ class Comparison:
     """From the request of a replica until it was ready: median of the run, and the simulator's."""
     late_seconds: float
     """99th percentile of what the machine was late with requests or looks at answers."""
+    lives: tuple[Life, ...] = ()
+    """Of the live run's pods, in seconds since the trace began."""
 
     @property
     def attainment_gap(self) -> float:
@@ -113,6 +115,24 @@ class Comparison:
         )
         mean, least, most = (f"{each:.4g}" for each in others)
         return f"{name:18}{live:>10.4g}{mean:>11}{least:>10}{most:>10}"
+
+
+def since(began_seconds: float, lives: Sequence[Life]) -> tuple[Life, ...]:
+    """With moments counted from another one."""
+
+    def shifted(moment: float | None) -> float | None:
+        return None if moment is None else round(moment - began_seconds, 2)
+
+    return tuple(
+        replace(
+            life,
+            born_seconds=round(life.born_seconds - began_seconds, 2),
+            ready_seconds=shifted(life.ready_seconds),
+            leaving_seconds=shifted(life.leaving_seconds),
+            gone_seconds=shifted(life.gone_seconds),
+        )
+        for life in lives
+    )
 
 
 def _beyond(value: float, least: float, most: float) -> float:

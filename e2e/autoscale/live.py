@@ -12,7 +12,7 @@ from typing import Protocol
 from bench.autoscale.scene import Routing, Scene
 from bench.autoscale.sizing import Work, measured
 from bench.autoscale.traces import Trace
-from e2e.autoscale.comparison import Comparison, combined, live, simulated
+from e2e.autoscale.comparison import Comparison, combined, live, simulated, since
 from e2e.autoscale.pods import Life
 from e2e.autoscale.service import Wish, config_map
 from e2e.autoscale.trace import Source, planned
@@ -104,7 +104,7 @@ def compare(course: Course, stage: Stage, **spec: object) -> Comparison:
     )
     accounts = [
         simulated(each, first, course.warm_up_seconds, trace.seconds)
-        for each in found.outcomes(scene)
+        for each in found.outcomes(scene, _idle_seconds(lives, replayed.began_seconds))
     ]
     return Comparison(
         told,
@@ -113,6 +113,7 @@ def compare(course: Course, stage: Stage, **spec: object) -> Comparison:
         combined(accounts, max),
         scene.start_delay_seconds,
         replayed.late_seconds,
+        since(replayed.began_seconds, lives),
     )
 
 
@@ -139,6 +140,11 @@ def _start_seconds(lives: Sequence[Life]) -> float:
     """Median, from when a replica was seen first until it was seen ready."""
     told = [life.ready_seconds - life.born_seconds for life in lives if life.ready_seconds]
     return statistics.median(told)
+
+
+def _idle_seconds(lives: Sequence[Life], began_seconds: float) -> float:
+    """From the first replica that was ready until the trace began."""
+    return began_seconds - min(life.ready_seconds for life in lives if life.ready_seconds)
 
 
 def _scene(course: Course, of: Twin, trace: Trace, work: Work, first: int) -> Scene:

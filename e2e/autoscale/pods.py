@@ -22,6 +22,7 @@ class Life:
     """Of one pod, in Unix time of this machine; None: not yet."""
 
     name: str
+    """With the hash of its template, which stays the same unless pods are replaced."""
     born_seconds: float
     ready_seconds: float | None = None
     leaving_seconds: float | None = None

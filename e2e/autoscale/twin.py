@@ -52,14 +52,17 @@ class Twin:
         )
         return replace(found, pools=tuple(replace(each, name=POOL) for each in found.pools))
 
-    def outcomes(self, scene: Scene) -> Iterator[Outcome]:
+    def outcomes(self, scene: Scene, idle_seconds: float) -> Iterator[Outcome]:
         """Of the whole trace, replayed at the operator's interval: it asks at moments of its own,
-        so the trace begins at several moments between two of them."""
+        so the trace begins at several moments between two of them.
+
+        :param idle_seconds: for which the first replica was looked at before the trace began.
+        """
         interval_seconds = scene.scraping.interval_seconds
         for phase in range(PHASES):
             policy = Ours(self.service(scene.start_delay_seconds, interval_seconds))
             policy.interval_seconds = interval_seconds
-            yield replay(later(scene, interval_seconds * phase / PHASES), policy)
+            yield replay(later(scene, idle_seconds + interval_seconds * phase / PHASES), policy)
 
 
 def later(scene: Scene, seconds: float) -> Scene:
