@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, State, decode_seconds, state
@@ -57,7 +57,7 @@ class Capability:
         """At the highest load."""
         return self.at.requests_per_second / self.slowness
 
-    @property
+    @cached_property
     def in_flight(self) -> float:
         """Requests at the highest load, those that are read included."""
         return self.at.in_flight + self.requests_per_second * self.prefill_seconds
@@ -67,7 +67,7 @@ class Capability:
         """Between two tokens at the highest load."""
         return self.at.token_seconds * self.slowness
 
-    @property
+    @cached_property
     def prefill_seconds(self) -> float:
         """From arrival to the first token, on average."""
         mean = latencies(self.served, self.at).ttft.mean_seconds * self.slowness
