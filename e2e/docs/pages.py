@@ -46,6 +46,7 @@ NOWHERE: Mapping[str, str] = {
     "cosign verify": "there is no signature before the first release",
     "gh attestation verify": "there is no attestation before the first release",
     "sha256sum --check checksums.txt": "there are no checksums before the first release",
+    "make live-autoscale": "takes ten minutes; make test runs a shorter load",
     "make bench-model": "the measured tables are not in the repository, for their licences",
 }
 """Beginnings of commands that nothing runs, and why."""
