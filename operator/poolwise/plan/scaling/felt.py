@@ -18,7 +18,7 @@ from poolwise.plan.scaling.outlook import LEAST_RATE, slowing
 from poolwise.plan.signals.sample import Sample
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 15.0, 300.0
-RECENT_SECONDS = 20.0
+FELT_SECONDS = 20.0
 """Time constant of what is felt at once."""
 LEAST_FULL, EDGE_SECONDS = 0.15, 120.0
 """Of caches on average, from which they tell; and the time constant of what they tell."""
@@ -88,7 +88,7 @@ def _after(before: Felt | None, told: Told, able: Capability, stretch: float) ->
     seconds = told.delta.seconds
     usual = felt_seconds(able)
     longest = min(LONGER * usual, LONGEST_SECONDS)
-    recent = _towards(before.recent, load, seconds / RECENT_SECONDS)
+    recent = _towards(before.recent, load, seconds / FELT_SECONDS)
     return Felt(
         recent,
         _towards(before.mean, load, seconds / usual),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from poolwise.plan.scaling import fragility, learning, surprise
 from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.evidence import lessons
-from poolwise.plan.scaling.felt import cache_edge, felt, felt_seconds, is_settled
+from poolwise.plan.scaling.felt import FELT_SECONDS, cache_edge, felt, is_settled
 from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.level import LONGEST_SECONDS
 from poolwise.plan.scaling.memory import Bin, Felt, Memory
@@ -131,10 +131,10 @@ def _with_lateness(
 
 
 def _chance(taken: Intake, able: Capability) -> float:
-    """Deviation of ln(load) of a replica, of counting its arrivals while a request stays."""
-    stay = felt_seconds(able)
+    """Deviation of ln(recent load) of a replica, of counting its arrivals."""
     rate = taken.arrivals / max(taken.seconds * max(taken.ready, 1), 1e-9)
-    return able.arrivals_share / math.sqrt(max(rate * stay, 1.0))
+    counted = rate * (2.0 * FELT_SECONDS + taken.seconds)  # of an average that fades
+    return able.arrivals_share / math.sqrt(max(counted, 1.0))
 
 
 def _settled(
@@ -142,7 +142,7 @@ def _settled(
 ) -> list[float]:
     """Of replicas that take requests, and have for so long that they are as full as others."""
     return [
-        loads[name].mean
+        loads[name].recent
         for name, told in taken.by_replica.items()
         if name in loads and not told.is_draining and is_settled(told, able[told.pool])
     ]

@@ -86,8 +86,8 @@ def _filling(memory: Memory, now_seconds: float) -> float:
     recent = [each for each in memory.bins if now_seconds - each.at_seconds <= SLOPE_SECONDS]
     if len(recent) < LEAST_SLOPE_STEPS:
         return 0.0
-    times = np.array([each.at_seconds for each in recent])
-    values = np.array([each.filled for each in recent])
+    times = np.array([each.at_seconds for each in recent], float)
+    values = np.array([each.filled for each in recent], float)
     if times[-1] - times[0] < LEAST_SLOPE_SECONDS:
         return 0.0
     times -= times.mean()
