@@ -79,15 +79,19 @@ class Comparison:
             f"{self.late_seconds:.2f} s late (p99), allowed are {LATEST_SECONDS:g} s"
         )
 
-    def differences(self) -> list[str]:
-        """What no account of the simulator foresaw; empty where live is as simulated."""
+    def differences(self, slack: float = 1.0) -> list[str]:
+        """What no account of the simulator foresaw; empty where live is as simulated.
+
+        :param slack: so many times the tolerances, where others may take the processor away from
+            the engines.
+        """
         met = _beyond(self.live.attainment, self.least.attainment, self.most.attainment)
         hours = self.live.replica_hours
         paid = _beyond(hours, self.least.replica_hours, self.most.replica_hours)
         found = []
-        if abs(met) > ATTAINMENT_TOLERANCE:
+        if abs(met) > slack * ATTAINMENT_TOLERANCE:
             found.append(f"attainment {met:+.1%} beyond every account")
-        if abs(paid) > REPLICA_HOURS_TOLERANCE * self.simulated.replica_hours:
+        if abs(paid) > slack * REPLICA_HOURS_TOLERANCE * self.simulated.replica_hours:
             found.append(f"replica-hours {paid:+.4f} beyond every account")
         if self.live.errors:
             found.append(f"{self.live.errors} requests failed")
