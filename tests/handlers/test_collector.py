@@ -288,6 +288,7 @@ def test_a_service_tells_what_its_load_asks_for_and_how_targets_are_kept():
     assert value(registry, "service_slo_attainment", **target) == pytest.approx(0.98)
     assert value(registry, "service_slo_burn_rate", **target) == pytest.approx(2)
     assert value(registry, "service_mismatch", **of, reason="Preemptions") == 1
+    assert value(registry, "service_mismatch", **of, reason="Mispredicted") == 0
 
 
 def test_a_service_that_nobody_looked_at_tells_nothing_of_it():

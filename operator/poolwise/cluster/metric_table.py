@@ -167,7 +167,7 @@ SERVICE_BURN_RATE = _gauge(
 )
 SERVICE_MISMATCH = _gauge(
     "service_mismatch",
-    "1 while replicas of a service are not as planned, by reason of the condition AsPlanned.",
+    "1 while a service is not as planned, else 0, by reason of the condition AsPlanned.",
     *("namespace", "name", "reason"),
 )
 WORKLOAD_INTENSITY = _gauge(

@@ -12,6 +12,7 @@ from poolwise.handlers.samples import Sample, conditions, present
 from poolwise.model.serving.prediction import REPORTED_PERCENTILE
 from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Kind
+from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.observed import Object
 from poolwise.plan.status.figures import Told, number, part
 from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR, read
@@ -114,8 +115,9 @@ def _scaling(name: tuple[str, str], status: Told) -> Iterator[Sample]:
         return
     yield from present(table.SERVICE_DESIRED, name, number(scaling, "desiredReplicas"))
     yield from present(table.SERVICE_REPLICAS, name, number(status, "replicas"))
-    for reason in scaling.get("mismatches") or ():
-        yield table.SERVICE_MISMATCH, (*name, str(reason)), 1.0
+    standing = scaling.get("mismatches") or ()
+    for reason in Mismatch:
+        yield table.SERVICE_MISMATCH, (*name, reason.value), float(reason.value in standing)
     for signal in scaling.get("signals") or ():
         percentile, late = number(signal, "percentile"), number(signal, "lateShareHigh")
         if percentile is not None and late is not None:
