@@ -11,9 +11,7 @@ from poolwise.sim.serving.fleet import Fleet
 from poolwise.sim.serving.requests import Requests
 from poolwise.sim.serving.router import (
     LeastOutstanding,
-    LeastOutstandingTokens,
     PlainService,
-    RoundRobin,
 )
 from tests.sim.serving_cases import COSTS, ROOMY, poisson, requests, served
 
@@ -78,17 +76,6 @@ def test_least_outstanding_keeps_replicas_even() -> None:
     ]
     assert sum(counts) == 400
     assert max(counts) - min(counts) < 60
-
-
-def test_by_tokens_a_long_prompt_counts_as_many_short_ones() -> None:
-    rows = [(0.0, 500, 10), *[(0.001 * place, 10, 10) for place in range(1, 9)]]
-    fleet = served(requests(*rows), replicas=2, router=LeastOutstandingTokens())
-    assert [member.engine.metrics.read().finished for member in fleet.members] == [1, 8]
-
-
-def test_round_robin_takes_turns() -> None:
-    fleet = served(poisson(30, 5.0, 1), replicas=3, router=RoundRobin())
-    assert {member.engine.metrics.read().finished for member in fleet.members} == {10}
 
 
 def test_a_plain_service_is_less_even_and_slower() -> None:

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poolwise.plan.signals.percentile import (
-    best_percentile,
     percentile_of,
     samples_needed,
     share_within,
@@ -36,16 +35,6 @@ def test_how_many_samples_speak_of_a_percentile(percentile, needed):
     assert enough is not None and short is not None
     assert enough.is_sufficient
     assert not short.is_sufficient
-
-
-def test_too_few_samples_speak_of_a_lower_percentile():
-    found = best_percentile(histogram(100), 99)
-    assert found is not None
-    assert found.percentile == pytest.approx(90)
-    assert best_percentile(histogram(19), 99) is None
-    plenty = best_percentile(histogram(5000), 99)
-    assert plenty is not None
-    assert plenty.percentile == 99
 
 
 def test_share_is_exact_at_the_edge_of_a_bucket():

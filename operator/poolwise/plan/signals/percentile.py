@@ -75,17 +75,6 @@ def percentile_of(histogram: Histogram, percentile: float) -> Percentile | None:
     )
 
 
-def best_percentile(histogram: Histogram, percentile: float) -> Percentile | None:
-    """The wanted percentile, or the highest lower one that the observations suffice for.
-
-    None where they do not even suffice for a median.
-    """
-    if histogram.count < samples_needed(50):
-        return None
-    highest = 100 * (1 - TAIL_SAMPLES / histogram.count)
-    return percentile_of(histogram, min(percentile, max(50.0, highest)))
-
-
 def share_within(histogram: Histogram, target: float) -> Share | None:
     """Share of observations at or below a target; None where nothing was observed."""
     if histogram.count <= 0:

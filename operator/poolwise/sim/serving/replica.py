@@ -32,8 +32,7 @@ class Replica:
     __slots__ = ("_budget", "_cache", "_ending", "_ends", "_first_seconds", "_log", "_longest",
                  "_may_admit", "_partial", "_places", "_prompt_keys", "_prompt_rows", "_running",
                  "_slope_seconds", "_started_seconds", "_step", "_steps", "_table", "_waiting",
-                 "_watermark", "metrics", "next_seconds", "outstanding",
-                 "outstanding_tokens")  # fmt: skip
+                 "_watermark", "metrics", "next_seconds", "outstanding")  # fmt: skip
 
     def __init__(self, table: StepTable, limits: EngineLimits, log: Log) -> None:
         self._table, self._log = table, log
@@ -67,7 +66,6 @@ class Replica:
         self.next_seconds = NEVER
         self.outstanding = 0
         """Requests here, those that wait included."""
-        self.outstanding_tokens = 0
         """Prompts and answers of these, whole."""
         self.metrics = Metrics(log, limits.kv_tokens)
 
@@ -97,7 +95,6 @@ class Replica:
         if prompt + answer > self._longest:
             return False
         self.outstanding += 1
-        self.outstanding_tokens += prompt + answer
         waiting.append(Sequence(number, prompt, log.cached[number], answer))
         if not self._steps:
             self._plan(now_seconds)
@@ -165,7 +162,6 @@ class Replica:
         log, number = self._log, sequence.number
         del self._running[number]
         self.outstanding -= 1
-        self.outstanding_tokens -= log.inputs[number] + log.outputs[number]
         log.finished[number] = now + self._table.request_seconds
         self.metrics.ended.append(number)
 

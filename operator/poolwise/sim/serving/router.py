@@ -35,17 +35,6 @@ class LeastOutstanding:
         return loads.index(min(loads))
 
 
-class LeastOutstandingTokens(LeastOutstanding):
-    """The one with the fewest tokens of prompts and answers in it.
-
-    A router knows answers' lengths only on average: this one is better informed than a real one.
-    """
-
-    def load(self, replica: Replica) -> int:
-        """Of requests that it has not answered, whole."""
-        return replica.outstanding_tokens
-
-
 class PlainService:
     """Any of them, by chance: what kube-proxy does with a new connection."""
 
@@ -60,21 +49,3 @@ class PlainService:
     def choose(self, number: int, loads: Sequence[int]) -> int:
         """Each request has a connection of its own."""
         return int(self._draws[number] * len(loads))
-
-
-class RoundRobin:
-    """One after the other, as IPVS and most proxies do by default."""
-
-    def __init__(self) -> None:
-        self._next = -1
-
-    def load(self, replica: Replica) -> int:
-        """Not looked at."""
-        del replica
-        return 0
-
-    def choose(self, number: int, loads: Sequence[int]) -> int:
-        """Whoever was ready before."""
-        del number
-        self._next += 1
-        return self._next % len(loads)
