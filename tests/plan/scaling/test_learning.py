@@ -154,7 +154,7 @@ def test_what_was_not_spent_may_be():
     for _ in range(240):
         unspent, spent = unspent.after(0.0, 100.0, 15.0), spent.after(3.0, 100.0, 15.0)
     assert Budget().factor(ALLOWED) == pytest.approx(0.8 / 0.7)
-    assert unspent.factor(ALLOWED) == 2.0 and spent.factor(ALLOWED) == 0.75
+    assert unspent.factor(ALLOWED) == 1.4 and spent.factor(ALLOWED) == 0.75
 
 
 def test_the_level_is_taken_over_as_long_as_it_has_not_changed():

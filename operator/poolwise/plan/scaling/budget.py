@@ -15,7 +15,9 @@ PRIOR_SECONDS, PRIOR_SPENT = 900.0, 0.7
 """Before anything is seen, so many seconds of requests count as having spent this share."""
 KEPT_SHARE = 0.8
 """Of the allowance: what is aimed at, so that chance seldom exceeds it."""
-LEAST_FACTOR, MOST_FACTOR = 0.75, 2.0
+LEAST_FACTOR, MOST_FACTOR = 0.75, 1.4
+"""What was not spent is kept for the next jump, for the most part: spent on running close to the
+edge it is gone when load steps up."""
 
 
 @dataclass(frozen=True, slots=True)
