@@ -184,8 +184,9 @@ def test_the_cheaper_pool_grows_and_the_dearer_one_shrinks():
         Pool("h100", predictor(), 60.0, 10.0),
         Pool("l40s", predictor("L40S"), 60.0, 1.0, most_replicas=2),
     )
+    grown = course(service(pools=pools), [*QUIET, 400.0], replicas=1).decision
+    assert grown.by_pool["l40s"] == 2 and grown.by_pool["h100"] >= 1
     decision = course(service(pools=pools), [*QUIET, *[400.0] * 8], replicas=1).decision
-    assert decision.by_pool["l40s"] == 2 and decision.by_pool["h100"] >= 1
     assert decision.weights["h100"] > decision.weights["l40s"]
     together = sum(decision.weights[pool] * decision.by_pool[pool] for pool in decision.weights)
     assert together == pytest.approx(1.0)

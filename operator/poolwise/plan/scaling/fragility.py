@@ -40,7 +40,7 @@ FLOOR_WEIGHTS = np.array([0.7, 0.08, 0.07, 0.06, 0.04, 0.02, 0.01, 0.01, 0.005, 
 """Mostly no request is late at no load."""
 LEAST_SHARE = 1e-5
 """A model is never certain."""
-CACHE_MIDDLE, CACHE_DEVIATION, FAR = 0.03, 0.08, 4.0
+CACHE_MIDDLE, CACHE_DEVIATION = -0.02, 0.05
 """Of ln(strength) where a cache is what fills: who waits for a moment is not late yet."""
 FLOOR_DEVIATION = 0.1
 """Of a floor that the model foresees."""
@@ -127,7 +127,7 @@ def informed(belief: Belief, edge: float | None, is_limit: bool, floor: float) -
         distance = (LOG_STRENGTHS - math.log(edge) - CACHE_MIDDLE) / CACHE_DEVIATION
         if not is_limit:
             distance = np.maximum(distance, 0.0)
-        told = told - 0.5 * np.minimum(distance**2, FAR**2)[:, None, None]
+        told = told - 0.5 * distance[:, None, None] ** 2
     if floor > 0.0:
         away = (FLOORS - floor) / (FLOOR_DEVIATION * floor + FLOORS[1])
         told = told - 0.5 * away[None, None, :] ** 2

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from poolwise.plan.scaling.memory import Memory
 
-TURNS, TURNS_SECONDS = 2, 2700.0
+TURNS, TURNS_SECONDS = 2, 3400.0
 """From up to down, in so long a time; each is followed by one from down to up, so that there are no
 more than 6 changes of direction in an hour."""
 TURN_SECONDS, SOON_SECONDS = 1200.0, 300.0
