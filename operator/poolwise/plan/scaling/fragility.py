@@ -41,7 +41,7 @@ FLOOR_WEIGHTS = np.array([0.7, 0.08, 0.07, 0.06, 0.04, 0.02, 0.01, 0.01, 0.005, 
 LEAST_SHARE = 1e-5
 """A model is never certain."""
 CACHE_MIDDLE, CACHE_DEVIATION = -0.02, 0.05
-"""Of ln(strength) where a cache is what fills: who waits for a moment is not late yet."""
+"""Of ln(strength) where a cache is what fills: about where it is full."""
 FLOOR_DEVIATION = 0.1
 """Of a floor that the model foresees."""
 HALF_LIFE_SECONDS = 1800.0

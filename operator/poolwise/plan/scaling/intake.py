@@ -50,10 +50,8 @@ class Intake:
     """Since the last look; 0 at the first one, and where nothing newer was read."""
     arrivals: float
     """Requests that came to replicas that told."""
-    in_flight: float
-    """Running and waiting, over replicas that serve and do not drain."""
     waiting: float
-    """The same of those that wait."""
+    """Requests in queues of replicas that serve and do not drain."""
     ready: int
     """Replicas that serve and do not drain."""
     running: Mapping[str, float]
@@ -101,28 +99,28 @@ def intake(memory: Memory, seen: Seen) -> Intake:
     told = [fresh[each.name] for each in ready if each.name in fresh]
     state, reason = _judged(ready, memory, faults, deltas, told)
     silent = len(ready) / max(len(told), 1)
+    by_replica = {
+        each.name: Told(
+            each.pool,
+            deltas[each.name],
+            arrived[each.name],
+            fresh[each.name],
+            _served_seconds(each, seen.now_seconds),
+            each.phase is Phase.DRAINING,
+        )
+        for each in serving
+        if each.name in deltas
+    }
     return Intake(
         state=state,
         reason=reason,
         seconds=seconds,
         arrivals=max(arrivals, 0.0),
-        in_flight=silent * sum(map(_in_flight, told)),
         waiting=silent * sum(sample.waiting or 0.0 for sample in told),
         ready=len(ready),
         running=_running(ready, fresh),
-        by_pool=_warm(serving, deltas, seen.now_seconds),
-        by_replica={
-            each.name: Told(
-                each.pool,
-                deltas[each.name],
-                arrived[each.name],
-                fresh[each.name],
-                _served_seconds(each, seen.now_seconds),
-                each.phase is Phase.DRAINING,
-            )
-            for each in serving
-            if each.name in deltas
-        },
+        by_pool=dict(_warm(by_replica.values())),
+        by_replica=by_replica,
         samples=fresh if seconds or not memory.samples else memory.samples,
     )
 
@@ -213,25 +211,12 @@ def _begun(sample: Sample) -> float:
     return (sample.finished_requests or 0.0) + _in_flight(sample)
 
 
-def _warm(
-    serving: list[ReplicaSeen], deltas: Mapping[str, Delta], now_seconds: float
-) -> dict[str, Delta]:
-    warm = [each for each in serving if each.name in deltas and _is_warm(each, now_seconds)]
-    pools = {each.pool for each in warm}
-    return dict(_joined(pools, warm, deltas))
-
-
-def _joined(
-    pools: Iterable[str], warm: list[ReplicaSeen], deltas: Mapping[str, Delta]
-) -> Iterator[tuple[str, Delta]]:
-    for pool in sorted(pools):
-        delta = joined([deltas[each.name] for each in warm if each.pool == pool])
+def _warm(replicas: Iterable[Told]) -> Iterator[tuple[str, Delta]]:
+    warm = [each for each in replicas if each.is_warm]
+    for pool in sorted({each.pool for each in warm}):
+        delta = joined([each.delta for each in warm if each.pool == pool])
         if delta is not None:
             yield pool, delta
-
-
-def _is_warm(replica: ReplicaSeen, now_seconds: float) -> bool:
-    return _served_seconds(replica, now_seconds) >= WARM_UP_SECONDS
 
 
 def _served_seconds(replica: ReplicaSeen, now_seconds: float) -> float:
