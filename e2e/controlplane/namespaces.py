@@ -28,14 +28,16 @@ def remove(client: Client, name: str) -> None:
     The deletion itself takes the cluster ten seconds, for which nobody has to wait.
     Raises :class:`TimeoutError` when pods stay.
     """
-    workloads = [*_own_kinds(client), ("batch/v1", "Job"), ("apps/v1", "Deployment"), ("v1", "Pod")]
-    for api_version, kind in workloads:
+    for api_version, kind in [*_own_kinds(client), ("batch/v1", "Job"), ("apps/v1", "Deployment")]:
         client.clear(api_version, kind, name)
     deadline = time.monotonic() + CLEARED_SECONDS
     while pods := client.list("v1", "Pod", name):
         if time.monotonic() > deadline:
             stuck = pods[0]["metadata"]["name"]
             raise TimeoutError(f"{len(pods)} pods stay in namespace {name}, as {stuck}")
+        # Again each time: a ReplicaSet that is not collected yet replaces those that went, and
+        # whoever would let a pod end within its grace may have stopped before this.
+        client.clear("v1", "Pod", name)
         time.sleep(POLL_SECONDS)
     client.delete(_namespace(name))
 

@@ -44,8 +44,10 @@ class Worker:
 
 def main() -> NoReturn:
     """Exit 0 when all ranks met and ended together, 1 otherwise, 143 when told to stop."""
-    # At once: the first process of a container ignores signals that it does not handle.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    # At once: the first process of a container ignores signals that it does not handle. Only noted:
+    # what is raised while the interpreter forks or frees a lock is printed and goes no further.
+    told: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
     try:
         settings = from_environment(os.environ, sys.argv[1:])
     except BadSetting as error:
@@ -57,9 +59,11 @@ def main() -> NoReturn:
     started = time.monotonic()
     workers = [_start(settings, rank) for rank in settings.ranks]
     try:
-        failed = asyncio.run(_watch(settings, workers))
+        failed = asyncio.run(_watch(settings, workers, told))
     finally:
         _stop(workers)
+    if told:
+        sys.exit(TERMINATED)
     if failed is not None:
         _say(f"node {settings.node_rank}, rank {failed.rank}: {failed.result()['error']}")
         sys.exit(1)
@@ -101,16 +105,20 @@ async def _with_parent(rank: Rank) -> dict[str, Any]:
     return run.result()
 
 
-async def _watch(settings: Settings, workers: Sequence[Worker]) -> Worker | None:
-    """Until all ranks have ended, or the first has failed, which is returned."""
+async def _watch(
+    settings: Settings, workers: Sequence[Worker], told: Sequence[int]
+) -> Worker | None:
+    """Until all ranks have ended, a signal has ``told`` to stop, or the first has failed, which is
+    returned."""
     async with _store(settings):
-        while True:
+        while not told:
             ended = [each for each in workers if each.process.exitcode is not None]
             if failed := next((each for each in ended if each.process.exitcode), None):
                 return failed
             if len(ended) == len(workers):
                 return None
             await asyncio.sleep(POLL_SECONDS)
+    return None
 
 
 @contextlib.asynccontextmanager
