@@ -3,6 +3,7 @@
 import pytest
 
 from poolwise.plan.conditions import Reason
+from poolwise.plan.wording import duration
 from tests.plan.cluster_given import (
     foreign_pod,
     h100,
@@ -52,3 +53,35 @@ def test_nobody_else_waits_for_it():
     found = outcomes(h100(1), job("slip", **H200), job("good", 8))
     assert found["good"].placed
     assert not found["slip"].placed
+
+
+@pytest.mark.parametrize("deadline", ["2026-11-21T00:10:00Z", "2020-01-01T00:00:00Z"])
+def test_a_deadline_that_no_pool_meets_is_told_with_one_that_would_do(deadline):
+    nodes = [*h100(1), *l40s(1)]
+    quick = next(each for each in plan_of(nodes, job(count=8)).candidates if each.chosen)
+    plan = plan_of(nodes, job(count=8, objective={"deadline": deadline}))
+    assert plan.reason_code == Reason.NO_FEASIBLE_POOL
+    near = f"a deadline {duration(quick.total_seconds)} from its start, on 8 x H100-SXM5-80GB of "
+    assert f"; nearest that would work: {near}{quick.pool}" in plan.reason
+
+
+def test_no_deadline_is_offered_where_the_money_would_not_last():
+    limits = {"deadline": "2026-11-21T00:10:00Z", "maxCost": "1"}
+    assert "nearest that would work" not in plan_of(h100(1), job(objective=limits)).reason
+
+
+@pytest.mark.parametrize(
+    ("level", "told"),
+    [
+        ("rack", "none here has the label rack"),
+        (
+            "nvidia.com/gpu.products",
+            "none here has the label nvidia.com/gpu.products; did you mean nvidia.com/gpu.product?",
+        ),
+    ],
+)
+def test_a_level_that_no_node_has_stops_nobody_who_only_wishes_it(level, told):
+    wished = {"topology": {"mode": "Preferred", "level": level}}
+    plan = plan_of(h100(2), job(count=16, placement=wished))
+    assert plan.placed
+    assert plan.reason.endswith(f"nodes anywhere: {told}")

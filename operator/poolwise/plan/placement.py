@@ -22,7 +22,7 @@ from poolwise.plan.pool import Pool
 from poolwise.plan.ranking import Ranking, rank
 from poolwise.plan.ranking_words import judged
 from poolwise.plan.requests.request import Request, ServingRequest, TrainingRequest, Workload
-from poolwise.plan.slips import missing_product, unknown_pool
+from poolwise.plan.slips import missing_product, nearest_deadline, unknown_pool
 from poolwise.plan.topology import unknown_level
 
 REASONS_NAMED = 3
@@ -189,7 +189,7 @@ class Placement:
             unknown_level(request.where, self.pools)
             or unknown_pool(request, self.pools)
             or missing_product(request, self.pools, self.situation)
-            or _why_none(found)
+            or _why_none(found) + nearest_deadline(request, found)
         )
 
     def _plan(

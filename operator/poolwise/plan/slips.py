@@ -1,18 +1,20 @@
-"""Names in a spec that nothing in the cluster has, and the nearest thing that would work."""
+"""What a spec asks for and the cluster cannot give, and the nearest thing that would work."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.exclusions import products
+from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.ranking import rank
-from poolwise.plan.requests.request import Request
+from poolwise.plan.requests.request import Request, TrainingRequest
+from poolwise.plan.wording import duration
 
 
 def unknown_pool(request: Request, pools: Sequence[Pool]) -> str:
@@ -36,6 +38,27 @@ def missing_product(request: Request, pools: Sequence[Pool], situation: Situatio
     ranking = rank([each for each in found if each.feasible or each.waits], request.goal)
     told = f"accelerators.products: no pool has {' or '.join(sorted(wanted))}"
     return f"{told}; {_offer(ranking.winner)}" if ranking else told
+
+
+def nearest_deadline(request: Request, found: Iterable[Candidate]) -> str:
+    """The soonest deadline that could be kept, as a clause; empty where it is not the deadline that
+    is in the way. Told as a time to go, or the sentence would change with every look."""
+    if not isinstance(request, TrainingRequest) or request.deadline is None:
+        return ""
+    late = [
+        (each.startup_seconds + (each.total_seconds or 0.0), each.pool, each)
+        for each in found
+        if each.reason_code == Verdict.DEADLINE_MISSED and _is_affordable(request, each)
+    ]
+    if not late:
+        return ""
+    seconds, pool, each = min(late, key=lambda one: one[:2])
+    on = f"{each.count} x {each.accelerator} of {pool}"
+    return f"; nearest that would work: a deadline {duration(seconds)} from its start, on {on}"
+
+
+def _is_affordable(request: TrainingRequest, candidate: Candidate) -> bool:
+    return request.max_cost is None or (candidate.total_cost or 0.0) <= request.max_cost
 
 
 def _offer(candidate: Candidate) -> str:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from poolwise.model.efficiency import Calibration
@@ -54,7 +54,7 @@ def wish(where: Where, gang: Gang, pool: Pool, share: Callable[[], float]) -> Wi
         return Wish(reason="nodes anywhere, as the spec says")
     given = where.topology_level
     if given and not _is_carried(given, pool):
-        return _without_level(where)
+        return _without_level(where, pool)
     levels = (given,) if given else pool.topology_keys
     if where.topology is Topology.REQUIRED:
         return Wish(levels, True, f"all nodes in one domain of {_named(levels)}: the spec says so")
@@ -90,11 +90,10 @@ def unknown_level(where: Where, pools: Iterable[Pool]) -> str | None:
     given = where.topology_level
     if not given or any(_is_carried(given, pool) for pool in known):
         return None
-    levels = list(dict.fromkeys(key for pool in known for key in pool.topology_keys))
-    labels = {key for pool in known for node in pool.nodes for key in node.labels}
-    near = difflib.get_close_matches(given, [*levels, *sorted(labels - set(levels))], n=1)
+    levels = _levels(known)
+    near = _nearest(given, known)
     there = ", ".join(levels) or "none: no label tells the fabric"
-    meant = f"; did you mean {near[0]}?" if near else ";"
+    meant = f"; did you mean {near}?" if near else ";"
     told = sentence(given, LABEL_LIMIT)
     return (
         f"spec.placement.topology.level: no node of any pool has the label {told}{meant}"
@@ -122,12 +121,26 @@ def _auto(levels: tuple[str, ...], gang: Gang, pool: Pool, share: float) -> Wish
     return Wish(levels, False, f"nodes as close as there is room: {told}", share)
 
 
-def _without_level(where: Where) -> Wish:
+def _levels(pools: Iterable[Pool]) -> list[str]:
+    return list(dict.fromkeys(key for pool in pools for key in pool.topology_keys))
+
+
+def _nearest(level: str, pools: Sequence[Pool]) -> str | None:
+    """The label that was most likely meant, levels of the fabric before all others."""
+    levels = _levels(pools)
+    labels = {key for pool in pools for node in pool.nodes for key in node.labels}
+    near = difflib.get_close_matches(level, [*levels, *sorted(labels - set(levels))], n=1)
+    return near[0] if near else None
+
+
+def _without_level(where: Where, pool: Pool) -> Wish:
     """A level that no node of the pool has: whoever insists on it never runs here."""
     told = sentence(where.topology_level, LABEL_LIMIT)
     if where.topology is Topology.REQUIRED:
         return Wish((where.topology_level,), True, f"no node here has the label {told}")
-    return Wish(reason=f"nodes anywhere: none here has the label {told}")
+    near = _nearest(where.topology_level, [pool])
+    meant = f"; did you mean {near}?" if near else ""
+    return Wish(reason=f"nodes anywhere: none here has the label {told}{meant}")
 
 
 def _is_carried(level: str, pool: Pool) -> bool:
