@@ -40,12 +40,18 @@ def _signal(memory: Memory, target: LatencyTarget) -> Signal:
 
 
 def tails(
-    service: Service, memory: Memory, able: Capability, ahead: Outlook, replicas: int
+    service: Service,
+    memory: Memory,
+    able: Capability,
+    ahead: Outlook,
+    replicas: int,
+    worth: float = 1.0,
 ) -> tuple[Tail, ...]:
-    """Predicted at one replica fewer, as decided, and one more."""
+    """Predicted at one replica fewer, as decided, and one more; ``able`` is of the replicas that
+    are fullest, each worth so many of the first pool's."""
     strength, _ = fragility.summary(memory.belief)
     counts = [each for each in (replicas - 1, replicas, replicas + 1) if each > 0]
-    loads = {each: ahead.lasting / each / strength for each in counts}
+    loads = {each: ahead.lasting / each / strength / max(worth, 1e-6) for each in counts}
     return tuple(
         Tail(target, {count: _tail(able, target, _rounded(load)) for count, load in loads.items()})
         for target in service.targets

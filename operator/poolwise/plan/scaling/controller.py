@@ -76,7 +76,7 @@ def decide(service: Service, memory: Memory, seen: Seen) -> Decision:
     memory = _with_mix(service.pools[0], memory)
     able = _able(service, memory)
     situation = _Situation(service, seen, taken, able, _offers(service, seen, able))
-    ahead = prospect(service, memory, seen, taken, situation.first)
+    ahead = prospect(service, memory, seen, taken, able)
     if taken.seconds > 0.0:
         ready = portfolio.worth(_counts(seen, Phase.READY), situation.offers)
         memory = with_bin(memory, seen.now_seconds, taken, ahead, situation.first, ready)
@@ -112,6 +112,7 @@ def _offers(service: Service, seen: Seen, able: Mapping[str, Capability]) -> tup
             pool.cost_per_replica_hour,
             there.get(pool.name, 0),
             UNLIMITED if pool.most_replicas is None else pool.most_replicas,
+            service.is_even,
         )
         for index, pool in enumerate(service.pools)
     )
@@ -221,6 +222,7 @@ def _told(
         situation.service, result.memory, situation.first, situation.offers,
     )  # fmt: skip
     replicas, ratio = sum(choice.paced.values()), found.foreseen.aim
+    fullest = portfolio.hardest(choice.paced, offers) or offers[0]
     remarks = dict(account.remarks(service, memory, situation.seen, situation.taken, able))
     remarks |= _limits(situation, choice)
     return Decision(
@@ -232,7 +234,9 @@ def _told(
         limiting=able.limiting,
         signals=account.signals(service, memory),
         forecast=account.forecast(ahead, situation.seen.now_seconds),
-        tails=account.tails(service, memory, able, ahead, replicas),
+        tails=account.tails(
+            service, memory, situation.able[fullest.pool], ahead, replicas, fullest.worth
+        ),
         capacity_requests_per_second=able.requests_per_second * ratio,
         cost_per_hour=portfolio.cost_per_hour(choice.paced, offers),
         remarks=remarks,
@@ -247,7 +251,7 @@ def _limits(situation: _Situation, choice: _Choice) -> dict[Remark, str]:
         needed = f"{choice.wanted:.3g} full replicas are needed"
         if chosen >= service.most_replicas:
             remarks[Remark.AT_MAXIMUM] = f"{needed}, maxReplicas is {service.most_replicas}"
-        elif all(counts[each.pool] >= each.most for each in offers):
+        elif service.is_even or all(counts[each.pool] >= each.most for each in offers):
             remarks[Remark.AT_CAPACITY] = f"{needed}, and there is room for {chosen}"
     more = chosen - sum(choice.paced.values())
     if more > 0:

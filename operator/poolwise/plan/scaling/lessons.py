@@ -121,7 +121,7 @@ def _with_lateness(
     if memory.age_seconds(seen.now_seconds) >= YOUNG_SECONDS and told.count:
         late = max(told.late - floor * told.count, 0.0)
         budget = budget.after(late, told.count, taken.seconds)
-    settled = _settled(taken, loads, able)
+    settled = _settled(service, taken, loads, able)
     chance = _chance(taken, able[service.pools[0].name])
     unevenness = memory.unevenness.after(settled, taken.seconds, chance)
     edge = cache_edge(memory.cache_edge, loads, taken, able)
@@ -138,11 +138,20 @@ def _chance(taken: Intake, able: Capability) -> float:
 
 
 def _settled(
-    taken: Intake, loads: Mapping[str, Felt], able: Mapping[str, Capability]
+    service: Service, taken: Intake, loads: Mapping[str, Felt], able: Mapping[str, Capability]
 ) -> list[float]:
-    """Of replicas that take requests, and have for so long that they are as full as others."""
+    """Of replicas that take requests, and have for so long that they are as full as others.
+
+    Where all get the same share, that a weaker pool's are fuller is counted in what the fleet is
+    worth (:mod:`.portfolio`), and is no unevenness of the router's.
+    """
+    first = max(able[service.pools[0].name].requests_per_second, LEAST_RATE)
+    factors = {
+        pool: each.requests_per_second / first if service.is_even else 1.0
+        for pool, each in able.items()
+    }
     return [
-        loads[name].recent
+        loads[name].recent * factors[told.pool]
         for name, told in taken.by_replica.items()
         if name in loads and not told.is_draining and is_settled(told, able[told.pool])
     ]

@@ -4,15 +4,22 @@ A replica of each pool counts as so many of the first pool's as it serves more r
 targets. Fleets grow by the pool that closes what is missing at the least cost, and shrink by the
 replicas that cost most for what they serve; so the mix goes to the cheapest one as demand moves,
 and no replica is replaced for its own sake, which would pay for a start.
+
+Where requests go to all replicas alike (a plain Service: kube-proxy does not know who is fast), the
+one that can bear least bounds what each of them may get, so that n replicas are worth n times the
+least capable of them: a weaker pool pays only where its replicas are many, and a stronger one gives
+no more than the others bear.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SLACK = 1e-6
+DRAG = 1.1
+"""Times as much as with weak replicas that the others must be worth without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +34,15 @@ class Offer:
     """That are there or start."""
     most: int
     """At most so many, those held included."""
+    is_even: bool = False
+    """Whether every replica of the service gets the same share of the requests; else each gets as
+    much as it can bear. The same in all offers."""
 
     @property
     def price(self) -> float:
-        """Of what one replica of the first pool serves."""
+        """Of what one replica of the first pool serves; where all serve alike, of one."""
+        if self.is_even:
+            return self.cost_per_hour
         return self.cost_per_hour / self.worth if self.worth > 0.0 else math.inf
 
 
@@ -41,11 +53,33 @@ def held(offers: Sequence[Offer]) -> dict[str, int]:
 
 def worth(counts: Mapping[str, int], offers: Sequence[Offer]) -> float:
     """Of so many replicas by pool together."""
+    if not is_even(offers):
+        return _sum(counts, offers)
+    weakest = hardest(counts, offers)
+    count = sum(counts.get(each.pool, 0) for each in offers)
+    return weakest.worth * count if weakest else 0.0
+
+
+def hardest(counts: Mapping[str, int], offers: Sequence[Offer]) -> Offer | None:
+    """Whose replicas are fullest: of an even share those that bear least; None where all are alike,
+    the first's."""
+    present = [each for each in offers if counts.get(each.pool)]
+    return min(present, key=lambda each: each.worth) if present and is_even(offers) else None
+
+
+def is_even(offers: Sequence[Offer]) -> bool:
+    """Whether all replicas get the same share."""
+    return any(each.is_even for each in offers)
+
+
+def _sum(counts: Mapping[str, int], offers: Sequence[Offer]) -> float:
     return math.fsum(counts.get(each.pool, 0) * each.worth for each in offers)
 
 
 def grown(offers: Sequence[Offer], needed: float, most: int) -> dict[str, int]:
     """What is there and so many more that all are worth ``needed``, or as many as there may be."""
+    if is_even(offers):
+        return _grown_evenly(offers, needed, most)
     counts = held(offers)
     while worth(counts, offers) < needed - SLACK and sum(counts.values()) < most:
         left = needed - worth(counts, offers)
@@ -59,6 +93,8 @@ def grown(offers: Sequence[Offer], needed: float, most: int) -> dict[str, int]:
 
 def shrunk(offers: Sequence[Offer], needed: float, least: int) -> dict[str, int]:
     """What is there without all that can go while the rest is worth ``needed``."""
+    if is_even(offers):
+        return _shrunk_evenly(offers, needed, least)
     counts = held(offers)
     for each in sorted(offers, key=lambda each: (-each.price, each.pool)):
         spare = worth(counts, offers) - needed
@@ -69,8 +105,9 @@ def shrunk(offers: Sequence[Offer], needed: float, least: int) -> dict[str, int]
 
 
 def weights(counts: Mapping[str, int], offers: Sequence[Offer]) -> dict[str, float]:
-    """Share of the requests for one replica of each pool; they sum to 1 over all replicas."""
-    together = worth(counts, offers)
+    """Share of the requests for one replica of each pool, as a router that knows them would spread
+    them; they sum to 1 over all replicas."""
+    together = _sum(counts, offers)
     return {
         each.pool: each.worth / together
         for each in offers
@@ -81,6 +118,64 @@ def weights(counts: Mapping[str, int], offers: Sequence[Offer]) -> dict[str, flo
 def cost_per_hour(counts: Mapping[str, int], offers: Sequence[Offer]) -> float:
     """Of all replicas."""
     return math.fsum(counts.get(each.pool, 0) * each.cost_per_hour for each in offers)
+
+
+def _grown_evenly(offers: Sequence[Offer], needed: float, most: int) -> dict[str, int]:
+    """The cheapest of what each least capability leads to; where none is enough, what is worth
+    most: one more weak replica may be worth less than none."""
+    there = _without_drags(offers)
+    found, weakest = [there], hardest(there, offers)
+    for bound in _bounds(offers, weakest.worth if weakest else math.inf):
+        total = min(math.ceil(needed / bound - SLACK), most)
+        able = [each for each in offers if each.worth >= bound]
+        found.append(_filled(there, able, total))
+
+    def merit(counts: dict[str, int]) -> tuple[float, float, int]:
+        missing = max(needed - SLACK - worth(counts, offers), 0.0)
+        return missing, cost_per_hour(counts, offers), sum(counts.values())
+
+    return min(found, key=merit)
+
+
+def _without_drags(offers: Sequence[Offer]) -> dict[str, int]:
+    """What is there, without weak replicas if the others alone are worth clearly more: what they
+    turned out to bear bounds all of them."""
+    there = held(offers)
+    (first, *_), best = offers, there
+    for bound in _bounds(offers, first.worth if first.held else math.inf):
+        able = {each.pool: each.held if each.worth >= bound else 0 for each in offers}
+        if worth(able, offers) > max(worth(best, offers), DRAG * worth(there, offers)):
+            best = able
+    return best
+
+
+def _shrunk_evenly(offers: Sequence[Offer], needed: float, least: int) -> dict[str, int]:
+    """The cheapest part of what is there that is enough; one of the first pool stays, where the
+    service is placed."""
+    there, (first, *_) = held(offers), offers
+    found = [there]
+    for bound in _bounds(offers, first.worth if first.held else math.inf):
+        total = max(math.ceil(needed / bound - SLACK), least)
+        able = [replace(each, most=each.held) for each in offers if each.worth >= bound]
+        kept = dict.fromkeys(there, 0) | {first.pool: min(first.held, total, 1)}
+        counts = _filled(kept, able, total)
+        if sum(counts.values()) >= total and worth(counts, offers) >= needed - SLACK:
+            found.append(counts)
+    return min(found, key=lambda each: (cost_per_hour(each, offers), sum(each.values())))
+
+
+def _bounds(offers: Sequence[Offer], most: float) -> list[float]:
+    """What the least capable replica may bear."""
+    return sorted({each.worth for each in offers if 0.0 < each.worth <= most})
+
+
+def _filled(counts: Mapping[str, int], offers: Sequence[Offer], total: int) -> dict[str, int]:
+    """With so many replicas in all, the cheapest first, as far as there is room."""
+    filled = dict(counts)
+    for each in sorted(offers, key=lambda each: (each.cost_per_hour, -each.worth, each.pool)):
+        missing = total - sum(filled.values())
+        filled[each.pool] += max(min(missing, each.most - filled[each.pool]), 0)
+    return filled
 
 
 def _closing(offer: Offer, left: float) -> tuple[float, float, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from poolwise.plan.scaling.memory import Bin, Memory
 from poolwise.plan.scaling.outlook import Flow, Outlook, outlook
 from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import Service
+from poolwise.plan.signals.sample import Sample
 
 FULLEST = 1.1
 """Of a replica: what waits beyond it can only be served there."""
@@ -28,16 +29,17 @@ SLOPE_DEVIATIONS = 2.0
 
 
 def prospect(
-    service: Service, memory: Memory, seen: Seen, taken: Intake, able: Capability
+    service: Service, memory: Memory, seen: Seen, taken: Intake, able: Mapping[str, Capability]
 ) -> Outlook:
-    """Demand until a start that is asked for now would end."""
+    """Demand until a start that is asked for now would end, in full replicas of the first pool."""
+    first = able[service.pools[0].name]
     bins = memory.bins
     if taken.seconds > 0.0:
         bins = (*bins, Bin(seen.now_seconds, taken.seconds, taken.arrivals))
     flow = Flow(
         arrivals_per_second=recent_rate(bins),
-        held=_held(seen, taken, able, math.inf),
-        bounded=_held(seen, taken, able, FULLEST),
+        held=_held(seen, taken, able, first, math.inf),
+        bounded=_held(seen, taken, able, first, FULLEST),
         gap_seconds=learning.observed_gap_seconds(taken.warm) if taken.warm else None,
         ready=taken.ready,
         waiting=taken.waiting,
@@ -45,15 +47,29 @@ def prospect(
         filling=_filling(memory, seen.now_seconds),
     )
     coming = expected(level(bins), seen.expected_requests_per_second)
-    found = outlook(able, coming, flow, horizon_seconds(service))
+    found = outlook(first, coming, flow, horizon_seconds(service))
     return replace(found, lasting=memory.persistence.expected(found.coming))
 
 
-def _held(seen: Seen, taken: Intake, able: Capability, most: float) -> float:
+def _held(
+    seen: Seen, taken: Intake, able: Mapping[str, Capability], first: Capability, most: float
+) -> float:
     """As those that did not tell hold as much as the others."""
-    ready = [each.name for each in seen.replicas if each.phase is Phase.READY]
-    told = [held(taken.samples[name], able) for name in ready if name in taken.samples]
-    return len(ready) / max(len(told), 1) * math.fsum(min(each, most) for each in told)
+    ready = [each for each in seen.replicas if each.phase is Phase.READY]
+    told = [
+        _held_by(taken.samples[each.name], able.get(each.pool, first), first, most)
+        for each in ready
+        if each.name in taken.samples
+    ]
+    return len(ready) / max(len(told), 1) * math.fsum(told)
+
+
+def _held_by(sample: Sample, able: Capability, first: Capability, most: float) -> float:
+    """Of one replica, in full ones of the first pool."""
+    share = min(held(sample, able), most)
+    if able is first:
+        return share
+    return share * able.requests_per_second / max(first.requests_per_second, 1e-12)
 
 
 def recent_rate(bins: Sequence[Bin]) -> float:

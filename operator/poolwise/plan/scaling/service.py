@@ -153,6 +153,9 @@ class Service:
     """Whether one request has to meet all targets, and the allowance is one for all of them."""
     interval_seconds: float = 15.0
     """Between two decisions."""
+    is_even: bool = False
+    """Whether all replicas get the same share of the requests, whatever their pools: behind a plain
+    Service. Else a router gives each as much as it bears."""
 
     @property
     def allowed_share(self) -> float:
