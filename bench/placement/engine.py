@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Protocol
 
 from poolwise.plan.joint.problem import Option
@@ -26,12 +25,10 @@ class Engine(Protocol):
         ...
 
 
-def shapes(pool: Pool, accelerators: int) -> Iterator[tuple[int, int, bool, bool]]:
-    """Pods, accelerators of each, one per node, packed: on the fewest nodes, and anywhere."""
-    largest = max(pool.nodes)
-    if accelerators <= pool.accelerators:
-        pods = -(-accelerators // largest)
-        if pods * min(accelerators, largest) == accelerators:
-            yield pods, accelerators // pods, True, True
-        if accelerators > 1:
-            yield accelerators, 1, False, False
+def shape(pool: Pool, accelerators: int) -> tuple[int, int] | None:
+    """Pods and accelerators of each, as the operator divides a gang: one pod per node, as large as
+    divides it (:func:`poolwise.plan.candidates.training_answers.gang_of`); None: too large."""
+    if accelerators > pool.accelerators:
+        return None
+    size = next(n for n in range(max(pool.nodes), 0, -1) if accelerators % n == 0)
+    return accelerators // size, size

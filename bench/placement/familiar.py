@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from bench.placement.engine import shapes
+from bench.placement.engine import shape
 from bench.placement.modern import Modern
 from poolwise.model.correction import Correction, Phase, Sample, corrected
 from poolwise.model.prediction import Interval
@@ -45,12 +45,11 @@ class Familiar:
         for pool in self._found.pools:
             if pool.name not in self._found.times[job.kind, job.accelerators]:
                 continue
-            packed = next(iter(shapes(pool, job.accelerators)), None)
-            if packed is not None:
-                pods, each, _, _ = packed
+            found = shape(pool, job.accelerators)
+            if found is not None:
                 seconds = self._time(job, pool.name).scaled(work)
                 price = pool.price_per_accelerator_hour * job.accelerators
-                yield Option(pool.name, pods, each, seconds, price, one_per_node=True)
+                yield Option(pool.name, *found, seconds, price, one_per_node=True)
 
     def expected_seconds(self, job: Job, placement: Placement) -> float:
         """By the corrected model."""

@@ -8,7 +8,6 @@ length in steps, as a TrainingJob does. Nothing that runs is moved.
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
 from bench.placement.engine import Engine
@@ -27,10 +26,8 @@ from poolwise.plan.joint.problem import (
     Workload,
 )
 from poolwise.sim.fleet import Placement, Pool
-from poolwise.sim.jobs import Job, Moves, Run, Scene, Waiting
+from poolwise.sim.jobs import Moves, Run, Scene, Waiting
 
-RECENT = 50
-"""Jobs that came lately, for prices when little waits."""
 OPTIMISED_EVERY_SECONDS = 3600.0
 """Between passes of the optimiser; in between the planner's greedy path decides alone."""
 
@@ -41,8 +38,6 @@ class Ours:
     def __init__(self, engine: Engine, rules: Rules | None = None) -> None:
         self._engine, self._rules = engine, rules or Rules()
         self._watched: set[tuple[str, float]] = set()
-        self._recent: deque[Job] = deque(maxlen=RECENT)
-        self._known: set[str] = set()
         self._reservations: tuple[Reservation, ...] = ()
         self._shares: Mapping[str, float] = {}
         self._optimised = -math.inf
@@ -51,10 +46,6 @@ class Ours:
         """Starts what the planner starts."""
         now = scene.now_seconds
         wake = self._watch(scene)
-        for each in scene.waiting:
-            if each.job.name not in self._known:
-                self._known.add(each.job.name)
-                self._recent.append(each.job)
         if not scene.waiting or not scene.room.total():
             return Moves(wake_seconds=wake)
         answer = self._plan(scene, now)
@@ -78,15 +69,9 @@ class Ours:
             pools=_states(scene),
             workloads=tuple(workloads),
             rules=self._rules,
-            recent=self._recently(len(scene.waiting)) if is_time else (),
             reservations=self._reservations,
             shares={} if is_time else self._shares,
         )
-
-    def _recently(self, waiting: int) -> tuple[Workload, ...]:
-        """What came lately, as far as what waits does not tell the mix itself."""
-        lately = list(self._recent)[: max(RECENT - waiting, 0)]
-        return tuple(self._waiting(Waiting(job)) for job in lately)
 
     def _waiting(self, each: Waiting) -> Workload:
         job = each.job

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def write(found: report.Found) -> None:
     _draw("choices", plots.choices(found), "Regret of choices, and allocation of openb")
     text = TEMPLATE.read_text(encoding="utf-8")
     text = text.replace("<!-- BARS -->", "\n".join(_bars(found)))
-    text = text.replace("<!-- RESULTS -->", report.text(found).replace("\n## ", "\n### "))
+    text = text.replace("<!-- RESULTS -->", re.sub("^## ", "### ", report.text(found), flags=re.M))
     (DOCS / "placement-replay.md").write_text(text, encoding="utf-8")
 
 

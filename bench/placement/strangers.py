@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
-from bench.placement.engine import shapes
+from bench.placement.engine import shape
 from poolwise.model.prediction import Interval
 from poolwise.plan.joint.problem import Option
 from poolwise.plan.learning import Place, PoolSpec, Rates
@@ -16,8 +17,8 @@ NOISE = 0.05
 """Of a measured rate."""
 ENOUGH = 5
 """Measurements of one kind at one place."""
-Known = dict[tuple[str, bool], Interval]
-"""Seconds of one unit of work by pool and closeness."""
+Known = dict[str, Interval]
+"""Seconds of one unit of work by pool."""
 
 
 class Strangers:
@@ -25,15 +26,15 @@ class Strangers:
 
     def __init__(self, specs: Sequence[PoolSpec], pools: Sequence[Pool], seed: int) -> None:
         self._rates = Rates(tuple(specs))
-        self._pools = {pool.name: pool for pool in pools}
+        self._pools = pools
         self._draw = random.Random(seed)
-        self._shapes: dict[int, Sequence[tuple[Option, bool]]] = {}
+        self._shapes: dict[int, Sequence[Option]] = {}
         self._jobs: set[tuple[str, int]] = set()
         self._times: dict[tuple[str, int], Known] = {}
         self._given: dict[str, tuple[Known, tuple[Option, ...]]] = {}
 
     def options(self, job: Job, left: float) -> tuple[Option, ...]:
-        """Packed and spread in every pool; jobs are never stopped here, so ``left`` is 1."""
+        """One in every pool; jobs are never stopped here, so ``left`` is 1."""
         known = self._known(job)
         earlier = self._given.get(job.name)
         if earlier is not None and earlier[0] is known:
@@ -43,38 +44,25 @@ class Strangers:
 
     def _options(self, job: Job, work: float, known: Known) -> tuple[Option, ...]:
         return tuple(
-            Option(
-                option.pool,
-                option.pods,
-                option.accelerators_per_pod,
-                known[option.pool, packed].scaled(work),
-                option.cost_per_hour,
-                one_per_node=option.one_per_node,
-            )
-            for option, packed in self._shaped(job.accelerators)
+            replace(option, seconds=known[option.pool].scaled(work))
+            for option in self._shaped(job.accelerators)
         )
 
     def expected_seconds(self, job: Job, placement: Placement) -> float:
         """By the rate that is believed."""
-        key = placement.pool, self._is_packed(placement) or job.accelerators == 1
-        return job.work * self._known(job)[key].mid
+        return job.work * self._known(job)[placement.pool].mid
 
     def observe(self, run: Run, now_seconds: float) -> None:
         """Its rate, to 5 %; after the fifth of the same the operator has seen enough."""
         kind, size, pool = run.job.kind, run.job.accelerators, run.placement.pool
-        place = Place(kind, pool, size, self._is_packed(run.placement) or size == 1)
-        seen = self._rates.seen.get(place)
+        seen = self._rates.seen.get(Place(kind, pool, size, packed=True))
         if seen is None or seen.count < ENOUGH:
             rate = run.job.work / run.whole_seconds * self._draw.lognormvariate(0.0, NOISE)
-            self._rates = self._rates.observe(kind, pool, rate, size, place.packed)
+            self._rates = self._rates.observe(kind, pool, rate, size, packed=True)
             self._times = {}
 
-    def _is_packed(self, placement: Placement) -> bool:
-        largest = max(self._pools[placement.pool].nodes)
-        return len(placement.nodes) <= -(-placement.accelerators // largest)
-
     def _known(self, job: Job) -> Known:
-        """Seconds of one unit of work by pool and closeness."""
+        """Seconds of one unit of work by pool."""
         key = job.kind, job.accelerators
         if key not in self._times:
             self._jobs.add(key)
@@ -84,35 +72,28 @@ class Strangers:
     def _all_times(self) -> dict[tuple[str, int], Known]:
         """Of every kind and size that ever came."""
         places = [
-            Place(kind, option.pool, size, packed)
+            Place(kind, option.pool, size, packed=True)
             for kind, size in sorted(self._jobs)
-            for option, packed in self._shaped(size)
+            for option in self._shaped(size)
         ]
         times: dict[tuple[str, int], Known] = {}
         for place, rate in zip(places, self._rates.estimates(places), strict=True):
             of_job = times.setdefault((place.workload, place.accelerators), {})
-            of_job[place.pool, place.packed] = _inverse(rate)
+            of_job[place.pool] = _inverse(rate)
         return times
 
-    def _shaped(self, accelerators: int) -> Sequence[tuple[Option, bool]]:
-        """Every shape in every pool, and whether it is packed."""
+    def _shaped(self, accelerators: int) -> Sequence[Option]:
+        """How so many are divided in each pool that has them."""
         if accelerators not in self._shapes:
-            self._shapes[accelerators] = [
-                (
-                    Option(
-                        pool.name,
-                        pods,
-                        each,
-                        None,
-                        pool.price_per_accelerator_hour * accelerators,
-                        one_per_node=one_per_node,
-                    ),
-                    packed,
-                )
-                for pool in self._pools.values()
-                for pods, each, one_per_node, packed in shapes(pool, accelerators)
-            ]
+            self._shapes[accelerators] = list(self._divided(accelerators))
         return self._shapes[accelerators]
+
+    def _divided(self, accelerators: int) -> Iterator[Option]:
+        for pool in self._pools:
+            found = shape(pool, accelerators)
+            if found is not None:
+                price = pool.price_per_accelerator_hour * accelerators
+                yield Option(pool.name, *found, None, price, one_per_node=True)
 
 
 class Told(Strangers):
@@ -129,8 +110,8 @@ class Told(Strangers):
     def _all_times(self) -> dict[tuple[str, int], Known]:
         return {
             (kind, size): {
-                (option.pool, packed): _exactly(1.0 / self._rate(kind, size, option.pool, packed))
-                for option, packed in self._shaped(size)
+                option.pool: _exactly(1.0 / self._rate(kind, size, option.pool, True))
+                for option in self._shaped(size)
             }
             for kind, size in self._jobs
         }

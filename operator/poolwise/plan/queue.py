@@ -71,7 +71,7 @@ class Queue:
         in between follow the queue at the prices that it left.
         """
         is_due = self._is_due(standing)
-        return plan(self._problem(standing, is_due), optimise=is_due, is_brief=False)
+        return plan(self._problem(standing, is_due), optimise=is_due)
 
     def standing(self, joint: JointPlan, before: Standing) -> Standing:
         """What the next pass has to know."""

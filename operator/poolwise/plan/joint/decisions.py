@@ -10,7 +10,7 @@ from poolwise.plan.joint.items import Assignment, Taken
 from poolwise.plan.joint.losses import Losses
 from poolwise.plan.joint.moves import Move
 from poolwise.plan.joint.outcome import Act, Decision, Price
-from poolwise.plan.joint.problem import Option, Problem, Workload
+from poolwise.plan.joint.problem import Problem, Workload
 from poolwise.plan.joint.walk import EXTERNALITY, Turn, Walked
 from poolwise.plan.joint.words import Teller
 from poolwise.plan.wording import significant
@@ -75,9 +75,6 @@ class Story:
 
     def _waiting(self, turn: Turn) -> Decision:
         best, key = turn.best, turn.bid.workload.key
-        if best is None:
-            option: Option = min(turn.bid.offers, key=lambda each: each.load_seconds).option
-            return Decision(key, Act.WAIT, option, self._teller.nothing_free(turn))
         starts = best.starts if self._problem.now < best.starts < math.inf else None
         return Decision(
             key, Act.WAIT, best.offer.option, self._teller.waits(turn, best), starts=starts,

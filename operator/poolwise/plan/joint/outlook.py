@@ -55,7 +55,7 @@ def outlook(
     for move in moved:
         walk.start(move.offer.option, taken[move.bid.workload.key].nodes, move.offer.seconds, "")
     waiting = [each for each in known if each.workload.key not in taken]
-    turns = walk.turns(waiting, is_brief=False)
+    turns = walk.turns(waiting)
     delays = [
         *(_delay_seconds(each, offer, 0.0, all_weight) for each, offer in starting),
         *(_turn_seconds(turn, walk.now, all_weight) for turn in turns),
@@ -67,8 +67,6 @@ def outlook(
 
 def _turn_seconds(turn: Turn, now: float, all_weight: float) -> float:
     best = turn.best
-    if best is None:
-        return math.inf
     return _delay_seconds(turn.bid, best.offer, best.starts - now, all_weight)
 
 

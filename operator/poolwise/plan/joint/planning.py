@@ -28,16 +28,14 @@ from poolwise.plan.joint.walk import EXTERNALITY, Turn, Walk, Walked
 from poolwise.plan.joint.worth import item_of, moving_item, started, with_moves
 
 
-def plan(problem: Problem, optimise: bool = True, is_brief: bool | None = None) -> JointPlan:
+def plan(problem: Problem, optimise: bool = True) -> JointPlan:
     """A decision for every workload, and a price for every pool.
 
     :param optimise: False: the queue in order alone.
-    :param is_brief: whether only those have a turn who come while something is free; None: where
-        nothing is optimised.
     """
     found = _Pass.of(problem)
     walk = found.walk()
-    turns = walk.turns(found.bids, is_brief=not optimise if is_brief is None else is_brief)
+    turns = walk.turns(found.bids)
     floor = Floor(problem.pools, found.limits, {p: tuple(h) for p, h in walk.holds.items()})
     greedy, tiers, offered = found.greedy(turns, floor)
     taken = greedy
@@ -51,7 +49,7 @@ def plan(problem: Problem, optimise: bool = True, is_brief: bool | None = None) 
     return JointPlan(
         decisions=decisions,
         prices=story.prices(),
-        reservations=_reservations(turns, taken, problem.reservations),
+        reservations=_reservations(turns, taken),
         objective=taken.objective,
         greedy_objective=greedy.objective,
         solver=taken.solver,
@@ -80,7 +78,7 @@ def place(problem: Problem, key: str, prices: Mapping[str, float] | None = None)
     turns = []
     if admission.options:
         mine = bid(workload, admission.options, prices, problem.now, problem.rules)
-        turns = walk.turns([mine], is_brief=False)
+        turns = walk.turns([mine])
     taken = started(turns, {})
     holds = {pool: tuple(each) for pool, each in walk.holds.items()}
     story = Story(problem, prices, {key: admission}, Walked(turns, holds), taken, {})
@@ -117,7 +115,7 @@ class _Pass:
         free = bids({})
         if not may_go and _is_room_for_all(free, problem.pools, limits):
             return _Pass(problem, admissions, {}, free, limits, may_go, True)
-        known = dict(problem.shares) or _shares(problem, admissions, gate)
+        known = dict(problem.shares) or _shares(problem, admissions)
         return _Pass(problem, admissions, known, bids(known), limits, may_go)
 
     def walk(self) -> Walk:
@@ -200,13 +198,10 @@ def _walk(problem: Problem, limits: Mapping[str, int], others_weight: float) -> 
     )
 
 
-def _shares(problem: Problem, admissions: Mapping[str, Admission], gate: Gate) -> dict[str, float]:
-    """Prices of all work that is there, and of what came lately."""
-    here = [(each, admissions[each.key].options) for each in problem.workloads
-            if each.key in admissions]  # fmt: skip
-    lately = [(each, gate.admit(each).options) for each in problem.recent
-              if each.key not in admissions]  # fmt: skip
-    return shares([*here, *lately], problem.pools)
+def _shares(problem: Problem, admissions: Mapping[str, Admission]) -> dict[str, float]:
+    """Prices of all work that waits or may be moved."""
+    here = (each for each in problem.workloads if each.key in admissions)
+    return shares(((each, admissions[each.key].options) for each in here), problem.pools)
 
 
 def _delays(problem: Problem) -> dict[str, float]:
@@ -229,18 +224,11 @@ def _limits(problem: Problem, gate: Gate) -> dict[str, int]:
     }
 
 
-def _reservations(
-    turns: Iterable[Turn], taken: Assignment, earlier: Iterable[Reservation]
-) -> tuple[Reservation, ...]:
-    """Of gangs that wait for a moment that can be told; who had no turn keeps what it had."""
-    had = {each.key: each for each in earlier}
-    found = []
-    for turn in turns:
-        key, best = turn.bid.workload.key, turn.best
-        if key in taken.taken:
-            continue
-        if best is None and key in had:
-            found.append(had[key])
-        elif best is not None and best.is_reserved:
-            found.append(Reservation(key, best.offer.option, best.starts))
-    return tuple(found)
+def _reservations(turns: Iterable[Turn], taken: Assignment) -> tuple[Reservation, ...]:
+    """Of gangs that wait for a moment that can be told."""
+    waiting = ((each.bid.workload.key, each.best) for each in turns)
+    return tuple(
+        Reservation(key, best.offer.option, best.starts)
+        for key, best in waiting
+        if best.is_reserved and key not in taken.taken
+    )

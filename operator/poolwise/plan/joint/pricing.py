@@ -1,6 +1,6 @@
 """What a pool's time is worth beside another's: duals of the relaxed assignment of all work.
 
-All work that is there (and came lately) is spread over the pools, in fractions, so that the last
+All work that waits or may be moved is spread over the pools, in fractions, so that the last
 pool to finish finishes as early as possible::
 
     min t   with   sum_o x_io = 1 for each workload i,   sum_io a_o T_o x_io <= m_p t per pool p

@@ -174,8 +174,6 @@ class Problem:
     pools: tuple[PoolState, ...]
     workloads: tuple[Workload, ...]
     rules: Rules = field(default_factory=Rules)
-    recent: tuple[Workload, ...] = ()
-    """What came lately, done or not: the mix that prices are made for when little waits."""
     reservations: tuple[Reservation, ...] = ()
     """Of the last plan: kept unless another place is clearly better."""
     shares: Mapping[str, float] = field(default_factory=dict)

@@ -39,10 +39,6 @@ class Rooms:
         """Accelerators of a pool that nobody has, held back or not."""
         return self._pools[pool].free if pool in self._pools else 0
 
-    def is_any_free(self) -> bool:
-        """Whether anything at all is."""
-        return any(floor.free > 0 for floor in self._pools.values())
-
     def fit(
         self, option: Option, until: float = math.inf, domain: str = ""
     ) -> dict[str, int] | None:

@@ -62,21 +62,20 @@ class Turn:
 
     bid: Bid
     chances: tuple[Chance, ...]
-    """The best first; none where nothing was free and nobody asked for more."""
+    """The best first; at least one."""
     ahead: int = 0
     """How many had their turn before and wait for the same pool."""
     behind_weight: float = 0.0
 
     @property
-    def best(self) -> Chance | None:
+    def best(self) -> Chance:
         """What it takes, or waits for."""
-        return self.chances[0] if self.chances else None
+        return self.chances[0]
 
     @property
     def starting(self) -> Chance | None:
         """What it takes now."""
-        best = self.best
-        return best if best is not None and best.nodes is not None else None
+        return self.best if self.best.nodes is not None else None
 
     def value(self, chance: Chance) -> float:
         """Completions per second, the delay of others counted as its own."""
@@ -119,20 +118,18 @@ class Walk:
     others_weight: float = 0.0
     """Of those who wait and have no turn in this pass."""
 
-    def turns(self, bids: Iterable[Bid], is_brief: bool) -> list[Turn]:
-        """Everybody's turn; ``is_brief``: only as long as something is free."""
+    def turns(self, bids: Iterable[Bid]) -> list[Turn]:
+        """Everybody's turn."""
         ordered = sorted(bids, key=lambda each: each.rank)
         behind = self.others_weight + math.fsum(each.weight for each in ordered)
         waiting: dict[str, int] = {}
         turns = []
         for each in ordered:
             behind = max(behind - each.weight, 0.0)
-            chances = (
-                () if is_brief and not self.rooms.is_any_free() else self._chances(each, behind)
-            )
-            pool = chances[0].offer.option.pool if chances else ""
+            chances = self._chances(each, behind)
+            pool = chances[0].offer.option.pool
             turns.append(Turn(each, chances, waiting.get(pool, 0), behind))
-            if chances and not self._taken(each, chances[0]):
+            if not self._taken(each, chances[0]):
                 waiting[pool] = waiting.get(pool, 0) + 1
         return turns
 

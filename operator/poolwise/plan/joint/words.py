@@ -72,11 +72,6 @@ class Teller:
             told += f"; {plural(turn.ahead, 'workload')} ahead of it"
         return told + self._blocker(option) + self._spurned(turn, chance)
 
-    def nothing_free(self, turn: Turn) -> str:
-        """Where the pass ended before its turn."""
-        best = min(turn.bid.offers, key=lambda each: each.load_seconds)
-        return f"waits for {where(best.option)}: nothing is free{self._blocker(best.option)}"
-
     def stays(self, workload: Workload) -> str:
         """What runs."""
         running = workload.running

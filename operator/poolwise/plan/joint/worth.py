@@ -40,7 +40,7 @@ def item_of(turn: Turn, now: float, all_weight: float) -> Item:
 def _worth_of_waiting(turn: Turn, others_weight: float) -> float:
     """What a workload has anyway that the walk lets wait: a start is worth what it adds."""
     best = turn.best
-    if best is None or best.nodes is not None or not math.isfinite(best.starts):
+    if best.nodes is not None or not math.isfinite(best.starts):
         return 0.0
     wait = best.cost_seconds - _at_once(turn, best, turn.behind_weight).cost_seconds
     at_once = _at_once(turn, best, others_weight)
