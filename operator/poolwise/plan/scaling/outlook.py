@@ -24,6 +24,9 @@ USUAL_WAIT_SECONDS = 1.0
 MOST_BACKLOG = 0.5
 """Of the replicas there."""
 LEAST_RATE = 1e-9
+SLOPE_SECONDS = 120.0
+"""Over which what is in flight is seen to grow, and for which it is taken to go on: a fleet that
+fills after a start would otherwise be foreseen at twice what it fills up to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,8 @@ def outlook(able: Capability, level: Level, flow: Flow, horizon_seconds: float) 
     left = able.left_after(horizon_seconds)
     then = settled + (now - settled) * left
     stay = able.in_flight / capacity
-    then = max(then, now + flow.filling * min(horizon_seconds, stay)) if flow.filling else then
+    further = min(horizon_seconds, stay, SLOPE_SECONDS)
+    then = max(then, now + flow.filling * further) if flow.filling else then
     coming = share * settled + (1.0 - share) * then
     # Of what fills up, a queue is part of what is in flight already.
     backlog = share * _backlog(flow, horizon_seconds)

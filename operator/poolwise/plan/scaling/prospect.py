@@ -14,7 +14,7 @@ from poolwise.plan.scaling.felt import held
 from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.level import expected, level
 from poolwise.plan.scaling.memory import Bin, Memory
-from poolwise.plan.scaling.outlook import Flow, Outlook, outlook
+from poolwise.plan.scaling.outlook import SLOPE_SECONDS, Flow, Outlook, outlook
 from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import Service
 from poolwise.plan.signals.sample import Sample
@@ -22,7 +22,7 @@ from poolwise.plan.signals.sample import Sample
 FULLEST = 1.1
 """Of a replica: what waits beyond it can only be served there."""
 RECENT_SECONDS = 29.0
-SLOPE_SECONDS, LEAST_SLOPE_STEPS = 120.0, 5
+LEAST_SLOPE_STEPS = 5
 LEAST_SLOPE_SECONDS = 59.0
 SLOPE_DEVIATIONS = 2.0
 """By which a slope must be above chance."""

@@ -63,9 +63,6 @@ class Need:
 
 def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -> Ratios:
     """Of the errors that forecasts of this size have made, and of how late this service gets."""
-    errors = surprise.shares(
-        memory.errors, ahead.lasting, round(ahead.horizon_seconds), memory.usual_arrivals
-    )
     is_cache = able.limiting == KV_CACHE
     edge = 1.0 if is_cache else memory.cache_edge
     belief = fragility.informed(memory.belief, edge, is_cache, able.floor)
