@@ -201,6 +201,16 @@ class Settings(BaseModel):
         "bounds the memory that answers take.",
     )
 
+    # Measuring of runs
+    training_interval_seconds: float = Field(
+        15,
+        ge=0,
+        le=60,
+        description="Rank 0 of every run that has a port named metrics is looked at this often; a "
+        "measurement of its step takes four looks, its warm-up eight. 0 turns it off: progress and "
+        "step times are predictions.",
+    )
+
     prometheus_url: str = Field(
         "",
         description="A Prometheus that has the metrics of replicas, as https://prometheus.example; "

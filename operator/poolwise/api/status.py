@@ -169,11 +169,28 @@ class Accrued(OpenModel):
     """Energy of the accelerators, from the predicted power. Example: `123.4`."""
 
 
+class TrainingMeasured(OpenModel):
+    """What rank 0 told of the run."""
+
+    steps: int | None = Field(None, ge=0)
+    """Done. Example: `1200`."""
+    of_steps: int | None = Field(None, ge=0)
+    """Of the whole run. Example: `4883`."""
+    step_seconds: float | None = None
+    """Of a step, without checkpoints. Example: `131.0`."""
+    samples: int | None = Field(None, ge=0)
+    """Windows that this is the median of. Example: `16`."""
+    last_checkpoint_time: Word | None = None
+    """When it was written. Example: `"2026-11-24T12:00:00Z"`."""
+
+
 class ObservedStatus(OpenModel):
     """What was measured, its ratio to the prediction, and what it has cost."""
 
     ratio: float | None = None
     """Measured over predicted step time or latency. Example: `1.04`."""
+    training: TrainingMeasured | None = None
+    """What rank 0 told. Example: `{steps: 1200}`."""
     accrued: Accrued | None = None
     """Cost and energy so far. Example: `{cost: 1320.5, until: "2026-11-24T12:00:00Z"}`."""
 

@@ -18,6 +18,40 @@ tells of pools and workloads, so that sums over replicas are right; what is gone
 behind. Figures are those of the statuses, at the moment of the scrape.
 """
 
+_RUNS = """## What a training container may tell
+
+Poolwise reads `/metrics` of a TrainingJob's rank 0, on the port of `spec.run.ports` that is named
+`metrics`, every `POOLWISE_TRAINING_INTERVAL_SECONDS` (15 s). All are optional; what is not told is
+predicted, or guessed.
+
+- `training_steps_total` (counter): optimizer steps done, for progress; counted from 0, or from the
+  checkpoint's step, after a restart.
+- `training_step_seconds` (histogram or summary): held against the model. Without it a step is timed
+  by looks, which takes 20 steps.
+- `training_samples_total` (counter): samples of all ranks; divided by `globalBatchSize` they are
+  the progress where steps are not told.
+- `training_last_checkpoint_timestamp_seconds` (gauge, Unix time): what a stop would lose; else half
+  of `checkpoint.interval` is taken.
+
+`status.observed` tells what came of it ([concepts](concepts.md#what-was-measured)):
+`training.steps` of `training.ofSteps`, `training.stepSeconds`, and `ratio` to the prediction. With
+`prometheus_client`:
+
+```python
+from prometheus_client import Counter, Gauge, Histogram, start_http_server
+
+STEPS = Counter("training_steps", "Optimizer steps.")  # the library appends _total
+SECONDS = Histogram("training_step_seconds", "Time of a step.")
+SAVED = Gauge("training_last_checkpoint_timestamp_seconds", "Unix time.")
+if int(os.environ["RANK"]) == 0:
+    start_http_server(9090)
+for batch in loader:
+    with SECONDS.time():
+        train(batch)
+    STEPS.inc()
+```
+"""
+
 _NOTES: Mapping[str, str] = {
     "The process": "Every replica serves these, and `process_*` (memory, CPU, start).",
     "Pools": "One AcceleratorPool each. What a label says of hardware is per accelerator.",
@@ -38,7 +72,7 @@ def page() -> str:
         lines += [f"## {title}", ""]
         lines += [_NOTES[title], ""] if title in _NOTES else []
         lines += [*_table(metrics), ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, _RUNS])
 
 
 def _table(metrics: Iterable[Definition]) -> Iterator[str]:

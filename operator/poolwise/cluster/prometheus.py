@@ -19,8 +19,10 @@ import aiohttp
 
 from poolwise.cluster import clock
 from poolwise.cluster.connection import USER_AGENT
-from poolwise.cluster.scraping import Look, Target
-from poolwise.plan.signals.adapters import Fault, loads, read, series_names
+from poolwise.cluster.scraping import Look, Target, look_of
+from poolwise.plan.signals.adapters import Fault, loads, series_names
+from poolwise.plan.steps.reading import ENGINE
+from poolwise.plan.steps.sample import METRICS
 from poolwise.settings import Settings
 
 PODS_PER_QUERY = 50
@@ -74,9 +76,9 @@ class Prometheus:
     async def _asked(self, group: Sequence[Target]) -> Mapping[Target, Look]:
         where = _selector(group)
         engine = group[0].engine
-        names = "|".join(f"{name}(_bucket|_sum|_count)?" for name in sorted(series_names(engine)))
+        names, always = _asked_for(engine)
         told = await self._query(f'{{__name__=~"{names}",{where}}}')
-        ages = await self._query(f'timestamp({{__name__=~"{"|".join(loads(engine))}",{where}}})')
+        ages = await self._query(f'timestamp({{__name__=~"{always}",{where}}})')
         loop = asyncio.get_running_loop()
         now_seconds = clock.utc_now().timestamp()
         return await loop.run_in_executor(
@@ -136,6 +138,13 @@ def _groups(targets: Iterable[Target]) -> Iterator[list[Target]]:
             yield group[start : start + PODS_PER_QUERY]
 
 
+def _asked_for(engine: str) -> tuple[str, str]:
+    """Patterns of all series that an engine may tell, and of those that show when it was read."""
+    all_names = METRICS if engine == ENGINE else sorted(series_names(engine))
+    every = [f"{name}(_bucket|_sum|_count)?" for name in all_names]
+    return "|".join(every), "|".join(every if engine == ENGINE else loads(engine))
+
+
 def _selector(group: Sequence[Target]) -> str:
     """Names of Kubernetes' objects hold no character that a pattern gives a meaning, but dots."""
     pods = "|".join(target.replica.replace(".", "[.]") for target in group)
@@ -163,7 +172,7 @@ def _looks(
             found[target] = Fault(f"Prometheus read it {off:.0f} s ago, or its clock differs")
         else:
             text = "\n".join(lines[target.replica]) + "\n"
-            found[target] = read(text, target.engine, target.replica, at_seconds)
+            found[target] = look_of(text, target, at_seconds)
     return found
 
 

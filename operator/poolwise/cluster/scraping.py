@@ -20,6 +20,8 @@ from poolwise.cluster import clock
 from poolwise.cluster.connection import USER_AGENT
 from poolwise.plan.signals.adapters import Fault, read
 from poolwise.plan.signals.sample import Sample
+from poolwise.plan.steps import reading as steps
+from poolwise.plan.steps.sample import RunSample
 from poolwise.settings import Settings
 
 PATH = "/metrics"
@@ -46,7 +48,7 @@ class Target:
     namespace: str = ""
 
 
-Look = Sample | Fault
+Look = Sample | RunSample | Fault
 Source = Callable[[Iterable[Target]], Awaitable[Mapping[Target, Look]]]
 """What tells the newest sample of each target, or why there is none."""
 
@@ -118,9 +120,14 @@ class Scraper:
     async def _parsed(self, body: bytes, target: Target, at_seconds: float) -> Look:
         text = body.decode("utf-8", errors="replace")
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(
-            self._reader, read, text, target.engine, target.replica, at_seconds
-        )
+        return await loop.run_in_executor(self._reader, look_of, text, target, at_seconds)
+
+
+def look_of(text: str, target: Target, at_seconds: float) -> Look:
+    """What the target's text tells: of a run's rank 0, or of a replica of its engine."""
+    if target.engine == steps.ENGINE:
+        return steps.read(text, target.replica, at_seconds)
+    return read(text, target.engine, target.replica, at_seconds)
 
 
 def url_of(target: Target) -> URL:

@@ -32,6 +32,8 @@ from poolwise.handlers.admissions import Admissions
 from poolwise.handlers.children import Children
 from poolwise.handlers.draining import Draining
 from poolwise.handlers.isolation import Decide
+from poolwise.handlers.looks import Looks
+from poolwise.handlers.measuring import Measurer
 from poolwise.handlers.planner import Guest, Planner, Target
 from poolwise.handlers.pools import Pools
 from poolwise.handlers.reconciler import Reconciler, manifests, workload_of
@@ -41,7 +43,6 @@ from poolwise.handlers.scaling import Scaler
 from poolwise.handlers.story import Story
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Plan, Rejection
-from poolwise.plan.live.telling import Look
 from poolwise.plan.observed import Decisions, Object
 from poolwise.settings import Settings
 
@@ -68,10 +69,11 @@ class Engine:
         )
         metrics.queue_depth.set_function(lambda: len(self._queue))
         self.planner = Planner(cache, self._queue, decide, self._manifests, settings, metrics)
-        self._looks: dict[Key, Look] = {}
-        story = Story(cache, writer, recorder, self.planner, settings, self._looks)
+        looks = Looks(settings.training_interval_seconds)
+        story = Story(cache, writer, recorder, self.planner, settings, looks)
         self.scraper = Prometheus(settings) if settings.prometheus_url else Scraper(settings)
-        self.scaler = Scaler(cache, self.planner, self.scraper.look, self._looks, settings)
+        self.scaler = Scaler(cache, self.planner, self.scraper.look, looks.services, settings)
+        self.measurer = Measurer(cache, self.planner, self.scraper.look, looks.runs, settings)
         children = Children(cache, writer, Draining(cache, writer, self.scaler.samples))
         self._reconciler = Reconciler(cache, self.planner, children, story, settings)
         self._pools = Pools(cache, writer, self.planner, clock.utc_now)
@@ -113,6 +115,8 @@ class Engine:
             tasks.create_task(self._resync(), name="resync")
             if self._settings.scaling_interval_seconds:
                 tasks.create_task(self.scaler.run(), name="scaling")
+            if self._settings.training_interval_seconds:
+                tasks.create_task(self.measurer.run(), name="measuring")
             for number in range(self._settings.queue_workers):
                 tasks.create_task(self._work(), name=f"worker-{number}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 
 from poolwise.cluster.cache import Cache, name_of
@@ -12,13 +12,12 @@ from poolwise.cluster.events import Recorder
 from poolwise.cluster.resources import resource_of
 from poolwise.cluster.writer import Writer
 from poolwise.handlers.announcement import announcements
+from poolwise.handlers.looks import Looks
 from poolwise.handlers.planner import Planner
 from poolwise.plan.decision import Key, Outcome
-from poolwise.plan.live.telling import Look, measured
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.status.accrual import brought_up_to_date
-from poolwise.plan.status.figures import part
 from poolwise.plan.status.workload import is_paused, status
 from poolwise.settings import Settings
 
@@ -33,7 +32,7 @@ class Story:
         recorder: Recorder,
         planner: Planner,
         settings: Settings,
-        looks: Mapping[Key, Look],
+        looks: Looks,
     ) -> None:
         self._cache = cache
         self._writer = writer
@@ -48,8 +47,7 @@ class Story:
         """Write the status if it differs: decisions at once, observations now and then."""
         live = self._cache.get(resource_of(workload), *name_of(workload)) or workload
         before, now = live.get("status") or {}, utc_now()
-        look = self._looks.get(outcome.key)
-        told = measured(look, part(before, "scaling")) if look else None
+        told = self._looks.measured(outcome.key, before)
         after = status(live, outcome, pool, *seen_of(self._cache, live), now, told)
         if not is_paused(live):
             after = brought_up_to_date(after, now, self._accrual_seconds)

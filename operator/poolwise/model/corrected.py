@@ -45,6 +45,7 @@ def corrected_training(prediction: TrainingPrediction, estimate: Estimate) -> Tr
         samples_per_second=prediction.samples_per_second / factor,
         tokens_per_second=None if tokens is None else tokens / factor,
         corrected_by={Phase.TRAINING.value: factor},
+        measured={Phase.TRAINING.value: (estimate.ratio, estimate.samples)},
     )
 
 
@@ -68,7 +69,7 @@ def corrected_serving(
     if first == token == UNCORRECTED:
         return prediction
     slowdown = estimates.slowdown(prediction.generates)
-    tokens = prediction.tokens_per_second
+    tokens, told = prediction.tokens_per_second, _told(prediction, estimates)
     return replace(
         prediction,
         requests_per_second=prediction.requests_per_second / slowdown,
@@ -78,7 +79,8 @@ def corrected_serving(
         e2e_seconds=corrected(prediction.e2e_seconds, _of_request(prediction, estimates)),
         ledger=_scaled(prediction.ledger, lambda name: _of_term(name, prediction, estimates)),
         tokens_per_second=None if tokens is None else tokens / slowdown,
-        corrected_by=_factors(prediction, estimates),
+        corrected_by={phase: each.factor for phase, each in told.items()},
+        measured={phase: (each.ratio, each.samples) for phase, each in told.items()},
     )
 
 
@@ -98,11 +100,11 @@ def _of_term(name: str, prediction: ServingPrediction, estimates: ServingEstimat
     return (estimates.first_token if is_first else estimates.token).factor
 
 
-def _factors(prediction: ServingPrediction, estimates: ServingEstimates) -> dict[str, float]:
+def _told(prediction: ServingPrediction, estimates: ServingEstimates) -> dict[str, Estimate]:
     of_phase = {Phase.FIRST_TOKEN: estimates.first_token}
     if prediction.generates:
         of_phase[Phase.TOKEN] = estimates.token
-    return {phase.value: each.factor for phase, each in of_phase.items() if each != UNCORRECTED}
+    return {phase.value: each for phase, each in of_phase.items() if each != UNCORRECTED}
 
 
 def _scaled(ledger: Iterable[Term], factor_of: Callable[[str], float]) -> tuple[Term, ...]:

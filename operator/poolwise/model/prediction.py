@@ -113,6 +113,8 @@ class TrainingPrediction:
     """measured | fitted | inherited | specification: where the efficiencies came from."""
     corrected_by: Mapping[str, float] = field(default_factory=dict)
     """Factors that the cluster's own measurements put on the times, by phase."""
+    measured: Mapping[str, tuple[float, int]] = field(default_factory=dict)
+    """What those follow from, by phase: measured over modelled time, and of how many samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,7 @@ class ServingPrediction:
     provenance: str
     corrected_by: Mapping[str, float] = field(default_factory=dict)
     """As for training; rates and ledger are corrected too."""
+    measured: Mapping[str, tuple[float, int]] = field(default_factory=dict)
 
     @property
     def generates(self) -> bool:

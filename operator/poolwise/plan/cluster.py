@@ -24,6 +24,7 @@ from poolwise.plan.holders import Holder, is_movable
 from poolwise.plan.idle import idle_nodes
 from poolwise.plan.kueue.desk import answers, with_guests
 from poolwise.plan.kueue.waiting import admissions, in_queues, queued_plans, waits_for_kueue
+from poolwise.plan.learned import learned
 from poolwise.plan.live.rescaling import rescaled, with_live_replicas
 from poolwise.plan.observed import Decisions, Object, Observed
 from poolwise.plan.placement import Placement
@@ -34,7 +35,7 @@ from poolwise.plan.provisioning.landing import landed
 from poolwise.plan.provisioning.starts import starts
 from poolwise.plan.provisioning.telling import told
 from poolwise.plan.queue import Queue, Waiting
-from poolwise.plan.remaining import ends
+from poolwise.plan.remaining import checkpoints, ends
 from poolwise.plan.standing import Standing
 from poolwise.settings import Settings
 from poolwise.tables import Tables
@@ -65,8 +66,9 @@ def decide(
         remembered,
         settings,
         now,
-        observed.corrections,
+        learned(observed.training_jobs, observed.corrections),
         ends(observed.training_jobs, now),
+        checkpoints(observed.training_jobs, now),
         observed.apis,
     )
     turn = _Pass(start.pools, situation, start.entries, claims, observed.scaling)

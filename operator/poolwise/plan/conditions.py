@@ -118,6 +118,7 @@ class Reason(enum.StrEnum):
     NOT_MEASURED = "NotMeasured"
     METRICS_READ = "MetricsRead"
     METRICS_BROKEN = "MetricsBroken"
+    NO_METRICS_PORT = "NoMetricsPort"
     WITHIN_TARGETS = "WithinTargets"
     BEYOND_TARGETS = "BeyondTargets"
     TOO_FEW_SAMPLES = "TooFewSamples"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from poolwise.model.corrected import ServingEstimates
-from poolwise.model.correction import UNCORRECTED, Correction, Estimate, Phase
+from poolwise.model.correction import ALIKE, UNCORRECTED, Correction, Estimate, Phase
 from poolwise.model.shapes import Model
+from poolwise.model.work import TrainingLayout, TrainingWork
+
+SPELLED_OUT = ("transformer", "custom")
+"""Names of models that a spec describes itself; each shape is a model of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +21,28 @@ class Subject:
     """What a correction holds for, and for nothing else."""
 
     model: str
-    """Name of a preset: shapes that a spec spells out have no name of their own."""
+    """:func:`name_of` it."""
     phase: Phase
     pool: str
+    alike: str = ""
+    """Where it holds for runs of one work in one layout alone: :func:`alike` of both."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingEstimates:
+    """Of the runs of one work on one pool."""
+
+    others: Estimate = UNCORRECTED
+    """By all runs of the model there."""
+    work: TrainingWork | None = None
+    by_layout: Mapping[str, Estimate] = field(default_factory=dict)
+    """By runs of the same work, where there were any."""
+
+    def of(self, layout: TrainingLayout) -> Estimate:
+        """Runs of the same work in the same layout tell more than others."""
+        if not self.by_layout or self.work is None:
+            return self.others
+        return self.by_layout.get(alike(self.work, layout), self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +51,57 @@ class Corrections:
 
     known: Mapping[Subject, Correction] = field(default_factory=dict)
 
-    def training(self, model: Model, pool: str, now: datetime) -> Estimate:
+    def training(self, work: TrainingWork, pool: str, now: datetime) -> TrainingEstimates:
         """Of the steps of a run."""
-        return self._at(Subject(model.name, Phase.TRAINING, pool), now)
+        model = name_of(work.model)
+        others = self._at(Subject(model, Phase.TRAINING, pool), now)
+        if others == UNCORRECTED:
+            return TrainingEstimates()
+        return TrainingEstimates(others, work, self._by_layout(model, pool, now))
 
     def serving(self, model: Model, pool: str, now: datetime) -> ServingEstimates:
         """Of the first tokens and the tokens of a service."""
         first, token = (
-            self._at(Subject(model.name, phase, pool), now)
+            self._at(Subject(name_of(model), phase, pool), now)
             for phase in (Phase.FIRST_TOKEN, Phase.TOKEN)
         )
         return ServingEstimates(first, token)
 
+    def of_model(self, model: Model, now: datetime) -> tuple[tuple[Subject, Estimate], ...]:
+        """All that is known of a model; the same until something new is, or it has aged."""
+        name = name_of(model)
+        return tuple(
+            (subject, self._at(subject, now)) for subject in self.known if subject.model == name
+        )
+
+    def _by_layout(self, model: str, pool: str, now: datetime) -> dict[str, Estimate]:
+        where = (model, Phase.TRAINING, pool)
+        return {
+            subject.alike: self._at(subject, now)
+            for subject in self.known
+            if subject.alike and (subject.model, subject.phase, subject.pool) == where
+        }
+
     def _at(self, subject: Subject, now: datetime) -> Estimate:
         found = self.known.get(subject)
-        return UNCORRECTED if found is None else found.at(now.timestamp())
+        if found is None:
+            return UNCORRECTED
+        return found.at(now.timestamp(), lasting=ALIKE if subject.alike else None)
+
+
+def name_of(model: Model) -> str:
+    """A preset's name; of a shape that a spec spells out the name and what tells it from others.
+
+    >>> name_of(Model("llama-3.1-8b", shape=None))
+    'llama-3.1-8b'
+    """
+    return f"{model.name}-{_digest(model.shape)}" if model.name in SPELLED_OUT else model.name
+
+
+def alike(work: TrainingWork, layout: TrainingLayout) -> str:
+    """The same for runs whose steps take the same time: all of the work but its length."""
+    return _digest((replace(work, steps=None), layout))
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:12]

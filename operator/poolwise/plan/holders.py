@@ -170,9 +170,16 @@ def _running(entry: Entry, claim: Claim, situation: Situation) -> Running:
 
 
 def _restart(entry: Entry, situation: Situation) -> float:
-    """What a stop loses: half an interval of checkpoints on average, and the time to the next
-    step."""
+    """What a stop loses: the work since the last checkpoint, and the time to the next step."""
+    return situation.settings.restart_seconds + _unsaved_seconds(entry, situation)
+
+
+def _unsaved_seconds(entry: Entry, situation: Situation) -> float:
+    """As the run tells it, else half an interval on average."""
+    saved = situation.checkpoints.get(entry.identity.key)
+    if saved is not None:
+        since = max(saved, entry.started or saved)
+        return max((situation.now - since).total_seconds(), 0.0)
     request = entry.workload.request
     assert isinstance(request, TrainingRequest), "services are not moved"
-    interval = request.work.checkpoint_interval_seconds or 0.0
-    return situation.settings.restart_seconds + interval / 2.0
+    return (request.work.checkpoint_interval_seconds or 0.0) / 2.0

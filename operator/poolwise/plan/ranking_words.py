@@ -11,7 +11,7 @@ from poolwise.plan.decision import Candidate
 from poolwise.plan.provisioning.growth import startup_words
 from poolwise.plan.ranking import Difference, Ranking, cost_of, stands_idle
 from poolwise.plan.requests.request import Goal
-from poolwise.plan.wording import duration, money, percent, three_digits
+from poolwise.plan.wording import duration, measured, money, percent, three_digits
 
 JOULES_PER_KILOWATT_HOUR = 3.6e6
 HARDLY = 5e-5
@@ -37,9 +37,11 @@ class _Words:
     def of(self, candidate: Candidate) -> Candidate:
         if candidate is self._ranking.winner:
             told = f"{self._why_it_won()}{_wait(candidate)}{_remark(candidate)}"
+            told += _measured(candidate)
             return replace(candidate, chosen=True, reason=told, reason_code=Verdict.CHOSEN)
         if candidate in self._ranking.ordered and candidate.feasible:
-            return replace(candidate, reason=f"{self._why_it_lost(candidate)}{_wait(candidate)}")
+            told = f"{self._why_it_lost(candidate)}{_wait(candidate)}{_measured(candidate)}"
+            return replace(candidate, reason=told)
         return candidate
 
     def _why_it_won(self) -> str:
@@ -157,3 +159,10 @@ def _wait(candidate: Candidate) -> str:
 def _remark(candidate: Candidate) -> str:
     """What the assessment had to say of a feasible candidate."""
     return f"; {candidate.reason}" if candidate.reason else ""
+
+
+def _measured(candidate: Candidate) -> str:
+    """What its figures depend on beside the model."""
+    told = candidate.prediction.measured if candidate.prediction else {}
+    phrases = (measured(phase, *told[phase], candidate.pool) for phase in sorted(told))
+    return "".join(f"; {each}" for each in phrases)

@@ -3,6 +3,7 @@
 A run that has gone on for some time was not one of those that end before: what remains is told of
 the runs that last so long at least. The prediction is log-normal, so what is left of a run that is
 past its prediction is short but never nothing, and grows once more where the prediction was wrong.
+Where the run tells its steps, the steps that are left at its own pace take the prediction's place.
 ``spec.activeDeadlineSeconds`` ends it in any case.
 """
 
@@ -19,11 +20,17 @@ from poolwise.plan.nodes.reading import mapping
 from poolwise.plan.observed import Object
 from poolwise.plan.provisioning.attempts import moment
 from poolwise.plan.status.figures import number
+from poolwise.plan.steps.told import Measured, measured
 
 LEAST_SPREAD = 0.05
 """Deviation of the logarithm of a run's time, however sure its step is: restarts, stragglers."""
 FARTHEST = 6.0
 """Deviations beyond its prediction at which a run is as late as can be told."""
+FRESH_SECONDS = 1200.0
+"""What a run tells goes into its status every five minutes: older words are from before it fell
+silent."""
+MOST_DONE = 0.99
+"""Of a run that is not over."""
 ABOUT_SECONDS = (300.0, 600.0, 1200.0, 2400.0, 5400.0, 10_800.0, 21_600.0, 43_200.0, 86_400.0)
 """Times that reasons tell, each up to twice the one before, so that a text changes a dozen times
 at most while it counts down. Beyond: doubled days."""
@@ -44,7 +51,12 @@ def remaining_seconds(
     total = _positive(told, "totalSeconds")
     started = since or moment(mapping(resource, "status", "observed").get("startTime"))
     elapsed = max(0.0, (now - started).total_seconds()) if started else 0.0
-    found = None if total is None else _left(total, _spread(told), elapsed)
+    found: Interval | None = None
+    run = measured(resource)
+    if run is not None and started is not None and run.holds_on(told.get("pool"), started):
+        found = _at_its_pace(run, now)
+    elif total is not None:
+        found = _left(total * _ahead(run, started), _spread(told), elapsed)
     deadline = _positive(mapping(resource, "spec"), "activeDeadlineSeconds")
     if deadline is None:
         return found
@@ -60,6 +72,16 @@ def ends(resources: Iterable[Object], now: datetime) -> dict[Key, Interval]:
     return {key: left for key, left in known if left is not None}
 
 
+def checkpoints(resources: Iterable[Object], now: datetime) -> dict[Key, datetime]:
+    """When each TrainingJob last wrote one, where it still tells."""
+    known = ((_key(each), measured(each)) for each in resources)
+    return {
+        key: told.checkpoint
+        for key, told in known
+        if told is not None and told.checkpoint is not None and _is_fresh(told, now)
+    }
+
+
 def about(seconds: float) -> str:
     """A time to come as exact as a plan for people needs: ``about 40 min``.
 
@@ -72,6 +94,25 @@ def about(seconds: float) -> str:
     near = min((*ABOUT_SECONDS, days), key=lambda each: abs(math.log(each / seconds)))
     unit_seconds, unit = next(each for each in _UNITS if near >= each[0] or each[1] == "min")
     return f"about {near / unit_seconds:g} {unit}"
+
+
+def _at_its_pace(run: Measured, now: datetime) -> Interval:
+    left, pace = run.remaining_seconds or 0.0, run.progress.pace_seconds or 0.0
+    passed = max(0.0, (now - run.time).total_seconds())
+    return _left(max(left, pace), LEAST_SPREAD, passed)
+
+
+def _ahead(run: Measured | None, started: datetime | None) -> float:
+    """Share of the run that is ahead of it at its start: of one that was started anew what its
+    checkpoint does not have."""
+    if run is None or not run.basis.steps or (started is not None and run.time >= started):
+        return 1.0
+    kept = run.progress.checkpoint_steps or 0.0
+    return 1.0 - min(kept / run.basis.steps, MOST_DONE)
+
+
+def _is_fresh(told: Measured, now: datetime) -> bool:
+    return (now - told.time).total_seconds() <= FRESH_SECONDS
 
 
 def _left(total: float, spread: float, elapsed: float) -> Interval:

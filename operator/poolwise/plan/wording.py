@@ -111,3 +111,13 @@ def sentence(text: str, limit: int = MESSAGE_LIMIT) -> str:
     )
     line = " ".join("".join(kept).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def measured(phase: str, ratio: float, samples: int, pool: str) -> str:
+    """What a correction follows from.
+
+    >>> measured("training", 1.123, 16, "h100")
+    'measured 1.12x of the model on h100, 16 samples'
+    """
+    of = "" if phase == "training" else f"{phase} "
+    return f"{of}measured {ratio:.2f}x of the model on {pool}, {plural(samples, 'sample')}"

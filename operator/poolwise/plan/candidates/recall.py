@@ -1,8 +1,9 @@
 """Candidates that were judged before, in a pool that has the same room as then.
 
 Most passes find most pools as the last one left them. A candidate depends on its request, on its
-pool and what is free there, and on settings and constants: these are compared once each, and not
-once for each pair. What changes with time alone (a deadline, what was measured) is judged anew.
+pool and what is free there, on settings and constants, and on what was measured of its model: these
+are compared once each, and not once for each pair. What changes with time alone (a deadline) is
+judged anew.
 """
 
 from __future__ import annotations
@@ -32,10 +33,12 @@ class Recall:
     def of(request: Request, situation: Situation) -> Recall:
         """The memory for a request in a situation."""
         has_deadline = isinstance(request, TrainingRequest) and request.deadline is not None
-        if has_deadline or situation.corrections.known:
+        if has_deadline:
             return Recall(request, situation, None)
         numbers = situation.memo.numbers
-        frame = (situation.settings, situation.calibration, tuple(sorted(situation.apis.items())))
+        measured = situation.corrections.of_model(request.work.model, situation.now)
+        apis = tuple(sorted(situation.apis.items()))
+        frame = (situation.settings, situation.calibration, apis, measured)
         subject = ("candidates", numbers.of(request), numbers.of(frame))
         return Recall(request, situation, situation.memo.page(subject))
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from poolwise.model.bottleneck import BUYABLE, bottleneck
 from poolwise.model.corrected import corrected_training
-from poolwise.model.correction import Estimate
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine, Resource
 from poolwise.model.prediction import Bottleneck
@@ -23,6 +22,7 @@ from poolwise.plan.candidates.training_layouts import (
 )
 from poolwise.plan.capacity import Gang
 from poolwise.plan.closeness import Wish
+from poolwise.plan.corrections import TrainingEstimates
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import TrainingRequest
 from poolwise.plan.topology import communication_share, wish
@@ -47,7 +47,7 @@ class TrainingAnswers:
     pool: Pool
     calibration: Calibration
     memo: Memo
-    measured: Estimate
+    measured: TrainingEstimates
     """What runs of this model on this pool took, beside what the model says."""
     shared: Page
     """What holds for the run everywhere."""
@@ -66,7 +66,7 @@ class TrainingAnswers:
         if isinstance(found, NoTrainingShape):
             return found
         told = place.page.get(("told", found), lambda: place.search.told(found))
-        return TrainingShape(found, corrected_training(told, self.measured))
+        return TrainingShape(found, corrected_training(told, self.measured.of(found)))
 
     def bottleneck(self, layout: TrainingLayout) -> Bottleneck:
         """Elasticities of the throughput; more memory may change micro-batch and recomputation."""
@@ -134,7 +134,7 @@ class TrainingAnswers:
 
 def training_answers(request: TrainingRequest, pool: Pool, situation: Situation) -> TrainingAnswers:
     """Answers about a run on a pool that is not excluded."""
-    measured = situation.corrections.training(request.work.model, pool.name, situation.now)
+    measured = situation.corrections.training(request.work, pool.name, situation.now)
     assert pool.machine is not None, "pools without a machine are excluded"
     calibration, memo = situation.calibration, situation.memo
     shared = memo.page((request.work, request.fixed))

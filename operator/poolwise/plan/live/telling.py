@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -84,6 +84,8 @@ class Measured:
 
     scaling: Mapping[str, Any]
     conditions: tuple[Condition, ...]
+    observed: Mapping[str, Any] = field(default_factory=dict)
+    """Of a run, for ``status.observed``."""
 
 
 def measured(look: Look, before: Told) -> Measured:

@@ -205,7 +205,13 @@ def _prediction(
         "powerWatts": prediction.power_watts,
         "provenance": prediction.provenance,
         "correctedBy": dict(prediction.corrected_by) or None,
+        "correctedFrom": _measured(prediction.measured) or None,
     }
+
+
+def _measured(told: Mapping[str, tuple[float, int]]) -> Story:
+    """What corrections follow from, by phase."""
+    return {phase: {"ratio": ratio, "samples": count} for phase, (ratio, count) in told.items()}
 
 
 def _ledger(terms: tuple[Term, ...]) -> list[Story]:

@@ -28,6 +28,8 @@ from poolwise.plan.status.pods import Observation, observe
 from poolwise.plan.status.steady import steady
 from poolwise.plan.status.story import rollout, story
 from poolwise.plan.status.workload_conditions import FINISHED, View, workload_conditions
+from poolwise.plan.steps.told import FIELD, kept
+from poolwise.plan.steps.told import read as read_run
 from poolwise.plan.wording import significant
 
 CANDIDATE_LIMIT = 64
@@ -59,7 +61,8 @@ def status(  # noqa: PLR0913  # all that a status is made of
     told = _told(before, outcome, seen, pool, now)
     meter = read(part(part(before, "observed"), "accrued"))
     meter = accrued(meter, outcome, told, pool, seen, now)
-    money = Money(meter, _expected_finish(seen, told), now)
+    run = measured.observed if measured else part(before, "observed")
+    money = Money(meter, _expected_finish(seen, told, run), now)
     view = View(resource, outcome, told, seen, pool, money, measured)
     wanted = workload_conditions(view)
     return {
@@ -149,7 +152,7 @@ def _observed(before: Mapping[str, Any], view: View) -> dict[str, Any]:
     used = {"accrued": shown} if (shown := meter_told(view.money.meter)) else {}
     if view.is_job:
         is_history = not seen.exists and view.end is not None
-        known = part(before, "observed") if is_history else _of_job(view)
+        known = part(before, "observed") if is_history else _of_job(before, view)
         return {"observed": {**known, **used}} if known or used else {}
     return {
         "observed": {**_of_pods(seen), **used},
@@ -169,19 +172,27 @@ def _scaling(before: Mapping[str, Any], view: View) -> dict[str, Any]:
     return {"scaling": dict(told)} if told else {}
 
 
-def _of_job(view: View) -> dict[str, Any]:
+def _of_job(before: Mapping[str, Any], view: View) -> dict[str, Any]:
+    """What it told stands until it tells more."""
     seen, finish = view.seen, view.money.expected_finish
+    told = view.measured.observed if view.measured else kept(part(before, "observed"))
     times = {
         "startTime": seen.start_time,
         "completionTime": seen.completion_time,
         "expectedFinishTime": None if view.end or not finish else timestamp(finish),
     }
-    return {**_of_pods(seen), **{name: time for name, time in times.items() if time}}
+    return {**_of_pods(seen), **{name: time for name, time in times.items() if time}, **told}
 
 
-def _expected_finish(seen: Observation, told: Mapping[str, Any]) -> datetime | None:
-    """Start and predicted length; None where either is not known."""
+def _expected_finish(
+    seen: Observation, told: Mapping[str, Any], observed: Mapping[str, Any]
+) -> datetime | None:
+    """When it last told and what was left by then; else start and predicted length. None where
+    that is not known."""
     seconds, start = number(told, "totalSeconds"), seen.start_moment
+    run = read_run(part(observed, FIELD))
+    if start is not None and run is not None and run.holds_on(told.get("pool"), start):
+        seconds, start = run.remaining_seconds, run.time
     if start is None or seconds is None:
         return None
     try:

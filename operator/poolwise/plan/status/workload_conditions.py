@@ -206,8 +206,9 @@ def _as_told(view: View, type_: Type) -> Condition | None:
         return condition(type_, status, str(before["reason"]), str(before.get("message", "")))
     if type_ in (Type.SCALING_ACTIVE, Type.AS_PLANNED):
         return None
-    what = "this version does not measure jobs" if view.is_job else "no replica was looked at yet"
-    return condition(type_, None, Reason.NOT_MEASURED, f"{what}: all figures are predictions")
+    whose = "rank 0" if view.is_job else "a replica"
+    message = f"nobody has looked at {whose} yet: all figures are predictions"
+    return condition(type_, None, Reason.NOT_MEASURED, message)
 
 
 def _first(placed: Condition, pods: Condition) -> Condition:

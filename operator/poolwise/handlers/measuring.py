@@ -1,0 +1,205 @@
+"""The loop that measures runs: look at rank 0 of each, and tell what it told.
+
+Nothing is decided here. What is told goes into the status, from which the next planning pass takes
+corrections, remaining times and what a stop would lose. A run that tells nothing, or nonsense, is
+planned as if nobody had asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import structlog
+
+from poolwise.api import TrainingJobSpec
+from poolwise.cluster.cache import Cache
+from poolwise.cluster.resources import TRAINING_JOBS
+from poolwise.cluster.scraping import Look, Source, Target
+from poolwise.errors import PoolwiseError
+from poolwise.handlers.planner import Planner
+from poolwise.handlers.story import seen_of
+from poolwise.handlers.turn import LOOKS_UNTIL_TOLD
+from poolwise.model.work import TrainingLayout
+from poolwise.plan.children.metadata import key_of
+from poolwise.plan.corrections import alike, name_of
+from poolwise.plan.decision import Key, Kind, PlacementRecord, Plan
+from poolwise.plan.live.telling import Measured
+from poolwise.plan.observed import Object
+from poolwise.plan.requests.reading import workload
+from poolwise.plan.requests.request import TrainingRequest
+from poolwise.plan.signals.adapters import Fault
+from poolwise.plan.signals.sample import Sample
+from poolwise.plan.status.figures import part
+from poolwise.plan.status.workload import is_paused
+from poolwise.plan.steps.progress import Progress, Rhythm
+from poolwise.plan.steps.rank import life, rank_zero
+from poolwise.plan.steps.reading import ENGINE
+from poolwise.plan.steps.sample import RunSample
+from poolwise.plan.steps.telling import PORT, RunLook, measured_run
+from poolwise.plan.steps.told import Basis, measured, model_step_seconds
+from poolwise.settings import Settings
+from poolwise.tables import load
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass
+class _Known:
+    """What is known of one run between two looks."""
+
+    of: tuple[str, int]
+    """Uid and generation of the object that ``request`` was read from."""
+    request: TrainingRequest
+    port: int | None
+    progress: Progress
+    place: tuple[str, str] | None = None
+    """Pool, and what is the same for runs alike, that ``progress`` was measured of."""
+    failures: int = 0
+    """Looks in a row that told nothing."""
+    told: Measured | None = None
+    """What the status says of the last look."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """One run in one round."""
+
+    key: Key
+    resource: Object
+    known: _Known
+    record: PlacementRecord
+    pod: Object | None
+    target: Target | None
+
+
+class Measurer:
+    """Looks and tells; ``looks`` is what comes of it."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        planner: Planner,
+        source: Source,
+        looks: dict[Key, RunLook],
+        settings: Settings,
+    ) -> None:
+        self._cache = cache
+        self._planner = planner
+        self._source = source
+        self._looks = looks
+        self._settings = settings
+        self._rhythm = Rhythm.of(settings.training_interval_seconds)
+        self._known: dict[Key, _Known] = {}
+        self._tables = load()
+
+    async def run(self) -> None:
+        """Round after round, for ever."""
+        while True:
+            started = time.monotonic()
+            try:
+                await self.step()
+            except Exception:
+                _log.exception("a round of measuring failed; tried again with the next")
+            spent = time.monotonic() - started
+            await asyncio.sleep(max(self._settings.training_interval_seconds - spent, 0.1))
+
+    async def step(self) -> None:
+        """One round: all runs together, so that one that hangs costs one timeout."""
+        turns = list(self._turns())
+        present = {turn.key for turn in turns}
+        for known in (self._known, self._looks):
+            for key in [key for key in known if key not in present]:
+                del known[key]
+        told = await self._source([turn.target for turn in turns if turn.target is not None])
+        for turn in turns:
+            try:
+                self._take(turn, told)
+            except Exception:
+                _log.exception("measuring failed on one run", workload=str(turn.key))
+
+    def _turns(self) -> Iterator[_Turn]:
+        """Runs that have a place; what cannot be read is told of by its plan."""
+        for resource in self._cache.stores[TRAINING_JOBS]:
+            key = key_of(resource)
+            plan = self._planner.decisions.outcomes.get(key)
+            if is_paused(resource) or not isinstance(plan, Plan) or plan.record is None:
+                continue
+            if not plan.kept or not plan.placed:
+                continue
+            try:
+                yield self._turn(key, resource, plan.record)
+            except (PoolwiseError, ValueError) as error:
+                _log.info("not measured", workload=str(key), problem=str(error))
+
+    def _turn(self, key: Key, resource: Object, record: PlacementRecord) -> _Turn:
+        known, pod = self._read(key, resource), rank_zero(seen_of(self._cache, resource)[1])
+        address = ((pod or {}).get("status") or {}).get("podIP")
+        target = None
+        if pod is not None and address and known.port is not None:
+            name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+            target = Target(uid, name, address, known.port, ENGINE, key.namespace)
+        return _Turn(key, resource, known, record, pod, target)
+
+    def _read(self, key: Key, resource: Object) -> _Known:
+        """What is asked for, read once for each generation; what an earlier process told of it."""
+        metadata = resource["metadata"]
+        version = (metadata["uid"], metadata.get("generation", 0))
+        known = self._known.get(key)
+        if known is None or known.of != version:
+            spec = TrainingJobSpec.model_validate(resource["spec"])
+            read = workload(resource, Kind.TRAINING_JOB, self._tables, self._settings, {})
+            assert isinstance(read.request, TrainingRequest)
+            port = next((p.container_port for p in spec.run.ports if p.name == PORT), None)
+            same = known is not None and known.of[0] == version[0]
+            before = known if same else _recalled(version, read.request, resource)
+            assert before is not None
+            known = replace(before, of=version, request=read.request, port=port)
+            self._known[key] = known
+        return known
+
+    def _take(self, turn: _Turn, told: Mapping[Target, Look]) -> None:
+        known, basis = turn.known, self._basis(turn)
+        if known.place != (basis.pool, basis.alike):
+            known.place, known.progress = (basis.pool, basis.alike), known.progress.moved()
+        look = told.get(turn.target) if turn.target is not None else None
+        assert not isinstance(look, Sample), "runs are no engines"
+        known.failures = known.failures + 1 if isinstance(look, Fault) else 0
+        if 0 < known.failures < LOOKS_UNTIL_TOLD:
+            return  # packets get lost
+        if isinstance(look, RunSample) and turn.pod is not None:
+            batch = known.request.work.global_batch_samples
+            known.progress = known.progress.after(look, life(turn.pod), batch, self._rhythm)
+        self._tell(turn, RunLook(known.progress, basis, look, known.port is not None))
+
+    def _tell(self, turn: _Turn, look: RunLook) -> None:
+        """Ask for a look at the status where it would say something else."""
+        self._looks[turn.key] = look
+        interval_seconds = self._settings.training_interval_seconds
+        says = measured_run(look, part(turn.resource, "status"), interval_seconds)
+        if says != turn.known.told:
+            turn.known.told = says
+            self._planner.look_again(turn.key, 0)
+
+    def _basis(self, turn: _Turn) -> Basis:
+        work, layout = turn.known.request.work, turn.record.layout
+        assert isinstance(layout, TrainingLayout)
+        plan = part(part(turn.resource, "status"), "plan")
+        is_here = plan.get("pool") == turn.record.pool
+        return Basis(
+            model=name_of(work.model),
+            alike=alike(work, layout),
+            pool=turn.record.pool,
+            steps=work.steps,
+            model_step_seconds=model_step_seconds(plan) if is_here else None,
+        )
+
+
+def _recalled(of: tuple[str, int], request: TrainingRequest, resource: Object) -> _Known:
+    """What an earlier process told of a run, or this one before it moved."""
+    told = measured(resource)
+    if told is None:
+        return _Known(of, request, None, Progress())
+    return _Known(of, request, None, told.progress, (told.basis.pool, told.basis.alike))

@@ -1,0 +1,89 @@
+"""What rank 0 answers, true or not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, generate_latest
+
+from poolwise.plan.signals.adapters import Fault
+from poolwise.plan.steps.reading import read
+from poolwise.plan.steps.sample import METRICS, RunSample
+
+NOW = 1_795_000_000.0
+
+
+def told(text: str) -> RunSample:
+    found = read(text, "run-0", NOW)
+    assert isinstance(found, RunSample), found
+    return found
+
+
+def fault(text: str) -> str:
+    found = read(text, "run-0", NOW)
+    assert isinstance(found, Fault), found
+    return found.reason
+
+
+@pytest.mark.parametrize("kind", [Histogram, Summary])
+def test_what_the_python_client_tells(kind):
+    registry = CollectorRegistry()
+    Counter("training_steps", "s", registry=registry).inc(12)
+    seconds = kind("training_step_seconds", "s", registry=registry)
+    for _ in range(12):
+        seconds.observe(0.5)
+    Counter("training_samples", "s", registry=registry).inc(12 * 256)
+    gauge = Gauge("training_last_checkpoint_timestamp_seconds", "s", registry=registry)
+    gauge.set(NOW - 60.0)
+    found = told(generate_latest(registry).decode())
+    assert found == RunSample("run-0", NOW, 12.0, 12.0, 6.0, 3072.0, NOW - 60.0)
+    assert found.missing == ()
+
+
+def test_ranks_that_each_tell_are_one_run():
+    found = told(
+        'training_steps_total{rank="0"} 10\ntraining_steps_total{rank="1"} 9\n'
+        'training_samples_total{rank="0"} 40\ntraining_samples_total{rank="1"} 36\n'
+    )
+    assert (found.steps, found.samples) == (10.0, 76.0)
+
+
+def test_a_summary_may_have_quantiles_that_are_not_known():
+    found = told(
+        'training_step_seconds{quantile="0.5"} NaN\n'
+        "training_step_seconds_sum 30\ntraining_step_seconds_count 20\n"
+    )
+    assert (found.timed_steps, found.timed_seconds) == (20.0, 30.0)
+
+
+def test_no_checkpoint_yet():
+    text = "training_steps_total 3\ntraining_last_checkpoint_timestamp_seconds 0\n"
+    assert told(text).checkpoint_seconds is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("<html><h1>It works!</h1></html>", "no Prometheus metrics"),
+        ("", f"tells none of {METRICS[0]}"),
+        ("python_info 1\n", "tells none of"),
+        ("training_steps_total -1\n", "training_steps_total is -1"),
+        ("training_steps_total NaN\n", "training_steps_total is nan"),
+        ("training_samples_total +Inf\n", "training_samples_total is inf"),
+        ("training_steps_total many\n", "no number"),
+        (
+            f"training_last_checkpoint_timestamp_seconds {NOW * 1000}\n",
+            "s in the future",
+        ),
+        ("training_steps_total 1\n" * 20_001, "more than 20000 series"),
+    ],
+)
+def test_nonsense_is_one_sentence(text, words):
+    assert words in fault(text)
+
+
+@given(st.text(max_size=300))
+def test_no_text_raises(text):
+    read(text, "run-0", NOW)
+    read("training_steps_total" + text, "run-0", NOW)
