@@ -45,11 +45,15 @@ class TrainingEstimates:
         return self.by_layout.get(alike(self.work, layout), self.others)
 
 
-@dataclass(frozen=True, slots=True)
 class Corrections:
     """All that is known; empty where nothing was measured."""
 
-    known: Mapping[Subject, Correction] = field(default_factory=dict)
+    def __init__(self, known: Mapping[Subject, Correction] | None = None) -> None:
+        self.known: Mapping[Subject, Correction] = dict(known or {})
+        self._subjects: dict[str, list[Subject]] = {}
+        for subject in self.known:
+            self._subjects.setdefault(subject.model, []).append(subject)
+        self._estimates: dict[tuple[Subject, datetime], Estimate] = {}
 
     def training(self, work: TrainingWork, pool: str, now: datetime) -> TrainingEstimates:
         """Of the steps of a run."""
@@ -57,7 +61,12 @@ class Corrections:
         others = self._at(Subject(model, Phase.TRAINING, pool), now)
         if others == UNCORRECTED:
             return TrainingEstimates()
-        return TrainingEstimates(others, work, self._by_layout(model, pool, now))
+        of_layouts = {
+            subject.alike: self._at(subject, now)
+            for subject in self._subjects[model]
+            if subject.alike and (subject.phase, subject.pool) == (Phase.TRAINING, pool)
+        }
+        return TrainingEstimates(others, work, of_layouts)
 
     def serving(self, model: Model, pool: str, now: datetime) -> ServingEstimates:
         """Of the first tokens and the tokens of a service."""
@@ -69,24 +78,19 @@ class Corrections:
 
     def of_model(self, model: Model, now: datetime) -> tuple[tuple[Subject, Estimate], ...]:
         """All that is known of a model; the same until something new is, or it has aged."""
-        name = name_of(model)
-        return tuple(
-            (subject, self._at(subject, now)) for subject in self.known if subject.model == name
-        )
-
-    def _by_layout(self, model: str, pool: str, now: datetime) -> dict[str, Estimate]:
-        where = (model, Phase.TRAINING, pool)
-        return {
-            subject.alike: self._at(subject, now)
-            for subject in self.known
-            if subject.alike and (subject.model, subject.phase, subject.pool) == where
-        }
+        subjects = self._subjects.get(name_of(model), ())
+        return tuple((subject, self._at(subject, now)) for subject in subjects)
 
     def _at(self, subject: Subject, now: datetime) -> Estimate:
+        """Remembered: a pass asks for the same again and again."""
         found = self.known.get(subject)
         if found is None:
             return UNCORRECTED
-        return found.at(now.timestamp(), lasting=ALIKE if subject.alike else None)
+        question = subject, now
+        if question not in self._estimates:
+            lasting = ALIKE if subject.alike else None
+            self._estimates[question] = found.at(now.timestamp(), lasting=lasting)
+        return self._estimates[question]
 
 
 def name_of(model: Model) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -71,13 +72,14 @@ def test_checkpoints_and_corrections_are_no_part_of_what_the_model_said():
     assert model_step_seconds({}) is None
 
 
-def status_after(look: RunLook, status: dict) -> dict:
+def status_after(look: RunLook, status: dict[str, Any]) -> dict[str, Any]:
     observed = measured_run(look, status, INTERVAL).observed
     return {"plan": PLAN, "observed": observed}
 
 
 def test_the_status_moves_with_news_and_else_seldom():
-    loop, status, writes = Loop(2.0), {"plan": PLAN, "observed": {}}, 0
+    loop, writes = Loop(2.0), 0
+    status: dict[str, Any] = {"plan": PLAN, "observed": {}}
     progress = Progress()
     for _ in range(int(7200 / INTERVAL)):
         progress = after(INTERVAL, loop, progress)

@@ -1,0 +1,157 @@
+"""What statuses of runs tell of the next ones, of when they end, and of what a stop loses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from poolwise.model.correction import Phase
+from poolwise.plan.candidates.memo import Memo
+from poolwise.plan.cluster import decide
+from poolwise.plan.conditions import timestamp
+from poolwise.plan.corrections import Corrections, Subject, name_of
+from poolwise.plan.decision import Plan
+from poolwise.plan.learned import LEAST_WINDOWS, learned
+from poolwise.plan.remaining import FRESH_SECONDS, checkpoints, remaining_seconds
+from poolwise.plan.wording import duration
+from tests.plan.cluster_given import NOW, h100, job, key, l40s, observed
+from tests.plan.machines import CALIBRATION, TABLES, model
+from tests.plan.test_cluster_moves import MAY, slow_run
+
+MODEL = "Llama-3.1-8B"
+
+
+def told(pool="h100", ratio=1.5, samples=16, age_seconds=0.0, **more):
+    return {
+        "model": MODEL,
+        "alike": "5f",
+        "pool": pool,
+        "time": timestamp(NOW - timedelta(seconds=age_seconds)),
+        "steps": 1000,
+        "ofSteps": 4000,
+        "stepSeconds": 2.0 * ratio,
+        "modelStepSeconds": 2.0,
+        "samples": samples,
+        "paceSeconds": 3.5,
+        **more,
+    }
+
+
+def run(name="run", **of):
+    status = {"observed": {"training": told(**of)}}
+    return {**job(name), "status": status}
+
+
+def factor(*runs, alike=""):
+    known = learned(runs, Corrections())
+    found = known.known.get(Subject(MODEL, Phase.TRAINING, "h100", alike))
+    return found.at(NOW.timestamp()).factor if found else 1.0
+
+
+def test_more_runs_tell_more_and_windows_of_one_do_not():
+    assert factor(run()) == pytest.approx(1.5**0.56, rel=0.01)
+    assert factor(run(samples=LEAST_WINDOWS)) == factor(run())
+    five = [run(f"run-{number}") for number in range(5)]
+    assert factor(run()) < factor(*five) < 1.5
+
+
+def test_too_few_windows_tell_nothing():
+    assert factor(run(samples=LEAST_WINDOWS - 1)) == 1.0
+
+
+def test_one_odd_run_moves_nothing():
+    odd = [run("odd", ratio=9.0), *(run(f"run-{number}", ratio=1.1) for number in range(4))]
+    assert factor(*odd) < 1.1
+
+
+def test_what_is_old_counts_less():
+    week = 7 * 86_400.0
+    assert factor(run(age_seconds=8 * week)) < factor(run(age_seconds=week)) < factor(run())
+
+
+def test_two_shapes_are_two_models_and_names_are_stable():
+    one, other = (
+        replace(model(name), name="transformer") for name in ("llama-3.1-8b", "llama-3.1-70b")
+    )
+    assert name_of(one) != name_of(other)
+    assert name_of(one) == name_of(replace(one))
+
+
+def with_told(document, pool, **more):
+    status = document["status"]
+    training = told(pool, **more)
+    status = {**status, "observed": {**status["observed"], "training": training}}
+    return {**document, "status": {**status, "plan": {**status["plan"], "pool": pool}}}
+
+
+def test_a_run_ends_by_its_own_pace():
+    document, _ = slow_run()
+    left = remaining_seconds(with_told(document, "l40s"), NOW)
+    assert left is not None
+    assert left.mid == pytest.approx(3000 * 3.5)
+    assert left.spread < 0.06
+    later = remaining_seconds(with_told(document, "l40s"), NOW + timedelta(hours=1))
+    assert later is not None
+    assert later.mid == pytest.approx(3000 * 3.5 - 3600.0, rel=0.01)
+
+
+def test_one_that_was_started_anew_has_what_its_checkpoint_lacks_before_it():
+    document, _ = slow_run(hours_ago=0.0)
+    anew = with_told(document, "l40s", age_seconds=60.0, lastCheckpointSteps=1000)
+    whole, left = (remaining_seconds(each, NOW) for each in (document, anew))
+    assert whole is not None and left is not None
+    assert left.mid == pytest.approx(0.75 * whole.mid)
+
+
+@pytest.mark.parametrize("more", [{"paceSeconds": 0}, {"steps": 9000}, {"paceSeconds": None}])
+def test_figures_that_make_no_sense_never_make_it_endless(more):
+    document, _ = slow_run()
+    left = remaining_seconds(with_told(document, "l40s", **more), NOW)
+    assert left is not None
+    assert 0.0 < left.mid < 1e9
+
+
+def moved(seconds_ago):
+    """What becomes of a run that wrote its last checkpoint so long ago."""
+    document, children = slow_run()
+    nodes = [*l40s(1), *h100(1)]
+    pool = decide(observed(nodes), TABLES, MAY, CALIBRATION, NOW).pools
+    name = next(each.name for each in pool if "l40s" in each.name)
+    saved = timestamp(NOW - timedelta(seconds=seconds_ago))
+    steps = {"steps": 100, "ofSteps": 20_000, "paceSeconds": 15.0, "samples": 0}
+    found = with_told(document, name, lastCheckpointTime=saved, **steps)
+    seen = observed(nodes, found, children=children)
+    return decide(seen, TABLES, MAY, CALIBRATION, NOW).outcomes[key("slow")]
+
+
+def test_a_stop_loses_the_work_since_the_last_checkpoint():
+    lost = MAY.restart_seconds
+    for ago in (60.0, 3000.0):
+        leaves = moved(ago)
+        assert isinstance(leaves, Plan) and leaves.vacates
+        assert f"the {duration(lost + ago)} that the restart loses" in leaves.reason
+
+
+def test_a_checkpoint_that_was_told_long_ago_says_nothing():
+    fresh, old = (
+        run(lastCheckpointTime=timestamp(NOW)),
+        run(age_seconds=FRESH_SECONDS + 1, lastCheckpointTime=timestamp(NOW)),
+    )
+    assert checkpoints([fresh], NOW) == {key("run"): NOW}
+    assert checkpoints([old], NOW) == {}
+
+
+def test_a_memory_never_tells_what_was_measured_before():
+    memo, nodes = Memo(), [*h100(1), *l40s(1)]
+    (pool,) = [p.name for p in decide(observed(h100(1)), TABLES, MAY, CALIBRATION, NOW).pools]
+    for ratio in (1.5, 1.5, 1.1, 0.8):
+        seen = observed(nodes, run(pool=pool, ratio=ratio), job("next"))
+        known, anew = (decide(seen, TABLES, MAY, CALIBRATION, NOW, each) for each in (memo, None))
+        assert known.outcomes == anew.outcomes
+        plan = known.outcomes[key("next")]
+        assert isinstance(plan, Plan)
+        (found,) = [each.prediction for each in plan.candidates if each.pool == pool]
+        assert found is not None
+        assert found.measured == {"training": (pytest.approx(ratio), 1)}
