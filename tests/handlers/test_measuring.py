@@ -39,7 +39,7 @@ class Measured(Shell):
         """By the run's name."""
         self.asked: list[Target] = []
 
-    async def look(self, targets):
+    async def tell(self, targets):
         self.asked = list(targets)
         found = {each: self.loops.get(each.replica.rpartition("-")[0]) for each in self.asked}
         return {
@@ -49,7 +49,7 @@ class Measured(Shell):
 
     async def _start(self):
         engine = await super()._start()
-        engine.measurer._source = self.look
+        engine.measurer._source = self.tell
         return engine
 
     def rounds(self, count: int) -> list[str]:
@@ -75,10 +75,8 @@ class Measured(Shell):
                 self.put({**pod, "metadata": metadata, "status": {**pod["status"], **ADDRESS}})
 
     def status(self, job: dict[str, Any]) -> dict[str, Any]:
-        return self.look_at(job)["status"]
-
-    def look_at(self, job: dict[str, Any]) -> dict[str, Any]:
-        return Shell.look(self, job)
+        found: dict[str, Any] = self.look(job)["status"]
+        return found
 
 
 ADDRESS = {"podIP": "127.0.0.1"}
@@ -106,7 +104,7 @@ def train(cluster: Measured, slower: float = SLOWER, name: str = "run") -> Loop:
 def test_a_run_that_tells_its_steps_is_measured(cluster):
     loop = train(cluster)
     status = cluster.status(run())
-    assert condition(cluster.look_at(run()), "MetricsAvailable")["reason"] == "MetricsRead"
+    assert condition(cluster.look(run()), "MetricsAvailable")["reason"] == "MetricsRead"
     assert status["observed"]["ratio"] == pytest.approx(SLOWER, rel=0.01)
     told = status["observed"]["training"]
     assert told["stepSeconds"] == pytest.approx(loop.step_seconds, rel=0.01)
@@ -149,11 +147,11 @@ def test_a_run_without_the_port_is_left_alone(cluster):
     cluster.run()
     cluster.answer("m")
     cluster.rounds(2)
-    found = condition(cluster.look_at(silent), "MetricsAvailable")
+    found = condition(cluster.look(silent), "MetricsAvailable")
     assert (found["status"], found["reason"]) == ("False", "NoMetricsPort")
     assert "spec.run.ports" in found["message"]
     assert all("silent" not in each.replica for each in cluster.asked)
-    assert condition(cluster.look_at(silent), "Placed")["status"] == "True"
+    assert condition(cluster.look(silent), "Placed")["status"] == "True"
 
 
 def test_one_that_lies_is_told_so_and_nothing_else_happens(cluster):
@@ -161,9 +159,9 @@ def test_one_that_lies_is_told_so_and_nothing_else_happens(cluster):
     before = cluster.status(run())
     cluster.loops["run"] = Fault("answers '<html>', which are no Prometheus metrics")
     cluster.rounds(LOOKS_UNTIL_TOLD - 1)
-    assert condition(cluster.look_at(run()), "MetricsAvailable")["status"] == "True"
+    assert condition(cluster.look(run()), "MetricsAvailable")["status"] == "True"
     cluster.rounds(LOOKS_UNTIL_TOLD)
-    found = condition(cluster.look_at(run()), "MetricsAvailable")
+    found = condition(cluster.look(run()), "MetricsAvailable")
     assert (found["status"], found["reason"]) == ("False", "MetricsBroken")
     assert "rank 0 answers '<html>'" in found["message"]
     after = cluster.status(run())

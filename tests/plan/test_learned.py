@@ -154,4 +154,4 @@ def test_a_memory_never_tells_what_was_measured_before():
         assert isinstance(plan, Plan)
         (found,) = [each.prediction for each in plan.candidates if each.pool == pool]
         assert found is not None
-        assert found.measured == {"training": (pytest.approx(ratio), 1)}
+        assert found.measured["training"] == pytest.approx((ratio, 1))
