@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from poolwise.model.prediction import Interval
 from poolwise.plan.joint.problem import Option
 from poolwise.sim.fleet import Placement, Pool
 from poolwise.sim.jobs import Job, Run
@@ -32,3 +33,8 @@ def shape(pool: Pool, accelerators: int) -> tuple[int, int] | None:
         return None
     size = next(n for n in range(max(pool.nodes), 0, -1) if accelerators % n == 0)
     return accelerators // size, size
+
+
+def exactly(value: float) -> Interval:
+    """Without any doubt."""
+    return Interval(value, value, value)

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bench.placement.engine import exactly
 from bench.placement.traces import read
 from poolwise import tables
 from poolwise.model.efficiency import Calibration
@@ -26,7 +27,7 @@ from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.capacity import ledger
 from poolwise.plan.corrections import Corrections
-from poolwise.plan.decision import Kind
+from poolwise.plan.decision import Candidate, Kind
 from poolwise.plan.pools.gathering import pools as gathered
 from poolwise.plan.requests.reading import workload
 from poolwise.settings import Settings
@@ -101,6 +102,8 @@ class Modern:
     pools: tuple[Pool, ...]
     times: Times
     """Run time relative to the mean pool; without pools that cannot run it."""
+    candidates: Mapping[tuple[str, int], Mapping[str, Candidate]]
+    """The operator's own, by pool: what it knows beside the time."""
     lengths: Sequence[tuple[int, float]]
     """Accelerators and seconds of the trace's jobs."""
 
@@ -113,13 +116,13 @@ def modern(folder: Path, scale: int = 1) -> Modern:
     situation = Situation(
         ledger(found, {}), Calibration(known.efficiencies), Memo(), settings, NOW, Corrections()
     )
-    times = {}
+    judged = {}
     for kind, (sizes, spec) in WORK.items():
         for size in sizes:
             request = workload(
                 _document(kind, size, spec), Kind.TRAINING_JOB, known, settings, {}
             ).request
-            times[kind, size] = _relative(candidates(request, found, situation))
+            judged[kind, size] = candidates(request, found, situation)
     pools = tuple(
         Pool(
             each.name,
@@ -128,7 +131,10 @@ def modern(folder: Path, scale: int = 1) -> Modern:
         )
         for each in SMALL
     )
-    return Modern(pools, {key: each for key, each in times.items() if each}, _lengths(folder))
+    times = {key: _relative(each) for key, each in judged.items()}
+    by_pool = {key: {each.pool: each for each in found} for key, found in judged.items()}
+    known_times = {key: each for key, each in times.items() if each}
+    return Modern(pools, known_times, by_pool, _lengths(folder))
 
 
 def jobs(found: Modern, count: int, seed: int) -> tuple[Job, ...]:
@@ -178,10 +184,10 @@ def bent(found: Modern, seed: int) -> Bent:
 
 
 def told(found: Modern, truth: Bent) -> Modern:
-    """What the engine would know had it seen the errors."""
+    """What the engine would know had it seen the errors: every time, and no doubt."""
     times = {
         (kind, size): {
-            name: each.scaled(truth.factors[kind, name]) for name, each in by_pool.items()
+            name: exactly(each.mid * truth.factors[kind, name]) for name, each in by_pool.items()
         }
         for (kind, size), by_pool in found.times.items()
     }

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from bench.placement.engine import shape
+from bench.placement.engine import exactly, shape
 from poolwise.model.prediction import Interval
 from poolwise.plan.joint.problem import Option
 from poolwise.plan.learning import Place, PoolSpec, Rates
@@ -110,15 +110,11 @@ class Told(Strangers):
     def _all_times(self) -> dict[tuple[str, int], Known]:
         return {
             (kind, size): {
-                option.pool: _exactly(1.0 / self._rate(kind, size, option.pool, True))
+                option.pool: exactly(1.0 / self._rate(kind, size, option.pool, True))
                 for option in self._shaped(size)
             }
             for kind, size in self._jobs
         }
-
-
-def _exactly(seconds: float) -> Interval:
-    return Interval(seconds, seconds, seconds)
 
 
 def _inverse(rate: Interval) -> Interval:
