@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from datetime import timedelta
 
@@ -12,11 +13,14 @@ from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.corrections import Corrections, Subject, name_of
-from poolwise.plan.decision import Plan
-from poolwise.plan.learned import LEAST_WINDOWS, learned
+from poolwise.plan.decision import Kind, Plan
+from poolwise.plan.learned import LEAST_REQUESTS, LEAST_WINDOWS, learned, of_runs, speeds
+from poolwise.plan.live.mismatch.watch import Watch
+from poolwise.plan.live.remembering import written
 from poolwise.plan.remaining import FRESH_SECONDS, checkpoints, remaining_seconds
+from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.wording import duration
-from tests.plan.cluster_given import NOW, h100, job, key, l40s, observed
+from tests.plan.cluster_given import NOW, h100, job, key, l40s, observed, service
 from tests.plan.machines import CALIBRATION, TABLES, model
 from tests.plan.test_cluster_moves import MAY, slow_run
 
@@ -45,7 +49,7 @@ def run(name="run", **of):
 
 
 def factor(*runs, alike=""):
-    known = learned(runs, Corrections())
+    known = learned(of_runs(runs), Corrections())
     found = known.known.get(Subject(MODEL, Phase.TRAINING, "h100", alike))
     return found.at(NOW.timestamp()).factor if found else 1.0
 
@@ -155,3 +159,34 @@ def test_a_memory_never_tells_what_was_measured_before():
         (found,) = [each.prediction for each in plan.candidates if each.pool == pool]
         assert found is not None
         assert found.measured["training"] == pytest.approx((ratio, 1))
+
+
+def serving(pool, log_slowness, finished=LEAST_REQUESTS, name="chat"):
+    """A service whose controller has learned how slow its steps are."""
+    memory = Memory(finished=finished, log_slowness={pool: log_slowness})
+    text = written(memory, Watch(), NOW.timestamp())
+    status = {"scaling": {"time": timestamp(NOW), "memory": text}}
+    return {**service(name), "status": status}
+
+
+@pytest.mark.parametrize(("finished", "is_told"), [(LEAST_REQUESTS, True), (1.0, False)])
+def test_tokens_that_took_longer_correct_the_next_service_and_no_run(finished, is_told):
+    (pool,) = [p.name for p in decide(observed(l40s(1)), TABLES, MAY, CALIBRATION, NOW).pools]
+    seen = observed(l40s(1), serving(pool, math.log(1.4), finished), service("next"), job("run"))
+    found = decide(seen, TABLES, MAY, CALIBRATION, NOW).outcomes
+    plan, of_run = found[key("next", Kind.INFERENCE_SERVICE)], found[key("run")]
+    assert isinstance(plan, Plan) and isinstance(of_run, Plan)
+    assert plan.chosen is not None and plan.chosen.prediction is not None
+    measured = plan.chosen.prediction.measured
+    assert measured.keys() == ({"token"} if is_told else set())
+    if is_told:
+        assert measured["token"] == pytest.approx((1.4, 1), rel=1e-3)
+        assert "token measured 1.40x of the model on" in plan.reason
+    assert all(
+        each.prediction is None or not each.prediction.measured for each in of_run.candidates
+    )
+
+
+def test_a_memory_that_is_damaged_tells_nothing():
+    broken = {**service("chat"), "status": {"scaling": {"time": timestamp(NOW), "memory": "x"}}}
+    assert speeds(broken) == speeds(service("chat")) == {}

@@ -18,14 +18,16 @@ from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.capacity import Ledger, ledger
 from poolwise.plan.capacity_pods import settled, usage_by_node
+from poolwise.plan.corrections import name_of
 from poolwise.plan.decision import Candidate, Claim, Key, Outcome
 from poolwise.plan.entries import Entry, entries
 from poolwise.plan.holders import Holder, is_movable
 from poolwise.plan.idle import idle_nodes
 from poolwise.plan.kueue.desk import answers, with_guests
 from poolwise.plan.kueue.waiting import admissions, in_queues, queued_plans, waits_for_kueue
-from poolwise.plan.learned import learned
+from poolwise.plan.learned import Lesson, learned, of_runs, of_service, speeds
 from poolwise.plan.live.rescaling import rescaled, with_live_replicas
+from poolwise.plan.nodes.reading import mapping
 from poolwise.plan.observed import Decisions, Object, Observed
 from poolwise.plan.placement import Placement
 from poolwise.plan.pool import Pool
@@ -36,6 +38,7 @@ from poolwise.plan.provisioning.starts import starts
 from poolwise.plan.provisioning.telling import told
 from poolwise.plan.queue import Queue, Waiting
 from poolwise.plan.remaining import checkpoints, ends
+from poolwise.plan.requests.request import Workload
 from poolwise.plan.standing import Standing
 from poolwise.settings import Settings
 from poolwise.tables import Tables
@@ -66,7 +69,7 @@ def decide(
         remembered,
         settings,
         now,
-        learned(observed.training_jobs, observed.corrections),
+        learned(_lessons(observed, start.entries, remembered), observed.corrections),
         ends(observed.training_jobs, now),
         checkpoints(observed.training_jobs, now),
         observed.apis,
@@ -184,6 +187,21 @@ class _Pass:
                 alone = situation.with_ledger(situation.ledger.without_claim(claim))
                 found = candidates(entry.workload.request, self.pools, alone)
             yield Holder(entry, claim, found)
+
+
+def _lessons(observed: Observed, everything: Sequence[Entry], memo: Memo) -> Iterator[Lesson]:
+    """What statuses tell of runs and services."""
+    yield from of_runs(observed.training_jobs)
+    models = {
+        entry.identity.uid: name_of(entry.wanted.request.work.model)
+        for entry in everything
+        if isinstance(entry.wanted, Workload)
+    }
+    services = observed.inference_services
+    for service, by_pool in zip(services, memo.speeds.each(services, speeds), strict=True):
+        model = models.get(str(mapping(service, "metadata").get("uid")))
+        if model is not None:
+            yield from of_service(model, by_pool)
 
 
 def _ledger(

@@ -1,43 +1,85 @@
-"""What runs have shown of the model, read off their statuses: no database, and nothing to lose.
+"""What workloads have shown of the model, read off their statuses: no database, nothing to lose.
 
 A run counts as one measurement of its model on its pool, whatever the number of its windows: they
 share its batch, length and layout, of which other runs of the model differ. For runs alike in all
 of that it counts as one as well, but nearly all of what it showed lasts (:data:`.ALIKE`).
+
+A service counts as one measurement of its tokens: its controller has learned how much longer a step
+takes than the model says of that step at the load that was seen, and keeps that in the status. The
+controller itself works with the uncorrected model and this factor, so that nothing is corrected
+twice: what is told here reaches placements alone. First tokens are left out: what is observed of
+them is mostly the queue, which no factor on a replica's clock explains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping
 
 from poolwise.model.correction import Correction, Phase, Sample
 from poolwise.plan.corrections import Corrections, Subject
+from poolwise.plan.live.remembering import read
 from poolwise.plan.observed import Object
+from poolwise.plan.status.figures import part
+from poolwise.plan.status.meter import moment_of
 from poolwise.plan.steps.told import Measured, measured
 
 LEAST_WINDOWS = 3
 """Before a run tells anything of others."""
+LEAST_REQUESTS = 50.0
+"""That a service must have served of late, before it does."""
+
+Lesson = tuple[Subject, Sample]
 
 
-def learned(training_jobs: Iterable[Object], known: Corrections) -> Corrections:
-    """``known``, with what the statuses of TrainingJobs tell."""
-    found = dict(known.known)
-    for subject, sample in _lessons(training_jobs):
-        before = found.get(subject, Correction(subject.phase))
-        found[subject] = before.with_samples([sample])
-    return Corrections(found)
+def learned(lessons: Iterable[Lesson], known: Corrections) -> Corrections:
+    """``known``, and what workloads tell."""
+    found: dict[Subject, list[Sample]] = {}
+    for subject, sample in lessons:
+        found.setdefault(subject, []).append(sample)
+    corrections = dict(known.known)
+    for subject, samples in found.items():
+        before = corrections.get(subject, Correction(subject.phase))
+        corrections[subject] = before.with_samples(samples)
+    return Corrections(corrections)
 
 
-def _lessons(training_jobs: Iterable[Object]) -> Iterator[tuple[Subject, Sample]]:
+def of_runs(training_jobs: Iterable[Object]) -> Iterator[Lesson]:
+    """What TrainingJobs tell, those that have ended included."""
     for job in training_jobs:
         told = measured(job)
         if told is not None and told.samples >= LEAST_WINDOWS:
             yield from _of_run(told)
 
 
-def _of_run(told: Measured) -> Iterator[tuple[Subject, Sample]]:
+def _of_run(told: Measured) -> Iterator[Lesson]:
     basis, ratio = told.basis, told.ratio
     if ratio is not None:
         sample = Sample(told.time.timestamp(), ratio)
         yield Subject(basis.model, Phase.TRAINING, basis.pool), sample
         if basis.alike:
             yield Subject(basis.model, Phase.TRAINING, basis.pool, basis.alike), sample
+
+
+def of_service(model: str, speeds: Mapping[str, Sample]) -> Iterator[Lesson]:
+    """What an InferenceService of that model tells, by its :func:`speeds`."""
+    for pool, sample in speeds.items():
+        yield Subject(model, Phase.TOKEN, pool), sample
+
+
+def speeds(service: Object) -> Mapping[str, Sample]:
+    """Time of a token over what the model says of it at that load, by pool."""
+    scaling = part(part(service, "status"), "scaling")
+    time = moment_of(scaling.get("time"))
+    found = read(scaling.get("memory"), time.timestamp()) if time is not None else None
+    if found is None or time is None:
+        return {}
+    memory, _ = found
+    if memory.finished < LEAST_REQUESTS:
+        return {}
+    at_seconds = time.timestamp()
+    return {
+        pool: Sample(at_seconds, math.exp(slowness))
+        for pool, slowness in memory.log_slowness.items()
+        if slowness
+    }

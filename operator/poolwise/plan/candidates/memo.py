@@ -135,7 +135,7 @@ class Memo:
     def __init__(self, limit: int = PAGES) -> None:
         self._limit = limit
         self._pages: OrderedDict[Hashable, Page] = OrderedDict()
-        self.facts, self.pods, self.grown, self.full = (Recent() for _ in range(4))
+        self.facts, self.pods, self.grown, self.full, self.speeds = (Recent() for _ in range(5))
         self.pools, self.usage, self.empty = Last(), Last(), Last()
         self.numbers = Numbers(limit)
         self.rooms = Newest()
