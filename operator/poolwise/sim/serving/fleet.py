@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from poolwise.sim.serving.costs import EngineLimits, IterationCosts, StepTable
@@ -38,17 +39,25 @@ class Fleet:
     """
 
     def __init__(
-        self, requests: Requests, costs: IterationCosts, limits: EngineLimits, router: Router
+        self,
+        requests: Requests,
+        costs: IterationCosts,
+        limits: EngineLimits,
+        router: Router,
+        others: Sequence[tuple[IterationCosts, EngineLimits]] = (),
     ) -> None:
+        """``others``: further kinds of replicas, as on other pools."""
         self.now_seconds = 0.0
         self.members: list[Member] = []
         """Not gone yet, in order of their requests."""
         self.gone: list[Member] = []
         self.refused = 0
         """Requests that no cache of this size holds."""
-        self._limits, self._router = limits, router
+        self._router = router
         self._log = Log(requests)
-        self._table = StepTable(costs, limits)
+        self._kinds = [
+            (StepTable(cost, limit), limit) for cost, limit in ((costs, limits), *others)
+        ]
         self._ready: list[Member] = []
         """Those that take requests."""
         self._loads: list[int] = []
@@ -87,11 +96,12 @@ class Fleet:
             for member in (*self.gone, *self.members)
         )
 
-    def request(self, count: int, start_delay_seconds: float) -> None:
-        """So many more; with no delay they are ready at once."""
+    def request(self, count: int, start_delay_seconds: float, kind: int = 0) -> None:
+        """So many more of a kind; with no delay they are ready at once."""
+        table, limits = self._kinds[kind]
         for _ in range(count):
             number = len(self.members) + len(self.gone)
-            engine = Replica(self._table, self._limits, self._log)
+            engine = Replica(table, limits, self._log)
             ready_at = self.now_seconds + start_delay_seconds
             member = Member(f"replica-{number}", engine, self.now_seconds, ready_at)
             self.members.append(member)
