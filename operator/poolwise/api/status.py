@@ -208,6 +208,19 @@ class ScalingDecision(OpenModel):
     """What decided. Example: `TTFT p99 would be 3.1 s with 3 replicas in 60 s`."""
 
 
+class ScalingPool(OpenModel):
+    """Replicas on one of several pools."""
+
+    pool: Word
+    """Its name. Example: `h100-ib`."""
+    replicas: int = Field(ge=0)
+    """That the load asks for there. Example: `2`."""
+    weight: float | None = None
+    """What one bears, of one of the first pool. Example: `0.6`."""
+    reason: Sentence = ""
+    """Why there. Example: `beyond the room of h100-ib`."""
+
+
 class ScalingSignal(OpenModel):
     """What was measured of one target."""
 
@@ -257,6 +270,8 @@ class ScalingStatus(OpenModel):
     """Replicas that the load asks for. Example: `4`."""
     reason: Sentence = ""
     """Why so many. Example: `TTFT p99 would be 3.1 s with 3 replicas in 60 s`."""
+    pools: Annotated[tuple[ScalingPool, ...], Field(max_length=8)] = ()
+    """Where they run, if on several pools. Example: `[{pool: h100-ib, replicas: 2}]`."""
     limiting: Word | None = None
     """What stops a replica from serving more. Example: `TTFT p99`."""
     requests_per_second_per_replica: float | None = None

@@ -155,6 +155,8 @@ class Cache:
         """Why one that is there cannot be used, by group."""
         self.scaling: dict[Key, int] = {}
         """Replicas that the load of services asks for, in mode Direct, where it is known."""
+        self.overflow: dict[Key, dict[str, int]] = {}
+        """The same on further pools, as :attr:`Observed.overflow`."""
         self.least_replicas: dict[Key, int | None] = {}
         """Replicas that meet the targets, of services that were looked at; None: not known."""
         self.synced = asyncio.Event()
@@ -217,6 +219,7 @@ class Cache:
             apis=MappingProxyType(dict(self.apis)),
             apis_off=MappingProxyType(dict(self.apis_off)),
             scaling=MappingProxyType(dict(self.scaling)),
+            overflow=MappingProxyType({key: dict(each) for key, each in self.overflow.items()}),
             queues=self._queues(),
             training_runtimes=(
                 *self.stores[CLUSTER_TRAINING_RUNTIMES],

@@ -89,7 +89,8 @@ class Reconciler:
         made = manifests(workload, outcome, self._planner.decisions, self._settings)
         autoscalers = self._cache.stores[AUTOSCALERS]
         made = tuple(self._with_budget(workload, outcome, child) for child in made)
-        if outcome.kept and rival(outcome.key, mode_of(workload), autoscalers):
+        further = [part.claim.pool for part in outcome.parts if part.claim]
+        if outcome.kept and rival(outcome.key, mode_of(workload), autoscalers, further):
             return tuple(self._as_it_is(child) for child in made)
         return made
 
@@ -101,7 +102,8 @@ class Reconciler:
         least = child["spec"]["minAvailable"]
         if plan.key in self._cache.least_replicas:
             spare = part(part(workload, "spec"), "scaling").get("redundancy") or 0
-            least = least_pods(plan.record, spare, self._cache.least_replicas[plan.key])
+            now = self._cache.least_replicas[plan.key]
+            least = least_pods(plan.record, spare, now, plan.further_replicas)
         elif part(part(workload, "status"), "scaling"):
             live = self._cache.get(DISRUPTION_BUDGETS, *name_of(child)) or {}
             told = number(part(live, "spec"), "minAvailable")
@@ -150,7 +152,8 @@ def manifests(
     if pool is None:
         return ()
     apis, runtimes = decisions.apis, decisions.training_runtimes
-    made = children(workload, plan, pool, settings, apis, runtimes)
+    pools = {each.name: each for each in decisions.pools}
+    made = children(workload, plan, pool, settings, apis, runtimes, pools)
     return tuple(prepared(child) for child in made)
 
 

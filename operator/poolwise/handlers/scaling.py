@@ -21,6 +21,7 @@ from poolwise.cluster.resources import AUTOSCALERS, INFERENCE_SERVICES
 from poolwise.cluster.scraping import Look as Told
 from poolwise.cluster.scraping import Source, Target
 from poolwise.errors import PoolwiseError
+from poolwise.handlers.kinds import Kinds
 from poolwise.handlers.planner import Planner
 from poolwise.handlers.reconciler import pool_of
 from poolwise.handlers.story import seen_of
@@ -28,11 +29,11 @@ from poolwise.handlers.turn import LOOKS_UNTIL_TOLD, Known, Turn
 from poolwise.model.calibration import shipped
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.children.replica import Replica
-from poolwise.plan.decision import Key, Kind, PlacementRecord, Plan
+from poolwise.plan.decision import Key, Kind, Plan
 from poolwise.plan.live.knowledge import Knowledge
-from poolwise.plan.live.overdue import Overdue
+from poolwise.plan.live.overdue import together
 from poolwise.plan.live.rivals import rival
-from poolwise.plan.live.seen import serving_pods, start_seconds
+from poolwise.plan.live.seen import serving_pods
 from poolwise.plan.live.service import Placed
 from poolwise.plan.live.telling import Look, Mode, measured
 from poolwise.plan.observed import Object
@@ -40,7 +41,7 @@ from poolwise.plan.pool import Pool
 from poolwise.plan.requests.reading import workload
 from poolwise.plan.requests.request import ServingRequest
 from poolwise.plan.scaling.controller import decide
-from poolwise.plan.scaling.decision import Decision
+from poolwise.plan.scaling.decision import Decision, Remark
 from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import Service
 from poolwise.plan.signals.sample import Sample
@@ -72,7 +73,7 @@ class Scaler:
         self._settings = settings
         self._known: dict[Key, Known] = {}
         self._tables = load()
-        self._calibration = shipped(self._tables)
+        self._kinds = Kinds(planner, settings, shipped(self._tables))
         self.samples: dict[str, Sample] = {}
         """Newest look at each replica, by uid of its pod: who has least work left."""
 
@@ -103,7 +104,9 @@ class Scaler:
                 _log.exception("scaling failed on one service", workload=str(turn.key))
 
     def _forget(self, present: set[Key]) -> None:
-        for known in (self._known, self._looks, self._cache.scaling, self._cache.least_replicas):
+        cache = self._cache
+        kept = (self._known, self._looks, cache.scaling, cache.overflow, cache.least_replicas)
+        for known in kept:
             for key in [key for key in known if key not in present]:
                 del known[key]
 
@@ -118,20 +121,26 @@ class Scaler:
             if not plan.kept or pool is None or pool.machine is None or not plan.placed:
                 continue
             try:
-                yield self._turn(key, resource, plan.record, pool)
+                yield self._turn(resource, plan, pool)
             except (PoolwiseError, ValueError) as error:
                 _log.info("not looked at", workload=str(key), problem=str(error))
 
-    def _turn(self, key: Key, resource: Object, record: PlacementRecord, pool: Pool) -> Turn:
-        spec = InferenceServiceSpec.model_validate(resource["spec"])
-        placed = Placed(str(key), self._request(key, resource), record, pool)
-        port = Replica(key, spec, record, pool, self._settings).metrics_port
+    def _turn(self, resource: Object, plan: Plan, pool: Pool) -> Turn:
+        key, spec = plan.key, InferenceServiceSpec.model_validate(resource["spec"])
+        assert plan.record is not None
+        placed = Placed(str(key), self._request(key, resource), plan.record, pool)
+        parts, offers = self._kinds.elsewhere(placed, plan, spec)
+        port = Replica(key, spec, plan.record, pool, self._settings).metrics_port
         pods = tuple(serving_pods(seen_of(self._cache, resource)[1]))
         found = [(pod, (pod.get("status") or {}).get("podIP")) for pod in pods]
         return Turn(
             key=key,
             resource=resource,
             placed=placed,
+            parts=parts,
+            offers=offers,
+            rooms=self._kinds.rooms(key),
+            by_maker=self._kinds.by_maker(key),
             mode=Mode(spec.scaling.mode),
             pods=pods,
             targets=tuple(
@@ -161,15 +170,19 @@ class Scaler:
 
     async def _take(self, turn: Turn, told: Mapping[Target, Told]) -> None:
         known, now = self._known[turn.key], clock.utc_now()
-        late = turn.overdue(self._settings.start_timeout_seconds, now.timestamp())
+        overdue = turn.overdue(self._settings.start_timeout_seconds, now.timestamp())
+        late = together(overdue.values())
         seen, failing = turn.seen(told, known, late, now.timestamp())
-        service = self._service(turn, known, late)
+        service = self._kinds.service(turn, known, overdue)
         decision = await self._decided(turn, known, service, seen)
+        if turn.offers and not turn.parts and Remark.AT_CAPACITY in decision.remarks:
+            service = self._kinds.service(turn, known, overdue, with_offers=True)
+            decision = await self._decided(turn, known, service, seen)
         place = turn.place(decision, known.log_band)
         learn = known.recall(turn.resource, seen.now_seconds).after
         after = await asyncio.to_thread(learn, seen, decision, late, service.targets, place)
         known.knowledge = after
-        decision = turn.in_full(decision, late, bool(seen.broken))
+        decision = turn.in_full(decision, overdue, bool(seen.broken))
         known.looks += 1
         if known.looks < (LOOKS_UNTIL_TOLD if known.failures else LEAST_LOOKS):
             return  # what was decided and told before a restart stands till then
@@ -181,7 +194,9 @@ class Scaler:
             held=held + len(late.names),
             told=len(seen.samples),
             failing=failing,
-            conflict=rival(turn.key, turn.mode, self._cache.stores[AUTOSCALERS]),
+            conflict=rival(
+                turn.key, turn.mode, self._cache.stores[AUTOSCALERS], turn.held_elsewhere
+            ),
             now=now,
             mismatches=after.watch.told,
             memory=after.text,
@@ -207,15 +222,32 @@ class Scaler:
     def _carry_out(self, turn: Turn, look: Look, decision: Decision) -> None:
         """Ask for another pass where the number differs, and for a look at the status in any
         case: it is written where it says something else."""
-        scaling = self._cache.scaling
+        scaling, first = self._cache.scaling, turn.placed
         if turn.mode is Mode.DIRECT and not look.conflict and look.told:
-            scaling[turn.key] = decision.replicas
+            scaling[turn.key] = decision.by_pool[first.pool.name]
+            is_new = self._overflow(turn, decision)
         else:
             scaling.pop(turn.key, None)
-        if scaling.get(turn.key, turn.placed.record.replicas) != turn.placed.record.replicas:
+            self._cache.overflow.pop(turn.key, None)
+            is_new = False
+        if is_new or scaling.get(turn.key, first.record.replicas) != first.record.replicas:
             self._planner.want(turn.key)
         elif self._says_more(turn, look):
             self._planner.look_again(turn.key, 0)
+
+    def _overflow(self, turn: Turn, decision: Decision) -> bool:
+        """Ask for replicas on further pools, or where there is room for some; whether another pass
+        is due for it."""
+        overflow, first = self._cache.overflow, turn.placed.pool.name
+        wanted = {
+            pool: count for pool, count in decision.by_pool.items() if count and pool != first
+        }
+        if not (wanted or turn.parts or Remark.AT_CAPACITY in decision.remarks):
+            overflow.pop(turn.key, None)
+            return False
+        is_asked = turn.key in overflow
+        overflow[turn.key] = wanted
+        return wanted != turn.held_elsewhere or not is_asked
 
     def _says_more(self, turn: Turn, look: Look) -> bool:
         """Whether the status would tell something else."""
@@ -223,19 +255,3 @@ class Scaler:
         known = self._known[turn.key]
         before, known.told = known.told, told
         return before != told
-
-    def _service(self, turn: Turn, known: Known, late: Overdue) -> Service:
-        placed = turn.placed
-        of = (*known.of[:2], placed.pool.name, placed.layout, placed.pool.machine)
-        if known.predictor is None or known.of != of:
-            known.predictor, known.of = placed.predictor(self._calibration), of
-            known.log_band = placed.log_band(self._calibration)
-        budget_seconds = float(placed.record.start_budget_seconds or 0)
-        free = self._planner.decisions.free_accelerators.get(placed.pool.name)
-        return placed.service(
-            known.predictor,
-            start_seconds(turn.pods, budget_seconds),
-            free,
-            self._settings.scaling_interval_seconds,
-            late.missing,
-        )

@@ -95,6 +95,11 @@ def _lacks_pods(child: Object) -> bool:
     return child["kind"] == "Job" and created < (spec.get("parallelism") or 0)
 
 
+def is_of(pod: Object, child: Object) -> bool:
+    """Whether a child made the pod."""
+    return _belongs(pod, [child])
+
+
 def _belongs(pod: Object, children: list[Object]) -> bool:
     """Whether one of the children made the pod: labels alone could be anybody's.
 

@@ -14,7 +14,7 @@ from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Key
 from poolwise.plan.live.knowledge import Knowledge, Place, recalled
 from poolwise.plan.live.overdue import Overdue, overdue
-from poolwise.plan.live.seen import replica_seen
+from poolwise.plan.live.seen import pool_of, ready_at, replica_seen
 from poolwise.plan.live.service import Placed
 from poolwise.plan.live.telling import Measured, Mode
 from poolwise.plan.observed import Object
@@ -41,6 +41,8 @@ class Known:
     """The placement that ``request``, ``predictor`` and ``log_band`` are of."""
     request: ServingRequest | None = None
     predictor: Predictor | None = None
+    further: dict[str, tuple[tuple[Any, ...], Predictor]] = field(default_factory=dict)
+    """Predictors on further pools by name, with the placement that each is of."""
     log_band: float = 0.0
     """Of that placement's model: half-width of ln(measured / predicted) time of a token."""
     knowledge: Knowledge | None = None
@@ -69,18 +71,38 @@ class Turn:
     key: Key
     resource: Object
     placed: Placed
+    parts: tuple[Placed, ...]
+    """The same service on further pools."""
+    offers: tuple[Placed, ...]
+    """Pools that it could go on to, without any replica yet."""
+    rooms: Mapping[str, int]
+    """For so many more replicas, by pool, where that is known."""
+    by_maker: Mapping[str, str]
+    """As :func:`poolwise.plan.live.seen.pool_by_maker`."""
     mode: Mode
     pods: tuple[Object, ...]
     targets: tuple[Target, ...]
     unaddressed: tuple[str, ...]
     """Uids of pods that have no address yet."""
 
-    def overdue(self, start_timeout_seconds: float, now_seconds: float) -> Overdue:
-        """Replicas that do not start: a node may take so long to come, and then an engine to
-        load."""
-        record = self.placed.record
-        limit_seconds = start_timeout_seconds + (record.start_budget_seconds or 0)
-        return overdue(self.pods, record.replicas or 0, limit_seconds, now_seconds)
+    def pods_on(self, placed: Placed) -> list[Object]:
+        """Of the replicas on one pool."""
+        return [pod for pod in self.pods if self._pool_of(pod) == placed.pool.name]
+
+    def _pool_of(self, pod: Object) -> str:
+        return pool_of(pod, self.by_maker, self.placed.pool.name)
+
+    def overdue(self, start_timeout_seconds: float, now_seconds: float) -> dict[str, Overdue]:
+        """Replicas that do not start, by pool: a node may take so long to come, and then an engine
+        to load."""
+        found, is_proven = dict[str, Overdue](), False
+        for each in (self.placed, *self.parts):
+            record, pods = each.record, self.pods_on(each)
+            limit_seconds = start_timeout_seconds + (record.start_budget_seconds or 0)
+            there = record.replicas or 0
+            found[each.pool.name] = overdue(pods, there, limit_seconds, now_seconds, is_proven)
+            is_proven |= any(ready_at(pod) is not None for pod in pods)
+        return found
 
     def place(self, decision: Decision, log_band: float) -> Place:
         """Where its replicas are."""
@@ -89,20 +111,36 @@ class Turn:
         room = placed.room(placed.request.work.engine, is_at_most)
         return Place(placed.pool.name, room, log_band, placed.request.redundancy)
 
-    def in_full(self, decision: Decision, late: Overdue, is_blind: bool) -> Decision:
-        """With replicas in place of those that do not start; and whatever was decided, who is not
-        seen is not taken away."""
-        replicas = decision.replicas + late.missing
+    def in_full(self, decision: Decision, late: Mapping[str, Overdue], is_blind: bool) -> Decision:
+        """With replicas in place of those that do not start, by pool; and whatever was decided, who
+        is not seen is not taken away.
+
+        What does not start on a further pool goes, since others make up for it elsewhere.
+        """
+        first = self.placed.pool.name
+        counts = {
+            each.pool.name: decision.by_pool.get(each.pool.name, 0)
+            for each in (*self.parts, *self.offers)
+        }
+        here = decision.replicas - sum(counts.values()) + late[first].missing
+        counts = {first: here, **counts}
         if is_blind:
-            replicas = max(replicas, self.placed.record.replicas or 0)
-        return replace(decision, replicas=replicas)
+            for each in (self.placed, *self.parts):
+                name = each.pool.name
+                counts[name] = max(counts[name], each.record.replicas or 0)
+        return replace(decision, replicas=sum(counts.values()), by_pool=counts)
+
+    @property
+    def held_elsewhere(self) -> dict[str, int]:
+        """Replicas on further pools, as they were asked for."""
+        return {each.pool.name: each.record.replicas or 0 for each in self.parts}
 
     def seen(
         self, told: Mapping[Target, Told], known: Known, late: Overdue, now_seconds: float
     ) -> tuple[Seen, Mapping[str, str]]:
         """What is seen, and which replicas have not told for several looks in a row."""
         replicas = {
-            pod["metadata"]["uid"]: replica_seen(pod, self.placed.pool.name) for pod in self.pods
+            pod["metadata"]["uid"]: replica_seen(pod, self._pool_of(pod)) for pod in self.pods
         }
         looks: dict[str, Told] = {target.uid: told[target] for target in self.targets}
         looks |= dict.fromkeys(self.unaddressed, Fault("has no address yet"))

@@ -15,8 +15,16 @@ from typing import Any
 
 from poolwise.api.quantity import parse_quantity
 from poolwise.plan.candidates.memo import Memo
-from poolwise.plan.decision import Claim, Key
-from poolwise.plan.names import FIELD_MANAGER, MANAGED_BY, OWNER_KIND, OWNER_NAME, child_name
+from poolwise.plan.decision import Claim, Holding, Key, Part
+from poolwise.plan.names import (
+    FIELD_MANAGER,
+    MANAGED_BY,
+    OWNER_KIND,
+    OWNER_NAME,
+    POOL,
+    child_name,
+    pool_label,
+)
 from poolwise.plan.observed import Object
 
 FINISHED_PHASES = ("Succeeded", "Failed")
@@ -56,8 +64,8 @@ NOTHING = Usage()
 ByNode = Mapping[str, Usage]
 
 
-_Held = tuple[str, object, Usage]
-"""Node, whose pod it is, and what it holds."""
+_Held = tuple[str, object, str, Usage]
+"""Node, whose pod it is, the label of its pool, and what it holds."""
 
 
 class _Sum:
@@ -80,27 +88,38 @@ class _Sum:
 
 
 def usage_by_node(
-    pods: Iterable[Object], running: Iterable[Key], memo: Memo | None = None
-) -> tuple[ByNode, Mapping[Key, ByNode]]:
-    """What bound, unfinished pods hold by node: foreign ones, and those of running workloads.
+    pods: Iterable[Object],
+    running: Iterable[Holding],
+    memo: Memo | None = None,
+) -> tuple[ByNode, Mapping[Holding, ByNode]]:
+    """What bound, unfinished pods hold by node: foreign ones, and those of running workloads, where
+    pods of services on further pools count for themselves.
 
     A pod that calls itself ours without a running workload behind it (a leftover, a forgery) is
     foreign: it holds its devices whatever its labels say.
     """
-    owners: Mapping[object, Key] = {owner_labels(key): key for key in running}
+    known = list(running)
+    owners: Mapping[object, Key] = {owner_labels(key): key for key in known if isinstance(key, Key)}
     memo = Memo() if memo is None else memo
     all_held = memo.pods.each(pods, _held)
-    return memo.usage.of((all_held, owners), lambda: _usage_by_node(all_held, owners))
+    parts = [each for each in known if not isinstance(each, Key)]
+    further = {(key, pool_label(pool)): (key, pool) for key, pool in parts}
+    question = (all_held, owners, further)
+    return memo.usage.of(question, lambda: _usage_by_node(all_held, owners, further))
 
 
 def _usage_by_node(
-    all_held: Iterable[_Held | None], owners: Mapping[object, Key]
-) -> tuple[ByNode, Mapping[Key, ByNode]]:
-    sums: defaultdict[Key | None, defaultdict[str, _Sum]] = defaultdict(lambda: defaultdict(_Sum))
+    all_held: Iterable[_Held | None],
+    owners: Mapping[object, Key],
+    further: Mapping[Part, Part],
+) -> tuple[ByNode, Mapping[Holding, ByNode]]:
+    sums: defaultdict[Holding | None, defaultdict[str, _Sum]]
+    sums = defaultdict(lambda: defaultdict(_Sum))
     for held in all_held:
         if held is not None:
-            node, labels, usage = held
-            sums[owners.get(labels)][node].add(usage)
+            node, labels, pool, usage = held
+            key = owners.get(labels)
+            sums[further.get((key, pool), key) if key else None][node].add(usage)
     found = {
         owner: {node: total.usage() for node, total in by_node.items()}
         for owner, by_node in sums.items()
@@ -112,7 +131,8 @@ def _usage_by_node(
 def _held(pod: Object) -> _Held | None:
     """The node of a bound, unfinished pod, whose pod it says to be, and what it holds."""
     node = _node_held_by(pod)
-    return (node, owner_of(pod), requests(pod)) if node else None
+    labels = _mapping(_mapping(pod.get("metadata")).get("labels"))
+    return (node, owner_of(pod), str(labels.get(POOL)), requests(pod)) if node else None
 
 
 def settled(claim: Claim, resource: str | None, bound: ByNode) -> Claim:

@@ -19,14 +19,14 @@ from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.capacity import Ledger, ledger
 from poolwise.plan.capacity_pods import settled, usage_by_node
 from poolwise.plan.corrections import name_of
-from poolwise.plan.decision import Candidate, Claim, Key, Outcome
+from poolwise.plan.decision import Candidate, Claim, Holding, Key, Outcome, PlacementRecord
 from poolwise.plan.entries import Entry, entries
 from poolwise.plan.holders import Holder, is_movable
 from poolwise.plan.idle import idle_nodes
 from poolwise.plan.kueue.desk import answers, with_guests
 from poolwise.plan.kueue.waiting import admissions, in_queues, queued_plans, waits_for_kueue
 from poolwise.plan.learned import Lesson, learned, of_runs, of_service, speeds
-from poolwise.plan.live.rescaling import rescaled, with_live_replicas
+from poolwise.plan.live.rescaling import Wanted, rescaled, with_live_replicas, with_parts
 from poolwise.plan.nodes.reading import mapping
 from poolwise.plan.observed import Decisions, Object, Observed
 from poolwise.plan.placement import Placement
@@ -74,7 +74,8 @@ def decide(
         checkpoints(observed.training_jobs, now),
         observed.apis,
     )
-    turn = _Pass(start.pools, situation, start.entries, claims, observed.scaling)
+    wanted = Wanted(observed.scaling, observed.overflow)
+    turn = _Pass(start.pools, situation, start.entries, claims, wanted)
     found = turn.decided(observed.standing)
     free = {pool.name: book.free(pool) for pool in known if not pool.is_cpu}
     idle = idle_nodes(known, book, found.outcomes.values())
@@ -90,10 +91,9 @@ class _Pass:
     pools: Sequence[Pool]
     situation: Situation
     entries: Sequence[Entry]
-    claims: Mapping[Key, Claim]
+    claims: Mapping[Holding, Claim]
     """Of what runs."""
-    scaling: Mapping[Key, int]
-    """Replicas that the load of services asks for."""
+    scaling: Wanted
 
     def decided(self, standing: Standing) -> Decisions:
         """Services whose spec moved first, since they hold their place; then the queue. Who only
@@ -109,7 +109,9 @@ class _Pass:
             for entry in self.entries
             if (outcome := entry.settled()) is not None
         }
-        situation = rescaled(self.entries, self.claims, self.scaling, outcomes, self.situation)
+        situation, rooms = rescaled(
+            self.entries, self.claims, self.scaling, outcomes, self.situation
+        )
         situation = self._placed(moved, situation, outcomes)
         for entry in asking:
             self._placed([entry], situation, outcomes)
@@ -118,7 +120,11 @@ class _Pass:
         outcomes |= dict(admissions(self.entries, outcomes))
         ordered = sorted(outcomes.items(), key=lambda item: str(item[0]))
         return Decisions(
-            tuple(self.pools), dict(ordered), standing=joint, look_again_at=self._settled_at()
+            tuple(self.pools),
+            dict(ordered),
+            standing=joint,
+            look_again_at=self._settled_at(),
+            rooms=rooms,
         )
 
     def _settled_at(self) -> datetime | None:
@@ -146,9 +152,10 @@ class _Pass:
             free = situation.ledger.without_claim(own) if own else situation.ledger
             alone = situation.with_ledger(free)
             plan = Placement(entry.workload, self.pools, alone, current=entry.holds).plan()
-            outcomes[plan.key] = plan
             if plan.claim is not None:
                 situation = situation.with_ledger(free.with_claim(plan.claim))
+                plan, situation = with_parts(entry, plan, self.claims, situation)
+            outcomes[plan.key] = plan
         return situation
 
     def _queued(
@@ -206,9 +213,13 @@ def _lessons(observed: Observed, everything: Sequence[Entry], memo: Memo) -> Ite
 
 def _ledger(
     known: Sequence[Pool], pods: Sequence[Object], everything: Sequence[Entry], memo: Memo
-) -> tuple[Ledger, Mapping[Key, Claim]]:
+) -> tuple[Ledger, Mapping[Holding, Claim]]:
     """Free capacity beside foreign pods and what our own workloads hold, and their claims."""
-    held = {entry.identity.key: record for entry in everything if (record := entry.holds)}
+    held: dict[Holding, PlacementRecord] = {}
+    for entry in everything:
+        if entry.holds is not None:
+            held[entry.identity.key] = entry.holds
+        held |= {(entry.identity.key, each.pool): each for each in entry.parts}
     foreign, ours = usage_by_node(pods, held, memo)
     book = memo.empty.of((*known, foreign), lambda: ledger(known, foreign))
     claims = {

@@ -40,6 +40,11 @@ class Key:
         return f"{self.kind}/{self.namespace}/{self.name}"
 
 
+Part = tuple[Key, str]
+"""A service's replicas on a pool beyond the one that it is placed on."""
+Holding = Key | Part
+
+
 @dataclass(frozen=True, slots=True)
 class CountOffer:
     """What one count of accelerators of a pool would make of a run, within its limits."""
@@ -224,6 +229,13 @@ class Plan:
     """What the use of its candidates' pools costs everybody else; only pools that are scarce."""
     expected_start: datetime | None = None
     """While waiting: when it may start; None where nobody can tell."""
+    parts: tuple[Plan, ...] = ()
+    """Services: replicas on further pools, beside those of this plan, each with its own claim."""
+
+    @property
+    def further_replicas(self) -> int:
+        """On further pools together."""
+        return sum(part.chosen.replicas or 0 for part in self.parts if part.chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,3 +251,22 @@ class Rejection:
 
 
 Outcome = Plan | Rejection
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """A pool on which replicas of a service would meet all its targets."""
+
+    candidate: Candidate
+    """At its best replica."""
+    room: int
+    """For so many more of them now, on nodes that are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """Where a service that runs could have more replicas."""
+
+    here: int
+    """So many more in the pool that it is placed on, on nodes that are there."""
+    elsewhere: tuple[Further, ...] = ()

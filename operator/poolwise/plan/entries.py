@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from poolwise.errors import InvalidInput
@@ -48,6 +48,11 @@ class Entry:
         if self.queue is not None and not self.queue.holds:
             return None
         return self.state.record
+
+    @property
+    def parts(self) -> tuple[PlacementRecord, ...]:
+        """What a service runs on further pools, and therefore holds."""
+        return self.state.parts if self.holds is not None else ()
 
     def settled(self) -> Outcome | None:
         """The outcome that needs no placement; None for what is open, or being deleted."""
@@ -97,6 +102,10 @@ class Entry:
 
     def kept(self, record: PlacementRecord) -> Plan:
         """The plan that it was placed by: it stays there."""
+        return replace(self.kept_on(record), parts=tuple(map(self.kept_on, self.parts)))
+
+    def kept_on(self, record: PlacementRecord) -> Plan:
+        """The same of one pool."""
         chosen = Candidate(
             pool=record.pool,
             accelerator=record.accelerator,

@@ -29,7 +29,8 @@ def idle_nodes(
     :param ledger: before the pass placed anything.
     :param outcomes: of the pass: what it has placed holds its nodes.
     """
-    plans = (outcome for outcome in outcomes if isinstance(outcome, Plan))
+    whole = (outcome for outcome in outcomes if isinstance(outcome, Plan))
+    plans = (plan for outcome in whole for plan in (outcome, *outcome.parts))
     held = {
         node
         for plan in plans

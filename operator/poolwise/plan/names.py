@@ -12,6 +12,8 @@ OWNER_KIND = f"{GROUP}/owner-kind"
 OWNER_NAME = f"{GROUP}/owner"
 """The owner's name, shortened to a label's length; the ownerReference's uid is what counts."""
 POOL = f"{GROUP}/pool"
+OVERFLOW = f"{GROUP}/overflow"
+"""Label of a Deployment with replicas beyond the pool that the service is placed on: ``true``."""
 DISCOVERED = f"{GROUP}/discovered"
 
 PLACEMENT = f"{GROUP}/placement"
@@ -34,6 +36,16 @@ LEADER_WORKER_SET = "leaderworkerset.x-k8s.io"
 TRAINER = "trainer.kubeflow.org"
 KUEUE = "kueue.x-k8s.io"
 """Groups of the APIs that are used where they are served (``Observed.apis``)."""
+
+
+def pool_label(pool: str) -> str:
+    """A pool's name as the value of a label."""
+    return pool if len(pool) <= LABEL_LIMIT else child_name(pool)
+
+
+def overflow_name(owner: str, pool: str) -> str:
+    """Of what runs a service's replicas on a further pool."""
+    return child_name(owner, f"-{hashlib.sha256(pool.encode()).hexdigest()[:5]}")
 
 
 def child_name(owner: str, suffix: str = "", limit: int = LABEL_LIMIT) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from poolwise.plan.corrections import Corrections
-from poolwise.plan.decision import Key, Outcome
+from poolwise.plan.decision import Key, Outcome, Rooms
 from poolwise.plan.pool import Pool
 from poolwise.plan.standing import Standing
 
@@ -57,7 +57,11 @@ class Observed:
     is_cluster: bool = True
     """Whether this is a cluster: files do not tell what it serves, so nothing is refused for it."""
     scaling: Mapping[Key, int] = field(default_factory=dict)
-    """Replicas that the load of services asks for, in mode Direct, where it is known."""
+    """Replicas that the load of services asks for, in mode Direct, where it is known: on the pool
+    that they are placed on."""
+    overflow: Mapping[Key, Mapping[str, int]] = field(default_factory=dict)
+    """The same on further pools; what is not named is given up. A service that is not named keeps
+    what it has; one that is, is told where there is room (:attr:`Decisions.rooms`)."""
     queues: Queues = field(default_factory=Queues)
     """What Kueue knows; empty where it is not installed."""
     training_runtimes: Sequence[Object] = ()
@@ -86,6 +90,8 @@ class Decisions:
     """By pool, before anything this pass placed."""
     idle_nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By pool: nodes whose accelerators nobody holds, once this pass has placed."""
+    rooms: Mapping[Key, Rooms] = field(default_factory=dict)
+    """Where services could have more replicas that asked, or did not get all that they need."""
     look_again_at: datetime | None = None
     """When time alone will change a decision: a start is overdue, or may be tried again."""
     standing: Standing = field(default_factory=Standing)

@@ -6,13 +6,14 @@ by the uid of its controller, never by its name.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind, PlacementRecord
-from poolwise.plan.names import PAUSED, PLACEMENT
+from poolwise.plan.names import OVERFLOW, PAUSED, PLACEMENT
 from poolwise.plan.observed import Object
 from poolwise.plan.placement_record import parse
 from poolwise.plan.runtimes import Runtime
@@ -32,6 +33,8 @@ class State:
 
     record: PlacementRecord | None
     """Where it runs; None where it does not, or where nobody can read the record any more."""
+    parts: tuple[PlacementRecord, ...]
+    """Of a service: what it runs on further pools."""
     end: Reason | None
     """Completed or Failed; None while it may still run."""
     is_paused: bool
@@ -43,9 +46,12 @@ class Children:
 
     def __init__(self, children: Iterable[Object]) -> None:
         self._by_owner: dict[tuple[str, str], Object] = {}
+        self._parts: defaultdict[str, list[Object]] = defaultdict(list)
         for child in children:
             owner = _controller_uid(child)
-            if owner:
+            if owner and is_overflow(child):
+                self._parts[owner].append(child)
+            elif owner:
                 self._by_owner[owner, str(child.get("kind"))] = child
 
     def state_of(self, resource: Object, key: Key, uid: str) -> State:
@@ -54,10 +60,18 @@ class Children:
         child, record = self._child_of(key, uid)
         return State(
             record=record,
+            parts=self._parts_of(key, uid),
             end=_end(child, resource) if key.kind is Kind.TRAINING_JOB else None,
             is_paused=_mapping(metadata.get("annotations")).get(PAUSED) == "true",
             is_being_deleted=bool(metadata.get("deletionTimestamp")),
         )
+
+    def _parts_of(self, key: Key, uid: str) -> tuple[PlacementRecord, ...]:
+        """By pool; a record that nobody can read is none."""
+        if uid not in self._parts or key.kind is not Kind.INFERENCE_SERVICE:
+            return ()
+        found = (_record(child, key) for child in self._parts[uid])
+        return tuple(sorted(filter(None, found), key=lambda each: each.pool))
 
     def _child_of(self, key: Key, uid: str) -> tuple[Object | None, PlacementRecord | None]:
         """What runs the workload's pods, and its record; while a service changes from one kind to
@@ -66,6 +80,11 @@ class Children:
         found = [child for kind in kinds if (child := self._by_owner.get((uid, kind)))]
         recorded = [(child, _record(child, key)) for child in found]
         return max(recorded, key=lambda each: _generation(each[1]), default=(None, None))
+
+
+def is_overflow(child: Object) -> bool:
+    """Whether this runs replicas of a service on a further pool."""
+    return _mapping(_mapping(child.get("metadata")).get("labels")).get(OVERFLOW) == "true"
 
 
 def _generation(record: PlacementRecord | None) -> int:

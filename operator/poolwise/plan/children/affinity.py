@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from poolwise.plan import names
-from poolwise.plan.children.metadata import pool_label, without_empty
+from poolwise.plan.children.metadata import without_empty
 from poolwise.plan.decision import Kind, PlacementRecord
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.growth import is_to_come
@@ -72,7 +72,7 @@ def of_replica(pool: Pool, packs: bool) -> Manifest:
     prefer domains of the accelerators' own link that somebody uses already to whole ones, which
     gangs need.
     """
-    ours = {names.MANAGED_BY: names.FIELD_MANAGER, names.POOL: pool_label(pool.name)}
+    ours = {names.MANAGED_BY: names.FIELD_MANAGER, names.POOL: names.pool_label(pool.name)}
     replicas = {**ours, names.OWNER_KIND: Kind.INFERENCE_SERVICE.value}
     preferred = []
     if packs:

@@ -47,26 +47,31 @@ WITHOUT_RECORD = (Runtime.JOB, Runtime.DEPLOYMENT)
 Manifest = dict[str, Any]
 
 
-def children(
+def children(  # noqa: PLR0913  # all that children are made of
     resource: Object,
     plan: Plan,
     pool: Pool,
     settings: Settings,
     apis: Mapping[str, str] = MappingProxyType({}),
     training_runtimes: Iterable[Object] = (),
+    further: Mapping[str, Pool] = MappingProxyType({}),
 ) -> tuple[Manifest, ...]:
     """Manifests in the order in which they should be applied; what runs pods comes last.
 
     ``apis`` are the optional APIs that are served (``Observed.apis``), ``training_runtimes`` the
-    runtimes of Kubeflow Trainer.
+    runtimes of Kubeflow Trainer; ``further`` the pools by name that parts of a service are on: a
+    part whose pool is gone has no nodes either, and is left out.
 
     :raises InvalidInput: where the engine of a service has no build for the pool, its model cannot
         be loaded from where the spec says, or a runtime has nothing to train in.
     """
     if plan.key.kind is Kind.INFERENCE_SERVICE:
         spec = InferenceService.model_validate(resource).spec
-        record = record_of(plan, pool, settings, longest_over_told(spec, settings))
-        return serving_children(resource, record, pool, settings, apis)
+        longest = longest_over_told(spec, settings)
+        record = record_of(plan, pool, settings, longest)
+        at = [(part, further.get(part.claim.pool)) for part in plan.parts if part.claim]
+        parts = [(record_of(part, each, settings, longest), each) for part, each in at if each]
+        return serving_children(resource, record, pool, settings, apis, parts)
     record = record_of(plan, pool, settings)
     if not plan.kept:
         record = _with_runtime(record, resource, apis)

@@ -53,7 +53,7 @@ def metadata(resource: Object, record: PlacementRecord, name: str) -> dict[str, 
     return {
         "name": name,
         "namespace": resource["metadata"]["namespace"],
-        "labels": {**selector_labels(key_of(resource)), names.POOL: pool_label(record.pool)},
+        "labels": {**selector_labels(key_of(resource)), names.POOL: names.pool_label(record.pool)},
         "ownerReferences": [owner_reference(resource)],
     }
 
@@ -68,7 +68,7 @@ def recorded_metadata(resource: Object, record: PlacementRecord, name: str) -> d
 
 def pod_metadata(key: Key, pool: str) -> dict[str, Any]:
     """Metadata of a pod template."""
-    return {"labels": {**selector_labels(key), names.POOL: pool_label(pool)}}
+    return {"labels": {**selector_labels(key), names.POOL: names.pool_label(pool)}}
 
 
 def gang_metadata(key: Key, pool: str) -> dict[str, Any]:
@@ -88,11 +88,6 @@ def owner_reference(resource: Object) -> dict[str, Any]:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-
-
-def pool_label(pool: str) -> str:
-    """A pool's name as the value of a label."""
-    return pool if len(pool) <= names.LABEL_LIMIT else names.child_name(pool)
 
 
 def without_empty(document: Mapping[str, Any]) -> dict[str, Any]:

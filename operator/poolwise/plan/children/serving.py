@@ -3,6 +3,9 @@
 Where a replica spans nodes, a LeaderWorkerSet takes the Deployment's place
 (:mod:`poolwise.plan.children.groups`), and requests go to the leaders alone.
 
+Several pools. Replicas beyond the room of the first pool run in a Deployment for each further one;
+the Service and the budget take the pods of all of them.
+
 Replicas. The number in the record is set in every mode: Poolwise's own in mode Direct; in modes
 External and Off it is ``spec.replicas``, which people, HPA and KEDA write through the scale
 subresource of the InferenceService. An autoscaler belongs on the InferenceService, never on the
@@ -22,7 +25,7 @@ it, so that many pods may go, and no more until their groups are ready again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -57,9 +60,10 @@ def serving_children(
     pool: Pool,
     settings: Settings,
     apis: Mapping[str, str] = MappingProxyType({}),
+    parts: Sequence[tuple[PlacementRecord, Pool]] = (),
 ) -> tuple[Manifest, ...]:
     """Service, PodDisruptionBudget, and Deployment or LeaderWorkerSet; nothing where that is not
-    served.
+    served. ``parts`` is what runs on further pools.
 
     :raises InvalidInput: for an engine that has no build for the pool, or cannot load the model.
     """
@@ -72,9 +76,11 @@ def serving_children(
     else:
         return ()
     name = child_name(resource["metadata"]["name"])
+    further = sum(each.replicas or 0 for each, _ in parts)
     return (
         _service(resource, record, name),
-        _disruption_budget(resource, record, spec, name),
+        _disruption_budget(resource, record, spec, name, further),
+        *(_part(resource, each, at, settings) for each, at in parts),
         replicas,
     )
 
@@ -92,26 +98,36 @@ def _service(resource: Object, record: PlacementRecord, name: str) -> Manifest:
 
 
 def _disruption_budget(
-    resource: Object, record: PlacementRecord, spec: InferenceServiceSpec, name: str
+    resource: Object,
+    record: PlacementRecord,
+    spec: InferenceServiceSpec,
+    name: str,
+    further: int,
 ) -> Manifest:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": metadata(resource, record, name),
         "spec": {
-            "minAvailable": least_pods(record, spec.scaling.redundancy),
+            "minAvailable": least_pods(record, spec.scaling.redundancy, further=further),
             "selector": {"matchLabels": selector_labels(key_of(resource))},
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },
     }
 
 
-def least_pods(record: PlacementRecord, redundancy: int, least_replicas: int | None = None) -> int:
+def least_pods(
+    record: PlacementRecord,
+    redundancy: int,
+    least_replicas: int | None = None,
+    further: int = 0,
+) -> int:
     """Pods that drains of nodes leave.
 
     :param least_replicas: that meet the targets now; None: all but the spare ones.
+    :param further: replicas on further pools, of one pod each, as those of ``record`` then are.
     """
-    replicas = record.replicas or 0
+    replicas = (record.replicas or 0) + further
     unneeded = 0 if least_replicas is None else replicas - least_replicas
     expendable = max(1, redundancy, unneeded)
     return max(0, replicas * record.nodes_per_replica - expendable) if replicas > expendable else 0
@@ -137,6 +153,22 @@ def _deployment(
             "progressDeadlineSeconds": PULL_SECONDS + (record.start_budget_seconds or 0),
             "template": pod,
         },
+    }
+
+
+def _part(resource: Object, record: PlacementRecord, pool: Pool, settings: Settings) -> Manifest:
+    """Replicas on a further pool: a Deployment that takes only pods of that pool for its own."""
+    made, key = _deployment(resource, record, pool, settings), key_of(resource)
+    at, spec = made["metadata"], made["spec"]
+    labels = {**selector_labels(key), names.POOL: names.pool_label(record.pool)}
+    return {
+        **made,
+        "metadata": {
+            **at,
+            "name": names.overflow_name(key.name, record.pool),
+            "labels": {**at["labels"], names.OVERFLOW: "true"},
+        },
+        "spec": {**spec, "selector": {"matchLabels": labels}},
     }
 
 

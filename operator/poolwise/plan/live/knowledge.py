@@ -73,7 +73,10 @@ class Knowledge:
         now = seen.now_seconds
         ready = sum(each.phase is Phase.READY for each in seen.replicas)
         is_short = decision.replicas > ready
-        history = self.history.after(seen.samples, seen.replicas, now, is_short)
+        elsewhere = {each.name for each in seen.replicas if each.pool != place.pool}
+        here = [each for each in seen.replicas if each.name not in elsewhere]
+        samples = {name: each for name, each in seen.samples.items() if name not in elsewhere}
+        history = self.history.after(samples, here, now, is_short)
         slowness = decision.memory.log_slowness.get(place.pool, 0.0)
         known = Circumstances(targets, place.room, slowness, place.log_band, overdue)
         watch, judged = self.watch, self.judged_seconds
@@ -102,7 +105,8 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the replicas are, as far as it says how they should behave."""
+    """Where the replicas are, as far as it says how they should behave; of a service on several
+    pools the first: those on others are not judged."""
 
     pool: str
     room: Room
@@ -114,8 +118,13 @@ _BLIND = (Remark.METRICS_BROKEN, Remark.METRICS_MISSING)
 
 
 def needed(decision: Decision, redundancy: int) -> int | None:
-    """Replicas that meet all targets by the latest decisions, before anything held them up."""
+    """Replicas that meet all targets by the latest decisions, before anything held them up.
+
+    None where they are of several pools, since it matters which of them are left.
+    """
     wanted = [each for _, each in decision.memory.wanted]
+    if sum(count > 0 for count in decision.by_pool.values()) > 1:
+        return None
     if not wanted or any(each in decision.remarks for each in _BLIND):
         return None
     return max(math.ceil(max(wanted) - 1e-9) - redundancy, 1)

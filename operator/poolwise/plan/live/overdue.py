@@ -29,11 +29,16 @@ class Overdue:
 
 
 def overdue(
-    pods: Iterable[Object], replicas: int, limit_seconds: float, now_seconds: float
+    pods: Iterable[Object],
+    replicas: int,
+    limit_seconds: float,
+    now_seconds: float,
+    is_proven: bool = False,
 ) -> Overdue:
-    """Pods of a service that have not been ready for longer than the limit.
+    """Pods of a service on one pool that have not been ready for longer than the limit.
 
     :param replicas: that there should be: a pod beside them (of an update) is not missing.
+    :param is_proven: whether others of the service are ready on another pool.
     """
     late, others, ready = dict[str, float](), 0, 0
     for pod in pods:
@@ -44,8 +49,17 @@ def overdue(
         elif seen.phase is not Phase.DRAINING:
             others += 1
             ready += seen.phase is Phase.READY
-    missing = min(len(late), max(replicas - others, 0)) if ready else 0
+    missing = min(len(late), max(replicas - others, 0)) if ready or is_proven else 0
     return Overdue(frozenset(late), max(late.values(), default=0.0), limit_seconds, missing)
+
+
+def together(found: Iterable[Overdue]) -> Overdue:
+    """Of a service on several pools: the limit is that of who is longest late."""
+    every = list(found)
+    longest = max(every, key=lambda each: each.longest_seconds, default=Overdue())
+    names = frozenset[str]().union(*(each.names for each in every))
+    missing = sum(each.missing for each in every)
+    return Overdue(names, longest.longest_seconds, longest.limit_seconds, missing)
 
 
 def start_overdue(found: Overdue) -> Clue:

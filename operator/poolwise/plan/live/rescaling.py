@@ -1,24 +1,44 @@
 """Services that run, with the replicas that their load asks for.
 
 The number changes, the place does not: same pool, same shape, same pod template, so that nothing
-restarts. New replicas take free room alone; where there is not enough, as many come as fit. What
-replicas are given up is free for others once their pods have ended.
+restarts. New replicas take free room alone; where there is not enough, as many come as fit, and
+others on further pools (:mod:`poolwise.plan.live.further`). What replicas are given up is free for
+others once their pods have ended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.serving_groups import gang_of_replicas, wish_of_replicas
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.capacity import Gang
-from poolwise.plan.decision import Claim, Key, Outcome, PlacementRecord, Plan
+from poolwise.plan.decision import (
+    Claim,
+    Holding,
+    Key,
+    Outcome,
+    PlacementRecord,
+    Plan,
+    Rooms,
+)
 from poolwise.plan.entries import Entry
+from poolwise.plan.live.further import begun, planned_again, rooms
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.growth import is_to_come
 from poolwise.plan.requests.request import ServingRequest, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Replicas that the load of services asks for."""
+
+    here: Mapping[Key, int]
+    """On the pool that each is placed on."""
+    elsewhere: Mapping[Key, Mapping[str, int]]
+    """On further ones, as :attr:`Observed.overflow`."""
 
 
 def with_live_replicas(entries: Iterable[Entry], scaling: Mapping[Key, int]) -> Iterator[Entry]:
@@ -36,53 +56,136 @@ def with_live_replicas(entries: Iterable[Entry], scaling: Mapping[Key, int]) -> 
 
 def rescaled(
     entries: Iterable[Entry],
-    claims: Mapping[Key, Claim],
-    scaling: Mapping[Key, int],
+    claims: Mapping[Holding, Claim],
+    wanted: Wanted,
     outcomes: dict[Key, Outcome],
     situation: Situation,
-) -> Situation:
-    """What is left once services that are kept have the replicas of ``scaling``.
+) -> tuple[Situation, dict[Key, Rooms]]:
+    """What is left once services that are kept have the replicas of ``wanted``; and where those
+    could have more that asked, or that did not get as many as they need.
 
     ``outcomes`` gets their new plans. Only services that run and may be scaled are touched.
     """
+    asking = list[tuple[Entry, Plan, ServingRequest]]()
     for entry in entries:
-        key = entry.identity.key
-        plan, wanted = outcomes.get(key), scaling.get(key)
-        if wanted is None or not isinstance(plan, Plan) or not plan.kept or plan.record is None:
+        key, plan = entry.identity.key, outcomes.get(entry.identity.key)
+        request = _request(entry)
+        if request is None or not isinstance(plan, Plan) or not plan.kept or plan.record is None:
             continue
-        found = _Rescaling(entry, plan.record, claims.get(key), situation).to(wanted)
-        if found is not None:
-            record, situation = found
-            outcomes[key] = entry.kept(record)
-    return situation
+        if key in wanted.here or key in wanted.elsewhere or plan.parts:
+            service = _Service(entry, request, claims)
+            plan, situation = service.scaled(plan, wanted, situation)
+            outcomes[key] = plan
+            if key in wanted.elsewhere or service.is_short(plan, wanted):
+                asking.append((entry, plan, request))
+    found = {
+        entry.identity.key: each
+        for entry, plan, request in asking
+        if (each := rooms(plan, request, situation)) is not None
+    }
+    return situation, found
 
 
+def with_parts(
+    entry: Entry, plan: Plan, claims: Mapping[Holding, Claim], situation: Situation
+) -> tuple[Plan, Situation]:
+    """A service that was planned again, with what it runs on further pools."""
+    request = _request(entry)
+    if request is None or not plan.placed or not entry.parts:
+        return plan, situation
+    held = [(each, claims[entry.identity.key, each.pool]) for each in entry.parts]
+    parts, situation = planned_again(entry, plan, request, held, situation)
+    return replace(plan, parts=parts), situation
+
+
+def _request(entry: Entry) -> ServingRequest | None:
+    wanted = entry.wanted
+    if not isinstance(wanted, Workload) or not isinstance(wanted.request, ServingRequest):
+        return None
+    return wanted.request
+
+
+@dataclass(frozen=True, slots=True)
+class _Service:
+    """One service on all its pools."""
+
+    entry: Entry
+    request: ServingRequest
+    claims: Mapping[Holding, Claim]
+
+    def scaled(self, plan: Plan, wanted: Wanted, situation: Situation) -> tuple[Plan, Situation]:
+        """With the replicas that it needs, where there is room for them."""
+        key, record = self.entry.identity.key, plan.record
+        assert record is not None
+        here = wanted.here.get(key)
+        if here is not None and record.replicas is not None:
+            record, situation = self._rescaled(record, self._bounded(here, plan), situation, key)
+        parts, situation = self._parts(plan, wanted.elsewhere.get(key), situation)
+        if record is plan.record and parts == plan.parts:
+            return plan, situation
+        return replace(self.entry.kept_on(record), parts=parts), situation
+
+    def is_short(self, plan: Plan, wanted: Wanted) -> bool:
+        """Whether its pool has fewer replicas of it than are needed there."""
+        here = wanted.here.get(self.entry.identity.key)
+        if here is None or plan.record is None or self.request.given_replicas is not None:
+            return False
+        return (plan.record.replicas or 0) < self._bounded(here, plan)
+
+    def _bounded(self, here: int, plan: Plan) -> int:
+        least = 1 if plan.parts else self.request.least_replicas
+        return min(max(here, least), self.request.most_replicas)
+
+    def _rescaled(
+        self, record: PlacementRecord, count: int, situation: Situation, holding: Holding
+    ) -> tuple[PlacementRecord, Situation]:
+        if self.request.given_replicas is not None:
+            return record, situation
+        claim = self.claims.get(holding, record.claim)
+        found = _Rescaling(self.request, record, claim, situation).to(count)
+        return found or (record, situation)
+
+    def _parts(
+        self, plan: Plan, wanted: Mapping[str, int] | None, situation: Situation
+    ) -> tuple[tuple[Plan, ...], Situation]:
+        """Those that are there with another number, and new ones; what is given up is held until
+        its pods have ended."""
+        if wanted is None:
+            return plan.parts, situation
+        key, parts = self.entry.identity.key, list[Plan]()
+        there = {part.record.pool: part for part in plan.parts if part.record}
+        for name, count in sorted(wanted.items()):
+            pool, part = situation.ledger.pools.get(name), there.get(name)
+            if pool is None or count <= 0 or name == (plan.claim.pool if plan.claim else None):
+                continue
+            if part is not None and part.record is not None:
+                again, situation = self._rescaled(part.record, count, situation, (key, name))
+                parts.append(self.entry.kept_on(again))
+            elif (new := begun(self.entry, self.request, pool, count, situation)) is not None:
+                part, situation = new
+                parts.append(part)
+        return tuple(parts), situation
+
+
+@dataclass(frozen=True, slots=True)
 class _Rescaling:
-    """One service."""
+    """One service on one pool."""
 
-    def __init__(
-        self, entry: Entry, record: PlacementRecord, claim: Claim | None, situation: Situation
-    ) -> None:
-        self._entry = entry
-        self._record = record
-        self._claim = claim or record.claim
-        self._situation = situation
+    request: ServingRequest
+    _record: PlacementRecord
+    _claim: Claim
+    _situation: Situation
 
     def to(self, wanted: int) -> tuple[PlacementRecord, Situation] | None:
         """The record with so many replicas, or as many as there is room for; None where nothing
         changes."""
         record, pool = self._record, self._situation.ledger.pools.get(self._record.pool)
-        workload = self._entry.wanted
-        if pool is None or not isinstance(workload, Workload) or record.replicas is None:
+        if pool is None or record.replicas is None:
             return None
-        request = workload.request
-        if not isinstance(request, ServingRequest) or request.given_replicas is not None:
-            return None
-        wanted = min(max(wanted, request.least_replicas), request.most_replicas)
         if wanted < record.replicas:
-            return self._smaller(wanted, request, pool), self._situation
+            return self._smaller(wanted, self.request, pool), self._situation
         if wanted > record.replicas:
-            return self._larger(wanted, request, pool)
+            return self._larger(wanted, self.request, pool)
         return None
 
     def _smaller(self, wanted: int, request: ServingRequest, pool: Pool) -> PlacementRecord:

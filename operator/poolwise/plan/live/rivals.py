@@ -5,37 +5,41 @@ KEDA's ScaledObjects are seen by the HorizontalPodAutoscaler that KEDA makes of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from poolwise.plan import names
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.live.telling import Mode
-from poolwise.plan.names import child_name
+from poolwise.plan.names import child_name, overflow_name
 from poolwise.plan.observed import Object
 
 _CHILDREN = {"Deployment": "apps", "LeaderWorkerSet": names.LEADER_WORKER_SET}
 _KEDA = "scaledobject.keda.sh/name"
 
 
-def rival(key: Key, mode: Mode, autoscalers: Iterable[Object]) -> str | None:
+def rival(
+    key: Key, mode: Mode, autoscalers: Iterable[Object], further_pools: Iterable[str] = ()
+) -> str | None:
     """The autoscaler that sets the replicas of a service beside Poolwise, as a clause.
 
     In the modes External and Off one on the InferenceService is what they are for; on the child it
     never is, since the child follows the service.
     """
+    children = {child_name(key.name), *(overflow_name(key.name, pool) for pool in further_pools)}
     for each in autoscalers:
-        if each["metadata"].get("namespace") == key.namespace and _targets(each, key, mode):
+        is_near = each["metadata"].get("namespace") == key.namespace
+        if is_near and _targets(each, key, mode, children):
             return _named(each)
     return None
 
 
-def _targets(autoscaler: Object, key: Key, mode: Mode) -> bool:
+def _targets(autoscaler: Object, key: Key, mode: Mode, children: Container[str]) -> bool:
     target = (autoscaler.get("spec") or {}).get("scaleTargetRef") or {}
     group = str(target.get("apiVersion", "")).rpartition("/")[0]
     kind, name = target.get("kind"), target.get("name")
     if (group, kind, name) == (names.GROUP, Kind.INFERENCE_SERVICE.value, key.name):
         return mode is Mode.DIRECT
-    return _CHILDREN.get(str(kind)) == group and name == child_name(key.name)
+    return _CHILDREN.get(str(kind)) == group and str(name) in children
 
 
 def _named(autoscaler: Object) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from poolwise.plan.children.metadata import LEADER, WORKER_INDEX
+from poolwise.plan.names import overflow_name
 from poolwise.plan.observed import Object
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen
 from poolwise.plan.status.meter import moment_of
@@ -23,6 +24,20 @@ def serving_pods(pods: Iterable[Object]) -> Iterator[Object]:
         has_ended = (pod.get("status") or {}).get("phase") in FINISHED
         if not has_ended and labels.get(WORKER_INDEX, LEADER) == LEADER:
             yield pod
+
+
+def pool_by_maker(service: str, pools: Iterable[str]) -> dict[str, str]:
+    """Pools by the name of the Deployment that runs replicas of a service beyond its first."""
+    return {overflow_name(service, pool): pool for pool in pools}
+
+
+def pool_of(pod: Object, by_maker: Mapping[str, str], first: str) -> str:
+    """The pool that a replica was made for: by its Deployment, whose name its ReplicaSet bears."""
+    for owner in pod["metadata"].get("ownerReferences") or []:
+        pool = by_maker.get(str(owner.get("name")).rpartition("-")[0])
+        if owner.get("controller") and pool is not None:
+            return pool
+    return first
 
 
 def replica_seen(pod: Object, pool: str) -> ReplicaSeen:

@@ -63,19 +63,21 @@ class Placed:
         self,
         predictor: Predictor,
         start_seconds: float,
-        free_accelerators: int | None,
+        room: int | None,
         interval_seconds: float,
         overdue: int = 0,
+        further: tuple[Pool, ...] = (),
     ) -> Service:
         """What has to be kept.
 
-        :param free_accelerators: of the pool, held by nobody; None: not counted (CPU).
+        :param room: for so many more replicas in the pool; None: nobody knows.
         :param overdue: replicas that do not start: they take room, and are none.
+        :param further: pools that the service may be on as well; behind its Service, which knows no
+            weights, all replicas get the same share.
         """
-        request, held = self.request, self.record.replicas or 0
-        most = request.most_replicas
-        if request.given_replicas is None and free_accelerators is not None and self.record.count:
-            most = held + free_accelerators // self.record.count
+        request, most = self.request, self.request.most_replicas
+        if request.given_replicas is None and room is not None:
+            most = (self.record.replicas or 0) + room
         least = max(request.least_replicas, 1)
         return Service(
             name=self.name,
@@ -84,22 +86,36 @@ class Placed:
                 for each in request.work.targets
             ),
             pools=(
-                Pool(
-                    name=self.pool.name,
-                    predictor=predictor,
-                    start_seconds=start_seconds,
-                    cost_per_replica_hour=self._cost_per_hour(),
-                    most_replicas=max(most - overdue, 0),
-                    loading=self._loading(),
-                ),
+                self.kind(predictor, start_seconds, most - overdue, self.cost_per_hour),
+                *further,
             ),
             least_replicas=least,
             most_replicas=max(request.most_replicas - overdue, least),
             redundancy=request.redundancy,
             interval_seconds=interval_seconds,
+            is_even=bool(further),
         )
 
-    def _cost_per_hour(self) -> float:
+    def kind(
+        self, predictor: Predictor, start_seconds: float, most: int, unknown_cost: float = 0.0
+    ) -> Pool:
+        """Its replicas here, at most so many of them.
+
+        :param unknown_cost: per hour of one, where the pool has no price that can be compared.
+        """
+        is_priced = self.pool.price is not None and self.pool.price_problem is None
+        return Pool(
+            name=self.pool.name,
+            predictor=predictor,
+            start_seconds=start_seconds,
+            cost_per_replica_hour=self.cost_per_hour if is_priced else unknown_cost,
+            most_replicas=max(most, 0),
+            loading=self._loading(),
+        )
+
+    @property
+    def cost_per_hour(self) -> float:
+        """Of one replica; 0 where nobody knows a price."""
         if self.pool.price is None:
             return 0.0
         if self.pool.is_cpu:

@@ -16,6 +16,7 @@ from typing import Any
 
 from poolwise.plan.conditions import Reason, Type, condition, timestamp
 from poolwise.plan.live.mismatch.clue import Mismatch
+from poolwise.plan.live.mixture import numbers, pools_told
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition
 from poolwise.plan.scaling.decision import Decision, Forecast, Remark, Signal, Tail
@@ -102,6 +103,7 @@ def _scaling(look: Look, before: Told) -> dict[str, Any]:
             "mode": look.mode.value,
             "desiredReplicas": look.replicas,
             "reason": sentence(decision.reason, _SENTENCE),
+            "pools": None if look.conflict else pools_told(decision),
             "remarks": sorted(set(decision.remarks) - _TOLD_ELSEWHERE) or None,
             "limiting": decision.limiting or None,
             "requestsPerSecondPerReplica": decision.capacity_requests_per_second or None,
@@ -271,6 +273,8 @@ def _steady(before: Told, after: dict[str, Any], now: datetime) -> Mapping[str, 
     """What was told, while it is about the same, or only figures moved a moment ago."""
     told_at = moment_of(before.get("time"))
     if told_at is None or any(before.get(name) != after.get(name) for name in _DECISIVE):
+        return after
+    if numbers(before) != numbers(after):
         return after
     age_seconds = (now - told_at).total_seconds()
     if age_seconds < REST_SECONDS:

@@ -12,6 +12,7 @@ from poolwise.plan.names import PLACEMENT
 from poolwise.plan.nodes.reading import mapping, objects, texts
 from poolwise.plan.observed import Object
 from poolwise.plan.provisioning.attempts import moment
+from poolwise.plan.running import is_overflow
 
 _RANK_LABELS = ("batch.kubernetes.io/job-name", "batch.kubernetes.io/job-completion-index")
 _NOT_YET = ("", "ContainerCreating", "PodInitializing")
@@ -19,10 +20,11 @@ _NOT_YET = ("", "ContainerCreating", "PodInitializing")
 
 
 def bearers(children: Iterable[Object]) -> dict[str, Object]:
-    """By the uid of the workload: the child that bears the record of the placement."""
+    """By the uid of the workload: the child that bears the record of the placement; of a service
+    on several pools the first."""
     found = {}
     for child in children:
-        if PLACEMENT in texts(child, "metadata", "annotations"):
+        if PLACEMENT in texts(child, "metadata", "annotations") and not is_overflow(child):
             for owner in objects(child, "metadata", "ownerReferences"):
                 if owner.get("controller"):
                     found[str(owner.get("uid"))] = child

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from poolwise.plan.capacity import ROUNDING_SLACK, Ledger, Room
 from poolwise.plan.capacity_pods import Usage
-from poolwise.plan.decision import Claim, Key, Kind, PlacementRecord
+from poolwise.plan.decision import Claim, Holding, Kind, PlacementRecord
 from poolwise.plan.pool import Node, Pool
 from poolwise.plan.provisioning.growth import is_to_come
 
@@ -22,18 +22,19 @@ N = TypeVar("N", int, float)
 
 
 def landed(
-    book: Ledger, claims: Mapping[Key, Claim], records: Mapping[Key, PlacementRecord]
-) -> tuple[Ledger, dict[Key, Claim]]:
+    book: Ledger, claims: Mapping[Holding, Claim], records: Mapping[Holding, PlacementRecord]
+) -> tuple[Ledger, dict[Holding, Claim]]:
     """The ledger once everybody holds what they run on, and the claims where they are held.
 
     ``claims`` are settled already: what pods are bound to is on real nodes.
     """
     rooms = dict(book.rooms)
-    held, waiting = {}, []
+    held: dict[Holding, Claim] = {}
+    waiting: list[_Waiting] = []
     for key, claim in sorted(claims.items(), key=lambda item: str(item[0])):
         pool, to_come = book.pools.get(claim.pool), set(filter(is_to_come, nodes_of(claim)))
         here = _only(claim, nodes_of(claim) - to_come)
-        waiting += [_waiting(claim, name, records[key], pool) for name in sorted(to_come)]
+        waiting += [_waiting(key, claim, name, records[key], pool) for name in sorted(to_come)]
         held[key] = here
         _take(here, pool, rooms)
     waiting.sort(key=_Waiting.size, reverse=True)  # small pods find room beside large ones
@@ -67,7 +68,7 @@ def _holds(claim: Claim, node: str) -> bool:
 class _Waiting:
     """Equal pods of one claim that were promised a node which is not there yet."""
 
-    key: Key
+    key: Holding
     node: str
     pool: Pool | None
     count: int
@@ -108,7 +109,9 @@ class _Waiting:
         )
 
 
-def _waiting(claim: Claim, node: str, record: PlacementRecord, pool: Pool | None) -> _Waiting:
+def _waiting(
+    key: Holding, claim: Claim, node: str, record: PlacementRecord, pool: Pool | None
+) -> _Waiting:
     accelerators = claim.accelerators_by_node.get(node, 0)
     cores, memory_bytes = (
         held.get(node, 0.0) for held in (claim.cores_by_node, claim.memory_bytes_by_node)
@@ -117,7 +120,7 @@ def _waiting(claim: Claim, node: str, record: PlacementRecord, pool: Pool | None
     resource = record.resource or ""
     held = {resource: accelerators // count} if accelerators else {}
     usage = Usage(held, cores / count, memory_bytes / count)
-    return _Waiting(claim.key, node, pool, count, usage, claim.key.kind is Kind.TRAINING_JOB)
+    return _Waiting(key, node, pool, count, usage, claim.key.kind is Kind.TRAINING_JOB)
 
 
 def _count(accelerators: int, cores: float, record: PlacementRecord) -> int:
@@ -145,7 +148,7 @@ def _is_any(node: Node, _: _Waiting) -> bool:
 def _placed(
     waiting: _Waiting,
     allows: Callable[[Node, _Waiting], bool],
-    held: dict[Key, Claim],
+    held: dict[Holding, Claim],
     rooms: dict[str, Room],
 ) -> _Waiting:
     """What is left of it; ``held`` and ``rooms`` take what finds room on nodes that it allows."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.conditions import Reason, Type
-from poolwise.plan.decision import Claim, Key, Outcome, Plan
+from poolwise.plan.decision import Claim, Holding, Outcome, Plan
 from poolwise.plan.observed import Decisions
 from poolwise.plan.placement import Placement
 from poolwise.plan.pool import Condition, Pool
@@ -31,7 +31,7 @@ NODES_ON_DEMAND = "NodesOnDemand"
 
 
 def told(
-    found: Decisions, known: Iterable[Pool], start: Starts, claims: Mapping[Key, Claim],
+    found: Decisions, known: Iterable[Pool], start: Starts, claims: Mapping[Holding, Claim],
     situation: Situation,
 ) -> Decisions:  # fmt: skip
     """The decisions of a pass, with the placements that were given up, and pools as they are.
@@ -92,8 +92,10 @@ def _waiting(outcome: Outcome) -> Outcome:
 
 def _new_claims(outcomes: Iterable[Outcome]) -> Iterator[Claim]:
     for outcome in outcomes:
-        if isinstance(outcome, Plan) and outcome.claim is not None and not outcome.kept:
-            yield outcome.claim
+        if isinstance(outcome, Plan):
+            for plan in (outcome, *outcome.parts):
+                if plan.claim is not None and not plan.kept:
+                    yield plan.claim
 
 
 def _pool(pool: Pool, grown: Pool, held: Iterable[Claim], settings: Settings) -> Pool:

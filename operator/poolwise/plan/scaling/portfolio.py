@@ -170,9 +170,10 @@ def _bounds(offers: Sequence[Offer], most: float) -> list[float]:
 
 
 def _filled(counts: Mapping[str, int], offers: Sequence[Offer], total: int) -> dict[str, int]:
-    """With so many replicas in all, the cheapest first, as far as there is room."""
+    """With so many replicas in all, the cheapest first, as far as there is room; of equally cheap
+    ones those that are offered first."""
     filled = dict(counts)
-    for each in sorted(offers, key=lambda each: (each.cost_per_hour, -each.worth, each.pool)):
+    for each in sorted(offers, key=lambda each: each.cost_per_hour):
         missing = total - sum(filled.values())
         filled[each.pool] += max(min(missing, each.most - filled[each.pool]), 0)
     return filled

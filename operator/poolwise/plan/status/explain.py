@@ -20,6 +20,7 @@ from datetime import datetime
 from typing import Any
 
 from poolwise.plan.conditions import Reason, Type
+from poolwise.plan.live import mixture
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import CPU
 from poolwise.plan.status import figures
@@ -116,6 +117,7 @@ def _details(status: Told, told: Told, now: datetime | None) -> Iterator[tuple[s
     yield "cost", _cost(status, told, now)
     yield from _scarce(told)
     yield "why here", sentence(str(told.get("reason") or "")) if told.get("placed") else ""
+    yield "pools", mixture.words(figures.part(status, "scaling"))
     yield "now", _now(status)
     yield "beware", _mismatch(status)
     yield from _others(told)

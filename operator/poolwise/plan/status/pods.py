@@ -111,12 +111,13 @@ def observe(uid: str, children: Iterable[Object], pods: Sequence[Object]) -> Obs
 def _of_first(
     children: Iterable[Object], pods: Sequence[Object], problems: tuple[Problem, ...]
 ) -> Observation:
-    for child in children:
+    everything = list(children)
+    for child in everything:
         match child.get("kind"):
             case "Job":
                 return _of_job(child, problems)
             case "Deployment":
-                return _of_deployment(child, problems)
+                return _of_deployments(everything, problems)
             case "JobSet" | "TrainJob":
                 return _of_set(child, pods, problems)
             case "LeaderWorkerSet":
@@ -149,13 +150,15 @@ def _of_job(job: Object, problems: tuple[Problem, ...]) -> Observation:
     )
 
 
-def _of_deployment(deployment: Object, problems: tuple[Problem, ...]) -> Observation:
-    spec, status = deployment.get("spec") or {}, deployment.get("status") or {}
+def _of_deployments(children: Iterable[Object], problems: tuple[Problem, ...]) -> Observation:
+    """A service has one for each pool that it is on."""
+    found = [each for each in children if each.get("kind") == "Deployment"]
+    states = [each.get("status") or {} for each in found]
     return Observation(
         exists=True,
-        desired=spec.get("replicas") or 0,
-        ready=status.get("readyReplicas") or 0,
-        replicas=status.get("replicas") or 0,
+        desired=sum((each.get("spec") or {}).get("replicas") or 0 for each in found),
+        ready=sum(each.get("readyReplicas") or 0 for each in states),
+        replicas=sum(each.get("replicas") or 0 for each in states),
         problems=problems,
     )
 

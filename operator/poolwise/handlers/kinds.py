@@ -1,0 +1,135 @@
+"""The kinds of replicas that a service has or could have: one for each pool, as its controller sees
+them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from poolwise.api import InferenceServiceSpec
+from poolwise.handlers.planner import Planner
+from poolwise.handlers.turn import Known, Turn
+from poolwise.model.efficiency import Calibration
+from poolwise.plan.children.budget import longest_over_told
+from poolwise.plan.decision import Key, Plan
+from poolwise.plan.live.further import recorded
+from poolwise.plan.live.overdue import Overdue
+from poolwise.plan.live.seen import pool_by_maker, start_seconds
+from poolwise.plan.live.service import Placed
+from poolwise.plan.scaling.service import Pool as Kind
+from poolwise.plan.scaling.service import Predictor, Service
+from poolwise.settings import Settings
+
+
+class Kinds:
+    """From the newest decisions."""
+
+    def __init__(self, planner: Planner, settings: Settings, calibration: Calibration) -> None:
+        self._planner = planner
+        self._settings = settings
+        self._calibration = calibration
+
+    def elsewhere(
+        self, placed: Placed, plan: Plan, spec: InferenceServiceSpec
+    ) -> tuple[tuple[Placed, ...], tuple[Placed, ...]]:
+        """The service on further pools, and on those that it could go on to."""
+        pools = {pool.name: pool for pool in self._planner.decisions.pools}
+        parts = [
+            Placed(placed.name, placed.request, part.record, pools[part.record.pool])
+            for part in plan.parts
+            if part.record and part.record.pool in pools
+        ]
+        taken = {placed.pool.name, *(each.pool.name for each in parts)}
+        found = self._planner.decisions.rooms.get(plan.key)
+        longest = longest_over_told(spec, self._settings)
+        offers = [
+            Placed(
+                placed.name,
+                placed.request,
+                recorded(plan, each.candidate, pool, self._settings, longest),
+                pool,
+            )
+            for each in (found.elsewhere if found else ())
+            if (pool := pools.get(each.candidate.pool)) is not None and pool.name not in taken
+        ]
+        with_machine = (
+            tuple(each for each in many if each.pool.machine) for many in (parts, offers)
+        )
+        first, second = with_machine
+        return first, second
+
+    def rooms(self, key: Key) -> dict[str, int]:
+        """For so many more replicas on further pools, by name."""
+        found = self._planner.decisions.rooms.get(key)
+        return {each.candidate.pool: each.room for each in (found.elsewhere if found else ())}
+
+    def by_maker(self, key: Key) -> dict[str, str]:
+        """As :func:`pool_by_maker`, for all pools."""
+        return pool_by_maker(key.name, (pool.name for pool in self._planner.decisions.pools))
+
+    def service(
+        self, turn: Turn, known: Known, late: Mapping[str, Overdue], with_offers: bool = False
+    ) -> Service:
+        """On the pools that it is on; or also on those that it could go on to."""
+        placed = turn.placed
+        of = (*known.of[:2], placed.pool.name, placed.layout, placed.pool.machine)
+        if known.predictor is None or known.of != of:
+            known.predictor, known.of = placed.predictor(self._calibration), of
+            known.log_band = placed.log_band(self._calibration)
+        others = (*turn.parts, *(turn.offers if with_offers or turn.parts else ()))
+        return placed.service(
+            known.predictor,
+            self._start_seconds(turn, placed),
+            self._room(placed, turn.key),
+            self._settings.scaling_interval_seconds,
+            late[placed.pool.name].missing,
+            tuple(self._further(turn, known, others, late)),
+        )
+
+    def _room(self, placed: Placed, key: Key) -> int | None:
+        """By the nodes where the planner looked at them, else by accelerators that nobody holds."""
+        found = self._planner.decisions.rooms.get(key)
+        if found is not None:
+            return found.here
+        free = self._planner.decisions.free_accelerators.get(placed.pool.name)
+        return None if free is None or not placed.record.count else free // placed.record.count
+
+    def _further(
+        self, turn: Turn, known: Known, others: tuple[Placed, ...], late: Mapping[str, Overdue]
+    ) -> Iterator[Kind]:
+        """Within what an hour may cost; those of a pool that does not start leave it."""
+        usual, left = turn.placed.cost_per_hour, _money_left(turn)
+        for each in others:
+            name, held = each.pool.name, each.record.replicas or 0
+            missing = late[name].missing if name in late else 0
+            start, more = self._start_seconds(turn, each), turn.rooms.get(name, 0)
+            kind = each.kind(self._predictor(known, each), start, 0, usual)
+            more = 0 if missing else _affordable(more, kind.cost_per_replica_hour, left)
+            left -= more * kind.cost_per_replica_hour
+            yield replace(kind, most_replicas=max(held - missing, 0) + more)
+
+    def _predictor(self, known: Known, placed: Placed) -> Predictor:
+        """The same object while the placement stays: capabilities are remembered by it."""
+        name = placed.pool.name
+        of: tuple[Any, ...] = (*known.of[:2], placed.layout, placed.pool.machine)
+        if name not in known.further or known.further[name][0] != of:
+            known.further[name] = (of, placed.predictor(self._calibration))
+        return known.further[name][1]
+
+    def _start_seconds(self, turn: Turn, placed: Placed) -> float:
+        return start_seconds(turn.pods_on(placed), float(placed.record.start_budget_seconds or 0))
+
+
+def _affordable(count: int, cost: float, left: float) -> int:
+    return min(count, max(math.floor(left / cost), 0)) if cost and math.isfinite(left) else count
+
+
+def _money_left(turn: Turn) -> float:
+    """Per hour, beside what is there; infinite where the spec sets no limit."""
+    limit = turn.placed.request.max_cost_per_hour
+    if limit is None:
+        return math.inf
+    there = (turn.placed, *turn.parts)
+    return limit - math.fsum(each.cost_per_hour * (each.record.replicas or 0) for each in there)

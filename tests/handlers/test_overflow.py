@@ -1,0 +1,175 @@
+"""A service on several pools, on the fake API server: what its operator makes of looks."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from poolwise.plan.live.leaving import DELETION_COST
+from poolwise.plan.names import OVERFLOW
+from poolwise.plan.scaling import controller
+from poolwise.plan.scaling.decision import Remark
+from poolwise.plan.signals.adapters import Fault
+from tests.handlers.shell import chat_service, condition, h100_node
+from tests.handlers.test_scaling import Scaled, deployment, hpa, service
+
+LABELS = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "nvidia.com/gpu.compute.major": "8"}
+
+
+def a100_node() -> dict[str, Any]:
+    return h100_node(4, {**LABELS, "nvidia.com/gpu.compute.minor": "0"}, "a")
+
+
+class Wishes:
+    """The controller, told how many replicas to want; they go where the real one puts them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.number: int | None = None
+        self.asked: list[int] = []
+        monkeypatch.setattr("poolwise.handlers.scaling.decide", self._decide)
+
+    def _decide(self, told, memory, seen):
+        decision = controller.decide(told, memory, seen)
+        self.asked.append(len(told.pools))
+        if self.number is None:
+            return decision
+        left, counts = self.number, dict[str, int]()
+        for pool in told.pools:
+            counts[pool.name] = min(left, pool.most_replicas or 0)
+            left -= counts[pool.name]
+        remarks = {Remark.AT_CAPACITY: "more are needed"} if left else {}
+        total = sum(counts.values())
+        return replace(decision, replicas=total, by_pool=counts, remarks=remarks)
+
+
+@pytest.fixture
+def wishes(monkeypatch: pytest.MonkeyPatch) -> Wishes:
+    return Wishes(monkeypatch)
+
+
+@pytest.fixture
+def cluster() -> Scaled:
+    shell = Scaled()
+    chat = chat_service("a", "chat")
+    chat["spec"]["scaling"] = {"minReplicas": 1, "maxReplicas": 8}
+    shell.put(h100_node(2, name="n"), chat)
+    shell.run()
+    shell.put(a100_node())
+    shell.run()
+    shell.answer("n")
+    return shell
+
+
+def parts(shell: Scaled) -> list[dict[str, Any]]:
+    return [
+        each
+        for (kind, _, _), each in shell.kube.objects.items()
+        if kind.kind == "Deployment" and OVERFLOW in each["metadata"]["labels"]
+    ]
+
+
+def replicas(shell: Scaled) -> tuple[int, list[int]]:
+    return deployment(shell)["spec"]["replicas"], [
+        each["spec"]["replicas"] for each in parts(shell)
+    ]
+
+
+def with_pods(shell: Scaled) -> None:
+    """All replicas that are asked for run and are ready."""
+    shell.answer("n")
+    pods = {n: each for (kind, _, n), each in shell.kube.objects.items() if kind.kind == "Pod"}
+    for child in (deployment(shell), *parts(shell)):
+        name = child["metadata"]["name"]
+        for number in range(child["spec"]["replicas"]):
+            pod = copy.deepcopy(pods[f"{name}-0"])
+            pod["spec"]["nodeName"] = "n" if name == "chat" else "a"
+            if number:
+                pod["metadata"] |= {"name": f"{name}-{number}", "uid": f"{name}-{number}"}
+            shell.put(pod)
+
+
+@pytest.fixture
+def spread(cluster: Scaled, wishes: Wishes) -> Scaled:
+    wishes.number = 4
+    cluster.rounds(5)
+    with_pods(cluster)
+    return cluster
+
+
+def test_what_finds_no_room_goes_on_in_the_next_pool_and_is_told(spread, wishes):
+    assert replicas(spread) == (2, [2])
+    spread.rounds(3)
+    assert replicas(spread) == (2, [2])
+    told = service(spread)["status"]["scaling"]
+    assert [each["replicas"] for each in told["pools"]] == [2, 2]
+    assert "beyond the room of" in told["pools"][1]["reason"]
+    assert told["desiredReplicas"] == 4
+    assert {each.replica.rpartition("-")[0] for each in spread.fleet.asked} == {
+        "chat",
+        parts(spread)[0]["metadata"]["name"],
+    }
+    assert spread.rounds(3) == []
+
+
+def test_one_pool_with_room_is_never_asked_for_others(cluster, wishes):
+    wishes.number = 2
+    cluster.rounds(4)
+    assert replicas(cluster) == (2, [])
+    assert set(wishes.asked) == {1}
+    assert "pools" not in service(cluster)["status"]["scaling"]
+
+
+def test_a_new_process_keeps_all_pools(spread, wishes):
+    assert spread.run() == []
+    assert replicas(spread) == (2, [2])
+
+
+def test_the_further_ones_go_first_and_who_has_least_to_do_is_marked(spread, wishes):
+    wishes.number = 3
+    writes = spread.rounds(3)
+    name = parts(spread)[0]["metadata"]["name"]
+    assert replicas(spread) == (2, [1])
+    marked = [each for each in writes if "pods/" in each]
+    assert len(marked) == 1 and f"pods/{name}-" in marked[0]
+    assert writes.index(marked[0]) < writes.index(f"apply deployments/{name}")
+    wishes.number = 1
+    spread.rounds(3)
+    assert replicas(spread) == (1, [])
+    assert "pools" not in service(spread)["status"]["scaling"]
+    costs = [
+        (pod["metadata"].get("annotations") or {}).get(DELETION_COST)
+        for (kind, _, n), pod in spread.kube.objects.items()
+        if kind.kind == "Pod" and n.startswith("chat-") and name not in n
+    ]
+    assert costs.count("-1") == 1
+
+
+def test_an_autoscaler_on_a_further_deployment_is_refused(spread, wishes):
+    other = hpa()
+    other["spec"]["scaleTargetRef"]["name"] = parts(spread)[0]["metadata"]["name"]
+    spread.put(other)
+    wishes.number = 1
+    spread.rounds(3)
+    assert condition(service(spread), "ScalingActive")["reason"] == "AutoscalerConflict"
+    assert replicas(spread) == (2, [2])
+
+
+def test_metrics_that_break_take_nothing_away_anywhere(spread, wishes):
+    spread.rounds(2)
+    name = parts(spread)[0]["metadata"]["name"]
+    spread.fleet.looks[name] = Fault("no answer within 3 s")
+    wishes.number = 1
+    spread.rounds(5)
+    assert replicas(spread) == (2, [2])
+
+
+def test_a_suspended_plan_takes_all_of_them(spread, wishes):
+    changed = copy.deepcopy(service(spread))
+    changed["spec"]["mode"] = "Plan"
+    changed["metadata"]["generation"] = 2
+    spread.put(changed)
+    spread.run()
+    assert parts(spread) == []

@@ -1,0 +1,180 @@
+"""Replicas beyond the room of the pool that a service is placed on: on the next ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from poolwise.plan.children.manifests import children
+from poolwise.plan.decision import Kind, Plan
+from poolwise.plan.names import OVERFLOW, POOL
+from poolwise.settings import Settings
+from tests.plan.cluster_given import (
+    changed,
+    decided,
+    foreign_pod,
+    h100,
+    key,
+    l40s,
+    pods_of,
+    service,
+)
+
+CHAT = key("chat", Kind.INFERENCE_SERVICE)
+
+
+def chat(**spec):
+    return service("chat", scaling={"maxReplicas": 12}, **spec)
+
+
+def nodes():
+    return [*h100(1, per_node=2), *l40s(1, per_node=4)]
+
+
+def plan_of(answer):
+    plan = answer.outcomes[CHAT]
+    assert isinstance(plan, Plan)
+    return plan
+
+
+def made(answer, workload=None):
+    plan = plan_of(answer)
+    pools = {pool.name: pool for pool in answer.pools}
+    return children(workload or chat(), plan, pools[plan.chosen.pool], Settings(), further=pools)
+
+
+def deployments(answer, workload=None):
+    """Those on further pools first."""
+    return [each for each in made(answer, workload) if each["kind"] == "Deployment"]
+
+
+def by_pool(answer):
+    plan = plan_of(answer)
+    return {each.claim.pool: each.chosen.replicas for each in (plan, *plan.parts)}
+
+
+@pytest.fixture(scope="module")
+def placed():
+    return decided(nodes(), chat())
+
+
+@pytest.fixture(scope="module")
+def pools(placed):
+    """The one that it is placed on, and the other."""
+    first = plan_of(placed).chosen.pool
+    return first, next(pool.name for pool in placed.pools if pool.name != first)
+
+
+def scaled(runs, here, elsewhere, workload=None, on=None, **more):
+    return decided(
+        on or nodes(), workload or chat(), children=runs, scaling={CHAT: here},
+        overflow={CHAT: elsewhere}, **more,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def spread(placed, pools):
+    """As many as there is room for where it is placed, and two on the other pool."""
+    first, second = pools
+    most = next(len(p.nodes) * p.accelerators_per_node for p in placed.pools if p.name == first)
+    return most, scaled(deployments(placed), most, {second: 2})
+
+
+def test_who_asks_is_told_where_there_is_room(placed, pools):
+    first, second = pools
+    answer = scaled(deployments(placed), 1, {})
+    found = answer.rooms[CHAT]
+    assert found.here >= 1
+    assert [(each.candidate.pool, each.room > 0) for each in found.elsewhere] == [(second, True)]
+    assert (
+        not scaled(deployments(placed), 1, {}, chat(placement={"pools": [first]}))
+        .rooms[CHAT]
+        .elsewhere
+    )
+    assert CHAT not in decided(nodes(), chat(), children=deployments(placed)).rooms
+
+
+def test_a_pool_where_a_target_cannot_be_met_is_never_offered(placed):
+    target = {"metric": "ITL", "percentile": 99, "target": "15ms"}
+    tight = chat(slo=[target], accelerators={"perReplica": 1})
+    runs = deployments(decided(nodes(), tight), tight)
+    answer = scaled(runs, 1, {}, tight)
+    missed = {each.pool for each in plan_of(decided(nodes(), tight)).candidates if not each.layout}
+    assert missed and not missed & {each.candidate.pool for each in answer.rooms[CHAT].elsewhere}
+
+
+def test_a_number_that_finds_no_room_is_told_without_being_asked(placed, pools):
+    answer = decided(nodes(), chat(), children=deployments(placed), scaling={CHAT: 12})
+    assert plan_of(answer).record.replicas < 12
+    assert answer.rooms[CHAT].here == 0 and answer.rooms[CHAT].elsewhere
+
+
+def test_each_pool_has_a_deployment_and_the_first_is_as_it_was(placed, pools, spread):
+    most, answer = spread
+    assert by_pool(answer) == {pools[0]: most, pools[1]: 2}
+    other, first = deployments(answer)
+    [before] = deployments(placed)
+    assert first["spec"]["template"] == before["spec"]["template"]
+    assert first["spec"]["selector"] == before["spec"]["selector"]
+    assert first["metadata"]["name"] == "chat"
+    assert other["metadata"]["name"].startswith("chat-")
+    assert other["metadata"]["labels"][OVERFLOW] == "true"
+    assert other["spec"]["replicas"] == 2
+    assert other["spec"]["selector"]["matchLabels"][POOL] == pools[1]
+    kinds = {each["kind"]: each for each in made(answer)}
+    labels = other["spec"]["template"]["metadata"]["labels"]
+    assert kinds["Service"]["spec"]["selector"].items() <= labels.items()
+    selector = kinds["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"]
+    assert selector.items() <= labels.items()
+    assert kinds["PodDisruptionBudget"]["spec"]["minAvailable"] == most + 1
+    assert other["metadata"]["ownerReferences"] == first["metadata"]["ownerReferences"]
+
+
+def test_it_is_kept_once_it_is_written_and_its_room_is_held(pools, spread):
+    most, answer = spread
+    runs = deployments(answer)
+    again = decided(nodes(), chat(), children=runs)
+    assert by_pool(again) == {pools[0]: most, pools[1]: 2}
+    assert deployments(again) == runs
+    assert again.free_accelerators[pools[1]] == answer.free_accelerators[pools[1]] - 2
+    pods = pods_of(runs[0], ["l40s-0" if pools[1].startswith("l40s") else "h100-0"] * 2)
+    bound = decided(nodes(), chat(), children=runs, pods=pods)
+    assert bound.free_accelerators == again.free_accelerators
+
+
+def test_what_is_no_longer_needed_goes_and_is_held_until_its_pods_end(pools, spread):
+    most, answer = spread
+    runs = deployments(answer)
+    fewer = scaled(runs, most, {pools[1]: 1})
+    assert by_pool(fewer) == {pools[0]: most, pools[1]: 1}
+    gone = scaled(deployments(fewer), most, {pools[1]: 0})
+    assert by_pool(gone) == {pools[0]: most}
+    assert len(deployments(gone)) == 1
+
+
+def test_only_free_room_is_taken(placed, pools):
+    node = "l40s-0" if pools[1].startswith("l40s") else "h100-0"
+    taken = foreign_pod(node, 3 if node == "l40s-0" else 1)
+    answer = scaled(deployments(placed), 1, {pools[1]: 4}, pods=[taken])
+    assert by_pool(answer)[pools[1]] == 1
+
+
+def test_an_edit_that_changes_no_shape_restarts_nothing_and_keeps_all_pools(pools, spread):
+    most, answer = spread
+    edited = changed(chat(), scaling={"maxReplicas": 11})
+    again = decided(nodes(), edited, children=deployments(answer), scaling={CHAT: most})
+    assert by_pool(again) == {pools[0]: most, pools[1]: 2}
+    templates = [each["spec"]["template"] for each in deployments(again, edited)]
+    assert templates == [each["spec"]["template"] for each in deployments(answer)]
+
+
+def test_an_edit_that_one_pool_cannot_serve_gives_that_pool_up(pools, spread):
+    most, answer = spread
+    edited = changed(chat(), placement={"excludePools": [pools[1]]})
+    again = decided(nodes(), edited, children=deployments(answer), scaling={CHAT: most})
+    assert by_pool(again) == {pools[0]: most}
+
+
+def test_a_part_whose_record_was_damaged_is_no_part(spread):
+    other, first = deployments(spread[1])
+    broken = {**other, "metadata": {**other["metadata"], "annotations": {}}}
+    assert len(by_pool(decided(nodes(), chat(), children=[broken, first]))) == 1
