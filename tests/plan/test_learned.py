@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from poolwise.model.correction import Phase
+from poolwise.model.prediction import Measured
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
 from poolwise.plan.conditions import timestamp
@@ -18,6 +19,7 @@ from poolwise.plan.learned import LEAST_REQUESTS, LEAST_WINDOWS, learned, of_run
 from poolwise.plan.live.mismatch.watch import Watch
 from poolwise.plan.live.remembering import written
 from poolwise.plan.remaining import FRESH_SECONDS, checkpoints, remaining_seconds
+from poolwise.plan.requests.reading import workload as read
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.wording import duration
 from tests.plan.cluster_given import NOW, h100, job, key, l40s, observed, service
@@ -158,7 +160,7 @@ def test_a_memory_never_tells_what_was_measured_before():
         assert isinstance(plan, Plan)
         (found,) = [each.prediction for each in plan.candidates if each.pool == pool]
         assert found is not None
-        assert found.measured["training"] == pytest.approx((ratio, 1))
+        assert found.measured["training"] == Measured(ratio, 1)
 
 
 def serving(pool, log_slowness, finished=LEAST_REQUESTS, name="chat"):
@@ -180,7 +182,7 @@ def test_tokens_that_took_longer_correct_the_next_service_and_no_run(finished, i
     measured = plan.chosen.prediction.measured
     assert measured.keys() == ({"token"} if is_told else set())
     if is_told:
-        assert measured["token"] == pytest.approx((1.4, 1), rel=1e-3)
+        assert measured["token"] == Measured(1.4, 1)
         assert "token measured 1.40x of the model on" in plan.reason
     assert all(
         each.prediction is None or not each.prediction.measured for each in of_run.candidates
@@ -190,3 +192,44 @@ def test_tokens_that_took_longer_correct_the_next_service_and_no_run(finished, i
 def test_a_memory_that_is_damaged_tells_nothing():
     broken = {**service("chat"), "status": {"scaling": {"time": timestamp(NOW), "memory": "x"}}}
     assert speeds(broken) == speeds(service("chat")) == {}
+
+
+OWN = {"custom": {"parameters": "25M", "forwardFlopsPerSample": "4100M",
+                  "activationBytesPerSample": "90M"}}  # fmt: skip
+
+
+def planned(workload, *runs):
+    seen = observed([*h100(1), *l40s(1)], *runs, workload)
+    plan = decide(seen, TABLES, MAY, CALIBRATION, NOW).outcomes[key(workload["metadata"]["name"])]
+    assert isinstance(plan, Plan)
+    return {each.accelerator: each for each in plan.candidates}
+
+
+@pytest.mark.parametrize("spec", [{"model": OWN}, {}])
+def test_a_description_that_is_off_shows_on_all_pools_and_a_preset_does_not(spec):
+    training = {"globalBatchSize": 256, "samples": "100M", "sequenceLength": 4096}
+    if spec:
+        del training["sequenceLength"]
+    new = job("next", count=1, training=training, **spec)
+    if not spec:
+        new["spec"]["accelerators"] = {"count": 8}
+    before = planned(new)
+    request = read(new, Kind.TRAINING_JOB, TABLES, MAY, {}).request
+    there = run(pool=before["L40S"].pool, ratio=1.5)
+    there["status"]["observed"]["training"]["model"] = name_of(request.work.model)
+    after = planned(new, there)
+    steps = {
+        name: after[name].prediction.step_seconds.mid / before[name].prediction.step_seconds.mid
+        for name in after
+    }
+    assert steps["L40S"] == pytest.approx(1.5**0.56, rel=0.01)
+    told = after["H100-SXM5-80GB"].prediction.measured
+    if spec:
+        assert 1.0 < steps["H100-SXM5-80GB"] < steps["L40S"]
+        assert told["training"].elsewhere
+        assert (
+            "measured 1.50x of the model on other pools, 1 sample" in after["H100-SXM5-80GB"].reason
+        )
+    else:
+        assert steps["H100-SXM5-80GB"] == 1.0
+        assert told == {}

@@ -45,7 +45,7 @@ def corrected_training(prediction: TrainingPrediction, estimate: Estimate) -> Tr
         samples_per_second=prediction.samples_per_second / factor,
         tokens_per_second=None if tokens is None else tokens / factor,
         corrected_by={Phase.TRAINING.value: factor},
-        measured={Phase.TRAINING.value: (estimate.ratio, estimate.samples)},
+        measured={Phase.TRAINING.value: estimate.measured},
     )
 
 
@@ -80,7 +80,7 @@ def corrected_serving(
         ledger=_scaled(prediction.ledger, lambda name: _of_term(name, prediction, estimates)),
         tokens_per_second=None if tokens is None else tokens / slowdown,
         corrected_by={phase: each.factor for phase, each in told.items()},
-        measured={phase: (each.ratio, each.samples) for phase, each in told.items()},
+        measured={phase: each.measured for phase, each in told.items()},
     )
 
 

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from poolwise.model.prediction import Interval
+from poolwise.model.prediction import Interval, Measured
 
 WINDOW = 16
 """Measurements that are kept: the gain is then 0.84 to 0.95, and more hardly raise it."""
@@ -93,6 +93,21 @@ def settled(
     return tuple(each for each in ordered[warm_up.samples :] if each.at_seconds >= since)
 
 
+NOTHING = Measured(1.0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What is believed of ln(measured / predicted) before a pool's own measurements, as shares of
+    the prediction's variance."""
+
+    mean: float = 0.0
+    variance: float | None = None
+    """Of what stays; None: as the phase has it."""
+    measured: Measured = NOTHING
+    """What was seen on other pools."""
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A correction at one moment."""
@@ -100,10 +115,7 @@ class Estimate:
     log_factor: float = 0.0
     narrowing: float = 1.0
     """What is left of a prediction's spread."""
-    ratio: float = 1.0
-    """Median of what was measured over what was predicted,"""
-    samples: int = 0
-    """and how many measurements it is of."""
+    measured: Measured = NOTHING
 
     @property
     def factor(self) -> float:
@@ -133,24 +145,41 @@ class Correction:
         now_seconds: float,
         half_life_seconds: float = HALF_LIFE_SECONDS,
         lasting: float | None = None,
+        prior: Prior | None = None,
     ) -> Estimate:
         """What it says now.
 
         :param lasting: as :data:`LASTING`, where it is not that of the phase.
+        :param prior: what other pools say.
         """
-        weighted = [
+        stays = LASTING[self.phase] if lasting is None else lasting
+        before = prior or Prior()
+        variance = stays if before.variance is None else before.variance
+        middle, informed = self.seen(now_seconds, half_life_seconds)
+        gain = informed * variance / (informed * variance + 1.0 - stays)
+        most = math.log(BOUND)
+        log_factor = before.mean + gain * (middle - before.mean)
+        narrowing = math.sqrt(variance * (1.0 - gain) + 1.0 - stays)
+        told = self._measured(now_seconds, half_life_seconds, before)
+        return Estimate(max(-most, min(most, log_factor)), narrowing, told)
+
+    def seen(
+        self, now_seconds: float, half_life_seconds: float = HALF_LIFE_SECONDS
+    ) -> tuple[float, float]:
+        """Median of ln(measured / predicted) by weight, and the sum of the weights."""
+        weighted = self._weighted(now_seconds, half_life_seconds)
+        return _median(weighted), math.fsum(weight for _, weight in weighted)
+
+    def _weighted(self, now_seconds: float, half_life_seconds: float) -> list[tuple[float, float]]:
+        return [
             (math.log(each.ratio), _weight(now_seconds - each.at_seconds, half_life_seconds))
             for each in self.samples
         ]
-        lasting = LASTING[self.phase] if lasting is None else lasting
-        informed = math.fsum(weight for _, weight in weighted) * lasting
-        gain = informed / (informed + 1.0 - lasting)
-        most = math.log(BOUND)
-        middle = _median(weighted)
-        factor = max(-most, min(most, gain * middle))
-        narrowing = math.sqrt(1.0 - lasting * gain)
+
+    def _measured(self, now_seconds: float, half_life_seconds: float, before: Prior) -> Measured:
+        weighted = self._weighted(now_seconds, half_life_seconds)
         count = sum(weight > 0.0 for _, weight in weighted)
-        return Estimate(factor, narrowing, math.exp(middle), count)
+        return Measured(math.exp(_median(weighted)), count) if count else before.measured
 
     def as_mapping(self) -> dict[str, Any]:
         """For a status or a file; :meth:`read` reads it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from poolwise.model.hardware import Resource
 
@@ -92,6 +93,17 @@ class Bottleneck:
         return math.log1p(max(self.gains.get(resource, 0.0), 0.0)) / math.log(GROWTH)
 
 
+class Measured(NamedTuple):
+    """What a correction follows from."""
+
+    ratio: float
+    """Median of what was measured over what was predicted,"""
+    samples: int
+    """and how many measurements it is of."""
+    elsewhere: bool = False
+    """Whether they are of other pools."""
+
+
 @dataclass(frozen=True, slots=True)
 class TrainingPrediction:
     """One optimizer step of one shape on one machine."""
@@ -113,8 +125,8 @@ class TrainingPrediction:
     """measured | fitted | inherited | specification: where the efficiencies came from."""
     corrected_by: Mapping[str, float] = field(default_factory=dict)
     """Factors that the cluster's own measurements put on the times, by phase."""
-    measured: Mapping[str, tuple[float, int]] = field(default_factory=dict)
-    """What those follow from, by phase: measured over modelled time, and of how many samples."""
+    measured: Mapping[str, Measured] = field(default_factory=dict)
+    """What those follow from, by phase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +156,7 @@ class ServingPrediction:
     provenance: str
     corrected_by: Mapping[str, float] = field(default_factory=dict)
     """As for training; rates and ledger are corrected too."""
-    measured: Mapping[str, tuple[float, int]] = field(default_factory=dict)
+    measured: Mapping[str, Measured] = field(default_factory=dict)
 
     @property
     def generates(self) -> bool:

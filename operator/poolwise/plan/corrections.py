@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from poolwise.model.borrowing import prior
 from poolwise.model.corrected import ServingEstimates
 from poolwise.model.correction import ALIKE, UNCORRECTED, Correction, Estimate, Phase
 from poolwise.model.shapes import Model
@@ -61,10 +62,13 @@ class Corrections:
         others = self._at(Subject(model, Phase.TRAINING, pool), now)
         if others == UNCORRECTED:
             return TrainingEstimates()
-        of_layouts = {
-            subject.alike: self._at(subject, now)
+        layouts = {
+            subject.alike
             for subject in self._subjects[model]
-            if subject.alike and (subject.phase, subject.pool) == (Phase.TRAINING, pool)
+            if subject.alike and (subject.pool == pool or work.model.name in SPELLED_OUT)
+        }
+        of_layouts = {
+            each: self._at(Subject(model, Phase.TRAINING, pool, each), now) for each in layouts
         }
         return TrainingEstimates(others, work, of_layouts)
 
@@ -83,14 +87,34 @@ class Corrections:
 
     def _at(self, subject: Subject, now: datetime) -> Estimate:
         """Remembered: a pass asks for the same again and again."""
-        found = self.known.get(subject)
-        if found is None:
-            return UNCORRECTED
         question = subject, now
         if question not in self._estimates:
-            lasting = ALIKE if subject.alike else None
-            self._estimates[question] = found.at(now.timestamp(), lasting=lasting)
+            self._estimates[question] = self._worked_out(subject, now)
         return self._estimates[question]
+
+    def _worked_out(self, subject: Subject, now: datetime) -> Estimate:
+        """Of a preset by what was measured there; the description of others may be off, which
+        shows on all pools."""
+        found = self.known.get(subject)
+        others = self._elsewhere(subject) if _is_spelled_out(subject.model) else ()
+        if found is None and not others:
+            return UNCORRECTED
+        lasting, now_seconds = ALIKE if subject.alike else None, now.timestamp()
+        before = prior(others, subject.phase, now_seconds, lasting)
+        own = found or Correction(subject.phase)
+        return own.at(now_seconds, lasting=lasting, prior=before)
+
+    def _elsewhere(self, subject: Subject) -> tuple[Correction, ...]:
+        """Of the same on other pools."""
+        return tuple(
+            self.known[each]
+            for each in self._subjects.get(subject.model, ())
+            if each.pool != subject.pool and replace(each, pool=subject.pool) == subject
+        )
+
+
+def _is_spelled_out(model: str) -> bool:
+    return model.partition("-")[0] in SPELLED_OUT
 
 
 def name_of(model: Model) -> str:

@@ -23,11 +23,15 @@ from poolwise.plan.observed import Object
 from poolwise.plan.status.figures import part
 from poolwise.plan.status.meter import moment_of
 from poolwise.plan.steps.told import Measured, measured
+from poolwise.plan.wording import significant
 
 LEAST_WINDOWS = 3
 """Before a run tells anything of others."""
 LEAST_REQUESTS = 50.0
 """That a service must have served of late, before it does."""
+
+_DIGITS = 3
+"""Of a ratio: what moves less makes no new plan."""
 
 Lesson = tuple[Subject, Sample]
 
@@ -55,7 +59,7 @@ def of_runs(training_jobs: Iterable[Object]) -> Iterator[Lesson]:
 def _of_run(told: Measured) -> Iterator[Lesson]:
     basis, ratio = told.basis, told.ratio
     if ratio is not None:
-        sample = Sample(told.time.timestamp(), ratio)
+        sample = Sample(told.time.timestamp(), significant(ratio, _DIGITS))
         yield Subject(basis.model, Phase.TRAINING, basis.pool), sample
         if basis.alike:
             yield Subject(basis.model, Phase.TRAINING, basis.pool, basis.alike), sample
@@ -79,7 +83,7 @@ def speeds(service: Object) -> Mapping[str, Sample]:
         return {}
     at_seconds = time.timestamp()
     return {
-        pool: Sample(at_seconds, math.exp(slowness))
+        pool: Sample(at_seconds, significant(math.exp(slowness), _DIGITS))
         for pool, slowness in memory.log_slowness.items()
         if slowness
     }

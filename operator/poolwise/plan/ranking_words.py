@@ -164,5 +164,8 @@ def _remark(candidate: Candidate) -> str:
 def _measured(candidate: Candidate) -> str:
     """What its figures depend on beside the model."""
     told = candidate.prediction.measured if candidate.prediction else {}
-    phrases = (measured(phase, *told[phase], candidate.pool) for phase in sorted(told))
+    phrases = (
+        measured(phase, each.ratio, each.samples, None if each.elsewhere else candidate.pool)
+        for phase, each in sorted(told.items())
+    )
     return "".join(f"; {each}" for each in phrases)

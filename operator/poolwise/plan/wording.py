@@ -113,11 +113,12 @@ def sentence(text: str, limit: int = MESSAGE_LIMIT) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def measured(phase: str, ratio: float, samples: int, pool: str) -> str:
-    """What a correction follows from.
+def measured(phase: str, ratio: float, samples: int, pool: str | None) -> str:
+    """What a correction follows from; no pool: it is of others than the one it is told of.
 
     >>> measured("training", 1.123, 16, "h100")
     'measured 1.12x of the model on h100, 16 samples'
     """
     of = "" if phase == "training" else f"{phase} "
-    return f"{of}measured {ratio:.2f}x of the model on {pool}, {plural(samples, 'sample')}"
+    where = pool or "other pools"
+    return f"{of}measured {ratio:.2f}x of the model on {where}, {plural(samples, 'sample')}"

@@ -198,7 +198,8 @@ def measurements(told: Told) -> str:
     for phase in sorted(of_phase):
         ratio, count = (number(part(of_phase, phase), name) for name in ("ratio", "samples"))
         if ratio is not None and count:
-            phrases.append(measured(phase, ratio, round(count), pool))
+            where = None if part(of_phase, phase).get("elsewhere") is True else pool
+            phrases.append(measured(phase, ratio, round(count), where))
     return "; ".join(phrases)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from poolwise.model.prediction import (
     Bottleneck,
     Interval,
+    Measured,
     Memory,
     ServingPrediction,
     Term,
@@ -209,9 +210,13 @@ def _prediction(
     }
 
 
-def _measured(told: Mapping[str, tuple[float, int]]) -> Story:
+def _measured(told: Mapping[str, Measured]) -> Story:
     """What corrections follow from, by phase."""
-    return {phase: {"ratio": ratio, "samples": count} for phase, (ratio, count) in told.items()}
+    return {
+        phase: {"ratio": each.ratio, "samples": each.samples}
+        | ({"elsewhere": True} if each.elsewhere else {})
+        for phase, each in told.items()
+    }
 
 
 def _ledger(terms: tuple[Term, ...]) -> list[Story]:
