@@ -6,12 +6,14 @@ taken as measured by the cluster, and correct the predictions of all its others
 and after, and how many of them the corrected range holds.
 
 The program also tells the constants of the correction: which share of the variance of
-ln(measured / predicted) such rows have in common, and how many rows are off by more than the bound.
+ln(measured / predicted) such rows have in common, how many rows are off by more than the bound, and
+what medians of one model and software have in common across accelerators.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -83,14 +85,18 @@ def main() -> None:
             f"{line.phase:<13}{line.seen:>9}{line.rows:>8}"
             f"{line.before:>13.1f}{line.after:>9.1f}{line.held:>9.0f}"
         )
-    print(f"\n{'phase':<13}{'workloads':>10}{'rows':>8}{'lasting':>9}{f'beyond {BOUND:g}':>10}")
+    print(
+        f"\n{'phase':<13}{'workloads':>10}{'rows':>8}{'lasting':>9}{f'beyond {BOUND:g}':>10}"
+        f"{'pairs':>8}{'across':>9}"
+    )
     for phase in Phase:
         chosen = workloads(several, phase)
         if chosen:
-            rows = sum(map(len, chosen))
+            rows, (shared, pairs) = sum(map(len, chosen)), across(several, phase)
             print(
                 f"{phase:<13}{len(chosen):>10}{rows:>8}"
                 f"{lasting(chosen):>9.2f}{100 * beyond_bound(chosen):>8.1f} %"
+                f"{pairs:>8}{shared:>9.2f}"
             )
 
 
@@ -112,13 +118,13 @@ def _timed(outcome: Outcome, predicted: Interval) -> Timed:
     return Timed(workload, phase, slow, 1 / outcome.measured)
 
 
-def workloads(several: Iterable[Timed], phase: Phase) -> list[list[Timed]]:
-    """Rows by workload, where there is more than one."""
+def workloads(several: Iterable[Timed], phase: Phase, least: int = 2) -> list[list[Timed]]:
+    """Rows by workload, where there are so many at least."""
     found: dict[tuple[str, ...], list[Timed]] = {}
     for each in several:
         if each.phase is phase:
             found.setdefault(each.workload, []).append(each)
-    return [rows for rows in found.values() if len(rows) > 1]
+    return [rows for rows in found.values() if len(rows) >= least]
 
 
 def lines(several: Sequence[Timed], phase: Phase) -> Iterator[Line]:
@@ -158,6 +164,21 @@ def lasting(chosen: Sequence[Sequence[Timed]]) -> float:
         float(np.quantile(np.abs(errors), 0.9)) for errors in (np.concatenate(groups), left)
     )
     return max(0.0, 1.0 - (after / before) ** 2)
+
+
+def across(several: Iterable[Timed], phase: Phase) -> tuple[float, int]:
+    """Share of the variance of a workload's median that workloads of the same model and software
+    on other accelerators have too, and of how many pairs."""
+    medians: dict[tuple[str, ...], list[float]] = {}
+    for rows in workloads(several, phase, least=1):
+        model, _, *software = rows[0].workload
+        middle = float(np.median(np.log([each.ratio for each in rows])))
+        medians.setdefault((model, *software), []).append(middle)
+    pairs = [pair for each in medians.values() for pair in itertools.combinations(each, 2)]
+    if not pairs:
+        return 0.0, 0
+    one, other = np.array(pairs).T
+    return float(2.0 * (one * other).mean() / (one**2 + other**2).mean()), len(pairs)
 
 
 def beyond_bound(chosen: Sequence[Sequence[Timed]]) -> float:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
-from bench.correction import beyond_bound, lasting, lines, timed, workloads
+from bench.correction import across, beyond_bound, lasting, lines, timed, workloads
 from bench.model.outcome import Outcome
 from bench.ratio_spread import matched, shared
 from poolwise.model.correction import Phase
@@ -51,6 +52,16 @@ def test_each_measurement_brings_the_others_nearer() -> None:
 
 def test_other_phases_have_no_lines() -> None:
     assert not list(lines(timed(outcomes()), Phase.TRAINING))
+
+
+def test_what_accelerators_share() -> None:
+    several = timed(outcomes())
+    share, pairs = across(several, Phase.TOKEN)
+    assert pairs == 3
+    assert share < 0.5
+    alike = [replace(each, seconds=0.02 * 1.3) for each in several]
+    assert across(alike, Phase.TOKEN) == (pytest.approx(1.0), 3)
+    assert across(several, Phase.TRAINING) == (0.0, 0)
 
 
 def test_the_share_that_lasts() -> None:

@@ -24,9 +24,9 @@ from poolwise.model.prediction import Measured
 from poolwise.model.ranges import OWN_SHARE
 
 COMMON: Mapping[Phase, float] = {Phase.TRAINING: 1.0 - OWN_SHARE[Phase.TRAINING]}
-"""Of what stays. Sixty pairs of accelerators with training runs of one model and framework agree
-(their medians share 0.24 to 0.36 of the variance, which makes 0.4 to 0.6 of what stays); those of
-services share nothing."""
+"""Of what stays. Sixty pairs of accelerators with training runs of one model and framework agree:
+their medians share 0.36 of the variance, which makes 0.6 of what stays (``bench.correction``);
+those of services share nothing."""
 
 
 def prior(
