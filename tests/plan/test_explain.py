@@ -173,3 +173,23 @@ def test_a_damaged_story_does_no_harm(field, value):
 def test_a_damaged_status_does_no_harm(field, value):
     shown = told(training_job(), placed_job())
     assert "llama-70b" in explain({**training_job(), "status": {**shown, field: value}})
+
+
+def test_what_a_run_tells_of_itself():
+    resource, outcome, seen = SITUATIONS["placed"]
+    status = told(resource, outcome, seen=seen)
+    run = {
+        "steps": 1200,
+        "ofSteps": 4883,
+        "stepSeconds": 131.2,
+        "samples": 16,
+        "lastCheckpointTime": "2026-11-24T12:00:00Z",
+    }
+    observed = {"ratio": 1.05, "training": run}
+    text = explain({**resource, "status": {**status, "observed": observed}})
+    assert (
+        "  measured   131 s per step, 1.05x of the prediction (16 samples); "
+        "step 1,200 of 4,883, 25 %; last checkpoint at 2026-11-24T12:00:00Z" in text
+    )
+    broken = {**observed, "training": {"steps": "many", "ofSteps": 0, "samples": True}}
+    assert "  measured" not in explain({**resource, "status": {**status, "observed": broken}})

@@ -5,6 +5,7 @@
     llama-70b runs on h100-ib (16 x H100-SXM5-80GB, dp2 tp8): 125 s (116-136) per step, ...
       bound by   Compute; 10 % more gives: Compute +7.1 %; time: Compute 74 %, ...
       based on   fitted on runs of this accelerator
+      measured   131 s per step, 1.05x of the prediction (16 samples); step 1,200 of ...
       memory     61.0 of 79.0 GiB per accelerator: ...
       engine     at most 126 sequences of up to 8,192 tokens, 512 tokens a step, weights in fp8
       cost       $36,400 and 8.61 MWh in all; so far $1,320, 312 kWh, 48 accelerator-hours, at ...
@@ -26,7 +27,7 @@ from poolwise.plan.pool import CPU
 from poolwise.plan.status import figures
 from poolwise.plan.status.costs import predicted_cost, so_far
 from poolwise.plan.status.figures import Told
-from poolwise.plan.wording import plural, sentence
+from poolwise.plan.wording import duration, percent, plural, sentence
 
 LABEL_WIDTH = 11
 HEAD_LIMIT = 4096
@@ -111,6 +112,7 @@ def _details(status: Told, told: Told, now: datetime | None) -> Iterator[tuple[s
     why = [str(bound or ""), figures.gains(told), figures.shares(told)]
     yield "bound by", "; ".join(filter(None, why))
     yield "based on", figures.basis(told)
+    yield "measured", _measured(status)
     yield "balance", figures.roofline(told)
     yield "memory", figures.memory(told)
     yield "engine", figures.engine(told)
@@ -121,6 +123,25 @@ def _details(status: Told, told: Told, now: datetime | None) -> Iterator[tuple[s
     yield "now", _now(status)
     yield "beware", _mismatch(status)
     yield from _others(told)
+
+
+def _measured(status: Told) -> str:
+    """What a run tells of itself: its step against the prediction, how far it is, what is safe."""
+    observed = figures.part(status, "observed")
+    run = figures.part(observed, "training")
+    step, samples = (figures.number(run, name) for name in ("stepSeconds", "samples"))
+    ratio, done = figures.number(observed, "ratio"), figures.number(run, "steps")
+    of = figures.number(run, "ofSteps")
+    phrases = []
+    if step is not None and samples:
+        times = f", {ratio:.2f}x of the prediction" if ratio is not None else ""
+        phrases.append(f"{duration(step)} per step{times} ({plural(round(samples), 'sample')})")
+    if done is not None and of:
+        phrases.append(f"step {done:,.0f} of {of:,.0f}, {percent(min(done / of, 1.0))}")
+    saved, ends = run.get("lastCheckpointTime"), observed.get("expectedFinishTime")
+    phrases += [f"last checkpoint at {saved}"] if isinstance(saved, str) else []
+    phrases += [f"ends about {ends}"] if phrases and isinstance(ends, str) else []
+    return "; ".join(phrases)
 
 
 def _cost(status: Told, told: Told, now: datetime | None) -> str:
