@@ -22,6 +22,7 @@ class Line(Running):
         [self._port] = ports.free(1)
         self._control_plane = control_plane
         self._ends: list[socket.socket] = []
+        self._lock = threading.Lock()
 
     def kubeconfig_for(self, user: str, folder: Path) -> Path:
         """A kubeconfig of ``user`` that leads over this line."""
@@ -38,16 +39,25 @@ class Line(Running):
     def start(self) -> None:
         """Let connections through."""
         listener = socket.create_server((LOOPBACK, self._port))
-        self._ends.append(listener)
+        self._keep(listener)
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
 
     def stop(self) -> None:
         """Cut it: open connections break, new ones are refused."""
-        for end in self._ends:
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
-        self._ends.clear()
+        with self._lock:
+            for end in self._ends:
+                _cut(end)
+            self._ends.clear()
+
+    def _keep(self, *ends: socket.socket, of: socket.socket | None = None) -> bool:
+        """To cut them later; or at once, what came through ``of`` as it was cut itself."""
+        with self._lock:
+            if of is None or of in self._ends:
+                self._ends += ends
+                return True
+        for end in ends:
+            _cut(end)
+        return False
 
     def _accept(self, listener: socket.socket) -> None:
         with contextlib.suppress(OSError):
@@ -56,9 +66,16 @@ class Line(Running):
                 far = socket.create_connection(
                     (LOOPBACK, self._control_plane.state.ports.apiserver)
                 )
-                self._ends += [near, far]
+                if not self._keep(near, far, of=listener):
+                    return
                 for source, sink in ((near, far), (far, near)):
                     threading.Thread(target=_pass_on, args=(source, sink), daemon=True).start()
+
+
+def _cut(end: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)
+    end.close()
 
 
 def _pass_on(source: socket.socket, sink: socket.socket) -> None:
