@@ -3,7 +3,7 @@
 import pytest
 
 from poolwise.plan.joint.outcome import Act
-from poolwise.plan.joint.planning import place, plan
+from poolwise.plan.joint.planning import plan
 from poolwise.plan.joint.problem import Reservation, Rules
 from tests.plan.joint.cluster_given import (
     HOUR,
@@ -208,26 +208,6 @@ def test_the_optimiser_never_gives_less_than_the_queue():
     found = plan(problem([pool("p", 8, 4)], *work))
     assert found.objective >= found.greedy_objective
     assert found.solver == "milp"
-
-
-def test_one_workload_is_placed_at_once_beside_the_reservations_of_others():
-    gang = job("gang", option("p", 2, pods=2))
-    busy = running("busy", option("p", 10), {"p-0": 1})
-    one = job("one", option("p", 50), option("q", 55))
-    held = (Reservation("gang", gang.options[0], 10 * HOUR),)
-    given = problem([pool("p", 0, 8), pool("q", 8)], busy, gang, one, reservations=held)
-    found = place(given, "one", {"p": 0.0, "q": 0.0})
-    assert (found.act, where(found)) == (Act.START, "q")
-    free = problem([pool("p", 0, 8), pool("q", 8)], busy, gang, one)
-    assert where(place(free, "one", {"p": 0.0, "q": 0.0})) == "p"
-    assert where(place(free, "one", {"p": 9.0, "q": 0.0})) == "q"
-
-
-def test_one_workload_that_cannot_run_is_refused_at_once():
-    given = problem([pool("p", 8)], job("w", option("p", 1, pods=2)))
-    assert place(given, "w").act is Act.REFUSE
-    with pytest.raises(KeyError):
-        place(given, "nobody")
 
 
 def test_an_empty_problem_has_an_empty_plan():

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from poolwise.plan.joint.outcome import Act, JointPlan
-from poolwise.plan.joint.planning import place, plan
+from poolwise.plan.joint.outcome import Act
+from poolwise.plan.joint.planning import plan
 from poolwise.plan.joint.problem import (
     NodeState,
     Option,
@@ -172,16 +172,6 @@ def test_the_same_problem_has_the_same_plan_in_any_order(problem, optimise):
     turned = replace(problem, workloads=problem.workloads[::-1])
     assert plan(problem, optimise) == plan(problem, optimise)
     assert plan(turned, optimise).decisions == plan(problem, optimise).decisions
-
-
-@SLOW
-@given(problems())
-def test_one_workload_at_once_keeps_the_same_promises(problem):
-    for each in problem.workloads:
-        if each.running is None:
-            alone = replace(problem, workloads=(each,))
-            decision = place(problem, each.key, {pool.name: 0.1 for pool in problem.pools})
-            check(alone, JointPlan((decision,), (), (), 0.0, 0.0, ""))
 
 
 @SLOW

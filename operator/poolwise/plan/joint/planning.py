@@ -17,14 +17,14 @@ from poolwise.plan.joint.decisions import Story
 from poolwise.plan.joint.exchange import exchanged
 from poolwise.plan.joint.items import Assignment, Choice, Floor, Item
 from poolwise.plan.joint.moves import Move, movable, moves
-from poolwise.plan.joint.outcome import Decision, JointPlan
+from poolwise.plan.joint.outcome import JointPlan
 from poolwise.plan.joint.outlook import outlook
 from poolwise.plan.joint.preemption import preemptions
 from poolwise.plan.joint.pricing import shares
 from poolwise.plan.joint.problem import PoolState, Problem, Reservation, Workload
 from poolwise.plan.joint.rooms import Rooms
 from poolwise.plan.joint.timeline import Timeline
-from poolwise.plan.joint.walk import EXTERNALITY, Turn, Walk, Walked
+from poolwise.plan.joint.walk import Turn, Walk, Walked
 from poolwise.plan.joint.worth import item_of, moving_item, started, with_moves
 
 
@@ -57,32 +57,6 @@ def plan(problem: Problem, optimise: bool = True) -> JointPlan:
         holds=floor.holds,
         preemptions=preemptions(problem, decisions),
     )
-
-
-def place(problem: Problem, key: str, prices: Mapping[str, float] | None = None) -> Decision:
-    """One workload at once, beside the reservations of others.
-
-    :param prices: ``delay`` by pool, of the last plan; None: worked out from who waits.
-    :raises KeyError: for a workload that the problem does not have, or that runs.
-    """
-    pending = {each.key: each for each in problem.workloads if each.running is None}
-    workload = pending[key]
-    gate = Gate(problem.pools, problem.rules, problem.now)
-    admission = gate.admit(workload)
-    if prices is None:
-        prices = _delays(problem)
-    walk = _walk(problem, _limits(problem, gate), 1.0 / EXTERNALITY)
-    for each in problem.reservations:
-        if each.key != key:
-            walk.reserve(each.option, each.key)
-    turns = []
-    if admission.options:
-        mine = bid(workload, admission.options, prices, problem.now, problem.rules)
-        turns = walk.turns([mine])
-    taken = started(turns, {})
-    holds = {pool: tuple(each) for pool, each in walk.holds.items()}
-    story = Story(problem, prices, {key: admission}, Walked(turns, holds), taken, {})
-    return story.decision(workload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +93,14 @@ class _Pass:
         return _Pass(problem, admissions, known, bids(known), limits, may_go)
 
     def walk(self) -> Walk:
-        return _walk(self.problem, self.limits, 0.0)
+        problem = self.problem
+        return Walk(
+            rooms=Rooms(problem.pools),
+            timeline=Timeline(problem.pools, problem.workloads, problem.now),
+            now=problem.now,
+            limits=dict(self.limits),
+            reserved={each.key: each.option.pool for each in problem.reservations},
+        )
 
     def greedy(
         self, turns: Sequence[Turn], floor: Floor
@@ -187,27 +168,10 @@ def _by_key(all_moves: Iterable[Sequence[Move]]) -> dict[str, Move]:
     return {each[0].bid.workload.key: each[0] for each in all_moves}
 
 
-def _walk(problem: Problem, limits: Mapping[str, int], others_weight: float) -> Walk:
-    return Walk(
-        rooms=Rooms(problem.pools),
-        timeline=Timeline(problem.pools, problem.workloads, problem.now),
-        now=problem.now,
-        limits=dict(limits),
-        reserved={each.key: each.option.pool for each in problem.reservations},
-        others_weight=others_weight,
-    )
-
-
 def _shares(problem: Problem, admissions: Mapping[str, Admission]) -> dict[str, float]:
     """Prices of all work that waits or may be moved."""
     here = (each for each in problem.workloads if each.key in admissions)
     return shares(((each, admissions[each.key].options) for each in here), problem.pools)
-
-
-def _delays(problem: Problem) -> dict[str, float]:
-    found = _Pass.of(problem)
-    waiting = math.fsum(each.weight for each in found.bids)
-    return {pool: EXTERNALITY * waiting * share for pool, share in found.shares.items()}
 
 
 def _limits(problem: Problem, gate: Gate) -> dict[str, int]:

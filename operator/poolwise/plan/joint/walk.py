@@ -115,13 +115,11 @@ class Walk:
     """By pool; grows with every gang that waits."""
     gangs: dict[str, int] = field(default_factory=dict)
     """By pool: how many hold nodes."""
-    others_weight: float = 0.0
-    """Of those who wait and have no turn in this pass."""
 
     def turns(self, bids: Iterable[Bid]) -> list[Turn]:
         """Everybody's turn."""
         ordered = sorted(bids, key=lambda each: each.rank)
-        behind = self.others_weight + math.fsum(each.weight for each in ordered)
+        behind = math.fsum(each.weight for each in ordered)
         waiting: dict[str, int] = {}
         turns = []
         for each in ordered:
