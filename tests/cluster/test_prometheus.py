@@ -17,6 +17,8 @@ from poolwise.cluster.scraping import Look, Target
 from poolwise.errors import InvalidInput
 from poolwise.plan.signals.adapters import Fault, read
 from poolwise.plan.signals.sample import Sample
+from poolwise.plan.steps.reading import ENGINE
+from poolwise.plan.steps.sample import RunSample
 from poolwise.settings import Settings, from_environment
 from tests.plan.signals import texts
 
@@ -157,7 +159,7 @@ async def silent(_: web.Request) -> web.StreamResponse:
     ],
 )
 def test_what_it_does_wrong_is_one_sentence(handler, told):
-    [found] = looks(handler, CHAT, request_timeout_seconds=0.5)
+    [found] = looks(handler, CHAT, request_timeout_seconds=0.5 if handler is silent else 30)
     assert isinstance(found, Fault)
     assert found.reason.startswith(told)
 
@@ -184,3 +186,18 @@ def test_the_token_is_as_it_is_on_its_file_now(tmp_path):
 def test_settings_that_cannot_be_meant_are_refused(given, told):
     with pytest.raises(InvalidInput, match=told):
         from_environment({f"POOLWISE_{name}": value for name, value in given.items()})
+
+
+def test_it_tells_of_runs_as_rank_0_would():
+    run = Target("uid", "run-0", "10.0.0.2", 9090, ENGINE, "search")
+    server = Server()
+    server.texts["search", "run-0"] = (
+        "training_steps_total 12\ntraining_step_seconds_sum 6\ntraining_step_seconds_count 12\n"
+    )
+    chat, told = looks(server.query, CHAT, run)
+    assert isinstance(chat, Sample)
+    assert isinstance(told, RunSample)
+    assert (told.steps, told.timed_steps, told.timed_seconds) == (12.0, 12.0, 6.0)
+    del server.texts["search", "run-0"]
+    (gone,) = looks(server.query, run)
+    assert gone == Fault("Prometheus has no series of it")

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from aiohttp import web
@@ -13,6 +14,8 @@ from aiohttp import web
 from poolwise.cluster.scraping import Look, Scraper, Target, url_of
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.signals.sample import Sample
+from poolwise.plan.steps.reading import ENGINE
+from poolwise.plan.steps.sample import RunSample
 from poolwise.settings import Settings
 from tests.plan.signals import texts
 
@@ -23,6 +26,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 async def honest(_: web.Request) -> web.StreamResponse:
     return web.Response(text=texts.VLLM_NEW)
+
+
+async def training(_: web.Request) -> web.StreamResponse:
+    return web.Response(text="training_steps_total 7\npython_info 1\n")
 
 
 async def html(_: web.Request) -> web.StreamResponse:
@@ -171,3 +178,21 @@ def test_a_dead_replica_leaves_the_scraper_usable():
     assert isinstance(first, Fault)
     assert isinstance(second, Sample)
     assert isinstance(third, Sample)
+
+
+@pytest.mark.parametrize(
+    ("handler", "told"),
+    [(training, None), (html, "no Prometheus metrics"), (endless, "more than 65536 bytes")],
+)
+def test_rank_0_of_a_run_is_read_by_the_same_rules(handler, told):
+    async def run() -> Look:
+        async with serving(handler) as at:
+            target = replace(at, engine=ENGINE)
+            return (await looks_at([target]))[target]
+
+    look = asyncio.run(run())
+    if told is None:
+        assert isinstance(look, RunSample)
+        assert (look.steps, look.samples) == (7.0, None)
+    else:
+        assert isinstance(look, Fault) and told in look.reason
