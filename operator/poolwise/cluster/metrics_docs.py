@@ -22,7 +22,8 @@ _RUNS = """## What a training container may tell
 
 Poolwise reads `/metrics` of a TrainingJob's rank 0, on the port of `spec.run.ports` that is named
 `metrics`, every `POOLWISE_TRAINING_INTERVAL_SECONDS` (15 s). All are optional; what is not told is
-predicted, or guessed.
+predicted, or guessed. Where `POOLWISE_PROMETHEUS_URL` is set, that Prometheus is asked instead, and
+has to scrape these pods (the chart's PodMonitor is for engines).
 
 - `training_steps_total` (counter): optimizer steps done, for progress; counted from 0, or from the
   checkpoint's step, after a restart.
