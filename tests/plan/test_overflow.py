@@ -178,3 +178,45 @@ def test_a_part_whose_record_was_damaged_is_no_part(spread):
     other, first = deployments(spread[1])
     broken = {**other, "metadata": {**other["metadata"], "annotations": {}}}
     assert len(by_pool(decided(nodes(), chat(), children=[broken, first]))) == 1
+
+
+def given(replicas, generation=1):
+    """As an HPA sets the number."""
+    document = service("chat", scaling={"mode": "External"}, replicas=replicas)
+    document["metadata"]["generation"] = generation
+    return document
+
+
+def test_a_number_that_others_set_is_spread_the_same_way(pools):
+    one = given(1)
+    first = decided(nodes(), one)
+    place = plan_of(first).claim.pool
+    other = next(pool for pool in pools if pool != place)
+    most = first.free_accelerators.get(place, 0)
+    assert most in (2, 4)
+    more = given(most + 1, 2)
+    answer = decided(nodes(), more, children=deployments(first, one))
+    assert by_pool(answer) == {place: most, other: 1}
+    assert f"1 replica on {other}" in plan_of(answer).reason
+    before, after = deployments(first, one)[0], deployments(answer, more)[-1]
+    assert before["spec"]["template"] == after["spec"]["template"]
+    all_of_it = given(6, 3)
+    answer = decided(nodes(), all_of_it, children=deployments(answer, more))
+    assert by_pool(answer) == {place: most, other: 6 - most}
+    kept = decided(nodes(), all_of_it, children=deployments(answer, all_of_it))
+    assert by_pool(kept) == by_pool(answer) and plan_of(kept).kept
+    fewer = given(most, 4)
+    answer = decided(nodes(), fewer, children=deployments(answer, all_of_it))
+    assert by_pool(answer) == {place: most}
+
+
+def test_a_new_service_that_is_too_large_for_each_pool_alone_takes_several(pools):
+    wanted = service("chat", scaling={"minReplicas": 5, "maxReplicas": 12})
+    answer = decided(nodes(), wanted)
+    assert sum(by_pool(answer).values()) == 5
+    assert set(by_pool(answer)) == set(pools)
+    kept = decided(nodes(), wanted, children=deployments(answer, wanted))
+    assert by_pool(kept) == by_pool(answer)
+    assert not plan_of(
+        decided(nodes(), service("chat", scaling={"minReplicas": 7, "maxReplicas": 12}))
+    ).placed

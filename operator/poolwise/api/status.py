@@ -214,7 +214,7 @@ class ScalingPool(OpenModel):
     pool: Word
     """Its name. Example: `h100-ib`."""
     replicas: int = Field(ge=0)
-    """That the load asks for there. Example: `2`."""
+    """There. Example: `2`."""
     weight: float | None = None
     """What one bears, of one of the first pool. Example: `0.6`."""
     reason: Sentence = ""

@@ -200,6 +200,7 @@ class Scaler:
             now=now,
             mismatches=after.watch.told,
             memory=after.text,
+            by_pool=turn.held,
         )
         self._carry_out(turn, look, decision)
         self._leave(turn.key, after.least.replicas)

@@ -131,6 +131,11 @@ class Turn:
         return replace(decision, replicas=sum(counts.values()), by_pool=counts)
 
     @property
+    def held(self) -> dict[str, int]:
+        """Replicas by pool, as they were asked for."""
+        return {self.placed.pool.name: self.placed.record.replicas or 0, **self.held_elsewhere}
+
+    @property
     def held_elsewhere(self) -> dict[str, int]:
         """Replicas on further pools, as they were asked for."""
         return {each.pool.name: each.record.replicas or 0 for each in self.parts}

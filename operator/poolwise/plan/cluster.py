@@ -26,7 +26,8 @@ from poolwise.plan.idle import idle_nodes
 from poolwise.plan.kueue.desk import answers, with_guests
 from poolwise.plan.kueue.waiting import admissions, in_queues, queued_plans, waits_for_kueue
 from poolwise.plan.learned import Lesson, learned, of_runs, of_service, speeds
-from poolwise.plan.live.rescaling import Wanted, rescaled, with_live_replicas, with_parts
+from poolwise.plan.live.beyond import fitted, with_parts
+from poolwise.plan.live.rescaling import Wanted, rescaled, with_live_replicas
 from poolwise.plan.nodes.reading import mapping
 from poolwise.plan.observed import Decisions, Object, Observed
 from poolwise.plan.placement import Placement
@@ -151,10 +152,11 @@ class _Pass:
             own = self.claims.get(entry.identity.key)
             free = situation.ledger.without_claim(own) if own else situation.ledger
             alone = situation.with_ledger(free)
-            plan = Placement(entry.workload, self.pools, alone, current=entry.holds).plan()
+            fit = fitted(entry, alone)
+            plan = Placement(fit.entry.workload, self.pools, alone, current=entry.holds).plan()
             if plan.claim is not None:
                 situation = situation.with_ledger(free.with_claim(plan.claim))
-                plan, situation = with_parts(entry, plan, self.claims, situation)
+                plan, situation = with_parts(fit, plan, self.claims, situation)
             outcomes[plan.key] = plan
         return situation
 
@@ -168,9 +170,10 @@ class _Pass:
         """Decide the queue, then carry it out: who starts comes first."""
         if not entries and not situation.settings.may_move:
             return Standing(), situation
+        fits = {entry.identity.key: fitted(entry, situation) for entry in entries}
         waiting = [
-            Waiting(entry, candidates(entry.workload.request, self.pools, situation))
-            for entry in entries
+            Waiting(fit.entry, candidates(fit.entry.workload.request, self.pools, situation))
+            for fit in fits.values()
         ]
         queue = Queue(waiting, list(self._holders(situation)), self.pools, situation)
         joint = queue.decided(standing)
@@ -178,9 +181,10 @@ class _Pass:
         outcomes |= {holder.key: holder.left(why) for holder, why in departures}
         for each, turn in queue.turns(joint):
             plan = Placement(each.entry.workload, self.pools, situation, turn=turn).plan()
-            outcomes[plan.key] = plan
             if plan.claim is not None:
                 situation = situation.with_ledger(situation.ledger.with_claim(plan.claim))
+                plan, situation = with_parts(fits[plan.key], plan, self.claims, situation)
+            outcomes[plan.key] = plan
         return queue.standing(joint, standing), situation
 
     def _holders(self, situation: Situation) -> Iterator[Holder]:

@@ -10,7 +10,7 @@ Replicas that span nodes are not mixed with others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 
 from poolwise.model.work import ServingLayout
@@ -60,10 +60,16 @@ def _elsewhere(plan: Plan, request: ServingRequest, situation: Situation) -> Ite
         if pool is not None and chosen and isinstance(chosen.layout, ServingLayout):
             yield Further(chosen, room(chosen.layout, request, pool, situation.ledger))
     at = plan.claim.pool if plan.claim else ""
-    others = (each for each in situation.ledger.pools.values() if each.name not in (at, *own))
+    yield from elsewhere({at, *own}, request, situation)[: max(MOST_OFFERED - len(own), 0)]
+
+
+def elsewhere(
+    taken: Container[str], request: ServingRequest, situation: Situation
+) -> list[Further]:
+    """Pools beside those that are taken, where a request costs least first."""
+    others = (each for each in situation.ledger.pools.values() if each.name not in taken)
     found = [each for pool in others if (each := offered(request, pool, situation))]
-    found.sort(key=lambda each: (_cost_of_a_request(each.candidate), each.candidate.pool))
-    yield from found[: max(MOST_OFFERED - len(own), 0)]
+    return sorted(found, key=lambda each: (_cost_of_a_request(each.candidate), each.candidate.pool))
 
 
 def _cost_of_a_request(found: Candidate) -> float:

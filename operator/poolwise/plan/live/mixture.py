@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from poolwise.plan.scaling.decision import Decision
 from poolwise.plan.status.figures import Told
 from poolwise.plan.wording import plural, significant
 
 _DIGITS = 2
 
 
-def pools_told(decision: Decision) -> list[dict[str, Any]] | None:
-    """Each pool with its replicas, the first one first; None where there is one alone."""
-    counts = {pool: count for pool, count in decision.by_pool.items() if count}
+def pools_told(
+    by_pool: Mapping[str, int], weights: Mapping[str, float]
+) -> list[dict[str, Any]] | None:
+    """Each pool with its replicas, the first one first; None where there is one alone.
+
+    :param weights: of one replica of each pool.
+    """
+    counts = {pool: count for pool, count in by_pool.items() if count}
     if len(counts) < 2:
         return None
     first = next(iter(counts))
@@ -22,7 +26,7 @@ def pools_told(decision: Decision) -> list[dict[str, Any]] | None:
         {
             "pool": pool,
             "replicas": count,
-            **_weight(decision.weights, pool, first),
+            **_weight(weights, pool, first),
             "reason": _why(pool, first),
         }
         for pool, count in counts.items()

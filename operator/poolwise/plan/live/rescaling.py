@@ -25,7 +25,7 @@ from poolwise.plan.decision import (
     Rooms,
 )
 from poolwise.plan.entries import Entry
-from poolwise.plan.live.further import begun, planned_again, rooms
+from poolwise.plan.live.further import begun, rooms
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.growth import is_to_come
 from poolwise.plan.requests.request import ServingRequest, Workload
@@ -86,18 +86,6 @@ def rescaled(
     return situation, found
 
 
-def with_parts(
-    entry: Entry, plan: Plan, claims: Mapping[Holding, Claim], situation: Situation
-) -> tuple[Plan, Situation]:
-    """A service that was planned again, with what it runs on further pools."""
-    request = _request(entry)
-    if request is None or not plan.placed or not entry.parts:
-        return plan, situation
-    held = [(each, claims[entry.identity.key, each.pool]) for each in entry.parts]
-    parts, situation = planned_again(entry, plan, request, held, situation)
-    return replace(plan, parts=parts), situation
-
-
 def _request(entry: Entry) -> ServingRequest | None:
     wanted = entry.wanted
     if not isinstance(wanted, Workload) or not isinstance(wanted.request, ServingRequest):
@@ -142,7 +130,7 @@ class _Service:
         if self.request.given_replicas is not None:
             return record, situation
         claim = self.claims.get(holding, record.claim)
-        found = _Rescaling(self.request, record, claim, situation).to(count)
+        found = Rescaling(self.request, record, claim, situation).to(count)
         return found or (record, situation)
 
     def _parts(
@@ -168,7 +156,7 @@ class _Service:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rescaling:
+class Rescaling:
     """One service on one pool."""
 
     request: ServingRequest

@@ -72,6 +72,8 @@ class Look:
     """What is wrong beside the number, most telling first, with the sentence."""
     memory: str = ""
     """What the controller has learned, for the next process."""
+    by_pool: Mapping[str, int] = field(default_factory=dict)
+    """Replicas on each pool, as they are planned now."""
 
     @property
     def replicas(self) -> int:
@@ -103,7 +105,7 @@ def _scaling(look: Look, before: Told) -> dict[str, Any]:
             "mode": look.mode.value,
             "desiredReplicas": look.replicas,
             "reason": sentence(decision.reason, _SENTENCE),
-            "pools": None if look.conflict else pools_told(decision),
+            "pools": pools_told(look.by_pool, decision.weights),
             "remarks": sorted(set(decision.remarks) - _TOLD_ELSEWHERE) or None,
             "limiting": decision.limiting or None,
             "requestsPerSecondPerReplica": decision.capacity_requests_per_second or None,
