@@ -47,7 +47,9 @@ def test_strength_is_learned_from_who_was_late(strength):
 
 def test_a_larger_share_allows_a_higher_load():
     errors = surprise.shares(surprise.none(), 5.0, 60.0, 100.0)
-    highest = fragility.bearable(_taught([0.6, 0.7] * 20), surprise.LOG_ERRORS, errors, ALLOWED)
+    highest = fragility.bearable(
+        fragility.curve_of(_taught([0.6, 0.7] * 20), ALLOWED), surprise.LOG_ERRORS, errors
+    )
     assert highest(0.002) < highest(0.005) < highest(0.01)
 
 
@@ -125,11 +127,11 @@ def test_surprises_lower_what_is_aimed_at():
         is_jump = index % 20 == 0
         came, requests = (30.0, 300.0) if is_jump else (10.0, 100.0)
         jumpy = surprise.observed(jumpy, 10.0, came, 15.0, requests)
-    belief = _taught([0.6, 0.7] * 20)
+    curve = fragility.curve_of(_taught([0.6, 0.7] * 20), ALLOWED)
     aims = [
-        fragility.bearable(
-            belief, surprise.LOG_ERRORS, surprise.shares(errors, 10.0, 60.0, 100.0), ALLOWED
-        )(0.007)
+        fragility.bearable(curve, surprise.LOG_ERRORS, surprise.shares(errors, 10.0, 60.0, 100.0))(
+            0.007
+        )
         for errors in (steady, jumpy)
     ]
     assert aims[1] < 0.7 * aims[0]

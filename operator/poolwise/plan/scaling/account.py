@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from functools import lru_cache
 
+from poolwise.model.serving.load import State as ModelState
 from poolwise.model.serving.load import state_at_rate
 from poolwise.plan.scaling import fragility
 from poolwise.plan.scaling.capability import Capability
@@ -65,10 +66,13 @@ def _rounded(load: float) -> float:
 @lru_cache(maxsize=2048)
 def _tail(able: Capability, target: LatencyTarget, load: float) -> float:
     """At a load of one replica, in full ones as they have turned out to be."""
-    at = state_at_rate(able.served, load * able.at.requests_per_second)
-    if at is None:
-        return math.inf
-    return tail_seconds(able.served, at, target) * able.slowness
+    at = _state(able, load)
+    return math.inf if at is None else tail_seconds(able.served, at, target) * able.slowness
+
+
+@lru_cache(maxsize=1024)
+def _state(able: Capability, load: float) -> ModelState | None:
+    return state_at_rate(able.served, load * able.at.requests_per_second)
 
 
 def forecast(ahead: Outlook, now_seconds: float) -> Forecast:

@@ -143,15 +143,15 @@ def observed(belief: Belief, evidence: Evidence, allowed_share: float) -> Belief
 
 def late_share(belief: Belief, ratio: float, allowed_share: float) -> float:
     """Expected share of requests that a load makes late, beside those that always are."""
-    return float(np.interp(math.log(ratio), LOG_RATIOS, _curve(belief, allowed_share)))
+    return float(np.interp(math.log(ratio), LOG_RATIOS, curve_of(belief, allowed_share)))
 
 
-def bearable(
-    belief: Belief, log_errors: Vector, shares: Vector, allowed_share: float
-) -> Callable[[float], float]:
+def bearable(curve: Vector, log_errors: Vector, shares: Vector) -> Callable[[float], float]:
     """The highest load to aim at for which no more than a given share is expected to be late,
-    when what comes differs from what is aimed at by errors that such shares of requests meet."""
-    curve = _curve(belief, allowed_share)
+    when what comes differs from what is aimed at by errors that such shares of requests meet.
+
+    :param curve: of :func:`curve_of`.
+    """
     log_loads = np.linspace(math.log(LEAST_RATIO), math.log(MOST_RATIO), LOADS)
     late = np.interp(log_loads[:, None] + log_errors, LOG_RATIOS, curve) @ shares
 
@@ -174,7 +174,7 @@ def summary(belief: Belief) -> tuple[float, float]:
     return strength, steepness
 
 
-def _curve(belief: Belief, allowed_share: float) -> Vector:
+def curve_of(belief: Belief, allowed_share: float) -> Vector:
     """Expected share that load makes late, over :data:`LOG_RATIOS`."""
     weights = np.sum(belief.weights * (1.0 - FLOORS), axis=2)
     odds = math.log((1.0 - allowed_share) / allowed_share)

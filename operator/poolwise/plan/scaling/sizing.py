@@ -76,9 +76,10 @@ def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -
         memory.errors, ahead.lasting, round(ahead.horizon_seconds), memory.usual_arrivals
     )
     uneven = memory.unevenness.shares
+    curve = fragility.curve_of(belief, allowed)
     curves = (
-        fragility.bearable(belief, LOG_FELT, np.convolve(errors, uneven), allowed),
-        fragility.bearable(belief, surprise.LOG_ERRORS, uneven, allowed),
+        fragility.bearable(curve, LOG_FELT, np.convolve(errors, uneven)),
+        fragility.bearable(curve, surprise.LOG_ERRORS, uneven),
     )
     return Ratios(*(Bounds(*map(highest, late)) for highest in curves))
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import bisect
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 
 from poolwise.plan.signals.sample import Histogram
 
@@ -17,8 +19,7 @@ _LEAST_EXPONENT, _MOST_EXPONENT = -14, 24
 def difference(later: Histogram, earlier: Histogram) -> Histogram:
     """What came between, at the bounds that both have."""
     bounds = common_bounds((later, earlier))
-    most, least = _at(later, bounds), _at(earlier, bounds)
-    counts = (after - before for after, before in zip(most, least, strict=True))
+    counts = map(operator.sub, _at(later, bounds), _at(earlier, bounds))
     return Histogram(bounds, _rising(counts), later.total - earlier.total)
 
 
@@ -78,8 +79,4 @@ def _at(histogram: Histogram, bounds: tuple[float, ...]) -> tuple[float, ...]:
 
 def _rising(counts: Iterable[float]) -> tuple[float, ...]:
     """Cumulative counts never fall; buckets of one scrape may have been read a moment apart."""
-    most, result = 0.0, []
-    for count in counts:
-        most = max(most, count)
-        result.append(most)
-    return tuple(result)
+    return tuple(accumulate(counts, max, initial=0.0))[1:]
