@@ -235,6 +235,26 @@ def test_a_service_that_grows_costs_more_from_then_on():
     assert operator.meter.at(at(12)).cost == pytest.approx((10 * 3 + 6) * 55 / 8, abs=1e-4)
 
 
+@pytest.mark.parametrize("price", [80.0, None])
+def test_replicas_on_a_further_pool_are_paid_for_at_its_price(price):
+    far = replace(
+        POOL, name="far", price=None if price is None else replace(POOL.price, per_node_hour=price)
+    )
+    first, second = (
+        kept(placed_service(pool, ServingLayout(), replicas=count))
+        for pool, count in ((POOL, 2), (far, 3))
+    )
+    shown = status(
+        service(), replace(first, parts=(second,)), POOL,
+        [live_deployment(replicas=5, readyReplicas=5)], GANG, at(1), None, {"far": far},
+    )["observed"]["accrued"]["perHour"]  # fmt: skip
+    assert shown["accelerators"] == 5
+    if price is None:
+        assert "cost" not in shown
+    else:
+        assert shown["cost"] == pytest.approx((2 * 55 + 3 * price) / 8)
+
+
 def test_cores_are_paid_for_by_their_share_of_a_node():
     pool = cpu_pool()
     layout = ServingLayout(cpu_cores=21.5, cpu_memory_bytes=2.0**34)

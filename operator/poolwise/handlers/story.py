@@ -48,7 +48,8 @@ class Story:
         live = self._cache.get(resource_of(workload), *name_of(workload)) or workload
         before, now = live.get("status") or {}, utc_now()
         told = self._looks.measured(outcome.key, before)
-        after = status(live, outcome, pool, *seen_of(self._cache, live), now, told)
+        pools = {each.name: each for each in self._planner.decisions.pools}
+        after = status(live, outcome, pool, *seen_of(self._cache, live), now, told, pools)
         if not is_paused(live):
             after = brought_up_to_date(after, now, self._accrual_seconds)
         changes = merge_patch(before, after)

@@ -9,7 +9,9 @@ when it is seen. The status is written when the rate changes, at the end, and ev
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 from poolwise.model.work import ServingLayout
@@ -24,18 +26,23 @@ from poolwise.plan.status.span import Span
 _WATTS_PER_KILOWATT = 1000.0
 
 
-def accrued(
+def accrued(  # noqa: PLR0913  # all that a meter is moved on by
     meter: Meter,
     outcome: Outcome,
     told: Told,
     pool: Pool | None,
     seen: Observation,
     now: datetime,
+    further: Mapping[str, Pool] = MappingProxyType({}),
 ) -> Meter:
-    """The meter as it should stand in the status; ``told`` is ``status.plan`` as it will be."""
+    """The meter as it should stand in the status; ``told`` is ``status.plan`` as it will be, and
+    ``further`` the pools by name that parts of a service are on."""
     now = now.replace(microsecond=0)  # statuses tell whole seconds: a fraction would count twice
     span = _span(seen)
     found = _current(meter, outcome, told, pool)
+    if found is not None and isinstance(outcome, Plan):
+        for part_ in outcome.parts:
+            found = _with_part(found, part_, further, told)
     if span.is_active and found is not None:
         currency = pool.price.currency if pool and pool.price else ""
         return _running(meter, found, currency or meter.currency, span.since or now, now)
@@ -96,6 +103,20 @@ def _current(meter: Meter, outcome: Outcome, told: Told, pool: Pool | None) -> R
     return rate(
         chosen.count * _replicas(chosen), _cost(chosen, pool, told, meter), _kilowatts(chosen, told)
     )
+
+
+def _with_part(found: Rate, part_: Plan, pools: Mapping[str, Pool], told: Told) -> Rate:
+    """With what replicas on a further pool use; an accelerator of theirs as much power as one of
+    the first pool."""
+    chosen = part_.chosen
+    pool = pools.get(chosen.pool) if chosen else None
+    if chosen is None or pool is None:
+        return found
+    cost, kilowatts = None, _kilowatts(chosen, told)
+    if found.cost is not None and pool.price is not None and pool.price_problem is None:
+        cost = found.cost + pool.price.per_node_hour * nodes_held(pool, chosen)
+    both = None if found.kilowatts is None or kilowatts is None else found.kilowatts + kilowatts
+    return rate(found.accelerators + chosen.count * _replicas(chosen), cost, both)
 
 
 def _cost(chosen: Candidate, pool: Pool | None, told: Told, meter: Meter) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 from poolwise.plan.children.metadata import selector_text
@@ -45,12 +46,13 @@ def status(  # noqa: PLR0913  # all that a status is made of
     pods: Sequence[Object],
     now: datetime,
     measured: Measured | None = None,
+    further: Mapping[str, Pool] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Everything that ``status`` should say.
 
     ``children`` and ``pods`` are those of the workload alone; Events about its children may be
     among them. ``pool`` is the chosen one, while there is one. ``measured`` is what the newest look
-    at a service's replicas told.
+    at a service's replicas told. ``further`` has the pools by name that parts of it are on.
     """
     before = resource.get("status") or {}
     generation = resource["metadata"].get("generation", outcome.generation)
@@ -60,7 +62,7 @@ def status(  # noqa: PLR0913  # all that a status is made of
     seen = observe(outcome.uid, children, pods)
     told = _told(before, outcome, seen, pool, now)
     meter = read(part(part(before, "observed"), "accrued"))
-    meter = accrued(meter, outcome, told, pool, seen, now)
+    meter = accrued(meter, outcome, told, pool, seen, now, further)
     run = measured.observed if measured else part(before, "observed")
     money = Money(meter, _expected_finish(seen, told, run), now)
     view = View(resource, outcome, told, seen, pool, money, measured)
