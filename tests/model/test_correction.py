@@ -17,9 +17,7 @@ from poolwise.model.correction import (
     Correction,
     Phase,
     Sample,
-    WarmUp,
     corrected,
-    settled,
 )
 from poolwise.model.prediction import Interval
 
@@ -95,25 +93,3 @@ def test_what_has_no_length_is_not_corrected() -> None:
 def test_only_the_newest_are_kept() -> None:
     old = seen([2.0] * WINDOW, at=NOW - 60)
     assert old.with_samples(Sample(NOW, 1.0) for _ in range(WINDOW)) == seen([1.0] * WINDOW)
-
-
-def test_a_pod_warms_up_first() -> None:
-    samples = [Sample(NOW + 30.0 * index, 3.0 if index < 5 else 1.1) for index in range(10)]
-    after = settled(reversed(samples), NOW, WarmUp(samples=3, seconds=150.0))
-    assert [each.ratio for each in after] == [1.1] * 5
-    assert len(settled(samples, NOW, WarmUp(samples=8, seconds=0.0))) == 2
-
-
-@given(st.lists(ANY_RATIOS), PHASES)
-def test_it_is_kept_as_a_plain_mapping(ratios: list[float], phase: Phase) -> None:
-    known = seen(ratios, phase)
-    assert Correction.read(known.as_mapping()) == known
-
-
-@pytest.mark.parametrize(
-    "document",
-    [{}, {"phase": "lunch", "samples": []}, {"phase": "token", "samples": [{"ratio": 1}]}],
-)
-def test_a_mapping_that_somebody_else_wrote_is_refused(document: dict[str, object]) -> None:
-    with pytest.raises((KeyError, ValueError)):
-        Correction.read(document)

@@ -22,7 +22,6 @@ import enum
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from poolwise.model.prediction import Interval, Measured
 
@@ -82,15 +81,6 @@ class WarmUp:
 
     samples: int = 10
     seconds: float = 120.0
-
-
-def settled(
-    samples: Iterable[Sample], started_seconds: float, warm_up: WarmUp
-) -> tuple[Sample, ...]:
-    """One pod's measurements without its first ones, oldest first."""
-    ordered = sorted(filter(lambda each: each.is_usable, samples), key=_moment)
-    since = started_seconds + warm_up.seconds
-    return tuple(each for each in ordered[warm_up.samples :] if each.at_seconds >= since)
 
 
 NOTHING = Measured(1.0, 0)
@@ -180,19 +170,6 @@ class Correction:
         weighted = self._weighted(now_seconds, half_life_seconds)
         count = sum(weight > 0.0 for _, weight in weighted)
         return Measured(math.exp(_median(weighted)), count) if count else before.measured
-
-    def as_mapping(self) -> dict[str, Any]:
-        """For a status or a file; :meth:`read` reads it."""
-        told = [{"atSeconds": each.at_seconds, "ratio": each.ratio} for each in self.samples]
-        return {"phase": self.phase.value, "samples": told}
-
-    @staticmethod
-    def read(document: Mapping[str, Any]) -> Correction:
-        """What :meth:`as_mapping` made. ValueError or KeyError for anything else."""
-        samples = (
-            Sample(float(each["atSeconds"]), float(each["ratio"])) for each in document["samples"]
-        )
-        return Correction(Phase(document["phase"])).with_samples(samples)
 
 
 def corrected(interval: Interval, estimate: Estimate) -> Interval:
