@@ -149,3 +149,31 @@ def test_a_full_pool_overflows_into_the_next_and_the_dear_ones_go_first(
 
     operator.client.delete(service)
     patient.until(lambda: not pods(operator, service), "pods outlive their service")
+
+
+def test_a_number_that_others_set_is_spread_over_pools(
+    operator: Operated, namespace: str, nodes: NodeFactory, fleet: Engines, pools: None
+) -> None:
+    patient = replace(operator, timeout_seconds=WAIT_SECONDS)
+    nodes([h100_node(2, {LABEL: "near"}), h100_node(8, {LABEL: "far", **H200})])
+    wanted = chat(namespace, fleet, mode="External")
+    wanted["spec"] |= {
+        "placement": {"pools": ["near", "far"]},
+        "accelerators": {"perReplica": 1},
+        "replicas": 1,
+    }
+    service = operator.client.create(wanted)
+    operator.wait_condition(service, "Placed", "True")
+    patient.until(lambda: ready_on(operator, service) == ["near"], "the first never runs")
+    before = pods(operator, service)[0]["metadata"]["uid"]
+    operator.client.patch(service, {"spec": {"replicas": 4}})
+    both = ["far", "far", "near", "near"]
+    patient.until(lambda: ready_on(operator, service) == both, "never two ready on each pool")
+    assert before in {each["metadata"]["uid"] for each in pods(operator, service)}
+    patient.until(
+        lambda: (operator.look(service) or {})["status"]["replicas"] == 4,
+        "the scale subresource does not tell all of them",
+    )
+    operator.client.patch(service, {"spec": {"replicas": 1}})
+    patient.until(lambda: ready_on(operator, service) == ["near"], "the others never go")
+    assert further(operator, service) == []
