@@ -173,3 +173,16 @@ def test_a_suspended_plan_takes_all_of_them(spread, wishes):
     spread.put(changed)
     spread.run()
     assert parts(spread) == []
+
+
+def test_what_does_not_start_on_a_further_pool_is_given_up_before_it_is_tried_anew(spread, wishes):
+    name = parts(spread)[0]["metadata"]["name"]
+    for (kind, _, n), pod in list(spread.kube.objects.items()):
+        if kind.kind == "Pod" and n.startswith(name):
+            late = copy.deepcopy(pod)
+            late["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"
+            late["status"]["conditions"] = []
+            spread.put(late)
+    writes = spread.rounds(3)
+    assert any(each.startswith("delete") and name in each for each in writes)
+    assert deployment(spread)["spec"]["replicas"] == 2

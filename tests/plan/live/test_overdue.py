@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from poolwise.plan.conditions import timestamp
-from poolwise.plan.live.overdue import overdue
+from poolwise.plan.live.overdue import overdue, together
 from tests.plan.live.given import NOW, pod
 
 LIMIT_SECONDS = 300.0
@@ -51,3 +51,15 @@ def test_who_is_late_and_who_is_missed(pods, late, missing):
 def test_how_long_is_told():
     assert found(pod("a"), stuck()).longest_seconds == 600.0
     assert found().longest_seconds == 0.0
+
+
+def test_on_a_further_pool_it_is_enough_that_others_of_the_service_are_ready():
+    assert found(stuck("x"), stuck("y")).missing == 0
+    pods = [stuck("x"), stuck("y")]
+    assert overdue(pods, 2, LIMIT_SECONDS, NOW.timestamp(), is_proven=True).missing == 2
+
+
+def test_all_pools_together():
+    both = together([found(pod("a"), stuck("x")), found(pod("b"), pod("c"), replicas=2)])
+    assert (both.names, both.missing, both.longest_seconds) == ({"x"}, 1, 600.0)
+    assert together([]).missing == 0
