@@ -237,9 +237,7 @@ def test_a_service_that_grows_costs_more_from_then_on():
 
 @pytest.mark.parametrize("price", [80.0, None])
 def test_replicas_on_a_further_pool_are_paid_for_at_its_price(price):
-    far = replace(
-        POOL, name="far", price=None if price is None else replace(POOL.price, per_node_hour=price)
-    )
+    far = replace(POOL, name="far", price=price and Price(price, "USD", "a test"))
     first, second = (
         kept(placed_service(pool, ServingLayout(), replicas=count))
         for pool, count in ((POOL, 2), (far, 3))
