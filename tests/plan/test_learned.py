@@ -21,6 +21,7 @@ from poolwise.plan.live.remembering import written
 from poolwise.plan.remaining import FRESH_SECONDS, checkpoints, remaining_seconds
 from poolwise.plan.requests.reading import workload as read
 from poolwise.plan.scaling.memory import Memory
+from poolwise.plan.steps.told import measured
 from poolwise.plan.wording import duration
 from tests.plan.cluster_given import NOW, h100, job, key, l40s, observed, service
 from tests.plan.machines import CALIBRATION, TABLES, model
@@ -51,7 +52,7 @@ def run(name="run", **of):
 
 
 def factor(*runs, alike=""):
-    known = learned(of_runs(runs), Corrections())
+    known = learned(of_runs(map(measured, runs)), Corrections())
     found = known.known.get(Subject(MODEL, Phase.TRAINING, "h100", alike))
     return found.at(NOW.timestamp()).factor if found else 1.0
 
@@ -145,8 +146,8 @@ def test_a_checkpoint_that_was_told_long_ago_says_nothing():
         run(lastCheckpointTime=timestamp(NOW)),
         run(age_seconds=FRESH_SECONDS + 1, lastCheckpointTime=timestamp(NOW)),
     )
-    assert checkpoints([fresh], NOW) == {key("run"): NOW}
-    assert checkpoints([old], NOW) == {}
+    assert checkpoints([fresh], [measured(fresh)], NOW) == {key("run"): NOW}
+    assert checkpoints([old], [measured(old)], NOW) == {}
 
 
 def test_a_memory_never_tells_what_was_measured_before():

@@ -18,7 +18,7 @@ from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.capacity import Ledger, ledger
 from poolwise.plan.capacity_pods import settled, usage_by_node
-from poolwise.plan.corrections import name_of
+from poolwise.plan.corrections import Corrections, name_of
 from poolwise.plan.decision import Candidate, Claim, Holding, Key, Outcome, PlacementRecord
 from poolwise.plan.entries import Entry, entries
 from poolwise.plan.holders import Holder, is_movable
@@ -41,6 +41,7 @@ from poolwise.plan.queue import Queue, Waiting
 from poolwise.plan.remaining import checkpoints, ends
 from poolwise.plan.requests.request import Workload
 from poolwise.plan.standing import Standing
+from poolwise.plan.steps.told import Measured, measured
 from poolwise.settings import Settings
 from poolwise.tables import Tables
 
@@ -64,15 +65,16 @@ def decide(
     start = starts(observed, everything, remembered.grown.each(known, grown), settings, now)
     book, claims = _ledger(start.pools, observed.pods, start.entries, remembered)
     book = with_guests(book, observed)
+    runs = remembered.runs.each(observed.training_jobs, measured)
     situation = Situation(
         book,
         calibration,
         remembered,
         settings,
         now,
-        learned(_lessons(observed, start.entries, remembered), observed.corrections),
+        _learned(observed, runs, start.entries, remembered),
         ends(observed.training_jobs, now),
-        checkpoints(observed.training_jobs, now),
+        checkpoints(observed.training_jobs, runs, now),
         observed.apis,
     )
     wanted = Wanted(observed.scaling, observed.overflow)
@@ -200,9 +202,16 @@ class _Pass:
             yield Holder(entry, claim, found)
 
 
-def _lessons(observed: Observed, everything: Sequence[Entry], memo: Memo) -> Iterator[Lesson]:
-    """What statuses tell of runs and services."""
-    yield from of_runs(observed.training_jobs)
+def _learned(
+    observed: Observed, runs: Sequence[Measured | None], everything: Sequence[Entry], memo: Memo
+) -> Corrections:
+    """What statuses tell of runs and services, worked out again where any tells something else."""
+    lessons = [*of_runs(runs), *_of_services(observed, everything, memo)]
+    known = observed.corrections
+    return memo.learned.of([known.known, *lessons], lambda: learned(lessons, known))
+
+
+def _of_services(observed: Observed, everything: Sequence[Entry], memo: Memo) -> Iterator[Lesson]:
     models = {
         entry.identity.uid: name_of(entry.wanted.request.work.model)
         for entry in everything

@@ -54,7 +54,9 @@ class Corrections:
         self._subjects: dict[str, list[Subject]] = {}
         for subject in self.known:
             self._subjects.setdefault(subject.model, []).append(subject)
-        self._estimates: dict[tuple[Subject, datetime], Estimate] = {}
+        self._hour: datetime | None = None
+        self._estimates: dict[Subject, Estimate] = {}
+        """At that hour."""
 
     def training(self, work: TrainingWork, pool: str, now: datetime) -> TrainingEstimates:
         """Of the steps of a run."""
@@ -86,11 +88,14 @@ class Corrections:
         return tuple((subject, self._at(subject, now)) for subject in subjects)
 
     def _at(self, subject: Subject, now: datetime) -> Estimate:
-        """Remembered: a pass asks for the same again and again."""
-        question = subject, now
-        if question not in self._estimates:
-            self._estimates[question] = self._worked_out(subject, now)
-        return self._estimates[question]
+        """By the hour, and remembered: passes ask for the same again and again."""
+        hour = now.replace(minute=0, second=0, microsecond=0)
+        if hour != self._hour:
+            self._hour = hour
+            self._estimates.clear()
+        if subject not in self._estimates:
+            self._estimates[subject] = self._worked_out(subject, hour)
+        return self._estimates[subject]
 
     def _worked_out(self, subject: Subject, now: datetime) -> Estimate:
         """Of a preset by what was measured there; the description of others may be off, which

@@ -22,7 +22,7 @@ from poolwise.plan.live.remembering import read
 from poolwise.plan.observed import Object
 from poolwise.plan.status.figures import part
 from poolwise.plan.status.meter import moment_of
-from poolwise.plan.steps.told import Measured, measured
+from poolwise.plan.steps.told import Measured
 from poolwise.plan.wording import significant
 
 LEAST_WINDOWS = 3
@@ -48,10 +48,9 @@ def learned(lessons: Iterable[Lesson], known: Corrections) -> Corrections:
     return Corrections(corrections)
 
 
-def of_runs(training_jobs: Iterable[Object]) -> Iterator[Lesson]:
+def of_runs(runs: Iterable[Measured | None]) -> Iterator[Lesson]:
     """What TrainingJobs tell, those that have ended included."""
-    for job in training_jobs:
-        told = measured(job)
+    for told in runs:
         if told is not None and told.samples >= LEAST_WINDOWS:
             yield from _of_run(told)
 

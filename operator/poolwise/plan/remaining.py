@@ -72,12 +72,16 @@ def ends(resources: Iterable[Object], now: datetime) -> dict[Key, Interval]:
     return {key: left for key, left in known if left is not None}
 
 
-def checkpoints(resources: Iterable[Object], now: datetime) -> dict[Key, datetime]:
-    """When each TrainingJob last wrote one, where it still tells."""
-    known = ((_key(each), measured(each)) for each in resources)
+def checkpoints(
+    resources: Iterable[Object], runs: Iterable[Measured | None], now: datetime
+) -> dict[Key, datetime]:
+    """When each TrainingJob last wrote one, where it still tells.
+
+    :param runs: what their statuses tell, in the same order.
+    """
     return {
-        key: told.checkpoint
-        for key, told in known
+        _key(each): told.checkpoint
+        for each, told in zip(resources, runs, strict=True)
         if told is not None and told.checkpoint is not None and _is_fresh(told, now)
     }
 

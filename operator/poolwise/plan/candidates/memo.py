@@ -135,8 +135,9 @@ class Memo:
     def __init__(self, limit: int = PAGES) -> None:
         self._limit = limit
         self._pages: OrderedDict[Hashable, Page] = OrderedDict()
-        self.facts, self.pods, self.grown, self.full, self.speeds = (Recent() for _ in range(5))
-        self.pools, self.usage, self.empty = Last(), Last(), Last()
+        self.facts, self.pods, self.grown, self.full = (Recent() for _ in range(4))
+        self.runs, self.speeds = Recent(), Recent()
+        self.pools, self.usage, self.empty, self.learned = Last(), Last(), Last(), Last()
         self.numbers = Numbers(limit)
         self.rooms = Newest()
         """What is worked out once for each state of the ledger."""
