@@ -20,7 +20,7 @@ from tests.apiserver.test_operator_scaling import (
     scaling,
 )
 
-pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(1500)]
 
 SETTINGS = {"POOLWISE_SCALING_INTERVAL_SECONDS": "1"}
 WAIT_SECONDS = 480.0
