@@ -67,13 +67,15 @@ class Kueue:
         self.client.apply(check)
         return check
 
-    def workload_of(self, job: Object) -> Object:
-        """What Kueue made for a Job; raises :class:`LookupError` while there is nothing."""
-        for each in self.client.list(API, "Workload", job["metadata"]["namespace"]):
-            owners = each["metadata"].get("ownerReferences", [])
-            if any(owner["uid"] == job["metadata"]["uid"] for owner in owners):
-                return each
-        raise LookupError(f"no Workload of {job['metadata']['name']}")
+    def answers_to(self, job: Object) -> list[Object]:
+        """What AdmissionChecks say of a Job; nothing until Kueue has made a Workload for it."""
+        return [
+            answer
+            for each in self.client.list(API, "Workload", job["metadata"]["namespace"])
+            for owner in each["metadata"].get("ownerReferences", [])
+            if owner["uid"] == job["metadata"]["uid"]
+            for answer in each.get("status", {}).get("admissionChecks", [])
+        ]
 
     def turn_on(self, gate: str) -> None:
         """Start the controller anew with a feature gate."""

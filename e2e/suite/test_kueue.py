@@ -170,15 +170,14 @@ def test_our_check_places_a_job_that_we_did_not_make(
     observer.wait(job, lambda seen: seen.get("status", {}).get("succeeded") == 2)
     pods = client.list("v1", "Pod", namespace, "job-name=fits")
     assert places(pods) == sorted(nodes_of(client, H100)) or len(set(places(pods))) == 1
-    (state,) = kueue.workload_of(job)["status"]["admissionChecks"]
+    (state,) = kueue.answers_to(job)
     assert state["state"] == "Ready"
     assert "2 pods in" in state["message"]
 
     late = client.create(waits)
     observer.until(
         lambda: any(
-            "3 pods with 8 x nvidia.com/gpu" in each["message"]
-            for each in kueue.workload_of(late)["status"].get("admissionChecks", [])
+            "3 pods with 8 x nvidia.com/gpu" in each["message"] for each in kueue.answers_to(late)
         ),
         "nobody has answered for a job that has no room",
     )
