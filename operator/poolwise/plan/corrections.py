@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 
 from poolwise.model.borrowing import prior
 from poolwise.model.corrected import ServingEstimates
@@ -46,17 +47,24 @@ class TrainingEstimates:
         return self.by_layout.get(alike(self.work, layout), self.others)
 
 
+@dataclass
 class Corrections:
-    """All that is known; empty where nothing was measured."""
+    """All that is known, which never changes; empty where nothing was measured."""
 
-    def __init__(self, known: Mapping[Subject, Correction] | None = None) -> None:
-        self.known: Mapping[Subject, Correction] = dict(known or {})
-        self._subjects: dict[str, list[Subject]] = {}
+    known: Mapping[Subject, Correction] = field(default_factory=dict)
+    _hour: datetime | None = field(default=None, init=False, repr=False, compare=False)
+    _estimates: dict[Subject, Estimate] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """At that hour."""
+
+    @cached_property
+    def _subjects(self) -> Mapping[str, Sequence[Subject]]:
+        """By model."""
+        found: dict[str, list[Subject]] = {}
         for subject in self.known:
-            self._subjects.setdefault(subject.model, []).append(subject)
-        self._hour: datetime | None = None
-        self._estimates: dict[Subject, Estimate] = {}
-        """At that hour."""
+            found.setdefault(subject.model, []).append(subject)
+        return found
 
     def training(self, work: TrainingWork, pool: str, now: datetime) -> TrainingEstimates:
         """Of the steps of a run."""
