@@ -21,7 +21,7 @@ BACKLOG_SECONDS = 45.0
 """In which a queue should be worked off once the replicas are there."""
 USUAL_WAIT_SECONDS = 1.0
 """Prompts wait for each other for so long without being a queue."""
-MOST_BACKLOG = 0.5
+MOST_BACKLOG = 1.0
 """Of the replicas there."""
 LEAST_RATE = 1e-9
 SLOPE_SECONDS = 120.0
@@ -107,7 +107,7 @@ def _backlog(flow: Flow, horizon_seconds: float) -> float:
     """A replica with a queue serves as fast as it can: so much is served by each that is added.
 
     Who waits too long is late already, and delays those that come after: the sooner the queue is
-    worked off the fewer. No more are added than half of what is there.
+    worked off the fewer. No more are added than are there.
     """
     served = max(flow.arrivals_per_second - flow.waiting_growth_per_second, 0.0)
     if flow.waiting <= served * USUAL_WAIT_SECONDS or not flow.ready or served <= 0.0:

@@ -9,6 +9,7 @@ import numpy as np
 
 from poolwise.plan.scaling import fragility, surprise
 from poolwise.plan.scaling.capability import KV_CACHE, Capability
+from poolwise.plan.scaling.lessons import YOUNG_SECONDS
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import Outlook
 from poolwise.plan.scaling.service import Service
@@ -18,8 +19,8 @@ MOST_SHARE, AIM_SHARE, LEAST_SHARE = 1.0, 0.7, 0.5
 second; one is taken away where the third would still hold without it."""
 
 
-BEYOND_PEAK = 1.1
-"""Times the highest demand so far."""
+BEYOND_PEAK, WHILE_CLIMBING = 1.1, 1.3
+"""Times the highest demand so far: usually, and while demand is climbing to it."""
 LOG_FELT = np.linspace(
     2.0 * surprise.LOG_ERRORS[0], 2.0 * surprise.LOG_ERRORS[-1], 2 * len(surprise.LOG_ERRORS) - 1
 )
@@ -91,16 +92,29 @@ def need(service: Service, memory: Memory, ahead: Outlook, found: Ratios) -> Nee
     comes, since a fleet that could bear any jump would idle for all other hours.
     """
     spare = ahead.backlog + service.redundancy
+    beyond = WHILE_CLIMBING if _is_climbing(memory, ahead) else BEYOND_PEAK
     settled = memory.persistence.expected(max(ahead.settled, ahead.coming))
 
     def of(demand: float, foreseen: float, there: float) -> float:
-        most = max(memory.peak, demand) * BEYOND_PEAK / there
+        most = max(memory.peak, demand) * beyond / there
         return min(demand / foreseen, most) + spare
 
     return Need(
         of(ahead.lasting, found.foreseen.most, found.there.most),
         of(ahead.lasting, found.foreseen.aim, found.there.aim),
         of(settled, found.foreseen.least, found.there.least),
+    )
+
+
+def _is_climbing(memory: Memory, ahead: Outlook) -> bool:
+    """Whether demand was as high as never before when what starts now had not been asked for:
+    nobody knows yet where the rise stops."""
+    now_seconds = memory.bins[-1].at_seconds if memory.bins else 0.0
+    if memory.age_seconds(now_seconds) < YOUNG_SECONDS:
+        return False  # all demand is the highest so far
+    since_seconds = now_seconds - ahead.horizon_seconds
+    return any(
+        each.demand >= memory.peak for each in memory.bins if each.at_seconds >= since_seconds
     )
 
 
