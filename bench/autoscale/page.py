@@ -12,7 +12,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from bench.autoscale import document, llmd, plots, scene, sizing, suite, traces
+from bench.autoscale import document, llmd, plots, scene, sizing, steps, suite, traces
 from bench.autoscale.cells import Cell, Standing, append, cell, read, standings
 from bench.autoscale.engine import engine
 from bench.pictures import style
@@ -47,7 +47,8 @@ def main() -> None:
         _run(asked.data, asked.results, name, peak, asked.processes)
     orders = [llmd.STAGES_PER_SECOND, *llmd.permuted(llmd.STAGES_PER_SECOND, ORDERS, 0)]
     episodes = [(order, llmd.scored(order, range(EPISODES), False, None)) for order in orders]
-    write(read(asked.results), llmd.text(episodes))
+    after = steps.text(steps.run(asked.data, asked.processes))
+    write(read(asked.results), llmd.text(episodes), after)
 
 
 def _run(data: Path, results: Path, name: str, peak: float, processes: int) -> None:
@@ -70,7 +71,7 @@ def _scene(data: Path, name: str, peak: float) -> scene.Scene:
     return scene.around_peak(found, HOUR_SECONDS, BEFORE_PEAK) if is_long else found
 
 
-def write(cells: Sequence[Cell], episodes: str) -> None:
+def write(cells: Sequence[Cell], episodes: str, after_steps: str) -> None:
     """The page and its pictures."""
     found = list(standings(cells))
     _draw("pareto", plots.pareto(found), "Missed targets against cost by trace")
@@ -78,7 +79,7 @@ def write(cells: Sequence[Cell], episodes: str) -> None:
     text = TEMPLATE.read_text(encoding="utf-8")
     text = text.replace("<!-- STANDINGS -->", "\n".join(f"- {s.trace}: {s.words()}" for s in found))
     text = text.replace("<!-- RESULTS -->", "\n\n".join("\n".join(_table(s)) for s in found))
-    text = text.replace("<!-- LLMD -->", episodes)
+    text = text.replace("<!-- LLMD -->", episodes).replace("<!-- STEPS -->", after_steps)
     (DOCS / "autoscaling-replay.md").write_text(text, encoding="utf-8")
 
 

@@ -50,11 +50,12 @@ def test_the_page_has_tables_and_pictures(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(page, "PICTURES", tmp_path / "pictures")
     other = replace(ROW, trace="u", seconds_to_recover=None)
     cells = [ROW, rival("kpa", 0.991, 25.0), rival("O1", 0.992, 16.0), other]
-    page.write(cells, "| llmd_slo | 95.0 |")
+    page.write(cells, "| llmd_slo | 95.0 |", "| chat | 4 to 8 | 75 | 90 |")
     text = (tmp_path / "autoscaling-replay.md").read_text()
     assert "<!--" not in text
     assert "| kpa | target 16 | 99.10 | 25.00 | 1.00 | 1.56 |" in text
     assert "| ours |  | 99.50 | 20.00 | 0.80 | 1.25 |" in text
     assert "| llmd_slo | 95.0 |" in text
+    assert "| chat | 4 to 8 | 75 | 90 |" in text
     assert [standing.trace for standing in standings(cells)] == ["t", "u"]
     assert {each.name for each in (tmp_path / "pictures").iterdir()} == {"calm.svg", "pareto.svg"}

@@ -1,0 +1,156 @@
+"""``python -m bench.autoscale.steps [--data DIR] [--json]``: back inside targets after a step.
+
+Requests with the lengths of a recorded trace arrive by chance (Poisson), at first as many as so
+many replicas serve, then at once as many as so many more do. Told is the time from the step until
+as many are in time again as shall be (:func:`.outcome.seconds_to_recover`), of a few seeds. What is
+asked for at the next scrape serves a start later, so no law is back sooner than that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from bench.autoscale import sizing, suite
+from bench.autoscale.engine import engine
+from bench.autoscale.ours import Ours, service
+from bench.autoscale.replay import replay
+from bench.autoscale.scene import Scene
+from bench.autoscale.traces import Trace, load
+from bench.tables import DEFAULT_FOLDER
+from poolwise.sim.serving.requests import Requests
+
+TRACES = ("azure2023_conv", "servegen_mlarge_tail_day2", "servegen_r1_24h")
+STEPS = ((4, 6), (4, 8), (4, 12), (2, 8))
+"""Replicas' worth of load before and after."""
+SEEDS = 3
+LOAD = 0.7
+"""Of what a replica serves inside the targets."""
+BEFORE_SECONDS, AFTER_SECONDS = 1500.0, 1200.0
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One step."""
+
+    path: Path
+    """Of the trace that lengths are drawn from."""
+    before: int
+    after: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What became of it."""
+
+    case: Case
+    seconds_to_recover: float | None
+    average_replicas: float
+
+
+def main() -> int:
+    """Run all steps and tell."""
+    parser = argparse.ArgumentParser(prog="python -m bench.autoscale.steps", description=__doc__)
+    parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="folder of the traces")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--processes", type=int, default=suite.PROCESSES)
+    asked = parser.parse_args()
+    found = run(asked.data, asked.processes)
+    print(json.dumps([_listed(each) for each in found]) if asked.json else text(found))
+    return 0
+
+
+def run(data: Path, processes: int) -> list[Found]:
+    """All cases, in their order."""
+    paths = [next(iter(data.rglob(f"{name}.csv*"))) for name in TRACES]
+    cases = [Case(path, *step, seed) for path, step, seed in product(paths, STEPS, range(SEEDS))]
+    with ProcessPoolExecutor(processes) as pool:
+        return list(pool.map(recovered, cases))
+
+
+def recovered(case: Case) -> Found:
+    """One replay of ours."""
+    scene = _scene(case)
+    seen = replay(scene, Ours(service(scene)))
+    return Found(case, seen.seconds_to_recover, seen.average_replicas)
+
+
+def text(found: Sequence[Found]) -> str:
+    """A table: a row for each trace and step."""
+    head = (
+        "| lengths of | load, in replicas | back after s, median | worst |",
+        "|---|---|---|---|",
+    )
+    return "\n".join([*head, *_rows(found)])
+
+
+def _rows(found: Sequence[Found]) -> Iterator[str]:
+    for start in range(0, len(found), SEEDS):
+        group = found[start : start + SEEDS]
+        case, times = group[0].case, [_seconds(each) for each in group]
+        worst = f"{max(times):.0f}" if max(times) < AFTER_SECONDS else "never"
+        step = f"{case.before} to {case.after}"
+        yield f"| {_name(case)} | {step} | {statistics.median(times):.0f} | {worst} |"
+
+
+def _seconds(found: Found) -> float:
+    return AFTER_SECONDS if found.seconds_to_recover is None else found.seconds_to_recover
+
+
+def _listed(found: Found) -> dict[str, object]:
+    case = found.case
+    return {
+        "trace": _name(case),
+        "before": case.before,
+        "after": case.after,
+        "seed": case.seed,
+        "seconds_to_recover": found.seconds_to_recover,
+        "average_replicas": found.average_replicas,
+    }
+
+
+def _name(case: Case) -> str:
+    return case.path.name.partition(".")[0]
+
+
+def _scene(case: Case) -> Scene:
+    of = _measured(case.path)
+    draw, one = np.random.default_rng(case.seed), LOAD * of.work.requests_per_second
+    arrivals = [
+        draw.uniform(begin, begin + seconds, draw.poisson(replicas * one * seconds))
+        for replicas, begin, seconds in (
+            (case.before, 0.0, BEFORE_SECONDS),
+            (case.after, BEFORE_SECONDS, AFTER_SECONDS),
+        )
+    ]
+    moments = np.sort(np.concatenate(arrivals))
+    sample = of.trace.requests
+    picked = draw.integers(0, len(sample), len(moments))
+    drawn = Requests(
+        moments, sample.input_tokens[picked], sample.output_tokens[picked],
+        sample.cached_tokens[picked],
+    )  # fmt: skip
+    return replace(of, trace=Trace("step", drawn), initial_replicas=case.before + 1, seed=case.seed)
+
+
+@cache
+def _measured(path: Path) -> Scene:
+    """The trace before an engine that was measured with its lengths."""
+    trace, targets = load(path), sizing.Targets()
+    on = engine("llama-3.1-70b", "H100-SXM5-80GB", 4)
+    return Scene(trace, on, targets, sizing.measured(on, trace.requests, targets))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
