@@ -24,20 +24,12 @@ CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "trainingjobs.pool
 APART = {"crds": {"install": False}}
 
 
-@pytest.fixture(scope="module")
-def bare() -> Iterator[Cluster]:
-    """A cluster without anything of ours."""
+@pytest.fixture
+def empty() -> Iterator[Cluster]:
+    """A cluster without anything of ours: a new one, which is there sooner than CRDs are gone of
+    which one has just changed (the API server may take minutes for those)."""
     with running("poolwise-lifecycle") as cluster:
         yield cluster
-
-
-@pytest.fixture
-def empty(bare: Cluster) -> Iterator[Cluster]:
-    """The same, and nothing of ours afterwards."""
-    yield bare
-    for release in bare.helm("list", "--short").stdout.split():
-        bare.helm("uninstall", release, "--wait")
-    bare.kubectl("delete", "crds", "--all")
 
 
 def live(cluster: Cluster) -> Object:
