@@ -19,7 +19,7 @@ MOST_SHARE, AIM_SHARE, LEAST_SHARE = 1.0, 0.7, 0.5
 second; one is taken away where the third would still hold without it."""
 
 
-BEYOND_PEAK, WHILE_CLIMBING = 1.1, 1.3
+BEYOND_PEAK, WHILE_CLIMBING = 1.1, 1.2
 """Times the highest demand so far: usually, and while demand is climbing to it."""
 LOG_FELT = np.linspace(
     2.0 * surprise.LOG_ERRORS[0], 2.0 * surprise.LOG_ERRORS[-1], 2 * len(surprise.LOG_ERRORS) - 1
