@@ -1,9 +1,9 @@
 """A tail that grows faster than the load: neither the number of replicas nor the traffic explains
 it, so the machine (a noisy neighbour, throttling, a slow disk or link) or the engine does.
 
-The last five minutes are held against what was before, on the bounds that histograms leave: the
-tail has grown when its lower bound now is no less than its upper bound then, and its estimate half
-as long again.
+The last five minutes are held against what was before: the tail has grown when its estimate is half
+as long again, and when far more requests than before lie beyond an edge of the bucket that it was
+in. The estimate alone tells too little: a tail just below an edge moves a whole bucket by little.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from poolwise.plan.live.mismatch.history import (
 )
 from poolwise.plan.scaling.learning import histogram_of
 from poolwise.plan.scaling.service import LatencyTarget
-from poolwise.plan.signals.percentile import TAIL_SAMPLES, percentile_of
+from poolwise.plan.signals.percentile import TAIL_SAMPLES, percentile_of, share_within
 from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.wording import duration, three_digits
 
@@ -35,6 +35,9 @@ LEAST_PERCENTILE = 90.0
 """Below it is no tail."""
 GROWTH, LEAST_GROWTH = 1.5, 1.2
 """Of the estimate: told from the first on, and until it is below the second."""
+BEYOND = 3.0
+"""Times as many requests beyond an edge: where times scatter as usual (a deviation of 0.7
+of their logarithm), 1 in 100 becomes 2 when they are 1.2 times as long, and 4 when 1.5 times."""
 FELT_SHARE = 0.25
 """Of the target: a tail below it is nobody's trouble."""
 MOST_SHORT = 0.2
@@ -76,7 +79,7 @@ def _grown(
         baseline = Baseline(str(target), percentile, was.estimate, before_load)
         is_there = (
             growth >= GROWTH
-            and is_.lower >= was.upper
+            and any(_far_more(before, now, edge, percentile) for edge in (was.lower, was.upper))
             and is_.upper >= FELT_SHARE * target.seconds
             and not has_grown(load, before_load)
         )
@@ -94,6 +97,14 @@ def _against(baseline: Baseline, target: LatencyTarget, recent: Sequence[Minute]
         return None
     is_there = not has_grown(load, baseline.load)
     return _clue(target, baseline, now.estimate, load.get(REQUESTS), is_there)
+
+
+def _far_more(before: Histogram, now: Histogram, seconds: float, percentile: float) -> bool:
+    """Whether the share of requests that took longer is far above that of before, and above what
+    the percentile leaves."""
+    shares = [share_within(each, seconds) for each in (before, now)]
+    was, is_ = (0.0 if share is None else 1.0 - share.upper for share in shares)
+    return is_ >= BEYOND * max(was, 1.0 - percentile / 100.0)
 
 
 def _clue(
