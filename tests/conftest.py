@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 
 import pytest
+from hypothesis import settings
 
 from e2e.errors import BuildFailed
 from e2e.tools.build import binaries
 from e2e.tools.catalog import CHART_TOOLS, FAKE_KUBELET, KIND_TOOLS, KUBECTL, TOOLS, Tool
+
+# What passes here passes on every machine; HYPOTHESIS_PROFILE=random draws anew each time.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("random", derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 KNOWN = {tool.name: tool for tool in (*TOOLS, *CHART_TOOLS, *KIND_TOOLS)}
 
