@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.autoscale import document, scene, sizing, suite, traces
-from bench.autoscale.engine import Unknown, engine
+from bench.autoscale.engine import (
+    USUAL_ACCELERATOR,
+    USUAL_MODEL,
+    USUAL_TENSOR,
+    Unknown,
+    engine,
+)
 from bench.tables import DEFAULT_FOLDER
 
 HOUR_SECONDS = 3600.0
@@ -121,9 +127,11 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--full", action="store_true", help="all traces, start delays and peaks")
     parser.add_argument("--policies", nargs="*", choices=suite.NAMES, help="only these")
     parser.add_argument("--processes", type=int, default=suite.PROCESSES)
-    parser.add_argument("--model", default="llama-3.1-70b")
-    parser.add_argument("--accelerator", default="H100-SXM5-80GB")
-    parser.add_argument("--tensor", type=int, default=4, help="accelerators of a replica")
+    parser.add_argument("--model", default=USUAL_MODEL)
+    parser.add_argument("--accelerator", default=USUAL_ACCELERATOR)
+    parser.add_argument(
+        "--tensor", type=int, default=USUAL_TENSOR, help="accelerators of a replica"
+    )
     parser.add_argument("--batched-tokens", type=int, help="of a step; default: vLLM's")
     parser.add_argument("--sequences", type=int, help="of a step; default: vLLM's")
     parser.add_argument("--peak-replicas", type=_positive, default=scene.PEAK_REPLICAS)

@@ -37,6 +37,8 @@ KNOTS = tuple(
 )  # fmt: skip
 KNOTS = tuple(sorted({*KNOTS, 1.0, 2.0}))
 
+USUAL_MODEL, USUAL_ACCELERATOR, USUAL_TENSOR = "llama-3.1-70b", "H100-SXM5-80GB", 4
+
 
 @dataclass(frozen=True, eq=False)
 class Engine:
@@ -70,9 +72,9 @@ class Unknown(ValueError):
 
 
 def engine(
-    model_name: str,
-    accelerator_name: str,
-    tensor: int,
+    model_name: str = USUAL_MODEL,
+    accelerator_name: str = USUAL_ACCELERATOR,
+    tensor: int = USUAL_TENSOR,
     max_batched_tokens: int | None = None,
     max_num_seqs: int | None = None,
 ) -> Engine:

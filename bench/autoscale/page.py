@@ -64,7 +64,7 @@ def _run(data: Path, results: Path, name: str, peak: float, processes: int) -> N
 def _scene(data: Path, name: str, peak: float) -> scene.Scene:
     path = next(iter(data.rglob(f"{name}.csv*")))
     trace = traces.load(path)
-    on, targets = engine("llama-3.1-70b", "H100-SXM5-80GB", 4), sizing.Targets()
+    on, targets = engine(), sizing.Targets()
     work = sizing.measured(on, trace.requests, targets)
     found = scene.of_peak(trace, on, targets, work, peak)
     is_long = trace.seconds > HOUR_SECONDS

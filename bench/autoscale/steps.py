@@ -148,7 +148,7 @@ def _scene(case: Case) -> Scene:
 def _measured(path: Path) -> Scene:
     """The trace before an engine that was measured with its lengths."""
     trace, targets = load(path), sizing.Targets()
-    on = engine("llama-3.1-70b", "H100-SXM5-80GB", 4)
+    on = engine()
     return Scene(trace, on, targets, sizing.measured(on, trace.requests, targets))
 
 

@@ -283,9 +283,7 @@ def main() -> int:
     asked = parser.parse_args()
     for check in queues(asked.requests):
         print(f"{check.name}: {100 * check.error:+.2f} %")
-    worst = max(
-        gaps(known_engine("llama-3.1-70b", "H100-SXM5-80GB", 4)), key=lambda g: abs(g.share)
-    )
+    worst = max(gaps(known_engine()), key=lambda g: abs(g.share))
     print(
         f"reduced step against the model's own, worst: {100 * worst.share:+.2f} % at {worst.batch}"
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from poolwise.cluster.cache import Cache
@@ -11,16 +12,18 @@ from poolwise.cluster.clock import utc_now
 from poolwise.cluster.events import Recorder
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.resources import CACHED, DEPLOYMENTS, JOBS, WATCHED, Resource, resource_of
+from poolwise.cluster.scraping import Look, Target
 from poolwise.cluster.writer import Writer
 from poolwise.handlers.decider import decider
 from poolwise.handlers.engine import Engine
 from poolwise.handlers.isolation import Decide
+from poolwise.handlers.scaling import LEAST_LOOKS
 from poolwise.plan.conditions import timestamp
 from poolwise.settings import Settings
 from tests.apiserver.operated import chat_service, condition, h100_node, training_job
 from tests.fake_kube import FakeKube
 
-__all__ = ["Shell", "chat_service", "condition", "h100_node", "training_job"]
+__all__ = ["Looking", "Shell", "chat_service", "condition", "h100_node", "training_job"]
 
 SETTINGS = Settings(status_seconds=0, retry_seconds=0.01, retry_limit_seconds=0.05)
 _DECIDE = decider(SETTINGS)
@@ -110,3 +113,33 @@ class Shell:
             for each in CACHED
             if each in WATCHED or each.group in self.apis
         ]
+
+
+class Looking(Shell, ABC):
+    """One whose loop over pods is told by the test what they say."""
+
+    @abstractmethod
+    def loop(self, engine: Engine) -> Any:
+        """The loop that is meant."""
+
+    @abstractmethod
+    async def tell(self, targets: Iterable[Target]) -> Mapping[Target, Look]:
+        """What pods say."""
+
+    async def _start(self) -> Engine:
+        engine = await super()._start()
+        self.loop(engine)._source = self.tell
+        return engine
+
+    def rounds(self, count: int = LEAST_LOOKS) -> list[str]:
+        """What is written once a process has looked so many times."""
+        before = len(self.kube.writes)
+        asyncio.run(self._rounds(count))
+        return self.kube.writes[before:]
+
+    async def _rounds(self, count: int) -> None:
+        engine = self.engine = await self._start()
+        await engine.settle()
+        for _ in range(count):
+            await self.loop(engine).step()
+            await engine.settle()

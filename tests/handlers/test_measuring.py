@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from poolwise.plan.children.environment import INDEX
 from poolwise.plan.learned import LEAST_WINDOWS
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.steps.told import model_step_seconds
-from tests.handlers.shell import Shell, condition, h100_node, training_job
+from tests.handlers.shell import Looking, condition, h100_node, training_job
 from tests.plan.steps.given import Loop
 
 PORTS = [{"name": "metrics", "containerPort": 9090}]
@@ -30,7 +29,7 @@ def run(name: str = "run", count: int = 8, **more: Any) -> dict[str, Any]:
     return {**job, "spec": {**job["spec"], **more}}
 
 
-class Measured(Shell):
+class Measured(Looking):
     """A cluster whose runs tell their steps."""
 
     def __init__(self) -> None:
@@ -47,23 +46,8 @@ class Measured(Shell):
             for target, loop in found.items()
         }
 
-    async def _start(self):
-        engine = await super()._start()
-        engine.measurer._source = self.tell
-        return engine
-
-    def rounds(self, count: int) -> list[str]:
-        """What is written by a process that looks so many times."""
-        before = len(self.kube.writes)
-        asyncio.run(self._rounds(count))
-        return self.kube.writes[before:]
-
-    async def _rounds(self, count: int) -> None:
-        engine = self.engine = await self._start()
-        await engine.settle()
-        for _ in range(count):
-            await engine.measurer.step()
-            await engine.settle()
+    def loop(self, engine):
+        return engine.measurer
 
     def answer(self, node: str) -> None:
         """Rank 0 of every run runs and has an address."""

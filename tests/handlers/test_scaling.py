@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from dataclasses import replace
 from typing import Any
@@ -19,7 +18,7 @@ from poolwise.plan.live.leaving import DELETION_COST
 from poolwise.plan.scaling import controller
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.signals.sample import Sample
-from tests.handlers.shell import Shell, chat_service, condition, h100_node
+from tests.handlers.shell import Looking, Shell, chat_service, condition, h100_node
 
 DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment"}
 
@@ -44,30 +43,18 @@ class Fleet:
         return Sample(target.replica, now, running=0.0, waiting=0.0, finished_requests=0.0)
 
 
-class Scaled(Shell):
+class Scaled(Looking):
     """A cluster whose replicas answer."""
 
     def __init__(self) -> None:
         super().__init__()
         self.fleet = Fleet()
 
-    async def _start(self):
-        engine = await super()._start()
-        engine.scaler._source = self.fleet.look
-        return engine
+    def loop(self, engine):
+        return engine.scaler
 
-    def rounds(self, count: int = LEAST_LOOKS) -> list[str]:
-        """What is written once the operator has looked so many times."""
-        before = len(self.kube.writes)
-        asyncio.run(self._rounds(count))
-        return self.kube.writes[before:]
-
-    async def _rounds(self, count: int) -> None:
-        engine = self.engine = await self._start()
-        await engine.settle()
-        for _ in range(count):
-            await engine.scaler.step()
-            await engine.settle()
+    async def tell(self, targets):
+        return await self.fleet.look(targets)
 
     def answer(self, node: str) -> None:
         """Pods of all services run, are ready, and have addresses."""

@@ -7,8 +7,6 @@ planned as if nobody had asked.
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -20,6 +18,7 @@ from poolwise.cluster.resources import TRAINING_JOBS
 from poolwise.cluster.scraping import Look, Source, Target
 from poolwise.errors import PoolwiseError
 from poolwise.handlers.planner import Planner
+from poolwise.handlers.rounds import forget, rounds
 from poolwise.handlers.story import seen_of
 from poolwise.handlers.turn import LOOKS_UNTIL_TOLD
 from poolwise.model.work import TrainingLayout
@@ -97,22 +96,12 @@ class Measurer:
 
     async def run(self) -> None:
         """Round after round, for ever."""
-        while True:
-            started = time.monotonic()
-            try:
-                await self.step()
-            except Exception:
-                _log.exception("a round of measuring failed; tried again with the next")
-            spent = time.monotonic() - started
-            await asyncio.sleep(max(self._settings.training_interval_seconds - spent, 0.1))
+        await rounds(self.step, self._settings.training_interval_seconds, "measuring")
 
     async def step(self) -> None:
         """One round: all runs together, so that one that hangs costs one timeout."""
         turns = list(self._turns())
-        present = {turn.key for turn in turns}
-        for known in (self._known, self._looks):
-            for key in [key for key in known if key not in present]:
-                del known[key]
+        forget((self._known, self._looks), {turn.key for turn in turns})
         told = await self._source([turn.target for turn in turns if turn.target is not None])
         for turn in turns:
             try:

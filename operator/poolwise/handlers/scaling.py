@@ -8,7 +8,6 @@ keeps its replicas, and no other service waits for it.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -24,6 +23,7 @@ from poolwise.errors import PoolwiseError
 from poolwise.handlers.kinds import Kinds
 from poolwise.handlers.planner import Planner
 from poolwise.handlers.reconciler import pool_of
+from poolwise.handlers.rounds import forget, rounds
 from poolwise.handlers.story import seen_of
 from poolwise.handlers.turn import LOOKS_UNTIL_TOLD, Known, Turn
 from poolwise.model.calibration import shipped
@@ -79,14 +79,7 @@ class Scaler:
 
     async def run(self) -> None:
         """Round after round, for ever."""
-        while True:
-            started = time.monotonic()
-            try:
-                await self.step()
-            except Exception:
-                _log.exception("a round of scaling failed; tried again with the next")
-            spent = time.monotonic() - started
-            await asyncio.sleep(max(self._settings.scaling_interval_seconds - spent, 0.1))
+        await rounds(self.step, self._settings.scaling_interval_seconds, "scaling")
 
     async def step(self) -> None:
         """One round: all services together, so that one that hangs costs one timeout."""
@@ -106,9 +99,7 @@ class Scaler:
     def _forget(self, present: set[Key]) -> None:
         cache = self._cache
         kept = (self._known, self._looks, cache.scaling, cache.overflow, cache.least_replicas)
-        for known in kept:
-            for key in [key for key in known if key not in present]:
-                del known[key]
+        forget(kept, present)
 
     def _turns(self) -> Iterator[Turn]:
         """Services that run; what cannot be read is told of by its plan."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from poolwise.model.prediction import Interval, Measured
@@ -145,20 +145,21 @@ class Correction:
         stays = LASTING[self.phase] if lasting is None else lasting
         before = prior or Prior()
         variance = stays if before.variance is None else before.variance
-        middle, informed = self.seen(now_seconds, half_life_seconds)
+        weighted = self._weighted(now_seconds, half_life_seconds)
+        middle, informed = _seen(weighted)
         gain = informed * variance / (informed * variance + 1.0 - stays)
         most = math.log(BOUND)
         log_factor = before.mean + gain * (middle - before.mean)
         narrowing = math.sqrt(variance * (1.0 - gain) + 1.0 - stays)
-        told = self._measured(now_seconds, half_life_seconds, before)
+        count = sum(weight > 0.0 for _, weight in weighted)
+        told = Measured(math.exp(middle), count) if count else before.measured
         return Estimate(max(-most, min(most, log_factor)), narrowing, told)
 
     def seen(
         self, now_seconds: float, half_life_seconds: float = HALF_LIFE_SECONDS
     ) -> tuple[float, float]:
         """Median of ln(measured / predicted) by weight, and the sum of the weights."""
-        weighted = self._weighted(now_seconds, half_life_seconds)
-        return _median(weighted), math.fsum(weight for _, weight in weighted)
+        return _seen(self._weighted(now_seconds, half_life_seconds))
 
     def _weighted(self, now_seconds: float, half_life_seconds: float) -> list[tuple[float, float]]:
         return [
@@ -166,10 +167,9 @@ class Correction:
             for each in self.samples
         ]
 
-    def _measured(self, now_seconds: float, half_life_seconds: float, before: Prior) -> Measured:
-        weighted = self._weighted(now_seconds, half_life_seconds)
-        count = sum(weight > 0.0 for _, weight in weighted)
-        return Measured(math.exp(_median(weighted)), count) if count else before.measured
+
+def _seen(weighted: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return _median(weighted), math.fsum(weight for _, weight in weighted)
 
 
 def corrected(interval: Interval, estimate: Estimate) -> Interval:

@@ -19,8 +19,8 @@ from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.decision import Candidate, Claim, Holding, Plan
 from poolwise.plan.entries import Entry
 from poolwise.plan.live.further import begun, elsewhere, offered, planned_again, room
-from poolwise.plan.live.rescaling import Rescaling
-from poolwise.plan.requests.request import ServingRequest, Workload
+from poolwise.plan.live.rescaling import Rescaling, request_of
+from poolwise.plan.requests.request import ServingRequest
 from poolwise.plan.wording import plural
 
 
@@ -59,14 +59,6 @@ def fitted(entry: Entry, situation: Situation) -> Fitted:
     return Fitted(_with_replicas(entry, request, here), first.replicas)
 
 
-def request_of(entry: Entry) -> ServingRequest | None:
-    """Of a service that can be read."""
-    wanted = entry.wanted
-    if not isinstance(wanted, Workload) or not isinstance(wanted.request, ServingRequest):
-        return None
-    return wanted.request
-
-
 def _first(entry: Entry, found: Iterable[Candidate]) -> Candidate | None:
     """The pool that lacks room alone: where it runs, or the best where none has room for all."""
     every = list(found)
@@ -83,13 +75,12 @@ def _objective(found: Candidate) -> float:
 
 
 def _with_replicas(entry: Entry, request: ServingRequest, count: int) -> Entry:
-    assert isinstance(entry.wanted, Workload)
     least = min(request.least_replicas, count)
     if request.given_replicas is not None:
         request = replace(request, given_replicas=count, least_replicas=least)
     else:
         request = replace(request, live_replicas=count, least_replicas=least)
-    return replace(entry, wanted=replace(entry.wanted, request=request))
+    return replace(entry, wanted=replace(entry.workload, request=request))
 
 
 def with_parts(

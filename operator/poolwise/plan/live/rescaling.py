@@ -45,12 +45,10 @@ def with_live_replicas(entries: Iterable[Entry], scaling: Mapping[Key, int]) -> 
     """Entries that are planned with as many replicas as their load asks for, where that is known:
     a change of a spec is no reason to forget the load."""
     for entry in entries:
-        live, wanted = scaling.get(entry.identity.key), entry.wanted
-        if live is not None and isinstance(wanted, Workload):
-            request = wanted.request
-            if isinstance(request, ServingRequest):
-                request = replace(request, live_replicas=live)
-                entry = replace(entry, wanted=replace(wanted, request=request))
+        live, request = scaling.get(entry.identity.key), request_of(entry)
+        if live is not None and request is not None:
+            request = replace(request, live_replicas=live)
+            entry = replace(entry, wanted=replace(entry.workload, request=request))
         yield entry
 
 
@@ -69,7 +67,7 @@ def rescaled(
     asking = list[tuple[Entry, Plan, ServingRequest]]()
     for entry in entries:
         key, plan = entry.identity.key, outcomes.get(entry.identity.key)
-        request = _request(entry)
+        request = request_of(entry)
         if request is None or not isinstance(plan, Plan) or not plan.kept or plan.record is None:
             continue
         if key in wanted.here or key in wanted.elsewhere or plan.parts:
@@ -86,7 +84,8 @@ def rescaled(
     return situation, found
 
 
-def _request(entry: Entry) -> ServingRequest | None:
+def request_of(entry: Entry) -> ServingRequest | None:
+    """Of a service that can be read."""
     wanted = entry.wanted
     if not isinstance(wanted, Workload) or not isinstance(wanted.request, ServingRequest):
         return None
