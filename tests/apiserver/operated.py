@@ -26,9 +26,11 @@ from e2e.workloads import (
 
 __all__ = [
     "API",
+    "CHECKPOINT",
     "TIMEOUT_SECONDS",
     "Operated",
     "chat_service",
+    "checkpoint_volume",
     "child",
     "condition",
     "h100_node",
@@ -40,6 +42,8 @@ __all__ = [
 TIMEOUT_SECONDS = 20.0
 QUIET_SECONDS = 2.0
 """More than the operator waits before it writes a status that tells of no decision."""
+
+CHECKPOINT = {"claimName": "ckpt", "path": "/checkpoints", "interval": "30m"}
 
 _numbers = itertools.count(1)
 
@@ -132,3 +136,30 @@ def h100_node(
         },
         "status": {"capacity": resources, "allocatable": resources},
     }
+
+
+def checkpoint_volume(namespace: str) -> list[Object]:
+    """Of :data:`CHECKPOINT`, bound to its claim; fake nodes mount nothing."""
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": f"ckpt-{namespace}"},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteMany"],
+            "hostPath": {"path": "/tmp/ckpt"},
+            "claimRef": {"namespace": namespace, "name": "ckpt"},
+        },
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "ckpt", "namespace": namespace},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "",
+            "volumeName": f"ckpt-{namespace}",
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    return [volume, claim]

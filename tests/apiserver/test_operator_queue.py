@@ -12,7 +12,9 @@ from e2e.controlplane.client import Client, Object
 from e2e.controlplane.cluster import ControlPlane
 from tests.apiserver.conftest import NodeFactory
 from tests.apiserver.operated import (
+    CHECKPOINT,
     Operated,
+    checkpoint_volume,
     condition,
     h100_node,
     operated,
@@ -38,7 +40,6 @@ INPUT_BOUND: dict[str, Any] = {
     "training": {"globalBatchSize": 256, "samples": "20M"},
     "data": {"bytesPerSample": "110Ki", "cpuTimePerSample": "30ms"},
 }
-CHECKPOINT = {"claimName": "ckpt", "path": "/checkpoints", "interval": "30m"}
 Start = Callable[..., Operated]
 
 
@@ -89,8 +90,8 @@ def test_a_run_moves_from_its_checkpoint_to_a_pool_that_comes_free(
 ) -> None:
     """It stops, and starts in the better pool; once there it stays, and nothing more is written."""
     (slow,) = nodes([l40s_node()])
-    client.create(_volume(namespace))
-    client.create(_claim(namespace))
+    for document in checkpoint_volume(namespace):
+        client.create(document)
     job = training_job(namespace, "mover", 8)
     job["spec"]["checkpoint"] = CHECKPOINT
     job = client.create(job)
@@ -116,8 +117,8 @@ def test_a_higher_priority_gets_the_accelerators_of_a_run_that_keeps_checkpoints
     start: Start, client: Client, nodes: NodeFactory, namespace: str
 ) -> None:
     nodes([h100_node()])
-    client.create(_volume(namespace))
-    client.create(_claim(namespace))
+    for document in checkpoint_volume(namespace):
+        client.create(document)
     high = client.create(
         {
             "apiVersion": "scheduling.k8s.io/v1",
@@ -143,32 +144,3 @@ def test_a_higher_priority_gets_the_accelerators_of_a_run_that_keeps_checkpoints
         for event in operator.events_of(low)
     )
     client.delete_all([high])
-
-
-def _volume(namespace: str) -> Object:
-    """Bound to the claim of its namespace; fake nodes mount nothing."""
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": f"ckpt-{namespace}"},
-        "spec": {
-            "capacity": {"storage": "1Gi"},
-            "accessModes": ["ReadWriteMany"],
-            "hostPath": {"path": "/tmp/ckpt"},
-            "claimRef": {"namespace": namespace, "name": "ckpt"},
-        },
-    }
-
-
-def _claim(namespace: str) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "ckpt", "namespace": namespace},
-        "spec": {
-            "accessModes": ["ReadWriteMany"],
-            "storageClassName": "",
-            "volumeName": f"ckpt-{namespace}",
-            "resources": {"requests": {"storage": "1Gi"}},
-        },
-    }

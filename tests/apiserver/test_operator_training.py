@@ -18,7 +18,14 @@ from e2e.controlplane import ports
 from e2e.controlplane.client import Object
 from e2e.controlplane.supervised import REPOSITORY
 from tests.apiserver.conftest import NodeFactory
-from tests.apiserver.operated import Operated, condition, h100_node, training_job
+from tests.apiserver.operated import (
+    CHECKPOINT,
+    Operated,
+    checkpoint_volume,
+    condition,
+    h100_node,
+    training_job,
+)
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(900)]
 
@@ -77,7 +84,10 @@ def test_a_run_is_measured_over_restarts_and_the_next_one_is_predicted_by_it(
 ) -> None:
     nodes([h100_node(), h100_node()])
     (port,) = ports.free(1)
-    run = operator.client.create(job(namespace, "run", port))
+    for document in checkpoint_volume(namespace):
+        operator.client.create(document)
+    rare = {**CHECKPOINT, "interval": "24h"}  # so that they are no part of a predicted step
+    run = operator.client.create(job(namespace, "run", port, checkpoint=rare))
     placed = wait(operator, run, is_so("MetricsAvailable", "False", "MetricsBroken"))
     assert "rank 0 cannot be asked" in condition(placed, "MetricsAvailable")["message"]
     plan = wait(operator, run, lambda seen: condition(seen, "Ready").get("status") == "True")
@@ -125,6 +135,22 @@ def test_a_run_is_measured_over_restarts_and_the_next_one_is_predicted_by_it(
         operator.settle()
         later = wait(operator, run, lambda seen: training(seen)["steps"] > told["steps"])
         assert training(later)["stepsBefore"] == told["stepsBefore"]
+
+    _goes_on_from_its_checkpoint(operator, run)
+
+
+def _goes_on_from_its_checkpoint(operator: Operated, run: Object) -> None:
+    """Suspended and resumed, it is planned with the steps that its checkpoint lacks."""
+    operator.client.patch(run, {"spec": {"suspend": True}})
+    stopped = wait(operator, run, is_so("Placed", "False", "Suspended"))
+    told = training(stopped)
+    operator.client.patch(run, {"spec": {"suspend": False}})
+    resumed = wait(operator, run, is_so("Placed", "True", "Placed"))
+    plan = plan_of(resumed)
+    ahead = told["ofSteps"] - told["lastCheckpointSteps"]
+    assert plan["stepsAhead"] == pytest.approx(ahead, abs=1)
+    assert plan["totalSeconds"] == pytest.approx(ahead * plan["predicted"]["stepSeconds"], rel=0.01)
+    assert f"last checkpoint, at step {told['lastCheckpointSteps']:,}" in plan["reason"]
 
 
 def test_a_run_that_tells_nothing_is_as_it_was_without(

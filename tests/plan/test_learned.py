@@ -18,7 +18,7 @@ from poolwise.plan.decision import Kind, Plan
 from poolwise.plan.learned import LEAST_REQUESTS, LEAST_WINDOWS, learned, of_runs, speeds
 from poolwise.plan.live.mismatch.watch import Watch
 from poolwise.plan.live.remembering import written
-from poolwise.plan.remaining import FRESH_SECONDS, checkpoints, remaining_seconds
+from poolwise.plan.remaining import FRESH_SECONDS, remaining_seconds, unsaved_since
 from poolwise.plan.requests.reading import workload as read
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.steps.told import measured
@@ -146,8 +146,16 @@ def test_a_checkpoint_that_was_told_long_ago_says_nothing():
         run(lastCheckpointTime=timestamp(NOW)),
         run(age_seconds=FRESH_SECONDS + 1, lastCheckpointTime=timestamp(NOW)),
     )
-    assert checkpoints([fresh], [measured(fresh)], NOW) == {key("run"): NOW}
-    assert checkpoints([old], [measured(old)], NOW) == {}
+    assert unsaved_since([fresh], [measured(fresh)], NOW) == {key("run"): NOW}
+    assert unsaved_since([old], [measured(old)], NOW) == {}
+
+
+def test_all_that_was_done_is_at_stake_where_no_checkpoint_was_seen():
+    begun = NOW - timedelta(hours=3)
+    one = run()
+    one["status"]["observed"]["startTime"] = timestamp(begun)
+    assert unsaved_since([one], [measured(one)], NOW) == {key("run"): begun}
+    assert unsaved_since([job("silent")], [None], NOW) == {}
 
 
 def test_a_memory_never_tells_what_was_measured_before():

@@ -113,7 +113,10 @@ class PlanStatus(OpenModel):
     cost_per_hour: float | None = None
     """Cost of all that it holds, in the operator's currency. Example: `440.0`."""
     total_cost: float | None = None
-    """Predicted cost of the whole run. Example: `36400.0`."""
+    """Predicted cost of the run: of what is ahead of it. Example: `36400.0`."""
+    steps_ahead: int | None = Field(None, ge=0)
+    """Of a run that was stopped: the steps that its last checkpoint lacks, which cost and time are
+    of. Example: `3660`."""
     prices: Annotated[tuple[ShadowPrice, ...], Field(max_length=64)] = ()
     """What an hour of the scarce ones among its pools costs everybody else.
     Example: `[{pool: h100-ib, perAcceleratorHour: 38.0}]`."""

@@ -31,8 +31,9 @@ has to scrape these pods (the chart's PodMonitor is for engines).
   by looks, which takes 20 steps.
 - `training_samples_total` (counter): samples of all ranks; divided by `globalBatchSize` they are
   the progress where steps are not told.
-- `training_last_checkpoint_timestamp_seconds` (gauge, Unix time): what a stop would lose; else half
-  of `checkpoint.interval` is taken.
+- `training_last_checkpoint_timestamp_seconds` (gauge, Unix time): what a stop would lose, and
+  where the run goes on from after one. A run that tells its steps and no checkpoint has kept none;
+  of one that tells nothing, half of `checkpoint.interval` is taken to be lost.
 
 `status.observed` tells what came of it ([concepts](concepts.md#what-was-measured)):
 `training.steps` of `training.ofSteps`, `training.stepSeconds`, and `ratio` to the prediction. With

@@ -38,7 +38,7 @@ from poolwise.plan.provisioning.landing import landed
 from poolwise.plan.provisioning.starts import starts
 from poolwise.plan.provisioning.telling import told
 from poolwise.plan.queue import Queue, Waiting
-from poolwise.plan.remaining import checkpoints, ends
+from poolwise.plan.remaining import ends, unsaved_since
 from poolwise.plan.requests.request import Workload
 from poolwise.plan.standing import Standing
 from poolwise.plan.steps.told import Measured, measured
@@ -74,7 +74,7 @@ def decide(
         now,
         _learned(observed, runs, start.entries, remembered),
         ends(observed.training_jobs, now),
-        checkpoints(observed.training_jobs, runs, now),
+        unsaved_since(observed.training_jobs, runs, now),
         observed.apis,
     )
     wanted = Wanted(observed.scaling, observed.overflow)

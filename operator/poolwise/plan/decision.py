@@ -229,6 +229,8 @@ class Plan:
     """What the use of its candidates' pools costs everybody else; only pools that are scarce."""
     expected_start: datetime | None = None
     """While waiting: when it may start; None where nobody can tell."""
+    steps_ahead: float | None = None
+    """Jobs that ran before: what times, costs and energy are of; None: of the whole run."""
     parts: tuple[Plan, ...] = ()
     """Services: replicas on further pools, beside those of this plan, each with its own claim."""
 

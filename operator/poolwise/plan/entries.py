@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from poolwise.errors import InvalidInput
+from poolwise.plan.ahead import with_history
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Key, Kind, Outcome, PlacementRecord, Plan, Rejection
@@ -161,7 +162,8 @@ def entries(observed: Observed, tables: Tables, settings: Settings) -> Iterator[
             state = children.state_of(resource, who.key, who.uid)
             wanted: Workload | InvalidInput
             try:
-                wanted = workload(resource, kind, tables, settings, priorities)
+                asked = workload(resource, kind, tables, settings, priorities)
+                wanted = with_history(asked, resource, settings.currency)
                 if state.record is None:
                     check_runtime(resource, observed)
             except InvalidInput as error:

@@ -176,9 +176,9 @@ def _restart(entry: Entry, situation: Situation) -> float:
 
 def _unsaved_seconds(entry: Entry, situation: Situation) -> float:
     """As the run tells it, else half an interval on average."""
-    saved = situation.checkpoints.get(entry.identity.key)
-    if saved is not None:
-        since = max(saved, entry.started or saved)
+    since = situation.unsaved_since.get(entry.identity.key)
+    if since is not None:
+        since = max(since, entry.started or since)
         return max((situation.now - since).total_seconds(), 0.0)
     request = entry.workload.request
     assert isinstance(request, TrainingRequest), "services are not moved"

@@ -196,15 +196,17 @@ class Placement:
         self, code: str, reason: str, chosen: Candidate | None, found: tuple[Candidate, ...]
     ) -> Plan:
         identity, request = self.workload.identity, self.workload.request
+        history = request.history if isinstance(request, TrainingRequest) else None
         return Plan(
             key=identity.key,
             uid=identity.uid,
             generation=identity.generation,
             placed=False,
-            reason=reason,
+            reason=f"{reason}; {history.words()}" if history else reason,
             reason_code=code,
             chosen=chosen,
             candidates=found,
+            steps_ahead=_steps_ahead(request),
             hub_id=_hub_id(request),
         )
 
@@ -257,6 +259,12 @@ def _why_none(found: tuple[Candidate, ...]) -> str:
     named = "; ".join(f"{each.pool} {each.reason}" for each in telling[:REASONS_NAMED])
     more = len(found) - REASONS_NAMED
     return f"no pool can run it: {named}" + (f"; and {more} more" if more > 0 else "")
+
+
+def _steps_ahead(request: Request) -> float | None:
+    if not isinstance(request, TrainingRequest) or request.history is None:
+        return None
+    return request.work.steps
 
 
 def _hub_id(request: Request) -> str | None:

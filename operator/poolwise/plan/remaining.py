@@ -3,6 +3,7 @@
 A run that has gone on for some time was not one of those that end before: what remains is told of
 the runs that last so long at least. The prediction is log-normal, so what is left of a run that is
 past its prediction is short but never nothing, and grows once more where the prediction was wrong.
+``status.plan`` predicts what was ahead of the run when it was placed (:mod:`poolwise.plan.ahead`).
 Where the run tells its steps, the steps that are left at its own pace take the prediction's place.
 ``spec.activeDeadlineSeconds`` ends it in any case.
 """
@@ -15,6 +16,7 @@ from datetime import datetime
 from statistics import NormalDist
 
 from poolwise.model.prediction import NINE_IN_TEN, Interval
+from poolwise.plan.ahead import kept_steps, left_of
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.nodes.reading import mapping
 from poolwise.plan.observed import Object
@@ -29,8 +31,6 @@ FARTHEST = 6.0
 FRESH_SECONDS = 1200.0
 """What a run tells goes into its status every five minutes: older words are from before it fell
 silent."""
-MOST_DONE = 0.99
-"""Of a run that is not over."""
 ABOUT_SECONDS = (300.0, 600.0, 1200.0, 2400.0, 5400.0, 10_800.0, 21_600.0, 43_200.0, 86_400.0)
 """Times that reasons tell, each up to twice the one before, so that a text changes a dozen times
 at most while it counts down. Beyond: doubled days."""
@@ -49,14 +49,14 @@ def remaining_seconds(
     """
     told = mapping(resource, "status", "plan")
     total = _positive(told, "totalSeconds")
-    started = since or moment(mapping(resource, "status", "observed").get("startTime"))
+    started = since or _started(resource)
     elapsed = max(0.0, (now - started).total_seconds()) if started else 0.0
     found: Interval | None = None
     run = measured(resource)
     if run is not None and started is not None and run.holds_on(told.get("pool"), started):
         found = _at_its_pace(run, now)
     elif total is not None:
-        found = _left(total * _ahead(run, started), _spread(told), elapsed)
+        found = _left(total * _share_ahead(resource, run, started), _spread(told), elapsed)
     deadline = _positive(mapping(resource, "spec"), "activeDeadlineSeconds")
     if deadline is None:
         return found
@@ -72,18 +72,20 @@ def ends(resources: Iterable[Object], now: datetime) -> dict[Key, Interval]:
     return {key: left for key, left in known if left is not None}
 
 
-def checkpoints(
+def unsaved_since(
     resources: Iterable[Object], runs: Iterable[Measured | None], now: datetime
 ) -> dict[Key, datetime]:
-    """When each TrainingJob last wrote one, where it still tells.
+    """Since when each TrainingJob that still tells its steps has done what a stop would lose: since
+    its last checkpoint, or its start where none was seen.
 
     :param runs: what their statuses tell, in the same order.
     """
-    return {
-        _key(each): told.checkpoint
+    found = {
+        _key(each): told.checkpoint or _started(each)
         for each, told in zip(resources, runs, strict=True)
-        if told is not None and told.checkpoint is not None and _is_fresh(told, now)
+        if told is not None and _is_fresh(told, now)
     }
+    return {key: since for key, since in found.items() if since is not None}
 
 
 def about(seconds: float) -> str:
@@ -106,13 +108,19 @@ def _at_its_pace(run: Measured, now: datetime) -> Interval:
     return _left(max(left, pace), LEAST_SPREAD, passed)
 
 
-def _ahead(run: Measured | None, started: datetime | None) -> float:
-    """Share of the run that is ahead of it at its start: of one that was started anew what its
-    checkpoint does not have."""
+def _share_ahead(resource: Object, run: Measured | None, started: datetime | None) -> float:
+    """Of what the plan predicted, what was ahead of the run at its start: Kueue may stop a run and
+    start it again by the same plan, and then its checkpoint has steps that the plan does not know
+    of."""
     if run is None or not run.basis.steps or (started is not None and run.time >= started):
         return 1.0
-    kept = run.progress.checkpoint_steps or 0.0
-    return 1.0 - min(kept / run.basis.steps, MOST_DONE)
+    kept = kept_steps(run, bool(mapping(resource, "spec", "checkpoint")))
+    planned = _positive(mapping(resource, "status", "plan"), "stepsAhead") or run.basis.steps
+    return min(left_of(run.basis.steps, kept) / planned, 1.0)
+
+
+def _started(resource: Object) -> datetime | None:
+    return moment(mapping(resource, "status", "observed").get("startTime"))
 
 
 def _is_fresh(told: Measured, now: datetime) -> bool:

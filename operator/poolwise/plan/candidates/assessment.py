@@ -20,6 +20,7 @@ from poolwise.plan.capacity import Gang
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Request, TrainingRequest
+from poolwise.plan.wording import money
 
 
 def candidates(
@@ -32,7 +33,8 @@ def candidates(
 
 
 def _judged(request: Request, pool: Pool, situation: Situation) -> Candidate:
-    return _remarked(_candidate(request, pool, situation), pool)
+    found = _remarked(_candidate(request, pool, situation), pool)
+    return _beside_spent(found, request, situation.settings.currency)
 
 
 def _told_anew(found: Candidate, request: Request, pool: Pool, situation: Situation) -> Candidate:
@@ -41,6 +43,15 @@ def _told_anew(found: Candidate, request: Request, pool: Pool, situation: Situat
         return found
     reason = situation.why_no_room(gang(request, found, pool), pool, found.wish)
     return replace(found, reason=reason)
+
+
+def _beside_spent(found: Candidate, request: Request, currency: str) -> Candidate:
+    """``maxCost`` as the spec has it, where a part of it is spent."""
+    history = request.history if isinstance(request, TrainingRequest) else None
+    if found.reason_code != Verdict.TOO_EXPENSIVE or history is None or not history.spent:
+        return found
+    told = f"{found.reason} after the {money(history.spent, currency)} that are spent"
+    return replace(found, reason=told)
 
 
 def _remarked(candidate: Candidate, pool: Pool) -> Candidate:

@@ -39,8 +39,8 @@ class Situation:
     """What was measured of workloads, beside what the model says."""
     ends: Mapping[Key, Interval] = field(default_factory=dict)
     """Seconds until what runs ends, by workload, where that is known."""
-    checkpoints: Mapping[Key, datetime] = field(default_factory=dict)
-    """When runs last wrote one, where they tell."""
+    unsaved_since: Mapping[Key, datetime] = field(default_factory=dict)
+    """Since when runs have done what a stop would lose, where they tell."""
     apis: Mapping[str, str] = field(default_factory=dict)
     """Optional APIs that are served, as :attr:`Observed.apis`."""
 

@@ -74,10 +74,34 @@ class FixedLayout:
 
 
 @dataclass(frozen=True, slots=True)
+class History:
+    """What a run did before it was stopped, where it ran at all."""
+
+    whole_steps: float
+    """Of the whole run."""
+    kept_steps: float
+    """Done, and in a checkpoint."""
+    spent: float
+    """Money, in the currency of all costs."""
+    lost_because: str
+    """Why nothing is kept, as a clause; empty where something is."""
+
+    def words(self) -> str:
+        """Where it goes on from, in one clause."""
+        if self.kept_steps:
+            return (
+                f"goes on from its last checkpoint, at step {self.kept_steps:,.0f}"
+                f" of {self.whole_steps:,.0f}"
+            )
+        return f"its whole length is ahead, since {self.lost_because}"
+
+
+@dataclass(frozen=True, slots=True)
 class TrainingRequest:
-    """One training run with its limits."""
+    """One training run with its limits: of one that ran before, what is left of it."""
 
     work: TrainingWork
+    """Its steps are those that are ahead."""
     fixed: FixedLayout
     least: int
     """Accelerators."""
@@ -86,7 +110,10 @@ class TrainingRequest:
     goal: Goal = Goal.TIME
     deadline: datetime | None = None
     max_cost: float | None = None
+    """What it may still cost."""
     pod: PodResources = PodResources()
+    history: History | None = None
+    """None: it never ran."""
 
 
 @dataclass(frozen=True, slots=True)

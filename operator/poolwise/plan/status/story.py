@@ -49,6 +49,7 @@ def story(plan: Plan, pool: Pool | None, candidate_limit: int | None = None) -> 
         {
             **(_figures(plan.chosen) if plan.chosen else {}),
             "placed": plan.placed,
+            "stepsAhead": None if plan.steps_ahead is None else math.ceil(plan.steps_ahead),
             "generation": plan.generation,
             "summary": summary(plan.chosen) if plan.chosen else None,
             "rollout": _rollout(plan),
