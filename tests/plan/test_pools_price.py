@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from poolwise.plan.pool import Price
-from tests.plan.nodes_given import H100, condition, declared, node, only_pool
+from tests.plan.nodes_given import H100, all_pools, condition, declared, node, only_pool
 
 MACHINE = "node.kubernetes.io/instance-type"
 
@@ -103,3 +103,80 @@ def test_what_a_person_pays_wins() -> None:
     }
     nodes = [node("a", {MACHINE: "p5.48xlarge"}, gpus=8)]
     assert only_pool(nodes, [declared("mine", **spec)]).price == Price(31.5, "USD", "spec.price")
+
+
+L4 = {"nvidia.com/gpu.product": "NVIDIA-L4"}
+SPOT = {"karpenter.sh/capacity-type": "spot"}
+ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand"}
+RESERVED = {"karpenter.sh/capacity-type": "reserved"}
+
+
+def l4(name: str, machine: str, gpus: int, **labels: str) -> dict[str, Any]:
+    return node(name, {MACHINE: machine, **L4, **labels}, gpus=gpus)
+
+
+def dollars_per_accelerator(*nodes: dict[str, Any]) -> float:
+    pool = only_pool(nodes, [declared("mine", nodeSelector=L4)])
+    assert pool.price is not None
+    return pool.price.per_node_hour / pool.accelerators_per_node
+
+
+def test_nodes_of_one_pool_are_priced_as_the_dearest_and_told_to_be_split() -> None:
+    small = [l4(name, "g6.xlarge", 1) for name in "abc"]
+    large = [l4("d", "g6.12xlarge", 4)]
+    apart = [dollars_per_accelerator(*each) for each in (small, large)]
+    assert apart[0] < apart[1], "the tables tell two prices"
+    for nodes in ([*small, *large], [small[0], *(l4(name, "g6.12xlarge", 4) for name in "def")]):
+        assert dollars_per_accelerator(*nodes) == pytest.approx(apart[1])
+        pool = only_pool(nodes, [declared("mine", nodeSelector=L4)])
+        status, reason, message = condition(pool, "NodesAlike")
+        assert (status, reason) == (False, "PricesDiffer")
+        assert f"${apart[1]:.2f} (machine type g6.12xlarge" in message
+        assert f"${apart[0]:.2f} (machine type g6.xlarge" in message
+        assert message.endswith("all are taken at the dearest; select them apart, in a pool each")
+        assert pool.price_problem is None
+
+
+def test_a_price_that_a_person_tells_is_that_of_all_nodes() -> None:
+    nodes = [l4("a", "g6.xlarge", 1), l4("b", "g6.12xlarge", 4)]
+    given = declared("mine", nodeSelector=L4, price={"perNodeHour": "2"})
+    pool = only_pool(nodes, [given])
+    assert pool.price == Price(2.0, "USD", "spec.price")
+    assert "NodesAlike" not in {each.type for each in pool.conditions}
+
+
+def test_nodes_that_nobody_declared_are_alike() -> None:
+    nodes = [l4("a", "g6.xlarge", 1), l4("b", "g6.12xlarge", 4), l4("c", "g6.xlarge", 1, **SPOT)]
+    pools = all_pools(nodes)
+    assert len(pools) == 3
+    assert "NodesAlike" not in {each.type for pool in pools for each in pool.conditions}
+
+
+@pytest.mark.parametrize(
+    ("terms", "taken_as"),
+    [
+        ((ON_DEMAND, ON_DEMAND, SPOT), "Spot"),
+        ((RESERVED, RESERVED, ON_DEMAND), "OnDemand"),
+        ((RESERVED, SPOT, ON_DEMAND), "Spot"),
+    ],
+)
+def test_a_pool_is_no_surer_than_the_least_sure_of_its_nodes(
+    terms: tuple[dict[str, str], ...], taken_as: str
+) -> None:
+    nodes = [l4(name, "g6.xlarge", 1, **labels) for name, labels in zip("abc", terms, strict=True)]
+    pool = only_pool(nodes, [declared("mine", nodeSelector=L4)])
+    assert pool.capacity_type == taken_as
+    status, reason, message = condition(pool, "NodesAlike")
+    assert (status, reason) == (False, "TermsDiffer")
+    assert f"all are taken as {taken_as}; select them apart" in message
+    told = only_pool(nodes, [declared("mine", nodeSelector=L4, capacityType="Reserved")])
+    assert told.capacity_type == "Reserved"
+    assert "NodesAlike" not in {each.type for each in told.conditions}
+
+
+def test_one_spot_node_more_makes_no_pod_anew() -> None:
+    """Pods of a pool tolerate what they did before."""
+    nodes = [l4(name, "g6.xlarge", 1, **ON_DEMAND) for name in "ab"]
+    given = [declared("mine", nodeSelector=L4)]
+    mixed = only_pool([*nodes, l4("c", "g6.xlarge", 1, **SPOT)], given)
+    assert mixed.tolerations == only_pool(nodes, given).tolerations

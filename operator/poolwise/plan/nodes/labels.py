@@ -101,6 +101,8 @@ CAPACITY_TYPES: tuple[tuple[str, Mapping[str, str]], ...] = (
 )
 """Terms of purchase by key and value, the first match wins."""
 SPOT, DEFAULT_CAPACITY_TYPE = _SPOT, _ON_DEMAND
+LEAST_ASSURED = (_SPOT, _ON_DEMAND, _RESERVED)
+"""Terms of purchase, those first that give the least right to a node."""
 
 NETWORK_MBPS_KEYS = (
     "eks.amazonaws.com/instance-network-bandwidth",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from poolwise.plan.nodes.claims import Reason
 from poolwise.plan.pool import Condition, Node
+from poolwise.plan.pools.alike import differences
 from poolwise.plan.pools.members import Draft
 from poolwise.plan.wording import plural, sentence
 
@@ -27,7 +28,8 @@ def conditions(
     draft: Draft, nodes: Sequence[Node], priced: Iterable[Condition] = ()
 ) -> tuple[Condition, ...]:
     """All conditions of a pool, ``Ready`` last; ``priced`` are those of its price."""
-    return (*draft.conditions, *_hardware(draft), *_devices(draft), *priced, _ready(draft, nodes))
+    known = (*_hardware(draft), *_devices(draft), *differences(draft))
+    return (*draft.conditions, *known, *priced, _ready(draft, nodes))
 
 
 def _hardware(draft: Draft) -> Iterator[Condition]:

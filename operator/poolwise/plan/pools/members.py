@@ -9,7 +9,7 @@ from poolwise.api.acceleratorpool import AcceleratorPoolSpec
 from poolwise.model.hardware import Device
 from poolwise.plan.nodes.facts import Facts
 from poolwise.plan.nodes.hardware import Offer
-from poolwise.plan.nodes.labels import DEFAULT_CAPACITY_TYPE
+from poolwise.plan.nodes.labels import DEFAULT_CAPACITY_TYPE, LEAST_ASSURED
 from poolwise.plan.pool import Condition
 from poolwise.plan.pools.machines import cpu_device, device, mig_slice
 from poolwise.tables import AcceleratorRow, MachineTypeRow
@@ -74,11 +74,18 @@ def usual_count(offers: Sequence[Offer]) -> int:
 
 
 def capacity_type(draft: Draft) -> str:
-    """Reserved, OnDemand or Spot: the spec's, else what most nodes are bought as."""
-    if draft.spec.capacity_type:
-        return draft.spec.capacity_type
+    """Reserved, OnDemand or Spot: the spec's, else the least assured of its nodes' terms, since a
+    gang stops with its first node, and a workload may land on any."""
+    bought = {member.node.capacity_type for member in draft.members}
+    least = next((each for each in LEAST_ASSURED if each in bought), DEFAULT_CAPACITY_TYPE)
+    return draft.spec.capacity_type or least
+
+
+def usual_capacity_type(draft: Draft) -> str:
+    """The spec's, else what most nodes are bought as: one node more must not make pods anew."""
     bought = [member.node.capacity_type for member in draft.members]
-    return max(sorted(set(bought)), key=bought.count, default=DEFAULT_CAPACITY_TYPE)
+    most = max(sorted(set(bought)), key=bought.count, default=DEFAULT_CAPACITY_TYPE)
+    return draft.spec.capacity_type or most
 
 
 def pool_device(draft: Draft) -> Device | None:

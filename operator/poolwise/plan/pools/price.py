@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from poolwise.plan.nodes.facts import Facts
 from poolwise.plan.nodes.hardware import Offer
 from poolwise.plan.nodes.labels import DEFAULT_CAPACITY_TYPE
 from poolwise.plan.pool import Condition, Price
-from poolwise.plan.pools.members import Draft, capacity_type
+from poolwise.plan.pools.members import Draft, capacity_type, is_same_hardware
 from poolwise.plan.wording import money, sentence
 from poolwise.settings import Settings
+from poolwise.tables import MachineTypeRow
 
 SHIPPED_CURRENCY = "USD"
 SPEC = "spec.price"
@@ -41,52 +43,72 @@ def known_price(draft: Draft, per_node: int) -> Price | None:
     """Price of one node in any currency; None where nobody knows (as of unknown hardware).
 
     Shipped prices are for on-demand capacity, also where nodes are bought otherwise. Where a node
-    is cut into offers of several pools (MIG strategy ``mixed``), each pool bears its share.
+    is cut into offers of several pools (MIG strategy ``mixed``), each pool bears its share. Where
+    nodes cost differently, all are taken at the dearest (:mod:`poolwise.plan.pools.alike`).
     """
     given = draft.spec.price
     if given is not None:
         return Price(given.per_node_hour, given.currency, SPEC)
     if draft.offer.problem is not None:
         return None
-    found = _of_machine(draft) or _of_accelerators(draft, per_node) or _of_cores(draft)
-    if found is None:
-        return None
-    amount, source = found
+    dearest = max(unit_prices(draft), key=lambda each: each.amount, default=None)
+    if dearest is None:
+        return _promised(draft, per_node)
+    vcpus = max(member.node.vcpus for member in draft.members)
+    return _shipped(draft, dearest.amount * (vcpus if draft.is_cpu else per_node), dearest.source)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPrice:
+    """What one node takes for one of its accelerators (slices, or vCPUs)."""
+
+    amount: float
+    """US dollars per hour."""
+    source: str
+
+
+def unit_prices(draft: Draft) -> Iterator[UnitPrice]:
+    """Of each node that the pool uses and the shipped tables know a price for."""
+    for member in draft.members:
+        node, offer = member.node, member.offer
+        is_used = draft.is_cpu or is_same_hardware(offer, draft.offer)
+        units = node.vcpus if draft.is_cpu else float(offer.nominal_count)
+        whole = sum(map(_devices, node.offers))
+        found = _of_node(node.machine, offer, draft, node.vcpus, whole) if is_used else None
+        if found is not None and units:
+            yield UnitPrice(found[0] * _share_of(node, offer) / units, found[1])
+
+
+def _promised(draft: Draft, per_node: int) -> Price | None:
+    """Of a pool without nodes, by the machine type that its selector names, or its devices."""
+    machine = draft.promised_machine
+    vcpus = (machine.vcpus or 0.0) if machine else 0.0
+    found = _of_node(machine, draft.offer, draft, vcpus, float(per_node))
+    return _shipped(draft, *found) if found else None
+
+
+def _shipped(draft: Draft, amount: float, source: str) -> Price:
     if capacity_type(draft) != DEFAULT_CAPACITY_TYPE:
         source += f" (the on-demand price: {capacity_type(draft)} costs less)"
-    return Price(amount * _share(draft), SHIPPED_CURRENCY, source)
+    return Price(amount, SHIPPED_CURRENCY, source)
 
 
-def _of_machine(draft: Draft) -> tuple[float, str] | None:
-    machine = draft.machine
-    if machine is None or machine.price_source is None:
-        return None
-    vcpus = max((member.node.vcpus for member in draft.members), default=machine.vcpus or 0.0)
-    amount = machine.price_of(vcpus)
-    return (amount, f"machine type {machine.name}: {machine.price_source}") if amount else None
+def _of_node(
+    machine: MachineTypeRow | None, offer: Offer, draft: Draft, vcpus: float, devices: float
+) -> tuple[float, str] | None:
+    """Price of a whole node and where it is from: its machine type's, else its devices' or cores'.
 
-
-def _of_accelerators(draft: Draft, per_node: int) -> tuple[float, str] | None:
-    row = draft.offer.accelerator
-    if row is None or row.price_per_hour_usd is None:
-        return None
-    whole = (sum(map(_devices, member.node.offers)) for member in draft.members)
-    amount = row.price_per_hour_usd * max(whole, default=float(per_node))
-    return amount, f"{row.name}: {row.price_source}"
-
-
-def _of_cores(draft: Draft) -> tuple[float, str] | None:
-    cpu = draft.offer.cpu
-    if cpu is None or cpu.price_per_vcpu_hour_usd is None or not draft.members:
-        return None
-    vcpus = max(member.node.vcpus for member in draft.members)
-    return cpu.price_per_vcpu_hour_usd * vcpus, f"{cpu.name}: {cpu.price_source}"
-
-
-def _share(draft: Draft) -> float:
-    """The pool's part of its nodes, where they offer devices to several pools."""
-    shares = [_share_of(member.node, member.offer) for member in draft.members]
-    return max(shares, default=1.0)
+    A machine type that has another accelerator than the pool says nothing of it.
+    """
+    row, cpu = draft.offer.accelerator, offer.cpu
+    is_own = machine is not None and (row is None or machine.accelerator == row.name)
+    if machine is not None and is_own and (amount := machine.price_of(vcpus)):
+        return amount, f"machine type {machine.name}: {machine.price_source}"
+    if row is not None and row.price_per_hour_usd is not None:
+        return row.price_per_hour_usd * devices, f"{row.name}: {row.price_source}"
+    if cpu is not None and cpu.price_per_vcpu_hour_usd is not None and vcpus:
+        return cpu.price_per_vcpu_hour_usd * vcpus, f"{cpu.name}: {cpu.price_source}"
+    return None
 
 
 def _share_of(node: Facts, offer: Offer) -> float:

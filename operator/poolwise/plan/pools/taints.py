@@ -9,7 +9,7 @@ from poolwise.api.acceleratorpool import Toleration
 from poolwise.plan.nodes.devices import vendor_resource
 from poolwise.plan.nodes.facts import Taint
 from poolwise.plan.nodes.labels import AZURE_KEY_PREFIX, SPOT
-from poolwise.plan.pools.members import Draft, capacity_type
+from poolwise.plan.pools.members import Draft, usual_capacity_type
 from poolwise.tables import Tables
 
 AKS_TOLERATION: Mapping[str, Any] = {
@@ -37,7 +37,7 @@ def tolerations(draft: Draft, tables: Tables) -> tuple[Mapping[str, Any], ...]:
     All that can be told without nodes is: pods that tolerated something else once nodes are there
     would be replaced.
     """
-    keys = list(SPOT_KEYS) if capacity_type(draft) == SPOT else []
+    keys = list(SPOT_KEYS) if usual_capacity_type(draft) == SPOT else []
     resource = draft.offer.resource
     if resource is not None:
         keys += sorted({resource, vendor_resource(resource, tables) or resource})
