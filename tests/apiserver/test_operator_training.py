@@ -107,7 +107,7 @@ def test_a_run_is_measured_over_restarts_and_the_next_one_is_predicted_by_it(
         assert observed["ratio"] == pytest.approx(told["stepSeconds"] / predicted, rel=0.01)
         assert 0 < told["lastCheckpointSteps"] <= told["steps"] < told["ofSteps"]
 
-        following = operator.client.create(job(namespace, "next", port))
+        following = operator.client.create(job(namespace, "next", port, checkpoint=rare))
         after = wait(operator, following, lambda seen: "pool" in plan_of(seen))
         plan = plan_of(after)
         measured = plan["correctedFrom"]["training"]
@@ -142,7 +142,7 @@ def test_a_run_is_measured_over_restarts_and_the_next_one_is_predicted_by_it(
 def _goes_on_from_its_checkpoint(operator: Operated, run: Object) -> None:
     """Suspended and resumed, it is planned with the steps that its checkpoint lacks."""
     operator.client.patch(run, {"spec": {"suspend": True}})
-    stopped = wait(operator, run, is_so("Placed", "False", "Suspended"))
+    stopped = wait(operator, run, is_so("Suspended", "True", "Suspended"))
     told = training(stopped)
     operator.client.patch(run, {"spec": {"suspend": False}})
     resumed = wait(operator, run, is_so("Placed", "True", "Placed"))
