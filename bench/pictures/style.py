@@ -76,9 +76,19 @@ def as_svg(drawn: Figure, title: str) -> str:
     buffer = io.StringIO()
     drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Title": title})
     text = re.sub(r"<metadata>.*?</metadata>\n", "", buffer.getvalue(), flags=re.DOTALL)
+    text = _with_plain_names(text)
     opened = text.index(">", text.index("<svg ")) + 1
     head = f"\n <title>{title}</title>\n <style>{_dark_rules()}</style>"
     return "\n".join(line.rstrip() for line in (text[:opened] + head + text[opened:]).splitlines())
+
+
+def _with_plain_names(text: str) -> str:
+    """Shapes that others refer to by their turn: matplotlib names them by a digest of unrounded
+    coordinates, whose last bit is not the same on every machine."""
+    digests = dict.fromkeys(re.findall(r'id="([a-z][0-9a-f]{10})"', text))
+    for number, digest in enumerate(digests):
+        text = text.replace(digest, f"shape_{number}")
+    return text
 
 
 def _dark_rules() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
@@ -23,6 +24,15 @@ by_name = pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_is_what_the_model_draws(name: str) -> None:
     drawn = (FOLDER / f"{name}.svg").read_text(encoding="utf-8")
     assert drawn == svg(name), "python -m bench.pictures"
+
+
+@by_name
+def test_nothing_in_a_picture_is_named_by_digits_that_a_machine_may_round_otherwise(
+    name: str,
+) -> None:
+    named = re.findall(r'id="([^"]+)"', svg(name))
+    assert named
+    assert [each for each in named if re.fullmatch(r"[a-z][0-9a-f]{10}", each)] == []
 
 
 @by_name
