@@ -10,7 +10,7 @@ import structlog
 from poolwise.cluster import logs
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def log():
     """What was logged."""
     stream = io.StringIO()
