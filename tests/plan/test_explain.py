@@ -90,6 +90,14 @@ def test_what_an_engine_is_told_to_do_at_once():
     assert "  engine  " not in explained("placed")
 
 
+def test_the_speed_of_tokens_is_told():
+    resource, outcome, seen = SITUATIONS["serving"]
+    status = told(resource, outcome, seen=seen)
+    shown = explain({**resource, "status": {**status, "observed": {"ratio": 1.04}}})
+    says = "a token takes 1.04x of what is predicted at the batch that is seen"
+    assert f"  measured   {says}\n" in f"{shown}\n"
+
+
 def test_what_replicas_do_that_was_not_planned_is_told():
     resource, outcome, seen = SITUATIONS["serving"]
     status = told(resource, outcome, seen=seen)

@@ -11,6 +11,7 @@ from poolwise.model.work import ServingLayout
 from poolwise.plan.children.manifests import children, record_of
 from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Candidate, Plan, Rejection
+from poolwise.plan.live.telling import Measured
 from poolwise.plan.names import PAUSED
 from poolwise.plan.status.workload import CANDIDATE_LIMIT, status
 from poolwise.settings import Settings
@@ -166,6 +167,23 @@ def test_scale_subresource_is_filled():
     labels = dict(pair.split("=") for pair in shown["selector"].split(","))
     deployment = live_deployment()
     assert labels == deployment["spec"]["selector"]["matchLabels"]
+
+
+def test_a_ratio_stands_until_another_is_told():
+    resource, outcome, seen = SITUATIONS["serving"]
+    scaling = {"desiredReplicas": 3}
+
+    def after(before, observed):
+        measured = None if observed is None else Measured(scaling, (), observed)
+        resource_now = {**resource, "status": before}
+        return status(resource_now, outcome, POOL, seen, (), NOON, measured)
+
+    first = after({}, {"ratio": 1.04})
+    assert first["observed"]["ratio"] == 1.04
+    assert after(first, None)["observed"]["ratio"] == 1.04
+    assert after(first, {})["observed"]["ratio"] == 1.04
+    assert after(first, {"ratio": 1.3})["observed"]["ratio"] == 1.3
+    InferenceServiceStatus.model_validate(first)
 
 
 def test_a_kept_plan_keeps_its_story():

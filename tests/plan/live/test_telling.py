@@ -1,6 +1,7 @@
 """What a user reads of scaling: complete, bounded, and at rest while nothing happens."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -52,6 +53,19 @@ def test_all_that_a_decision_knows_is_told():
     assert (decided["from"], decided["to"], decided["reason"]) == (3, 4, "4 replicas")
     ScalingStatus.model_validate(scaling)
     json.dumps(scaling, allow_nan=False)
+
+
+def test_the_ratio_of_tokens_is_told_along_with_the_rest():
+    first = measured(replaced(look(4, held=3), token_ratio=1.0437), {})
+    assert first.observed == {"ratio": 1.04}
+    assert measured(look(4, held=3), {}).observed == {}
+    moved_alone = replaced(look(4, held=4), token_ratio=1.2)
+    before = measured(look(4, held=4), {}).scaling
+    assert measured(moved_alone, before).observed == {}
+
+
+def replaced(given_look, **changes):
+    return replace(given_look, decision=replace(given_look.decision, **changes))
 
 
 def test_the_last_ten_changes_are_kept_the_newest_first():

@@ -88,13 +88,19 @@ class Measured:
     scaling: Mapping[str, Any]
     conditions: tuple[Condition, ...]
     observed: Mapping[str, Any] = field(default_factory=dict)
-    """Of a run, for ``status.observed``."""
+    """For ``status.observed``."""
 
 
 def measured(look: Look, before: Told) -> Measured:
     """``status.scaling`` and its conditions; ``before`` is ``status.scaling`` as it stands."""
     scaling = _steady(before, _scaling(look, before), look.now)
-    return Measured(scaling, (_metrics(look), *_targets(look), *_active(look), *_as_planned(look)))
+    conditions = (_metrics(look), *_targets(look), *_active(look), *_as_planned(look))
+    return Measured(scaling, conditions, {} if scaling is before else _observed(look))
+
+
+def _observed(look: Look) -> dict[str, Any]:
+    """Told along with the rest: what of this moved alone is not worth a write."""
+    return _present({"ratio": look.decision.token_ratio})
 
 
 def _scaling(look: Look, before: Told) -> dict[str, Any]:

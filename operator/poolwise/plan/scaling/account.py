@@ -12,6 +12,7 @@ from poolwise.plan.scaling import fragility
 from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.decision import Forecast, Remark, Signal, Tail
 from poolwise.plan.scaling.intake import Intake
+from poolwise.plan.scaling.learning import SLOWNESS_HALF_LIFE_SECONDS
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import Outlook
 from poolwise.plan.scaling.seen import Seen
@@ -21,6 +22,8 @@ from poolwise.plan.signals.percentile import percentile_of, samples_needed, shar
 from poolwise.plan.signals.state import State
 
 DEVIATIONS = 2.0
+TOLD_HALF_LIVES = 5.0
+"""After which 3 % of a measured speed are still what was predicted."""
 LOADS_PER_UNIT = 50.0
 """Loads are rounded to 2 % of a full replica: tails are remembered by them."""
 
@@ -73,6 +76,17 @@ def _tail(able: Capability, target: LatencyTarget, load: float) -> float:
 @lru_cache(maxsize=1024)
 def _state(able: Capability, load: float) -> ModelState | None:
     return state_at_rate(able.served, load * able.at.requests_per_second)
+
+
+def token_ratio(service: Service, memory: Memory, now_seconds: float) -> float | None:
+    """Measured over predicted time of a token at the batch that is seen, on the first pool.
+
+    It begins as predicted, so nothing is told while that still weighs in it, nor of engines that
+    do not tell gaps between tokens.
+    """
+    learned = memory.log_slowness.get(service.pools[0].name, 0.0)
+    is_young = memory.age_seconds(now_seconds) < TOLD_HALF_LIVES * SLOWNESS_HALF_LIFE_SECONDS
+    return None if is_young or not learned else math.exp(learned)
 
 
 def forecast(ahead: Outlook, now_seconds: float) -> Forecast:

@@ -239,6 +239,7 @@ def _told(
         ),
         capacity_requests_per_second=able.requests_per_second * ratio,
         cost_per_hour=portfolio.cost_per_hour(choice.paced, offers),
+        token_ratio=account.token_ratio(service, memory, situation.seen.now_seconds),
         remarks=remarks,
     )
 

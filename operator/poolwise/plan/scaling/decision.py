@@ -80,4 +80,7 @@ class Decision:
     capacity_requests_per_second: float = 0.0
     """Of one replica of the cheapest pool inside all targets."""
     cost_per_hour: float = 0.0
+    token_ratio: float | None = None
+    """Measured over predicted time of a token at the batch that is seen, on the first pool; None:
+    too little has been seen of it."""
     remarks: Mapping[Remark, str] = field(default_factory=dict)

@@ -126,7 +126,8 @@ def _details(status: Told, told: Told, now: datetime | None) -> Iterator[tuple[s
 
 
 def _measured(status: Told) -> str:
-    """What a run tells of itself: its step against the prediction, how far it is, what is safe."""
+    """What a run tells of itself: its step against the prediction, how far it is, what is safe.
+    Of a service, its tokens against the prediction."""
     observed = figures.part(status, "observed")
     run = figures.part(observed, "training")
     step, samples = (figures.number(run, name) for name in ("stepSeconds", "samples"))
@@ -136,6 +137,8 @@ def _measured(status: Told) -> str:
     if step is not None and samples:
         times = f", {ratio:.2f}x of the prediction" if ratio is not None else ""
         phrases.append(f"{duration(step)} per step{times} ({plural(round(samples), 'sample')})")
+    elif ratio is not None and not run:
+        phrases.append(f"a token takes {ratio:.2f}x of what is predicted at the batch that is seen")
     if done is not None and of:
         phrases.append(f"step {done:,.0f} of {of:,.0f}, {percent(min(done / of, 1.0))}")
     saved, ends = run.get("lastCheckpointTime"), observed.get("expectedFinishTime")

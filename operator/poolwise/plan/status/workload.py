@@ -157,7 +157,7 @@ def _observed(before: Mapping[str, Any], view: View) -> dict[str, Any]:
         known = part(before, "observed") if is_history else _of_job(before, view)
         return {"observed": {**known, **used}} if known or used else {}
     return {
-        "observed": {**_of_pods(seen), **used},
+        "observed": {**_of_pods(seen), **_of_service(before, view), **used},
         **_scaling(before, view),
         "replicas": seen.replicas if seen.groups is None else seen.groups,
         "readyReplicas": seen.ready if seen.ready_groups is None else seen.ready_groups,
@@ -172,6 +172,14 @@ def _scaling(before: Mapping[str, Any], view: View) -> dict[str, Any]:
         return {}
     told = view.measured.scaling if view.measured else part(before, "scaling")
     return {"scaling": dict(told)} if told else {}
+
+
+def _of_service(before: Mapping[str, Any], view: View) -> dict[str, Any]:
+    """As it was told while nothing newer is; none of what has no place."""
+    if not isinstance(view.outcome, Plan) or not view.outcome.placed:
+        return {}
+    told = kept(part(before, "observed"))
+    return {**told, **view.measured.observed} if view.measured else told
 
 
 def _of_job(before: Mapping[str, Any], view: View) -> dict[str, Any]:
