@@ -25,7 +25,7 @@ from bench.fit import residuals
 from bench.fit.residual_data import always
 from bench.jobs import job_of, shared
 from bench.model.choice import choices, decided, serving_jobs, training_jobs
-from bench.model.outcome import Outcome, scored
+from bench.model.outcome import Outcome, Target, scored
 from bench.model.scores import by_name
 from bench.model.targets import TARGETS, WITH_JOBS
 from bench.rivals.comparison import by_row, compare, predictions
@@ -64,17 +64,31 @@ def leave_one_out(folder: Path, workers: int | None = None) -> dict[str, Any]:
     return summaries
 
 
+def left_out(folder: Path, target: Target, kind: str, workers: int | None = None) -> list[Unit]:
+    """Of one table and one kind of unit alone."""
+    tasks = [
+        each
+        for each in _tasks_of(folder, TARGETS.index(target), load())
+        if each.column == UNITS[kind]
+    ]
+    with ProcessPoolExecutor(workers) as pool:
+        return list(pool.map(_held_out, tasks))
+
+
 def _tasks(folder: Path) -> Iterator[_Task]:
-    """Units with a row that counts: to leave another out would be scored by nothing."""
     tables = load()
-    shipped = Calibration(tables.efficiencies)
     for index, target in enumerate(TARGETS):
         if measured.exists(folder, target.table):
-            rows = _rows(folder, target.table)
-            counted = scored(target.outcomes(rows, tables, lambda _: shipped))
-            for column in UNITS.values():
-                for unit in sorted({each.row.get(column, "") for each in counted} - {""}):
-                    yield _Task(folder, index, column, (unit,))
+            yield from _tasks_of(folder, index, tables)
+
+
+def _tasks_of(folder: Path, index: int, tables: Tables) -> Iterator[_Task]:
+    """Units with a row that counts: to leave another out would be scored by nothing."""
+    target, shipped = TARGETS[index], Calibration(tables.efficiencies)
+    counted = scored(target.outcomes(_rows(folder, target.table), tables, lambda _: shipped))
+    for column in UNITS.values():
+        for unit in sorted({each.row.get(column, "") for each in counted} - {""}):
+            yield _Task(folder, index, column, (unit,))
 
 
 def _pairs(folder: Path) -> Iterator[_Task]:
