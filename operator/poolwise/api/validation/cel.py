@@ -12,8 +12,6 @@ from celpy.evaluation import CELEvalError
 
 from poolwise.api.quantity import parse_quantity
 
-_ENVIRONMENT = celpy.Environment()
-
 
 class _Quantity:
     """What ``quantity()`` returns: opaque but for ``compareTo``."""
@@ -54,8 +52,14 @@ _FUNCTIONS: dict[str, Any] = {
 
 
 @cache
+def _environment() -> celpy.Environment:
+    """Its grammar takes a while to build, and most commands never need it."""
+    return celpy.Environment()
+
+
+@cache
 def _program(expression: str) -> celpy.Runner:
-    return _ENVIRONMENT.program(_ENVIRONMENT.compile(expression), functions=_FUNCTIONS)
+    return _environment().program(_environment().compile(expression), functions=_FUNCTIONS)
 
 
 def evaluate(expression: str, self_value: celtypes.Value) -> Any:
