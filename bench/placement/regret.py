@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -26,17 +26,15 @@ CHOICES = 2000
 OBSERVATIONS = 5
 NOISE = 0.05
 GAVEL_SPECS = (
-    PoolSpec("k80", flops_per_second=4.1e12, bytes_per_second=240e9, link_bytes_per_second=8e9),
-    PoolSpec("p100", flops_per_second=9.3e12, bytes_per_second=732e9, link_bytes_per_second=16e9),
-    PoolSpec("v100", flops_per_second=15.7e12, bytes_per_second=900e9, link_bytes_per_second=150e9),
+    PoolSpec("k80", flops_per_second=4.1e12, bytes_per_second=240e9),
+    PoolSpec("p100", flops_per_second=9.3e12, bytes_per_second=732e9),
+    PoolSpec("v100", flops_per_second=15.7e12, bytes_per_second=900e9),
 )
 """Datasheets: half a K80 boosted, P100 PCIe, V100 SXM2; fp32, in which these models ran."""
 SIA_SPECS = (
-    PoolSpec("aws", flops_per_second=8.1e12, bytes_per_second=320e9, link_bytes_per_second=16e9),
-    PoolSpec("rtx", flops_per_second=13.4e12, bytes_per_second=616e9, link_bytes_per_second=16e9),
-    PoolSpec(
-        "dgx-ext", flops_per_second=19.5e12, bytes_per_second=1555e9, link_bytes_per_second=300e9
-    ),
+    PoolSpec("aws", flops_per_second=8.1e12, bytes_per_second=320e9),
+    PoolSpec("rtx", flops_per_second=13.4e12, bytes_per_second=616e9),
+    PoolSpec("dgx-ext", flops_per_second=19.5e12, bytes_per_second=1555e9),
 )
 """Datasheets: T4, RTX 2080 Ti, A100 SXM4 40 GB; fp32."""
 
@@ -117,19 +115,13 @@ def regret(choosers: Sequence[Chooser], specs: Sequence[PoolSpec], seed: int) ->
     choices = list(_choices(choosers, draw))
     new = Rates(tuple(specs))
     seen = _after(new, choosers, draw)
-    everywhere = [
-        Spot(each.kind, place.pool, each.accelerators, place.is_packed)
-        for each in choosers
-        for place in each.places
-    ]
-    for rates in (new, seen):
-        rates.estimates(everywhere)  # once for all
+    at_first, after = (_expected(rates, choosers) for rates in (new, seen))
     lost: defaultdict[str, list[float]] = defaultdict(list)
     for chooser, free in choices:
-        lost[chooser.kind].append(_lost(seen, chooser, free))
+        lost[chooser.kind].append(_lost(after, chooser, free))
     by_kind = sorted(((sum(each) / len(each), kind) for kind, each in lost.items()), reverse=True)
     return Regret(
-        first=sum(_lost(new, *each) for each in choices) / len(choices),
+        first=sum(_lost(at_first, *each) for each in choices) / len(choices),
         after5=sum(map(sum, lost.values())) / len(choices),
         worst_kinds=tuple((kind, value) for value, kind in by_kind[:5]),
     )
@@ -170,9 +162,17 @@ def _observed(
     return rates.observe(kind, pool, rate, accelerators, place.is_packed)
 
 
-def _lost(rates: Rates, chooser: Chooser, free: Sequence[Place]) -> float:
-    def expected(place: Place) -> float:
-        where = place.pool, chooser.accelerators, place.is_packed
-        return rates.estimate(chooser.kind, *where).mid
+def _expected(rates: Rates, choosers: Sequence[Chooser]) -> Mapping[Spot, float]:
+    """Rates at all places of all jobs."""
+    spots = dict.fromkeys(_spot(each, place) for each in choosers for place in each.places)
+    told = zip(spots, rates.estimates(tuple(spots)), strict=True)
+    return {spot: interval.mid for spot, interval in told}
 
-    return 1.0 - max(free, key=expected).rate / max(place.rate for place in free)
+
+def _spot(chooser: Chooser, place: Place) -> Spot:
+    return Spot(chooser.kind, place.pool, chooser.accelerators, place.is_packed)
+
+
+def _lost(expected: Mapping[Spot, float], chooser: Chooser, free: Sequence[Place]) -> float:
+    chosen = max(free, key=lambda place: expected[_spot(chooser, place)])
+    return 1.0 - chosen.rate / max(place.rate for place in free)

@@ -1,15 +1,23 @@
-"""The engine before workloads that no table knows: rates learned by the operator's own law."""
+"""The engine before workloads whose FLOPs nobody told: rates learned by the operator's own law.
+
+As :mod:`poolwise.plan.learning` has them for such models, ranked as the operator ranks them
+(:mod:`poolwise.plan.ranking`): of pools that nobody can tell apart the cheapest comes first.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bench.placement.engine import exactly, shape
 from poolwise.model.prediction import Interval
+from poolwise.plan.decision import Candidate
 from poolwise.plan.joint.problem import Option
 from poolwise.plan.learning import Place, PoolSpec, Rates
+from poolwise.plan.learning.rates import Told as Believed
+from poolwise.plan.ranking import losses, rank
+from poolwise.plan.requests.request import Goal
 from poolwise.sim.fleet import Placement, Pool
 from poolwise.sim.jobs import Job, Run
 
@@ -17,8 +25,8 @@ NOISE = 0.05
 """Of a measured rate."""
 ENOUGH = 5
 """Measurements of one kind at one place."""
-Known = dict[str, Interval]
-"""Seconds of one unit of work by pool."""
+Known = Mapping[str, Believed]
+"""What is believed of the rate by pool."""
 
 
 class Strangers:
@@ -29,8 +37,6 @@ class Strangers:
         self._pools = pools
         self._draw = random.Random(seed)
         self._shapes: dict[int, Sequence[Option]] = {}
-        self._jobs: set[tuple[str, int]] = set()
-        self._times: dict[tuple[str, int], Known] = {}
         self._given: dict[str, tuple[Known, tuple[Option, ...]]] = {}
 
     def options(self, job: Job, left: float) -> tuple[Option, ...]:
@@ -43,14 +49,17 @@ class Strangers:
         return self._given[job.name][1]
 
     def _options(self, job: Job, work: float, known: Known) -> tuple[Option, ...]:
-        return tuple(
-            replace(option, seconds=known[option.pool].scaled(work))
+        found = [
+            replace(option, seconds=_inverse(known[option.pool].rate).scaled(work))
             for option in self._shaped(job.accelerators)
-        )
+        ]
+        ranking = rank((_candidate(each, known[each.pool]) for each in found), Goal.TIME)
+        lost = losses(ranking) if ranking else {}
+        return tuple(replace(each, objective=exactly(lost[each.pool])) for each in found)
 
     def expected_seconds(self, job: Job, placement: Placement) -> float:
         """By the rate that is believed."""
-        return job.work * self._known(job)[placement.pool].mid
+        return job.work / self._known(job)[placement.pool].rate.mid
 
     def observe(self, run: Run, now_seconds: float) -> None:
         """Its rate, to 5 %; after the fifth of the same the operator has seen enough."""
@@ -59,28 +68,9 @@ class Strangers:
         if seen is None or seen.count < ENOUGH:
             rate = run.job.work / run.whole_seconds * self._draw.lognormvariate(0.0, NOISE)
             self._rates = self._rates.observe(kind, pool, rate, size, packed=True)
-            self._times = {}
 
     def _known(self, job: Job) -> Known:
-        """Seconds of one unit of work by pool."""
-        key = job.kind, job.accelerators
-        if key not in self._times:
-            self._jobs.add(key)
-            self._times = self._all_times()
-        return self._times[key]
-
-    def _all_times(self) -> dict[tuple[str, int], Known]:
-        """Of every kind and size that ever came."""
-        places = [
-            Place(kind, option.pool, size, packed=True)
-            for kind, size in sorted(self._jobs)
-            for option in self._shaped(size)
-        ]
-        times: dict[tuple[str, int], Known] = {}
-        for place, rate in zip(places, self._rates.estimates(places), strict=True):
-            of_job = times.setdefault((place.workload, place.accelerators), {})
-            of_job[place.pool] = _inverse(rate)
-        return times
+        return self._rates.among(job.kind, job.accelerators)
 
     def _shaped(self, accelerators: int) -> Sequence[Option]:
         """How so many are divided in each pool that has them."""
@@ -103,18 +93,36 @@ class Told(Strangers):
         specs = [PoolSpec(pool.name, 1.0, 1.0) for pool in pools]
         super().__init__(specs, pools, seed=0)
         self._rate = rate
+        self._truth: dict[tuple[str, int], Known] = {}
 
     def observe(self, run: Run, now_seconds: float) -> None:
         """Nothing to learn."""
 
-    def _all_times(self) -> dict[tuple[str, int], Known]:
-        return {
-            (kind, size): {
-                option.pool: exactly(1.0 / self._rate(kind, size, option.pool, True))
-                for option in self._shaped(size)
-            }
-            for kind, size in self._jobs
-        }
+    def _known(self, job: Job) -> Known:
+        key = job.kind, job.accelerators
+        if key not in self._truth:
+            pools = [option.pool for option in self._shaped(job.accelerators)]
+            rates = {pool: exactly(self._rate(*key, pool, True)) for pool in pools}
+            self._truth[key] = {pool: Believed(rate, 0.0) for pool, rate in rates.items()}
+        return self._truth[key]
+
+
+def _candidate(option: Option, believed: Believed) -> Candidate:
+    """As far as it is ranked."""
+    seconds = option.seconds
+    assert seconds is not None, "runs end"
+    return Candidate(
+        option.pool,
+        accelerator=None,
+        feasible=True,
+        reason="",
+        reason_code="",
+        cost_per_hour=option.cost_per_hour,
+        total_cost=option.cost,
+        total_seconds=seconds.mid,
+        objective_value=seconds.mid,
+        own_spread=believed.own_spread,
+    )
 
 
 def _inverse(rate: Interval) -> Interval:

@@ -16,6 +16,7 @@ from poolwise.plan.conditions import timestamp
 from poolwise.plan.corrections import Corrections, Subject, name_of
 from poolwise.plan.decision import Kind, Plan
 from poolwise.plan.learned import LEAST_REQUESTS, LEAST_WINDOWS, learned, of_runs, speeds
+from poolwise.plan.learning import Paces
 from poolwise.plan.live.mismatch.watch import Watch
 from poolwise.plan.live.remembering import written
 from poolwise.plan.remaining import FRESH_SECONDS, remaining_seconds, unsaved_since
@@ -52,7 +53,7 @@ def run(name="run", **of):
 
 
 def factor(*runs, alike=""):
-    known = learned(of_runs(map(measured, runs)), Corrections())
+    known = learned(of_runs(map(measured, runs)), Paces(), Corrections())
     found = known.known.get(Subject(MODEL, Phase.TRAINING, "h100", alike))
     return found.at(NOW.timestamp()).factor if found else 1.0
 

@@ -151,3 +151,11 @@ def test_a_difference_too_small_to_print():
 
 def test_only_candidate():
     assert words(run("a", 10, 400))["a"] == "the only pool that can take it now: 10 h"
+
+
+def test_little_is_given_up_for_money_however_little_is_known():
+    unsure = {"own_spread": 1.0}
+    fast = run("fast", 10, 900, **unsure)
+    assert winner(fast, run("slow", 12.9, 400, **unsure)) == "slow"
+    assert winner(fast, run("slow", 13.1, 400, **unsure)) == "fast"
+    assert not ranked([fast, run("slow", 13.1, 400, **unsure)]).is_significant

@@ -67,6 +67,11 @@ class InferenceServiceSpec(WorkloadSpec):
             "must have only the metric E2E with model.custom, which generates no tokens",
             field=".slo",
         ),
+        Rule(
+            "!has(self.model.custom) || has(self.model.custom.forwardFlopsPerSample)",
+            "is required for a service, whose targets are met by prediction",
+            field=".model.custom.forwardFlopsPerSample",
+        ),
     )
 
     model: ServedModel

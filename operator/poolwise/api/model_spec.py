@@ -143,8 +143,9 @@ class Custom(ApiModel):
         default_factory=_parameters
     )
     """Parameters that one sample passes; all when absent. Example: `25M`."""
-    forward_flops_per_sample: Annotated[float, Quantity("1", "1E", "4100M")]
-    """Floating-point operations of the forward pass of one sample. Example: `4100M`."""
+    forward_flops_per_sample: Annotated[float, Quantity("1", "1E", "4100M")] | None = None
+    """Floating-point operations of the forward pass of one sample. When absent, a run goes by
+    datasheets until runs of it were measured; services need it. Example: `4100M`."""
     activation_bytes_per_sample: Annotated[float, Quantity("0", "1P", "90M")]
     """Bytes that the forward pass of one sample keeps for the backward. Example: `90M`."""
 

@@ -21,10 +21,11 @@ from poolwise.handlers.planner import Planner
 from poolwise.handlers.rounds import forget, rounds
 from poolwise.handlers.story import seen_of
 from poolwise.handlers.turn import LOOKS_UNTIL_TOLD
-from poolwise.model.work import TrainingLayout
+from poolwise.model.work import TrainingLayout, TrainingWork
 from poolwise.plan.children.metadata import key_of
-from poolwise.plan.corrections import alike, name_of
+from poolwise.plan.corrections import alike, name_of, workload_of
 from poolwise.plan.decision import Key, Kind, PlacementRecord, Plan
+from poolwise.plan.learning import Rated, is_undescribed
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.observed import Object
 from poolwise.plan.requests.reading import workload
@@ -183,7 +184,14 @@ class Measurer:
             pool=turn.record.pool,
             steps=work.steps,
             model_step_seconds=model_step_seconds(plan) if is_here else None,
+            rated=_rated(work, layout),
         )
+
+
+def _rated(work: TrainingWork, layout: TrainingLayout) -> Rated | None:
+    if not is_undescribed(work.model):
+        return None
+    return Rated(workload_of(work), work.precision, layout.count)
 
 
 def _recalled(of: tuple[str, int], request: TrainingRequest, resource: Object) -> _Known:

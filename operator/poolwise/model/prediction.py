@@ -127,6 +127,9 @@ class TrainingPrediction:
     """Factors that the cluster's own measurements put on the times, by phase."""
     measured: Mapping[str, Measured] = field(default_factory=dict)
     """What those follow from, by phase."""
+    own_spread: float | None = None
+    """Deviation of ln(step) that other accelerators' predictions do not share; None: as the share
+    of the interval that :mod:`poolwise.model.ranges` has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,8 @@ class Custom:
     activation_bytes_per_sample: float
     repeated: Answer | None = None
     """None: serving an item is one forward pass."""
+    is_described: bool = True
+    """Whether the FLOPs were told; else they are a guess."""
 
     @property
     def answer(self) -> Answer:

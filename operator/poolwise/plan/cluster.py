@@ -25,7 +25,8 @@ from poolwise.plan.holders import Holder, is_movable
 from poolwise.plan.idle import idle_nodes
 from poolwise.plan.kueue.desk import answers, with_guests
 from poolwise.plan.kueue.waiting import admissions, in_queues, queued_plans, waits_for_kueue
-from poolwise.plan.learned import Lesson, learned, of_runs, of_service, speeds
+from poolwise.plan.learned import Lesson, learned, of_runs, of_service, paces, speeds
+from poolwise.plan.learning import Accelerators, Paces
 from poolwise.plan.live.beyond import fitted, with_parts
 from poolwise.plan.live.rescaling import Wanted, rescaled, with_live_replicas
 from poolwise.plan.nodes.reading import mapping
@@ -35,7 +36,7 @@ from poolwise.plan.pool import Pool
 from poolwise.plan.pools.gathering import pools
 from poolwise.plan.provisioning.growth import grown
 from poolwise.plan.provisioning.landing import landed
-from poolwise.plan.provisioning.starts import starts
+from poolwise.plan.provisioning.starts import Starts, starts
 from poolwise.plan.provisioning.telling import told
 from poolwise.plan.queue import Queue, Waiting
 from poolwise.plan.remaining import ends, unsaved_since
@@ -72,7 +73,7 @@ def decide(
         remembered,
         settings,
         now,
-        _learned(observed, runs, start.entries, remembered),
+        _learned(observed, runs, start, remembered),
         ends(observed.training_jobs, now),
         unsaved_since(observed.training_jobs, runs, now),
         observed.apis,
@@ -203,12 +204,18 @@ class _Pass:
 
 
 def _learned(
-    observed: Observed, runs: Sequence[Measured | None], everything: Sequence[Entry], memo: Memo
+    observed: Observed, runs: Sequence[Measured | None], start: Starts, memo: Memo
 ) -> Corrections:
     """What statuses tell of runs and services, worked out again where any tells something else."""
-    lessons = [*of_runs(runs), *_of_services(observed, everything, memo)]
-    known = observed.corrections
-    return memo.learned.of([known.known, *lessons], lambda: learned(lessons, known))
+    lessons = [*of_runs(runs), *_of_services(observed, start.entries, memo)]
+    measured_paces, known = tuple(paces(runs)), observed.corrections
+    accelerators = tuple(
+        Accelerators(pool.name, pool.machine.device) for pool in start.pools if pool.machine
+    )
+    told = [known.known, measured_paces, accelerators, *lessons]
+    return memo.learned.of(
+        told, lambda: learned(lessons, Paces(measured_paces, accelerators), known)
+    )
 
 
 def _of_services(observed: Observed, everything: Sequence[Entry], memo: Memo) -> Iterator[Lesson]:

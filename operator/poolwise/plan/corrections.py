@@ -9,10 +9,12 @@ from datetime import datetime
 from functools import cached_property
 
 from poolwise.model.borrowing import prior
-from poolwise.model.corrected import ServingEstimates
+from poolwise.model.corrected import ServingEstimates, corrected_training
 from poolwise.model.correction import ALIKE, UNCORRECTED, Correction, Estimate, Phase
+from poolwise.model.prediction import TrainingPrediction
 from poolwise.model.shapes import Model
 from poolwise.model.work import TrainingLayout, TrainingWork
+from poolwise.plan.learning import Paces, Undescribed, is_undescribed
 
 SPELLED_OUT = ("transformer", "custom")
 """Names of models that a spec describes itself; each shape is a model of its own."""
@@ -46,12 +48,24 @@ class TrainingEstimates:
             return self.others
         return self.by_layout.get(alike(self.work, layout), self.others)
 
+    def corrected(
+        self, prediction: TrainingPrediction, layout: TrainingLayout
+    ) -> TrainingPrediction:
+        """What the model says of a layout, as those runs correct it."""
+        return corrected_training(prediction, self.of(layout))
+
+    def words(self) -> str:
+        """Nothing: the figures tell it (``correctedFrom``)."""
+        return ""
+
 
 @dataclass
 class Corrections:
     """All that is known, which never changes; empty where nothing was measured."""
 
     known: Mapping[Subject, Correction] = field(default_factory=dict)
+    paces: Paces = field(default_factory=Paces)
+    """Of models whose FLOPs nobody told."""
     _hour: datetime | None = field(default=None, init=False, repr=False, compare=False)
     _estimates: dict[Subject, Estimate] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -66,8 +80,12 @@ class Corrections:
             found.setdefault(subject.model, []).append(subject)
         return found
 
-    def training(self, work: TrainingWork, pool: str, now: datetime) -> TrainingEstimates:
+    def training(
+        self, work: TrainingWork, pool: str, now: datetime
+    ) -> TrainingEstimates | Undescribed:
         """Of the steps of a run."""
+        if is_undescribed(work.model):
+            return self.paces.of(workload_of(work), work, pool)
         model = name_of(work.model)
         others = self._at(Subject(model, Phase.TRAINING, pool), now)
         if others == UNCORRECTED:
@@ -90,8 +108,10 @@ class Corrections:
         )
         return ServingEstimates(first, token)
 
-    def of_model(self, model: Model, now: datetime) -> tuple[tuple[Subject, Estimate], ...]:
+    def of_model(self, model: Model, now: datetime) -> Paces | tuple[tuple[Subject, Estimate], ...]:
         """All that is known of a model; the same until something new is, or it has aged."""
+        if is_undescribed(model):
+            return self.paces
         subjects = self._subjects.get(name_of(model), ())
         return tuple((subject, self._at(subject, now)) for subject in subjects)
 
@@ -137,6 +157,12 @@ def name_of(model: Model) -> str:
     'llama-3.1-8b'
     """
     return f"{model.name}-{_digest(model.shape)}" if model.name in SPELLED_OUT else model.name
+
+
+def workload_of(work: TrainingWork) -> str:
+    """The same for runs of the same work, whatever their length, layout and number of
+    accelerators; those of one model are kin (:mod:`poolwise.plan.learning`)."""
+    return f"{name_of(work.model)}/{_digest(replace(work, steps=None))}"
 
 
 def alike(work: TrainingWork, layout: TrainingLayout) -> str:

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from poolwise.model.correction import Correction, Phase, Sample
 from poolwise.plan.corrections import Corrections, Subject
+from poolwise.plan.learning import Pace, Paces
 from poolwise.plan.live.remembering import read
 from poolwise.plan.observed import Object
 from poolwise.plan.status.figures import part
@@ -36,7 +37,7 @@ _DIGITS = 3
 Lesson = tuple[Subject, Sample]
 
 
-def learned(lessons: Iterable[Lesson], known: Corrections) -> Corrections:
+def learned(lessons: Iterable[Lesson], paces: Paces, known: Corrections) -> Corrections:
     """``known``, and what workloads tell."""
     found: dict[Subject, list[Sample]] = {}
     for subject, sample in lessons:
@@ -45,14 +46,28 @@ def learned(lessons: Iterable[Lesson], known: Corrections) -> Corrections:
     for subject, samples in found.items():
         before = corrections.get(subject, Correction(subject.phase))
         corrections[subject] = before.with_samples(samples)
-    return Corrections(corrections)
+    return Corrections(corrections, paces)
 
 
 def of_runs(runs: Iterable[Measured | None]) -> Iterator[Lesson]:
-    """What TrainingJobs tell, those that have ended included."""
+    """What TrainingJobs tell of the model, those that have ended included."""
+    for told in _well_measured(runs):
+        if told.basis.rated is None:
+            yield from _of_run(told)
+
+
+def paces(runs: Iterable[Measured | None]) -> Iterator[Pace]:
+    """What those tell whose model is not described."""
+    for told in _well_measured(runs):
+        rated, step_seconds = told.basis.rated, told.progress.step_seconds
+        if rated is not None and step_seconds:
+            yield Pace(rated, told.basis.pool, significant(step_seconds, _DIGITS))
+
+
+def _well_measured(runs: Iterable[Measured | None]) -> Iterator[Measured]:
     for told in runs:
         if told is not None and told.samples >= LEAST_WINDOWS:
-            yield from _of_run(told)
+            yield told
 
 
 def _of_run(told: Measured) -> Iterator[Lesson]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from poolwise.plan.learning import Rated
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.steps.progress import Progress, Rhythm
 from poolwise.plan.steps.sample import METRICS, STEPS, RunSample
@@ -38,18 +39,20 @@ def after(seconds: float, loop: Loop | None = None, progress: Progress | None = 
     return progress
 
 
-def test_what_is_told_is_read_again():
+@pytest.mark.parametrize("rated", [None, Rated("custom-1/2", "bf16", 8)])
+def test_what_is_told_is_read_again(rated):
+    basis = replace(BASIS, rated=rated)
     loop = Loop(2.0)
     found = after(900.0, loop.save(1.0), after(900.0, loop))
-    again = read(told(found, BASIS))
+    again = read(told(found, basis))
     assert again is not None
-    assert again.basis == BASIS
+    assert again.basis == basis
     assert again.ratio == pytest.approx(1.25)
     assert again.remaining_seconds == pytest.approx((5000 - found.steps) * 2.0, rel=0.01)
     for name in ("steps", "step_seconds", "checkpoint_steps", "steps_before"):
         assert getattr(again.progress, name) == pytest.approx(getattr(found, name)), name
     assert again.samples == len(found.windows)
-    assert told(replace(again.progress, process=found.process), BASIS) == told(found, BASIS)
+    assert told(replace(again.progress, process=found.process), basis) == told(found, basis)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from poolwise.model.correction import Phase
-from poolwise.model.prediction import Memory
+from poolwise.model.prediction import Memory, TrainingPrediction
 from poolwise.model.ranges import own_spread
 from poolwise.model.training.memory import peak_bytes
 from poolwise.plan.candidates.exclusions import (
@@ -96,7 +96,8 @@ class _Assessment:
         assert self.pool.machine is not None, "pools without a machine are excluded"
         remark = precision_remark(self.request.work.precision, self.pool.machine.device)
         told = offer.interruptions.words() if offer.interruptions else ""
-        return "; ".join(filter(None, (remark, offer.wish.reason, told)))
+        rests_on = self.answers.measured.words()
+        return "; ".join(filter(None, (remark, offer.wish.reason, told, rests_on)))
 
     @property
     def _taste(self) -> tuple[Goal, float]:
@@ -180,7 +181,7 @@ class _Assessment:
             wish=offer.wish,
             startup_seconds=offer.startup_seconds,
             objective_value=offer.objective(self.request.goal),
-            own_spread=own_spread(prediction.step_seconds, Phase.TRAINING, prediction.provenance),
+            own_spread=_own_spread(prediction),
         )
 
     def _too_small(self, most: int) -> Candidate:
@@ -207,6 +208,12 @@ class _Assessment:
 
     def _infeasible(self, count: int, told: Exclusion) -> Candidate:
         return replace(excluded(self.pool, told), count=count)
+
+
+def _own_spread(prediction: TrainingPrediction) -> float:
+    if prediction.own_spread is not None:
+        return prediction.own_spread
+    return own_spread(prediction.step_seconds, Phase.TRAINING, prediction.provenance)
 
 
 def memory_clause(memory: Memory, pool: Pool) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from poolwise.model.bottleneck import BUYABLE, bottleneck
-from poolwise.model.corrected import corrected_training
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine, Resource
 from poolwise.model.prediction import Bottleneck
@@ -23,6 +22,7 @@ from poolwise.plan.candidates.training_layouts import (
 from poolwise.plan.capacity import Gang
 from poolwise.plan.closeness import Wish
 from poolwise.plan.corrections import TrainingEstimates
+from poolwise.plan.learning import Undescribed
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import TrainingRequest
 from poolwise.plan.topology import communication_share, wish
@@ -47,7 +47,7 @@ class TrainingAnswers:
     pool: Pool
     calibration: Calibration
     memo: Memo
-    measured: TrainingEstimates
+    measured: TrainingEstimates | Undescribed
     """What runs of this model on this pool took, beside what the model says."""
     shared: Page
     """What holds for the run everywhere."""
@@ -66,7 +66,7 @@ class TrainingAnswers:
         if isinstance(found, NoTrainingShape):
             return found
         told = place.page.get(("told", found), lambda: place.search.told(found))
-        return TrainingShape(found, corrected_training(told, self.measured.of(found)))
+        return TrainingShape(found, self.measured.corrected(told, found))
 
     def bottleneck(self, layout: TrainingLayout) -> Bottleneck:
         """Elasticities of the throughput; more memory may change micro-batch and recomputation."""

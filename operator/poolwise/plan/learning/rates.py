@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from poolwise.model.prediction import Interval
+from poolwise.plan.learning.doubt import own_spreads
 from poolwise.plan.learning.kernel import NOISE, Cells, Vector, covariance
 
 
@@ -27,8 +29,6 @@ class PoolSpec:
     """Peak of the arithmetic that workloads use."""
     bytes_per_second: float
     """Of its memory."""
-    link_bytes_per_second: float = 0.0
-    """To other accelerators of its node; 0: not known."""
 
 
 class Place(NamedTuple):
@@ -55,39 +55,19 @@ class Seen:
         more = self.count + 1
         return Seen(self.log_rate + (log_rate - self.log_rate) / more, more)
 
+    @property
+    def variance(self) -> float:
+        """Of the mean."""
+        return NOISE**2 / self.count
 
-@dataclass(frozen=True, slots=True)
-class Belief:
-    """Normal distribution of the log rates of some places, given what was measured."""
 
-    at: Mapping[Place, int]
-    """Where each place stands in the mean."""
-    mean: Vector
-    covariance: Vector
+class Told(NamedTuple):
+    """What is believed of one workload in one pool."""
 
-    @staticmethod
-    def none() -> Belief:
-        """Of no place."""
-        return Belief({}, np.zeros(0), np.zeros((0, 0)))
-
-    def covers(self, places: Iterable[Place]) -> bool:
-        """Whether it tells of all these."""
-        return all(place in self.at for place in places)
-
-    def after(self, place: Place, log_rate: float) -> Belief | None:
-        """With one measurement more (a Kalman step); None of a place that it does not cover."""
-        if place not in self.at:
-            return None
-        column = self.covariance[:, self.at[place]]
-        gain = column / (column[self.at[place]] + NOISE**2)
-        mean = self.mean + gain * (log_rate - self.mean[self.at[place]])
-        return Belief(self.at, mean, self.covariance - np.outer(gain, column))
-
-    def told(self, place: Place) -> Interval:
-        """The rate at one place."""
-        index = self.at[place]
-        spread = math.sqrt(max(float(self.covariance[index, index]), 0.0))
-        return Interval.around(math.exp(float(self.mean[index])), spread)
+    rate: Interval
+    own_spread: float
+    """Deviation of ln(rate) that the other pools do not share
+    (:func:`poolwise.model.ranges.own_spread`)."""
 
 
 class Rates:
@@ -97,16 +77,17 @@ class Rates:
         self,
         specs: tuple[PoolSpec, ...],
         seen: Mapping[Place, Seen] | None = None,
-        belief: Belief | None = None,
+        inverse: Vector | None = None,
     ) -> None:
-        """``belief`` is what follows from ``seen`` for some places; None: nothing yet.
+        """``inverse`` is that of the covariance of ``seen``; None: to be worked out.
 
         ValueError where a figure is not positive.
         """
         self.specs = specs
         self.seen: Mapping[Place, Seen] = dict(seen or {})
         self._features = _features(specs)
-        self._belief = belief or Belief.none()
+        self._known_inverse = inverse
+        self._among: dict[tuple[str, int], Mapping[str, Told]] = {}
 
     def observe(
         self, workload: str, pool: str, rate: float, accelerators: int = 1, packed: bool = True
@@ -118,11 +99,21 @@ class Rates:
         if not 0.0 < rate < math.inf or pool not in self._features:
             return self
         place = _place(workload, pool, accelerators, packed)
-        earlier = self.seen.get(place)
-        log_rate = math.log(rate)
-        now = Seen(log_rate, 1) if earlier is None else earlier.and_one(log_rate)
-        belief = self._belief.after(place, log_rate)
-        return Rates(self.specs, {**self.seen, place: now}, belief)
+        earlier, log_rate = self.seen.get(place), math.log(rate)
+        if earlier is None:
+            return Rates(self.specs, {**self.seen, place: Seen(log_rate, 1)})
+        now = earlier.and_one(log_rate)
+        inverse = self._surer(list(self.seen).index(place), now.variance - earlier.variance)
+        return Rates(self.specs, {**self.seen, place: now}, inverse)
+
+    def has_seen(self, workload: str) -> bool:
+        """Whether it or its kin ran, so that more than ratios between places is known of it."""
+        return _kin(workload) in {_kin(place.workload) for place in self.seen}
+
+    def runs(self, workload: str, pool: str) -> int:
+        """Measurements of a workload in a pool."""
+        alike = (at for at in self.seen if (at.workload, at.pool) == (workload, pool))
+        return sum(self.seen[place].count for place in alike)
 
     def estimate(
         self, workload: str, pool: str, accelerators: int = 1, packed: bool = True
@@ -137,34 +128,65 @@ class Rates:
 
     def estimates(self, places: Sequence[Place]) -> list[Interval]:
         """The same of many places at once, which takes less time than one by one."""
-        wanted = [_place(*each) for each in places]
-        if not self._belief.covers(wanted):
-            asked = dict.fromkeys([*self._belief.at, *self.seen, *wanted])
-            self._belief = self._believed(tuple(asked))
-        return [self._belief.told(each) for each in wanted]
+        mean, spread = self._believed(places)
+        return _intervals(mean, spread)
 
-    def _believed(self, places: tuple[Place, ...]) -> Belief:
-        """From the prior and all measurements; those must be among the places."""
-        cells = self._cells(places)
-        at = {place: index for index, place in enumerate(places)}
-        mean, prior = cells.mean, covariance(cells, cells)
+    def among(self, workload: str, accelerators: int) -> Mapping[str, Told]:
+        """Of one workload on so many accelerators, close together, in every pool."""
+        asked = workload, accelerators
+        if asked not in self._among:
+            places = [Place(workload, spec.name, accelerators, True) for spec in self.specs]
+            mean, spread = self._believed(places)
+            told = map(Told, _intervals(mean, spread), own_spreads(spread))
+            names = (place.pool for place in places)
+            self._among[asked] = dict(zip(names, told, strict=True))
+        return self._among[asked]
+
+    def _believed(self, places: Sequence[Place]) -> tuple[Vector, Vector]:
+        """Mean and covariance of the log rates at some places, given what was measured."""
+        asked = self._cells([_place(*each) for each in places])
+        prior = covariance(asked, asked)
         if not self.seen:
-            return Belief(at, mean, prior)
-        rows = [at[place] for place in self.seen]
+            return asked.mean, prior
+        towards = covariance(asked, self._seen_cells)
+        gain = towards @ self._inverse
         values = np.array([each.log_rate for each in self.seen.values()])
-        noise = np.array([NOISE**2 / each.count for each in self.seen.values()])
-        towards = prior[:, rows]
-        gain = np.linalg.solve(towards[rows] + np.diag(noise), towards.T).T
-        return Belief(at, mean + gain @ (values - mean[rows]), prior - gain @ towards.T)
+        mean: Vector = asked.mean + gain @ (values - self._seen_cells.mean)
+        return mean, prior - gain @ towards.T
+
+    @cached_property
+    def _inverse(self) -> Vector:
+        if self._known_inverse is not None:
+            return self._known_inverse
+        noise = np.diag([each.variance for each in self.seen.values()])
+        inverse: Vector = np.linalg.inv(covariance(self._seen_cells, self._seen_cells) + noise)
+        return inverse
+
+    def _surer(self, at: int, change: float) -> Vector:
+        """The inverse where the variance of one measured cell changes (Sherman and Morrison)."""
+        column = self._inverse[:, at]
+        inverse: Vector = self._inverse - np.outer(
+            column * (change / (1.0 + change * column[at])), column
+        )
+        return inverse
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """Of the names of what was measured."""
+        names = (name for place in self.seen for name in (place.workload, _kin(place.workload)))
+        return {name: number for number, name in enumerate(dict.fromkeys(names))}
+
+    @cached_property
+    def _seen_cells(self) -> Cells:
+        return self._cells(tuple(self.seen))
 
     def _cells(self, places: Sequence[Place]) -> Cells:
-        workloads = _numbered(each.workload for each in places)
-        kins = _numbered(_kin(each.workload) for each in places)
+        numbers = dict(self._numbers)
         return Cells.of(
             [
                 (
-                    workloads[each.workload],
-                    kins[_kin(each.workload)],
+                    numbers.setdefault(each.workload, len(numbers)),
+                    numbers.setdefault(_kin(each.workload), len(numbers)),
                     *self._features[each.pool],
                     math.log(each.accelerators),
                     float(not each.packed),
@@ -174,8 +196,12 @@ class Rates:
         )
 
 
-def _numbered(names: Iterable[str]) -> dict[str, int]:
-    return {name: index for index, name in enumerate(dict.fromkeys(names))}
+def _intervals(mean: Vector, spread: Vector) -> list[Interval]:
+    deviations = np.sqrt(np.maximum(np.diag(spread), 0.0))
+    return [
+        Interval.around(math.exp(float(middle)), float(deviation))
+        for middle, deviation in zip(mean, deviations, strict=True)
+    ]
 
 
 def _place(workload: str, pool: str, accelerators: int, packed: bool) -> Place:
@@ -186,16 +212,17 @@ def _kin(workload: str) -> str:
     return workload.rpartition("/")[0] or workload
 
 
-def _features(specs: tuple[PoolSpec, ...]) -> dict[str, tuple[int, float, float]]:
+def _features(specs: Iterable[PoolSpec]) -> dict[str, tuple[int, float, float]]:
     """Number, log speed and log ratio of FLOP/s to bytes/s by pool, around their means."""
-    if not all(min(each.flops_per_second, each.bytes_per_second) > 0.0 for each in specs):
+    known = tuple(specs)
+    if not all(min(each.flops_per_second, each.bytes_per_second) > 0.0 for each in known):
         raise ValueError("datasheet figures must be positive")
-    flops = [math.log(each.flops_per_second) for each in specs]
-    memory = [math.log(each.bytes_per_second) for each in specs]
+    flops = [math.log(each.flops_per_second) for each in known]
+    memory = [math.log(each.bytes_per_second) for each in known]
     speeds = [(one + other) / 2 for one, other in zip(flops, memory, strict=True)]
     tilts = [(one - other) / 2 for one, other in zip(flops, memory, strict=True)]
-    middle = [sum(each) / max(len(specs), 1) for each in (speeds, tilts)]
+    middle = [sum(each) / max(len(known), 1) for each in (speeds, tilts)]
     return {
         spec.name: (at, speeds[at] - middle[0], tilts[at] - middle[1])
-        for at, spec in enumerate(specs)
+        for at, spec in enumerate(known)
     }

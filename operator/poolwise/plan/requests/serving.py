@@ -9,6 +9,7 @@ from poolwise.api.service import TokenLengths
 from poolwise.errors import InvalidInput
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import Metric, ServingWork, Target, Tokens
+from poolwise.plan.learning import is_undescribed
 from poolwise.plan.requests.model import read_model
 from poolwise.plan.requests.request import FixedReplica, Goal, PodResources, ServingRequest, Where
 from poolwise.settings import Settings
@@ -27,6 +28,11 @@ def read_service(
 ) -> ServingRequest:
     """The request of one service. Raises InvalidInput."""
     model = read_model(spec.model, tables)
+    if is_undescribed(model):
+        raise InvalidInput(
+            "spec.model.custom.forwardFlopsPerSample",
+            "is required for a service, whose targets are met by prediction",
+        )
     row = tables.model(spec.model.preset or "")
     scaling = spec.scaling
     if scaling.min_replicas > scaling.max_replicas:

@@ -13,6 +13,7 @@ from typing import Any
 
 from poolwise.model.correction import WINDOW
 from poolwise.plan.conditions import timestamp
+from poolwise.plan.learning import Rated
 from poolwise.plan.observed import Object
 from poolwise.plan.status.figures import Told, number, part
 from poolwise.plan.status.meter import moment_of
@@ -35,6 +36,8 @@ class Basis:
     """Of the whole run."""
     model_step_seconds: float | None
     """What the model said of a step, without checkpoints and before any correction."""
+    rated: Rated | None = None
+    """Of models whose FLOPs nobody told: their runs correct no model, and are rates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,7 @@ def told(progress: Progress, basis: Basis) -> dict[str, Any]:
         "paceSeconds": _rounded(progress.pace_seconds),
         "lastCheckpointTime": timestamp(datetime.fromtimestamp(saved, UTC)) if saved else None,
         "lastCheckpointSteps": _whole(progress.checkpoint_steps),
+        "rated": _rated(basis.rated),
     }
     return {name: value for name, value in figures.items() if value is not None}
 
@@ -120,6 +124,7 @@ def read(document: Told) -> Measured | None:
         pool,
         _positive(document, "ofSteps"),
         _positive(document, "modelStepSeconds"),
+        _read_rated(part(document, "rated")),
     )
     return Measured(basis, progress, len(progress.windows), time)
 
@@ -153,6 +158,24 @@ def shown_step_seconds(plan: Told) -> float | None:
         if isinstance(each, Mapping) and each.get("term") == "Checkpoint"
     )
     return seconds - saving if saving < seconds else None
+
+
+def _rated(rated: Rated | None) -> dict[str, Any] | None:
+    if rated is None:
+        return None
+    return {
+        "workload": rated.workload,
+        "precision": rated.precision,
+        "accelerators": rated.accelerators,
+    }
+
+
+def _read_rated(document: Told) -> Rated | None:
+    workload, precision = document.get("workload"), document.get("precision")
+    accelerators = number(document, "accelerators")
+    if not (isinstance(workload, str) and isinstance(precision, str) and accelerators):
+        return None
+    return Rated(workload, precision, max(int(accelerators), 1))
 
 
 def _rounded(value: float | None) -> float | None:

@@ -1,0 +1,155 @@
+"""How fast runs go of models whose FLOPs nobody told: a roofline needs them.
+
+At first datasheets speak, which say how much faster one pool is than another (:mod:`.kernel`); a
+step's own time is then a guess, from FLOPs that go with the activations in the tables' models. Runs
+that were measured speak afterwards: of their own pool and size as they were, and of others by what
+workloads have in common. Memory, layout and bottleneck are the model's, by the guessed FLOPs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from poolwise.model.efficiency import Provenance
+from poolwise.model.formats import arithmetic
+from poolwise.model.hardware import Device
+from poolwise.model.prediction import Interval, Term, TrainingPrediction
+from poolwise.model.shapes import Custom, Model
+from poolwise.model.work import TrainingLayout, TrainingWork
+from poolwise.plan.learning.rates import PoolSpec, Rates, Told
+
+UTILISATION = 0.3
+"""Of peak, in the guess of a step that nobody measured: round, for FLOPs within a factor of 7."""
+BACKWARD = 3.0
+"""FLOPs of a step over those of its forward pass."""
+CHECKPOINT = "Checkpoint"
+"""The term of a ledger that measured steps are without."""
+
+
+def is_undescribed(model: Model) -> bool:
+    """Whether nobody told its FLOPs."""
+    return isinstance(model.shape, Custom) and not model.shape.is_described
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """What a measured rate is of."""
+
+    workload: str
+    """The model's name, and after a ``/`` what tells its batch and precision from others."""
+    precision: str
+    accelerators: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """One measured run."""
+
+    of: Rated
+    pool: str
+    step_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerators:
+    """Those of one pool."""
+
+    pool: str
+    device: Device
+
+
+@dataclass(eq=False)
+class Paces:
+    """All that measured runs tell, which never changes."""
+
+    measured: Sequence[Pace] = ()
+    pools: Sequence[Accelerators] = ()
+    _rates: dict[str, Rates] = field(default_factory=dict, init=False, repr=False)
+
+    def of(self, workload: str, work: TrainingWork, pool: str) -> Undescribed:
+        """What is known of a work in a pool."""
+        return Undescribed(workload, work, pool, self._of(work.precision))
+
+    def _of(self, precision: str) -> Rates:
+        """Peaks depend on the arithmetic, so that each has rates of its own."""
+        if precision not in self._rates:
+            rates = Rates(tuple(_specs(self.pools, precision)))
+            for pace in self.measured:
+                if pace.of.precision == precision and pace.step_seconds > 0.0:
+                    place = pace.of.workload, pace.pool, 1.0 / pace.step_seconds
+                    rates = rates.observe(*place, pace.of.accelerators)
+            self._rates[precision] = rates
+        return self._rates[precision]
+
+
+def _specs(pools: Iterable[Accelerators], precision: str) -> Iterable[PoolSpec]:
+    for each in pools:
+        peaks = each.device.peak_flops_per_second
+        unit = arithmetic(precision, peaks)
+        bytes_per_second = each.device.memory_bandwidth_bytes_per_second
+        if unit is not None and peaks[unit] > 0.0 and bytes_per_second > 0.0:
+            yield PoolSpec(each.pool, peaks[unit], bytes_per_second)
+
+
+@dataclass(frozen=True, slots=True)
+class Undescribed:
+    """What is known of one work in one pool."""
+
+    workload: str
+    work: TrainingWork
+    pool: str
+    rates: Rates
+
+    def corrected(
+        self, prediction: TrainingPrediction, layout: TrainingLayout
+    ) -> TrainingPrediction:
+        """With the step's time, rates and ledger as they are expected here."""
+        told = self.rates.among(self.workload, layout.count).get(self.pool)
+        if told is None:
+            return prediction
+        modelled = prediction.step_seconds.mid
+        saving = sum(term.seconds for term in prediction.ledger if term.name == CHECKPOINT)
+        seconds = self._step_seconds(told).scaled(modelled / (modelled - saving))
+        factor = seconds.mid / modelled
+        return replace(
+            prediction,
+            step_seconds=seconds,
+            own_spread=told.own_spread,
+            ledger=tuple(Term(each.name, each.seconds * factor) for each in prediction.ledger),
+            samples_per_second=prediction.samples_per_second / factor,
+            provenance=self._provenance,
+        )
+
+    def words(self) -> str:
+        """Clause: what its speed rests on."""
+        here = self.rates.runs(self.workload, self.pool)
+        if here:
+            return f"nobody told its FLOPs: its speed is that of {_runs(here)} here"
+        if self.rates.has_seen(self.workload):
+            return "nobody told its FLOPs: its speed follows from its runs elsewhere"
+        return "nobody told its FLOPs: its speed is a guess by datasheets until a run is measured"
+
+    @property
+    def _provenance(self) -> str:
+        is_measured = self.rates.runs(self.workload, self.pool) > 0
+        return Provenance.MEASURED if is_measured else Provenance.SPECIFICATION
+
+    def _step_seconds(self, told: Told) -> Interval:
+        unit = 1.0 if self.rates.has_seen(self.workload) else self._guessed_seconds()
+        rate = told.rate
+        return Interval(unit / rate.mid, unit / rate.high, unit / rate.low)
+
+    def _guessed_seconds(self) -> float:
+        """Of a step on one accelerator as fast as the pools are in the mean."""
+        shape = self.work.model.shape
+        assert isinstance(shape, Custom), "others are described"
+        speeds = [math.log(spec.flops_per_second) for spec in self.rates.specs]
+        peak = math.exp(sum(speeds) / len(speeds))
+        flops = BACKWARD * shape.forward_flops_per_sample * self.work.global_batch_samples
+        return flops / (UTILISATION * peak)
+
+
+def _runs(count: int) -> str:
+    return "one measured run" if count == 1 else f"{count} measured runs"
