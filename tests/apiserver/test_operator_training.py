@@ -153,6 +153,35 @@ def _goes_on_from_its_checkpoint(operator: Operated, run: Object) -> None:
     assert f"last checkpoint, at step {told['lastCheckpointSteps']:,}" in plan["reason"]
 
 
+def test_a_run_whose_flops_nobody_told_goes_by_runs_of_it(
+    operator: Operated, namespace: str, nodes: NodeFactory
+) -> None:
+    nodes([h100_node()])
+    (port,) = ports.free(1)
+    undescribed = {
+        "model": {"custom": {"parameters": "25M", "activationBytesPerSample": "90M"}},
+        "accelerators": {"count": 1},
+    }
+    run = job(namespace, "run", port, **undescribed)
+    run["spec"]["training"] = {"globalBatchSize": 256, "samples": "100M"}
+    following = {**run, "metadata": {**run["metadata"], "name": "next"}}
+
+    run = operator.client.create(run)
+    first = plan_of(wait(operator, run, is_so("MetricsAvailable", "False", "MetricsBroken")))
+    assert "a guess by datasheets until a run is measured" in first["reason"]
+    seconds = first["predicted"]
+    assert seconds["stepSecondsHigh"] > 100 * seconds["stepSeconds"]
+
+    with loop(port, 0.7):
+        seen = wait(operator, run, lambda seen: training(seen).get("samples", 0) >= 3)
+    told = training(seen)["stepSeconds"]
+    following = operator.client.create(following)
+    plan = plan_of(wait(operator, following, lambda seen: "pool" in plan_of(seen)))
+    assert plan["predicted"]["stepSeconds"] == pytest.approx(told, rel=0.05)
+    assert plan["predicted"]["stepSecondsHigh"] < 1.3 * told
+    assert "its speed is that of one measured run here" in plan["reason"]
+
+
 def test_a_run_that_tells_nothing_is_as_it_was_without(
     operator: Operated, namespace: str, nodes: NodeFactory
 ) -> None:
