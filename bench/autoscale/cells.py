@@ -6,19 +6,20 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from bench.autoscale.grid import Case
 from bench.autoscale.outcome import Outcome
-from bench.autoscale.reach import aim
+from bench.autoscale.reach import ATTAINMENT, aim
 from bench.autoscale.scene import Scene
 from bench.autoscale.suite import O1, ORACLES, OURS, Result
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One policy on one trace."""
+    """One policy in one case."""
 
-    trace: str
-    peak_replicas: float
+    case: Case
     name: str
     setting: dict[str, float | str]
     aim: float
@@ -32,17 +33,21 @@ class Cell:
     p99_tpot_seconds: float
 
     @property
+    def timely_share(self) -> float:
+        """In time, of the requests that any fleet can answer in time."""
+        return ATTAINMENT * self.attainment / self.aim
+
+    @property
     def is_good(self) -> bool:
         """Whether it attains its aim."""
         return self.attainment >= self.aim
 
 
-def cell(scene: Scene, peak_replicas: float, result: Result) -> Cell:
+def cell(scene: Scene, case: Case, result: Result) -> Cell:
     """Of one result."""
     found: Outcome = result.outcome
     return Cell(
-        scene.trace.name,
-        peak_replicas,
+        case,
         result.name,
         result.setting,
         aim(scene),
@@ -60,21 +65,35 @@ def read(path: Path) -> list[Cell]:
     """What is there; nothing where there is no file."""
     if not path.exists():
         return []
-    return [Cell(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [_cell(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _cell(told: dict[str, Any]) -> Cell:
+    return Cell(**{**told, "case": Case(**told["case"])})
+
+
+def write(path: Path, cells: Sequence[Cell]) -> None:
+    """These and no others."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(map(_line, cells)), encoding="utf-8")
 
 
 def append(path: Path, found: Cell) -> None:
     """One more line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(found)) + "\n")
+        file.write(_line(found))
+
+
+def _line(found: Cell) -> str:
+    return json.dumps(asdict(found)) + "\n"
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One trace: ours, its rivals, and what nobody can beat."""
+    """One case: ours, its rivals, and what nobody can beat."""
 
-    trace: str
+    case: Case
     cells: tuple[Cell, ...]
 
     def of(self, name: str) -> Cell | None:
@@ -121,6 +140,6 @@ def _named(each: Cell) -> str:
 
 
 def standings(cells: Sequence[Cell]) -> Iterator[Standing]:
-    """By traces, in the order in which they came."""
-    for trace in dict.fromkeys(each.trace for each in cells):
-        yield Standing(trace, tuple(each for each in cells if each.trace == trace))
+    """By cases, in the order in which they came."""
+    for case in dict.fromkeys(each.case for each in cells):
+        yield Standing(case, tuple(each for each in cells if each.case == case))

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from bench.autoscale import document, llmd, plots, scene, sizing, steps, suite, traces
-from bench.autoscale.cells import Cell, Standing, append, cell, read, standings
-from bench.autoscale.engine import engine
+from bench.autoscale import cells as kept
+from bench.autoscale import circumstances, document, grid, llmd, plots, steps, suite
+from bench.autoscale.cells import Cell, Standing, cell, read, standings
 from bench.pictures import style
 from bench.tables import DEFAULT_FOLDER
 
@@ -22,16 +22,6 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 PICTURES = DOCS / "pictures" / "autoscaling"
 TEMPLATE = Path(__file__).with_name("page.md")
 RESULTS = Path(__file__).resolve().parents[2] / "build" / "autoscaling.jsonl"
-PEAKS = {
-    "servegen_r1_24h": 20.0,
-    "mooncake_conversation": 40.0,
-    "azure2023_code": 20.0,
-    "servegen_mlarge_burst_day1": 10.0,
-    "azure2023_conv": 10.0,
-}
-"""Traces of the page, and how many replicas their busiest minute needs: few for those of short
-answers, of which forty replicas serve half a million an hour."""
-HOUR_SECONDS, BEFORE_PEAK = 3600.0, 2.0 / 3.0
 EPISODES = 2
 ORDERS = 2
 
@@ -42,50 +32,52 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="folder of the traces")
     parser.add_argument("--results", type=Path, default=RESULTS, help="lines of JSON")
     parser.add_argument("--processes", type=int, default=suite.PROCESSES)
+    parser.add_argument("--again", nargs="*", default=(), choices=suite.NAMES, help="run anew")
     asked = parser.parse_args()
-    for name, peak in PEAKS.items():
-        _run(asked.data, asked.results, name, peak, asked.processes)
+    if asked.again:
+        kept.write(asked.results, [c for c in read(asked.results) if c.name not in asked.again])
+    for case, names in grid.everything():
+        _run(asked.data, asked.results, case, names, asked.processes)
     orders = [llmd.STAGES_PER_SECOND, *llmd.permuted(llmd.STAGES_PER_SECOND, ORDERS, 0)]
     episodes = [(order, llmd.scored(order, range(EPISODES), False, None)) for order in orders]
     after = steps.text(steps.run(asked.data, asked.processes))
     write(read(asked.results), llmd.text(episodes), after)
 
 
-def _run(data: Path, results: Path, name: str, peak: float, processes: int) -> None:
-    there = {each.name for each in read(results) if each.trace == name}
-    missing = [each for each in suite.available() if each not in there]
+def _run(data: Path, results: Path, case: grid.Case, names: Sequence[str], processes: int) -> None:
+    there = {each.name for each in read(results) if each.case == case}
+    missing = [each for each in names if each not in there]
     if not missing:
         return
-    found = _scene(data, name, peak)
+    found = grid.scene_of(data, case)
     for done in suite.run(found, missing, processes):
-        append(results, cell(found, peak, done))
-
-
-def _scene(data: Path, name: str, peak: float) -> scene.Scene:
-    path = next(iter(data.rglob(f"{name}.csv*")))
-    trace = traces.load(path)
-    on, targets = engine(), sizing.Targets()
-    work = sizing.measured(on, trace.requests, targets)
-    found = scene.of_peak(trace, on, targets, work, peak)
-    is_long = trace.seconds > HOUR_SECONDS
-    return scene.around_peak(found, HOUR_SECONDS, BEFORE_PEAK) if is_long else found
+        kept.append(results, cell(found, case, done))
 
 
 def write(cells: Sequence[Cell], episodes: str, after_steps: str) -> None:
     """The page and its pictures."""
-    found = list(standings(cells))
+    there = {each.case: each for each in standings(cells)}
+    found = [there[case] for case in grid.USUAL if case in there]
     _draw("pareto", plots.pareto(found), "Missed targets against cost by trace")
     _draw("calm", plots.calm(found), "Direction changes and recovery by policy")
     text = TEMPLATE.read_text(encoding="utf-8")
-    text = text.replace("<!-- STANDINGS -->", "\n".join(f"- {s.trace}: {s.words()}" for s in found))
+    text = text.replace("<!-- STANDINGS -->", _words(found))
     text = text.replace("<!-- RESULTS -->", "\n\n".join("\n".join(_table(s)) for s in found))
+    text = text.replace("<!-- STARTS -->", circumstances.starts(cells))
+    text = text.replace("<!-- SLOWNESS -->", circumstances.slowness(cells))
+    day = [there[case] for case in (grid.DAY,) if case in there]
+    text = text.replace("<!-- DAY -->", "\n".join(line for s in day for line in _table(s)))
     text = text.replace("<!-- LLMD -->", episodes).replace("<!-- STEPS -->", after_steps)
     (DOCS / "autoscaling-replay.md").write_text(text, encoding="utf-8")
 
 
+def _words(found: Sequence[Standing]) -> str:
+    return "\n".join(f"- {each.case.trace}: {each.words()}" for each in found)
+
+
 def _table(standing: Standing) -> Iterator[str]:
-    peak = standing.cells[0].peak_replicas
-    yield f"### {standing.trace}, {peak:g} replicas at its busiest minute"
+    case = standing.case
+    yield f"### {case.trace}, {case.peak_replicas:g} replicas at its busiest minute"
     yield ""
     yield f"Aim: {100 * standing.cells[0].aim:.2f} %."
     yield ""

@@ -46,7 +46,7 @@ def _panel(axes: Axes, standing: Standing) -> None:
     axes.set_ylim(LEAST_MISSED_PERCENT / 1.5, 150.0)
     axes.set_xlabel("cost")
     axes.set_ylabel("missed, %")
-    axes.set_title(standing.trace)
+    axes.set_title(standing.case.trace)
 
 
 def _missed_percent(each: Cell) -> float:

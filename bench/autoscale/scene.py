@@ -13,6 +13,9 @@ from poolwise.sim.serving.requests import Floats
 
 WARM_UP_SECONDS = 300.0
 """Of each trace, not scored."""
+FIRST_SECONDS = 120.0
+"""In which a policy may ask for its first replicas: until these serve the fleet is none of its own
+doing, and not scored either."""
 BIN_SECONDS = 60.0
 PEAK_REPLICAS = 40.0
 SCALINGS = 3
@@ -68,7 +71,8 @@ class Scene:
         """With which the replay begins."""
         if self.initial_replicas is not None:
             return self.initial_replicas
-        needed = float(self.needed_replicas(self.warm_up_seconds or BIN_SECONDS)[0])
+        seconds = min(self.warm_up_seconds, WARM_UP_SECONDS) or BIN_SECONDS
+        needed = float(self.needed_replicas(seconds)[0])
         return min(max(math.ceil(needed), self.least_replicas), self.most_replicas)
 
 
@@ -104,6 +108,7 @@ def with_settings(
         scene,
         engine=scene.engine.slower(slowness),
         start_delay_seconds=start_delay_seconds,
+        warm_up_seconds=max(scene.warm_up_seconds, start_delay_seconds + FIRST_SECONDS),
         routing=routing,
         scraping=scraping,
         seed=seed,

@@ -1,0 +1,94 @@
+"""What docs/autoscaling-replay.md is made of: cases, and who is replayed in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bench.autoscale import scene, sizing, suite, traces
+from bench.autoscale.engine import engine
+from bench.autoscale.scene import Scene
+
+PEAKS = {
+    "servegen_r1_24h": 20.0,
+    "mooncake_conversation": 40.0,
+    "azure2023_code": 20.0,
+    "servegen_mlarge_burst_day1": 10.0,
+    "azure2023_conv": 10.0,
+}
+"""Traces of the page, and how many replicas their busiest minute needs: few for those of short
+answers, of which forty replicas serve half a million an hour."""
+HOUR_SECONDS, BEFORE_PEAK = 3600.0, 2.0 / 3.0
+SLOWNESSES = (0.7, 1.3)
+"""True steps over those that the model tells of."""
+WITH_RIVALS = ("servegen_r1_24h", "azure2023_conv")
+"""Traces on which rivals are tuned for other starts, too."""
+NEAREST = ("hpa_running", "kpa", "wva_queue", "dynamo_load")
+"""These rivals: of those that scale, the nearest to ours on these traces with the usual start."""
+SEEDS = (1,)
+"""Of the scrapes' noise, beside 0: one hour under ours is chaotic."""
+OF_SLOWNESS = (suite.OURS, "best_static", suite.O1)
+OF_STARTS = (*OF_SLOWNESS, suite.O2)
+OF_DAY = (suite.OURS, "best_static", "static_mean")
+"""Without O1, which would take hours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One trace under some circumstances."""
+
+    trace: str
+    peak_replicas: float
+    start_delay_seconds: float = scene.START_DELAY_SECONDS
+    slowness: float = 1.0
+    is_whole: bool = False
+    """A long one in full; else the hour around its busiest minute."""
+    seed: int = 0
+
+
+USUAL = tuple(Case(name, peak) for name, peak in PEAKS.items())
+DAY = replace(USUAL[0], is_whole=True)
+
+
+def slower() -> Iterator[Case]:
+    """Each trace before engines that are not what the model says."""
+    for case in USUAL:
+        yield from (replace(case, slowness=slowness) for slowness in SLOWNESSES)
+
+
+def started() -> Iterator[Case]:
+    """Each trace with other times of a start."""
+    others = (each for each in scene.START_DELAYS_SECONDS if each != scene.START_DELAY_SECONDS)
+    for delay_seconds in others:
+        yield from (replace(case, start_delay_seconds=delay_seconds) for case in USUAL)
+
+
+def everything() -> Iterator[tuple[Case, tuple[str, ...]]]:
+    """All cases, with the policies of each."""
+    everybody = suite.available()
+    yield from ((case, everybody) for case in USUAL)
+    yield from ((case, OF_SLOWNESS) for case in slower())
+    yield DAY, OF_DAY
+    for case in started():
+        yield case, (*OF_STARTS, *(NEAREST if case.trace in WITH_RIVALS else ()))
+    for case in (*USUAL, *slower(), *started()):
+        yield from ((replace(case, seed=seed), (suite.OURS,)) for seed in SEEDS)
+
+
+def scene_of(data: Path, case: Case) -> Scene:
+    """To be replayed."""
+    trace = traces.load(next(iter(data.rglob(f"{case.trace}.csv*"))))
+    on, targets = engine(), sizing.Targets()
+    work = sizing.measured(on, trace.requests, targets)
+    found = scene.of_peak(trace, on, targets, work, case.peak_replicas)
+    if trace.seconds > HOUR_SECONDS and not case.is_whole:
+        found = scene.around_peak(found, HOUR_SECONDS, BEFORE_PEAK)
+    return scene.with_settings(
+        found,
+        case.start_delay_seconds,
+        found.routing,
+        found.scraping,
+        slowness=case.slowness,
+        seed=case.seed,
+    )
