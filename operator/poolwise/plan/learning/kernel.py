@@ -80,8 +80,8 @@ class Cells:
 
 
 _CAUSES = (LEVEL, MIX, TILT, POOL, SLOPE, POOL_SLOPE, SPREAD, POOL_SPREAD, REST)
-_SHARED, _OF_KIN, _OWN = (
-    np.array([getattr(cause, name) ** 2 for cause in _CAUSES]) for name in ("all", "kin", "own")
+_VARIANCES = np.array(
+    [[getattr(cause, name) ** 2 for cause in _CAUSES] for name in ("all", "kin", "own")]
 )
 
 
@@ -99,8 +99,6 @@ def covariance(one: Cells, other: Cells) -> Vector:
     alike *= np.equal.outer(one.spread, other.spread)
     level = np.ones_like(pool)
     causes = np.stack((level, speed, tilt, pool, count, pool * count, spread, pool * spread, alike))
-    shared, of_kin, of_own = (
-        np.tensordot(variances, causes, 1) for variances in (_SHARED, _OF_KIN, _OWN)
-    )
+    shared, of_kin, of_own = np.tensordot(_VARIANCES, causes, 1)
     total: Vector = shared + kin * of_kin + own * of_own
     return total

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -70,24 +69,92 @@ class Told(NamedTuple):
     (:func:`poolwise.model.ranges.own_spread`)."""
 
 
+class _Asked(NamedTuple):
+    """What does not change with what was measured, but only with where."""
+
+    mean: Vector
+    prior: Vector
+    """Covariance of the log rates at the places that are asked for."""
+    towards: Vector
+    """Covariance with those that were measured."""
+
+
+class _Map:
+    """The measured places, and how others lie to them; the same while no new one is measured."""
+
+    def __init__(self, specs: tuple[PoolSpec, ...], places: tuple[Place, ...]) -> None:
+        self.specs = specs
+        self.places = {place: index for index, place in enumerate(places)}
+        self._features = _features(specs)
+        names = (name for place in places for name in (place.workload, _kin(place.workload)))
+        self._numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        self._cells = self._cells_of(places)
+        self._among: dict[tuple[str, int], _Asked] = {}
+
+    def knows(self, pool: str) -> bool:
+        """Whether it has a datasheet."""
+        return pool in self._features
+
+    def knows_kin(self, workload: str) -> bool:
+        """Whether it or one of its kin was measured anywhere."""
+        return _kin(workload) in self._numbers
+
+    @property
+    def mean(self) -> Vector:
+        """Of the log rates at the measured places, before they were."""
+        return self._cells.mean
+
+    @property
+    def prior(self) -> Vector:
+        """Their covariance."""
+        return covariance(self._cells, self._cells)
+
+    def among(self, workload: str, accelerators: int) -> _Asked:
+        """A workload on so many accelerators, close together, in every pool."""
+        asked = workload, accelerators
+        if asked not in self._among:
+            places = [Place(workload, spec.name, accelerators, True) for spec in self.specs]
+            self._among[asked] = self.asked(places)
+        return self._among[asked]
+
+    def asked(self, places: Sequence[Place]) -> _Asked:
+        """Any places."""
+        cells = self._cells_of([_place(*each) for each in places])
+        return _Asked(cells.mean, covariance(cells, cells), covariance(cells, self._cells))
+
+    def _cells_of(self, places: Sequence[Place]) -> Cells:
+        numbers = dict(self._numbers)
+        return Cells.of(
+            [
+                (
+                    numbers.setdefault(each.workload, len(numbers)),
+                    numbers.setdefault(_kin(each.workload), len(numbers)),
+                    *self._features[each.pool],
+                    math.log(each.accelerators),
+                    float(not each.packed),
+                )
+                for each in places
+            ]
+        )
+
+
+class _Known(NamedTuple):
+    """What was measured."""
+
+    seen: Mapping[Place, Seen]
+    map: _Map
+    inverse: Vector
+    """Of the covariance of what was measured, with its noise."""
+
+
 class Rates:
     """All that is known. Immutable: :meth:`observe` gives new ones."""
 
-    def __init__(
-        self,
-        specs: tuple[PoolSpec, ...],
-        seen: Mapping[Place, Seen] | None = None,
-        inverse: Vector | None = None,
-    ) -> None:
-        """``inverse`` is that of the covariance of ``seen``; None: to be worked out.
-
-        ValueError where a figure is not positive.
-        """
+    def __init__(self, specs: tuple[PoolSpec, ...], known: _Known | None = None) -> None:
+        """Nothing but datasheets without ``known``. ValueError where a figure is not positive."""
         self.specs = specs
-        self.seen: Mapping[Place, Seen] = dict(seen or {})
-        self._features = _features(specs)
-        self._known_inverse = inverse
-        self._among: dict[tuple[str, int], Mapping[str, Told]] = {}
+        self.seen, self._map, self._inverse = known or _Known({}, _Map(specs, ()), np.zeros((0, 0)))
+        self._told: dict[tuple[str, int], Mapping[str, Told]] = {}
 
     def observe(
         self, workload: str, pool: str, rate: float, accelerators: int = 1, packed: bool = True
@@ -96,19 +163,21 @@ class Rates:
 
         What is no positive number, or of a pool that is not known, tells nothing.
         """
-        if not 0.0 < rate < math.inf or pool not in self._features:
+        if not 0.0 < rate < math.inf or not self._map.knows(pool):
             return self
         place = _place(workload, pool, accelerators, packed)
         earlier, log_rate = self.seen.get(place), math.log(rate)
         if earlier is None:
-            return Rates(self.specs, {**self.seen, place: Seen(log_rate, 1)})
+            seen = {**self.seen, place: Seen(log_rate, 1)}
+            located = _Map(self.specs, tuple(seen))
+            return Rates(self.specs, _Known(seen, located, _inverted(located, seen)))
         now = earlier.and_one(log_rate)
-        inverse = self._surer(list(self.seen).index(place), now.variance - earlier.variance)
-        return Rates(self.specs, {**self.seen, place: now}, inverse)
+        surer = self._surer(place, now.variance - earlier.variance)
+        return Rates(self.specs, _Known({**self.seen, place: now}, self._map, surer))
 
     def has_seen(self, workload: str) -> bool:
         """Whether it or its kin ran, so that more than ratios between places is known of it."""
-        return _kin(workload) in {_kin(place.workload) for place in self.seen}
+        return self._map.knows_kin(workload)
 
     def runs(self, workload: str, pool: str) -> int:
         """Measurements of a workload in a pool."""
@@ -128,72 +197,38 @@ class Rates:
 
     def estimates(self, places: Sequence[Place]) -> list[Interval]:
         """The same of many places at once, which takes less time than one by one."""
-        mean, spread = self._believed(places)
-        return _intervals(mean, spread)
+        return _intervals(*self._believed(self._map.asked(places)))
 
     def among(self, workload: str, accelerators: int) -> Mapping[str, Told]:
         """Of one workload on so many accelerators, close together, in every pool."""
         asked = workload, accelerators
-        if asked not in self._among:
-            places = [Place(workload, spec.name, accelerators, True) for spec in self.specs]
-            mean, spread = self._believed(places)
+        if asked not in self._told:
+            mean, spread = self._believed(self._map.among(*asked))
             told = map(Told, _intervals(mean, spread), own_spreads(spread))
-            names = (place.pool for place in places)
-            self._among[asked] = dict(zip(names, told, strict=True))
-        return self._among[asked]
+            names = (spec.name for spec in self.specs)
+            self._told[asked] = dict(zip(names, told, strict=True))
+        return self._told[asked]
 
-    def _believed(self, places: Sequence[Place]) -> tuple[Vector, Vector]:
-        """Mean and covariance of the log rates at some places, given what was measured."""
-        asked = self._cells([_place(*each) for each in places])
-        prior = covariance(asked, asked)
-        if not self.seen:
-            return asked.mean, prior
-        towards = covariance(asked, self._seen_cells)
-        gain = towards @ self._inverse
+    def _believed(self, asked: _Asked) -> tuple[Vector, Vector]:
+        """Mean and covariance of log rates, given what was measured."""
         values = np.array([each.log_rate for each in self.seen.values()])
-        mean: Vector = asked.mean + gain @ (values - self._seen_cells.mean)
-        return mean, prior - gain @ towards.T
+        gain = asked.towards @ self._inverse
+        return asked.mean + gain @ (values - self._map.mean), asked.prior - gain @ asked.towards.T
 
-    @cached_property
-    def _inverse(self) -> Vector:
-        if self._known_inverse is not None:
-            return self._known_inverse
-        noise = np.diag([each.variance for each in self.seen.values()])
-        inverse: Vector = np.linalg.inv(covariance(self._seen_cells, self._seen_cells) + noise)
-        return inverse
-
-    def _surer(self, at: int, change: float) -> Vector:
+    def _surer(self, place: Place, change: float) -> Vector:
         """The inverse where the variance of one measured cell changes (Sherman and Morrison)."""
+        at = self._map.places[place]
         column = self._inverse[:, at]
-        inverse: Vector = self._inverse - np.outer(
+        surer: Vector = self._inverse - np.outer(
             column * (change / (1.0 + change * column[at])), column
         )
-        return inverse
+        return surer
 
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        """Of the names of what was measured."""
-        names = (name for place in self.seen for name in (place.workload, _kin(place.workload)))
-        return {name: number for number, name in enumerate(dict.fromkeys(names))}
 
-    @cached_property
-    def _seen_cells(self) -> Cells:
-        return self._cells(tuple(self.seen))
-
-    def _cells(self, places: Sequence[Place]) -> Cells:
-        numbers = dict(self._numbers)
-        return Cells.of(
-            [
-                (
-                    numbers.setdefault(each.workload, len(numbers)),
-                    numbers.setdefault(_kin(each.workload), len(numbers)),
-                    *self._features[each.pool],
-                    math.log(each.accelerators),
-                    float(not each.packed),
-                )
-                for each in places
-            ]
-        )
+def _inverted(located: _Map, seen: Mapping[Place, Seen]) -> Vector:
+    noise = np.diag([each.variance for each in seen.values()])
+    inverse: Vector = np.linalg.inv(located.prior + noise)
+    return inverse
 
 
 def _intervals(mean: Vector, spread: Vector) -> list[Interval]:
