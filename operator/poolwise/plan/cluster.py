@@ -210,7 +210,9 @@ def _learned(
     lessons = [*of_runs(runs), *_of_services(observed, start.entries, memo)]
     measured_paces, known = tuple(paces(runs)), observed.corrections
     accelerators = tuple(
-        Accelerators(pool.name, pool.machine.device) for pool in start.pools if pool.machine
+        Accelerators(pool.name, pool.machine.device)
+        for pool in start.pools
+        if pool.machine and not (pool.is_cpu or pool.is_mig)
     )
     told = [known.known, measured_paces, accelerators, *lessons]
     return memo.learned.of(

@@ -9,7 +9,7 @@ workloads have in common. Memory, layout and bottleneck are the model's, by the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from poolwise.model.efficiency import Provenance
@@ -21,7 +21,10 @@ from poolwise.model.work import TrainingLayout, TrainingWork
 from poolwise.plan.learning.rates import PoolSpec, Rates, Told
 
 UTILISATION = 0.3
-"""Of peak, in the guess of a step that nobody measured: round, for FLOPs within a factor of 7."""
+"""Of peak, in the guess of a step that nobody measured: round, as the next is."""
+GUESS_SPREAD = 2.0
+"""Deviation of the logarithm of that guess, a factor of 27 either way nine in ten times: FLOPs by
+activations are within a factor of 7, and a run that waits for its host is far from any peak."""
 BACKWARD = 3.0
 """FLOPs of a step over those of its forward pass."""
 CHECKPOINT = "Checkpoint"
@@ -60,13 +63,14 @@ class Accelerators:
     device: Device
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, slots=True)
 class Paces:
-    """All that measured runs tell, which never changes."""
+    """All that measured runs tell."""
 
-    measured: Sequence[Pace] = ()
-    pools: Sequence[Accelerators] = ()
-    _rates: dict[str, Rates] = field(default_factory=dict, init=False, repr=False)
+    measured: tuple[Pace, ...] = ()
+    pools: tuple[Accelerators, ...] = ()
+    _rates: dict[str, Rates] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """By precision, as they are asked for."""
 
     def of(self, workload: str, work: TrainingWork, pool: str) -> Undescribed:
         """What is known of a work in a pool."""
@@ -137,9 +141,11 @@ class Undescribed:
         return Provenance.MEASURED if is_measured else Provenance.SPECIFICATION
 
     def _step_seconds(self, told: Told) -> Interval:
-        unit = 1.0 if self.rates.has_seen(self.workload) else self._guessed_seconds()
         rate = told.rate
-        return Interval(unit / rate.mid, unit / rate.high, unit / rate.low)
+        if self.rates.has_seen(self.workload):
+            return Interval(1.0 / rate.mid, 1.0 / rate.high, 1.0 / rate.low)
+        spread = math.hypot(GUESS_SPREAD, told.own_spread)
+        return Interval.around(self._guessed_seconds() / rate.mid, spread)
 
     def _guessed_seconds(self) -> float:
         """Of a step on one accelerator as fast as the pools are in the mean."""
