@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from e2e.controlplane.audit import Write
-from e2e.controlplane.client import Client, Object
+from e2e.controlplane.client import POLL_SECONDS, Client, Object
 from e2e.controlplane.cluster import ControlPlane
 from e2e.operator_process import OperatorProcess
 from e2e.operator_rights import USER, grant
@@ -67,9 +67,14 @@ class Operated(Observer):
     def settle(self) -> None:
         """Return once the operator has written nothing for a while."""
         deadline = time.monotonic() + TIMEOUT_SECONDS
-        while written := self.writes_for(QUIET_SECONDS):
-            if time.monotonic() > deadline:
-                raise TimeoutError("the operator still writes:\n" + "\n".join(map(str, written)))
+        mark, quiet_since = self.mark(), time.monotonic()
+        while time.monotonic() < quiet_since + QUIET_SECONDS:
+            time.sleep(POLL_SECONDS)
+            if written := self.writes(mark):
+                mark, quiet_since = self.mark(), time.monotonic()
+                if quiet_since > deadline:
+                    told = "\n".join(map(str, written))
+                    raise TimeoutError(f"the operator still writes:\n{told}")
 
     def await_idle(self, nodes: int) -> None:
         """Return once the pools' statuses have exactly so many nodes, with nothing on them: nodes
