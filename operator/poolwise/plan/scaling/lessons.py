@@ -14,7 +14,7 @@ from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.level import LONGEST_SECONDS
 from poolwise.plan.scaling.memory import Bin, Felt, Memory
 from poolwise.plan.scaling.outlook import LEAST_RATE, Outlook
-from poolwise.plan.scaling.prospect import FULLEST, RECENT_SECONDS
+from poolwise.plan.scaling.prospect import RECENT_SECONDS
 from poolwise.plan.scaling.seen import Seen
 from poolwise.plan.scaling.service import Service
 from poolwise.plan.signals.histogram import pooled
@@ -142,9 +142,6 @@ def _settled(
 ) -> list[float]:
     """Of replicas that take requests, and have for so long that they are as full as others.
 
-    A queue before a full one tells for how long it has been full, not by how much its share is
-    larger: beside replicas that joined since it would look as if the router spared these.
-
     Where all get the same share, that a weaker pool's are fuller is counted in what the fleet is
     worth (:mod:`.portfolio`), and is no unevenness of the router's.
     """
@@ -154,7 +151,7 @@ def _settled(
         for pool, each in able.items()
     }
     return [
-        min(loads[name].recent, FULLEST) * factors[told.pool]
+        loads[name].recent * factors[told.pool]
         for name, told in taken.by_replica.items()
         if name in loads and not told.is_draining and is_settled(told, able[told.pool])
     ]

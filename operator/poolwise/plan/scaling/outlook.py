@@ -48,6 +48,11 @@ class Outlook:
     lasting: float = 0.0
     """What comes as far as demand lasts (:mod:`poolwise.plan.scaling.persistence`)."""
 
+    @property
+    def trusted_share(self) -> float:
+        """Of a growth over the horizon: as much as a slope is trusted."""
+        return SLOPE_SECONDS / max(self.horizon_seconds, SLOPE_SECONDS)
+
 
 @dataclass(frozen=True, slots=True)
 class Flow:

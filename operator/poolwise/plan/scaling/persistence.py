@@ -4,10 +4,6 @@ Bursts that are shorter than a start are over when what was asked for is there; 
 demand says more than the present one does. Optimal linear prediction of ln(demand): towards its
 mean by the slope of its regression on what was foreseen. The slope is 1 where demand lasts, and 0
 where nothing that is seen tells of what comes; it begins at 1.
-
-The mean is one of what was foreseen and of what came. With one for each, a service that grew
-tenfold within its first long start would be ready for ten times of whatever there is; by how much
-demand comes out above what is expected is told by the errors (:mod:`.surprise`).
 """
 
 from __future__ import annotations
@@ -69,11 +65,16 @@ class Persistence:
         covariance = self.products / self.weight - x * y + prior
         return min(max(covariance / variance, 0.0), 1.0)
 
-    def expected(self, foreseen: float) -> float:
-        """What is likely to come."""
+    def expected(self, foreseen: float, trusted_share: float = 1.0) -> float:
+        """What is likely to come.
+
+        :param trusted_share: of the growth from what was foreseen to what came, on the whole. A
+            service that grew tenfold within its first long start would else be ready for ten times
+            of whatever there is.
+        """
         slope = self.slope
         if slope >= 1.0 or foreseen <= 0.0:
             return foreseen
-        usual = (self.foreseen + self.came) / (2.0 * self.weight)
+        x, y = self.foreseen / self.weight, self.came / self.weight
         least = LEAST_SHARE * self.mean
-        return math.exp(usual + slope * (math.log(max(foreseen, least)) - usual))
+        return math.exp(x + trusted_share * (y - x) + slope * (math.log(max(foreseen, least)) - x))

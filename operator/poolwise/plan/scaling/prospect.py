@@ -48,7 +48,7 @@ def prospect(
     )
     coming = expected(level(bins), seen.expected_requests_per_second)
     found = outlook(first, coming, flow, horizon_seconds(service))
-    return replace(found, lasting=memory.persistence.expected(found.coming))
+    return replace(found, lasting=memory.persistence.expected(found.coming, found.trusted_share))
 
 
 def _held(

@@ -93,7 +93,7 @@ def need(service: Service, memory: Memory, ahead: Outlook, found: Ratios) -> Nee
     """
     spare = ahead.backlog + service.redundancy
     beyond = WHILE_CLIMBING if _is_climbing(memory, ahead) else BEYOND_PEAK
-    settled = memory.persistence.expected(max(ahead.settled, ahead.coming))
+    settled = memory.persistence.expected(max(ahead.settled, ahead.coming), ahead.trusted_share)
 
     def of(demand: float, foreseen: float, there: float) -> float:
         most = max(memory.peak, demand) * beyond / there
