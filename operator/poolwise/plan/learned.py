@@ -31,6 +31,9 @@ LEAST_WINDOWS = 3
 LEAST_REQUESTS = 50.0
 """That a service must have served of late, before it does."""
 
+MOST_RATES = 300
+"""Runs whose rates are compared with one another, all with all."""
+
 _DIGITS = 3
 """Of a ratio: what moves less makes no new plan."""
 
@@ -57,8 +60,10 @@ def of_runs(runs: Iterable[Measured | None]) -> Iterator[Lesson]:
 
 
 def paces(runs: Iterable[Measured | None]) -> Iterator[Pace]:
-    """What those tell whose model is not described."""
-    for told in _well_measured(runs):
+    """What those tell whose model is not described, the newest runs."""
+    told_last = sorted(_well_measured(runs), key=lambda told: told.time, reverse=True)
+    undescribed = [told for told in told_last if told.basis.rated is not None]
+    for told in undescribed[:MOST_RATES]:
         rated, step_seconds = told.basis.rated, told.progress.step_seconds
         if rated is not None and step_seconds:
             yield Pace(rated, told.basis.pool, significant(step_seconds, _DIGITS))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poolwise.plan.learning import PoolSpec, Rates
+from poolwise.plan.learning import Place, PoolSpec, Rates
 
 SPECS = (
     PoolSpec("slow", flops_per_second=4e12, bytes_per_second=250e9),
@@ -110,6 +110,23 @@ def test_the_order_of_measurements_does_not_matter(
         told, again = one.estimate("m/1", pool, 2), other.estimate("m/1", pool, 2)
         assert told.mid == pytest.approx(again.mid, rel=1e-4)
         assert 0.0 < told.low <= told.mid <= told.high
+
+
+@settings(max_examples=25)
+@given(st.lists(runs, max_size=12))
+def test_all_at_once_tell_what_one_by_one_do(
+    found: list[tuple[str, str, float, int, bool]],
+) -> None:
+    one = NEW
+    for run in found:
+        one = one.observe(*run)
+    places = [(Place(name, pool, count, packed), rate) for name, pool, rate, count, packed in found]
+    other = Rates.measured(SPECS, places)
+    assert other.seen.keys() == one.seen.keys()
+    for pool, told in one.among("m/1", 2).items():
+        again = other.among("m/1", 2)[pool]
+        assert again.rate.mid == pytest.approx(told.rate.mid, rel=1e-4)
+        assert again.own_spread == pytest.approx(told.own_spread, abs=1e-4)
 
 
 @settings(max_examples=25)

@@ -18,7 +18,7 @@ from poolwise.model.hardware import Device
 from poolwise.model.prediction import Interval, Term, TrainingPrediction
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import TrainingLayout, TrainingWork
-from poolwise.plan.learning.rates import PoolSpec, Rates, Told
+from poolwise.plan.learning.rates import Place, PoolSpec, Rates, Told
 
 UTILISATION = 0.3
 """Of peak, in the guess of a step that nobody measured: round, as the next is."""
@@ -54,6 +54,11 @@ class Pace:
     pool: str
     step_seconds: float
 
+    @property
+    def place(self) -> Place:
+        """The operator spreads no run over more nodes than it needs."""
+        return Place(self.of.workload, self.pool, self.of.accelerators, packed=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Accelerators:
@@ -79,12 +84,12 @@ class Paces:
     def _of(self, precision: str) -> Rates:
         """Peaks depend on the arithmetic, so that each has rates of its own."""
         if precision not in self._rates:
-            rates = Rates(tuple(_specs(self.pools, precision)))
-            for pace in self.measured:
-                if pace.of.precision == precision and pace.step_seconds > 0.0:
-                    place = pace.of.workload, pace.pool, 1.0 / pace.step_seconds
-                    rates = rates.observe(*place, pace.of.accelerators)
-            self._rates[precision] = rates
+            rates = (
+                (pace.place, 1.0 / pace.step_seconds)
+                for pace in self.measured
+                if pace.of.precision == precision and pace.step_seconds > 0.0
+            )
+            self._rates[precision] = Rates.measured(tuple(_specs(self.pools, precision)), rates)
         return self._rates[precision]
 
 
