@@ -66,7 +66,8 @@ def write(cells: Sequence[Cell], episodes: str, after_steps: str) -> None:
     text = text.replace("<!-- STARTS -->", circumstances.starts(cells))
     text = text.replace("<!-- SLOWNESS -->", circumstances.slowness(cells))
     day = [there[case] for case in (grid.DAY,) if case in there]
-    text = text.replace("<!-- DAY -->", "\n".join(line for s in day for line in _table(s)))
+    days = "\n".join(line for s in day for line in _table(s))
+    text = text.replace("<!-- DAY -->", days or "Not replayed yet.")
     text = text.replace("<!-- LLMD -->", episodes).replace("<!-- STEPS -->", after_steps)
     (DOCS / "autoscaling-replay.md").write_text(text, encoding="utf-8")
 
