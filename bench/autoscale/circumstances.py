@@ -11,7 +11,7 @@ from bench.autoscale.cells import Cell, Standing, standings
 from bench.autoscale.grid import Case
 from bench.autoscale.suite import O1, O2, OURS
 
-FLEETS = ("static_mean", "best_static")
+FLEETS = ("static_mean", "best_static", "hourly")
 NOTHING = "not run"
 
 
