@@ -191,7 +191,7 @@ class ObservedStatus(OpenModel):
     """What was measured, its ratio to the prediction, and what it has cost."""
 
     ratio: float | None = None
-    """Measured over predicted step time or latency. Example: `1.04`."""
+    """Measured over predicted time of a step, or of a token of a service. Example: `1.04`."""
     training: TrainingMeasured | None = None
     """What rank 0 told. Example: `{steps: 1200}`."""
     accrued: Accrued | None = None
