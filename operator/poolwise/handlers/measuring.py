@@ -191,7 +191,7 @@ class Measurer:
 def _rated(work: TrainingWork, layout: TrainingLayout) -> Rated | None:
     if not is_undescribed(work.model):
         return None
-    return Rated(workload_of(work), work.precision, layout.count)
+    return Rated(workload_of(work), work.precision, layout.count, work.global_batch_samples)
 
 
 def _recalled(of: tuple[str, int], request: TrainingRequest, resource: Object) -> _Known:

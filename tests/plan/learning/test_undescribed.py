@@ -43,7 +43,12 @@ def ended(name: str, of: Object, pool: str, step_seconds: float) -> Object:
     """A run of the same that is over, as its status tells it."""
     request = read(of, Kind.TRAINING_JOB, TABLES, Settings(), {}).request
     assert isinstance(request, TrainingRequest)
-    rated = {"workload": workload_of(request.work), "precision": "bf16", "accelerators": 1}
+    rated = {
+        "workload": workload_of(request.work),
+        "precision": "bf16",
+        "accelerators": 1,
+        "samples": request.work.global_batch_samples,
+    }
     figures = {**told(pool=pool), "model": "custom", "stepSeconds": step_seconds, "rated": rated}
     over = {"type": "Complete", "status": "True", "reason": "JobComplete", "message": ""}
     status = {"conditions": [over], "observed": {"training": figures}}
@@ -104,6 +109,14 @@ def test_another_batch_is_kin_and_learns_less():
         ratios.append(seconds(after[SLOW]) / seconds(after[FAST]))
     assert ratios[0] == pytest.approx(1.0, abs=0.05)
     assert ratios[0] < ratios[1] < seconds(before[SLOW]) / seconds(before[FAST])
+
+
+def test_samples_of_another_batch_take_about_as_long():
+    pool = judged(run())[SLOW].pool
+    after = judged(run(), ended("half", run(globalBatchSize=128), pool, 4.0))
+    assert seconds(after[SLOW]) == pytest.approx(8.0, rel=0.3)
+    assert 0.5 < predicted(after[SLOW]).step_seconds.spread < 1.0
+    assert "follows from runs of its model with other batches" in after[FAST].reason
 
 
 def test_more_accelerators_take_less_time_but_not_in_proportion():

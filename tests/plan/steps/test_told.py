@@ -39,7 +39,7 @@ def after(seconds: float, loop: Loop | None = None, progress: Progress | None = 
     return progress
 
 
-@pytest.mark.parametrize("rated", [None, Rated("custom-1/2", "bf16", 8)])
+@pytest.mark.parametrize("rated", [None, Rated("custom-1/2", "bf16", 8, 256)])
 def test_what_is_told_is_read_again(rated):
     basis = replace(BASIS, rated=rated)
     loop = Loop(2.0)

@@ -95,10 +95,6 @@ class _Map:
         """Whether it has a datasheet."""
         return pool in self._features
 
-    def knows_kin(self, workload: str) -> bool:
-        """Whether it or one of its kin was measured anywhere."""
-        return _kin(workload) in self._numbers
-
     @property
     def mean(self) -> Vector:
         """Of the log rates at the measured places, before they were."""
@@ -188,9 +184,14 @@ class Rates:
         surer = self._surer(place, now.variance - earlier.variance)
         return Rates(self.specs, _Known({**self.seen, place: now}, self._map, surer))
 
-    def has_seen(self, workload: str) -> bool:
-        """Whether it or its kin ran, so that more than ratios between places is known of it."""
-        return self._map.knows_kin(workload)
+    def has_run(self, workload: str) -> bool:
+        """Whether it was measured, so that more than ratios between places is known of it."""
+        return any(place.workload == workload for place in self.seen)
+
+    def kin(self, workload: str) -> list[str]:
+        """Who of its kin was measured."""
+        ran = dict.fromkeys(place.workload for place in self.seen)
+        return [each for each in ran if each != workload and _kin(each) == _kin(workload)]
 
     def runs(self, workload: str, pool: str) -> int:
         """Measurements of a workload in a pool."""

@@ -9,7 +9,7 @@ workloads have in common. Memory, layout and bottleneck are the model's, by the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from poolwise.model.efficiency import Provenance
@@ -25,6 +25,8 @@ UTILISATION = 0.3
 GUESS_SPREAD = 2.0
 """Deviation of the logarithm of that guess, a factor of 27 either way nine in ten times: FLOPs by
 activations are within a factor of 7, and a run that waits for its host is far from any peak."""
+KIN_SPREAD = 0.5
+"""The same of a sample's time where another batch of the model was measured; round."""
 BACKWARD = 3.0
 """FLOPs of a step over those of its forward pass."""
 CHECKPOINT = "Checkpoint"
@@ -44,6 +46,8 @@ class Rated:
     """The model's name, and after a ``/`` what tells its batch and precision from others."""
     precision: str
     accelerators: int
+    samples: int
+    """Of one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,12 @@ class Paces:
 
     def of(self, workload: str, work: TrainingWork, pool: str) -> Undescribed:
         """What is known of a work in a pool."""
-        return Undescribed(workload, work, pool, self._of(work.precision))
+        rates = self._of(work.precision)
+        if rates.has_run(workload):
+            return Undescribed(workload, work, pool, rates)
+        kin = rates.kin(workload)
+        samples = {pace.of.workload: pace.of.samples for pace in self.measured}
+        return Undescribed(workload, work, pool, rates, {each: samples[each] for each in kin})
 
     def _of(self, precision: str) -> Rates:
         """Peaks depend on the arithmetic, so that each has rates of its own."""
@@ -110,6 +119,8 @@ class Undescribed:
     work: TrainingWork
     pool: str
     rates: Rates
+    kin: Mapping[str, int] = field(default_factory=dict)
+    """Where it never ran: who of its model did, and the samples of a step of theirs."""
 
     def corrected(
         self, prediction: TrainingPrediction, layout: TrainingLayout
@@ -120,7 +131,7 @@ class Undescribed:
             return prediction
         modelled = prediction.step_seconds.mid
         saving = sum(term.seconds for term in prediction.ledger if term.name == CHECKPOINT)
-        seconds = self._step_seconds(told).scaled(modelled / (modelled - saving))
+        seconds = self._step_seconds(told, layout.count).scaled(modelled / (modelled - saving))
         factor = seconds.mid / modelled
         return replace(
             prediction,
@@ -135,22 +146,42 @@ class Undescribed:
         """Clause: what its speed rests on."""
         here = self.rates.runs(self.workload, self.pool)
         if here:
-            return f"nobody told its FLOPs: its speed is that of {_runs(here)} here"
-        if self.rates.has_seen(self.workload):
-            return "nobody told its FLOPs: its speed follows from its runs elsewhere"
-        return "nobody told its FLOPs: its speed is a guess by datasheets until a run is measured"
+            rests_on = f"its speed is that of {_runs(here)} here"
+        elif self.rates.has_run(self.workload):
+            rests_on = "its speed follows from its runs elsewhere"
+        elif self.kin:
+            rests_on = "its speed follows from runs of its model with other batches"
+        else:
+            rests_on = "its speed is a guess by datasheets until a run is measured"
+        return f"nobody told its FLOPs: {rests_on}"
 
     @property
     def _provenance(self) -> str:
         is_measured = self.rates.runs(self.workload, self.pool) > 0
         return Provenance.MEASURED if is_measured else Provenance.SPECIFICATION
 
-    def _step_seconds(self, told: Told) -> Interval:
+    def _step_seconds(self, told: Told, accelerators: int) -> Interval:
         rate = told.rate
-        if self.rates.has_seen(self.workload):
+        if self.rates.has_run(self.workload):
             return Interval(1.0 / rate.mid, 1.0 / rate.high, 1.0 / rate.low)
-        spread = math.hypot(GUESS_SPREAD, told.own_spread)
-        return Interval.around(self._guessed_seconds() / rate.mid, spread)
+        unit, doubt = self._guessed_seconds(), GUESS_SPREAD
+        if self.kin:
+            unit, doubt = self._seconds_by_kin(accelerators), KIN_SPREAD
+        return Interval.around(unit / rate.mid, math.hypot(doubt, told.own_spread))
+
+    def _seconds_by_kin(self, accelerators: int) -> float:
+        """Times its rate: samples take as long as those of its kin, in the mean of the pools."""
+        mine = self.rates.among(self.workload, accelerators)
+        logs = [
+            math.log(mine[pool].rate.mid / theirs.rate.mid * self._samples / samples)
+            for kin, samples in self.kin.items()
+            for pool, theirs in self.rates.among(kin, accelerators).items()
+        ]
+        return math.exp(sum(logs) / len(logs))
+
+    @property
+    def _samples(self) -> int:
+        return self.work.global_batch_samples
 
     def _guessed_seconds(self) -> float:
         """Of a step on one accelerator as fast as the pools are in the mean."""
@@ -158,7 +189,7 @@ class Undescribed:
         assert isinstance(shape, Custom), "others are described"
         speeds = [math.log(spec.flops_per_second) for spec in self.rates.specs]
         peak = math.exp(sum(speeds) / len(speeds))
-        flops = BACKWARD * shape.forward_flops_per_sample * self.work.global_batch_samples
+        flops = BACKWARD * shape.forward_flops_per_sample * self._samples
         return flops / (UTILISATION * peak)
 
 

@@ -167,15 +167,18 @@ def _rated(rated: Rated | None) -> dict[str, Any] | None:
         "workload": rated.workload,
         "precision": rated.precision,
         "accelerators": rated.accelerators,
+        "samples": rated.samples,
     }
 
 
 def _read_rated(document: Told) -> Rated | None:
     workload, precision = document.get("workload"), document.get("precision")
-    accelerators = number(document, "accelerators")
-    if not (isinstance(workload, str) and isinstance(precision, str) and accelerators):
+    accelerators, samples = (number(document, name) for name in ("accelerators", "samples"))
+    if not (isinstance(workload, str) and isinstance(precision, str)):
         return None
-    return Rated(workload, precision, max(int(accelerators), 1))
+    if not (accelerators and samples and min(accelerators, samples) >= 1.0):
+        return None
+    return Rated(workload, precision, int(accelerators), int(samples))
 
 
 def _rounded(value: float | None) -> float | None:
