@@ -70,9 +70,10 @@ def test_two_run_side_by_side_and_leave_nothing() -> None:
 
 
 STARTER = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from e2e.controlplane.cluster import ControlPlane
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
 with ControlPlane.prepare("starter", Path(sys.argv[1])):
     print("ready", flush=True)
     time.sleep(600)
