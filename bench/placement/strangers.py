@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bench.placement.engine import exactly, shape
-from poolwise.model.prediction import Interval
 from poolwise.plan.decision import Candidate
 from poolwise.plan.joint.problem import Option
 from poolwise.plan.learning import Place, PoolSpec, Rates
@@ -50,7 +49,7 @@ class Strangers:
 
     def _options(self, job: Job, work: float, known: Known) -> tuple[Option, ...]:
         found = [
-            replace(option, seconds=_inverse(known[option.pool].rate).scaled(work))
+            replace(option, seconds=known[option.pool].rate.inverse.scaled(work))
             for option in self._shaped(job.accelerators)
         ]
         ranking = rank((_candidate(each, known[each.pool]) for each in found), Goal.TIME)
@@ -123,7 +122,3 @@ def _candidate(option: Option, believed: Believed) -> Candidate:
         objective_value=seconds.mid,
         own_spread=believed.own_spread,
     )
-
-
-def _inverse(rate: Interval) -> Interval:
-    return Interval(1.0 / rate.mid, 1.0 / rate.high, 1.0 / rate.low)

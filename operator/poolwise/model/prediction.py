@@ -36,6 +36,11 @@ class Interval:
             return 0.0
         return math.log(self.high / self.low) / (2.0 * NINE_IN_TEN)
 
+    @property
+    def inverse(self) -> Interval:
+        """Of a rate the time, and the other way round."""
+        return Interval(1.0 / self.mid, 1.0 / self.high, 1.0 / self.low)
+
     def scaled(self, factor: float) -> Interval:
         """The same in other units."""
         return Interval(self.mid * factor, self.low * factor, self.high * factor)

@@ -61,12 +61,13 @@ def of_runs(runs: Iterable[Measured | None]) -> Iterator[Lesson]:
 
 def paces(runs: Iterable[Measured | None]) -> Iterator[Pace]:
     """What those tell whose model is not described, the newest runs."""
-    told_last = sorted(_well_measured(runs), key=lambda told: told.time, reverse=True)
-    undescribed = [told for told in told_last if told.basis.rated is not None]
-    for told in undescribed[:MOST_RATES]:
-        rated, step_seconds = told.basis.rated, told.progress.step_seconds
-        if rated is not None and step_seconds:
-            yield Pace(rated, told.basis.pool, significant(step_seconds, _DIGITS))
+    found = [
+        (told.time, Pace(rated, told.basis.pool, significant(step_seconds, _DIGITS)))
+        for told in _well_measured(runs)
+        if (rated := told.basis.rated) and (step_seconds := told.progress.step_seconds)
+    ]
+    newest = sorted(found, key=lambda each: each[0], reverse=True)
+    yield from (pace for _, pace in newest[:MOST_RATES])
 
 
 def _well_measured(runs: Iterable[Measured | None]) -> Iterator[Measured]:

@@ -163,7 +163,7 @@ class Undescribed:
     def _step_seconds(self, told: Told, accelerators: int) -> Interval:
         rate = told.rate
         if self.rates.has_run(self.workload):
-            return Interval(1.0 / rate.mid, 1.0 / rate.high, 1.0 / rate.low)
+            return rate.inverse
         unit, doubt = self._guessed_seconds(), GUESS_SPREAD
         if self.kin:
             unit, doubt = self._seconds_by_kin(accelerators), KIN_SPREAD
