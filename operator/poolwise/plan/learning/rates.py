@@ -198,19 +198,12 @@ class Rates:
         alike = (at for at in self.seen if (at.workload, at.pool) == (workload, pool))
         return sum(self.seen[place].count for place in alike)
 
-    def estimate(
-        self, workload: str, pool: str, accelerators: int = 1, packed: bool = True
-    ) -> Interval:
-        """The rate, and the range that holds it nine times in ten.
+    def estimates(self, places: Sequence[Place]) -> list[Interval]:
+        """The rates, and the ranges that hold them nine times in ten.
 
         Of a workload that was never seen only the ratios between places mean anything. KeyError
         for a pool that is not known.
         """
-        (told,) = self.estimates([Place(workload, pool, accelerators, packed)])
-        return told
-
-    def estimates(self, places: Sequence[Place]) -> list[Interval]:
-        """The same of many places at once, which takes less time than one by one."""
         return _intervals(*self._believed(self._map.asked(places)))
 
     def among(self, workload: str, accelerators: int) -> Mapping[str, Told]:
