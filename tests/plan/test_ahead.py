@@ -6,6 +6,7 @@ import pytest
 
 from poolwise.plan.cluster import decide
 from poolwise.plan.conditions import timestamp
+from poolwise.plan.decision import Plan
 from poolwise.plan.remaining import remaining_seconds
 from poolwise.plan.status.story import story
 from poolwise.plan.wording import money
@@ -139,20 +140,22 @@ def test_a_short_rest_starts_while_a_gang_waits_for_the_room():
         assert found["job"].placed is starts, found["job"].reason
 
 
-def test_a_run_may_move_though_its_whole_length_would_miss_its_deadline():
+def test_what_is_done_counts_when_a_run_that_has_a_deadline_moves():
+    """Its whole length would miss the deadline, what is left does not."""
     run, children = slow_run()
-    whole = plan_of(l40s(1), run).chosen.total_seconds
-    deadline = {"deadline": (NOW + timedelta(seconds=0.6 * whole)).isoformat()}
+    here = plan_of(l40s(1), run).chosen
+    deadline = {"deadline": (NOW + timedelta(seconds=0.6 * here.total_seconds)).isoformat()}
     run["spec"]["objective"] = deadline
-    steps = {"ofSteps": 19_073, "steps": 12_000, "paceSeconds": 15.0}
+    run["status"]["plan"]["pool"] = here.pool
+    steps = {"ofSteps": 19_073, "steps": 12_000, "paceSeconds": 15.0, "pool": here.pool}
     told = stopped(12_000, told=steps)["status"]["observed"]["training"]
-    for training, reason in ((told, "Moves"), (None, "Placed")):
+    for training, reason in ((told, "gains"), (None, "would miss its deadline")):
         seen = dict(run["status"]["observed"])
         seen |= {"training": training} if training else {}
         document = {**run, "status": {**run["status"], "observed": seen}}
         cluster = observed([*l40s(1), *h100(1)], document, children=children)
         plan = decide(cluster, TABLES, MAY, CALIBRATION, NOW).outcomes[key("slow")]
-        assert plan.reason_code == reason
+        assert isinstance(plan, Plan) and plan.vacates and reason in plan.reason
 
 
 def test_a_plan_of_what_was_ahead_is_not_shortened_twice():

@@ -46,6 +46,20 @@ def test_a_run_moves_to_a_faster_pool_that_came_free():
     assert "gains" in leaves.reason and "the restart loses" in leaves.reason
 
 
+def test_a_run_moves_to_where_it_meets_its_deadline():
+    """The cheapest pool is kept to, until it would be late there."""
+    run, children = slow_run()
+    whole = plan_of(l40s(1), run).chosen.total_seconds
+    for share, moves in ((2.0, False), (0.7, True), (0.001, False)):
+        deadline = (NOW + timedelta(seconds=share * whole)).isoformat()
+        goal = {"goal": "Cost", "deadline": deadline}
+        document = {**run, "spec": {**run["spec"], "objective": goal}}
+        seen = observed([*l40s(1), *h100(1)], document, children=children)
+        plan = decided(seen).outcomes[key("slow")]
+        assert plan.vacates is moves, plan.reason
+        assert ("would miss its deadline by" in plan.reason) is moves
+
+
 def test_nothing_moves_by_default():
     run, children = slow_run()
     seen = observed([*l40s(1), *h100(1)], run, children=children)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.capacity import Ledger
 from poolwise.plan.decision import Candidate, Claim, Key, Kind, Plan
@@ -50,6 +51,7 @@ class Holder:
             options=elsewhere,
             priority=priority,
             running=run,
+            deadline=_deadline_seconds(self.entry),
         )
 
     def left(self, why: Departure) -> Plan:
@@ -71,8 +73,8 @@ class Holder:
     def _elsewhere(self, run: Running, situation: Situation) -> tuple[Running, tuple[Option, ...]]:
         """Ways to run what remains, in the measure of how it runs now."""
         request = self.entry.workload.request
-        ranking = rank([each for each in self.found if each.feasible or each.waits], request.goal)
         here = next((each for each in self.found if each.pool == self.claim.pool), None)
+        ranking = rank([each for each in self.found if _counts(each, here)], request.goal)
         left = run.option.seconds
         if ranking is None or here is None or left is None or not here.total_seconds:
             return run, ()
@@ -87,6 +89,18 @@ class Holder:
             for each in options(request, self.found, situation)
             if each.seconds is not None
         )
+
+
+def _counts(each: Candidate, here: Candidate | None) -> bool:
+    """What would do, and where it runs though it will be late there."""
+    is_late_here = each is here and each.reason_code == Verdict.DEADLINE_MISSED
+    return each.feasible or each.waits or is_late_here
+
+
+def _deadline_seconds(entry: Entry) -> float | None:
+    request = entry.wanted.request if isinstance(entry.wanted, Wanted) else None
+    deadline = request.deadline if isinstance(request, TrainingRequest) else None
+    return deadline.timestamp() if deadline else None
 
 
 def is_movable(entry: Entry, situation: Situation) -> bool:

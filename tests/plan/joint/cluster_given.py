@@ -49,11 +49,12 @@ def running(
     nodes: Mapping[str, int],
     *options: Option,
     namespace="research",
+    deadline: float | None = None,
     **more,
 ) -> Workload:
     """A workload that runs since long ago."""
     state = Running(where, nodes, since=-1000 * HOUR, **more)
-    return Workload(key, namespace, -1000 * HOUR, options, running=state)
+    return Workload(key, namespace, -1000 * HOUR, options, running=state, deadline=deadline)
 
 
 def problem(pools, *workloads: Workload, now: float = 0.0, rules: Rules | None = None, **more):

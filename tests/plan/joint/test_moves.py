@@ -30,6 +30,32 @@ def test_a_move_that_pays_is_made_and_told():
     assert "beyond the 30 min that the restart loses" in found.reason
 
 
+def test_a_deadline_that_is_met_elsewhere_alone_is_told():
+    found = decided(slow_one(deadline=13 * HOUR))
+    assert found.act is Act.MOVE
+    assert "on slow it would miss its deadline by 7 h, on fast it ends 2.5 h" in found.reason
+    assert "before it, the 30 min that the restart loses included" in found.reason
+
+
+@pytest.mark.parametrize(("deadline_hours", "act"), [
+    (25, Act.STAY), (19.5, Act.MOVE), (17.5, Act.MOVE), (16.5, Act.STAY), (9, Act.STAY),
+])  # fmt: skip
+def test_a_deadline_is_worth_a_restart_that_gains_too_little_else(deadline_hours, act):
+    """It ends in 20 h, or with the restart in 17 h elsewhere: met by both, one, and none."""
+    assert decided(slow_one(7.0, deadline=deadline_hours * HOUR)).act is act
+
+
+def test_nobody_moves_to_miss_a_deadline():
+    """It loses little elsewhere and would leave a scarce pool, but for its deadline."""
+    holds = {"restart_seconds": 60.0, "is_movable": True}
+    slow = option("slow", 52)
+    late = running("late", option("fast", 50), {"fast-0": 1}, slow, deadline=51 * HOUR, **holds)
+    wait = [job(f"w{at}", option("fast", 20), option("slow", 400)) for at in range(3)]
+    pools = [pool("fast", 0), pool("slow", 8)]
+    found = by_key(plan(problem(pools, late, *wait, rules=MAY)))
+    assert found["late"].act is Act.STAY
+
+
 def test_nothing_moves_by_default():
     assert decided(slow_one(), rules=Rules()).act is Act.STAY
 

@@ -2,11 +2,13 @@
 
 The gain is that of the cost which pending workloads are compared by (:mod:`.walk`): its own time,
 and what its accelerators are worth to those who wait. So a run leaves a scarce pool for one where
-it loses little. A move needs free room; what it gives up is free in the pass after it.
+it loses little, and a run that would miss its deadline where it is leaves for where it meets it. A
+move needs free room; what it gives up is free in the pass after it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -28,6 +30,8 @@ class Move:
     """Of the delay of all, the restart subtracted, by weight."""
     stay_seconds: float
     """What staying costs, by weight."""
+    meets_deadline: bool = False
+    """Whether it would miss its deadline by staying."""
 
 
 def movable(workloads: Iterable[Workload], rules: Rules, now: float) -> Iterator[Workload]:
@@ -48,21 +52,34 @@ def moves(
     running = workload.running
     assert running is not None, "only what runs is moved"
     elsewhere = [each for each in options if each.pool != running.option.pool]
+    # Of the age of its creation: having waited long once does not make a restart cheaper.
     found = bid(workload, (running.option, *elsewhere), shares, workload.created, rules)
-    stay, *others = found.offers
-    cost = cost_seconds(found, stay, 0.0, behind_weight)
-    all_moves = (
-        Move(found, each, cost - _cost(found, each, running, behind_weight), cost)
-        for each in others
-    )
+    left = math.inf if workload.deadline is None else workload.deadline - now
+    ways = _Ways(replace(found, seconds_left=left), running, behind_weight)
+    all_moves = (ways.to(each) for each in found.offers[1:])
     return sorted((m for m in all_moves if _pays(m, running, rules)), key=lambda m: -m.gain_seconds)
 
 
-def _cost(found: Bid, offer: Offer, running: Running, behind_weight: float) -> float:
-    """The restart is lost time, and holds the new accelerators meanwhile."""
-    lost = running.restart_seconds / offer.seconds if offer.seconds else 0.0
-    loaded = replace(offer, load_seconds=offer.load_seconds * (1.0 + lost))
-    return cost_seconds(found, loaded, running.restart_seconds, behind_weight)
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """From where it runs, which is the first offer of its bid."""
+
+    bid: Bid
+    running: Running
+    behind_weight: float
+
+    def to(self, offer: Offer) -> Move:
+        """The restart is lost time, and holds the new accelerators meanwhile."""
+        stay, left = self.bid.offers[0], self.bid.seconds_left
+        restart_seconds = self.running.restart_seconds
+        is_late, is_late_there = stay.seconds > left, restart_seconds + offer.seconds > left
+        # Late in both places, the deadline tells them not apart.
+        terms = replace(self.bid, seconds_left=math.inf) if is_late and is_late_there else self.bid
+        lost = restart_seconds / offer.seconds if offer.seconds else 0.0
+        loaded = replace(offer, load_seconds=offer.load_seconds * (1.0 + lost))
+        cost = cost_seconds(terms, stay, 0.0, self.behind_weight)
+        there = cost_seconds(terms, loaded, restart_seconds, self.behind_weight)
+        return Move(terms, offer, cost - there, cost, is_late and not is_late_there)
 
 
 def _pays(move: Move, running: Running, rules: Rules) -> bool:

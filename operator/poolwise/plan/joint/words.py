@@ -84,12 +84,18 @@ class Teller:
         """From where to where, and why it pays."""
         running = workload.running
         assert running is not None, "only what runs moves"
-        return (
-            f"moves from {where(running.option)} to {where(option)}:"
-            f" gains {duration(move.gain_seconds / move.bid.weight)} of its own and others' time"
-            f" beyond the {duration(running.restart_seconds)} that the restart loses"
-            f"{self._price(running.option.pool)}"
-        )
+        restart = f"the {duration(running.restart_seconds)} that the restart loses"
+        told = f"moves from {where(running.option)} to {where(option)}: "
+        if move.meets_deadline:
+            left, stay = move.bid.seconds_left, move.bid.offers[0]
+            early_seconds = left - running.restart_seconds - move.offer.seconds
+            told += f"on {stay.option.pool} it would miss its deadline by"
+            told += f" {duration(stay.seconds - left)}, on {option.pool} it ends"
+            told += f" {duration(early_seconds)} before it, {restart} included"
+        else:
+            gain = duration(move.gain_seconds / move.bid.weight)
+            told += f"gains {gain} of its own and others' time beyond {restart}"
+        return told + self._price(running.option.pool)
 
     def _run(self, offer: Offer) -> str:
         seconds = offer.option.seconds
