@@ -4,6 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 CLUSTER ?= dev
 NODES ?= demo
+WORKERS ?= 2 # of pytest: one mostly waits for an API server
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check verify generate bench-model bench-placement bench-autoscale live-autoscale check-chart image e2e cluster-up cluster-down lock
 
@@ -30,7 +31,7 @@ demo: $(READY) ## place seven workloads on a real control plane and explain them
 test: check ## run every check and test, the real API server included (ARGS="-k name" to choose)
 	@echo "==> tests (their tools are built once: 10 to 20 minutes the first time)"
 	@$(BIN)/python -m e2e.tools controlplane chart
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 check: $(READY) verify ## lint, types, layers, and the model's accuracy on a fixed sample
 	@echo "==> ruff"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -12,10 +13,14 @@ from e2e.errors import BuildFailed
 from e2e.tools.build import binaries
 from e2e.tools.catalog import CHART_TOOLS, FAKE_KUBELET, KIND_TOOLS, KUBECTL, TOOLS, Tool
 
-# What passes here passes on every machine; HYPOTHESIS_PROFILE=random draws anew each time.
-settings.register_profile("same", derandomize=True)
-settings.register_profile("random", derandomize=False)
+# What passes here passes on every machine, however slow; HYPOTHESIS_PROFILE=random draws anew.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("random", derandomize=False, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+TESTS = Path(__file__).resolve().parent
+SHARED_CLUSTERS = ("apiserver", "chart")
+"""Folders whose tests share one cluster."""
 
 KNOWN = {tool.name: tool for tool in (*TOOLS, *CHART_TOOLS, *KIND_TOOLS)}
 
@@ -28,6 +33,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="the API server for the tests that need one: a control plane of this machine's own "
         "(the default), or the context of that name in your kubeconfig",
     )
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """For ``-n 2 --dist loadgroup``: a cluster's tests stay together, and the longest start first.
+
+    Those that need an API server mostly wait for it, so another worker's take the processor.
+    """
+    if not hasattr(config, "workerinput"):
+        return
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item.path.relative_to(TESTS))))
+    items.sort(key=lambda item: item.get_closest_marker("apiserver") is None)
+
+
+def _group(module: Path) -> str:
+    folder = module.parts[0]
+    return folder if folder in SHARED_CLUSTERS else str(module)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

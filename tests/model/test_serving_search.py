@@ -61,7 +61,7 @@ def bisected(served: Replica, asked: tuple[Target, ...]) -> float:
     return low
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(replicas, targets())
 def test_it_finds_what_bisection_finds_and_never_more(
     served: Replica, asked: tuple[Target, ...]
@@ -71,7 +71,7 @@ def test_it_finds_what_bisection_finds_and_never_more(
     assert found >= exact * (1.0 - 1.01e-4)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(replicas, targets(), some.floats(0.001, 1.5))
 def test_the_answer_does_not_depend_on_the_guess(
     served: Replica, asked: tuple[Target, ...], share: float
@@ -79,7 +79,7 @@ def test_the_answer_does_not_depend_on_the_guess(
     assert highest(served, asked, near=share * served.largest_load) == highest(served, asked)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(replicas, targets(), some.floats(1.0, 1.5))
 def test_looser_targets_never_serve_less(
     served: Replica, asked: tuple[Target, ...], looser: float
@@ -88,7 +88,7 @@ def test_looser_targets_never_serve_less(
     assert highest(served, loose).load >= highest(served, asked).load
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(replicas, targets(), some.floats(0.5, 2.0))
 def test_what_is_worth_its_while_is_found_in_full(
     served: Replica, asked: tuple[Target, ...], share: float

@@ -264,7 +264,7 @@ def test_cores_are_paid_for_by_their_share_of_a_node():
 MOMENTS = st.lists(st.floats(0, 500), min_size=1, max_size=9).map(sorted)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(MOMENTS, st.floats(0.1, 500), st.booleans())
 def test_whenever_it_is_looked_at_the_sum_is_the_same(moments, price, is_exact):
     """The sum of any run of looks differs from one look by the rounding of the writes alone."""
