@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from poolwise.cluster.resources import EVENTS
-from poolwise.handlers.scaling import LEAST_LOOKS
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.signals.sample import Histogram, Sample
-from tests.handlers.shell import Shell, chat_service, h100_node
+from tests.handlers.shell import Looking, chat_service, h100_node
 
 LOOK_SECONDS = 10.0
 REQUESTS_PER_LOOK = 40.0
@@ -68,7 +66,7 @@ def _all_at(count: float, value: float) -> Histogram:
     return Histogram(bounds, (0.0, count, count), count * value)
 
 
-class Served(Shell):
+class Served(Looking):
     """A cluster with one service, ``chat``, that runs."""
 
     def __init__(self, clock: Clock, **scaling: object) -> None:
@@ -81,10 +79,11 @@ class Served(Shell):
         self.start_pods("n")
         self.set_pods(lambda index: clock.now - timedelta(hours=1))
 
-    async def _start(self):
-        engine = await super()._start()
-        engine.scaler._source = self.load.look
-        return engine
+    def loop(self, engine):
+        return engine.scaler
+
+    async def tell(self, targets):
+        return await self.load.look(targets)
 
     def set_pods(self, ready_since) -> None:
         """Addresses and readiness; ``ready_since`` is None of one that is not ready."""
@@ -98,19 +97,8 @@ class Served(Shell):
             metadata = {"creationTimestamp": made, **pod["metadata"]}
             self.put({**pod, "metadata": metadata, "status": status})
 
-    def looks(self, count: int = LEAST_LOOKS) -> list[str]:
-        """What a new process writes that looks so many times."""
-        before = len(self.kube.writes)
-        asyncio.run(self._looks(count))
-        return self.kube.writes[before:]
-
-    async def _looks(self, count: int) -> None:
-        engine = self.engine = await self._start()
-        await engine.settle()
-        for _ in range(count):
-            self.clock.pass_by(LOOK_SECONDS)
-            await engine.scaler.step()
-            await engine.settle()
+    def wait(self) -> None:
+        self.clock.pass_by(LOOK_SECONDS)
 
     def service(self):
         return self.look(chat_service("a", "chat"))

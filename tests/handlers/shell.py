@@ -131,15 +131,19 @@ class Looking(Shell, ABC):
         self.loop(engine)._source = self.tell
         return engine
 
-    def rounds(self, count: int = LEAST_LOOKS) -> list[str]:
-        """What is written once a process has looked so many times."""
+    def looks(self, count: int = LEAST_LOOKS) -> list[str]:
+        """What a new process writes that looks so many times."""
         before = len(self.kube.writes)
-        asyncio.run(self._rounds(count))
+        asyncio.run(self._looks(count))
         return self.kube.writes[before:]
 
-    async def _rounds(self, count: int) -> None:
+    def wait(self) -> None:
+        """Let the time from one look to the next pass, where the test has a clock."""
+
+    async def _looks(self, count: int) -> None:
         engine = self.engine = await self._start()
         await engine.settle()
         for _ in range(count):
+            self.wait()
             await self.loop(engine).step()
             await engine.settle()

@@ -81,7 +81,7 @@ def train(cluster: Measured, slower: float = SLOWER, name: str = "run") -> Loop:
     assert modelled is not None
     now = clock.utc_now().timestamp()
     loop = cluster.loops[name] = Loop(slower * modelled, at_seconds=now - LOOK_SECONDS * LOOKS)
-    cluster.rounds(LOOKS)
+    cluster.looks(LOOKS)
     return loop
 
 
@@ -99,7 +99,7 @@ def test_a_run_that_tells_its_steps_is_measured(cluster):
 def test_the_next_run_of_the_model_is_predicted_by_it_and_says_so(cluster):
     train(cluster)
     # Long enough for figures to be told with three windows and more.
-    cluster.rounds(LOOKS * 2)
+    cluster.looks(LOOKS * 2)
     same, other = run("same"), run("other", mode="Plan")
     other["spec"]["training"] = {**other["spec"]["training"], "globalBatchSize": 128}
     cluster.put(same, other)
@@ -115,10 +115,10 @@ def test_the_next_run_of_the_model_is_predicted_by_it_and_says_so(cluster):
 
 def test_another_process_knows_what_the_last_one_told(cluster):
     train(cluster)
-    cluster.rounds(LOOKS * 2)
+    cluster.looks(LOOKS * 2)
     told = cluster.status(run())["observed"]["training"]
     cluster.loops.clear()
-    cluster.rounds(1)
+    cluster.looks(1)
     assert cluster.status(run())["observed"]["training"] == told
     cluster.put(run("next"))
     cluster.run()
@@ -130,7 +130,7 @@ def test_a_run_without_the_port_is_left_alone(cluster):
     cluster.put(silent)
     cluster.run()
     cluster.answer("m")
-    cluster.rounds(2)
+    cluster.looks(2)
     found = condition(cluster.look(silent), "MetricsAvailable")
     assert (found["status"], found["reason"]) == ("False", "NoMetricsPort")
     assert "spec.run.ports" in found["message"]
@@ -142,9 +142,9 @@ def test_one_that_lies_is_told_so_and_nothing_else_happens(cluster):
     train(cluster)
     before = cluster.status(run())
     cluster.loops["run"] = Fault("answers '<html>', which are no Prometheus metrics")
-    cluster.rounds(LOOKS_UNTIL_TOLD - 1)
+    cluster.looks(LOOKS_UNTIL_TOLD - 1)
     assert condition(cluster.look(run()), "MetricsAvailable")["status"] == "True"
-    cluster.rounds(LOOKS_UNTIL_TOLD)
+    cluster.looks(LOOKS_UNTIL_TOLD)
     found = condition(cluster.look(run()), "MetricsAvailable")
     assert (found["status"], found["reason"]) == ("False", "MetricsBroken")
     assert "rank 0 answers '<html>'" in found["message"]
@@ -156,7 +156,7 @@ def test_one_that_lies_is_told_so_and_nothing_else_happens(cluster):
 
 def test_looks_that_say_the_same_write_nothing(cluster):
     train(cluster)
-    steady = cluster.rounds(1)
+    steady = cluster.looks(1)
     assert steady == []
 
 
@@ -168,7 +168,7 @@ def test_a_model_that_the_spec_spells_out_is_learned_by_its_shape(cluster):
     cluster.run()
     cluster.answer("m")
     train(cluster, name="own")
-    cluster.rounds(LOOKS * 2)
+    cluster.looks(LOOKS * 2)
     alike, unlike = run("alike", model=own, mode="Plan"), run("unlike", model=other, mode="Plan")
     cluster.put(alike, unlike)
     cluster.run()

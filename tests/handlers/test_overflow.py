@@ -94,14 +94,14 @@ def with_pods(shell: Scaled) -> None:
 @pytest.fixture
 def spread(cluster: Scaled, wishes: Wishes) -> Scaled:
     wishes.number = 4
-    cluster.rounds(5)
+    cluster.looks(5)
     with_pods(cluster)
     return cluster
 
 
 def test_what_finds_no_room_goes_on_in_the_next_pool_and_is_told(spread, wishes):
     assert replicas(spread) == (2, [2])
-    spread.rounds(3)
+    spread.looks(3)
     assert replicas(spread) == (2, [2])
     told = service(spread)["status"]["scaling"]
     assert [each["replicas"] for each in told["pools"]] == [2, 2]
@@ -111,12 +111,12 @@ def test_what_finds_no_room_goes_on_in_the_next_pool_and_is_told(spread, wishes)
         "chat",
         parts(spread)[0]["metadata"]["name"],
     }
-    assert spread.rounds(3) == []
+    assert spread.looks(3) == []
 
 
 def test_one_pool_with_room_is_never_asked_for_others(cluster, wishes):
     wishes.number = 2
-    cluster.rounds(4)
+    cluster.looks(4)
     assert replicas(cluster) == (2, [])
     assert set(wishes.asked) == {1}
     assert "pools" not in service(cluster)["status"]["scaling"]
@@ -129,14 +129,14 @@ def test_a_new_process_keeps_all_pools(spread, wishes):
 
 def test_the_further_ones_go_first_and_who_has_least_to_do_is_marked(spread, wishes):
     wishes.number = 3
-    writes = spread.rounds(3)
+    writes = spread.looks(3)
     name = parts(spread)[0]["metadata"]["name"]
     assert replicas(spread) == (2, [1])
     marked = [each for each in writes if "pods/" in each]
     assert len(marked) == 1 and f"pods/{name}-" in marked[0]
     assert writes.index(marked[0]) < writes.index(f"apply deployments/{name}")
     wishes.number = 1
-    spread.rounds(3)
+    spread.looks(3)
     assert replicas(spread) == (1, [])
     assert "pools" not in service(spread)["status"]["scaling"]
     costs = [
@@ -152,17 +152,17 @@ def test_an_autoscaler_on_a_further_deployment_is_refused(spread, wishes):
     other["spec"]["scaleTargetRef"]["name"] = parts(spread)[0]["metadata"]["name"]
     spread.put(other)
     wishes.number = 1
-    spread.rounds(3)
+    spread.looks(3)
     assert condition(service(spread), "ScalingActive")["reason"] == "AutoscalerConflict"
     assert replicas(spread) == (2, [2])
 
 
 def test_metrics_that_break_take_nothing_away_anywhere(spread, wishes):
-    spread.rounds(2)
+    spread.looks(2)
     name = parts(spread)[0]["metadata"]["name"]
     spread.fleet.looks[name] = Fault("no answer within 3 s")
     wishes.number = 1
-    spread.rounds(5)
+    spread.looks(5)
     assert replicas(spread) == (2, [2])
 
 
@@ -183,6 +183,6 @@ def test_what_does_not_start_on_a_further_pool_is_given_up_before_it_is_tried_an
             late["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"
             late["status"]["conditions"] = []
             spread.put(late)
-    writes = spread.rounds(3)
+    writes = spread.looks(3)
     assert any(each.startswith("delete") and name in each for each in writes)
     assert deployment(spread)["spec"]["replicas"] == 2

@@ -101,16 +101,16 @@ def hpa(kind: str = "Deployment", api: str = "apps/v1") -> dict[str, Any]:
 
 
 def test_replicas_that_answer_are_told_and_looks_that_say_the_same_write_nothing(cluster):
-    cluster.rounds()
+    cluster.looks()
     found = service(cluster)
     assert condition(found, "MetricsAvailable")["reason"] == "MetricsRead"
     assert condition(found, "ScalingActive")["reason"] == "FollowsLoad"
     assert found["status"]["scaling"]["mode"] == "Direct"
-    assert cluster.rounds(3) == []
+    assert cluster.looks(3) == []
 
 
 def test_each_pod_is_asked_at_its_own_address_and_port(cluster):
-    cluster.rounds()
+    cluster.looks()
     asked = {(each.replica, each.address, each.port, each.engine) for each in cluster.fleet.asked}
     assert asked == {
         ("chat-0", "127.0.0.1", 8000, "vllm"),
@@ -120,29 +120,29 @@ def test_each_pod_is_asked_at_its_own_address_and_port(cluster):
 
 def test_one_that_lies_holds_its_own_service_alone(cluster):
     cluster.fleet.looks["chat"] = Fault("answers '<html>'..., which are no Prometheus metrics")
-    cluster.rounds(LOOKS_UNTIL_TOLD - 1)
+    cluster.looks(LOOKS_UNTIL_TOLD - 1)
     assert condition(service(cluster), "MetricsAvailable")["status"] == "Unknown"
     before = deployment(cluster)["spec"]["replicas"]
-    cluster.rounds(LOOKS_UNTIL_TOLD)
+    cluster.looks(LOOKS_UNTIL_TOLD)
     found = condition(service(cluster), "MetricsAvailable")
     assert (found["status"], found["reason"]) == ("False", "MetricsBroken")
     assert "chat-0: answers '<html>'" in found["message"]
     assert deployment(cluster)["spec"]["replicas"] == before
     assert condition(service(cluster, "other"), "MetricsAvailable")["status"] == "True"
     assert events(cluster).count("MetricsBroken") == 2  # its metrics, and that it is not scaled
-    assert cluster.rounds(LOOKS_UNTIL_TOLD + 1) == []
+    assert cluster.looks(LOOKS_UNTIL_TOLD + 1) == []
 
 
-@pytest.mark.parametrize("rounds", range(1, LOOKS_UNTIL_TOLD + 2))
-def test_nobody_is_taken_away_while_metrics_are_broken(cluster, monkeypatch, rounds):
+@pytest.mark.parametrize("looks", range(1, LOOKS_UNTIL_TOLD + 2))
+def test_nobody_is_taken_away_while_metrics_are_broken(cluster, monkeypatch, looks):
     """Whatever is decided: from the first failed look on, and before a condition speaks of it."""
     wanted = decided(monkeypatch, chat=3, other=3)
-    cluster.rounds()
+    cluster.looks()
     cluster.fleet.looks["chat"] = Fault("no answer within 3 s")
     wanted |= {"chat": 1, "other": 1}
-    cluster.rounds(rounds)
+    cluster.looks(looks)
     assert deployment(cluster)["spec"]["replicas"] == 3
-    assert deployment(cluster, "other")["spec"]["replicas"] == (1 if rounds >= LEAST_LOOKS else 3)
+    assert deployment(cluster, "other")["spec"]["replicas"] == (1 if looks >= LEAST_LOOKS else 3)
 
 
 def test_a_decision_that_fails_keeps_the_replicas_and_the_others_going(cluster, monkeypatch, log):
@@ -152,7 +152,7 @@ def test_a_decision_that_fails_keeps_the_replicas_and_the_others_going(cluster, 
         return controller.decide(service, memory, seen)
 
     monkeypatch.setattr("poolwise.handlers.scaling.decide", failing)
-    cluster.rounds()
+    cluster.looks()
     assert "scaling" not in service(cluster)["status"]
     assert "scaling" in service(cluster, "other")["status"]
     assert "scaling failed on one service" in log.getvalue()
@@ -161,7 +161,7 @@ def test_a_decision_that_fails_keeps_the_replicas_and_the_others_going(cluster, 
 def test_another_number_goes_to_the_deployment_and_stays_without_a_restart(cluster, monkeypatch):
     wanted = decided(monkeypatch, chat=3)
     before = deployment(cluster)
-    cluster.rounds(LEAST_LOOKS + 2)
+    cluster.looks(LEAST_LOOKS + 2)
     after = deployment(cluster)
     assert after["spec"]["replicas"] == 3
     assert after["spec"]["template"] == before["spec"]["template"]
@@ -177,7 +177,7 @@ def test_another_number_goes_to_the_deployment_and_stays_without_a_restart(clust
 
 def test_who_leaves_is_marked_before_the_number_falls(cluster, monkeypatch):
     wanted = decided(monkeypatch, chat=2)
-    cluster.rounds()
+    cluster.looks()
     first = next(
         o for (k, _, n), o in cluster.kube.objects.items() if (k.kind, n) == ("Pod", "chat-0")
     )
@@ -187,7 +187,7 @@ def test_who_leaves_is_marked_before_the_number_falls(cluster, monkeypatch):
     now = utc_now().timestamp()
     cluster.fleet.looks["chat"] = Sample("chat-0", now, running=4.0, waiting=0.0)
     wanted["chat"] = 1
-    writes = cluster.rounds()
+    writes = cluster.looks()
     marked = [each for each in writes if "pods/" in each]
     assert len(marked) == 1
     assert writes.index(marked[0]) < writes.index("apply deployments/chat")
@@ -202,7 +202,7 @@ def test_who_leaves_is_marked_before_the_number_falls(cluster, monkeypatch):
 def test_a_second_autoscaler_is_refused_and_the_replicas_stay(cluster, monkeypatch):
     decided(monkeypatch, chat=3, other=2)
     cluster.put(hpa())
-    cluster.rounds()
+    cluster.looks()
     found = condition(service(cluster), "ScalingActive")
     assert (found["status"], found["reason"]) == ("False", "AutoscalerConflict")
     assert "HorizontalPodAutoscaler theirs" in found["message"]
@@ -219,7 +219,7 @@ def test_in_mode_external_the_number_is_told_and_not_set(monkeypatch):
     shell.answer("n")
     decided(monkeypatch, chat=5)
     shell.put(hpa("InferenceService", "poolwise.dev/v1alpha1"))
-    shell.rounds()
+    shell.looks()
     assert deployment(shell)["spec"]["replicas"] == 2
     found = service(shell)
     assert found["status"]["scaling"]["desiredReplicas"] == 5
@@ -241,10 +241,10 @@ def decided(monkeypatch, **wanted: int) -> dict[str, int]:
 def test_what_a_second_autoscaler_sets_is_not_set_back(cluster):
     """Else both would start and end pods for ever."""
     cluster.put(hpa())
-    cluster.rounds()
+    cluster.looks()
     live = deployment(cluster)
     cluster.put({**live, "spec": {**live["spec"], "replicas": 4}})
-    cluster.rounds()
+    cluster.looks()
     assert deployment(cluster)["spec"]["replicas"] == 4
     assert deployment(cluster, "other")["spec"]["replicas"] == 1
 
@@ -252,5 +252,5 @@ def test_what_a_second_autoscaler_sets_is_not_set_back(cluster):
 def test_without_a_second_autoscaler_it_is(cluster):
     live = deployment(cluster)
     cluster.put({**live, "spec": {**live["spec"], "replicas": 4}})
-    cluster.rounds()
+    cluster.looks()
     assert deployment(cluster)["spec"]["replicas"] == 1

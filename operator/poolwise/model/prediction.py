@@ -46,6 +46,10 @@ class Interval:
         return Interval(self.mid * factor, self.low * factor, self.high * factor)
 
 
+CHECKPOINT = "Checkpoint"
+"""The term of writing checkpoints: steps are measured without it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
     """One line of the ledger of time."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Device, Machine
-from poolwise.model.prediction import Interval, Term, TrainingPrediction
+from poolwise.model.prediction import CHECKPOINT, Interval, Term, TrainingPrediction
 from poolwise.model.roofline import ridge_point
 from poolwise.model.shapes import Custom, Transformer
 from poolwise.model.training import communication, layer
@@ -235,7 +235,7 @@ def _ledger(
         Term("PipelineBubble", step.bubble),
         Term("Optimizer", step.optimizer),
         Term("Input", stalled),
-        Term("Checkpoint", checkpoint),
+        Term(CHECKPOINT, checkpoint),
         Term("Overhead", step.overhead),
     )
     return tuple(term for term in terms if term.seconds > 0)

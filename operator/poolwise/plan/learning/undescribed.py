@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from poolwise.model.efficiency import Provenance
 from poolwise.model.formats import arithmetic
 from poolwise.model.hardware import Device
-from poolwise.model.prediction import Interval, Term, TrainingPrediction
+from poolwise.model.prediction import CHECKPOINT, Interval, Term, TrainingPrediction
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import TrainingLayout, TrainingWork
 from poolwise.plan.learning.rates import Place, PoolSpec, Rates, Told
@@ -29,8 +29,6 @@ KIN_SPREAD = 0.5
 """The same of a sample's time where another batch of the model was measured; round."""
 BACKWARD = 3.0
 """FLOPs of a step over those of its forward pass."""
-CHECKPOINT = "Checkpoint"
-"""The term of a ledger that measured steps are without."""
 
 
 def is_undescribed(model: Model) -> bool:

@@ -1,4 +1,4 @@
-"""One look at one replica's own metrics, in canonical terms; whatever it did not tell is None."""
+"""What one replica's own metrics tell, in canonical terms."""
 
 from __future__ import annotations
 
@@ -22,18 +22,10 @@ class Histogram:
         return self.counts[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """Gauges hold at the moment; counters and histograms count since the replica started."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What a replica counts; whatever it did not tell is None."""
 
-    replica: str
-    at_seconds: float
-    running: float | None = None
-    """Requests in the batch."""
-    waiting: float | None = None
-    """Requests that wait for the batch."""
-    kv_cache_usage: float | None = None
-    """Share of the KV cache in use, 0 to 1."""
     finished_requests: float | None = None
     preemptions: float | None = None
     prompt_tokens: float | None = None
@@ -49,3 +41,17 @@ class Sample:
     prompt_lengths_tokens: Histogram | None = None
     """One prompt length for each request."""
     answer_lengths_tokens: Histogram | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample(Counted):
+    """One look at one replica: gauges hold at the moment, counts are since it started."""
+
+    replica: str
+    at_seconds: float
+    running: float | None = None
+    """Requests in the batch."""
+    waiting: float | None = None
+    """Requests that wait for the batch."""
+    kv_cache_usage: float | None = None
+    """Share of the KV cache in use, 0 to 1."""

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from poolwise.plan.signals.histogram import difference, pooled
-from poolwise.plan.signals.sample import Histogram, Sample
+from poolwise.plan.signals.sample import Counted, Histogram, Sample
 
 COUNTERS = (
     "finished_requests",
@@ -36,24 +36,13 @@ share of what they had did not start anew, they went back."""
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
-    """What came in a span of time; a field is None where no replica told it at both ends."""
+class Delta(Counted):
+    """What came in a span of time; a count is None where no replica told it at both ends."""
 
     since_seconds: float
     until_seconds: float
     replica_seconds: float
     """Sum of the spans of all replicas: counts divided by it are rates of one replica."""
-    finished_requests: float | None = None
-    preemptions: float | None = None
-    prompt_tokens: float | None = None
-    cached_prompt_tokens: float | None = None
-    generated_tokens: float | None = None
-    ttft_seconds: Histogram | None = None
-    inter_token_seconds: Histogram | None = None
-    tpot_seconds: Histogram | None = None
-    e2e_seconds: Histogram | None = None
-    prompt_lengths_tokens: Histogram | None = None
-    answer_lengths_tokens: Histogram | None = None
     is_restart: bool = False
     """Whether a replica began to count anew within the span."""
 

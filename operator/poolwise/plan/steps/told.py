@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from poolwise.model.correction import WINDOW
+from poolwise.model.prediction import CHECKPOINT
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.learning import Rated
 from poolwise.plan.observed import Object
@@ -155,7 +156,7 @@ def shown_step_seconds(plan: Told) -> float | None:
     saving = sum(
         number(each, "seconds") or 0.0
         for each in terms
-        if isinstance(each, Mapping) and each.get("term") == "Checkpoint"
+        if isinstance(each, Mapping) and each.get("term") == CHECKPOINT
     )
     return seconds - saving if saving < seconds else None
 
