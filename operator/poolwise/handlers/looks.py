@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from poolwise.plan.decision import Key
-from poolwise.plan.live.telling import Look, Measured, measured
+from poolwise.plan.live.look import Look
+from poolwise.plan.live.telling import Measured, measured
 from poolwise.plan.status.figures import Told, part
 from poolwise.plan.steps.telling import RunLook, measured_run
 

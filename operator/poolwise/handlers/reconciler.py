@@ -26,8 +26,8 @@ from poolwise.plan.children.manifests import check, children
 from poolwise.plan.children.serving import least_pods
 from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Key, Kind, Outcome, Plan
+from poolwise.plan.live.look import mode_of
 from poolwise.plan.live.rivals import rival
-from poolwise.plan.live.telling import mode_of
 from poolwise.plan.observed import Decisions, Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.status.figures import number, part

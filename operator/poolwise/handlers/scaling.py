@@ -31,11 +31,12 @@ from poolwise.plan.children.metadata import key_of
 from poolwise.plan.children.replica import Replica
 from poolwise.plan.decision import Key, Kind, Plan
 from poolwise.plan.live.knowledge import Knowledge
+from poolwise.plan.live.look import Look, Mode
 from poolwise.plan.live.overdue import together
 from poolwise.plan.live.rivals import rival
 from poolwise.plan.live.seen import serving_pods
 from poolwise.plan.live.service import Placed
-from poolwise.plan.live.telling import Look, Mode, measured
+from poolwise.plan.live.telling import measured
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.reading import workload

@@ -13,10 +13,11 @@ from poolwise.cluster.scraping import Target
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Key
 from poolwise.plan.live.knowledge import Knowledge, Place, recalled
+from poolwise.plan.live.look import Mode
 from poolwise.plan.live.overdue import Overdue, overdue
 from poolwise.plan.live.seen import pool_of, ready_at, replica_seen
 from poolwise.plan.live.service import Placed
-from poolwise.plan.live.telling import Measured, Mode
+from poolwise.plan.live.telling import Measured
 from poolwise.plan.observed import Object
 from poolwise.plan.requests.request import ServingRequest
 from poolwise.plan.scaling.decision import Decision, Remark

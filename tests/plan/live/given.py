@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from poolwise.plan.conditions import timestamp
-from poolwise.plan.live.telling import Look, Mode
+from poolwise.plan.live.look import Look, Mode
 from poolwise.plan.scaling.decision import Decision, Forecast, Signal, Tail
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.service import Latency, LatencyTarget

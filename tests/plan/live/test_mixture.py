@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from poolwise.api.status import ScalingStatus
+from poolwise.plan.live.look import Mode
 from poolwise.plan.live.mixture import words
 from poolwise.plan.live.rivals import rival
 from poolwise.plan.live.seen import pool_by_maker, pool_of
-from poolwise.plan.live.telling import Mode, measured
+from poolwise.plan.live.telling import measured
 from poolwise.plan.names import overflow_name
 from tests.plan.live.given import look, pod
 from tests.plan.live.test_rivals import CHAT, hpa

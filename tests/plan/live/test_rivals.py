@@ -3,8 +3,8 @@
 import pytest
 
 from poolwise.plan.decision import Key, Kind
+from poolwise.plan.live.look import Mode
 from poolwise.plan.live.rivals import rival
-from poolwise.plan.live.telling import Mode
 
 CHAT = Key(Kind.INFERENCE_SERVICE, "search", "chat")
 

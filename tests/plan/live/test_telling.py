@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from poolwise.api.status import ScalingStatus
 from poolwise.plan.conditions import Reason
+from poolwise.plan.live.look import Mode
 from poolwise.plan.live.mismatch.clue import Mismatch
-from poolwise.plan.live.telling import DECISIONS_KEPT, Mode, measured
+from poolwise.plan.live.telling import DECISIONS_KEPT, measured
 from poolwise.plan.scaling.decision import Forecast, Remark
 from tests.plan.live.given import ITL, NOW, TTFT, look, signal
 

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable
 
 from poolwise.plan import names
 from poolwise.plan.decision import Key, Kind
-from poolwise.plan.live.telling import Mode
+from poolwise.plan.live.look import Mode
 from poolwise.plan.names import child_name, overflow_name
 from poolwise.plan.observed import Object
 

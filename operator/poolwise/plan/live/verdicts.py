@@ -1,0 +1,114 @@
+"""Conditions of a service that is looked at: whether its metrics are read, its targets met, its
+replicas scaled, and the plan kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from poolwise.plan.conditions import Reason, Type, condition
+from poolwise.plan.live.look import Look, Mode
+from poolwise.plan.pool import Condition
+from poolwise.plan.scaling.decision import Remark, Signal
+from poolwise.plan.wording import duration, plural
+
+
+def conditions(look: Look) -> tuple[Condition, ...]:
+    """One of each type at most."""
+    return (_metrics(look), *_targets(look), *_active(look), *_as_planned(look))
+
+
+def _metrics(look: Look) -> Condition:
+    if look.failing:
+        first, *others = sorted(look.failing)
+        more = f"; and {plural(len(others), 'more replica')}" if others else ""
+        message = f"{first}: {look.failing[first]}{more}: the number of replicas does not fall"
+        return condition(Type.METRICS_AVAILABLE, False, Reason.METRICS_BROKEN, message)
+    if not look.told:
+        message = "no replica has told its metrics yet"
+        return condition(Type.METRICS_AVAILABLE, None, Reason.NOT_MEASURED, message)
+    message = "the replicas tell their metrics"
+    return condition(Type.METRICS_AVAILABLE, True, Reason.METRICS_READ, message)
+
+
+def _targets(look: Look) -> Sequence[Condition]:
+    """Beyond a target, inside all of them, or not known: bounds count, not estimates."""
+    unreachable = look.decision.remarks.get(Remark.SLO_UNREACHABLE)
+    if unreachable:
+        return [condition(Type.SLO_MET, False, Reason.SLO_UNREACHABLE, unreachable)]
+    if not look.decision.signals:
+        message = "no target is set: only the rate counts"
+        return [condition(Type.SLO_MET, None, Reason.NOT_MEASURED, message)]
+    verdicts = {signal.target: _verdict(signal) for signal in look.decision.signals}
+    missed = [target for target, verdict in verdicts.items() if verdict is False]
+    if missed:
+        told = "; ".join(
+            f"{each} is above its target of {duration(each.seconds)}" for each in missed
+        )
+        return [condition(Type.SLO_MET, False, Reason.BEYOND_TARGETS, told)]
+    if None in verdicts.values():
+        open_ = [str(target) for target, verdict in verdicts.items() if verdict is None]
+        message = f"too few requests, or buckets too coarse, to tell: {', '.join(open_)}"
+        return [condition(Type.SLO_MET, None, Reason.TOO_FEW_SAMPLES, message)]
+    told = ", ".join(str(each) for each in verdicts)
+    return [condition(Type.SLO_MET, True, Reason.WITHIN_TARGETS, f"inside: {told}")]
+
+
+def _verdict(signal: Signal) -> bool | None:
+    """Whether the target holds; None where the buckets leave both open, or too few came."""
+    if signal.low_seconds is not None and signal.low_seconds >= signal.target.seconds:
+        return False
+    if signal.high_seconds is not None and signal.high_seconds <= signal.target.seconds:
+        return True
+    if signal.late_share is None or signal.low_seconds is None:
+        return None
+    least, most = signal.late_share
+    if least > signal.target.allowed_share:
+        return False
+    return True if most <= signal.target.allowed_share else None
+
+
+_LIMITS = {
+    Remark.AT_MAXIMUM: (
+        Reason.AT_MAXIMUM,
+        "the load needs more replicas than scaling.maxReplicas allows: see status.scaling",
+    ),
+    Remark.AT_CAPACITY: (
+        Reason.AT_CAPACITY,
+        "the load needs more replicas than there is free room for: see status.scaling",
+    ),
+    Remark.STARTS_PACED: (
+        Reason.STARTS_PACED,
+        "replicas start one after the other, so that loading weights does not slow them all",
+    ),
+}
+"""Without figures, which move with the load."""
+
+
+def _active(look: Look) -> Sequence[Condition]:
+    if look.mode is Mode.OFF:
+        return []
+    if look.conflict:
+        message = f"{look.conflict} scales it too: replicas stay as they are until one of both goes"
+        return [condition(Type.SCALING_ACTIVE, False, Reason.AUTOSCALER_CONFLICT, message)]
+    if look.failing:
+        message = "metrics of replicas cannot be read: replicas are added at most"
+        return [condition(Type.SCALING_ACTIVE, False, Reason.METRICS_BROKEN, message)]
+    for remark, (reason, message) in _LIMITS.items():
+        if remark in look.decision.remarks:
+            return [condition(Type.SCALING_ACTIVE, True, reason, message)]
+    message = "the number of replicas follows the load"
+    if look.mode is Mode.EXTERNAL:
+        message = "the number of replicas is told as a metric, spec.replicas is followed"
+    return [condition(Type.SCALING_ACTIVE, True, Reason.FOLLOWS_LOAD, message)]
+
+
+def _as_planned(look: Look) -> Sequence[Condition]:
+    """Whether replicas do what the plan counts on; the sentences of all that they do not."""
+    if look.mismatches:
+        (first, _), *_ = look.mismatches
+        message = ". Also, ".join(told for _, told in look.mismatches)
+        return [condition(Type.AS_PLANNED, False, Reason(first), message)]
+    if not look.told:
+        return []
+    message = "nothing that the replicas told speaks against the plan"
+    return [condition(Type.AS_PLANNED, True, Reason.NO_MISMATCH, message)]
