@@ -6,7 +6,8 @@ import pytest
 
 from poolwise.plan.children.manifests import children
 from poolwise.plan.conditions import Reason
-from poolwise.plan.status.pods import Problem, observe
+from poolwise.plan.status.pods import observe
+from poolwise.plan.status.problems import Problem
 from poolwise.settings import Settings
 from tests.plan.children_cases import CASES, manifests
 from tests.plan.children_given import JOB_UID, SERVICE_UID, h100_pool, placed_job, training_job

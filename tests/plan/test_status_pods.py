@@ -2,7 +2,8 @@
 
 import pytest
 
-from poolwise.plan.status.pods import PROBLEM_LIMIT, observe
+from poolwise.plan.status.pods import observe
+from poolwise.plan.status.problems import PROBLEM_LIMIT
 
 UID = "u-1"
 

@@ -9,7 +9,8 @@ from poolwise.plan.decision import Key, Outcome, Plan
 from poolwise.plan.joint.outcome import Price
 from poolwise.plan.observed import Decisions
 from poolwise.plan.pool import Condition, Pool
-from poolwise.plan.status.story import rounded, story
+from poolwise.plan.status.rounding import rounded
+from poolwise.plan.status.story import story
 from poolwise.plan.wording import sentence
 
 Document = dict[str, Any]

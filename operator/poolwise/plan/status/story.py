@@ -7,35 +7,19 @@ computing again writes nothing), and absent where they have no meaning.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
-from poolwise.model.prediction import (
-    Bottleneck,
-    Interval,
-    Measured,
-    Memory,
-    ServingPrediction,
-    Term,
-    TrainingPrediction,
-)
-from poolwise.model.ranges import capacity_range
-from poolwise.model.training.memory import peak_bytes
+from poolwise.model.prediction import ServingPrediction, TrainingPrediction
 from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.decision import Candidate, Plan
 from poolwise.plan.joint.outcome import Price
 from poolwise.plan.pool import CPU, Pool
 from poolwise.plan.shape import Layout, shape
-from poolwise.plan.wording import gib, sentence, significant, three_digits
-
-Story = dict[str, Any]
+from poolwise.plan.status.predicted import bottleneck_story, prediction_story
+from poolwise.plan.status.rounding import Story, present
+from poolwise.plan.wording import gib, sentence, three_digits
 
 TOKEN_LIMITS = ("maxModelLength", "maxBatchedTokens")
-LEAST_GAIN = 1e-6
-"""Of 10 % more of a resource: smaller ones are what bisection leaves, and told as 0."""
-LEAST_SHARE = 1e-9
-"""Of a ledger's sum that a term must have to be told."""
 
 
 def story(plan: Plan, pool: Pool | None, candidate_limit: int | None = None) -> Story:
@@ -45,7 +29,7 @@ def story(plan: Plan, pool: Pool | None, candidate_limit: int | None = None) -> 
     """
     shown = sorted(plan.candidates, key=_by_merit)[:candidate_limit]
     omitted = len(plan.candidates) - len(shown)
-    return _present(
+    return present(
         {
             **(_figures(plan.chosen) if plan.chosen else {}),
             "placed": plan.placed,
@@ -67,7 +51,7 @@ def story(plan: Plan, pool: Pool | None, candidate_limit: int | None = None) -> 
 
 def _price(price: Price) -> Story:
     """What an hour of a scarce pool costs everybody else; in money where that is known."""
-    return _present(
+    return present(
         {
             "pool": price.pool,
             "perAcceleratorHour": price.per_hour or None,
@@ -91,7 +75,7 @@ def rollout(may_surge: bool) -> str:
 
 def candidate_story(candidate: Candidate) -> Story:
     """One pool at its best shape."""
-    return _present(
+    return present(
         {
             **_figures(candidate),
             "feasible": candidate.feasible,
@@ -105,7 +89,7 @@ def candidate_story(candidate: Candidate) -> Story:
 
 def summary(candidate: Candidate) -> Story:
     """The plan in words, for ``kubectl get``."""
-    return _present(
+    return present(
         {
             "accelerators": _accelerators(candidate),
             "shape": shape_words(candidate.layout) if candidate.layout else None,
@@ -138,18 +122,6 @@ def shape_words(layout: Layout) -> str:
     return " ".join(words) or "tp1"
 
 
-def rounded(value: Any) -> Any:
-    """Floats to four significant digits; what is no finite number is left out of maps."""
-    match value:
-        case float():
-            return significant(value) or 0.0
-        case Mapping():
-            return {key: rounded(each) for key, each in value.items() if _is_told(each)}
-        case list() | tuple():
-            return [rounded(each) for each in value]
-    return value
-
-
 def _figures(candidate: Candidate) -> Story:
     prediction = candidate.prediction
     return {
@@ -158,8 +130,8 @@ def _figures(candidate: Candidate) -> Story:
         "count": candidate.count if candidate.count or candidate.accelerator == CPU else None,
         "replicas": candidate.replicas,
         "shape": _shape(candidate.layout, prediction) if candidate.layout else None,
-        **(_bottleneck(candidate.bottleneck) if candidate.bottleneck else {}),
-        **(_prediction(prediction, candidate.bottleneck) if prediction else {}),
+        **(bottleneck_story(candidate.bottleneck) if candidate.bottleneck else {}),
+        **(prediction_story(prediction, candidate.bottleneck) if prediction else {}),
         "lowConfidence": candidate.doubt,
         "costPerHour": candidate.cost_per_hour,
         "totalCost": candidate.total_cost,
@@ -185,119 +157,6 @@ def _accelerators(candidate: Candidate) -> str | None:
     return f"{candidate.count}x{candidate.accelerator}"
 
 
-def _bottleneck(bottleneck: Bottleneck) -> Story:
-    gains = sorted(bottleneck.gains.items(), key=lambda item: (-item[1], item[0]))
-    return {
-        "bottleneck": bottleneck.resource.value,
-        "gains": {
-            resource.value: gain if abs(gain) >= LEAST_GAIN else 0.0 for resource, gain in gains
-        },
-    }
-
-
-def _prediction(
-    prediction: TrainingPrediction | ServingPrediction, bottleneck: Bottleneck | None
-) -> Story:
-    return {
-        "ledger": _ledger(prediction.ledger),
-        "memory": _memory(prediction.memory),
-        "predicted": _present(_predicted(prediction, bottleneck)),
-        "arithmeticIntensity": prediction.arithmetic_intensity,
-        "ridgePoint": prediction.ridge_point,
-        "powerWatts": prediction.power_watts,
-        "provenance": prediction.provenance,
-        "correctedBy": dict(prediction.corrected_by) or None,
-        "correctedFrom": _measured(prediction.measured) or None,
-    }
-
-
-def _measured(told: Mapping[str, Measured]) -> Story:
-    """What corrections follow from, by phase."""
-    return {
-        phase: {"ratio": each.ratio, "samples": each.samples}
-        | ({"elsewhere": True} if each.elsewhere else {})
-        for phase, each in told.items()
-    }
-
-
-def _ledger(terms: tuple[Term, ...]) -> list[Story]:
-    """Sums to ``stepSeconds`` of a job and ``meanRequestSeconds`` of a service."""
-    least_seconds = LEAST_SHARE * sum(term.seconds for term in terms)
-    told = (term for term in terms if abs(term.seconds) > least_seconds)
-    return [{"term": term.name, "seconds": term.seconds} for term in told]
-
-
-def _memory(memory: Memory) -> Story:
-    uses = {
-        "weightsBytes": memory.weights_bytes,
-        "gradientsBytes": memory.gradients_bytes,
-        "optimizerBytes": memory.optimizer_bytes,
-        "activationsBytes": memory.activations_bytes,
-        "kvCacheBytes": memory.kv_cache_bytes,
-        "reserveBytes": memory.reserve_bytes,
-    }
-    used = {name: size_bytes for name, size_bytes in uses.items() if size_bytes}
-    return {"usableBytes": memory.usable_bytes, "neededBytes": memory.needed_bytes, **used}
-
-
-def _predicted(
-    prediction: TrainingPrediction | ServingPrediction, bottleneck: Bottleneck | None
-) -> Story:
-    if isinstance(prediction, TrainingPrediction):
-        return _training(prediction)
-    return _serving(prediction) | (_capacity(prediction, bottleneck) if bottleneck else {})
-
-
-def _training(prediction: TrainingPrediction) -> Story:
-    has_tokens = prediction.tokens_per_second is not None
-    return {
-        **_interval("step", prediction.step_seconds),
-        "tokensPerSecond": prediction.tokens_per_second,
-        "samplesPerSecond": None if has_tokens else prediction.samples_per_second,
-        "memoryBytesPerAccelerator": prediction.memory.needed_bytes,
-        "memoryBytesPerAcceleratorHigh": peak_bytes(prediction.memory).high,
-    }
-
-
-def _serving(prediction: ServingPrediction) -> Story:
-    """Times at the planned load of one replica; its capacity inside the targets.
-
-    ``meanRequestSeconds`` is what the ledger sums to; the other times are percentiles.
-    """
-    return {
-        **_interval("ttft", prediction.ttft_seconds),
-        **_interval("itl", prediction.itl_seconds),
-        **_interval("e2e", prediction.e2e_seconds),
-        "meanRequestSeconds": prediction.mean_request_seconds,
-        "requestsPerSecondPerReplica": prediction.capacity_requests_per_second,
-        "plannedRequestsPerSecondPerReplica": prediction.requests_per_second,
-        "limiting": prediction.limiting,
-        "concurrency": prediction.concurrency,
-        "tokensPerSecond": prediction.tokens_per_second,
-        "memoryBytesPerAccelerator": prediction.memory.needed_bytes,
-    }
-
-
-def _capacity(prediction: ServingPrediction, bottleneck: Bottleneck) -> Story:
-    """The range of the capacity, which follows from that of the times."""
-    found = capacity_range(prediction, bottleneck)
-    return {
-        "requestsPerSecondPerReplicaLow": found.low,
-        "requestsPerSecondPerReplicaHigh": found.high,
-    }
-
-
-def _interval(name: str, interval: Interval) -> Story:
-    """A time with its range; nothing for a time without meaning, as an encoder's TTFT."""
-    if not interval.mid or not math.isfinite(interval.mid):
-        return {}
-    return {
-        f"{name}Seconds": interval.mid,
-        f"{name}SecondsLow": interval.low,
-        f"{name}SecondsHigh": interval.high,
-    }
-
-
 def _by_merit(candidate: Candidate) -> tuple[bool, bool, bool, float, str]:
     """The chosen one, then those that could run it from best to worst, then the others."""
     value = candidate.objective_value
@@ -308,11 +167,3 @@ def _by_merit(candidate: Candidate) -> tuple[bool, bool, bool, float, str]:
         math.inf if value is None else value,
         candidate.pool,
     )
-
-
-def _present(document: Mapping[str, Any]) -> Story:
-    return {name: rounded(value) for name, value in document.items() if _is_told(value)}
-
-
-def _is_told(value: Any) -> bool:
-    return value is not None and not (isinstance(value, float) and not math.isfinite(value))
