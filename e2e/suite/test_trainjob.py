@@ -15,7 +15,8 @@ from e2e.suite.fleet import H100, nodes_of, places, pool_of
 from e2e.suite.integrated import integrated
 from e2e.workloads import Observer, child, condition
 
-pytestmark = pytest.mark.stage(64)
+# The first of them builds Kubeflow Trainer, where there is no manifest of it.
+pytestmark = [pytest.mark.stage(64), pytest.mark.timeout(2400)]
 
 ALL = 16
 API = "trainer.kubeflow.org/v1alpha1"
