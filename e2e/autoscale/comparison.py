@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ REPLICA_HOURS_TOLERANCE = 0.08
 """Share of the replica-hours, likewise."""
 LATEST_SECONDS = 0.5
 """Of the machine, which is to blame for more: a quarter of the TTFT target that is replayed."""
+FAULTS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ class Comparison:
     """99th percentile of what the machine was late with requests or looks at answers."""
     lives: tuple[Life, ...] = ()
     """Of the live run's pods, in seconds since the trace began."""
+    faults: tuple[str, ...] = ()
+    """Of the live run's failed requests: when each was sent, and what its client saw."""
 
     @property
     def attainment_gap(self) -> float:
@@ -111,7 +114,7 @@ class Comparison:
             f"a start took {self.start_seconds:.1f} s, the machine was late by "
             f"{self.late_seconds:.3f} s (p99)",
         ]
-        return "\n".join([*rows, *([self.complaint] if self.complaint else [])])
+        return "\n".join([*rows, *filter(None, [self.complaint]), *self.faults[:FAULTS_SHOWN]])
 
     def _row(self, name: str) -> str:
         live, *others = (
@@ -119,6 +122,11 @@ class Comparison:
         )
         mean, least, most = (f"{each:.4g}" for each in others)
         return f"{name:18}{live:>10.4g}{mean:>11}{least:>10}{most:>10}"
+
+
+def faults(told: Iterable[Told]) -> tuple[str, ...]:
+    """Of the requests that failed, in words."""
+    return tuple(f"sent at {each.sent_seconds:.1f} s: {each.error}" for each in told if each.error)
 
 
 def since(began_seconds: float, lives: Sequence[Life]) -> tuple[Life, ...]:

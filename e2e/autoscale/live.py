@@ -12,7 +12,7 @@ from typing import Protocol
 from bench.autoscale.scene import Routing, Scene
 from bench.autoscale.sizing import Work, measured
 from bench.autoscale.traces import Trace
-from e2e.autoscale.comparison import Comparison, combined, live, simulated, since
+from e2e.autoscale.comparison import Comparison, combined, faults, live, simulated, since
 from e2e.autoscale.pods import Life
 from e2e.autoscale.service import Wish, config_map
 from e2e.autoscale.trace import Source, planned
@@ -114,6 +114,7 @@ def compare(course: Course, stage: Stage, **spec: object) -> Comparison:
         scene.start_delay_seconds,
         replayed.late_seconds,
         since(replayed.began_seconds, lives),
+        faults(replayed.requests),
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from bench.autoscale.sizing import Targets, Work
 from bench.autoscale.traces import Trace
-from e2e.autoscale.comparison import Comparison, Figures, combined, live
+from e2e.autoscale.comparison import Comparison, Figures, combined, faults, live
 from e2e.autoscale.pods import Life
 from e2e.autoscale.trace import (
     BIN_SECONDS,
@@ -124,4 +124,6 @@ def test_differences_are_told_and_a_machine_that_is_late_is_blamed_first() -> No
     assert replace(same, live=worse, least=worse, most=worse).differences() == ["3 requests failed"]
     assert "did not keep up" in replace(same, late_seconds=2.0).complaint
     assert "attainment +0.0%" in str(same)
+    seen = faults([Told(0.0, 0.5), Told(1.0, 1.25, error="Connection reset by peer")])
+    assert str(replace(same, faults=seen)).endswith("sent at 1.2 s: Connection reset by peer")
     assert combined([FIGURES, worse], min).attainment == 0.7
