@@ -55,12 +55,11 @@ class RequestFigure:
         """Whether the row states model, accelerator, counts, lengths and precision."""
         return is_eligible(self.row)
 
-    @property
-    def site(self) -> Site | None:
+    def site(self, calibration: Calibration) -> Site | None:
         """Where a mean is predicted; None for a tail, which has no residual."""
         if isinstance(self.run, str) or self.score not in (FIRST_TOKEN, FIRST_TOKEN_APART):
             return None
-        return site(_reader(self.run))
+        return site(_reader(self.run), calibration)
 
     def predicted(self, calibration: Calibration) -> Interval | str:
         """Seconds with the range that holds nine in ten, or a reason."""
@@ -72,7 +71,8 @@ class RequestFigure:
         term = "ttft_disagg_ratio" if self.score == FIRST_TOKEN_APART else "ttft_ratio"
         device, engine = _reader(self.run).machine.device, _reader(self.run).work.engine
         ratio = calibration.efficiency(REQUESTS, term, device, engine)
-        return told(seconds, ratio, calibration.residual(self.score), self.site)
+        where = self.site(calibration)
+        return told(seconds, ratio, calibration.residual(self.score), where)
 
     def _seconds(self, run: Run | Disaggregated, calibration: Calibration) -> float:
         if isinstance(run, Disaggregated):

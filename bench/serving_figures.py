@@ -40,10 +40,9 @@ class Figure:
     is_eligible: bool
     """Whether the row states model, accelerator, counts, lengths and precision."""
 
-    @property
-    def site(self) -> Site | None:
+    def site(self, calibration: Calibration) -> Site | None:
         """Where it is predicted."""
-        return None if isinstance(self.run, str) else site(self.run)
+        return None if isinstance(self.run, str) else site(self.run, calibration)
 
     def predicted(self, calibration: Calibration) -> Interval | str:
         """The model's answer with the range that holds nine in ten, or a reason."""
@@ -56,7 +55,7 @@ class Figure:
         ratio = calibration.efficiency(PHASE, RATIOS[self.score][0], device, engine)
         residual = calibration.residual(self.score)
         is_rate = self.target.name == THROUGHPUT.name
-        return told(value, ratio, residual, self.site, is_rate=is_rate)
+        return told(value, ratio, residual, self.site(calibration), is_rate=is_rate)
 
 
 def told(
@@ -85,9 +84,10 @@ def figures(row: Row, tables: Tables) -> Iterator[Figure]:
             yield Figure(target.name, row, target, run, measured, is_eligible(row))
 
 
-def site(run: Run) -> Site:
+def site(run: Run, calibration: Calibration) -> Site:
     """Where a run is, as far as its residual may depend on it."""
-    return serving_site(run.work, run.layout, run.machine.device, run.in_flight)
+    served = run.replica(calibration.formulas)
+    return serving_site(run.work, run.layout, run.machine.device, served, run.in_flight)
 
 
 def is_eligible(row: Row) -> bool:

@@ -30,13 +30,11 @@ ROUNDS = 3
 
 def covariances(kernel: Kernel, sites: Sequence[Site]) -> Matrix:
     """Between all pairs."""
-    known = Sites(kernel, sites)
-    return kernel.variance * np.array(
-        [
-            known.levels_alike(site.labels) * known.closeness(site.coordinates, known.places)
-            for site in sites
-        ]
-    )
+    known, found = Sites(kernel, sites), np.zeros((len(sites), len(sites)))
+    for row, site in enumerate(sites):
+        kin, alike = known.alike(site)
+        found[row, kin.indices] = kernel.variance * alike
+    return found
 
 
 def weights(covariance: Matrix, residuals: Vector, noise: float) -> Vector:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -18,12 +18,13 @@ import numpy as np
 from bench import tables as measured_tables
 from bench.accuracy import FOLDS, Vector, fold_of
 from bench.calibrations import Calibrations
+from bench.fit.kriging import Matrix
 from bench.jobs import JOBS, job_folds
 from bench.model import serving
 from bench.model.outcome import Outcome, Target
 from bench.tables import Row, split_of
 from poolwise.model.efficiency import Calibration
-from poolwise.model.serving.site import COORDINATES, LABELS
+from poolwise.model.serving.site import COORDINATES, LABELS, SHARES
 from poolwise.model.site import Site
 from poolwise.tables import Tables
 
@@ -43,10 +44,11 @@ class Figure:
     target: Target
     labels: tuple[str, ...]
     coordinates: tuple[str, ...]
+    shares: tuple[str, ...]
 
 
 FIGURES = tuple(
-    Figure(name, serving.TARGET, LABELS, COORDINATES)
+    Figure(name, serving.TARGET, LABELS, COORDINATES, SHARES)
     for name in ("tpot", "ttft", "offline_throughput")
 )
 """Those whose residuals tell of runs left out. Of training steps they do not (5.2 % became 5.4 with
@@ -58,12 +60,15 @@ class Runs:
     """Runs of one figure, in an order that does not depend on the file's."""
 
     sites: list[Site]
+    """With shares by the constants of all."""
     groups: list[str]
     slowness: Vector
     """ln(measured / predicted) of the time: a row per run, a column per fold of each kind whose
     constants predicted it, and a last one for the constants of all."""
     job_folds: list[int]
     """The fold of each run's jobs."""
+    shares: Matrix
+    """Of each run's step, as the constants of each column have it."""
 
     @property
     def folds(self) -> Vector:
@@ -75,6 +80,13 @@ class Runs:
         """What the constants leave that never saw the run."""
         found: Vector = self.slowness[np.arange(len(self.sites)), self.folds]
         return found
+
+    def seen_by(self, columns: Iterable[int]) -> list[Site]:
+        """Sites with shares by the constants of these columns, one for each run."""
+        return [
+            replace(site, shares=tuple(shares[column].tolist()))
+            for site, shares, column in zip(self.sites, self.shares, columns, strict=True)
+        ]
 
     def label(self, index: int) -> list[str]:
         """One label of each run."""
@@ -93,6 +105,7 @@ class Runs:
             [self.groups[index] for index in kept],
             self.slowness[kept],
             [self.job_folds[index] for index in kept],
+            self.shares[kept],
         )
 
 
@@ -152,4 +165,9 @@ def _runs(seen: Sequence[Mapping[_Key, Outcome]], job_folds: Mapping[str, int]) 
         [last[key].row["group"] for key in keys],
         np.array([[each[key].log_slowness for each in seen] for key in keys]),
         [job_folds[last[key].row["row_id"]] for key in keys],
+        np.array([[_shares(each[key]) for each in seen] for key in keys]),
     )
+
+
+def _shares(seen: Outcome) -> tuple[float, ...]:
+    return seen.site.shares if seen.site else ()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
+from bench.accuracy import FOLDS as COUNT
 from bench.accuracy import Vector
 from bench.fit.shipping import FOLDS, PACKAGE, rounded
 from poolwise.model.residual import Residual, residual
@@ -39,36 +40,44 @@ def write_sites(row: ResidualRow, sites: Iterable[Site], weights: Iterable[float
     """Replace a figure's shipped sites."""
     with (PACKAGE / sites_file(row.figure)).open("w", encoding="utf-8", newline="") as lines:
         table = csv.writer(lines, lineterminator="\n")
-        table.writerow([*row.labels, *row.lengths, "weight"])
+        table.writerow([*row.labels, *row.lengths, *row.shares, "weight"])
         for site, weight in zip(sites, weights, strict=True):
-            places = [round(each, DECIMALS) for each in site.coordinates]
+            places = [round(each, DECIMALS) for each in (*site.coordinates, *site.shares)]
             table.writerow([*site.labels, *places, rounded(weight)])
 
 
-def write_fold_weights(figure: str, kind: str, weights: Iterable[Sequence[float]]) -> None:
-    """One line a site in the shipped order, one column for each fold of a kind."""
-    with _fold_weights(figure, kind).open("w", encoding="utf-8", newline="") as lines:
-        csv.writer(lines, lineterminator="\n").writerows(map(rounded, each) for each in weights)
+def write_fold_sites(figure: str, kind: str, weights: Vector, shares: Vector) -> None:
+    """One line a site in the shipped order: for each fold of a kind the weight, and the shares of
+    the step as the constants without it have it."""
+    with _fold_sites(figure, kind).open("w", encoding="utf-8", newline="") as lines:
+        table = csv.writer(lines, lineterminator="\n")
+        for of_folds in np.concatenate([weights[:, :, None], shares], axis=2).tolist():
+            table.writerow(
+                cell
+                for weight, *several in of_folds
+                for cell in (rounded(weight), *(round(each, DECIMALS) for each in several))
+            )
 
 
 @cache
-def fold_weights(figure: str, kind: str = "") -> Vector:
-    """A row for each shipped site, a column for each fold."""
-    return np.loadtxt(_fold_weights(figure, kind), delimiter=",", ndmin=2)
+def fold_sites(figure: str, kind: str = "") -> Vector:
+    """Of each shipped site and each fold: the weight, and then the shares."""
+    lines = np.loadtxt(_fold_sites(figure, kind), delimiter=",", ndmin=2)
+    return lines.reshape(len(lines), COUNT, -1)
 
 
 def residual_without(fold: int, row: ResidualRow, kind: str = "") -> Residual:
     """A shipped residual without the sites of a fold, with weights that it had no part in."""
-    weights = fold_weights(row.figure, kind)[:, fold]
+    without = fold_sites(row.figure, kind)[:, fold]
     sites = (
-        site.model_copy(update={"weight": weight})
-        for site, weight in zip(row.sites, weights.tolist(), strict=True)
+        site.model_copy(update={"weight": weight, "shares": tuple(shares)})
+        for site, (weight, *shares) in zip(row.sites, without.tolist(), strict=True)
         if weight
     )
     return residual(row.model_copy(update={"sites": tuple(sites)}))
 
 
-def _fold_weights(figure: str, kind: str) -> Path:
+def _fold_sites(figure: str, kind: str) -> Path:
     return FOLDS / f"residuals_{figure}{kind}.csv"
 
 
@@ -83,6 +92,8 @@ def _document(row: ResidualRow) -> str:
         f"levels = [{', '.join(map(_names, row.levels))}]",
         f"variance = {row.variance}",
         f"lengths = {_inline(row.lengths)}",
+        f"shares = {_names(row.shares)}",
+        f"share_length = {row.share_length}",
         f"spreads = [{_indented(_inline(each.model_dump()) for each in row.spreads)}]",
     ]
     return "\n".join(lines) + "\n"

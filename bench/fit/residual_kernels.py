@@ -1,16 +1,18 @@
 """Choose the residuals' kernels: ``python -m bench.fit.residual_kernels [--write]``.
 
-Few figures are chosen, from few values: which sets of labels share a function, one variance for
-all of them, one length for sizes and one for years, and the noise. Forty figures, searched freely,
-gave 6 % on the very runs that they were chosen on and 13 % on others, no better than no residual.
-What is chosen has the least loss on runs left out: whole groups, and at half the weight each whole
-accelerators and whole models, each estimated from all others (:func:`bench.fit.kriging.left_out`).
-``bench.fit.residuals`` then fits the weights. The report says what is left of runs that had no part
-in the choice, by choosing on three quarters of the groups four times.
+Few figures are chosen, from few values: which sets of labels share a function, one variance for all
+of them, one length for sizes, one for years, one for the shares of a step, and the noise. Forty
+figures, searched freely, gave 6 % on the very runs that they were chosen on and 13 % on others, no
+better than no residual. What is chosen has the least loss on runs left out: whole groups, and at
+half the weight each whole accelerators and whole models, each estimated from all others
+(:func:`bench.fit.kriging.left_out`). ``bench.fit.residuals`` then fits the weights. The report says
+what is left of runs that had no part in the choice, by choosing on three quarters of the groups
+four times.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import product
 
@@ -43,7 +45,9 @@ TOTAL_VARIANCES = (0.05, 0.15)
 LENGTHS = (1.3, 2.1)
 """In standard deviations of the coordinate over the runs."""
 YEAR_LENGTHS = (0.37, 1.3)
-NOISES = (0.1, 0.2)
+SHARE_LENGTHS = (0.3, 0.5, math.inf)
+"""Of shares of a step; the last follows none."""
+NOISES = (0.1, 0.15, 0.2)
 LOSS_NOISE = 0.1
 """Scale of the loss ``ln(1 + (error / noise)^2)``: that of a good prediction."""
 UNITS_WEIGHT = 0.5
@@ -55,8 +59,8 @@ PARTS = 4
 def candidates(figure: Figure, runs: Runs) -> Iterator[ResidualRow]:
     """All kernels that are tried."""
     deviations = np.array([site.coordinates for site in runs.sites]).std(axis=0)
-    options = product(LEVELS, TOTAL_VARIANCES, LENGTHS, YEAR_LENGTHS, NOISES)
-    for levels, variance, length, years, noise in options:
+    options = product(LEVELS, TOTAL_VARIANCES, LENGTHS, YEAR_LENGTHS, SHARE_LENGTHS, NOISES)
+    for levels, variance, length, years, share_length, noise in options:
         of_each = {
             name: rounded((years if name == "software_year" else length) * (deviation or 1.0))
             for name, deviation in zip(figure.coordinates, deviations.tolist(), strict=True)
@@ -70,6 +74,8 @@ def candidates(figure: Figure, runs: Runs) -> Iterator[ResidualRow]:
             levels=levels,
             variance=rounded(variance / len(levels)),
             lengths=of_each,
+            shares=figure.shares,
+            share_length=share_length,
             spreads=(),
         )
 
@@ -114,7 +120,7 @@ def main() -> None:
 
 
 def _errors(row: ResidualRow, runs: Runs) -> list[Vector]:
-    covariance = covariances(kernel(row), runs.sites)
+    covariance = covariances(kernel(row), runs.seen_by(runs.folds.tolist()))
     return [each.errors for each in held_out(row, runs, covariance)]
 
 

@@ -20,7 +20,7 @@ from bench.fit.residual_data import ALL, FIGURES, KINDS, Runs, runs, shipped_run
 from bench.fit.residual_files import (
     DECIMALS,
     read_kernels,
-    write_fold_weights,
+    write_fold_sites,
     write_kernels,
     write_sites,
 )
@@ -71,28 +71,31 @@ class Fitted:
 def fitted(row: ResidualRow, several: Runs) -> Fitted:
     """With every run but those of groups with very many."""
     thin = several.thinned()
-    covariance = covariances(kernel(row), thin.sites)
     folds = dict(zip(KINDS, (thin.folds, np.array(thin.job_folds)), strict=True))
-    columns = np.split(thin.slowness[:, :ALL], len(KINDS), axis=1)
+    columns = np.arange(ALL).reshape(len(KINDS), FOLDS).tolist()
+    unseen = covariances(kernel(row), thin.seen_by(thin.folds.tolist()))
     return Fitted(
         row,
         thin,
         {
-            kind: _weights_without(folds[kind], left, row, covariance)
-            for kind, left in zip(KINDS, columns, strict=True)
+            kind: _weights_without(folds[kind], several, row, thin)
+            for kind, several in zip(KINDS, columns, strict=True)
         },
-        weights(covariance, thin.slowness[:, ALL], row.noise),
-        dict(zip(UNITS, held_out(row, thin, covariance), strict=True)),
+        weights(covariances(kernel(row), thin.sites), thin.slowness[:, ALL], row.noise),
+        dict(zip(UNITS, held_out(row, thin, unseen), strict=True)),
     )
 
 
-def _weights_without(folds: Vector, left: Matrix, row: ResidualRow, covariance: Matrix) -> Matrix:
+def _weights_without(
+    folds: Vector, columns: Sequence[int], row: ResidualRow, several: Runs
+) -> Matrix:
     """For each fold, beside constants without it; 0 for its own runs."""
-    found = np.zeros(left.shape)
-    for fold in range(FOLDS):
+    found = np.zeros((len(several.sites), FOLDS))
+    for fold, column in enumerate(columns):
         others = np.flatnonzero(folds != fold)
-        known = covariance[np.ix_(others, others)]
-        found[others, fold] = weights(known, left[others, fold], row.noise)
+        sites = several.seen_by([column] * len(several.sites))
+        known = covariances(kernel(row), [sites[index] for index in others])
+        found[others, fold] = weights(known, several.slowness[others, column], row.noise)
     return found
 
 
@@ -133,8 +136,9 @@ def _described(found: Fitted) -> ResidualRow:
 
 def _ship(found: Fitted) -> None:
     write_sites(found.row, found.runs.sites, found.shipped.tolist())
-    for kind, several in found.weights.items():
-        write_fold_weights(found.row.figure, kind, several.tolist())
+    shares = np.split(found.runs.shares[:, :ALL], len(KINDS), axis=1)
+    for (kind, several), of_kind in zip(found.weights.items(), shares, strict=True):
+        write_fold_sites(found.row.figure, kind, several, of_kind)
 
 
 def _report(name: str, found: Fitted) -> None:

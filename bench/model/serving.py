@@ -14,7 +14,6 @@ from bench.request_figures import figures as request_figures
 from bench.serving_figures import Figure
 from bench.serving_figures import figures as step_figures
 from bench.tables import Row
-from poolwise.model.prediction import Interval
 from poolwise.model.serving.front_end import REQUESTS
 from poolwise.tables import EfficiencyRow, Tables
 
@@ -27,7 +26,8 @@ def outcomes(
         every: list[Figure | RequestFigure] = [*step_figures(row, tables)]
         every += request_figures(row, tables)
         for figure in every:
-            found, reason = attempted(partial(_predicted, figure, calibration_of))
+            calibration = calibration_of(row)
+            found, reason = attempted(partial(figure.predicted, calibration))
             yield Outcome(
                 figure.score,
                 row,
@@ -35,12 +35,8 @@ def outcomes(
                 figure.is_eligible,
                 found,
                 reason,
-                figure.site,
+                figure.site(calibration) if found else None,
             )
-
-
-def _predicted(figure: Figure | RequestFigure, calibration_of: CalibrationOf) -> Interval | str:
-    return figure.predicted(calibration_of(figure.row))
 
 
 def refit(rows: Sequence[Row], tables: Tables) -> list[EfficiencyRow]:

@@ -204,8 +204,9 @@ def test_figures_come_with_a_range_or_a_reason() -> None:
 
 def test_runs_alike_move_a_mean_and_narrow_its_range() -> None:
     plain = figure("ttft")
-    assert plain.site is not None
-    slower = Residual(Kernel(((0,),), 1.0, (1.0,) * 11), [plain.site], [0.2], [NEAR])
+    where = plain.site(CALIBRATION)
+    assert where is not None
+    slower = Residual(Kernel(((0,),), 1.0, (1.0,) * 11), [where], [0.2], [NEAR])
     found = plain.predicted(CALIBRATION.with_residuals({"ttft": slower}))
     assert isinstance(found, Interval)
     assert found.mid == pytest.approx(seconds() * math.exp(0.2))

@@ -8,7 +8,7 @@ import pytest
 from bench.accuracy import FOLDS
 from bench.fit.kriging import LeftOut, covariances, left_out, weights
 from bench.fit.residual_data import KINDS, Runs
-from bench.fit.residual_files import fold_weights
+from bench.fit.residual_files import fold_sites
 from bench.fit.residuals import spreads
 from poolwise import tables
 from poolwise.model.residual import Kernel, Nearness, Residual
@@ -65,11 +65,26 @@ def test_a_block_left_out_is_what_a_fit_without_it_says() -> None:
 
 
 def test_a_group_has_at_most_so_many_runs() -> None:
-    several = Runs(sites(60), ["big"] * 50 + ["small"] * 10, np.zeros((60, 11)), [0] * 60)
+    several = Runs(
+        sites(60),
+        ["big"] * 50 + ["small"] * 10,
+        np.zeros((60, 11)),
+        [0] * 60,
+        np.zeros((60, 11, 4)),
+    )
     thin = several.thinned()
     assert thin.groups.count("big") == 16
     assert thin.groups.count("small") == 10
     assert len(thin.sites) == len(thin.slowness) == 26
+
+
+def test_a_run_is_seen_with_the_shares_of_the_constants_that_are_asked_for() -> None:
+    shares = np.arange(24.0).reshape(2, 3, 4)
+    several = Runs(sites(2), ["a", "b"], np.zeros((2, 3)), [0, 0], shares)
+    first, second = several.seen_by([2, 0])
+    assert first.shares == (8.0, 9.0, 10.0, 11.0)
+    assert second.shares == (12.0, 13.0, 14.0, 15.0)
+    assert first.coordinates == several.sites[0].coordinates
 
 
 def test_spreads_never_widen_towards_the_known() -> None:
@@ -86,4 +101,5 @@ def test_spreads_never_widen_towards_the_known() -> None:
 def test_weights_without_a_fold_ship_for_every_site() -> None:
     for row in TABLES.residuals:
         for kind in KINDS:
-            assert fold_weights(row.figure, kind).shape == (len(row.sites), FOLDS)
+            each = 1 + len(row.shares)
+            assert fold_sites(row.figure, kind).shape == (len(row.sites), FOLDS, each)

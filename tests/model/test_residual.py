@@ -1,6 +1,7 @@
 """Residuals: near what was measured they follow it, elsewhere they are silent."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,7 @@ from poolwise import tables
 from poolwise.errors import TableError
 from poolwise.model import calibration
 from poolwise.model.efficiency import Calibration, Efficiency, Provenance
-from poolwise.model.residual import BOUND, Kernel, Nearness, Residual
+from poolwise.model.residual import BOUND, Kernel, Nearness, Residual, kernel
 from poolwise.model.site import Site
 from poolwise.tables.residuals import ResidualRow, with_sites
 
@@ -39,6 +40,25 @@ def test_it_fades_with_distance() -> None:
     assert near.log_factor == pytest.approx(0.2 * math.exp(-0.5))
     assert abs(far.log_factor) < 1e-5
     assert far.spread == 0.5
+
+
+def test_functions_that_span_accelerators_fade_with_the_shares_of_a_step_and_others_do_not() -> (
+    None
+):
+    across = replace(KERNEL, share_length=0.5, across=(True, False))
+    waits = replace(KNOWN, shares=(0.75, 0.25))
+    known = Residual(across, [waits], [0.2], SPREADS)
+    assert known.at(waits).log_factor == pytest.approx(0.2)
+    other = known.at(replace(KNOWN, shares=(0.25, 0.75)))
+    assert other.log_factor == pytest.approx(0.1 + 0.1 * math.exp(-1.0))
+    elsewhere = known.at(Site(("llama", "A100"), (3.0,), (0.25, 0.75)))
+    assert elsewhere.log_factor == pytest.approx(0.1 * math.exp(-1.0))
+
+
+def test_a_function_that_names_the_accelerator_spans_none() -> None:
+    several = (("model",), ("model", "accelerator"), ("accelerator",))
+    row = ROW.model_copy(update={"labels": ("model", "accelerator"), "levels": several})
+    assert kernel(row).across == (True, False, False)
 
 
 @pytest.mark.parametrize("labels", [("gpt", "H100"), ("", "")])
@@ -82,7 +102,7 @@ def test_every_shipped_site_has_a_finite_bounded_estimate() -> None:
         found = known.residual(row.figure)
         assert found is not None
         for site in row.sites[::50]:
-            learnt = found.at(Site(site.labels, site.coordinates))
+            learnt = found.at(Site(site.labels, site.coordinates, site.shares))
             assert abs(learnt.log_factor) <= BOUND
             assert learnt.spread == min(each.spread for each in row.spreads)
 
@@ -101,8 +121,12 @@ ROW = ResidualRow(
 
 
 def test_sites_are_read_from_lines() -> None:
-    (site,) = with_sites(ROW, ["model,in_flight,weight", "llama,2.5,-0.3"]).sites
-    assert (site.labels, site.coordinates, site.weight) == (("llama",), (2.5,), -0.3)
+    following = ROW.model_copy(update={"shares": ("memory_share",)})
+    (site,) = with_sites(
+        following, ["model,in_flight,memory_share,weight", "llama,2.5,0.75,-0.3"]
+    ).sites
+    assert (site.labels, site.coordinates) == (("llama",), (2.5,))
+    assert (site.shares, site.weight) == ((0.75,), -0.3)
 
 
 @pytest.mark.parametrize(

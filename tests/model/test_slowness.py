@@ -8,6 +8,7 @@ from poolwise.model.calibration import shipped
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import state
 from poolwise.model.serving.replica import replica
+from poolwise.model.serving.site import serving_site
 from poolwise.model.work import ServingLayout
 from tests.model.serving_cases import CALIBRATION as BARE
 from tests.model.serving_cases import CHAT, TABLES, machine, service
@@ -41,6 +42,18 @@ def test_a_model_of_ones_own_is_as_the_formulas_have_it() -> None:
     own = replace(WORK, model=replace(WORK.model, name="my-own"))
     found = replica(own, LAYOUT, H100, SHIPPED)
     assert found.slowness == found.first_token_slowness == 1.0
+
+
+def test_a_site_says_what_a_step_waits_for_whatever_its_residual() -> None:
+    found = [
+        serving_site(WORK, LAYOUT, H100.device, replica(WORK, LAYOUT, H100, each), 16.0).shares
+        for each in (BARE, SHIPPED)
+    ]
+    memory, compute, links, fixed = found[0]
+    assert sum(found[0]) == pytest.approx(1.0)
+    assert memory > compute > 0.0
+    assert min(links, fixed) > 0.0
+    assert found[1] == pytest.approx(found[0])
 
 
 def test_a_service_without_targets_is_judged_by_throughput() -> None:

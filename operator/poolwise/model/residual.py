@@ -11,6 +11,10 @@ site_i)`` (kriging; Rasmussen and Williams, Gaussian Processes for Machine Learn
 sums of kernels over subsets of inputs: Duvenaud et al., arXiv 1112.4394). So a model that nobody
 measured gets nothing, far from every run nothing is left of it, and it is bounded.
 
+What a function learnt on one accelerator says of another holds as far as runs wait for the same on
+both: a step that waits for memory tells little of one that waits for links. So functions that no
+accelerator is named for fade with the distance between the shares of the step as well.
+
 How sure a prediction is depends on how near the nearest run is: ``nearness`` is the largest
 correlation with one, 0 to 1, and the spread is that of held-out runs that were as near.
 """
@@ -33,6 +37,8 @@ if TYPE_CHECKING:  # the tables take a while to import
 
 Vector = NDArray[np.float64]
 
+ACCELERATOR = "accelerator"
+"""The label of functions that hold on one accelerator alone."""
 BOUND = 0.4
 """Of the logarithm, either way: what is off by more is rather another machine or workload."""
 
@@ -47,6 +53,10 @@ class Kernel:
     """Of each function."""
     lengths: tuple[float, ...]
     """Of each coordinate: how far a function stays alike."""
+    share_length: float = math.inf
+    """The same of the shares of a step, all alike."""
+    across: tuple[bool, ...] = ()
+    """Whether each function spans accelerators, and so follows the shares; none without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +104,7 @@ def residuals(rows: Iterable[ResidualRow]) -> dict[str, Residual]:
 
 def residual(row: ResidualRow) -> Residual:
     """Of one figure."""
-    sites = [Site(site.labels, site.coordinates) for site in row.sites]
+    sites = [Site(site.labels, site.coordinates, site.shares) for site in row.sites]
     spreads = [Nearness(each.least, each.spread) for each in row.spreads]
     return Residual(kernel(row), sites, [site.weight for site in row.sites], spreads)
 
@@ -102,15 +112,50 @@ def residual(row: ResidualRow) -> Residual:
 def kernel(row: ResidualRow) -> Kernel:
     """Of one figure; labels by their place in a site."""
     levels = (tuple(map(row.labels.index, level)) for level in row.levels)
-    return Kernel(tuple(levels), row.variance, tuple(row.lengths.values()))
+    return Kernel(
+        tuple(levels),
+        row.variance,
+        tuple(row.lengths.values()),
+        row.share_length,
+        tuple(ACCELERATOR not in level for level in row.levels),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """Known sites with anything in common with some labels."""
+
+    indices: NDArray[np.int64]
+    places: Vector
+    shares: Vector
+    here: Vector
+    """How many functions they have in common that name the accelerator,"""
+    across: Vector
+    """and how many that do not."""
+
+    def alike(self, place: Vector, shares: Vector) -> Vector:
+        """How many functions each has in common, faded by its distance."""
+        apart = _faded(self.places - place)
+        alike: Vector = apart * (self.here + self.across * _faded(self.shares - shares))
+        return alike
+
+
+def _faded(apart: Vector) -> Vector:
+    """By distance in units of the length: 1 at the place itself, and 0 far away."""
+    faded: Vector = np.exp(-0.5 * np.einsum("ij,ij->i", apart, apart))
+    return faded
 
 
 class Sites:
     """Known sites as arrays; labels by number, which compare ten times as fast."""
 
     def __init__(self, kernel: Kernel, sites: Sequence[Site]) -> None:
-        self._levels = [list(level) for level in kernel.levels]
-        self.lengths = np.array(kernel.lengths)
+        across = kernel.across or (False,) * len(kernel.levels)
+        self._levels = [
+            (list(each), spans) for each, spans in zip(kernel.levels, across, strict=True)
+        ]
+        self._lengths = np.array(kernel.lengths)
+        self._share_length = kernel.share_length
         self._numbers: dict[str, int] = {}
         self._labels = np.array(
             [
@@ -118,31 +163,36 @@ class Sites:
                 for site in sites
             ]
         )
-        self.places = np.array([site.coordinates for site in sites]) / self.lengths
+        self._places = np.array([site.coordinates for site in sites]) / self._lengths
+        self._shares = np.array([site.shares for site in sites]) / self._share_length
+        self._kin: dict[tuple[str, ...], Kin] = {}
 
-    def levels_alike(self, labels: Sequence[str]) -> NDArray[np.int64]:
+    def alike(self, site: Site) -> tuple[Kin, Vector]:
+        """Those with any function in common, and how many each has, faded by its distance."""
+        kin = self._kin_of(site.labels)
+        place = np.array(site.coordinates) / self._lengths
+        return kin, kin.alike(place, np.array(site.shares) / self._share_length)
+
+    def _kin_of(self, labels: tuple[str, ...]) -> Kin:
+        if labels not in self._kin:
+            here, across = (self._levels_alike(labels, spans) for spans in (False, True))
+            chosen = np.flatnonzero(here + across)
+            self._kin[labels] = Kin(
+                chosen, self._places[chosen], self._shares[chosen], here[chosen], across[chosen]
+            )
+        return self._kin[labels]
+
+    def _levels_alike(self, labels: Sequence[str], spans: bool) -> Vector:
         """Of each site, how many sets of labels it has in common."""
         alike = self._labels == np.array([self._numbers.get(label, -1) for label in labels])
         return sum(
-            (np.all(alike[:, level], axis=1).astype(np.int64) for level in self._levels),
-            start=np.zeros(len(alike), dtype=np.int64),
+            (
+                np.all(alike[:, level], axis=1).astype(np.float64)
+                for level, does_span in self._levels
+                if does_span == spans
+            ),
+            start=np.zeros(len(alike)),
         )
-
-    def closeness(self, coordinates: Sequence[float], places: Vector) -> Vector:
-        """To each of some places: 1 at the place itself, and 0 far away."""
-        apart = places - np.array(coordinates) / self.lengths
-        closeness: Vector = np.exp(-0.5 * np.einsum("ij,ij->i", apart, apart))
-        return closeness
-
-
-@dataclass(frozen=True, slots=True)
-class _Kin:
-    """Known sites with anything in common with some labels."""
-
-    indices: NDArray[np.int64]
-    places: Vector
-    alike: Vector
-    """Share of the sets of labels."""
 
 
 class Residual:
@@ -160,29 +210,11 @@ class Residual:
         self._sites = Sites(kernel, sites)
         self._weights = np.array(weights, dtype=np.float64)
         self._spreads = tuple(spreads)
-        self._kin: dict[tuple[str, ...], _Kin] = {}
 
     def at(self, site: Site) -> Learnt:
         """Bounded factor, and how sure the prediction is with it."""
-        kin, correlation = self._correlation(site)
-        found = self._variance * float(correlation @ self._weights[kin.indices])
-        nearness = float(correlation.max(initial=0.0))
+        kin, alike = self._sites.alike(site)
+        found = self._kernel.variance * float(alike @ self._weights[kin.indices])
+        nearness = float(alike.max(initial=0.0)) / len(self._kernel.levels)
         spread = next(each.spread for each in self._spreads if nearness >= each.least)
         return Learnt(max(-BOUND, min(BOUND, found)), spread, has_kin=len(kin.indices) > 0)
-
-    @property
-    def _variance(self) -> float:
-        return self._kernel.variance * len(self._kernel.levels)
-
-    def _correlation(self, site: Site) -> tuple[_Kin, Vector]:
-        """With those known sites that it has anything in common with."""
-        kin = self._kin_of(site.labels)
-        return kin, kin.alike * self._sites.closeness(site.coordinates, kin.places)
-
-    def _kin_of(self, labels: tuple[str, ...]) -> _Kin:
-        if labels not in self._kin:
-            shared = self._sites.levels_alike(labels)
-            chosen = np.flatnonzero(shared)
-            alike = shared[chosen] / len(self._kernel.levels)
-            self._kin[labels] = _Kin(chosen, self._sites.places[chosen], alike)
-        return self._kin[labels]

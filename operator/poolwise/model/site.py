@@ -13,3 +13,5 @@ class Site:
     """What is alike or not: a model, an accelerator, an engine."""
     coordinates: tuple[float, ...]
     """What is near or far: logarithms of sizes and lengths, years."""
+    shares: tuple[float, ...] = ()
+    """Of what the formulas say that the time goes to: memory, arithmetic, links, the rest."""

@@ -8,6 +8,7 @@ its sites: one measured configuration a line with its weight, and nothing of wha
 from __future__ import annotations
 
 import csv
+import math
 import tomllib
 from collections.abc import Iterable
 from importlib import resources
@@ -37,6 +38,7 @@ class SiteRow(_Strict):
 
     labels: tuple[str, ...]
     coordinates: tuple[float, ...]
+    shares: tuple[float, ...]
     weight: float
 
 
@@ -57,6 +59,10 @@ class ResidualRow(_Strict):
     """Of each function."""
     lengths: dict[str, float]
     """How far a function stays alike, by coordinate."""
+    shares: tuple[str, ...] = ()
+    """Of a step, that functions follow which span accelerators,"""
+    share_length: float = Field(default=math.inf, gt=0)
+    """and how far they stay alike."""
     spreads: tuple[NearnessRow, ...]
     sites: tuple[SiteRow, ...] = ()
 
@@ -101,7 +107,7 @@ def with_sites(row: ResidualRow, lines: Iterable[str]) -> ResidualRow:
     """The kernel with the sites of its CSV file."""
     file = sites_file(row.figure)
     reader = csv.DictReader(lines, strict=True)
-    wanted = [*row.labels, *row.lengths, "weight"]
+    wanted = [*row.labels, *row.lengths, *row.shares, "weight"]
     if reader.fieldnames != wanted:
         raise TableError(f"{file}: columns are {reader.fieldnames}, not {wanted}")
     try:
@@ -115,5 +121,6 @@ def _site(row: ResidualRow, cells: dict[str, str]) -> SiteRow:
     return SiteRow.model_construct(
         labels=tuple(cells[name] for name in row.labels),
         coordinates=tuple(float(cells[name]) for name in row.lengths),
+        shares=tuple(float(cells[name]) for name in row.shares),
         weight=float(cells["weight"]),
     )

@@ -39,6 +39,17 @@ class StepTime:
         """The whole step."""
         return self.memory_bandwidth + self.compute + self.interconnect + self.latency + self.host
 
+    @property
+    def shares(self) -> tuple[float, float, float, float]:
+        """Of memory, arithmetic, links, and what no faster unit shortens."""
+        whole = self.seconds or 1.0
+        return (
+            self.memory_bandwidth / whole,
+            self.compute / whole,
+            self.interconnect / whole,
+            (self.latency + self.host) / whole,
+        )
+
     def scaled(self, factor: float) -> StepTime:
         """All of it longer."""
         if factor == 1.0:

@@ -119,7 +119,12 @@ def state_at_rate(replica: Replica, requests_per_second: float) -> State | None:
 
 def decode_seconds(replica: Replica, in_flight: float) -> float:
     """Of a step without any prompt."""
-    return _step(replica, max(1.0, in_flight / replica.pipeline), 0.0).seconds
+    return decode_step(replica, in_flight).seconds
+
+
+def decode_step(replica: Replica, in_flight: float) -> StepTime:
+    """A step without any prompt."""
+    return _step(replica, max(1.0, in_flight / replica.pipeline), 0.0)
 
 
 def _decoding(replica: Replica, in_flight: float) -> State:

@@ -48,6 +48,7 @@ from poolwise.model.serving.replica import (
 from poolwise.model.serving.site import serving_site
 from poolwise.model.serving.slowness import FIRST_TOKEN, TOKEN
 from poolwise.model.serving.targets import metric_percentile
+from poolwise.model.site import Site
 from poolwise.model.work import Metric, ServingLayout, ServingWork
 
 __all__ = [
@@ -93,7 +94,8 @@ def predict_serving(
     at = at or state(served, max(served.largest_load, 1.0))
     times = latencies(served, at)
     device = replica_machine(layout, machine).device
-    spreads = _Spreads(work, layout, device, at.in_flight, calibration)
+    where = serving_site(work, layout, device, served, at.in_flight)
+    spreads = _Spreads(work, device, where, calibration)
     tokens = served_tokens(work)
 
     def told(metric: Metric, is_overloaded: bool) -> Interval:
@@ -127,12 +129,11 @@ class _Spreads:
     def __init__(
         self,
         work: ServingWork,
-        layout: ServingLayout,
         device: Device,
-        in_flight: float,
+        where: Site,
         calibration: Calibration,
     ) -> None:
-        self._site = serving_site(work, layout, device, in_flight)
+        self._site = where
         self._work, self._device, self._calibration = work, device, calibration
 
     def interval(self, metric: Metric, seconds: float) -> Interval:

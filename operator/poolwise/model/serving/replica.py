@@ -22,7 +22,7 @@ from poolwise.model.serving.memory import (
     unquantised_weight_bytes,
 )
 from poolwise.model.serving.queueing import Lengths, log_normal
-from poolwise.model.serving.slowness import first_token_slowness, step_slowness
+from poolwise.model.serving.slowness import with_slowness
 from poolwise.model.shapes import Custom, Transformer
 from poolwise.model.work import ServingLayout, ServingWork
 
@@ -43,8 +43,7 @@ def replica(
     held_requests = cache_slots(
         footprint(work, layout, machine, calibration), slot_bytes(work, layout)
     )
-    alike = work, layout, held.device, min(held_requests, layout.max_num_seqs), calibration
-    return Replica(
+    served = Replica(
         costs=step_costs(work, layout, machine, calibration),
         prompt=_prompt(work, layout),
         generated=_generated(work),
@@ -59,9 +58,8 @@ def replica(
         prompt_ratio=ends.prompt_ratio,
         held_steps=ends.held_steps,
         interference=calibration.value(PHASE, "interference", held.device, work.engine),
-        slowness=step_slowness(*alike),
-        first_token_slowness=first_token_slowness(*alike),
     )
+    return with_slowness(served, work, layout, held.device, calibration)
 
 
 def recosted(

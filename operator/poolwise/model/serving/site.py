@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from poolwise.model.hardware import Device
+from poolwise.model.serving.load import Replica, decode_step
 from poolwise.model.site import Site
 from poolwise.model.transformer import parameters
 from poolwise.model.work import ServingLayout, ServingWork
@@ -24,14 +25,16 @@ COORDINATES = (
     "active_parameters",
 )
 """Natural logarithms, but for the year."""
+SHARES = ("memory_share", "compute_share", "link_share", "fixed_share")
+"""Of a step without prompts, as the formulas have it."""
 NEWEST_SOFTWARE_YEAR = 2026.5
 """Of the measured runs, for a service whose engine has no date."""
 
 
 def serving_site(
-    work: ServingWork, layout: ServingLayout, device: Device, in_flight: float
+    work: ServingWork, layout: ServingLayout, device: Device, served: Replica, in_flight: float
 ) -> Site:
-    """Of one replica with so many requests in flight."""
+    """Of one replica with so many requests in flight; those beyond its slots wait."""
     count = parameters(work.model)
     sizes = (
         in_flight,
@@ -51,4 +54,5 @@ def serving_site(
             math.log(max(count.total, 1.0)),
             math.log(max(count.active, 1.0)),
         ),
+        decode_step(served, min(in_flight, max(served.slots, 1.0))).shares,
     )
