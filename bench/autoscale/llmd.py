@@ -17,7 +17,7 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
@@ -146,11 +146,14 @@ def scored(
     stages: Sequence[float], seeds: Sequence[int], waits: bool, names: Sequence[str] | None
 ) -> list[Scored]:
     """Every policy that is there on the same episodes; without ``names`` the oracle too."""
-    found = [
-        Scored(name, tuple(_score(name, stages, seed, waits) for seed in seeds))
-        for name in names or POLICIES
-    ]
-    return found if names else [*found, Scored(O1, (_clairvoyant(stages, seeds[0]),))]
+    return [scored_one(name, stages, seeds, waits) for name in names or (*POLICIES, O1)]
+
+
+def scored_one(name: str, stages: Sequence[float], seeds: Sequence[int], waits: bool) -> Scored:
+    """One policy, or the oracle, which is searched for on the first episode alone."""
+    if name == O1:
+        return Scored(O1, (_clairvoyant(stages, seeds[0]),))
+    return Scored(name, tuple(_score(name, stages, seed, waits) for seed in seeds))
 
 
 def _score(name: str, stages: Sequence[float], seed: int, waits: bool) -> Score:
@@ -210,6 +213,11 @@ def text(found: Sequence[tuple[Sequence[float], list[Scored]]]) -> str:
 
 
 def _table(stages: Sequence[float], results: list[Scored]) -> str:
+    return table(stages, map(row, results))
+
+
+def table(stages: Sequence[float], rows: Iterable[str]) -> str:
+    """Of one order of the stages."""
     lines = [
         f"Stages {', '.join(f'{rate:g}' for rate in stages)} requests/s",
         "",
@@ -217,10 +225,11 @@ def _table(stages: Sequence[float], results: list[Scored]) -> str:
         "| paid for | p99 TTFT s |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    return "\n".join([*lines, *(_line(each) for each in results)])
+    return "\n".join([*lines, *rows])
 
 
-def _line(each: Scored) -> str:
+def row(each: Scored) -> str:
+    """Of one policy."""
     return (
         f"| {each.name} | {100 * each.mean('attainment'):.2f} | {100 * each.mean('joint'):.2f} "
         f"| {each.mean('ttft_violations'):.0f} | {each.mean('tpot_violations'):.0f} "

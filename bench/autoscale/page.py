@@ -1,13 +1,16 @@
 """``python -m bench.autoscale.page --data DIR [--results FILE]``: write docs/autoscaling-replay.md.
 
 Replays what ``--results`` does not hold yet, which takes hours, and adds it there line by line;
-then the page is written of all that it holds.
+then the page is written of all that it holds. A change of the controller takes
+``--again ours O2 --only ours O2``: their rows anew, and nothing that is missing of others.
+``--only`` without a name writes the page of what is there.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -15,6 +18,7 @@ from matplotlib.figure import Figure
 from bench.autoscale import cells as kept
 from bench.autoscale import circumstances, document, grid, llmd, plots, steps, suite
 from bench.autoscale.cells import Cell, Standing, cell, read, standings
+from bench.autoscale.rows import Rows
 from bench.pictures import style
 from bench.tables import DEFAULT_FOLDER
 
@@ -24,6 +28,7 @@ TEMPLATE = Path(__file__).with_name("page.md")
 RESULTS = Path(__file__).resolve().parents[2] / "build" / "autoscaling.jsonl"
 EPISODES = 2
 ORDERS = 2
+NOT_YET = "Not replayed yet."
 
 
 def main() -> None:
@@ -33,15 +38,38 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS, help="lines of JSON")
     parser.add_argument("--processes", type=int, default=suite.PROCESSES)
     parser.add_argument("--again", nargs="*", default=(), choices=suite.NAMES, help="run anew")
+    parser.add_argument("--only", nargs="*", choices=suite.NAMES, help="replay nobody else")
     asked = parser.parse_args()
+    rows = Rows(asked.results.with_suffix(".rows.jsonl"), asked.only)
     if asked.again:
         kept.write(asked.results, [c for c in read(asked.results) if c.name not in asked.again])
+        rows.forget(asked.again)
     for case, names in grid.everything():
-        _run(asked.data, asked.results, case, names, asked.processes)
+        named = names if asked.only is None else [each for each in names if each in asked.only]
+        _run(asked.data, asked.results, case, named, asked.processes)
+    after = rows.found(
+        "steps", suite.OURS, lambda: steps.text(steps.run(asked.data, asked.processes))
+    )
+    write(read(asked.results), _episodes(rows), after or NOT_YET)
+
+
+def _episodes(rows: Rows) -> str:
+    """llm-d's protocol: their order of the stages, and others."""
     orders = [llmd.STAGES_PER_SECOND, *llmd.permuted(llmd.STAGES_PER_SECOND, ORDERS, 0)]
-    episodes = [(order, llmd.scored(order, range(EPISODES), False, None)) for order in orders]
-    after = steps.text(steps.run(asked.data, asked.processes))
-    write(read(asked.results), llmd.text(episodes), after)
+    return "\n\n".join(llmd.table(each, _replayed(rows, each)) for each in orders)
+
+
+def _replayed(rows: Rows, stages: Sequence[float]) -> Iterator[str]:
+    key = f"llmd {','.join(f'{rate:g}' for rate in stages)}"
+    for name in (*llmd.POLICIES, llmd.O1):
+        make = partial(llmd.scored_one, name, stages, range(EPISODES), False)
+        text = rows.found(key, name, partial(_row, make))
+        if text:
+            yield text
+
+
+def _row(make: Callable[[], llmd.Scored]) -> str:
+    return llmd.row(make())
 
 
 def _run(data: Path, results: Path, case: grid.Case, names: Sequence[str], processes: int) -> None:
@@ -67,7 +95,7 @@ def write(cells: Sequence[Cell], episodes: str, after_steps: str) -> None:
     text = text.replace("<!-- SLOWNESS -->", circumstances.slowness(cells))
     day = [there[case] for case in (grid.DAY,) if case in there]
     days = "\n".join(line for s in day for line in _table(s))
-    text = text.replace("<!-- DAY -->", days or "Not replayed yet.")
+    text = text.replace("<!-- DAY -->", days or NOT_YET)
     text = text.replace("<!-- LLMD -->", episodes).replace("<!-- STEPS -->", after_steps)
     (DOCS / "autoscaling-replay.md").write_text(text, encoding="utf-8")
 

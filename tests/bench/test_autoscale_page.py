@@ -8,6 +8,7 @@ import pytest
 from bench.autoscale import circumstances, grid, page, scene
 from bench.autoscale.cells import Cell, Standing, append, read, standings
 from bench.autoscale.grid import DAY, USUAL
+from bench.autoscale.rows import Rows
 from tests.bench.autoscale_cases import step_scene
 
 ROW = Cell(USUAL[0], "ours", {}, 0.99, 0.995, 20.0, 20.0, 3.0, 30.0, 1.0, 0.08)
@@ -45,6 +46,40 @@ def test_results_are_kept_line_by_line(tmp_path: Path):
     append(path, ROW)
     append(path, rival("kpa", 0.991, 25.0))
     assert read(path) == [ROW, rival("kpa", 0.991, 25.0)]
+
+
+def test_rows_are_kept_and_only_those_that_are_asked_for_are_replayed(tmp_path: Path):
+    replayed = []
+
+    def replay(name):
+        def make():
+            replayed.append(name)
+            return f"| {name} | {len(replayed)} |"
+
+        return make
+
+    path = tmp_path / "results.rows.jsonl"
+    for rows in (Rows(path), Rows(path, only=())):
+        assert rows.found("llmd 2,4", "ours", replay("ours")) == "| ours | 1 |"
+    assert Rows(path, only=("ours",)).found("llmd 2,4", "O1", replay("O1")) is None
+    assert Rows(path).found("llmd 4,2", "ours", replay("ours")) == "| ours | 2 |"
+    assert Rows(path).found("llmd 2,4", "O1", replay("O1")) == "| O1 | 3 |"
+    Rows(path).forget(("ours",))
+    assert Rows(path).found("llmd 2,4", "O1", replay("O1")) == "| O1 | 3 |"
+    assert Rows(path).found("llmd 2,4", "ours", replay("ours")) == "| ours | 4 |"
+
+
+def test_a_page_of_what_is_there_replays_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(page, "DOCS", tmp_path)
+    monkeypatch.setattr(page, "PICTURES", tmp_path / "pictures")
+    results = tmp_path / "results.jsonl"
+    append(results, ROW)
+    told = ["page", "--results", str(results), "--data", str(tmp_path), "--only"]
+    monkeypatch.setattr("sys.argv", told)
+    page.main()
+    text = (tmp_path / "autoscaling-replay.md").read_text()
+    assert "| ours |  | 99.50 | 20.00 |" in text and page.NOT_YET in text
+    assert read(results) == [ROW]
 
 
 def test_the_page_has_tables_and_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -62,7 +62,7 @@ def test_of_another_day_or_of_the_future_it_is_nothing(learned, age_seconds):
 @pytest.mark.parametrize(
     "change",
     [
-        {"version": 2},
+        {"version": 1},
         {"at": "today"},
         {"at": math.nan},
         {"memory": {}},

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poolwise.plan.scaling import account
+from poolwise.plan.scaling import account, surprise
 from poolwise.plan.scaling.controller import IDLE_SECONDS, decide
 from poolwise.plan.scaling.decision import Remark
 from poolwise.plan.scaling.memory import Memory
@@ -164,6 +164,26 @@ def test_late_requests_make_the_fleet_larger():
     timely = course(service(), [40.0] * 30, replicas=4).decision.replicas
     late = course(service(), [40.0] * 30, replicas=4, late_share=0.05).decision.replicas
     assert late > timely
+
+
+@pytest.mark.parametrize("has_joined", [True, False])
+def test_a_queue_from_before_others_joined_is_no_unevenness_of_the_router(has_joined):
+    told, so_far = service(), busy()
+    fleet, memory, now = so_far.fleet, so_far.memory, so_far.now_seconds
+    for _ in range(12):
+        now, fleet = now + STEP_SECONDS, fleet.after(30.0 * STEP_SECONDS)
+        seen = fleet.seen(now, 30.0)
+        name, sample = next(iter(seen.samples.items()))
+        queue = dataclasses.replace(sample, running=250.0, waiting=5000.0)
+        *others, last = seen.replicas
+        since = now - 120.0 if has_joined else last.ready_at_seconds
+        joined = dataclasses.replace(last, ready_at_seconds=since)
+        look = dataclasses.replace(
+            seen, samples={**seen.samples, name: queue}, replicas=(*others, joined)
+        )
+        memory = decide(told, memory, look).memory
+    far_above = memory.unevenness.shares[math.log(1.5) < surprise.LOG_ERRORS].sum()
+    assert far_above < 0.01 if has_joined else far_above > 0.1
 
 
 def test_the_speed_of_tokens_is_told_once_it_is_measured():

@@ -15,11 +15,16 @@ from poolwise.plan.scaling.memory import Bin, Felt, Memory
 from poolwise.plan.scaling.persistence import Persistence
 from poolwise.plan.scaling.portfolio import Offer, grown, shrunk, weights
 from poolwise.plan.scaling.restraint import restrained
+from poolwise.plan.scaling.surprise import Checked
 from poolwise.plan.scaling.unevenness import Unevenness, even
 
 ALLOWED = 0.01
 SCALE = 25.0 / 200.0
 """That a step of 200 requests has."""
+
+
+def _as_foreseen(logs):
+    return logs
 
 
 def _truth(load, strength=0.7, steepness=10.0):
@@ -46,7 +51,7 @@ def test_strength_is_learned_from_who_was_late(strength):
 
 
 def test_a_larger_share_allows_a_higher_load():
-    errors = surprise.shares(surprise.none(), 5.0, 60.0, 100.0)
+    errors = surprise.shares(surprise.none(), _as_foreseen, 5.0, 60.0, 100.0)
     highest = fragility.bearable(
         fragility.curve_of(_taught([0.6, 0.7] * 20), ALLOWED), surprise.LOG_ERRORS, errors
     )
@@ -123,20 +128,47 @@ def test_surprises_lower_what_is_aimed_at():
     steady = surprise.none()
     jumpy = surprise.none()
     for index in range(200):
-        steady = surprise.observed(steady, 10.0, 10.0, 15.0, 100.0)
+        steady = surprise.observed(steady, Checked(10.0, 10.0, 10.0), 15.0, 100.0)
         is_jump = index % 20 == 0
         came, requests = (30.0, 300.0) if is_jump else (10.0, 100.0)
-        jumpy = surprise.observed(jumpy, 10.0, came, 15.0, requests)
+        jumpy = surprise.observed(jumpy, Checked(10.0, 10.0, came), 15.0, requests)
     curve = fragility.curve_of(_taught([0.6, 0.7] * 20), ALLOWED)
     aims = [
-        fragility.bearable(curve, surprise.LOG_ERRORS, surprise.shares(errors, 10.0, 60.0, 100.0))(
-            0.007
-        )
+        fragility.bearable(curve, surprise.LOG_ERRORS, _shares(errors, _as_foreseen, 10.0))(0.007)
         for errors in (steady, jumpy)
     ]
     assert aims[1] < 0.7 * aims[0]
     again = surprise.Errors.read(jumpy.as_list())
     assert np.allclose(again.counts, jumpy.counts, atol=1e-3)
+
+
+def _shares(errors, expectation, expected):
+    return surprise.shares(errors, expectation, expected, 60.0, 100.0)
+
+
+def test_errors_are_those_of_what_is_expected_now():
+    """Bursts of 20 out of a lull of 1, which whoever expects 5 of both misses by 4 either way."""
+    errors = surprise.none()
+    for index in range(200):
+        foreseen, came = (1.0, 20.0) if index % 2 else (20.0, 1.25)
+        errors = surprise.observed(errors, Checked(foreseen, foreseen, came), 15.0, 100.0)
+    lull, burst = (_shares(errors, _as_foreseen, size) for size in (1.0, 20.0))
+    mean = _shares(errors, lambda logs: np.full_like(logs, math.log(5.0)), 5.0)
+    assert lull[surprise.LOG_ERRORS > 2.9].sum() > 0.9  # the largest error there is
+    assert burst[surprise.LOG_ERRORS < -1.4].sum() > 0.9
+    near = np.abs(surprise.LOG_ERRORS - math.log(4.0)) < 0.1
+    assert mean[near].sum() == pytest.approx(0.5, abs=0.1)
+    assert mean[surprise.LOG_ERRORS > 2.0].sum() < 0.01
+
+
+def test_what_is_expected_of_one_is_what_is_expected_of_several():
+    told = Persistence()
+    for index in range(60):
+        told = told.after(5.0 + index % 7, 9.0 + index % 4, 15.0)
+    sizes = np.array([2.0, 8.0, 40.0])
+    several = np.exp(told.log_expected(np.log(sizes), 0.5))
+    assert several == pytest.approx([told.expected(each, 0.5) for each in sizes])
+    assert not np.allclose(several, sizes)
 
 
 def test_demand_that_lasts_is_believed_and_bursts_are_not():

@@ -22,7 +22,7 @@ from poolwise.plan.live.mismatch.clue import Baseline, Mismatch
 from poolwise.plan.live.mismatch.watch import Raised, Watch
 from poolwise.plan.scaling.memory import Memory
 
-VERSION = 1
+VERSION = 2
 LONGEST_CHARACTERS = 16384
 LONGEST_BYTES = 2**18
 """Inflated: a text of the allowed length could hold 12 MB."""

@@ -9,11 +9,18 @@ from dataclasses import replace
 from poolwise.plan.scaling import fragility, learning, surprise
 from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.evidence import lessons
-from poolwise.plan.scaling.felt import FELT_SECONDS, cache_edge, felt, is_settled
-from poolwise.plan.scaling.intake import Intake
+from poolwise.plan.scaling.felt import (
+    FELT_SECONDS,
+    SETTLED_STAYS,
+    cache_edge,
+    felt,
+    is_settled,
+)
+from poolwise.plan.scaling.felt import LONGEST_SECONDS as LONGEST_STAY_SECONDS
+from poolwise.plan.scaling.intake import Intake, Told
 from poolwise.plan.scaling.level import LONGEST_SECONDS
 from poolwise.plan.scaling.memory import Bin, Felt, Memory
-from poolwise.plan.scaling.outlook import LEAST_RATE, Outlook
+from poolwise.plan.scaling.outlook import LEAST_RATE, USUAL_WAIT_SECONDS, Outlook
 from poolwise.plan.scaling.prospect import RECENT_SECONDS
 from poolwise.plan.scaling.seen import Seen
 from poolwise.plan.scaling.service import Service
@@ -29,6 +36,8 @@ UNSETTLED_SECONDS = 60.0
 YOUNG_SECONDS = 300.0
 """After the first look nothing is taken away, since what ended first were the short answers; and no
 budget is charged with lateness that is no fault of what was decided."""
+JOINED_SECONDS = SETTLED_STAYS * LONGEST_STAY_SECONDS
+"""After which a replica is as full as others, however long its requests stay."""
 PEAK_HALF_LIFE_SECONDS = 6 * 3600.0
 USUAL_SHARE = 0.02
 """Of a step in the usual number of arrivals: some minutes."""
@@ -142,6 +151,9 @@ def _settled(
 ) -> list[float]:
     """Of replicas that take requests, and have for so long that they are as full as others.
 
+    None while a queue is left from before others joined: it shows how short of replicas the fleet
+    was, and looks as if the router spared these.
+
     Where all get the same share, that a weaker pool's are fuller is counted in what the fleet is
     worth (:mod:`.portfolio`), and is no unevenness of the router's.
     """
@@ -150,11 +162,25 @@ def _settled(
         pool: each.requests_per_second / first if service.is_even else 1.0
         for pool, each in able.items()
     }
+    if _is_queue_left(taken):
+        return []
     return [
         loads[name].recent * factors[told.pool]
         for name, told in taken.by_replica.items()
         if name in loads and not told.is_draining and is_settled(told, able[told.pool])
     ]
+
+
+def _is_queue_left(taken: Intake) -> bool:
+    """Before a replica, while another one is no longer there than it takes at most to fill."""
+    there = [each for each in taken.by_replica.values() if not each.is_draining]
+    return min((each.served_seconds for each in there), default=math.inf) < JOINED_SECONDS and any(
+        (each.sample.waiting or 0.0) > max(USUAL_WAIT_SECONDS * _rate(each), 1.0) for each in there
+    )
+
+
+def _rate(told: Told) -> float:
+    return told.arrivals / max(told.delta.seconds, 1e-9)
 
 
 def _scale(earlier: Bin, able: Capability) -> float:
@@ -199,9 +225,8 @@ def with_bin(
     for each in (one for one in early if one.at_seconds >= since):
         came = ahead.present / _scale(each, able)
         chance = able.arrivals_share / math.sqrt(max(_recent_arrivals(memory, taken), 1.0))
-        errors = surprise.observed(
-            errors, each.expected, came, taken.seconds, taken.arrivals, chance
-        )
+        checked = surprise.Checked(each.foreseen, each.expected, came)
+        errors = surprise.observed(errors, checked, taken.seconds, taken.arrivals, chance)
         persistence = persistence.after(each.foreseen, came, taken.seconds)
     kept = (each for each in memory.bins if now_seconds - each.at_seconds <= KEPT_SECONDS)
     faded = memory.peak * 0.5 ** (taken.seconds / PEAK_HALF_LIFE_SECONDS)

@@ -11,6 +11,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+
 HALF_LIFE_SECONDS = 5400.0
 PRIOR_STEPS, PRIOR_DEVIATION = 40.0, 0.4
 """How many steps of so large a deviation, all of them come to pass, the slope begins with."""
@@ -66,15 +71,23 @@ class Persistence:
         return min(max(covariance / variance, 0.0), 1.0)
 
     def expected(self, foreseen: float, trusted_share: float = 1.0) -> float:
-        """What is likely to come.
+        """What is likely to come."""
+        if foreseen <= 0.0 or self.slope >= 1.0:
+            return foreseen
+        found = self.log_expected(np.array([math.log(foreseen)]), trusted_share)
+        return math.exp(float(found[0]))
+
+    def log_expected(self, log_foreseen: Vector, trusted_share: float = 1.0) -> Vector:
+        """The same of several, as logarithms.
 
         :param trusted_share: of the growth from what was foreseen to what came, on the whole. A
             service that grew tenfold within its first long start would else be ready for ten times
             of whatever there is.
         """
         slope = self.slope
-        if slope >= 1.0 or foreseen <= 0.0:
-            return foreseen
+        if slope >= 1.0:
+            return log_foreseen
         x, y = self.foreseen / self.weight, self.came / self.weight
-        least = LEAST_SHARE * self.mean
-        return math.exp(x + trusted_share * (y - x) + slope * (math.log(max(foreseen, least)) - x))
+        held = np.maximum(log_foreseen, math.log(LEAST_SHARE * self.mean))
+        told: Vector = x + trusted_share * (y - x) + slope * (held - x)
+        return told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -63,7 +64,7 @@ class Need:
 
 
 def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -> Ratios:
-    """Of the errors that forecasts of this size have made, and of how late this service gets."""
+    """Of the errors that are made where so much is expected, and of how late this service gets."""
     is_cache = able.limiting == KV_CACHE
     edge = 1.0 if is_cache else memory.cache_edge
     belief = fragility.informed(memory.belief, edge, is_cache, able.floor)
@@ -74,7 +75,11 @@ def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -
         for share in (MOST_SHARE, AIM_SHARE, LEAST_SHARE)
     ]
     errors = surprise.shares(
-        memory.errors, ahead.lasting, round(ahead.horizon_seconds), memory.usual_arrivals
+        memory.errors,
+        partial(memory.persistence.log_expected, trusted_share=ahead.trusted_share),
+        ahead.lasting,
+        round(ahead.horizon_seconds),
+        memory.usual_arrivals,
     )
     uneven = memory.unevenness.shares
     curve = fragility.curve_of(belief, allowed)

@@ -1,13 +1,18 @@
-"""By how much demand comes out above or below what was foreseen a start earlier.
+"""By how much demand comes out above or below what is expected of it a start earlier.
 
-Every look tells one such error, whether anybody was late or not: what is forecast is compared with
-what came when a replica that was asked for then would have been ready. They are kept as fading
-counts by the size of demand, since a service at its low jumps further than one at its peak.
+Every look tells one such error, whether anybody was late or not: what was foreseen is compared with
+what came when a replica that was asked for then would have been ready. Kept are fading counts of
+such pairs, and not of the errors that were made then: what is expected of a demand is learned too
+(:mod:`.persistence`), and the past is measured against what would be expected of it now. A service
+that has learned that its lulls end in bursts is not surprised by them, and one that expects its
+mean after all is as far off as demand lies apart. Errors are taken where about as much is expected,
+since a service at its low jumps further than one at its peak.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,10 +23,13 @@ import numpy.typing as npt
 Vector = npt.NDArray[np.float64]
 
 LOG_ERRORS = np.linspace(-1.5, 3.0, 91)
+"""ln(what came / what is expected)."""
+LOG_SIZES = np.linspace(-4.0, 7.0, 45)
+"""ln(what was foreseen)."""
+LOG_RATIOS = np.linspace(-5.0, 5.0, 201)
 """ln(what came / what was foreseen)."""
-LOG_SIZES = np.linspace(-3.0, 7.0, 21)
 SIZE_WIDTH = 0.5
-"""Errors at a demand twice as large or small count four in ten."""
+"""Errors where twice or half as much is expected count four in ten."""
 PRIOR_STEPS = 8.0
 """How many looks the prior counts as."""
 USUAL_DEVIATION, USUAL_SECONDS = 0.08, 60.0
@@ -32,63 +40,84 @@ HALF_LIFE_SECONDS = 2 * 3600.0
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """Fading counts: size by error."""
+    """Fading counts of pairs: what was foreseen, by what came over it."""
 
     counts: Vector
 
     def as_list(self) -> list[Any]:
-        """For JSON: (size, error, count) of those that are not 0."""
-        sizes, errors = np.nonzero(self.counts > 1e-3)
+        """For JSON: (size, ratio, count) of those that are not 0."""
+        sizes, ratios = np.nonzero(self.counts > 1e-3)
         return [
-            [int(size), int(error), round(float(self.counts[size, error]), 4)]
-            for size, error in zip(sizes, errors, strict=True)
+            [int(size), int(ratio), round(float(self.counts[size, ratio]), 4)]
+            for size, ratio in zip(sizes, ratios, strict=True)
         ]
 
     @staticmethod
     def read(listed: list[Any]) -> Errors:
         """What :meth:`as_list` made; IndexError or ValueError for anything else."""
         counts = none().counts.copy()
-        for size, error, count in listed:
-            counts[int(size), int(error)] = float(count)
+        for size, ratio, count in listed:
+            counts[int(size), int(ratio)] = float(count)
         return Errors(counts)
 
 
 @lru_cache(maxsize=1)
 def none() -> Errors:
     """Nothing seen yet."""
-    return Errors(np.zeros((len(LOG_SIZES), len(LOG_ERRORS))))
+    return Errors(np.zeros((len(LOG_SIZES), len(LOG_RATIOS))))
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Demand at one moment: as seen a start before, and as it is."""
+
+    foreseen: float
+    """If what was there had lasted."""
+    expected: float
+    """As far as it was taken to."""
+    came: float
 
 
 def observed(
-    errors: Errors,
-    foreseen: float,
-    came: float,
-    seconds: float,
-    requests: float,
-    chance: float = 0.0,
+    errors: Errors, told: Checked, seconds: float, requests: float, chance: float = 0.0
 ) -> Errors:
-    """After one look, ``seconds`` after the last, in which so many requests met this error.
+    """After one look, ``seconds`` after the last, at which so many requests came.
 
-    ``chance`` is the deviation that counting so few requests makes; it is no error of a forecast.
+    ``chance`` is the deviation from what was expected then that counting so few requests makes; it
+    is no error of a forecast.
     """
     counts = errors.counts * 0.5 ** (seconds / HALF_LIFE_SECONDS)
-    if foreseen > 0.0 and came > 0.0:
-        size = _nearest(LOG_SIZES, math.log(foreseen))
-        error = math.log(came / foreseen)
+    if min(told.foreseen, told.expected, told.came) > 0.0:
+        error = math.log(told.came / told.expected)
         own = math.copysign(math.sqrt(max(error * error - chance * chance, 0.0)), error)
-        counts[size, _nearest(LOG_ERRORS, own)] += requests
+        ratio = _nearest(LOG_RATIOS, math.log(told.expected / told.foreseen) + own)
+        at = (math.log(told.foreseen) - float(LOG_SIZES[0])) / float(LOG_SIZES[1] - LOG_SIZES[0])
+        at = min(max(at, 0.0), len(LOG_SIZES) - 1.001)
+        low = int(at)  # between its two neighbours, so that none is moved on the whole
+        counts[low, ratio] += requests * (low + 1.0 - at)
+        counts[low + 1, ratio] += requests * (at - low)
     return Errors(counts)
 
 
 def shares(
-    errors: Errors, foreseen: float, horizon_seconds: float, usual_requests: float
+    errors: Errors,
+    expectation: Callable[[Vector], Vector],
+    expected: float,
+    horizon_seconds: float,
+    usual_requests: float,
 ) -> Vector:
     """Of requests by the error that they will meet; they sum to 1.
 
+    :param expectation: ln(what is expected) of ln(what is foreseen), as it is now.
     :param usual_requests: that come between two looks.
     """
-    distance = (LOG_SIZES - math.log(max(foreseen, 1e-9))) / SIZE_WIDTH
-    seen = np.exp(-0.5 * distance**2) @ errors.counts
+    log_expected = expectation(LOG_SIZES)
+    distance = (log_expected - math.log(max(expected, 1e-9))) / SIZE_WIDTH
+    weights = np.exp(-0.5 * distance**2)[:, None] * errors.counts
+    made = (LOG_SIZES - log_expected)[:, None] + LOG_RATIOS
+    step = float(LOG_ERRORS[1] - LOG_ERRORS[0])
+    at = np.clip(np.rint((made - LOG_ERRORS[0]) / step), 0, len(LOG_ERRORS) - 1).astype(int)
+    seen = np.bincount(at.ravel(), weights.ravel(), len(LOG_ERRORS))
     told = seen + PRIOR_STEPS * max(usual_requests, 1.0) * _prior(horizon_seconds)
     result: Vector = told / told.sum()
     return result
