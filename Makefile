@@ -60,8 +60,8 @@ bench-model: $(READY) ## score the performance model on measured tables, refits 
 bench-placement: $(READY) ## replay queues of work under our planner and its rivals, and write docs/placement-replay.md (DATA=folder)
 	@$(BIN)/python -m bench.placement.page $(if $(DATA),--data $(DATA))
 
-bench-autoscale: $(READY) ## replay request traces under our controller and its rivals, and write docs/autoscaling-replay.md (DATA=folder; hours, taken up again)
-	@$(BIN)/python -m bench.autoscale.page $(if $(DATA),--data $(DATA))
+bench-autoscale: $(READY) ## replay request traces under our controller and its rivals, and write docs/autoscaling-replay.md (DATA=folder, ARGS; hours, taken up again)
+	@$(BIN)/python -m bench.autoscale.page $(if $(DATA),--data $(DATA)) $(ARGS)
 
 live-autoscale: $(READY) ## scale engine processes for real under a load, and compare with the simulator (ARGS="--trace FILE --repeat 3")
 	@$(BIN)/python -m e2e.tools controlplane
