@@ -4,6 +4,7 @@ import base64
 import json
 import math
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +14,15 @@ from hypothesis import strategies as st
 from poolwise.plan.live.knowledge import Knowledge, Least, recalled
 from poolwise.plan.live.mismatch.clue import Baseline, Mismatch
 from poolwise.plan.live.mismatch.watch import Raised, Watch
-from poolwise.plan.live.remembering import KEPT_SECONDS, LONGEST_CHARACTERS, read, written
+from poolwise.plan.live.remembering import (
+    KEPT_SECONDS,
+    LONGEST_CHARACTERS,
+    MOST_ERRORS,
+    read,
+    written,
+)
 from poolwise.plan.scaling.memory import Memory
+from poolwise.plan.scaling.surprise import Errors
 from tests.plan.scaling.given import course, service
 
 NOW = 1_800_000_000.0
@@ -48,6 +56,18 @@ def test_what_was_learned_comes_back(learned):
         assert after[name] == before[name]
     assert memory.since_seconds == learned.since_seconds  # a restart makes nobody older
     assert len(text) < LONGEST_CHARACTERS / 4
+
+
+def test_errors_of_every_kind_still_fit():
+    """The largest are kept, and the text is no longer than a status takes."""
+    draw = np.random.default_rng(0)
+    counts = draw.lognormal(3.0, 3.0, Memory().errors.counts.shape)
+    text = written(replace(Memory(), errors=Errors(counts)), WATCH, NOW)
+    found = read(text, NOW)
+    assert found is not None
+    kept = found[0].errors.counts
+    assert (kept > 0.0).sum() == MOST_ERRORS
+    assert kept[kept > 0.0].min() >= np.sort(counts.ravel())[-MOST_ERRORS] - 1e-3
 
 
 def test_it_is_the_same_text_each_time(learned):
