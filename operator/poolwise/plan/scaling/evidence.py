@@ -45,8 +45,12 @@ def lessons(
     felt: Mapping[str, Felt],
     able: Mapping[str, Capability],
     usual_count: float,
+    usable_share: float = 1.0,
 ) -> Lessons:
-    """Of all replicas that are warm; ``usual_count`` requests come in a step."""
+    """Of all replicas that are warm; ``usual_count`` requests come in a step.
+
+    :param usable_share: of the usual fleet's edge, what this one has (:mod:`.swings`).
+    """
     found = [
         (_teaching(felt[name], each, able[each.pool]), late)
         for name, each in taken.by_replica.items()
@@ -57,7 +61,8 @@ def lessons(
     whole = [late for _, late in found if late.relative_strength == 1.0]
     count = math.fsum(each.count for each in whole)
     scale = STEP_WEIGHT / max(usual_count, count / 4.0, STEP_WEIGHT)
-    return Lessons(evidence(found, scale), math.fsum(each.late for each in whole), count)
+    told = evidence(found, scale, usable_share)
+    return Lessons(told, math.fsum(each.late for each in whole), count)
 
 
 def _teaching(load: Felt, told: Told, able: Capability) -> Felt:
@@ -65,7 +70,9 @@ def _teaching(load: Felt, told: Told, able: Capability) -> Felt:
     return load if is_settled(told, able) else replace(load, mean=min(load.mean, 1.0))
 
 
-def evidence(found: Sequence[tuple[Felt, Lateness]], scale: float) -> Evidence:
+def evidence(
+    found: Sequence[tuple[Felt, Lateness]], scale: float, usable_share: float = 1.0
+) -> Evidence:
     """Each late request at the worst load that its replica bore, each other one at the mean.
 
     :param scale: what a request counts as.
@@ -74,8 +81,9 @@ def evidence(found: Sequence[tuple[Felt, Lateness]], scale: float) -> Evidence:
     for load, told in found:
         over = told.late / (OVER_SHARE * max(told.count, FEW))
         weight = scale * told.weight / max(over, 1.0)
-        _put(late, load.worst / told.relative_strength, weight * told.late)
-        _put(timely, load.mean / told.relative_strength, weight * (told.count - told.late))
+        edge = told.relative_strength * usable_share
+        _put(late, load.worst / edge, weight * told.late)
+        _put(timely, load.mean / edge, weight * (told.count - told.late))
     return Evidence(late, timely)
 
 

@@ -24,6 +24,7 @@ from poolwise.plan.scaling.outlook import LEAST_RATE, USUAL_WAIT_SECONDS, Outloo
 from poolwise.plan.scaling.prospect import RECENT_SECONDS
 from poolwise.plan.scaling.seen import Seen
 from poolwise.plan.scaling.service import Service
+from poolwise.plan.scaling.swings import usable_share
 from poolwise.plan.signals.histogram import pooled
 from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.signals.state import State
@@ -122,7 +123,8 @@ def _with_lateness(
 ) -> Memory:
     allowed, usual = service.allowed_share, memory.usual_arrivals or taken.arrivals
     loads = felt(memory.felt, taken, able)
-    told = lessons(service, taken, loads, able, usual)
+    usable = usable_share(able[service.pools[0].name], _borne(taken, loads))
+    told = lessons(service, taken, loads, able, usual, usable)
     belief = fragility.faded(memory.belief, taken.seconds)
     belief = fragility.observed(belief, told.evidence, allowed)
     floor = max(fragility.expected_floor(belief), able[service.pools[0].name].floor)
@@ -137,6 +139,11 @@ def _with_lateness(
     return replace(
         memory, felt=loads, belief=belief, budget=budget, unevenness=unevenness, cache_edge=edge
     )
+
+
+def _borne(taken: Intake, loads: Mapping[str, Felt]) -> float:
+    """By all replicas together, in full ones."""
+    return math.fsum(loads[name].mean for name in taken.by_replica if name in loads)
 
 
 def _chance(taken: Intake, able: Capability) -> float:

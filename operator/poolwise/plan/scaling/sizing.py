@@ -14,6 +14,7 @@ from poolwise.plan.scaling.lessons import YOUNG_SECONDS
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import Outlook
 from poolwise.plan.scaling.service import Service
+from poolwise.plan.scaling.swings import usable_share
 
 MOST_SHARE, AIM_SHARE, LEAST_SHARE = 1.0, 0.7, 0.5
 """Of the allowance, expected to be late: replicas are added above the first, as many as come to the
@@ -65,10 +66,12 @@ class Need:
 
 def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -> Ratios:
     """Of the errors that are made where so much is expected, and of how late this service gets."""
-    is_cache = able.limiting == KV_CACHE
-    edge = 1.0 if is_cache else memory.cache_edge
+    is_cache, allowed = able.limiting == KV_CACHE, service.allowed_share
+    usable = usable_share(able, ahead.lasting)
+    seen = 1.0 if is_cache else memory.cache_edge
+    edge = seen / usable if seen else None
     belief = fragility.informed(memory.belief, edge, is_cache, able.floor)
-    allowed, floor = service.allowed_share, fragility.expected_floor(belief)
+    floor = fragility.expected_floor(belief)
     factor = memory.budget.factor(allowed)
     late = [
         factor * max(share * allowed - floor, share * allowed / 2.0)
@@ -87,7 +90,7 @@ def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -
         fragility.bearable(curve, LOG_FELT, np.convolve(errors, uneven)),
         fragility.bearable(curve, surprise.LOG_ERRORS, uneven),
     )
-    return Ratios(*(Bounds(*map(highest, late)) for highest in curves))
+    return Ratios(*(Bounds(*(usable * highest(each) for each in late)) for highest in curves))
 
 
 def need(service: Service, memory: Memory, ahead: Outlook, found: Ratios) -> Need:

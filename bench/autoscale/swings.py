@@ -1,0 +1,58 @@
+"""``python -m bench.autoscale.swings [--data DIR]``: what a large fleet bears more.
+
+Each trace of the page is scaled to several sizes, and the fewest replicas that attain the aim are
+found for each. Printed is the slope of ln(busiest minute / replicas) on 1 / sqrt(busiest minute),
+both in full replicas: what :data:`poolwise.plan.scaling.swings.SWING` is taken from.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from bench.autoscale import grid, suite
+from bench.tables import DEFAULT_FOLDER
+
+PEAKS = (2.5, 5.0, 10.0, 20.0, 40.0)
+MOST_REQUESTS = 300_000
+"""Of an hour; larger fleets of short answers take minutes for each replay."""
+
+Fleet = tuple[float, float]
+"""Replicas' worth of the busiest minute, and the fewest replicas that attained the aim."""
+
+
+def main() -> None:
+    """Each trace with its fleets and its slope."""
+    parser = argparse.ArgumentParser(prog="python -m bench.autoscale.swings", description=__doc__)
+    parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER)
+    data: Path = parser.parse_args().data
+    for case in grid.USUAL:
+        found = list(fleets(data, case))
+        told = ", ".join(f"{peak:g}: {replicas:g}" for peak, replicas in found)
+        print(
+            f"{case.trace}: slope {slope(found):.2f} (busiest minute: replicas {told})", flush=True
+        )
+
+
+def fleets(data: Path, case: grid.Case) -> Iterator[Fleet]:
+    """Of each size that is replayed in a moment."""
+    for peak in PEAKS:
+        scene = grid.scene_of(data, replace(case, peak_replicas=peak))
+        if len(scene.trace.requests) <= MOST_REQUESTS:
+            best = suite.result(scene, "best_static")
+            yield peak, float(best.setting["replicas"])
+
+
+def slope(found: Sequence[Fleet]) -> float:
+    """By least squares; positive where small fleets bear less."""
+    peaks, replicas = (np.array(each) for each in zip(*found, strict=True))
+    root, edge = 1.0 / np.sqrt(peaks), np.log(peaks / replicas)
+    return float(-np.polyfit(root, edge, 1)[0])
+
+
+if __name__ == "__main__":
+    main()
