@@ -17,9 +17,7 @@ import numpy as np
 from bench.autoscale import grid, suite
 from bench.tables import DEFAULT_FOLDER
 
-PEAKS = (2.5, 5.0, 10.0, 20.0, 40.0)
-MOST_REQUESTS = 300_000
-"""Of an hour; larger fleets of short answers take minutes for each replay."""
+PEAKS = (2.5, 5.0, 10.0, 20.0)
 
 Fleet = tuple[float, float]
 """Replicas' worth of the busiest minute, and the fewest replicas that attained the aim."""
@@ -42,9 +40,8 @@ def fleets(data: Path, case: grid.Case) -> Iterator[Fleet]:
     """Of each size that is replayed in a moment."""
     for peak in PEAKS:
         scene = grid.scene_of(data, replace(case, peak_replicas=peak))
-        if len(scene.trace.requests) <= MOST_REQUESTS:
-            best = suite.result(scene, "best_static")
-            yield peak, float(best.setting["replicas"])
+        best = suite.result(scene, "best_static")
+        yield peak, float(best.setting["replicas"])
 
 
 def slope(found: Sequence[Fleet]) -> float:

@@ -20,10 +20,10 @@ from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.service import Latency
 
 SWING = 0.5
-"""Slopes of ln(busiest minute over the best static fleet) on 1 / sqrt(busiest minute), of fleets
-for 2.5 to 40 replicas' worth (``python -m bench.autoscale.swings``): 0.7, 1.0 and 3.9 on the three
-traces that miss gaps, 14 fleets; 0 where caches fill. Below the least, since too large a one would
-trust a fleet that grew too much."""
+"""Slopes of ln(busiest minute / fewest replicas in time) on 1 / sqrt(busiest minute), of four
+fleets for 2.5 to 20 full replicas each (``python -m bench.autoscale.swings``), are 0.7, 1.0 and 2.0
+on the traces that miss gaps, and 0.0 where caches fill. Below the least of them: too large a one
+would trust a fleet that grew too much."""
 USUAL_DEMAND = 6.0
 """In full replicas, at which the model's word holds until something is seen. With 1, 2 or 3 Azure's
 code loses half a point more where the model is wrong; else they are alike."""
