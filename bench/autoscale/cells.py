@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.autoscale import kept
 from bench.autoscale.grid import Case
 from bench.autoscale.outcome import Outcome
 from bench.autoscale.reach import ATTAINMENT, aim
@@ -63,9 +63,7 @@ def cell(scene: Scene, case: Case, result: Result) -> Cell:
 
 def read(path: Path) -> list[Cell]:
     """What is there; nothing where there is no file."""
-    if not path.exists():
-        return []
-    return [_cell(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [_cell(told) for told in kept.read(path)]
 
 
 def _cell(told: dict[str, Any]) -> Cell:
@@ -74,19 +72,12 @@ def _cell(told: dict[str, Any]) -> Cell:
 
 def write(path: Path, cells: Sequence[Cell]) -> None:
     """These and no others."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(map(_line, cells)), encoding="utf-8")
+    kept.write(path, map(asdict, cells))
 
 
 def append(path: Path, found: Cell) -> None:
     """One more line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(_line(found))
-
-
-def _line(found: Cell) -> str:
-    return json.dumps(asdict(found)) + "\n"
+    kept.append(path, asdict(found))
 
 
 @dataclass(frozen=True)

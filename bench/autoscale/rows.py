@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from bench.autoscale import kept
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class Rows:
 
     def forget(self, names: Collection[str]) -> None:
         """Rows of these are replayed anew."""
-        kept = [each for each in self._read() if each.name not in names]
-        self.path.write_text("".join(map(_line, kept)), encoding="utf-8")
+        others = [each for each in self._read() if each.name not in names]
+        kept.write(self.path, map(asdict, others))
 
     def found(self, table: str, name: str, make: Callable[[], str]) -> str | None:
         """What is kept, else what ``make`` tells; None for who is not to be replayed."""
@@ -38,16 +39,8 @@ class Rows:
         if self.only is not None and name not in self.only:
             return None
         new = Row(table, name, make())
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(_line(new))
+        kept.append(self.path, asdict(new))
         return new.text
 
     def _read(self) -> list[Row]:
-        if not self.path.exists():
-            return []
-        lines = self.path.read_text(encoding="utf-8").splitlines()
-        return [Row(**json.loads(line)) for line in lines]
-
-
-def _line(row: Row) -> str:
-    return json.dumps(asdict(row)) + "\n"
+        return [Row(**told) for told in kept.read(self.path)]

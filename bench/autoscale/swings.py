@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def fleets(data: Path, case: grid.Case) -> Iterator[Fleet]:
-    """Of each size that is replayed in a moment."""
+    """Of each size, the smallest first."""
     for peak in PEAKS:
         scene = grid.scene_of(data, replace(case, peak_replicas=peak))
         best = suite.result(scene, "best_static")

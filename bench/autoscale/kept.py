@@ -1,0 +1,34 @@
+"""What was replayed before, as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+Document = Mapping[str, Any]
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """What is there; nothing where there is no file."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def write(path: Path, documents: Iterable[Document]) -> None:
+    """These and no others."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(map(_line, documents)), encoding="utf-8")
+
+
+def append(path: Path, document: Document) -> None:
+    """One more line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(_line(document))
+
+
+def _line(document: Document) -> str:
+    return json.dumps(document) + "\n"
