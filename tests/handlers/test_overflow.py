@@ -186,3 +186,49 @@ def test_what_does_not_start_on_a_further_pool_is_given_up_before_it_is_tried_an
     writes = spread.looks(3)
     assert any(each.startswith("delete") and name in each for each in writes)
     assert deployment(spread)["spec"]["replicas"] == 2
+
+
+def test_what_is_given_up_does_not_come_back_by_a_pass_while_it_is_written(spread, wishes):
+    wishes.number = None
+    given(spread, 4, generation=2)
+    spread.run()
+    assert replicas(spread) == (2, [2])
+    [there] = parts(spread)
+    apply = spread.kube.apply
+
+    async def apply_and_plan(document):
+        written = await apply(document)
+        if document["kind"] == "Deployment":
+            await spread.engine.planner.plan()
+        return written
+
+    spread.kube.apply = apply_and_plan
+    given(spread, 1, generation=3)
+    writes = spread.run()
+    assert replicas(spread) == (1, [])
+    assert f"apply deployments/{there['metadata']['name']}" not in writes
+
+
+def given(shell: Scaled, count: int, generation: int) -> None:
+    """What somebody sets by the scale subresource."""
+    changed = copy.deepcopy(service(shell))
+    changed["spec"] |= {"replicas": count, "scaling": {"mode": "External"}}
+    changed["metadata"]["generation"] = generation
+    shell.put(changed)
+
+
+def test_nor_by_a_look_while_it_is_written(spread, wishes):
+    apply, [there] = spread.kube.apply, parts(spread)
+
+    async def apply_and_look(document):
+        written = await apply(document)
+        if document["kind"] == "Deployment":
+            await spread.engine.scaler.step()
+            await spread.engine.planner.plan()
+        return written
+
+    spread.kube.apply = apply_and_look
+    wishes.number = 1
+    writes = spread.looks(3)
+    assert replicas(spread) == (1, [])
+    assert f"apply deployments/{there['metadata']['name']}" not in writes

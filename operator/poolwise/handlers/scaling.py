@@ -41,6 +41,7 @@ from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.reading import workload
 from poolwise.plan.requests.request import ServingRequest
+from poolwise.plan.running import is_overflow
 from poolwise.plan.scaling.controller import decide
 from poolwise.plan.scaling.decision import Decision, Remark
 from poolwise.plan.scaling.seen import Phase, Seen
@@ -235,12 +236,17 @@ class Scaler:
         wanted = {
             pool: count for pool, count in decision.by_pool.items() if count and pool != first
         }
-        if not (wanted or turn.parts or Remark.AT_CAPACITY in decision.remarks):
+        if not (wanted or self._runs_further(turn) or Remark.AT_CAPACITY in decision.remarks):
             overflow.pop(turn.key, None)
             return False
         is_asked = turn.key in overflow
         overflow[turn.key] = wanted
         return wanted != turn.held_elsewhere or not is_asked
+
+    def _runs_further(self, turn: Turn) -> bool:
+        """Whether it has replicas on further pools, or what runs them is not deleted yet."""
+        children = self._cache.children_of(turn.resource["metadata"]["uid"])
+        return bool(turn.parts) or any(map(is_overflow, children))
 
     def _says_more(self, turn: Turn, look: Look) -> bool:
         """Whether the status would tell something else."""

@@ -92,9 +92,14 @@ class Entry:
         return -self.workload.priority.value, created, (key.namespace, key.name, key.kind.value)
 
     def _is_planned_again(self, record: PlacementRecord) -> bool:
-        """A service whose spec moved, unless a person asked for no writes; a job never is."""
+        """A service whose spec moved, unless a person asked for no writes; a job never is.
+
+        What an older decision left on a further pool counts too: its end or its new record may
+        still be under way, or got lost with the process that was to write it.
+        """
         is_service = self.identity.key.kind is Kind.INFERENCE_SERVICE
-        moved = record.generation != self.identity.generation
+        decided = {each.generation for each in (record, *self.parts)}
+        moved = decided != {self.identity.generation}
         return is_service and moved and not self.state.is_paused
 
     @property
