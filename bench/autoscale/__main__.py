@@ -74,7 +74,7 @@ def _main(asked: argparse.Namespace) -> int:
 
 def _cells(asked: argparse.Namespace) -> Iterator[Cell]:
     on = engine(asked.model, asked.accelerator, asked.tensor, asked.batched_tokens, asked.sequences)
-    targets = sizing.Targets(asked.ttft_seconds, asked.tpot_seconds)
+    targets = sizing.Targets(asked.ttft_seconds, asked.tpot_seconds, asked.attainment)
     for trace in _traces(asked):
         work = sizing.measured(on, trace.requests, targets, asked.seed)
         for peak in PEAKS if asked.full else (asked.peak_replicas,):
@@ -139,6 +139,9 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--start-delay-seconds", type=_not_negative, default=delay)
     parser.add_argument("--ttft-seconds", type=_positive, default=5.0)
     parser.add_argument("--tpot-seconds", type=_positive, default=0.1)
+    parser.add_argument(
+        "--attainment", type=_share, default=sizing.ATTAINMENT, help="share that is to meet both"
+    )
     parser.add_argument("--router", choices=list(scene.Routing), default="least-outstanding")
     parser.add_argument("--scrape-seconds", type=_positive, default=15.0)
     parser.add_argument("--noise", type=_not_negative, default=0.05, help="of gauges, as a share")
@@ -153,6 +156,13 @@ def _positive(text: str) -> float:
     value = _not_negative(text)
     if not value:
         raise argparse.ArgumentTypeError(f"is {text}, must be above 0")
+    return value
+
+
+def _share(text: str) -> float:
+    value = _positive(text)
+    if value >= 1.0:
+        raise argparse.ArgumentTypeError(f"is {text}, must be above 0 and below 1")
     return value
 
 

@@ -10,8 +10,9 @@ from typing import Any
 from bench.autoscale import kept
 from bench.autoscale.grid import Case
 from bench.autoscale.outcome import Outcome
-from bench.autoscale.reach import ATTAINMENT, aim
+from bench.autoscale.reach import aim
 from bench.autoscale.scene import Scene
+from bench.autoscale.sizing import ATTAINMENT
 from bench.autoscale.suite import O1, ORACLES, OURS, Result
 
 

@@ -21,8 +21,6 @@ from poolwise.plan.scaling.service import Latency, LatencyTarget, Modelled, Pool
 
 POOL = "pool"
 INTERVAL_SECONDS = 5.0
-PERCENTILE = 99.0
-"""Of requests that are to meet both targets."""
 DECLARED = Tokens(400.0, 1500.0), Tokens(200.0, 600.0)
 """Of prompts and answers, in place of a declaration: the API's own example."""
 AHEAD_SECONDS = 600.0
@@ -78,15 +76,16 @@ def informed(scene: Scene) -> Ours:
 
 
 def service(scene: Scene) -> Service:
-    """As a user would declare it: both targets for 99 % of the requests together."""
+    """As a user would declare it: both targets for the wanted share of the requests together."""
     engine, targets = scene.engine, scene.targets
+    percentile = 100.0 * targets.attainment
     work = engine.work(*DECLARED, ())
     predictor = Modelled(work, engine.layout, engine.machine, engine.calibration)
     return Service(
         name=scene.trace.name,
         targets=(
-            LatencyTarget(Latency.TTFT, PERCENTILE, targets.ttft_seconds),
-            LatencyTarget(Latency.TPOT, PERCENTILE, targets.tpot_seconds),
+            LatencyTarget(Latency.TTFT, percentile, targets.ttft_seconds),
+            LatencyTarget(Latency.TPOT, percentile, targets.tpot_seconds),
         ),
         pools=(Pool(POOL, predictor, scene.start_delay_seconds),),
         least_replicas=scene.least_replicas,

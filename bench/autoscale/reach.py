@@ -1,7 +1,7 @@
 """What any fleet can attain: a prompt that takes longer than its target on an idle engine is late.
 
 Asked for 99 % of all requests where fewer than that can be in time at all, every search would end
-at the largest fleet there is. So 99 % is asked of those that can.
+at the largest fleet there is. So the wanted share is asked of those that can.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from bench.autoscale.scene import Scene
 from poolwise.sim.serving.costs import StepTable
 from poolwise.sim.serving.requests import Floats
 
-ATTAINMENT = 0.99
-
 
 def aim(scene: Scene) -> float:
     """Share of the scored requests that shall meet both targets."""
-    return ATTAINMENT * reachable_share(scene)
+    return scene.targets.attainment * reachable_share(scene)
 
 
 def reachable_share(scene: Scene) -> float:

@@ -13,10 +13,10 @@ from bench.autoscale.engine import Engine, engine
 from bench.autoscale.policies.laws import LAWS
 from bench.autoscale.policies.profiling import service
 from bench.autoscale.policies.static import Static
-from bench.autoscale.reach import ATTAINMENT, aim, idle_ttft_seconds, reachable_share
+from bench.autoscale.reach import aim, idle_ttft_seconds, reachable_share
 from bench.autoscale.replay import replay
 from bench.autoscale.scene import Scene, Scraping
-from bench.autoscale.sizing import Targets, Work
+from bench.autoscale.sizing import ATTAINMENT, Targets, Work
 from bench.autoscale.traces import Trace
 from bench.autoscale.watching import Dear, Late, Watched
 from poolwise.sim.serving.fleet import Fleet

@@ -1,6 +1,7 @@
 """Layouts divide what they must, keep what was fixed, fit the memory, and are fast."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from poolwise.model.hardware import Resource
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.training.memory import peak_bytes, training_memory
+from poolwise.model.training.shard import shard
 from poolwise.model.training.step import step_seconds
 from poolwise.model.work import Recompute, TrainingLayout, TrainingWork
 from poolwise.plan.candidates.training_divisions import divisions_of, divisors
@@ -186,7 +188,7 @@ def test_a_layout_that_fits_with_luck_alone_is_none():
     """The gate is the upper end of the range of the peak."""
     fixed = FixedLayout(micro_batch_size=1, recompute=Recompute.NONE)
     sizes = TrainingLayout(8, 8)
-    needs = Needs(work(), fixed, sizes, H100)
+    needs = Needs(work(), fixed, sizes, H100, partial(shard, work()))
     peak = peak_bytes(training_memory(work(), sizes, H100))
     assert needs.fitting(peak.high) == [sizes]
     assert not needs.fitting(peak.mid)
@@ -198,7 +200,7 @@ def test_a_layout_that_fits_with_luck_alone_is_none():
 def test_batches_that_fit_are_the_largest_and_recompute_no_more_than_they_must(name, gigabytes):
     of = work(name, batch=64)
     for sizes in layouts(16, of):
-        fitting = Needs(of, FREE, sizes, H100).fitting(gigabytes * 1e9)
+        fitting = Needs(of, FREE, sizes, H100, partial(shard, of)).fitting(gigabytes * 1e9)
         assert len({each.micro_batch_size for each in fitting}) == len(fitting)
         for each in fitting:
             assert peak_bytes(training_memory(of, each, H100)).high <= gigabytes * 1e9

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import socket
 import time
 import uuid
@@ -30,6 +29,7 @@ from poolwise.cluster.resources import WATCHED, Resource
 from poolwise.cluster.scraping import Scraper
 from poolwise.cluster.writer import Writer
 from poolwise.errors import ClusterError, PoolwiseError
+from poolwise.handlers import garbage
 from poolwise.handlers.collector import ClusterCollector
 from poolwise.handlers.engine import Engine
 from poolwise.handlers.isolation import Decide
@@ -86,8 +86,7 @@ class Operator:
         await fill(self._cache, kube, self._settings, self._readiness)
         await apis.open()
         known = {str(resource): len(self._cache.stores[resource]) for resource in WATCHED}
-        gc.collect()
-        gc.freeze()  # what a large cluster is made of stays: else each full collection walks it
+        garbage.settle()
         _log.info("the cluster is known", **known)
         self._freshness.require(targets(self._settings))
         lease = self._assemble(kube)
@@ -97,6 +96,7 @@ class Operator:
         self._spawn("pulse", Pulse(kube, self._readiness, self._settings, time.monotonic).run())
         self._spawn("discover", apis.run())
         self._spawn("measure", self._measure())
+        self._spawn("collect", garbage.collect(lambda: self._engine.planner.is_planning))
 
     def _client(self, client: Client) -> ApiKube:
         kube = ApiKube(client, self._settings, self._metrics.requests)

@@ -73,6 +73,8 @@ class Planner:
         self._due: asyncio.TimerHandle | None = None
         self.decisions = Decisions((), {})
         """The newest answer."""
+        self.is_planning = False
+        """Whether a pass is under way."""
 
     def want(self, target: Target | None = None) -> None:
         """Plan again soon, and then look at ``target`` even if nothing was decided anew."""
@@ -159,6 +161,7 @@ class Planner:
         """One pass: observe, decide, and hand on what is new."""
         self._wanted.clear()
         touched, self._touched = self._touched, set()
+        self.is_planning = True
         try:
             with self._metrics.plan_seconds.time():
                 observed = without(self._cache.observed(), self._refused)
@@ -166,6 +169,8 @@ class Planner:
         except Exception:
             self._touched |= touched
             raise
+        finally:
+            self.is_planning = False
         decisions = replace(
             decisions, apis=observed.apis, training_runtimes=observed.training_runtimes
         )

@@ -179,7 +179,7 @@ class TrainingSearch:
         """For each degree of recomputation, the largest micro-batch that fits."""
         needs = self.shared.get(
             (*_DIVISION(sizes), self.machine.device.is_cpu),
-            lambda: Needs(self.work, self.fixed, sizes, self.machine),
+            lambda: Needs(self.work, self.fixed, sizes, self.machine, self._share),
         )
         return needs.fitting(usable_bytes(self.machine.device))
 
