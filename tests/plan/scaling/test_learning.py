@@ -1,6 +1,7 @@
 """What the controller learns: lateness, errors, lasting demand, budgets, levels, pools."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -233,3 +234,19 @@ def test_down_waits_for_what_was_needed_lately_and_turns_are_seldom():
         assert held >= wanted
     turns = sum(one != other for one, other in pairwise(changes))
     assert turns <= 2 * 6
+
+
+def test_a_fleet_that_idles_is_let_go_though_it_changed_its_direction_twice_before():
+    now = 4000.0
+    before = replace(Memory(), turns=(now - 2500.0, now - 1000.0), direction=1)
+
+    def later(wanted, seconds):
+        memory, held = before, 8.0
+        for step in range(int(seconds / 15.0)):
+            found = restrained(memory, now + 15.0 * step, held, wanted, 60.0)
+            memory, held = found.memory, found.replicas
+        return held
+
+    assert later(7.0, 600.0) == 8.0
+    assert later(5.0, 600.0) == 8.0
+    assert later(1.0, 600.0) == 1.0

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 from poolwise.plan.scaling.memory import Memory
 
-TURNS, TURNS_SECONDS = 2, 3400.0
+TURNS, TURNS_SECONDS = 2, 3600.0
 """From up to down, in so long a time; each is followed by one from down to up, so that there are no
-more than 6 changes of direction in an hour."""
+more than 6 changes of direction in an hour. One more where most of what is there idles."""
 TURN_SECONDS, SOON_SECONDS = 1200.0, 300.0
 """Between two of them: usually, and where far too many are there."""
-FAR_TOO_MANY = 0.75
+FAR_TOO_MANY, MOST_IDLE = 0.75, 0.5
 """Of what is there, that has been enough lately."""
 HOLD_SECONDS = 60.0
 """Beside a start: for how long a replica must not have been needed before it leaves."""
@@ -41,12 +41,13 @@ def restrained(
         return Held(held, memory, "" if wanted == held else "so many were needed a moment ago")
     turns = tuple(each for each in memory.turns if now_seconds - each < TURNS_SECONDS)
     if memory.direction >= 0:
-        if not _may_turn(turns, now_seconds, lately <= FAR_TOO_MANY * held):
+        if not _may_turn(turns, now_seconds, lately / held):
             return Held(held, memory, "scaling changed its direction not long ago")
         turns = (*turns, now_seconds)
     return Held(lately, replace(memory, direction=-1, turns=turns))
 
 
-def _may_turn(turns: tuple[float, ...], now_seconds: float, is_far_too_many: bool) -> bool:
-    rest = SOON_SECONDS if is_far_too_many else TURN_SECONDS
-    return len(turns) < TURNS and (not turns or now_seconds - turns[-1] >= rest)
+def _may_turn(turns: tuple[float, ...], now_seconds: float, needed_share: float) -> bool:
+    rest = SOON_SECONDS if needed_share <= FAR_TOO_MANY else TURN_SECONDS
+    most = TURNS + (needed_share <= MOST_IDLE)
+    return len(turns) < most and (not turns or now_seconds - turns[-1] >= rest)
