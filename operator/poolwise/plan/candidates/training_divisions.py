@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from poolwise.model.hardware import Interconnect
 from poolwise.model.shapes import Transformer
-from poolwise.model.work import TrainingLayout, TrainingWork
+from poolwise.model.work import Method, TrainingLayout, TrainingWork
 from poolwise.plan.requests.request import FixedLayout
 
 LEAST_CONTEXT_TOKENS = 8192
@@ -124,7 +124,7 @@ def _sharded(
     sizes: TrainingLayout, work: TrainingWork, fixed: FixedLayout
 ) -> Iterator[TrainingLayout]:
     for expert in _expert_sizes(sizes.data, work, fixed):
-        for stage in _zero_stages(sizes, fixed):
+        for stage in _zero_stages(sizes, work, fixed):
             yield replace(sizes, expert=expert, zero_stage=stage)
 
 
@@ -134,10 +134,13 @@ def _expert_sizes(data: int, work: TrainingWork, fixed: FixedLayout) -> list[int
     return [size for size in divisors(data) if experts % size == 0 and fixed.expert in (None, size)]
 
 
-def _zero_stages(sizes: TrainingLayout, fixed: FixedLayout) -> Iterable[int]:
-    """Stages 2 and 3 with a pipeline would gather gradients and weights for every micro-batch."""
+def _zero_stages(sizes: TrainingLayout, work: TrainingWork, fixed: FixedLayout) -> Iterable[int]:
+    """Stages 2 and 3 with a pipeline would gather gradients and weights for every micro-batch.
+    Stage 2 divides the gradients, of adapters next to nothing."""
     if fixed.zero_stage is not None:
         return (fixed.zero_stage,)
     if sizes.data * sizes.context == 1:
         return (0,)
-    return (1,) if sizes.pipeline > 1 else (1, 2, 3)
+    if sizes.pipeline > 1:
+        return (1,)
+    return (1, 2, 3) if work.method is Method.FULL else (1, 3)
