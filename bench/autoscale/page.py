@@ -9,14 +9,13 @@ then the page is written of all that it holds. A change of the controller takes
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from bench.autoscale import cells as kept
-from bench.autoscale import circumstances, document, grid, llmd, plots, steps, suite
+from bench.autoscale import cells, circumstances, document, grid, hours, llmd, plots, steps, suite
 from bench.autoscale.cells import Cell, Standing, cell, read, standings
 from bench.autoscale.rows import Rows
 from bench.pictures import style
@@ -42,7 +41,7 @@ def main() -> None:
     asked = parser.parse_args()
     rows = Rows(asked.results.with_suffix(".rows.jsonl"), asked.only)
     if asked.again:
-        kept.write(asked.results, [c for c in read(asked.results) if c.name not in asked.again])
+        cells.write(asked.results, [c for c in read(asked.results) if c.name not in asked.again])
         rows.forget(asked.again)
     for case, names in grid.everything():
         named = names if asked.only is None else [each for each in names if each in asked.only]
@@ -50,7 +49,15 @@ def main() -> None:
     after = rows.found(
         "steps", suite.OURS, lambda: steps.text(steps.run(asked.data, asked.processes))
     )
-    write(read(asked.results), _episodes(rows), after or NOT_YET)
+    other = rows.found(
+        "hours", suite.OURS, lambda: hours.text(hours.run(asked.data, asked.processes))
+    )
+    tables = {
+        "<!-- LLMD -->": _episodes(rows),
+        "<!-- STEPS -->": after or NOT_YET,
+        "<!-- HOURS -->": other or NOT_YET,
+    }
+    write(read(asked.results), tables)
 
 
 def _episodes(rows: Rows) -> str:
@@ -79,24 +86,25 @@ def _run(data: Path, results: Path, case: grid.Case, names: Sequence[str], proce
         return
     found = grid.scene_of(data, case)
     for done in suite.run(found, missing, processes):
-        kept.append(results, cell(found, case, done))
+        cells.append(results, cell(found, case, done))
 
 
-def write(cells: Sequence[Cell], episodes: str, after_steps: str) -> None:
-    """The page and its pictures."""
-    there = {each.case: each for each in standings(cells)}
+def write(replayed: Sequence[Cell], tables: Mapping[str, str]) -> None:
+    """The page and its pictures; ``tables`` by their place in the template."""
+    there = {each.case: each for each in standings(replayed)}
     found = [there[case] for case in grid.USUAL if case in there]
     _draw("pareto", plots.pareto(found), "Missed targets against cost by trace")
     _draw("calm", plots.calm(found), "Direction changes and recovery by policy")
     text = TEMPLATE.read_text(encoding="utf-8")
     text = text.replace("<!-- STANDINGS -->", _words(found))
     text = text.replace("<!-- RESULTS -->", "\n\n".join("\n".join(_table(s)) for s in found))
-    text = text.replace("<!-- STARTS -->", circumstances.starts(cells))
-    text = text.replace("<!-- SLOWNESS -->", circumstances.slowness(cells))
+    text = text.replace("<!-- STARTS -->", circumstances.starts(replayed))
+    text = text.replace("<!-- SLOWNESS -->", circumstances.slowness(replayed))
     day = [there[case] for case in (grid.DAY,) if case in there]
     days = "\n".join(line for s in day for line in _table(s))
     text = text.replace("<!-- DAY -->", days or NOT_YET)
-    text = text.replace("<!-- LLMD -->", episodes).replace("<!-- STEPS -->", after_steps)
+    for place, table in tables.items():
+        text = text.replace(place, table)
     (DOCS / "autoscaling-replay.md").write_text(text, encoding="utf-8")
 
 
@@ -122,7 +130,7 @@ def _table(standing: Standing) -> Iterator[str]:
 def _line(standing: Standing, each: Cell) -> str:
     rival, oracle = standing.best_rival, standing.of(suite.O1)
     recovery = each.seconds_to_recover
-    cells = (
+    values = (
         each.name,
         document.setting(each.setting),
         f"{100 * each.attainment:.2f}",
@@ -134,7 +142,7 @@ def _line(standing: Standing, each: Cell) -> str:
         f"{each.p99_ttft_seconds:.2f}",
         f"{1e3 * each.p99_tpot_seconds:.0f}",
     )
-    return f"| {' | '.join(cells)} |"
+    return f"| {' | '.join(values)} |"
 
 
 def _draw(name: str, drawn: Figure, title: str) -> None:

@@ -13,6 +13,12 @@ from tests.bench.autoscale_cases import step_scene
 
 ROW = Cell(USUAL[0], "ours", {}, 0.99, 0.995, 20.0, 20.0, 3.0, 30.0, 1.0, 0.08)
 
+TABLES = {
+    "<!-- LLMD -->": "| llmd_slo | 95.0 |",
+    "<!-- STEPS -->": "| chat | 4 to 8 | 75 | 90 |",
+    "<!-- HOURS -->": "| chat | 3 | 10 | 99.00 |",
+}
+
 
 def rival(name: str, attainment: float, hours: float) -> Cell:
     return replace(
@@ -87,13 +93,13 @@ def test_the_page_has_tables_and_pictures(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(page, "PICTURES", tmp_path / "pictures")
     other = replace(ROW, case=USUAL[1], seconds_to_recover=None)
     cells = [ROW, rival("kpa", 0.991, 25.0), rival("O1", 0.992, 16.0), other]
-    page.write(cells, "| llmd_slo | 95.0 |", "| chat | 4 to 8 | 75 | 90 |")
+    page.write(cells, TABLES)
     text = (tmp_path / "autoscaling-replay.md").read_text()
     assert "<!--" not in text
     assert "| kpa | target 16 | 99.10 | 25.00 | 1.00 | 1.56 |" in text
     assert "| ours |  | 99.50 | 20.00 | 0.80 | 1.25 |" in text
     assert "| llmd_slo | 95.0 |" in text
-    assert "| chat | 4 to 8 | 75 | 90 |" in text
+    assert "| chat | 4 to 8 | 75 | 90 |" in text and "| chat | 3 | 10 | 99.00 |" in text
     assert [standing.case for standing in standings(cells)] == list(USUAL[:2])
     assert {each.name for each in (tmp_path / "pictures").iterdir()} == {"calm.svg", "pareto.svg"}
 
@@ -129,7 +135,7 @@ def test_a_wrong_model_is_told_by_what_it_loses():
 def test_a_whole_day_has_its_own_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(page, "DOCS", tmp_path)
     monkeypatch.setattr(page, "PICTURES", tmp_path / "pictures")
-    page.write([ROW, replace(ROW, case=DAY, replica_hours=212.3)], "", "")
+    page.write([ROW, replace(ROW, case=DAY, replica_hours=212.3)], {})
     day, results = (tmp_path / "autoscaling-replay.md").read_text().split("## Results")
     assert "212.30" in day and "212.30" not in results
 

@@ -1,0 +1,120 @@
+"""``python -m bench.autoscale.hours [--data DIR]``: hours that no constant was chosen on at first.
+
+The page's grid has the busiest hour of each trace; these begin elsewhere. ``ours`` on each, the
+mean of a few seeds of the scrapes' noise, beside the best static fleet in hindsight.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from bench.autoscale import sizing, suite
+from bench.autoscale.engine import engine
+from bench.autoscale.outcome import Outcome
+from bench.autoscale.reach import aim
+from bench.autoscale.scene import Scene, of_peak
+from bench.autoscale.traces import load, window
+from bench.tables import DEFAULT_FOLDER
+
+HOUR_SECONDS = 3600.0
+SEEDS = (0, 1)
+BEST_STATIC = "best_static"
+
+
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """One stretch of a trace."""
+
+    trace: str
+    begin_hours: float
+    peak_replicas: float
+
+
+HOURS = (
+    Hour("servegen_r1_24h", 3.0, 20.0),
+    Hour("servegen_r1_24h", 9.0, 20.0),
+    Hour("servegen_r1_24h", 20.0, 10.0),
+    Hour("servegen_mlarge_tail_day2", 0.0, 20.0),
+    Hour("servegen_mlarge_tail_day2", 2.0, 10.0),
+    Hour("servegen_msmall_tail_day2", 1.0, 10.0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What became of one."""
+
+    hour: Hour
+    aim: float
+    ours: tuple[Outcome, ...]
+    """By seed."""
+    static: Outcome
+
+
+def main() -> int:
+    """Replay all of them and tell."""
+    parser = argparse.ArgumentParser(prog="python -m bench.autoscale.hours", description=__doc__)
+    parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="folder of the traces")
+    parser.add_argument("--processes", type=int, default=suite.PROCESSES)
+    asked = parser.parse_args()
+    print(text(run(asked.data, asked.processes)))
+    return 0
+
+
+def run(data: Path, processes: int, hours: Iterable[Hour] = HOURS) -> list[Found]:
+    """All hours, in their order."""
+    with ProcessPoolExecutor(processes) as pool:
+        return list(pool.map(partial(replayed, data), hours))
+
+
+def replayed(data: Path, hour: Hour) -> Found:
+    """One hour under both."""
+    scene = _scene(data, hour)
+    seeded = (replace(scene, seed=seed) for seed in SEEDS)
+    ours = tuple(suite.result(each, suite.OURS).outcome for each in seeded)
+    return Found(hour, aim(scene), ours, suite.result(scene, BEST_STATIC).outcome)
+
+
+def _scene(data: Path, hour: Hour) -> Scene:
+    trace = load(next(iter(data.rglob(f"{hour.trace}.csv*"))))
+    trace = window(trace, hour.begin_hours * HOUR_SECONDS, HOUR_SECONDS)
+    on, targets = engine(), sizing.Targets()
+    work = sizing.measured(on, trace.requests, targets)
+    return of_peak(trace, on, targets, work, hour.peak_replicas)
+
+
+def text(found: Iterable[Found]) -> str:
+    """A table: a row for each hour."""
+    head = (
+        "| trace | from h | replicas at its peak | aim % | ours % (least of the seeds) "
+        "| replica-h | best static % | replica-h |",
+        "|---|---|---|---|---|---|---|---|",
+    )
+    return "\n".join([*head, *map(_row, found)])
+
+
+def _row(found: Found) -> str:
+    return f"| {' | '.join(_cells(found))} |"
+
+
+def _cells(found: Found) -> Iterator[str]:
+    attained = [each.attainment for each in found.ours]
+    yield found.hour.trace
+    yield f"{found.hour.begin_hours:g}"
+    yield f"{found.hour.peak_replicas:g}"
+    yield f"{100 * found.aim:.2f}"
+    yield f"{100 * statistics.fmean(attained):.2f} ({100 * min(attained):.2f})"
+    yield f"{statistics.fmean(each.replica_hours for each in found.ours):.2f}"
+    yield f"{100 * found.static.attainment:.2f}"
+    yield f"{found.static.replica_hours:.2f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
