@@ -9,6 +9,7 @@ from pathlib import Path
 from bench.autoscale import scene, sizing, suite, traces
 from bench.autoscale.engine import engine
 from bench.autoscale.scene import Scene
+from bench.autoscale.traces import Trace
 
 PEAKS = {
     "servegen_r1_24h": 20.0,
@@ -76,12 +77,22 @@ def everything() -> Iterator[tuple[Case, tuple[str, ...]]]:
         yield from ((replace(case, seed=seed), (suite.OURS,)) for seed in SEEDS)
 
 
-def scene_of(data: Path, case: Case) -> Scene:
-    """To be replayed."""
-    trace = traces.load(next(iter(data.rglob(f"{case.trace}.csv*"))))
+def trace_of(data: Path, name: str) -> Trace:
+    """The file of that name, wherever it lies below ``data``."""
+    return traces.load(next(iter(data.rglob(f"{name}.csv*"))))
+
+
+def sized(trace: Trace, peak_replicas: float) -> Scene:
+    """A trace before the usual engine, with its busiest minute as large as is said."""
     on, targets = engine(), sizing.Targets()
     work = sizing.measured(on, trace.requests, targets)
-    found = scene.of_peak(trace, on, targets, work, case.peak_replicas)
+    return scene.of_peak(trace, on, targets, work, peak_replicas)
+
+
+def scene_of(data: Path, case: Case) -> Scene:
+    """To be replayed."""
+    trace = trace_of(data, case.trace)
+    found = sized(trace, case.peak_replicas)
     if trace.seconds > HOUR_SECONDS and not case.is_whole:
         found = scene.around_peak(found, HOUR_SECONDS, BEFORE_PEAK)
     return scene.with_settings(

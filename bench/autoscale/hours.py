@@ -15,15 +15,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from bench.autoscale import sizing, suite
-from bench.autoscale.engine import engine
+from bench.autoscale import suite
+from bench.autoscale.grid import HOUR_SECONDS, sized, trace_of
 from bench.autoscale.outcome import Outcome
 from bench.autoscale.reach import aim
-from bench.autoscale.scene import Scene, of_peak
-from bench.autoscale.traces import load, window
+from bench.autoscale.traces import window
 from bench.tables import DEFAULT_FOLDER
 
-HOUR_SECONDS = 3600.0
 SEEDS = (0, 1)
 BEST_STATIC = "best_static"
 
@@ -76,18 +74,11 @@ def run(data: Path, processes: int, hours: Iterable[Hour] = HOURS) -> list[Found
 
 def replayed(data: Path, hour: Hour) -> Found:
     """One hour under both."""
-    scene = _scene(data, hour)
+    stretch = window(trace_of(data, hour.trace), hour.begin_hours * HOUR_SECONDS, HOUR_SECONDS)
+    scene = sized(stretch, hour.peak_replicas)
     seeded = (replace(scene, seed=seed) for seed in SEEDS)
     ours = tuple(suite.result(each, suite.OURS).outcome for each in seeded)
     return Found(hour, aim(scene), ours, suite.result(scene, BEST_STATIC).outcome)
-
-
-def _scene(data: Path, hour: Hour) -> Scene:
-    trace = load(next(iter(data.rglob(f"{hour.trace}.csv*"))))
-    trace = window(trace, hour.begin_hours * HOUR_SECONDS, HOUR_SECONDS)
-    on, targets = engine(), sizing.Targets()
-    work = sizing.measured(on, trace.requests, targets)
-    return of_peak(trace, on, targets, work, hour.peak_replicas)
 
 
 def text(found: Iterable[Found]) -> str:
