@@ -10,7 +10,14 @@ from poolwise.model.hardware import Machine
 from poolwise.model.prediction import Memory
 from poolwise.model.shapes import Custom, Model, Transformer
 from poolwise.model.training import activations
-from poolwise.model.training.memory import peak_bytes, training_memory, usable_bytes
+from poolwise.model.training.memory import (
+    Footprint,
+    needed_at_most_bytes,
+    peak_bytes,
+    training_memory,
+    usable_bytes,
+)
+from poolwise.model.training.shard import shard, with_micro_batch
 from poolwise.model.work import Method, Optimizer, Recompute, TrainingLayout, TrainingWork
 from tests.model.shapes import preset
 from tests.model.training_cases import cpu_machine, machine, pretraining
@@ -234,3 +241,36 @@ def test_a_peak_has_a_range_around_what_is_needed() -> None:
     memory = training_memory(pretraining("llama-3.1-8b", batch=1), TrainingLayout(), H100)
     peak = peak_bytes(memory)
     assert peak.low < peak.mid == memory.needed_bytes < peak.high
+
+
+@pytest.mark.parametrize("stage", [0, 1, 2, 3])
+@pytest.mark.parametrize("recompute", list(Recompute))
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [("llama-3.1-8b", Method.FULL), ("mixtral-8x7b", Method.FULL), ("llama-3.1-8b", Method.LORA)],
+)
+def test_one_footprint_tells_every_micro_batch(
+    name: str, method: Method, recompute: Recompute, stage: int
+) -> None:
+    """What a search asks of a division is what is told of each of its layouts."""
+    work = replace(pretraining(name, batch=64), method=method, lora_rank=16)
+    sizes = TrainingLayout(2, 2, 2, zero_stage=stage)
+    footprint = Footprint(work, sizes, H100, shard(work, sizes))
+    for size in (1, 4, 32):
+        layout = replace(sizes, micro_batch_size=size, recompute=recompute)
+        memory = training_memory(work, layout, H100)
+        told = (memory.needed_bytes, memory.activations_bytes)
+        assert footprint.needed_bytes(recompute, size) == pytest.approx(told, rel=1e-12)
+
+
+def test_what_is_needed_at_most_is_surely_within() -> None:
+    memory = training_memory(pretraining("llama-3.1-8b"), TrainingLayout(), H100)
+    most_bytes = needed_at_most_bytes(memory.usable_bytes)
+    told = replace(memory, reserve_bytes=memory.reserve_bytes + most_bytes - memory.needed_bytes)
+    assert peak_bytes(told).high == pytest.approx(memory.usable_bytes)
+
+
+def test_another_micro_batch_of_the_same_ranks() -> None:
+    work, layout = pretraining("mixtral-8x7b", batch=64), TrainingLayout(2, 2, 2, expert=2)
+    larger = replace(layout, micro_batch_size=8)
+    assert with_micro_batch(shard(work, layout), work, larger) == shard(work, larger)

@@ -83,10 +83,6 @@ class TrainingLayout:
         """Accelerators in use."""
         return self.data * self.tensor * self.pipeline * self.context
 
-    def micro_batches(self, global_batch_samples: int) -> float:
-        """Micro-steps per optimizer step of one data-parallel rank."""
-        return global_batch_samples / (self.data * self.micro_batch_size)
-
 
 class Metric(enum.StrEnum):
     """Latencies a target can name."""

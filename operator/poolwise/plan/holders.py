@@ -8,12 +8,12 @@ from datetime import datetime
 
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.capacity import Ledger
+from poolwise.plan.capacity import Ledger, Room
 from poolwise.plan.decision import Candidate, Claim, Key, Kind, Plan
 from poolwise.plan.entries import Entry
 from poolwise.plan.joint.problem import NodeState, Option, PoolState, Running, Workload
 from poolwise.plan.options import MILLICORES, options
-from poolwise.plan.pool import Node, Pool
+from poolwise.plan.pool import Pool
 from poolwise.plan.ranking import losses, rank
 from poolwise.plan.requests.request import TrainingRequest
 from poolwise.plan.requests.request import Workload as Wanted
@@ -132,11 +132,13 @@ def full(pool: Pool) -> PoolState:
 
 def pool_state(pool: Pool, when_full: PoolState, ledger: Ledger) -> PoolState:
     """A pool with what is free now. Nodes that are not usable may come back, and have nothing."""
-    nodes = (
-        NodeState(state.name, free, state.total, state.domains) if free > 0 else state
-        for node, state in zip(pool.nodes, when_full.nodes, strict=True)
-        for free in (_free(pool, node, ledger),)
-    )
+    nodes = list(when_full.nodes)
+    for index, node in enumerate(pool.nodes):
+        room = ledger.rooms.get(node.name)
+        free = _free(pool, room) if room and node.unusable_reason is None else 0
+        if free > 0:
+            state = nodes[index]
+            nodes[index] = NodeState(state.name, free, state.total, state.domains)
     return replace(when_full, nodes=tuple(nodes))
 
 
@@ -156,10 +158,7 @@ def unqualified(pool: str, nodes: Mapping[str, int]) -> dict[str, int]:
     return {name.removeprefix(f"{pool}/"): pods for name, pods in nodes.items()}
 
 
-def _free(pool: Pool, node: Node, ledger: Ledger) -> int:
-    room = ledger.rooms.get(node.name)
-    if room is None or node.unusable_reason is not None:
-        return 0
+def _free(pool: Pool, room: Room) -> int:
     if pool.is_cpu:
         return int(room.cores * MILLICORES)
     return room.accelerators.get(pool.resource or "", 0)

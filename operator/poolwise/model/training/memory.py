@@ -15,7 +15,12 @@ from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import Interval, Memory
 from poolwise.model.shapes import Custom, Transformer
 from poolwise.model.training import activations
-from poolwise.model.training.shard import Shard, shard
+from poolwise.model.training.shard import (
+    Shard,
+    micro_batch_count,
+    micro_batch_tokens,
+    shard,
+)
 from poolwise.model.work import Method, Optimizer, Recompute, TrainingLayout, TrainingWork
 
 DRIVER_CONTEXT_BYTES = 0.5e9
@@ -57,6 +62,17 @@ class _Bytes:
     optimizer: float
 
 
+@dataclass(slots=True)
+class _Kept:
+    """Activations at one degree of recomputation, in bytes per token of a micro-batch."""
+
+    working: float
+    """Of the layer at work."""
+    stage: float
+    """Of all layers of a stage, for each micro-batch in flight."""
+    logits: float
+
+
 def usable_bytes(device: Device) -> float:
     """What a process can fill: what the driver exposes less its own context."""
     return device.memory_bytes - (0.0 if device.is_cpu else DRIVER_CONTEXT_BYTES)
@@ -67,30 +83,85 @@ def peak_bytes(memory: Memory) -> Interval:
     return Interval.around(memory.needed_bytes, PEAK_SPREAD)
 
 
+def needed_at_most_bytes(usable_bytes: float) -> float:
+    """What a run may be predicted to need where so much is usable: the upper end of the range
+    decides, for a run that starts only with luck is none."""
+    return usable_bytes / Interval.around(1.0, PEAK_SPREAD).high
+
+
 def training_memory(
     work: TrainingWork, layout: TrainingLayout, machine: Machine, known: Shard | None = None
 ) -> Memory:
     """Peak by use. Does not ask whether the layout divides the model evenly."""
     share = known or shard(work, layout)
-    if work.method is Method.FULL:
-        weights, gradients, optimizer = _full_state(work, layout, share)
-    else:
-        weights, gradients, optimizer = _adapter_state(work, layout, share)
-    kept = _activation_bytes(work, layout, share)
+    footprint = Footprint(work, layout, machine, share)
+    weights, gradients, optimizer = footprint.state(share.micro_batches > 1)
+    kept = footprint.activations_bytes(layout.recompute, layout.micro_batch_size)
     return Memory(
         usable_bytes=usable_bytes(machine.device),
         weights_bytes=weights,
         gradients_bytes=gradients,
         optimizer_bytes=optimizer,
         activations_bytes=kept,
-        reserve_bytes=_reserve_bytes(layout, machine, weights + gradients + optimizer + kept),
+        reserve_bytes=footprint.reserve_bytes(weights + gradients + optimizer + kept),
     )
 
 
+class Footprint:
+    """What one division into parallel sizes needs, for every micro-batch and recomputation.
+
+    Searches ask a division for dozens of them, and little changes from one to the next.
+    """
+
+    def __init__(
+        self, work: TrainingWork, sizes: TrainingLayout, machine: Machine, share: Shard
+    ) -> None:
+        """``share`` is of any micro-batch."""
+        self._work, self._sizes, self._share = work, sizes, share
+        self._states: dict[bool, tuple[float, float, float]] = {}
+        self._kept: dict[Recompute, _Kept] = {}
+        groups = (sizes.data, sizes.tensor, sizes.pipeline, sizes.context, sizes.expert)
+        count = 0 if machine.device.is_cpu else sum(size > 1 for size in groups)
+        self._buffers_bytes = COMMUNICATION_BYTES_PER_GROUP * count
+
+    def needed_bytes(self, recompute: Recompute, micro_batch_size: int) -> tuple[float, float]:
+        """In all, and of activations alone."""
+        batches = micro_batch_count(self._work, self._sizes.data, micro_batch_size)
+        kept = self.activations_bytes(recompute, micro_batch_size)
+        held = sum(self.state(batches > 1)) + kept
+        return held + self.reserve_bytes(held), kept
+
+    def state(self, accumulates: bool) -> tuple[float, float, float]:
+        """Bytes of weights, of gradients, which may add several micro-batches up, and of the
+        optimizer."""
+        if accumulates not in self._states:
+            self._states[accumulates] = self._state(accumulates)
+        return self._states[accumulates]
+
+    def _state(self, accumulates: bool) -> tuple[float, float, float]:
+        if self._work.method is Method.FULL:
+            return _full_state(self._work, self._sizes, self._share, accumulates)
+        return _adapter_state(self._work, self._sizes, self._share)
+
+    def activations_bytes(self, recompute: Recompute, micro_batch_size: int) -> float:
+        """The fuller of first stage (most micro-batches in flight) and last (the logits)."""
+        if recompute not in self._kept:
+            self._kept[recompute] = _kept(self._work, self._sizes, self._share, recompute)
+        kept = self._kept[recompute]
+        tokens = micro_batch_tokens(self._work, self._sizes.context, micro_batch_size)
+        batches = micro_batch_count(self._work, self._sizes.data, micro_batch_size)
+        first = kept.stage * _in_flight(self._sizes, batches)
+        return tokens * (kept.working + max(first, kept.stage + kept.logits))
+
+    def reserve_bytes(self, allocated: float) -> float:
+        """Of the allocator, and the buffers of each group that communicates."""
+        return ALLOCATOR_SLACK * allocated + self._buffers_bytes
+
+
 def _full_state(
-    work: TrainingWork, layout: TrainingLayout, share: Shard
+    work: TrainingWork, layout: TrainingLayout, share: Shard, accumulates: bool
 ) -> tuple[float, float, float]:
-    per = _bytes_per_parameter(work, share, layout)
+    per = _bytes_per_parameter(work, layout, accumulates)
     stage = layout.zero_stage
     weights = per.weight * _sharded(share, stage >= 3)
     gradients = per.gradient * _sharded(share, stage >= 2)
@@ -116,10 +187,9 @@ def _adapter_state(
     )
 
 
-def _bytes_per_parameter(work: TrainingWork, share: Shard, layout: TrainingLayout) -> _Bytes:
+def _bytes_per_parameter(work: TrainingWork, layout: TrainingLayout, accumulates: bool) -> _Bytes:
     weight = weight_bytes(master_format(work.precision))
-    accumulates = share.micro_batches > 1 and layout.zero_stage < 3
-    gradient = 4.0 if accumulates else weight
+    gradient = 4.0 if accumulates and layout.zero_stage < 3 else weight
     master = 4.0 if weight < 4 else 0.0
     return _Bytes(weight, gradient, master + STATE_BYTES[work.optimizer])
 
@@ -141,45 +211,33 @@ def _layer_parameters(share: Shard) -> float:
     return share.dense_parameters + share.expert_parameters
 
 
-def _activation_bytes(work: TrainingWork, layout: TrainingLayout, share: Shard) -> float:
-    """The fuller of first stage (most micro-batches in flight) and last (the logits)."""
+def _kept(work: TrainingWork, sizes: TrainingLayout, share: Shard, recompute: Recompute) -> _Kept:
     shape = work.model.shape
     if isinstance(shape, Custom):
-        per_sample = shape.activation_bytes_per_sample * CUSTOM_RECOMPUTED[layout.recompute]
-        return per_sample * share.tokens / layout.tensor
+        per_sample = shape.activation_bytes_per_sample * CUSTOM_RECOMPUTED[recompute]
+        return _Kept(0.0, per_sample / sizes.tensor, 0.0)
     element = weight_bytes(master_format(work.precision)) / 2
-    kept = (
-        activations.layer_bytes_per_token(shape, layout.recompute, share.routed_width)
-        / layout.tensor
+    per_layer = activations.layer_bytes_per_token(shape, recompute, share.routed_width)
+    per_layer /= sizes.tensor
+    return _Kept(
+        working=element * _working_bytes(shape, sizes, share, per_layer),
+        stage=element * per_layer * share.stage_layers,
+        logits=LOGITS_BYTES * shape.vocab / sizes.tensor,
     )
-    stage = element * kept * share.tokens * share.stage_layers
-    working = element * _working_bytes(shape, layout, share, kept)
-    logits = LOGITS_BYTES * share.tokens * shape.vocab / layout.tensor
-    return working + max(stage * _in_flight(layout, share), stage + logits)
 
 
-def _working_bytes(shape: Transformer, layout: TrainingLayout, share: Shard, kept: float) -> float:
+def _working_bytes(shape: Transformer, sizes: TrainingLayout, share: Shard, kept: float) -> float:
     """The layer being recomputed, gradients of activations, and what sequence parallelism
     gathers around matrix products (inputs of attention and MLP, and one gradient)."""
-    whole = (
-        activations.layer_bytes_per_token(shape, routed_width=share.routed_width) / layout.tensor
-    )
-    gradients = 4.0 * shape.hidden / layout.tensor
-    gathered = 6.0 * shape.hidden if layout.tensor > 1 else 0.0
-    return share.tokens * (whole - kept + gradients + gathered)
+    whole = activations.layer_bytes_per_token(shape, routed_width=share.routed_width) / sizes.tensor
+    gradients = 4.0 * shape.hidden / sizes.tensor
+    gathered = 6.0 * shape.hidden if sizes.tensor > 1 else 0.0
+    return whole - kept + gradients + gathered
 
 
-def _in_flight(layout: TrainingLayout, share: Shard) -> float:
+def _in_flight(sizes: TrainingLayout, micro_batches: int) -> float:
     """Micro-batches that the first stage holds: 1F1B min(p, m), more when interleaved."""
-    held = float(min(layout.pipeline, share.micro_batches))
-    if layout.interleave > 1:
-        held *= 1 + (layout.pipeline - 1) / (layout.pipeline * layout.interleave)
-    return max(1.0, min(held, share.micro_batches))
-
-
-def _reserve_bytes(layout: TrainingLayout, machine: Machine, allocated: float) -> float:
-    if machine.device.is_cpu:
-        return ALLOCATOR_SLACK * allocated
-    sizes = (layout.data, layout.tensor, layout.pipeline, layout.context, layout.expert)
-    groups = sum(size > 1 for size in sizes)
-    return ALLOCATOR_SLACK * allocated + COMMUNICATION_BYTES_PER_GROUP * groups
+    held = float(min(sizes.pipeline, micro_batches))
+    if sizes.interleave > 1:
+        held *= 1 + (sizes.pipeline - 1) / (sizes.pipeline * sizes.interleave)
+    return max(1.0, min(held, micro_batches))

@@ -9,7 +9,7 @@ tokens.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from poolwise.model import transformer
@@ -66,6 +66,16 @@ def sequence_tokens(work: TrainingWork) -> int:
     return work.sequence_tokens or work.model.max_context_tokens or 1
 
 
+def micro_batch_tokens(work: TrainingWork, context: int, micro_batch_size: int) -> float:
+    """Tokens of a micro-batch on each of ``context`` ranks; samples for a custom model."""
+    return micro_batch_size * sequence_tokens(work) / context
+
+
+def micro_batch_count(work: TrainingWork, data: int, micro_batch_size: int) -> int:
+    """Micro-batches that each of ``data`` ranks runs in a step, the last perhaps not full."""
+    return max(1, math.ceil(work.global_batch_samples / (data * micro_batch_size)))
+
+
 def shard(work: TrainingWork, layout: TrainingLayout) -> Shard:
     """The fullest device's share."""
     count = transformer.parameters(work.model)
@@ -74,8 +84,8 @@ def shard(work: TrainingWork, layout: TrainingLayout) -> Shard:
     tensor, split = layout.tensor, layout.tensor * layout.expert
     edge = _edge_parameters(count, layout)
     return Shard(
-        tokens=layout.micro_batch_size * sequence_tokens(work) / layout.context,
-        micro_batches=max(1, math.ceil(layout.micro_batches(work.global_batch_samples))),
+        tokens=micro_batch_tokens(work, layout.context, layout.micro_batch_size),
+        micro_batches=micro_batch_count(work, layout.data, layout.micro_batch_size),
         stage_layers=stage,
         dense_parameters=(count.body - count.experts) / layers / tensor,
         expert_parameters=count.experts / layers / split,
@@ -87,6 +97,15 @@ def shard(work: TrainingWork, layout: TrainingLayout) -> Shard:
         routed_width=routed_width(work.model),
         replicas=layout.data * layout.context,
         expert_replicas=max(1, layout.data * layout.context // layout.expert),
+    )
+
+
+def with_micro_batch(share: Shard, work: TrainingWork, layout: TrainingLayout) -> Shard:
+    """The share of the same ranks with the layout's micro-batch, for less than a new one."""
+    return replace(
+        share,
+        tokens=micro_batch_tokens(work, layout.context, layout.micro_batch_size),
+        micro_batches=micro_batch_count(work, layout.data, layout.micro_batch_size),
     )
 
 

@@ -144,11 +144,15 @@ def alone(
     machine: Machine,
     calibration: Calibration,
     known: Shard | None = None,
+    known_once: Busy | None = None,
 ) -> Alone:
-    """Of one layout on one device and the host's cores that dispatch to it."""
+    """Of one layout on one device and the host's cores that dispatch to it.
+
+    ``known_once`` is :func:`layer.micro_batch`, which is the same whatever the data-parallel size.
+    """
     share = known or shard(work, layout)
     fabric = Fabric(layout, machine, calibration)
-    once = layer.micro_batch(work, layout, share, machine.device, calibration)
+    once = known_once or layer.micro_batch(work, layout, share, machine.device, calibration)
     return Alone(
         share=share,
         once=once,

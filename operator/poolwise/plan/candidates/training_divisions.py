@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import lru_cache
 
 from poolwise.model.hardware import Interconnect
@@ -125,7 +124,9 @@ def _sharded(
 ) -> Iterator[TrainingLayout]:
     for expert in _expert_sizes(sizes.data, work, fixed):
         for stage in _zero_stages(sizes, work, fixed):
-            yield replace(sizes, expert=expert, zero_stage=stage)
+            yield TrainingLayout(
+                sizes.data, sizes.tensor, sizes.pipeline, expert, sizes.context, stage
+            )
 
 
 def _expert_sizes(data: int, work: TrainingWork, fixed: FixedLayout) -> list[int]:

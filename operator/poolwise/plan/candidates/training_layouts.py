@@ -15,8 +15,9 @@ from operator import attrgetter, itemgetter
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
 from poolwise.model.prediction import Memory, TrainingPrediction
+from poolwise.model.training.layer import micro_batch
 from poolwise.model.training.memory import training_memory, usable_bytes
-from poolwise.model.training.shard import Shard, shard
+from poolwise.model.training.shard import Shard, shard, with_micro_batch
 from poolwise.model.training.step import (
     Alone,
     alone,
@@ -45,6 +46,10 @@ _SIZES = attrgetter(
     "data", "tensor", "pipeline", "expert", "context", "micro_batch_size", "interleave"
 )
 """Of a layout: what sets a device's share of the work."""
+_RANKS = attrgetter("data", "tensor", "pipeline", "expert", "context")
+"""Of these, all but the batch."""
+_BATCH = attrgetter("tensor", "pipeline", "expert", "context", "micro_batch_size")
+"""What of them sets its share of one micro-batch."""
 _DIVISION = attrgetter(
     "data", "tensor", "pipeline", "expert", "context", "interleave", "zero_stage"
 )
@@ -164,13 +169,23 @@ class TrainingSearch:
     def _alone(self, layout: TrainingLayout) -> Alone:
         """ZeRO's stages beyond the first change what is sent and kept, not what is done."""
         question = (*_SIZES(layout), layout.recompute, layout.zero_stage > 0)
-        return self.alone.get(
-            question,
-            lambda: alone(self.work, layout, self.machine, self.calibration, self._share(layout)),
+        return self.alone.get(question, lambda: self._new_alone(layout))
+
+    def _new_alone(self, layout: TrainingLayout) -> Alone:
+        share, device = self._share(layout), self.machine.device
+        once = self.alone.get(
+            ("once", *_BATCH(layout), layout.recompute),
+            lambda: micro_batch(self.work, layout, share, device, self.calibration),
         )
+        return alone(self.work, layout, self.machine, self.calibration, share, once)
 
     def _share(self, layout: TrainingLayout) -> Shard:
-        return self.shared.get(_SIZES(layout), lambda: shard(self.work, layout))
+        return self.shared.get(_SIZES(layout), lambda: self._new_share(layout))
+
+    def _new_share(self, layout: TrainingLayout) -> Shard:
+        question = ("share", *_RANKS(layout))
+        of_any_batch = self.shared.get(question, lambda: shard(self.work, layout))
+        return with_micro_batch(of_any_batch, self.work, layout)
 
     def _fitting(self, sizes: TrainingLayout) -> Iterator[_Timed]:
         return map(self._timed, self.sizes_that_fit(sizes))
@@ -179,7 +194,7 @@ class TrainingSearch:
         """For each degree of recomputation, the largest micro-batch that fits."""
         needs = self.shared.get(
             (*_DIVISION(sizes), self.machine.device.is_cpu),
-            lambda: Needs(self.work, self.fixed, sizes, self.machine, self._share),
+            lambda: Needs(self.work, self.fixed, sizes, self.machine, self._share(sizes)),
         )
         return needs.fitting(usable_bytes(self.machine.device))
 

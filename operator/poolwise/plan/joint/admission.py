@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -40,7 +41,7 @@ class Gate:
         self._pools = {pool.name: pool for pool in pools}
         self._rules, self._now = rules, now
         self._all = sum(pool.total for pool in pools if not pool.is_cpu)
-        self._slots: dict[tuple[str, int, bool, str], int] = {}
+        self._sizes: dict[tuple[str, str], list[Counter[int]]] = {}
 
     def admit(self, workload: Workload) -> Admission:
         """The options that capacity, limits and yield leave open."""
@@ -107,10 +108,10 @@ class Gate:
 
     def _most_pods(self, option: Option) -> int:
         """Pods like the option's that the emptied pool, or its largest domain, takes."""
-        shape = (option.pool, option.accelerators_per_pod, option.one_per_node, option.level)
-        if shape not in self._slots:
-            self._slots[shape] = _most_pods(self._pools[option.pool].nodes, option)
-        return self._slots[shape]
+        question = (option.pool, option.level)
+        if question not in self._sizes:
+            self._sizes[question] = _sizes(self._pools[option.pool].nodes, option.level)
+        return max((_slots(sizes, option) for sizes in self._sizes[question]), default=0)
 
 
 def worthwhile(options: Iterable[Option], marginal_efficiency: float) -> Iterable[Option]:
@@ -151,14 +152,24 @@ def _yielding(rates: Mapping[int, float], marginal_efficiency: float) -> set[int
     return kept
 
 
-def _most_pods(nodes: Iterable[NodeState], option: Option) -> int:
-    rooms: dict[str, int] = {}
+def _sizes(nodes: Iterable[NodeState], level: str) -> list[Counter[int]]:
+    """Of each domain of the level, or of all nodes together: how many nodes there are by their
+    accelerators, since most are alike."""
+    if not level:
+        return [Counter(node.total for node in nodes)]
+    found: dict[str, Counter[int]] = {}
     for node in nodes:
-        domain = node.domains.get(option.level, "") if option.level else "pool"
-        slots = node.total // max(option.accelerators_per_pod, 1)
+        domain = node.domains.get(level)
         if domain:
-            rooms[domain] = rooms.get(domain, 0) + (min(slots, 1) if option.one_per_node else slots)
-    return max(rooms.values(), default=0)
+            found.setdefault(domain, Counter())[node.total] += 1
+    return list(found.values())
+
+
+def _slots(sizes: Mapping[int, int], option: Option) -> int:
+    """Pods that empty nodes of these sizes take."""
+    each = max(option.accelerators_per_pod, 1)
+    most = 1 if option.one_per_node else math.inf
+    return sum(int(min(total // each, most)) * nodes for total, nodes in sizes.items())
 
 
 def _refusal(against: Sequence[Against]) -> str:

@@ -33,11 +33,12 @@ class Rooms:
     """What is free now. Changed by :meth:`take`, :meth:`give_back` and :meth:`hold`."""
 
     def __init__(self, pools: Iterable[PoolState]) -> None:
-        self._pools = {pool.name: _Floor(pool.nodes) for pool in pools}
+        self._pools = {pool.name: pool for pool in pools}
+        self._floors: dict[str, _Floor] = {}
 
     def free(self, pool: str) -> int:
         """Accelerators of a pool that nobody has, held back or not."""
-        return self._pools[pool].free if pool in self._pools else 0
+        return self._floor(pool).free if pool in self._pools else 0
 
     def fit(
         self, option: Option, until: float = math.inf, domain: str = ""
@@ -46,9 +47,9 @@ class Rooms:
 
         ``domain``: the one of the option's level that it must go to; empty: any.
         """
-        floor = self._pools.get(option.pool)
-        if floor is None or floor.free < option.accelerators:
+        if self.free(option.pool) < option.accelerators or option.pool not in self._pools:
             return None
+        floor = self._floor(option.pool)
         if option.level:
             found = floor.domains(option, until)
             return _nearest([found[domain]] if domain in found else found.values(), option)
@@ -57,17 +58,23 @@ class Rooms:
     def take(self, option: Option, nodes: Nodes) -> None:
         """Gives a gang its nodes."""
         for node, pods in nodes.items():
-            self._pools[option.pool].take(node, pods * option.accelerators_per_pod)
+            self._floor(option.pool).take(node, pods * option.accelerators_per_pod)
 
     def give_back(self, option: Option, nodes: Nodes) -> None:
         """Undoes :meth:`take`."""
         for node, pods in nodes.items():
-            self._pools[option.pool].take(node, -pods * option.accelerators_per_pod)
+            self._floor(option.pool).take(node, -pods * option.accelerators_per_pod)
 
     def hold(self, pool: str, holds: Iterable[Hold]) -> None:
         """Keeps room for a gang that starts later."""
         for each in holds:
-            self._pools[pool].hold(each)
+            self._floor(pool).hold(each)
+
+    def _floor(self, pool: str) -> _Floor:
+        """Worked out when first asked for: few passes come to all pools."""
+        if pool not in self._floors:
+            self._floors[pool] = _Floor(self._pools[pool].nodes)
+        return self._floors[pool]
 
 
 class Openings:
