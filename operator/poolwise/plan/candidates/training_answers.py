@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -169,7 +170,8 @@ def gang_of(count: int, request: TrainingRequest, pool: Pool) -> Gang:
 
 def _pod_size(count: int, pool: Pool) -> int:
     most = max(pool.accelerators_per_node, 1)
-    return next(each for each in reversed(divisors(count)) if each <= most)
+    sizes = divisors(count)
+    return sizes[bisect_right(sizes, most) - 1]
 
 
 def gang_machine(machine: Machine, pod_accelerators: int, count: int) -> Machine:

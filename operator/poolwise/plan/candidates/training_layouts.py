@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter, itemgetter
 
 from poolwise.model.efficiency import Calibration
@@ -122,9 +122,7 @@ class TrainingSearch:
 
     def _fitting_over(self, count: int) -> list[tuple[float, TrainingLayout]]:
         """All layouts that fit, and what a device alone takes for each: the fastest first."""
-        link = self.machine.interconnect
-        question = (count, link.accelerators_per_node, link.domain_accelerators)
-        return self.alone.get(question, lambda: self._ranked(count))
+        return self.alone.get(self._linked_count(count), lambda: self._ranked(count))
 
     def _ranked(self, count: int) -> list[tuple[float, TrainingLayout]]:
         found = [
@@ -137,9 +135,9 @@ class TrainingSearch:
     def _divisions(self, count: int) -> list[TrainingLayout]:
         """Of so many accelerators, under what the links allow."""
         link = self.machine.interconnect
-        question = (count, link.accelerators_per_node, link.domain_accelerators)
         return self.shared.get(
-            question, lambda: list(divisions_of(count, self.work, self.fixed, link))
+            self._linked_count(count),
+            lambda: list(divisions_of(count, self.work, self.fixed, link)),
         )
 
     def _leaders(self, ranked: list[tuple[float, TrainingLayout]]) -> list[_Timed]:
@@ -207,19 +205,31 @@ class TrainingSearch:
                     yield self._timed(with_batch(layout, layout.recompute, size))
 
     def _none(self, count: int) -> NoTrainingShape:
-        recompute = self.fixed.recompute or Recompute.FULL
-        memories = [
-            training_memory(
-                self.work,
-                with_batch(sizes, recompute, micro_batches(self.work, self.fixed, sizes)[0]),
-                self.machine,
-            )
-            for sizes in self._divisions(count)
-        ]
-        if memories:
-            return NoTrainingShape(min(memories, key=lambda memory: memory.needed_bytes), "")
+        question = ("least", self.machine.device.is_cpu, *self._linked_count(count))
+        least = self.shared.get(question, lambda: self._least_memory(count))
+        if least:
+            usable = usable_bytes(self.machine.device)
+            return NoTrainingShape(replace(least, usable_bytes=usable), "")
         in_pod = min(count, self.machine.interconnect.accelerators_per_node)
         return NoTrainingShape(None, why_indivisible(count, in_pod, self.work, self.fixed))
+
+    def _least_memory(self, count: int) -> Memory | None:
+        """Of the layout that needs least; all accelerators need as much."""
+        recompute = self.fixed.recompute or Recompute.FULL
+        layouts = (
+            with_batch(sizes, recompute, micro_batches(self.work, self.fixed, sizes)[0])
+            for sizes in self._divisions(count)
+        )
+        memories = (
+            training_memory(self.work, layout, self.machine, self._share(layout))
+            for layout in layouts
+        )
+        return min(memories, key=lambda memory: memory.needed_bytes, default=None)
+
+    def _linked_count(self, count: int) -> tuple[int, int, int]:
+        """So many accelerators, with what of their links says how they may be divided."""
+        link = self.machine.interconnect
+        return count, link.accelerators_per_node, link.domain_accelerators
 
 
 def _sent(layout: TrainingLayout) -> int:
