@@ -221,7 +221,7 @@ def with_bin(
         expected=ahead.lasting,
         demand=ahead.present,
         ready=ready,
-        waiting=taken.waiting,
+        waiting=ahead.queue,
         filled=ahead.filled,
         capacity=able.requests_per_second,
     )

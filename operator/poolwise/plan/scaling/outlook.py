@@ -45,6 +45,7 @@ class Outlook:
     """When a start would end, if what is there lasts."""
     backlog: float
     """Replicas beside these that work off the queue until then."""
+    queue: float = 0.0
     lasting: float = 0.0
     """What comes as far as demand lasts (:mod:`poolwise.plan.scaling.persistence`)."""
 
@@ -66,8 +67,10 @@ class Flow:
     """The same, none of them more than full: what waits for one of them waits for that one."""
     gap_seconds: float | None
     """Observed mean time between two tokens; None: not known."""
-    ready: int
-    """Replicas that serve."""
+    serving: float
+    """Replicas that have served since the last look."""
+    joining_seconds: tuple[float, ...]
+    """Until each of the others serves, that start or have just become ready; ascending."""
     waiting: float
     waiting_growth_per_second: float
     filling: float = 0.0
@@ -105,17 +108,28 @@ def outlook(able: Capability, level: Level, flow: Flow, horizon_seconds: float) 
     coming = share * settled + (1.0 - share) * then
     # Of what fills up, a queue is part of what is in flight already.
     backlog = share * _backlog(flow, horizon_seconds)
-    return Outlook(level, horizon_seconds, present, now, settled, coming, backlog)
+    return Outlook(level, horizon_seconds, present, now, settled, coming, backlog, flow.waiting)
 
 
 def _backlog(flow: Flow, horizon_seconds: float) -> float:
     """A replica with a queue serves as fast as it can: so much is served by each that is added.
 
     Who waits too long is late already, and delays those that come after: the sooner the queue is
-    worked off the fewer. No more are added than are there.
+    worked off the fewer. Who joins until then works on it too. No more are added than serve.
     """
     served = max(flow.arrivals_per_second - flow.waiting_growth_per_second, 0.0)
-    if flow.waiting <= served * USUAL_WAIT_SECONDS or not flow.ready or served <= 0.0:
+    if flow.waiting <= served * USUAL_WAIT_SECONDS or not flow.serving or served <= 0.0:
         return 0.0
-    queue = flow.waiting + max(flow.waiting_growth_per_second, 0.0) * horizon_seconds
-    return min(queue / (served / flow.ready * BACKLOG_SECONDS), MOST_BACKLOG * flow.ready)
+    each = served / flow.serving
+    left = _queue_after(flow, each, horizon_seconds)
+    return min(left / (each * BACKLOG_SECONDS), MOST_BACKLOG * flow.serving)
+
+
+def _queue_after(flow: Flow, each: float, horizon_seconds: float) -> float:
+    """Who joins takes what arrives, and so the queues of the others run off; what waits for one
+    replica is served by that one alone."""
+    queue, now = flow.waiting, 0.0
+    for joined, until in enumerate((*flow.joining_seconds, horizon_seconds)):
+        growth = flow.waiting_growth_per_second - min(each * joined, flow.arrivals_per_second)
+        queue, now = max(queue + (until - now) * growth, 0.0), until
+    return queue

@@ -15,8 +15,8 @@ from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.level import expected, level
 from poolwise.plan.scaling.memory import Bin, Memory
 from poolwise.plan.scaling.outlook import SLOPE_SECONDS, Flow, Outlook, outlook
-from poolwise.plan.scaling.seen import Phase, Seen
-from poolwise.plan.scaling.service import Service
+from poolwise.plan.scaling.seen import Phase, ReplicaSeen, Seen
+from poolwise.plan.scaling.service import Latency, Service
 from poolwise.plan.signals.sample import Sample
 
 FULLEST = 1.1
@@ -36,18 +36,23 @@ def prospect(
     bins = memory.bins
     if taken.seconds > 0.0:
         bins = (*bins, Bin(seen.now_seconds, taken.seconds, taken.arrivals))
+    everything = _held(seen, taken, able, first, math.inf)
+    bounded = _held(seen, taken, able, first, FULLEST)
+    queue = _queue(first, taken.waiting, (everything - bounded) * first.in_flight)
+    joined, horizon = len(_joined(seen, bins)), horizon_seconds(service)
     flow = Flow(
         arrivals_per_second=recent_rate(bins),
-        held=_held(seen, taken, able, first, math.inf),
-        bounded=_held(seen, taken, able, first, FULLEST),
+        held=everything,
+        bounded=bounded,
         gap_seconds=learning.observed_gap_seconds(taken.warm) if taken.warm else None,
-        ready=taken.ready,
-        waiting=taken.waiting,
-        waiting_growth_per_second=_waiting_growth(memory, taken),
+        serving=taken.ready - joined,
+        joining_seconds=(*joined * (0.0,), *_starting_seconds(service, seen)),
+        waiting=queue,
+        waiting_growth_per_second=_queue_growth(bins, queue),
         filling=_filling(memory, seen.now_seconds),
     )
     coming = expected(level(bins), seen.expected_requests_per_second)
-    found = outlook(first, coming, flow, horizon_seconds(service))
+    found = outlook(first, coming, flow, horizon)
     return replace(found, lasting=memory.persistence.expected(found.coming, found.trusted_share))
 
 
@@ -87,11 +92,44 @@ def horizon_seconds(service: Service) -> float:
     return max(each.start_seconds for each in service.pools) + service.interval_seconds
 
 
-def _waiting_growth(memory: Memory, taken: Intake) -> float:
-    """Requests per second by which queues grew since the last look."""
-    if not memory.bins or taken.seconds <= 0.0:
+def _joined(seen: Seen, bins: Sequence[Bin]) -> list[ReplicaSeen]:
+    """Who became ready while the newest counts were taken."""
+    since = bins[-1].at_seconds - bins[-1].seconds if bins else seen.now_seconds
+    ready = (each for each in seen.replicas if each.phase is Phase.READY)
+    return [each for each in ready if (each.ready_at_seconds or -math.inf) > since]
+
+
+def _starting_seconds(service: Service, seen: Seen) -> list[float]:
+    """Until those serve who start before a start would end. Who is late by more than another one
+    is not counted on."""
+    horizon = horizon_seconds(service)
+    usual = {each.name: each.start_seconds for each in service.pools}
+    left = (
+        _expected_at(each, usual) - seen.now_seconds
+        for each in seen.replicas
+        if each.phase is Phase.STARTING
+    )
+    return sorted(max(each, 0.0) for each in left if -horizon < each < horizon)
+
+
+def _expected_at(replica: ReplicaSeen, usual_seconds: Mapping[str, float]) -> float:
+    if replica.ready_at_seconds is not None:
+        return replica.ready_at_seconds
+    return replica.requested_at_seconds + usual_seconds.get(replica.pool, 0.0)
+
+
+def _queue(able: Capability, waiting: float, beyond_full: float) -> float:
+    """Requests that new ones wait for: where tokens are what is late, those that run beyond the
+    most that a replica bears delay them too."""
+    is_of_tokens = able.limit is not None and able.limit.latency in (Latency.ITL, Latency.TPOT)
+    return max(waiting, beyond_full) if is_of_tokens else waiting
+
+
+def _queue_growth(bins: Sequence[Bin], queue: float) -> float:
+    """Requests per second by which queues grew while the newest counts were taken."""
+    if len(bins) < 2 or bins[-1].seconds <= 0.0:
         return 0.0
-    return (taken.waiting - memory.bins[-1].waiting) / taken.seconds
+    return (queue - bins[-2].waiting) / bins[-1].seconds
 
 
 def _filling(memory: Memory, now_seconds: float) -> float:
