@@ -45,9 +45,10 @@ class Outlook:
     """When a start would end, if what is there lasts."""
     backlog: float
     """Replicas beside these that work off the queue until then."""
-    queue: float = 0.0
     lasting: float = 0.0
     """What comes as far as demand lasts (:mod:`poolwise.plan.scaling.persistence`)."""
+    queue: float = 0.0
+    """Requests that new ones wait for now."""
 
     @property
     def trusted_share(self) -> float:
@@ -72,7 +73,9 @@ class Flow:
     joining_seconds: tuple[float, ...]
     """Until each of the others serves, that start or have just become ready; ascending."""
     waiting: float
-    waiting_growth_per_second: float
+    """Requests that new ones wait for."""
+    served_per_second: float
+    """By all that serve, while there was such a queue."""
     filling: float = 0.0
     """Change of what is in flight, in full replicas a second, where it is above chance."""
 
@@ -107,29 +110,31 @@ def outlook(able: Capability, level: Level, flow: Flow, horizon_seconds: float) 
     then = max(then, now + flow.filling * further) if flow.filling else then
     coming = share * settled + (1.0 - share) * then
     # Of what fills up, a queue is part of what is in flight already.
-    backlog = share * _backlog(flow, horizon_seconds)
-    return Outlook(level, horizon_seconds, present, now, settled, coming, backlog, flow.waiting)
+    backlog = share * _backlog(able, flow, level.mid, horizon_seconds)
+    return Outlook(
+        level, horizon_seconds, present, now, settled, coming, backlog, queue=flow.waiting
+    )
 
 
-def _backlog(flow: Flow, horizon_seconds: float) -> float:
+def _backlog(able: Capability, flow: Flow, rate: float, horizon_seconds: float) -> float:
     """A replica with a queue serves as fast as it can: so much is served by each that is added.
 
     Who waits too long is late already, and delays those that come after: the sooner the queue is
     worked off the fewer. Who joins until then works on it too. No more are added than serve.
     """
-    served = max(flow.arrivals_per_second - flow.waiting_growth_per_second, 0.0)
+    served = flow.served_per_second
     if flow.waiting <= served * USUAL_WAIT_SECONDS or not flow.serving or served <= 0.0:
         return 0.0
-    each = served / flow.serving
-    left = _queue_after(flow, each, horizon_seconds)
+    each = min(served / flow.serving, able.requests_per_second)
+    left = _queue_after(flow, each, rate, horizon_seconds)
     return min(left / (each * BACKLOG_SECONDS), MOST_BACKLOG * flow.serving)
 
 
-def _queue_after(flow: Flow, each: float, horizon_seconds: float) -> float:
+def _queue_after(flow: Flow, each: float, rate: float, horizon_seconds: float) -> float:
     """Who joins takes what arrives, and so the queues of the others run off; what waits for one
     replica is served by that one alone."""
     queue, now = flow.waiting, 0.0
     for joined, until in enumerate((*flow.joining_seconds, horizon_seconds)):
-        growth = flow.waiting_growth_per_second - min(each * joined, flow.arrivals_per_second)
+        growth = max(rate - each * joined, 0.0) - each * flow.serving
         queue, now = max(queue + (until - now) * growth, 0.0), until
     return queue

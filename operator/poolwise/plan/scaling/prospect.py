@@ -36,19 +36,24 @@ def prospect(
     bins = memory.bins
     if taken.seconds > 0.0:
         bins = (*bins, Bin(seen.now_seconds, taken.seconds, taken.arrivals))
+    joined, horizon = len(_joined(seen, bins)), horizon_seconds(service)
     everything = _held(seen, taken, able, first, math.inf)
     bounded = _held(seen, taken, able, first, FULLEST)
-    queue = _queue(first, taken.waiting, (everything - bounded) * first.in_flight)
-    joined, horizon = len(_joined(seen, bins)), horizon_seconds(service)
+    serving, queue = taken.ready - joined, taken.waiting
+    if _is_of_tokens(first):
+        queue = max(queue, (everything - bounded) * first.in_flight)
+        served = first.requests_per_second * serving
+    else:
+        served = _served(bins, queue)
     flow = Flow(
         arrivals_per_second=recent_rate(bins),
         held=everything,
         bounded=bounded,
         gap_seconds=learning.observed_gap_seconds(taken.warm) if taken.warm else None,
-        serving=taken.ready - joined,
+        serving=serving,
         joining_seconds=(*joined * (0.0,), *_starting_seconds(service, seen)),
         waiting=queue,
-        waiting_growth_per_second=_queue_growth(bins, queue),
+        served_per_second=served,
         filling=_filling(memory, seen.now_seconds),
     )
     coming = expected(level(bins), seen.expected_requests_per_second)
@@ -118,18 +123,17 @@ def _expected_at(replica: ReplicaSeen, usual_seconds: Mapping[str, float]) -> fl
     return replica.requested_at_seconds + usual_seconds.get(replica.pool, 0.0)
 
 
-def _queue(able: Capability, waiting: float, beyond_full: float) -> float:
-    """Requests that new ones wait for: where tokens are what is late, those that run beyond the
-    most that a replica bears delay them too."""
-    is_of_tokens = able.limit is not None and able.limit.latency in (Latency.ITL, Latency.TPOT)
-    return max(waiting, beyond_full) if is_of_tokens else waiting
+def _is_of_tokens(able: Capability) -> bool:
+    """Whether tokens are what is late: then those that run beyond the most that a replica bears
+    delay new ones too, and replicas go on at their rate. Else those who wait for a prompt do."""
+    return able.limit is not None and able.limit.latency in (Latency.ITL, Latency.TPOT)
 
 
-def _queue_growth(bins: Sequence[Bin], queue: float) -> float:
-    """Requests per second by which queues grew while the newest counts were taken."""
+def _served(bins: Sequence[Bin], queue: float) -> float:
+    """Requests per second that came while the newest counts were taken and did not pile up."""
     if len(bins) < 2 or bins[-1].seconds <= 0.0:
         return 0.0
-    return (queue - bins[-2].waiting) / bins[-1].seconds
+    return max(bins[-1].arrivals + bins[-2].waiting - queue, 0.0) / bins[-1].seconds
 
 
 def _filling(memory: Memory, now_seconds: float) -> float:
