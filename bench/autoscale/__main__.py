@@ -23,11 +23,9 @@ from bench.autoscale.engine import (
     Unknown,
     engine,
 )
+from bench.autoscale.grid import BEFORE_PEAK, HOUR_SECONDS
 from bench.tables import DEFAULT_FOLDER
 
-HOUR_SECONDS = 3600.0
-BEFORE_PEAK = 2.0 / 3.0
-"""Share of the hour that lies before the busiest minute."""
 LONG_SECONDS = 6 * HOUR_SECONDS
 PEAKS = (10.0, 40.0, 150.0)
 MOST = 1e5

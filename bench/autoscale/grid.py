@@ -20,7 +20,9 @@ PEAKS = {
 }
 """Traces of the page, and how many replicas their busiest minute needs: few for those of short
 answers, of which forty replicas serve half a million an hour."""
-HOUR_SECONDS, BEFORE_PEAK = 3600.0, 2.0 / 3.0
+HOUR_SECONDS = 3600.0
+BEFORE_PEAK = 2.0 / 3.0
+"""Share of the hour that lies before the busiest minute."""
 SLOWNESSES = (0.7, 1.3)
 """True steps over those that the model tells of."""
 WITH_RIVALS = ("servegen_r1_24h", "azure2023_conv")

@@ -23,10 +23,11 @@ import numpy as np
 
 from bench.autoscale import sizing, suite
 from bench.autoscale.engine import engine
+from bench.autoscale.grid import trace_of
 from bench.autoscale.ours import Ours, service
 from bench.autoscale.replay import replay
 from bench.autoscale.scene import Scene
-from bench.autoscale.traces import Trace, load
+from bench.autoscale.traces import Trace
 from bench.tables import DEFAULT_FOLDER
 from poolwise.sim.serving.requests import Requests
 
@@ -43,8 +44,10 @@ BEFORE_SECONDS, AFTER_SECONDS = 1500.0, 1200.0
 class Case:
     """One step."""
 
-    path: Path
-    """Of the trace that lengths are drawn from."""
+    data: Path
+    """Folder of the traces."""
+    trace: str
+    """That lengths are drawn from."""
     before: int
     after: int
     seed: int
@@ -73,8 +76,9 @@ def main() -> int:
 
 def run(data: Path, processes: int) -> list[Found]:
     """All cases, in their order."""
-    paths = [next(iter(data.rglob(f"{name}.csv*"))) for name in TRACES]
-    cases = [Case(path, *step, seed) for path, step, seed in product(paths, STEPS, range(SEEDS))]
+    cases = [
+        Case(data, trace, *step, seed) for trace, step, seed in product(TRACES, STEPS, range(SEEDS))
+    ]
     with ProcessPoolExecutor(processes) as pool:
         return list(pool.map(recovered, cases))
 
@@ -101,7 +105,7 @@ def _rows(found: Sequence[Found]) -> Iterator[str]:
         case, times = group[0].case, [_seconds(each) for each in group]
         worst = f"{max(times):.0f}" if max(times) < AFTER_SECONDS else "never"
         step = f"{case.before} to {case.after}"
-        yield f"| {_name(case)} | {step} | {statistics.median(times):.0f} | {worst} |"
+        yield f"| {case.trace} | {step} | {statistics.median(times):.0f} | {worst} |"
 
 
 def _seconds(found: Found) -> float:
@@ -111,7 +115,7 @@ def _seconds(found: Found) -> float:
 def _listed(found: Found) -> dict[str, object]:
     case = found.case
     return {
-        "trace": _name(case),
+        "trace": case.trace,
         "before": case.before,
         "after": case.after,
         "seed": case.seed,
@@ -120,12 +124,8 @@ def _listed(found: Found) -> dict[str, object]:
     }
 
 
-def _name(case: Case) -> str:
-    return case.path.name.partition(".")[0]
-
-
 def _scene(case: Case) -> Scene:
-    of = _measured(case.path)
+    of = _measured(case.data, case.trace)
     draw, one = np.random.default_rng(case.seed), LOAD * of.work.requests_per_second
     arrivals = [
         draw.uniform(begin, begin + seconds, draw.poisson(replicas * one * seconds))
@@ -145,9 +145,9 @@ def _scene(case: Case) -> Scene:
 
 
 @cache
-def _measured(path: Path) -> Scene:
+def _measured(data: Path, name: str) -> Scene:
     """The trace before an engine that was measured with its lengths."""
-    trace, targets = load(path), sizing.Targets()
+    trace, targets = trace_of(data, name), sizing.Targets()
     on = engine()
     return Scene(trace, on, targets, sizing.measured(on, trace.requests, targets))
 

@@ -132,13 +132,11 @@ def full(pool: Pool) -> PoolState:
 
 def pool_state(pool: Pool, when_full: PoolState, ledger: Ledger) -> PoolState:
     """A pool with what is free now. Nodes that are not usable may come back, and have nothing."""
-    nodes = list(when_full.nodes)
-    for index, node in enumerate(pool.nodes):
+    nodes = []
+    for node, state in zip(pool.nodes, when_full.nodes, strict=True):
         room = ledger.rooms.get(node.name)
         free = _free(pool, room) if room and node.unusable_reason is None else 0
-        if free > 0:
-            state = nodes[index]
-            nodes[index] = NodeState(state.name, free, state.total, state.domains)
+        nodes.append(NodeState(state.name, free, state.total, state.domains) if free > 0 else state)
     return replace(when_full, nodes=tuple(nodes))
 
 

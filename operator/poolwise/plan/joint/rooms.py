@@ -33,12 +33,12 @@ class Rooms:
     """What is free now. Changed by :meth:`take`, :meth:`give_back` and :meth:`hold`."""
 
     def __init__(self, pools: Iterable[PoolState]) -> None:
-        self._pools = {pool.name: pool for pool in pools}
+        self._nodes = {pool.name: pool.nodes for pool in pools}
         self._floors: dict[str, _Floor] = {}
 
     def free(self, pool: str) -> int:
         """Accelerators of a pool that nobody has, held back or not."""
-        return self._floor(pool).free if pool in self._pools else 0
+        return self._floor(pool).free
 
     def fit(
         self, option: Option, until: float = math.inf, domain: str = ""
@@ -47,9 +47,9 @@ class Rooms:
 
         ``domain``: the one of the option's level that it must go to; empty: any.
         """
-        if self.free(option.pool) < option.accelerators or option.pool not in self._pools:
-            return None
         floor = self._floor(option.pool)
+        if floor.free < option.accelerators:
+            return None
         if option.level:
             found = floor.domains(option, until)
             return _nearest([found[domain]] if domain in found else found.values(), option)
@@ -71,9 +71,10 @@ class Rooms:
             self._floor(pool).hold(each)
 
     def _floor(self, pool: str) -> _Floor:
-        """Worked out when first asked for: few passes come to all pools."""
+        """Worked out when first asked for: few passes come to all pools. Of one that is not known,
+        without nodes."""
         if pool not in self._floors:
-            self._floors[pool] = _Floor(self._pools[pool].nodes)
+            self._floors[pool] = _Floor(self._nodes.get(pool, ()))
         return self._floors[pool]
 
 

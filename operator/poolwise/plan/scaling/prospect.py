@@ -36,7 +36,7 @@ def prospect(
     bins = memory.bins
     if taken.seconds > 0.0:
         bins = (*bins, Bin(seen.now_seconds, taken.seconds, taken.arrivals))
-    joined, horizon = len(_joined(seen, bins)), horizon_seconds(service)
+    joined, horizon = _joined(seen, bins), horizon_seconds(service)
     everything = _held(seen, taken, able, first, math.inf)
     bounded = _held(seen, taken, able, first, FULLEST)
     serving, queue = taken.ready - joined, taken.waiting
@@ -97,11 +97,11 @@ def horizon_seconds(service: Service) -> float:
     return max(each.start_seconds for each in service.pools) + service.interval_seconds
 
 
-def _joined(seen: Seen, bins: Sequence[Bin]) -> list[ReplicaSeen]:
-    """Who became ready while the newest counts were taken."""
+def _joined(seen: Seen, bins: Sequence[Bin]) -> int:
+    """How many became ready while the newest counts were taken."""
     since = bins[-1].at_seconds - bins[-1].seconds if bins else seen.now_seconds
     ready = (each for each in seen.replicas if each.phase is Phase.READY)
-    return [each for each in ready if (each.ready_at_seconds or -math.inf) > since]
+    return sum((each.ready_at_seconds or -math.inf) > since for each in ready)
 
 
 def _starting_seconds(service: Service, seen: Seen) -> list[float]:
