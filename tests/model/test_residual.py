@@ -9,7 +9,7 @@ from poolwise import tables
 from poolwise.errors import TableError
 from poolwise.model import calibration
 from poolwise.model.efficiency import Calibration, Efficiency, Provenance
-from poolwise.model.residual import BOUND, Kernel, Nearness, Residual, kernel
+from poolwise.model.residual import BOUND, REMEMBERED, Kernel, Nearness, Residual, kernel
 from poolwise.model.site import Site
 from poolwise.tables.residuals import ResidualRow, with_sites
 
@@ -59,6 +59,12 @@ def test_a_function_that_names_the_accelerator_spans_none() -> None:
     several = (("model",), ("model", "accelerator"), ("accelerator",))
     row = ROW.model_copy(update={"labels": ("model", "accelerator"), "levels": several})
     assert kernel(row).across == (True, False, False)
+
+
+def test_what_is_remembered_of_places_changes_no_answer() -> None:
+    one, places = residual(), [float(each) for each in range(2 * REMEMBERED)]
+    for place in (*places, *places[::-1], *places):
+        assert one.at(Site(KNOWN.labels, (place,))) == residual().at(Site(KNOWN.labels, (place,)))
 
 
 @pytest.mark.parametrize("labels", [("gpt", "H100"), ("", "")])

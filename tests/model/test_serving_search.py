@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from poolwise.model.serving.capacity import highest
+from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, state
 from poolwise.model.serving.replica import replica
 from poolwise.model.serving.search import Known, last_inside
@@ -136,3 +137,15 @@ def test_smooth_quantities_take_few_looks(root: float) -> None:
 def test_a_jump_is_found_too() -> None:
     found = last_inside(lambda step: 1.0 if step > 77 else -1.0, Known(0, -1.0), Known(1024, 1.0))
     assert found == 77
+
+
+def test_a_target_of_tokens_is_missed_without_a_jump_where_the_longest_step_passes_it() -> None:
+    served = REPLICAS["L40S", 256]
+    at = state(served, 20.0)
+    longest = latencies(served, at).longest_token_seconds
+    below, above = (
+        excess(served, at, (Target(Metric.ITL, 90, longest * each),)) for each in (1.001, 0.999)
+    )
+    assert latencies(served, at).tokens.share_later(longest * 0.999) > 0.5
+    assert below == pytest.approx(-0.001, rel=0.01)
+    assert above == pytest.approx(0.001, rel=0.01)

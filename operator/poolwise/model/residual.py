@@ -41,6 +41,8 @@ ACCELERATOR = "accelerator"
 """The label of functions that hold on one accelerator alone."""
 BOUND = 0.4
 """Of the logarithm, either way: what is off by more is rather another machine or workload."""
+REMEMBERED = 8
+"""Places whose distances to known sites are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +135,13 @@ class Kin:
     across: Vector
     """and how many that do not."""
 
-    def alike(self, place: Vector, shares: Vector) -> Vector:
+    def near(self, place: Vector) -> Vector:
+        """How near each is in sizes and lengths: 1 at the place itself."""
+        return _faded(self.places - place)
+
+    def alike(self, near: Vector, shares: Vector) -> Vector:
         """How many functions each has in common, faded by its distance."""
-        apart = _faded(self.places - place)
-        alike: Vector = apart * (self.here + self.across * _faded(self.shares - shares))
+        alike: Vector = near * (self.here + self.across * _faded(self.shares - shares))
         return alike
 
 
@@ -166,12 +171,24 @@ class Sites:
         self._places = np.array([site.coordinates for site in sites]) / self._lengths
         self._shares = np.array([site.shares for site in sites]) / self._share_length
         self._kin: dict[tuple[str, ...], Kin] = {}
+        self._near: dict[tuple[object, ...], Vector] = {}
 
     def alike(self, site: Site) -> tuple[Kin, Vector]:
         """Those with any function in common, and how many each has, faded by its distance."""
         kin = self._kin_of(site.labels)
-        place = np.array(site.coordinates) / self._lengths
-        return kin, kin.alike(place, np.array(site.shares) / self._share_length)
+        near = self._nearness(kin, site)
+        return kin, kin.alike(near, np.array(site.shares) / self._share_length)
+
+    def _nearness(self, kin: Kin, site: Site) -> Vector:
+        """A machine with more of something is asked for at the place of the machine as it is, and
+        waits for other shares there: the last few places are remembered."""
+        where = site.labels, site.coordinates
+        found = self._near.get(where)
+        if found is None:
+            if len(self._near) >= REMEMBERED:
+                self._near.clear()
+            found = self._near[where] = kin.near(np.array(site.coordinates) / self._lengths)
+        return found
 
     def _kin_of(self, labels: tuple[str, ...]) -> Kin:
         if labels not in self._kin:
@@ -196,7 +213,7 @@ class Sites:
 
 
 class Residual:
-    """The estimate of one figure. Immutable, but for kin that it remembers."""
+    """The estimate of one figure. Immutable, but for what it remembers."""
 
     def __init__(
         self,

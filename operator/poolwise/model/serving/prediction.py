@@ -20,6 +20,7 @@ A model that only reads prompts has its step under ``MemoryBandwidth`` to ``Host
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from poolwise.model.efficiency import Calibration, Efficiency, Provenance
 from poolwise.model.hardware import Device, Machine
@@ -52,6 +53,7 @@ from poolwise.model.site import Site
 from poolwise.model.work import Metric, ServingLayout, ServingWork
 
 __all__ = [
+    "Known",
     "capacity_requests_per_second",
     "kv_tokens",
     "predict_serving",
@@ -75,20 +77,28 @@ def capacity_requests_per_second(
     return capacity(replica(work, layout, machine, calibration), work.targets).requests_per_second
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a search has worked out of a layout."""
+
+    served: Replica
+    capacity: Capacity
+
+
 def predict_serving(
     work: ServingWork,
     layout: ServingLayout,
     machine: Machine,
     calibration: Calibration,
     requests_per_second: float,
-    known: Capacity | None = None,
+    known: Known | None = None,
 ) -> ServingPrediction:
     """One replica at a rate. Beyond saturation latencies are infinite, at the saturated state.
 
     Who knows the capacity already saves its search.
     """
-    served = replica(work, layout, machine, calibration)
-    most = known or capacity(served, work.targets)
+    served = known.served if known else replica(work, layout, machine, calibration)
+    most = known.capacity if known else capacity(served, work.targets)
     at = state_at_rate(served, requests_per_second)
     is_overloaded = at is None
     at = at or state(served, max(served.largest_load, 1.0))

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Device
 from poolwise.model.serving.load import Replica
 from poolwise.model.serving.site import serving_site
+from poolwise.model.site import Site
 from poolwise.model.work import ServingLayout, ServingWork
+
+if TYPE_CHECKING:  # takes a while to import
+    from poolwise.model.residual import Residual
 
 FIRST_TOKEN, TOKEN, SATURATED = "ttft", "tpot", "offline_throughput"
 """Residuals: of times to the first token, between tokens, and of all work at saturation."""
@@ -28,17 +33,22 @@ def with_slowness(
     calibration: Calibration,
 ) -> Replica:
     """What is run without targets is run for throughput."""
-    middle = math.sqrt(max(served.slots, 1.0))
-    of_steps = (TOKEN, middle) if work.targets else (SATURATED, served.slots)
+    steps = calibration.residual(TOKEN if work.targets else SATURATED)
+    first = calibration.residual(FIRST_TOKEN)
+    if steps is None and first is None:
+        return served
 
-    def slowness(figure: str, in_flight: float) -> float:
-        residual = calibration.residual(figure)
-        if residual is None or math.isinf(in_flight):
-            return 1.0
-        return residual.at(serving_site(work, layout, device, served, in_flight)).factor
+    def where(in_flight: float) -> Site | None:
+        is_endless = math.isinf(in_flight)
+        return None if is_endless else serving_site(work, layout, device, served, in_flight)
 
+    middle = where(math.sqrt(max(served.slots, 1.0)))
     return replace(
         served,
-        slowness=slowness(*of_steps),
-        first_token_slowness=slowness(FIRST_TOKEN, middle),
+        slowness=_factor(steps, middle if work.targets else where(served.slots)),
+        first_token_slowness=_factor(first, middle),
     )
+
+
+def _factor(residual: Residual | None, site: Site | None) -> float:
+    return 1.0 if residual is None or site is None else residual.at(site).factor

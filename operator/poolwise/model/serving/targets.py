@@ -44,15 +44,17 @@ def first_missed(times: Latencies, targets: tuple[Target, ...]) -> Target | None
 def _missed_by(times: Latencies, target: Target) -> float:
     """How far a tail is beyond its target: straight in a load that makes waits ``1 / (1 - rho)``.
 
-    Of tokens, how many are late beyond those that may be: that needs no search, as a percentile
-    of theirs does.
+    Of tokens, how many are late beyond those that may be, which needs no search, as a percentile
+    of theirs does; or how much the longest step is, if that is less.
     """
     if target.metric is not _ITL:
         seconds = metric_percentile(times, target.metric, target.percentile)
         return 1.0 - target.seconds / seconds if seconds > 0.0 else -1.0
-    if times.longest_token_seconds <= target.seconds:
-        return _beyond(times.longest_token_seconds, target.seconds)
-    return _beyond(times.tokens.share_later(target.seconds), 1.0 - target.percentile / 100.0)
+    longest = _beyond(times.longest_token_seconds, target.seconds)
+    if longest <= 0.0:
+        return longest
+    late = times.tokens.share_later(target.seconds)
+    return min(longest, _beyond(late, 1.0 - target.percentile / 100.0))
 
 
 def _beyond(value: float, allowed: float) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
@@ -25,6 +26,8 @@ CHUNK_TOKENS = (8192, 4096, 2048, 1024, 512, 256)
 PROBED = 0.25
 """Of the largest load: where chunks are compared to guess which is the best."""
 
+Served = Callable[[ServingLayout], Replica]
+
 
 @dataclass(frozen=True, slots=True)
 class _Option:
@@ -34,7 +37,11 @@ class _Option:
 
 
 def tuned(
-    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
+    work: ServingWork,
+    layout: ServingLayout,
+    machine: Machine,
+    calibration: Calibration,
+    served_by: Served | None = None,
 ) -> tuple[ServingLayout, Capacity]:
     """The layout with the chunk of prompts that serves most inside the targets, and its capacity.
 
@@ -43,8 +50,11 @@ def tuned(
     one longest request are considered; the layout comes back as it is when none does. Sequences
     are cut to the chunk: vLLM refuses to start with fewer batched tokens than sequences. Of chunks
     that serve alike, to the precision of a capacity, it is the largest.
+
+    Who keeps :func:`replica` of each layout gives it as ``served_by``.
     """
-    options = list(_options(work, layout, machine, calibration))
+    of = served_by or partial(_replica, work, machine, calibration)
+    options = list(_options(work, layout, machine, calibration, of))
     best, reached = NOWHERE, []
     for option in _likeliest_first(options, work.targets):
         worth = best.requests_per_second * (1.0 - PRECISION)
@@ -59,8 +69,18 @@ def tuned(
     return chosen.layout, told(chosen.served, work.targets, found)
 
 
+def _replica(
+    work: ServingWork, machine: Machine, calibration: Calibration, layout: ServingLayout
+) -> Replica:
+    return replica(work, layout, machine, calibration)
+
+
 def _options(
-    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
+    work: ServingWork,
+    layout: ServingLayout,
+    machine: Machine,
+    calibration: Calibration,
+    served_by: Served,
 ) -> Iterator[_Option]:
     """The largest first, and none that serves just as a larger one."""
     longest = request_cache_bytes(work, layout, layout.max_model_tokens)
@@ -74,7 +94,7 @@ def _options(
             continue
         larger = served
         if larger is None or layout.pipeline > 1:
-            served = replica(work, tried, machine, calibration)
+            served = served_by(tried)
         else:
             limit, slots = float(batch_limit(work, tried)), cache_slots(taken, per_request)
             served = resized(larger, limit, slots, float(sequences))

@@ -43,6 +43,9 @@ class Offer:
     """Nodes' worth of what one replica holds."""
     cost_per_hour: float | None
     """Of all replicas."""
+    gang: Gang
+    """All replicas' pods."""
+    wish: Wish
     broken: Exclusion | None
     """The limit of the user's that it breaks."""
     has_room: bool
@@ -107,7 +110,8 @@ class _Assessment:
         with the fewest replicas is not tuned.
         """
         offers: list[Offer] = []
-        least_held = [(self._least_held(layout), layout) for layout in layouts]
+        fewest = replicas_needed(self.request, math.inf)
+        least_held = [(self._price_share(layout) * fewest, layout) for layout in layouts]
         for least, layout in sorted(least_held, key=itemgetter(0)):
             if self._is_beyond(least, offers):
                 continue
@@ -115,10 +119,6 @@ class _Assessment:
             if shape.serves:
                 offers.append(self._offer(shape))
         return self._preferred(offers)
-
-    def _least_held(self, layout: ServingLayout) -> float:
-        """Nodes' worth with as many replicas as any capacity needs."""
-        return self._price_share(layout) * replicas_needed(self.request, math.inf)
 
     def _is_beyond(self, least_held: float, offers: list[Offer]) -> bool:
         """Whether an offer with room costs surely less than a size that holds so much can."""
@@ -143,36 +143,19 @@ class _Assessment:
         return min(alike, key=itemgetter(0, 1, 2))[3] if alike else None
 
     def _judged(self, offer: Offer) -> Candidate:
+        where = offer.gang, self.pool, offer.wish
         if offer.broken:
-            return self._described(offer, False, offer.broken)
-        gang, wish = self._gang(offer.replicas, offer.shape)
+            return self._described(offer, offer.broken)
         if offer.has_room:
-            broken = self.situation.breaks(gang, self.pool, wish)
+            broken = self.situation.breaks(*where)
             remark = "; ".join(filter(None, (self._remark(offer), broken.words())))
-            found = self._described(offer, True, Exclusion(Verdict.LOST, remark))
-            return replace(
-                found,
-                startup_seconds=self._startup_seconds(offer),
-                broken_accelerators=broken.accelerators,
-            )
-        never = self.situation.why_never(gang, self.pool, wish)
+            return self._described(offer, Exclusion(Verdict.LOST, remark), broken.accelerators)
+        never = self.situation.why_never(*where)
         if never:
-            return self._described(offer, False, never)
-        told = self.situation.why_no_room(gang, self.pool, wish)
-        without_room = self._described(offer, False, Exclusion(Verdict.INSUFFICIENT_CAPACITY, told))
+            return self._described(offer, never)
+        told = self.situation.why_no_room(*where)
+        without_room = self._described(offer, Exclusion(Verdict.INSUFFICIENT_CAPACITY, told))
         return replace(without_room, waits=True)
-
-    def _gang(self, replicas: int, shape: ReplicaShape) -> tuple[Gang, Wish]:
-        asked = (replicas, shape.layout, self.request, self.pool)
-        return gang_of_replicas(*asked), wish_of_replicas(*asked)
-
-    def _has_room(self, replicas: int, shape: ReplicaShape) -> bool:
-        gang, wish = self._gang(replicas, shape)
-        return self.situation.nodes_for(gang, self.pool, wish) is not None
-
-    def _startup_seconds(self, offer: Offer) -> float:
-        gang, wish = self._gang(offer.replicas, offer.shape)
-        return self.situation.startup_seconds(gang, self.pool, wish)
 
     def _offer(self, shape: ReplicaShape) -> Offer:
         planned = planned_capacity(shape, self.request.work)
@@ -182,14 +165,18 @@ class _Assessment:
         price = self.pool.price
         cost = price.per_node_hour * share * replicas if price else None
         broken = self._limit_broken(replicas, planned, cost)
+        asked = (replicas, shape.layout, self.request, self.pool)
+        gang, wish = gang_of_replicas(*asked), wish_of_replicas(*asked)
         return Offer(
             shape=shape,
             replicas=replicas,
             load_requests_per_second=min(rate / max(replicas, 1), planned),
             price_share=share,
             cost_per_hour=cost,
+            gang=gang,
+            wish=wish,
             broken=broken,
-            has_room=broken is None and self._has_room(replicas, shape),
+            has_room=broken is None and self.situation.nodes_for(gang, self.pool, wish) is not None,
         )
 
     def _price_share(self, layout: ServingLayout) -> float:
@@ -246,7 +233,8 @@ class _Assessment:
             f" replicas is {offer.replicas}"
         )
 
-    def _described(self, offer: Offer, feasible: bool, told: Exclusion) -> Candidate:
+    def _described(self, offer: Offer, told: Exclusion, broken_accelerators: int = 0) -> Candidate:
+        feasible, where = offer.has_room, (offer.gang, self.pool, offer.wish)
         rate = offer.load_requests_per_second
         layout, prediction = self.answers.bounded(offer.shape, rate)
         bottleneck = self.answers.bottleneck(offer.shape.layout)
@@ -272,7 +260,9 @@ class _Assessment:
             energy_joules=joules,
             objective_value=values[self.request.goal],
             own_spread=self._own_spread(offer, prediction, bottleneck),
-            wish=self._gang(offer.replicas, offer.shape)[1],
+            wish=offer.wish,
+            startup_seconds=self.situation.startup_seconds(*where) if feasible else 0.0,
+            broken_accelerators=broken_accelerators,
         )
 
     def _own_spread(

@@ -8,11 +8,12 @@ from functools import lru_cache
 
 from poolwise.model.bottleneck import BUYABLE, bottleneck
 from poolwise.model.corrected import ServingEstimates, asked_targets, corrected_serving
+from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine, Resource
 from poolwise.model.prediction import Bottleneck, ServingPrediction
 from poolwise.model.serving.capacity import NOTHING, Capacity, highest
 from poolwise.model.serving.memory import footprint
-from poolwise.model.serving.prediction import predict_serving
+from poolwise.model.serving.prediction import Known, predict_serving
 from poolwise.model.serving.replica import generates, replica
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
 from poolwise.plan.candidates.machines import felt_by_replica
@@ -28,7 +29,7 @@ from poolwise.plan.candidates.serving_layouts import (
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.children.engines import ENGINES
 from poolwise.plan.pool import Pool
-from poolwise.plan.requests.request import ServingRequest
+from poolwise.plan.requests.request import FixedReplica, ServingRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +125,9 @@ class ServingAnswers:
     def _predict(
         self, work: ServingWork, layout: ServingLayout, requests_per_second: float, most: Capacity
     ) -> ServingPrediction:
-        search = self.search
+        search, known = self.search, Known(self.search.replica(layout), most)
         return predict_serving(
-            work, layout, search.machine, search.calibration, requests_per_second, most
+            work, layout, search.machine, search.calibration, requests_per_second, known
         )
 
     def _bottleneck(self, layout: ServingLayout) -> Bottleneck:
@@ -162,20 +163,25 @@ def _answers(
     request: ServingRequest, pool: Pool, situation: Situation, over_nodes: bool
 ) -> ServingAnswers:
     assert pool.machine is not None, "pools without a machine are excluded"
-    engine = ENGINES.get(request.work.engine)
     measured = situation.corrections.serving(request.work.model, pool.name, situation.now)
-    search = ServingSearch(
-        work=_asked(request.work, measured),
-        fixed=request.fixed,
-        machine=felt_by_replica(pool.machine, keeps_to_node=not over_nodes),
-        node=_node(pool),
-        calibration=situation.calibration,
-        may_pipeline=engine is None or engine.splits_pipeline,
-        over_nodes=over_nodes,
-    )
-    subject = (search.work, search.fixed, search.node, search.may_pipeline, over_nodes)
-    page = situation.memo.page((*subject, search.machine, search.calibration))
+    machine = felt_by_replica(pool.machine, keeps_to_node=not over_nodes)
+    subject = _asked(request.work, measured), request.fixed, machine, _node(pool)
+    page = situation.memo.page((*subject, situation.calibration, over_nodes))
+    search = page.get("search", lambda: _search(*subject, situation.calibration, over_nodes))
     return ServingAnswers(search, page, measured)
+
+
+def _search(
+    work: ServingWork,
+    fixed: FixedReplica,
+    machine: Machine,
+    node: Node,
+    calibration: Calibration,
+    over_nodes: bool,
+) -> ServingSearch:
+    engine = ENGINES.get(work.engine)
+    may_pipeline = engine is None or engine.splits_pipeline
+    return ServingSearch(work, fixed, machine, node, calibration, may_pipeline, over_nodes)
 
 
 @lru_cache(maxsize=1024)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import native_arithmetic, sixteen_bit_format, weight_bytes
@@ -19,12 +19,14 @@ from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import Memory
 from poolwise.model.serving.capacity import NOTHING, Capacity, capacity
 from poolwise.model.serving.latency import latencies
-from poolwise.model.serving.load import state
+from poolwise.model.serving.load import Replica, state
 from poolwise.model.serving.memory import least_kv_tokens, surest_memory
 from poolwise.model.serving.replica import replica
+from poolwise.model.serving.targets import first_missed
 from poolwise.model.serving.tuning import tuned
 from poolwise.model.shapes import Transformer
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Tokens
+from poolwise.plan.candidates.memo import Page
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_groups import nearest, sizes_over_nodes
 from poolwise.plan.requests.request import FixedReplica
@@ -100,6 +102,8 @@ class ServingSearch:
     """Whether the engine can divide layers over stages."""
     over_nodes: bool = False
     """Whether replicas span nodes, instead of sharing one."""
+    replicas: Page = field(default_factory=Page)
+    """By layout."""
 
     def layouts(self) -> list[ServingLayout] | NoReplicaShape:
         """Every size that starts, the smallest first, whatever it can serve."""
@@ -119,8 +123,13 @@ class ServingSearch:
 
     def shape(self, layout: ServingLayout) -> ReplicaShape:
         """A layout with what it serves; nothing where it misses a target even for one request."""
-        served = replica(self.work, layout, self.machine, self.calibration)
-        return ReplicaShape(layout, capacity(served, self.work.targets))
+        return ReplicaShape(layout, capacity(self.replica(layout), self.work.targets))
+
+    def replica(self, layout: ServingLayout) -> Replica:
+        """What a layout makes of the machine."""
+        return self.replicas.get(
+            layout, lambda: replica(self.work, layout, self.machine, self.calibration)
+        )
 
     def tuned(self, layout: ServingLayout) -> ReplicaShape:
         """The same with the chunk of prompts that serves most.
@@ -128,7 +137,7 @@ class ServingSearch:
         Engines want a step to hold a token of each sequence, and a whole prompt of a model that
         reads it at once.
         """
-        better, found = tuned(self.work, layout, self.machine, self.calibration)
+        better, found = tuned(self.work, layout, self.machine, self.calibration, self.replica)
         step_tokens = better.max_batched_tokens
         if not self._generates:
             step_tokens = max(step_tokens, better.max_model_tokens)
@@ -143,15 +152,15 @@ class ServingSearch:
 
         Never fewer than are in flight at the capacity, where all targets hold.
         """
-        limits = [each for each in self.work.targets if each.metric is Metric.ITL]
+        limits = tuple(each for each in self.work.targets if each.metric is Metric.ITL)
         least, most = math.ceil(shape.in_flight), layout.max_num_seqs
         if not limits or not shape.serves or least >= most:
             return layout
-        served = replica(self.work, shape.layout, self.machine, self.calibration)
+        served = self.replica(shape.layout)
 
         def is_late(sequences: int) -> bool:
             times = latencies(served, state(served, min(float(sequences), served.slots)))
-            return any(times.token_percentile(each.percentile) > each.seconds for each in limits)
+            return first_missed(times, limits) is not None
 
         late = bisect.bisect_left(range(least, most + 1), True, key=is_late)
         found = max(least, _coarse(least + late - 1))
