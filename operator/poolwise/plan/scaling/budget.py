@@ -39,7 +39,8 @@ class Budget:
         """Of requests, with the prior."""
         rate = self.count / self.seconds if self.seconds > 0.0 else 0.0
         prior = max(rate * PRIOR_SECONDS, 1.0)
-        return (self.late + prior * PRIOR_SPENT * allowed_share) / (self.count + prior)
+        late = max(self.late, 0.0) + prior * PRIOR_SPENT * allowed_share
+        return late / (self.count + prior)
 
     def factor(self, allowed_share: float) -> float:
         """By which the share that is aimed at may differ from the allowed one."""

@@ -58,6 +58,11 @@ class Capability:
         return self.at.requests_per_second / self.slowness
 
     @cached_property
+    def most_per_second(self) -> float:
+        """Requests that it serves while others wait for it, late or not."""
+        return state(self.served, highest_load(self.served, ())).requests_per_second / self.slowness
+
+    @cached_property
     def in_flight(self) -> float:
         """Requests at the highest load, those that are read included."""
         return self.at.in_flight + self.requests_per_second * self.prefill_seconds

@@ -15,7 +15,7 @@ from poolwise.plan.scaling import account, learning, portfolio
 from poolwise.plan.scaling.capability import Capability, capability, rounded_slowness
 from poolwise.plan.scaling.decision import Decision, Remark
 from poolwise.plan.scaling.intake import Intake, intake
-from poolwise.plan.scaling.lessons import YOUNG_SECONDS, learned, with_bin
+from poolwise.plan.scaling.lessons import learned, with_bin
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import LEAST_RATE, Outlook
 from poolwise.plan.scaling.portfolio import Offer
@@ -135,10 +135,9 @@ def _decided(situation: _Situation, memory: Memory, ahead: Outlook) -> Decision:
         wanted = need(service, memory, ahead, found).of(there)
     least = _least(situation, memory)
     wanted = _whole(wanted, least, offers) if least else 0.0
-    if not _may_shrink(situation, memory):
-        wanted = max(wanted, there)
-    start = max(each.start_seconds for each in service.pools)
-    result = restrained(memory, situation.seen.now_seconds, there, wanted, start)
+    if not situation.taken.may_shrink or not situation.taken.ready:
+        wanted = max(wanted, there)  # missing metrics tell of no smaller need, now or later
+    result = restrained(memory, situation.seen.now_seconds, there, wanted, _start(service))
     counts = _counts_for(situation, result.replicas, there, least)
     choice = _Choice(wanted, counts, _paced(situation, counts))
     return _told(situation, result, ahead, found, choice)
@@ -160,11 +159,8 @@ def _least(situation: _Situation, memory: Memory) -> int:
     return max(service.least_replicas, 1)
 
 
-def _may_shrink(situation: _Situation, memory: Memory) -> bool:
-    """Not while metrics are missing or broken, while nobody serves, or right at the beginning."""
-    taken = situation.taken
-    is_young = memory.age_seconds(situation.seen.now_seconds) < YOUNG_SECONDS
-    return taken.may_shrink and taken.ready > 0 and not is_young
+def _start(service: Service) -> float:
+    return max(each.start_seconds for each in service.pools)
 
 
 def _counts_for(situation: _Situation, wanted: float, there: float, least: int) -> dict[str, int]:

@@ -34,9 +34,6 @@ KEPT_SECONDS = 2.0 * LONGEST_SECONDS
 OBSERVED_HALF_LIFE_SECONDS = 300.0
 UNSETTLED_SECONDS = 60.0
 """After the first look nothing is known that a forecast could rest on."""
-YOUNG_SECONDS = 300.0
-"""After the first look nothing is taken away, since what ended first were the short answers; and no
-budget is charged with lateness that is no fault of what was decided."""
 JOINED_SECONDS = SETTLED_STAYS * LONGEST_STAY_SECONDS
 """After which a replica is as full as others, however long its requests stay."""
 PEAK_HALF_LIFE_SECONDS = 6 * 3600.0
@@ -127,11 +124,11 @@ def _with_lateness(
     told = lessons(service, taken, loads, able, usual, usable)
     belief = fragility.faded(memory.belief, taken.seconds)
     belief = fragility.observed(belief, told.evidence, allowed)
-    floor = max(fragility.expected_floor(belief), able[service.pools[0].name].floor)
+    informed = fragility.informed(belief, None, False, able[service.pools[0].name].floor)
+    floor = fragility.expected_floor(informed)
     budget = memory.budget
-    if memory.age_seconds(seen.now_seconds) >= YOUNG_SECONDS and told.count:
-        late = max(told.late - floor * told.count, 0.0)
-        budget = budget.after(late, told.count, taken.seconds)
+    if told.count and not memory.is_young(seen.now_seconds):
+        budget = budget.after(told.late - floor * told.count, told.count, taken.seconds)
     settled = _settled(service, taken, loads, able)
     chance = _chance(taken, able[service.pools[0].name])
     unevenness = memory.unevenness.after(settled, taken.seconds, chance)

@@ -19,6 +19,10 @@ from poolwise.plan.scaling.surprise import Errors, none
 from poolwise.plan.scaling.unevenness import Unevenness, even
 from poolwise.plan.signals.sample import Histogram, Sample
 
+YOUNG_SECONDS = 300.0
+"""After the first look: what ended first were the short answers, and who is late is no fault of
+what was decided."""
+
 
 @dataclass(frozen=True, slots=True)
 class Moments:
@@ -119,6 +123,10 @@ class Memory:
     def age_seconds(self, now_seconds: float) -> float:
         """Since it began."""
         return 0.0 if self.since_seconds is None else now_seconds - self.since_seconds
+
+    def is_young(self, now_seconds: float) -> bool:
+        """Whether it has seen too little: nothing is let go then."""
+        return self.age_seconds(now_seconds) < YOUNG_SECONDS
 
     def as_mapping(self) -> dict[str, Any]:
         """What is worth keeping over a restart, for JSON; :meth:`read` reads it."""

@@ -74,8 +74,8 @@ class Flow:
     """Until each of the others serves, that start or have just become ready; ascending."""
     waiting: float
     """Requests that new ones wait for."""
-    served_per_second: float
-    """By all that serve, while there was such a queue."""
+    each_per_second: float
+    """Requests that each of those serves while others wait for it."""
     filling: float = 0.0
     """Change of what is in flight, in full replicas a second, where it is above chance."""
 
@@ -110,30 +110,29 @@ def outlook(able: Capability, level: Level, flow: Flow, horizon_seconds: float) 
     then = max(then, now + flow.filling * further) if flow.filling else then
     coming = share * settled + (1.0 - share) * then
     # Of what fills up, a queue is part of what is in flight already.
-    backlog = share * _backlog(able, flow, level.mid, horizon_seconds)
+    backlog = share * _backlog(flow, level.mid, horizon_seconds)
     return Outlook(
         level, horizon_seconds, present, now, settled, coming, backlog, queue=flow.waiting
     )
 
 
-def _backlog(able: Capability, flow: Flow, rate: float, horizon_seconds: float) -> float:
+def _backlog(flow: Flow, rate: float, horizon_seconds: float) -> float:
     """A replica with a queue serves as fast as it can: so much is served by each that is added.
 
     Who waits too long is late already, and delays those that come after: the sooner the queue is
     worked off the fewer. Who joins until then works on it too. No more are added than serve.
     """
-    served = flow.served_per_second
-    if flow.waiting <= served * USUAL_WAIT_SECONDS or not flow.serving or served <= 0.0:
+    served = flow.each_per_second * flow.serving
+    if served <= 0.0 or flow.waiting <= served * USUAL_WAIT_SECONDS:
         return 0.0
-    each = min(served / flow.serving, able.requests_per_second)
-    left = _queue_after(flow, each, rate, horizon_seconds)
-    return min(left / (each * BACKLOG_SECONDS), MOST_BACKLOG * flow.serving)
+    left = _queue_after(flow, rate, horizon_seconds)
+    return min(left / (flow.each_per_second * BACKLOG_SECONDS), MOST_BACKLOG * flow.serving)
 
 
-def _queue_after(flow: Flow, each: float, rate: float, horizon_seconds: float) -> float:
+def _queue_after(flow: Flow, rate: float, horizon_seconds: float) -> float:
     """Who joins takes what arrives, and so the queues of the others run off; what waits for one
     replica is served by that one alone."""
-    queue, now = flow.waiting, 0.0
+    queue, now, each = flow.waiting, 0.0, flow.each_per_second
     for joined, until in enumerate((*flow.joining_seconds, horizon_seconds)):
         growth = max(rate - each * joined, 0.0) - each * flow.serving
         queue, now = max(queue + (until - now) * growth, 0.0), until

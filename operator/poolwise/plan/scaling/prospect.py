@@ -14,13 +14,21 @@ from poolwise.plan.scaling.felt import held
 from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.level import expected, level
 from poolwise.plan.scaling.memory import Bin, Memory
-from poolwise.plan.scaling.outlook import SLOPE_SECONDS, Flow, Outlook, outlook
+from poolwise.plan.scaling.outlook import (
+    SLOPE_SECONDS,
+    USUAL_WAIT_SECONDS,
+    Flow,
+    Outlook,
+    outlook,
+)
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen, Seen
 from poolwise.plan.scaling.service import Latency, Service
 from poolwise.plan.signals.sample import Sample
 
 FULLEST = 1.1
 """Of a replica: what waits beyond it can only be served there."""
+USUAL_REQUESTS = 10.0
+"""How many requests the model's word on what a replica serves counts as, beside those counted."""
 RECENT_SECONDS = 29.0
 LEAST_SLOPE_STEPS = 5
 LEAST_SLOPE_SECONDS = 59.0
@@ -39,12 +47,11 @@ def prospect(
     joined, horizon = _joined(seen, bins), horizon_seconds(service)
     everything = _held(seen, taken, able, first, math.inf)
     bounded = _held(seen, taken, able, first, FULLEST)
-    serving, queue = taken.ready - joined, taken.waiting
+    serving, queue, each = taken.ready - joined, taken.waiting, first.requests_per_second
     if _is_of_tokens(first):
         queue = max(queue, (everything - bounded) * first.in_flight)
-        served = first.requests_per_second * serving
     else:
-        served = _served(bins, queue)
+        each = each_serves(bins, queue, serving, first.most_per_second)
     flow = Flow(
         arrivals_per_second=recent_rate(bins),
         held=everything,
@@ -53,7 +60,7 @@ def prospect(
         serving=serving,
         joining_seconds=(*joined * (0.0,), *_starting_seconds(service, seen)),
         waiting=queue,
-        served_per_second=served,
+        each_per_second=each,
         filling=_filling(memory, seen.now_seconds),
     )
     coming = expected(level(bins), seen.expected_requests_per_second)
@@ -129,11 +136,20 @@ def _is_of_tokens(able: Capability) -> bool:
     return able.limit is not None and able.limit.latency in (Latency.ITL, Latency.TPOT)
 
 
-def _served(bins: Sequence[Bin], queue: float) -> float:
-    """Requests per second that came while the newest counts were taken and did not pile up."""
-    if len(bins) < 2 or bins[-1].seconds <= 0.0:
-        return 0.0
-    return max(bins[-1].arrivals + bins[-2].waiting - queue, 0.0) / bins[-1].seconds
+def each_serves(
+    bins: Sequence[Bin], queue: float, serving: float, usual_per_second: float
+) -> float:
+    """Requests per second that one replica serves while others wait for it.
+
+    Counted where the newest counts began with a queue as well: without one a replica serves what
+    comes, and how few came says nothing of how many it could serve.
+    """
+    served = usual_per_second * serving
+    if served <= 0.0 or len(bins) < 2 or bins[-2].waiting <= served * USUAL_WAIT_SECONDS:
+        return usual_per_second
+    counted = max(bins[-1].arrivals + bins[-2].waiting - queue, 0.0) + USUAL_REQUESTS
+    seconds = bins[-1].seconds * serving + USUAL_REQUESTS / usual_per_second
+    return min(counted / seconds, usual_per_second)
 
 
 def _filling(memory: Memory, now_seconds: float) -> float:

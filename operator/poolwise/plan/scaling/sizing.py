@@ -10,7 +10,6 @@ import numpy as np
 
 from poolwise.plan.scaling import fragility, surprise
 from poolwise.plan.scaling.capability import KV_CACHE, Capability
-from poolwise.plan.scaling.lessons import YOUNG_SECONDS
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import Outlook
 from poolwise.plan.scaling.service import Service
@@ -118,7 +117,7 @@ def _is_climbing(memory: Memory, ahead: Outlook) -> bool:
     """Whether demand was as high as never before when what starts now had not been asked for:
     nobody knows yet where the rise stops."""
     now_seconds = memory.bins[-1].at_seconds if memory.bins else 0.0
-    if memory.age_seconds(now_seconds) < YOUNG_SECONDS:
+    if memory.is_young(now_seconds):
         return False  # all demand is the highest so far
     since_seconds = now_seconds - ahead.horizon_seconds
     return any(
