@@ -37,6 +37,7 @@ __all__ = [
     "Fabric",
     "Group",
     "Implementation",
+    "Links",
     "Operation",
     "across_seconds",
     "collective_seconds",
@@ -89,14 +90,46 @@ def collective_seconds(
     The buffer is a rank's whole input (all-reduce, reduce-scatter, all-to-all) or whole output
     (all-gather), as nccl-tests counts it.
     """
-    if ranks.ranks <= 1:
-        return 0.0
-    inside = None
-    if ranks.inside > 1:
-        inside = inside_link(operation, ranks, machine, calibration, implementation)
-        if ranks.domains == 1:
-            return inside.seconds(operation, size_bytes, ranks.inside)
-    return across_seconds(operation, size_bytes, ranks, inside, _across(machine, calibration))
+    return Links(machine, calibration, implementation).seconds(operation, size_bytes, ranks)
+
+
+class Links:
+    """Those of one machine, each made once for all collectives that it takes part in."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        calibration: Calibration,
+        implementation: Implementation = Implementation.NCCL,
+    ) -> None:
+        self.device, self.interconnect = machine.device, machine.interconnect
+        self.calibration = calibration
+        self._machine, self._implementation = machine, implementation
+        self._inside: dict[tuple[Operation, int], Link] = {}
+        self._network: Link | None = None
+
+    def seconds(self, operation: Operation, size_bytes: float, ranks: Group) -> float:
+        """As :func:`collective_seconds`."""
+        if ranks.ranks <= 1:
+            return 0.0
+        inside = None
+        if ranks.inside > 1:
+            inside = self._inside_of(operation, ranks)
+            if ranks.domains == 1:
+                return inside.seconds(operation, size_bytes, ranks.inside)
+        return across_seconds(operation, size_bytes, ranks, inside, self._across())
+
+    def _inside_of(self, operation: Operation, ranks: Group) -> Link:
+        known = self._inside.get((operation, ranks.inside))
+        if known is None:
+            given = ranks, self._machine, self.calibration, self._implementation
+            known = self._inside[operation, ranks.inside] = inside_link(operation, *given)
+        return known
+
+    def _across(self) -> Link:
+        if self._network is None:
+            self._network = _across(self._machine, self.calibration)
+        return self._network
 
 
 def across_seconds(

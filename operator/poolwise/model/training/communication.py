@@ -18,10 +18,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from poolwise.model.collectives import Group, Operation, collective_seconds, group
-from poolwise.model.efficiency import Calibration
+from poolwise.model.collectives import Group, Links, Operation, group
 from poolwise.model.formats import master_format, weight_bytes
-from poolwise.model.hardware import Machine
 from poolwise.model.shapes import Transformer
 from poolwise.model.training.maturity import PHASE, is_folded
 from poolwise.model.training.shard import Shard
@@ -34,17 +32,16 @@ class Fabric:
     """What a run communicates through, and with which constants."""
 
     layout: TrainingLayout
-    machine: Machine
-    calibration: Calibration
+    links: Links
 
     def seconds(self, operation: Operation, size_bytes: float, ranks: int, stride: int) -> float:
         """One collective among ranks that are ``stride`` devices apart."""
-        members = group(ranks, stride, self.machine.interconnect)
-        return collective_seconds(operation, size_bytes, members, self.machine, self.calibration)
+        members = group(ranks, stride, self.links.interconnect)
+        return self.links.seconds(operation, size_bytes, members)
 
     def constant(self, term: str) -> float:
         """A fitted share."""
-        return self.calibration.value(PHASE, term, self.machine.device)
+        return self.links.calibration.value(PHASE, term, self.links.device)
 
 
 def micro_batch_seconds(
@@ -64,6 +61,8 @@ def micro_batch_seconds(
 
 def _tensor(shape: Transformer, share: Shard, fabric: Fabric) -> float:
     layout = fabric.layout
+    if layout.tensor == 1:
+        return 0.0
     count = 6 if layout.recompute is Recompute.FULL else 4
     size = 2.0 * share.tokens * shape.hidden
     one = fabric.seconds(Operation.ALL_REDUCE, size, layout.tensor, 1)
@@ -78,12 +77,10 @@ def _expert(
     if experts is None or layout.expert == 1:
         return 0.0
     stride = 1 if is_folded(work) else layout.tensor * layout.context
-    members = group(layout.expert, stride, fabric.machine.interconnect)
+    members = group(layout.expert, stride, fabric.links.interconnect)
     copies = _copies(experts.top_k, members)
     size = 2.0 * copies * share.tokens * share.routed_width / layout.tensor
-    one = collective_seconds(
-        Operation.ALL_TO_ALL, size, members, fabric.machine, fabric.calibration
-    )
+    one = fabric.links.seconds(Operation.ALL_TO_ALL, size, members)
     sparse = sparse_layers(shape) / shape.layers
     total = 4 * one * share.stage_layers * sparse
     hidden = fabric.constant("expert_overlap") * busy_seconds

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from poolwise.model.collectives import Links
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import CHECKPOINT, Interval, Term, TrainingPrediction
@@ -65,7 +66,7 @@ def predict_training(
     Raises InvalidInput where the device has no unit for the precision.
     """
     own = known or alone(work, layout, machine, calibration)
-    step = _step(work, layout, own, machine, calibration)
+    step = _step(work, own, Fabric(layout, Links(machine, calibration)))
     ledger = _ledger(work, layout, step, machine)
     mid = math.fsum(term.seconds for term in ledger)
     constant = calibration.efficiency(PHASE, _main_term(work), machine.device, work.precision)
@@ -95,20 +96,14 @@ def step_seconds(
 
     Who knows the device's own part from other links saves most of it.
     """
-    fed = fed_seconds(work, layout, machine, calibration, known)
+    own = known or alone(work, layout, machine, calibration)
+    fed = fed_seconds(work, layout, own, Links(machine, calibration))
     return held_up_seconds(fed, work, layout.count, machine)
 
 
-def fed_seconds(
-    work: TrainingWork,
-    layout: TrainingLayout,
-    machine: Machine,
-    calibration: Calibration,
-    known: Alone | None = None,
-) -> float:
+def fed_seconds(work: TrainingWork, layout: TrainingLayout, own: Alone, links: Links) -> float:
     """The same without input and checkpoints: it changes with no storage."""
-    own = known or alone(work, layout, machine, calibration)
-    return _step(work, layout, own, machine, calibration).seconds
+    return _step(work, own, Fabric(layout, links)).seconds
 
 
 def held_up_seconds(fed: float, work: TrainingWork, count: int, machine: Machine) -> float:
@@ -150,15 +145,15 @@ def alone(
 
     ``known_once`` is :func:`layer.micro_batch`, which is the same whatever the data-parallel size.
     """
-    share = known or shard(work, layout)
-    fabric = Fabric(layout, machine, calibration)
+    share, speed = known or shard(work, layout), machine.host.dispatch_speed
+    fabric = Fabric(layout, Links(machine, calibration))
     once = known_once or layer.micro_batch(work, layout, share, machine.device, calibration)
     return Alone(
         share=share,
         once=once,
-        launches=_launch_seconds(work, share, once.seconds, fabric),
-        optimizer=_optimizer_seconds(work, layout, share, fabric),
-        overhead=fabric.constant("step_overhead_seconds") / machine.host.dispatch_speed,
+        launches=_launch_seconds(work, share, once.seconds, fabric, speed),
+        optimizer=_optimizer_seconds(work, share, fabric),
+        overhead=fabric.constant("step_overhead_seconds") / speed,
         fill=(layout.pipeline - 1) / layout.interleave,
     )
 
@@ -171,14 +166,8 @@ def _main_term(work: TrainingWork) -> str:
     return "products" if shape.experts is None else "experts"
 
 
-def _step(
-    work: TrainingWork,
-    layout: TrainingLayout,
-    own: Alone,
-    machine: Machine,
-    calibration: Calibration,
-) -> _Step:
-    fabric, share, once = Fabric(layout, machine, calibration), own.share, own.once
+def _step(work: TrainingWork, own: Alone, fabric: Fabric) -> _Step:
+    share, once = own.share, own.once
     waits = communication.micro_batch_seconds(work, share, once.seconds, fabric)
     rounds = share.micro_batches
     return _Step(
@@ -190,28 +179,29 @@ def _step(
     )
 
 
-def _launch_seconds(work: TrainingWork, share: Shard, busy_seconds: float, fabric: Fabric) -> float:
+def _launch_seconds(
+    work: TrainingWork, share: Shard, busy_seconds: float, fabric: Fabric, dispatch_speed: float
+) -> float:
     """Gaps between kernels, and what the host cannot dispatch in time: each layer of experts, and
     each expert here, costs launches of its own, which outlast the device when its tokens are few.
     Newer software captures more of them in graphs."""
     gaps = fabric.constant("layer_launch_seconds")
-    layers = share.stage_layers / fabric.machine.host.dispatch_speed
+    layers = share.stage_layers / dispatch_speed
     shape = work.model.shape
     if not isinstance(shape, Transformer) or shape.experts is None:
         return layers * gaps
     each = fabric.constant("expert_launch_seconds") * shape.experts.count / fabric.layout.expert
-    device, calibration = fabric.machine.device, fabric.calibration
-    age = software_year(work, device, calibration) - GRAPHS_BEGIN_YEAR
+    links = fabric.links
+    age = software_year(work, links.device, links.calibration) - GRAPHS_BEGIN_YEAR
     uncaptured = math.exp(-age / fabric.constant("graph_years"))
     sparse = sparse_layers(shape) / shape.layers
     host = (each + fabric.constant("routing_launch_seconds")) * sparse * uncaptured
     return layers * gaps + max(0.0, layers * host - busy_seconds)
 
 
-def _optimizer_seconds(
-    work: TrainingWork, layout: TrainingLayout, share: Shard, fabric: Fabric
-) -> float:
+def _optimizer_seconds(work: TrainingWork, share: Shard, fabric: Fabric) -> float:
     """State read and written once, gradient read, weights written; bound by memory."""
+    layout, device = fabric.layout, fabric.links.device
     if work.method is Method.FULL:
         experts = share.stage_layers * share.expert_parameters
         dense_ranks = share.replicas if layout.zero_stage else 1
@@ -220,7 +210,6 @@ def _optimizer_seconds(
     else:
         owned = share.adapter_parameters
     per_parameter = 2 * (STATE_BYTES[work.optimizer] + 4.0) + 4.0 + 2.0
-    device = fabric.machine.device
     bandwidth = device.memory_bandwidth_bytes_per_second * fabric.constant("bandwidth")
     return owned * per_parameter / bandwidth
 

@@ -176,7 +176,7 @@ class _Assessment:
             gang=gang,
             wish=wish,
             broken=broken,
-            has_room=broken is None and self.situation.nodes_for(gang, self.pool, wish) is not None,
+            has_room=broken is None and self.situation.has_room(gang, self.pool, wish),
         )
 
     def _price_share(self, layout: ServingLayout) -> float:

@@ -54,6 +54,13 @@ class Situation:
         question = (pool.name, gang, wish.levels, wish.must_share)
         return page.get(question, lambda: self._nodes_for(gang, pool, wish))
 
+    def has_room(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> bool:
+        """Whether :meth:`nodes_for` has any. Pods that need not be close fit where there is room
+        for as many, and groups of pods may share nodes."""
+        if wish.must_share or gang.group > 1:
+            return self.nodes_for(gang, pool, wish) is not None
+        return self.ledger.most_pods(pool, gang) >= gang.pods
+
     def _nodes_for(self, gang: Gang, pool: Pool, wish: Wish) -> dict[str, int] | None:
         if wish.levels and 1 < gang.group < gang.pods:
             return group_by_group(self.ledger, pool, gang, wish)

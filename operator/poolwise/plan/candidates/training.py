@@ -74,11 +74,10 @@ class _Assessment:
 
     def _best(self, offers: list[Offer]) -> Candidate:
         """The best count that fits now, else the best one to wait for."""
-        fitting = [offer for offer in offers if self._nodes(offer) is not None]
+        fitting = [offer for offer in offers if self._has_room(offer)]
         if fitting:
             offer = preferred(fitting, *self._taste)
-            gang = gang_of(offer.count, self.request, self.pool)
-            broken = self.situation.breaks(gang, self.pool, offer.wish)
+            broken = self.situation.breaks(offer.gang, self.pool, offer.wish)
             remark = "; ".join(filter(None, (self._remark(offer), broken.words())))
             found = self._described(offer, True, Exclusion(Verdict.LOST, remark))
             return replace(found, broken_accelerators=broken.accelerators)
@@ -87,8 +86,7 @@ class _Assessment:
             offer = preferred(offers, *self._taste)
             return self._described(offer, False, self._why_never(offer) or _NOTHING)
         offer = preferred(possible, *self._taste)
-        gang = gang_of(offer.count, self.request, self.pool)
-        reason = self.situation.why_no_room(gang, self.pool, offer.wish)
+        reason = self.situation.why_no_room(offer.gang, self.pool, offer.wish)
         waiting = self._described(offer, False, Exclusion(Verdict.INSUFFICIENT_CAPACITY, reason))
         return replace(waiting, waits=True)
 
@@ -103,13 +101,11 @@ class _Assessment:
     def _taste(self) -> tuple[Goal, float]:
         return self.request.goal, self.situation.settings.marginal_efficiency
 
-    def _nodes(self, offer: Offer) -> dict[str, int] | None:
-        gang = gang_of(offer.count, self.request, self.pool)
-        return self.situation.nodes_for(gang, self.pool, offer.wish)
+    def _has_room(self, offer: Offer) -> bool:
+        return self.situation.has_room(offer.gang, self.pool, offer.wish)
 
     def _why_never(self, offer: Offer) -> Exclusion | None:
-        gang = gang_of(offer.count, self.request, self.pool)
-        return self.situation.why_never(gang, self.pool, offer.wish)
+        return self.situation.why_never(offer.gang, self.pool, offer.wish)
 
     def _offer(self, count: int, shape: TrainingShape) -> Offer:
         work, gang = self.request.work, gang_of(count, self.request, self.pool)
@@ -122,6 +118,7 @@ class _Assessment:
         share = count / max(self.pool.accelerators_per_node, 1)
         return Offer(
             count=count,
+            gang=gang,
             shape=shape,
             total_seconds=seconds,
             cost_per_hour=price.per_node_hour * share if price else None,

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from operator import attrgetter, itemgetter
 
+from poolwise.model.collectives import Links
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
 from poolwise.model.prediction import Memory, TrainingPrediction
@@ -158,8 +159,8 @@ class TrainingSearch:
         return held_up_seconds(fed, self.work, layout.count, self.machine)
 
     def _fed_seconds(self, layout: TrainingLayout) -> float:
-        known = self._alone(layout)
-        return fed_seconds(self.work, layout, self.machine, self.calibration, known)
+        links = self.linked.get("links", lambda: Links(self.machine, self.calibration))
+        return fed_seconds(self.work, layout, self._alone(layout), links)
 
     def _timed(self, layout: TrainingLayout) -> _Timed:
         return _Timed(layout, self.step_seconds(layout))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from poolwise.model.prediction import Interval
 from poolwise.plan.candidates.training_divisions import divisors
 from poolwise.plan.candidates.training_layouts import TrainingShape
+from poolwise.plan.capacity import Gang
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.decision import CountOffer
 from poolwise.plan.pool import Pool
@@ -23,6 +24,7 @@ class Offer:
     """One count on one pool with what the whole run would take."""
 
     count: int
+    gang: Gang
     shape: TrainingShape
     total_seconds: float
     cost_per_hour: float | None
