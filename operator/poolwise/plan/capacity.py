@@ -163,8 +163,9 @@ class Ledger:
 
     def slots(self, pool: Pool, gang: Gang) -> dict[str, int]:
         """By node: how many pods like the gang's would find room there now, where any would."""
-        openings = self._openings(pool, gang, pool.usable_nodes)
-        return {each.node.name: each.slots for each in openings}
+        rooms = ((node.name, self.rooms[node.name]) for node in pool.usable_nodes)
+        found = ((name, _slots(room, pool.resource or "", gang)) for name, room in rooms)
+        return {name: slots for name, slots in found if slots > 0}
 
     def with_claim(self, claim: Claim) -> Ledger:
         """The ledger once a workload holds its claim."""
@@ -189,19 +190,14 @@ class Ledger:
 
     def _openings(self, pool: Pool, gang: Gang, nodes: Iterable[Node]) -> Iterator[Opening]:
         """Those of ``nodes`` with room for at least one pod of the gang."""
-        most = 1 if gang.one_per_node else gang.pods
-        size, cores, memory_bytes = gang.accelerators, gang.cores, gang.memory_bytes
+        size, is_mixed = gang.accelerators, gang.cores or gang.memory_bytes
         rooms = [(node, self.rooms[node.name]) for node in nodes]
         resource = pool.resource or ""
-        mean = _mean(rooms, resource, gang) if size and (cores or memory_bytes) else None
+        mean = _mean(rooms, resource, gang) if size and is_mixed else None
         domains = self.domains(pool, kept_whole(pool)) if size else {}
         for node, room in rooms:
             free = room.accelerators.get(resource, 0)
-            slots = min(most, free // size) if size else most
-            if cores:
-                slots = min(slots, _times(room.cores, cores))
-            if memory_bytes:
-                slots = min(slots, _times(room.memory_bytes, memory_bytes))
+            slots = _slots(room, resource, gang)
             if slots > 0:
                 strands = _strands(mean, free, room, gang) if mean else 0.0
                 left_over = room.cores if pool.is_cpu else free
@@ -233,6 +229,18 @@ def ledger(pools: Iterable[Pool], foreign: Mapping[str, Usage]) -> Ledger:
         if name in rooms:
             rooms[name] = rooms[name].less(usage)
     return Ledger(by_name, rooms)
+
+
+def _slots(room: Room, resource: str, gang: Gang) -> int:
+    """How many pods of a gang find room on one node."""
+    slots = 1 if gang.one_per_node else gang.pods
+    if gang.accelerators:
+        slots = min(slots, room.accelerators.get(resource, 0) // gang.accelerators)
+    if gang.cores:
+        slots = min(slots, _times(room.cores, gang.cores))
+    if gang.memory_bytes:
+        slots = min(slots, _times(room.memory_bytes, gang.memory_bytes))
+    return slots
 
 
 def _mean(rooms: Iterable[tuple[Node, Room]], resource: str, gang: Gang) -> Mean:
