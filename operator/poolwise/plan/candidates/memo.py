@@ -10,7 +10,7 @@ import operator
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import takewhile
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -20,18 +20,21 @@ LEDGERS = 4
 """States of the ledger that one workload is looked at in: as it is, beside what is kept for
 others, and empty."""
 
+_UNKNOWN = object()
+
 
 class Page:
     """All answers about one subject."""
 
     def __init__(self) -> None:
-        self._answers: dict[Hashable, object] = {}
+        self._answers: dict[Hashable, Any] = {}
 
     def get(self, question: Hashable, answer: Callable[[], T]) -> T:
         """The known answer, or a new one."""
-        if question not in self._answers:
-            self._answers[question] = answer()
-        return cast(T, self._answers[question])
+        found: T = self._answers.get(question, _UNKNOWN)
+        if found is _UNKNOWN:
+            found = self._answers[question] = answer()
+        return found
 
 
 class Numbers:

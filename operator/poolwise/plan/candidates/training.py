@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -30,9 +31,6 @@ from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal, TrainingRequest
 from poolwise.plan.supply import interruptions
 from poolwise.plan.wording import GIB, duration, money
-
-_NOTHING = Exclusion(Verdict.LOST, "")
-"""What is against a feasible candidate before it is compared."""
 
 
 def training_candidate(request: TrainingRequest, pool: Pool, situation: Situation) -> Candidate:
@@ -67,10 +65,7 @@ class _Assessment:
         allowed = [offer for offer in offers if self._limit_broken(offer) is None]
         if not allowed:
             return self._beyond_limits(offers)
-        best = self._best(allowed)
-        if not (best.feasible or best.waits):
-            return best
-        return replace(best, offers=tuple(each.of_count(self.request.goal) for each in allowed))
+        return self._best(allowed)
 
     def _best(self, offers: list[Offer]) -> Candidate:
         """The best count that fits now, else the best one to wait for."""
@@ -79,16 +74,18 @@ class _Assessment:
             offer = preferred(fitting, *self._taste)
             broken = self.situation.breaks(offer.gang, self.pool, offer.wish)
             remark = "; ".join(filter(None, (self._remark(offer), broken.words())))
-            found = self._described(offer, True, Exclusion(Verdict.LOST, remark))
-            return replace(found, broken_accelerators=broken.accelerators)
+            told = Exclusion(Verdict.LOST, remark)
+            return self._described(offer, told, offers, broken.accelerators)
         possible = [offer for offer in offers if self._why_never(offer) is None]
         if not possible:
             offer = preferred(offers, *self._taste)
-            return self._described(offer, False, self._why_never(offer) or _NOTHING)
+            never = self._why_never(offer)
+            assert never is not None, "only asked when no count is possible"
+            return self._described(offer, never)
         offer = preferred(possible, *self._taste)
         reason = self.situation.why_no_room(offer.gang, self.pool, offer.wish)
-        waiting = self._described(offer, False, Exclusion(Verdict.INSUFFICIENT_CAPACITY, reason))
-        return replace(waiting, waits=True)
+        told = Exclusion(Verdict.INSUFFICIENT_CAPACITY, reason)
+        return replace(self._described(offer, told, offers), waits=True)
 
     def _remark(self, offer: Offer) -> str:
         assert self.pool.machine is not None, "pools without a machine are excluded"
@@ -123,7 +120,7 @@ class _Assessment:
             total_seconds=seconds,
             cost_per_hour=price.per_node_hour * share if price else None,
             energy_joules=shape.prediction.power_watts * count * seconds,
-            wish=(wish := self.answers.wish(shape.layout)),
+            wish=(wish := self.answers.wish(shape.layout, gang)),
             startup_seconds=self.situation.startup_seconds(gang, self.pool, wish),
             interruptions=lost,
         )
@@ -151,18 +148,24 @@ class _Assessment:
             nearest = min(offers, key=lambda offer: offer.total_cost or 0.0)
         broken = self._limit_broken(nearest)
         assert broken is not None, "only called when every offer breaks a limit"
-        return self._described(nearest, False, broken)
+        return self._described(nearest, broken)
 
     def _broken_code(self, offer: Offer) -> str | None:
         broken = self._limit_broken(offer)
         return broken.reason_code if broken else None
 
-    def _described(self, offer: Offer, feasible: bool, told: Exclusion) -> Candidate:
-        prediction = offer.shape.prediction
+    def _described(
+        self,
+        offer: Offer,
+        told: Exclusion,
+        offers: Iterable[Offer] = (),
+        broken_accelerators: int = 0,
+    ) -> Candidate:
+        prediction, goal = offer.shape.prediction, self.request.goal
         return Candidate(
             pool=self.pool.name,
             accelerator=self.pool.accelerator,
-            feasible=feasible,
+            feasible=told.reason_code == Verdict.LOST,
             reason=told.reason,
             reason_code=told.reason_code,
             shortfall=told.shortfall,
@@ -177,8 +180,10 @@ class _Assessment:
             lost_seconds=offer.interruptions.lost_seconds if offer.interruptions else None,
             wish=offer.wish,
             startup_seconds=offer.startup_seconds,
-            objective_value=offer.objective(self.request.goal),
+            broken_accelerators=broken_accelerators,
+            objective_value=offer.objective(goal),
             own_spread=_own_spread(prediction),
+            offers=tuple(each.of_count(goal) for each in offers),
         )
 
     def _too_small(self, most: int) -> Candidate:

@@ -74,9 +74,8 @@ class TrainingAnswers:
         place = self._place(layout.count)
         return place.page.get(layout, lambda: self._bottleneck(place.search, layout))
 
-    def wish(self, layout: TrainingLayout) -> Wish:
+    def wish(self, layout: TrainingLayout, gang: Gang) -> Wish:
         """How close to each other the run's nodes are to be here."""
-        gang = gang_of(layout.count, self.request, self.pool)
         return wish(self.request.where, gang, self.pool, lambda: self._communication_share(layout))
 
     def _communication_share(self, layout: TrainingLayout) -> float:
