@@ -63,7 +63,7 @@ class Climb:
         ``near`` is a load that is expected, and changes only the time taken. A rate below
         ``worth`` is of no use: then nothing need be found.
         """
-        if self._most <= 0.0:
+        if self._most <= 0.0 or self._is_below(worth):
             return NOWHERE
         for step in self._looks(near, worth):
             if self._inside and self._outside:
@@ -93,8 +93,10 @@ class Climb:
         yield from (self._last if each == 1.0 else _step_of(self._most * each) for each in SHARES)
 
     def _just_below(self, worth: float, step: int) -> int:
-        """A step that serves a little less, by secants from another one."""
+        """A step that serves a little less: the given one, or one below it by secants."""
         aim, rate = math.log(worth) - SLACK, self._log_rate(step)
+        if rate < aim:
+            return step
         known = next((each for each in self._states if each != step), None)
         slope = USUAL_SLOPE if known is None else (self._log_rate(known) - rate) / (known - step)
         for _ in range(SECANTS):

@@ -56,7 +56,13 @@ class Footprint:
 
     def at_most(self) -> Footprint:
         """Upper end of the prediction: the weights with their margin."""
-        return replace(self, weights_bytes=self.weights_bytes * (1.0 + WEIGHTS_MARGIN))
+        weights = self.weights_bytes * (1.0 + WEIGHTS_MARGIN)
+        return Footprint(self.usable_bytes, weights, self.activations_bytes, self.reserve_bytes)
+
+    @property
+    def holds_weights(self) -> bool:
+        """Whether there is room for them at least: else no batch is small enough."""
+        return self.weights_bytes + self.reserve_bytes <= self.usable_bytes
 
     def surely_holds(self, kv_cache_bytes: float) -> bool:
         """Whether a cache of that size fits even beside the largest weights."""
@@ -104,14 +110,6 @@ def serving_memory(
     return footprint(work, layout, machine, calibration).with_cache(longest)
 
 
-def surest_memory(
-    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
-) -> Memory:
-    """Upper end of :func:`serving_memory`: what has to fit before anybody relies on a start."""
-    longest = request_cache_bytes(work, layout, layout.max_model_tokens)
-    return footprint(work, layout, machine, calibration).at_most().with_cache(longest)
-
-
 def footprint(
     work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
 ) -> Footprint:
@@ -132,8 +130,8 @@ def footprint(
         activations_bytes=_activation_bytes(work, layout),
         reserve_bytes=reserve,
     )
-    left = (1.0 - free_fraction) * max(found.cache_bytes, 0.0)
-    return replace(found, usable_bytes=found.usable_bytes - left)
+    found.usable_bytes -= (1.0 - free_fraction) * max(found.cache_bytes, 0.0)
+    return found
 
 
 def resident_weight_bytes(work: ServingWork, layout: ServingLayout) -> float:
@@ -196,17 +194,11 @@ def kv_tokens(
     work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
 ) -> float:
     """Tokens that the cache holds, over all requests (before any window saves some)."""
-    return _tokens_in(footprint(work, layout, machine, calibration), work, layout)
+    return tokens_beside(footprint(work, layout, machine, calibration), work, layout)
 
 
-def least_kv_tokens(
-    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
-) -> float:
-    """Lower end of :func:`kv_tokens`: with the weights as large as they may be."""
-    return _tokens_in(footprint(work, layout, machine, calibration).at_most(), work, layout)
-
-
-def _tokens_in(taken: Footprint, work: ServingWork, layout: ServingLayout) -> float:
+def tokens_beside(taken: Footprint, work: ServingWork, layout: ServingLayout) -> float:
+    """Tokens that the cache holds beside the rest."""
     one = request_cache_bytes(work, layout, 1.0)
     return max(taken.cache_bytes, 0.0) / one if one else float("inf")
 

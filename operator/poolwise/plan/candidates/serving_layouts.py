@@ -20,7 +20,12 @@ from poolwise.model.prediction import Memory
 from poolwise.model.serving.capacity import NOTHING, Capacity, capacity
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, state
-from poolwise.model.serving.memory import least_kv_tokens, surest_memory
+from poolwise.model.serving.memory import (
+    Footprint,
+    footprint,
+    request_cache_bytes,
+    tokens_beside,
+)
 from poolwise.model.serving.replica import replica
 from poolwise.model.serving.targets import first_missed
 from poolwise.model.serving.tuning import tuned
@@ -225,26 +230,28 @@ class ServingSearch:
         """The size with as many sequences and as much context as fit beside the weights."""
         sequences = MOST_SEQUENCES
         while sequences >= 1:
-            layout = self._with_context(replace(size, max_num_seqs=sequences))
-            if layout is not None:
-                return self._with_memory(layout)
-            sequences //= 2
+            layout = replace(size, max_num_seqs=sequences)
+            taken = self._taken(layout)
+            longest = self._with_context(layout, taken)
+            if longest is not None:
+                return self._with_memory(longest, taken)
+            sequences = sequences // 2 if taken.holds_weights else 0
         return None
 
-    def _with_context(self, layout: ServingLayout) -> ServingLayout | None:
+    def _with_context(self, layout: ServingLayout, taken: Footprint) -> ServingLayout | None:
         given = self.work.max_model_tokens
         most = given or self.work.model.max_context_tokens or UNKNOWN_CONTEXT_TOKENS
         least = given or min(most, needed_tokens(self.work))
-        room = least_kv_tokens(self.work, layout, self.machine, self.calibration)
+        room = tokens_beside(taken, self.work, layout)
         tokens = most
         while tokens > room and tokens > least:
             tokens = max(least, tokens // 2)
         longest = replace(layout, max_model_tokens=tokens)
-        return longest if self._memory(longest).fits else None
+        return longest if self._memory(longest, taken).fits else None
 
-    def _with_memory(self, layout: ServingLayout) -> ServingLayout:
+    def _with_memory(self, layout: ServingLayout, taken: Footprint) -> ServingLayout:
         """On CPU, what the replica needs instead of its whole share, where nothing is cached."""
-        needed = self._memory(layout)
+        needed = self._memory(layout, taken)
         if not layout.cpu_cores or needed.kv_cache_bytes:
             return layout
         wanted = needed.needed_bytes / needed.usable_bytes * layout.cpu_memory_bytes
@@ -252,15 +259,18 @@ class ServingSearch:
         less = min(layout.cpu_memory_bytes, float(steps * CPU_MEMORY_STEP_BYTES))
         return replace(layout, cpu_memory_bytes=less)
 
-    def _memory(self, layout: ServingLayout) -> Memory:
+    def _taken(self, layout: ServingLayout) -> Footprint:
         """At the upper end of its range: a replica that starts only with luck is none."""
-        return surest_memory(self.work, layout, self.machine, self.calibration)
+        return footprint(self.work, layout, self.machine, self.calibration).at_most()
+
+    def _memory(self, layout: ServingLayout, taken: Footprint) -> Memory:
+        """With room for the longest request, without which no engine starts."""
+        return taken.with_cache(request_cache_bytes(self.work, layout, layout.max_model_tokens))
 
     def _smallest(self, sizes: list[ServingLayout]) -> Memory:
         least = self.work.max_model_tokens or needed_tokens(self.work)
-        memories = [
-            self._memory(replace(size, max_num_seqs=1, max_model_tokens=least)) for size in sizes
-        ]
+        smallest = [replace(size, max_num_seqs=1, max_model_tokens=least) for size in sizes]
+        memories = [self._memory(layout, self._taken(layout)) for layout in smallest]
         return min(memories, key=lambda memory: memory.needed_bytes / memory.usable_bytes)
 
     def _why_no_size(self) -> str:
