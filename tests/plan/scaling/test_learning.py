@@ -12,7 +12,7 @@ from poolwise.plan.scaling.budget import LEAST_FACTOR, MOST_FACTOR, Budget
 from poolwise.plan.scaling.evidence import evidence
 from poolwise.plan.scaling.fragility import Belief, Lateness
 from poolwise.plan.scaling.level import level
-from poolwise.plan.scaling.memory import YOUNG_SECONDS, Bin, Felt, Memory
+from poolwise.plan.scaling.memory import Bin, Felt, Memory
 from poolwise.plan.scaling.persistence import Persistence
 from poolwise.plan.scaling.portfolio import Offer, grown, shrunk, weights
 from poolwise.plan.scaling.restraint import restrained
@@ -233,12 +233,8 @@ def test_fleets_grow_by_the_cheapest_that_closes_and_shrink_by_the_dearest():
     assert told["h100"] + 2 * told["l40s"] == pytest.approx(1.0)
 
 
-KNOWN = Memory(since_seconds=-YOUNG_SECONDS)
-"""Of a service that has been watched for long enough."""
-
-
 def test_down_waits_for_what_was_needed_lately_and_turns_are_seldom():
-    memory, held, changes = KNOWN, 10.0, []
+    memory, held, changes = Memory(), 10.0, []
     for step in range(480):  # two hours in which the need swings each five minutes
         wanted = 10.0 if step // 20 % 2 else 5.0
         found = restrained(memory, 15.0 * step, held, wanted, 60.0)
@@ -250,21 +246,9 @@ def test_down_waits_for_what_was_needed_lately_and_turns_are_seldom():
     assert 0 < turns <= 2 * 6
 
 
-def test_nothing_is_let_go_in_the_first_minutes_and_then_what_was_not_needed_in_them():
-    memory, held, left = Memory(since_seconds=0.0), 10.0, []
-    for step in range(40):
-        now_seconds = 15.0 * step
-        found = restrained(memory, now_seconds, held, 6.0, 60.0)
-        if found.replicas < held:
-            left.append(now_seconds)
-        memory, held = found.memory, found.replicas
-    assert left == [YOUNG_SECONDS] and held == 6.0
-    assert restrained(Memory(since_seconds=0.0), 15.0, 10.0, 12.0, 60.0).replicas == 12.0
-
-
 def test_a_fleet_that_idles_is_let_go_though_it_changed_its_direction_twice_before():
     now = 4000.0
-    before = replace(KNOWN, turns=(now - 2500.0, now - 1000.0), direction=1)
+    before = replace(Memory(), turns=(now - 2500.0, now - 1000.0), direction=1)
 
     def later(wanted, seconds):
         memory, held = before, 8.0

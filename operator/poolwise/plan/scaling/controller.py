@@ -135,9 +135,10 @@ def _decided(situation: _Situation, memory: Memory, ahead: Outlook) -> Decision:
         wanted = need(service, memory, ahead, found).of(there)
     least = _least(situation, memory)
     wanted = _whole(wanted, least, offers) if least else 0.0
-    if not situation.taken.may_shrink or not situation.taken.ready:
-        wanted = max(wanted, there)  # missing metrics tell of no smaller need, now or later
-    result = restrained(memory, situation.seen.now_seconds, there, wanted, _start(service))
+    if not _may_shrink(situation, memory):
+        wanted = max(wanted, there)
+    start = max(each.start_seconds for each in service.pools)
+    result = restrained(memory, situation.seen.now_seconds, there, wanted, start)
     counts = _counts_for(situation, result.replicas, there, least)
     choice = _Choice(wanted, counts, _paced(situation, counts))
     return _told(situation, result, ahead, found, choice)
@@ -159,8 +160,11 @@ def _least(situation: _Situation, memory: Memory) -> int:
     return max(service.least_replicas, 1)
 
 
-def _start(service: Service) -> float:
-    return max(each.start_seconds for each in service.pools)
+def _may_shrink(situation: _Situation, memory: Memory) -> bool:
+    """Not while metrics are missing or broken, while nobody serves, or right at the beginning."""
+    taken = situation.taken
+    is_young = memory.is_young(situation.seen.now_seconds)
+    return taken.may_shrink and taken.ready > 0 and not is_young
 
 
 def _counts_for(situation: _Situation, wanted: float, there: float, least: int) -> dict[str, int]:

@@ -42,8 +42,6 @@ def restrained(
     lately = min(max(each[1] for each in memory.wanted), held)
     if lately >= held:
         return Held(held, memory, "" if wanted == held else "so many were needed a moment ago")
-    if memory.is_young(now_seconds):
-        return Held(held, memory, "nothing is let go in the first minutes")
     turns = tuple(each for each in memory.turns if now_seconds - each < TURNS_SECONDS)
     if memory.direction >= 0:
         if not _may_turn(turns, now_seconds, lately / held):
