@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from poolwise.model.serving.memory import (
+    footprint,
     kv_tokens,
-    least_kv_tokens,
     replica_machine,
     request_cache_bytes,
     resident_weight_bytes,
     serving_memory,
-    surest_memory,
+    tokens_beside,
 )
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import ServingLayout
@@ -145,10 +145,20 @@ def test_what_must_fit_is_the_upper_end_of_what_is_predicted() -> None:
     """Files of DeepSeek-V3 are 2.6 % above its parameters, a layer that is not loaded included."""
     layout, where = ServingLayout(max_model_tokens=8192), machine("H100-SXM5-80GB")
     likely = serving_memory(CHAT, layout, where, CALIBRATION)
-    most = surest_memory(CHAT, layout, where, CALIBRATION)
+    most = footprint(CHAT, layout, where, CALIBRATION).at_most()
     assert most.weights_bytes == pytest.approx(1.02 * likely.weights_bytes)
-    assert most.needed_bytes - likely.needed_bytes == pytest.approx(0.02 * 16.06e9, rel=0.01)
-    fewer = kv_tokens(CHAT, layout, where, CALIBRATION) - least_kv_tokens(
-        CHAT, layout, where, CALIBRATION
-    )
+    more = most.with_cache(likely.kv_cache_bytes).needed_bytes - likely.needed_bytes
+    assert more == pytest.approx(0.02 * 16.06e9, rel=0.01)
+    fewer = kv_tokens(CHAT, layout, where, CALIBRATION) - tokens_beside(most, CHAT, layout)
     assert fewer == pytest.approx(0.02 * 16.06e9 / (128 * KIB), rel=0.01)
+
+
+def test_no_batch_is_small_enough_where_the_weights_alone_are_too_large() -> None:
+    small, large = (machine(name) for name in ("L4", "H100-SXM5-80GB"))
+    layout = ServingLayout(max_num_seqs=1024, max_batched_tokens=8192, max_model_tokens=8192)
+    service_70b = service("Llama-3.1-70B", (400, 1500), (200, 600))
+    assert footprint(CHAT, layout, large, CALIBRATION).holds_weights
+    assert footprint(CHAT, layout, small, CALIBRATION).holds_weights
+    assert not footprint(service_70b, layout, large, CALIBRATION).holds_weights
+    least = replace(layout, max_num_seqs=1, max_batched_tokens=1)
+    assert not serving_memory(service_70b, least, large, CALIBRATION).fits

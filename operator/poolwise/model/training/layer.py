@@ -10,7 +10,7 @@ again: five products for two, arXiv 2205.14135).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from poolwise.model import transformer
 from poolwise.model.efficiency import Calibration
@@ -37,6 +37,17 @@ class Passes:
     products: float
     attention: float
     elementwise: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """What one token of a sequence takes in a mean layer, undivided and forward."""
+
+    dense_bytes: float
+    routed_bytes: float
+    attention_flops: float
+    kept_bytes: float
+    mixer_bytes: float
 
 
 @dataclass(slots=True)  # not frozen: searches make thousands, and freezing takes longer
@@ -108,13 +119,27 @@ def micro_batch(
     if isinstance(shape, Custom):
         return _custom(work, shape, layout, share, rates(work, device, calibration, "custom"))
     speed = reachable(work, device, calibration)
+    token = _token(shape, sequence_tokens(work), share.routed_width)
     count = passes(work, layout.recompute)
-    layer = _products(work, shape, layout, share, speed).times(count.products)
-    layer += _attention(work, shape, layout, share, speed).times(count.attention)
-    layer += _elementwise(shape, layout, share, speed).times(count.elementwise)
+    layer = _products(work, layout, share, speed, token).times(count.products)
+    layer += _attention(layout, share, speed, token).times(count.attention)
+    layer += _elementwise(shape, layout, share, speed, token).times(count.elementwise)
     body = layer.times(share.stage_layers)
     head = _exposed_head(body, _head(shape, layout, share, speed), share)
     return (body + head).slowed(immaturity(work, device, calibration))
+
+
+@lru_cache(maxsize=1024)
+def _token(shape: Transformer, sequence_tokens: int, routed_width: float) -> _Token:
+    dense_bytes, routed_bytes = activations.product_bytes(shape, routed_width)
+    keys = transformer.attended_keys(shape, sequence_tokens) / shape.layers
+    return _Token(
+        dense_bytes=dense_bytes,
+        routed_bytes=routed_bytes,
+        attention_flops=transformer.attention_flops_per_key(shape) * keys,
+        kept_bytes=activations.layer_bytes_per_token(shape, routed_width=routed_width),
+        mixer_bytes=activations.mixer_bytes_per_token(shape),
+    )
 
 
 def _busy(speed: Rates, flops: float, moved_bytes: float, unhidden: float = 0.0) -> Busy:
@@ -127,25 +152,24 @@ def _busy(speed: Rates, flops: float, moved_bytes: float, unhidden: float = 0.0)
 
 
 def _products(
-    work: TrainingWork, shape: Transformer, layout: TrainingLayout, share: Shard, speed: Reachable
+    work: TrainingWork, layout: TrainingLayout, share: Shard, speed: Reachable, token: _Token
 ) -> Busy:
     """Dense and expert matrix products of a mean layer, forward."""
-    tokens = share.tokens
-    dense_bytes, routed_bytes = activations.product_bytes(shape, share.routed_width)
+    shape, tokens = work.model.shape, share.tokens
     dense = _busy(
         speed.products,
         2.0 * share.dense_parameters * tokens,
-        2.0 * share.dense_parameters + dense_bytes * tokens / layout.tensor,
+        2.0 * share.dense_parameters + token.dense_bytes * tokens / layout.tensor,
         speed.unhidden,
     )
-    if shape.experts is None:
+    if not isinstance(shape, Transformer) or shape.experts is None:
         return dense
     ranks = layout.tensor if is_folded(work) else 1
     grouped = speed.expert_rates(tokens_per_expert(shape.experts, layout, share) / ranks)
     return dense + _busy(
         grouped,
         2.0 * share.active_expert_parameters * tokens,
-        2.0 * share.expert_parameters + routed_bytes * tokens / layout.tensor,
+        2.0 * share.expert_parameters + token.routed_bytes * tokens / layout.tensor,
         speed.unhidden,
     )
 
@@ -155,21 +179,17 @@ def tokens_per_expert(experts: Experts, layout: TrainingLayout, share: Shard) ->
     return share.tokens * layout.expert * experts.top_k / experts.count
 
 
-def _attention(
-    work: TrainingWork, shape: Transformer, layout: TrainingLayout, share: Shard, speed: Reachable
-) -> Busy:
-    keys = transformer.attended_keys(shape, sequence_tokens(work)) / shape.layers
-    flops = transformer.attention_flops_per_key(shape) * keys * share.tokens / layout.tensor
+def _attention(layout: TrainingLayout, share: Shard, speed: Reachable, token: _Token) -> Busy:
+    flops = token.attention_flops * share.tokens / layout.tensor
     return _busy(speed.attention, flops, 0.0)
 
 
 def _elementwise(
-    shape: Transformer, layout: TrainingLayout, share: Shard, speed: Reachable
+    shape: Transformer, layout: TrainingLayout, share: Shard, speed: Reachable, token: _Token
 ) -> Busy:
     """Norms, activation functions, residuals and routing: in proportion to what they keep."""
-    kept = activations.layer_bytes_per_token(shape, routed_width=share.routed_width)
     scanned = speed.scan_traffic * shape.linear_attention_layers / shape.layers
-    kept += scanned * activations.mixer_bytes_per_token(shape)
+    kept = token.kept_bytes + scanned * token.mixer_bytes
     moved = speed.traffic * kept / layout.tensor
     if shape.experts is not None:
         sparse = transformer.sparse_layers(shape) / shape.layers

@@ -53,6 +53,10 @@ devices, would be refused though they ran. Of the 17 published peaks those of to
 is not fused, lie above the bound (``python -m bench.memory``)."""
 
 
+MOST_OVER_NEEDED = Interval.around(1.0, PEAK_SPREAD).high
+"""Upper end of what a run may need over what is predicted."""
+
+
 @dataclass(slots=True)  # not frozen: searches make thousands, and freezing takes longer
 class _Bytes:
     """Per parameter."""
@@ -86,7 +90,7 @@ def peak_bytes(memory: Memory) -> Interval:
 def needed_at_most_bytes(usable_bytes: float) -> float:
     """What a run may be predicted to need where so much is usable: the upper end of the range
     decides, for a run that starts only with luck is none."""
-    return usable_bytes / Interval.around(1.0, PEAK_SPREAD).high
+    return usable_bytes / MOST_OVER_NEEDED
 
 
 def training_memory(

@@ -145,15 +145,15 @@ def alone(
 
     ``known_once`` is :func:`layer.micro_batch`, which is the same whatever the data-parallel size.
     """
-    share, speed = known or shard(work, layout), machine.host.dispatch_speed
-    fabric = Fabric(layout, Links(machine, calibration))
-    once = known_once or layer.micro_batch(work, layout, share, machine.device, calibration)
+    share, device = known or shard(work, layout), machine.device
+    once = known_once or layer.micro_batch(work, layout, share, device, calibration)
+    overhead = calibration.value(PHASE, "step_overhead_seconds", device)
     return Alone(
         share=share,
         once=once,
-        launches=_launch_seconds(work, share, once.seconds, fabric, speed),
-        optimizer=_optimizer_seconds(work, share, fabric),
-        overhead=fabric.constant("step_overhead_seconds") / speed,
+        launches=_launch_seconds(work, layout, share, once.seconds, machine, calibration),
+        optimizer=_optimizer_seconds(work, layout, share, device, calibration),
+        overhead=overhead / machine.host.dispatch_speed,
         fill=(layout.pipeline - 1) / layout.interleave,
     )
 
@@ -180,28 +180,41 @@ def _step(work: TrainingWork, own: Alone, fabric: Fabric) -> _Step:
 
 
 def _launch_seconds(
-    work: TrainingWork, share: Shard, busy_seconds: float, fabric: Fabric, dispatch_speed: float
+    work: TrainingWork,
+    layout: TrainingLayout,
+    share: Shard,
+    busy_seconds: float,
+    machine: Machine,
+    calibration: Calibration,
 ) -> float:
     """Gaps between kernels, and what the host cannot dispatch in time: each layer of experts, and
     each expert here, costs launches of its own, which outlast the device when its tokens are few.
     Newer software captures more of them in graphs."""
-    gaps = fabric.constant("layer_launch_seconds")
-    layers = share.stage_layers / dispatch_speed
+
+    def constant(term: str) -> float:
+        return calibration.value(PHASE, term, machine.device)
+
+    gaps = constant("layer_launch_seconds")
+    layers = share.stage_layers / machine.host.dispatch_speed
     shape = work.model.shape
     if not isinstance(shape, Transformer) or shape.experts is None:
         return layers * gaps
-    each = fabric.constant("expert_launch_seconds") * shape.experts.count / fabric.layout.expert
-    links = fabric.links
-    age = software_year(work, links.device, links.calibration) - GRAPHS_BEGIN_YEAR
-    uncaptured = math.exp(-age / fabric.constant("graph_years"))
+    each = constant("expert_launch_seconds") * shape.experts.count / layout.expert
+    age = software_year(work, machine.device, calibration) - GRAPHS_BEGIN_YEAR
+    uncaptured = math.exp(-age / constant("graph_years"))
     sparse = sparse_layers(shape) / shape.layers
-    host = (each + fabric.constant("routing_launch_seconds")) * sparse * uncaptured
+    host = (each + constant("routing_launch_seconds")) * sparse * uncaptured
     return layers * gaps + max(0.0, layers * host - busy_seconds)
 
 
-def _optimizer_seconds(work: TrainingWork, share: Shard, fabric: Fabric) -> float:
+def _optimizer_seconds(
+    work: TrainingWork,
+    layout: TrainingLayout,
+    share: Shard,
+    device: Device,
+    calibration: Calibration,
+) -> float:
     """State read and written once, gradient read, weights written; bound by memory."""
-    layout, device = fabric.layout, fabric.links.device
     if work.method is Method.FULL:
         experts = share.stage_layers * share.expert_parameters
         dense_ranks = share.replicas if layout.zero_stage else 1
@@ -210,7 +223,8 @@ def _optimizer_seconds(work: TrainingWork, share: Shard, fabric: Fabric) -> floa
     else:
         owned = share.adapter_parameters
     per_parameter = 2 * (STATE_BYTES[work.optimizer] + 4.0) + 4.0 + 2.0
-    bandwidth = device.memory_bandwidth_bytes_per_second * fabric.constant("bandwidth")
+    reached = calibration.value(PHASE, "bandwidth", device)
+    bandwidth = device.memory_bandwidth_bytes_per_second * reached
     return owned * per_parameter / bandwidth
 
 

@@ -71,6 +71,10 @@ class _Timed:
     step_seconds: float
 
 
+_Ranked = tuple[float, TrainingLayout, Alone]
+"""Seconds that a device alone takes for a layout, and what they are made of."""
+
+
 @dataclass(frozen=True, slots=True)
 class NoTrainingShape:
     """Why there is none: the memory of the smallest layout, or what does not divide."""
@@ -121,13 +125,13 @@ class TrainingSearch:
         known = self._alone(layout)
         return predict_training(self.work, layout, self.machine, self.calibration, known)
 
-    def _fitting_over(self, count: int) -> list[tuple[float, TrainingLayout]]:
+    def _fitting_over(self, count: int) -> list[_Ranked]:
         """All layouts that fit, and what a device alone takes for each: the fastest first."""
         return self.alone.get(self._linked_count(count), lambda: self._ranked(count))
 
-    def _ranked(self, count: int) -> list[tuple[float, TrainingLayout]]:
+    def _ranked(self, count: int) -> list[_Ranked]:
         found = [
-            (self._alone(layout).seconds, layout)
+            ((own := self._alone(layout)).seconds, layout, own)
             for sizes in self._divisions(count)
             for layout in self.sizes_that_fit(sizes)
         ]
@@ -141,26 +145,26 @@ class TrainingSearch:
             lambda: list(divisions_of(count, self.work, self.fixed, link)),
         )
 
-    def _leaders(self, ranked: list[tuple[float, TrainingLayout]]) -> list[_Timed]:
+    def _leaders(self, ranked: list[_Ranked]) -> list[_Timed]:
         """The best few. Those that a device alone would take longer for are not timed."""
         found: list[tuple[tuple[float, ...], _Timed]] = []
-        for seconds, layout in ranked:
+        for seconds, layout, own in ranked:
             last = found[-1][1].step_seconds if len(found) == REFINED else math.inf
             if seconds > last * SURELY_SLOWER:
                 break
-            timed = self._timed(layout)
+            timed = _Timed(layout, self.step_seconds(layout, own))
             found = sorted([*found, (_speed_then_simplicity(timed), timed)], key=_FIRST)[:REFINED]
         return [timed for _, timed in found]
 
-    def step_seconds(self, layout: TrainingLayout) -> float:
-        """Time of one layout."""
+    def step_seconds(self, layout: TrainingLayout, own: Alone | None = None) -> float:
+        """Time of one layout; who knows the device's own part saves looking for it."""
         question = (*_SIZES(layout), layout.recompute, _sent(layout))
-        fed = self.linked.get(question, lambda: self._fed_seconds(layout))
+        fed = self.linked.get(question, lambda: self._fed_seconds(layout, own))
         return held_up_seconds(fed, self.work, layout.count, self.machine)
 
-    def _fed_seconds(self, layout: TrainingLayout) -> float:
+    def _fed_seconds(self, layout: TrainingLayout, own: Alone | None) -> float:
         links = self.linked.get("links", lambda: Links(self.machine, self.calibration))
-        return fed_seconds(self.work, layout, self._alone(layout), links)
+        return fed_seconds(self.work, layout, own or self._alone(layout), links)
 
     def _timed(self, layout: TrainingLayout) -> _Timed:
         return _Timed(layout, self.step_seconds(layout))
