@@ -124,8 +124,8 @@ def _with_lateness(
     told = lessons(service, taken, loads, able, usual, usable)
     belief = fragility.faded(memory.belief, taken.seconds)
     belief = fragility.observed(belief, told.evidence, allowed)
-    informed = fragility.informed(belief, None, False, able[service.pools[0].name].floor)
-    floor = fragility.expected_floor(informed)
+    # Charged is all but what both the model and the service itself take for late at any load.
+    floor = min(fragility.expected_floor(belief), able[service.pools[0].name].floor)
     budget = memory.budget
     if told.count and not memory.is_young(seen.now_seconds):
         budget = budget.after(told.late - floor * told.count, told.count, taken.seconds)
