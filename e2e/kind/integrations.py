@@ -28,7 +28,9 @@ from e2e.tools.catalog import KIND
 
 FOLDER_VARIABLE = "POOLWISE_INTEGRATIONS"
 CACHE_VARIABLE, CACHE = "POOLWISE_KIND_CACHE", Path("~/.cache/poolwise-kind")
-ROLLOUT = "--timeout=180s"
+ROLLOUT = "--timeout=360s"
+"""Webhooks wait for their certificates, and those for the kubelet's next look at secrets: a minute
+and a half on an idle machine."""
 ANSWER_SECONDS = 60.0
 
 Kubectl = Callable[..., Completed]
