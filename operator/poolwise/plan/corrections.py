@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from poolwise.model.borrowing import prior
 from poolwise.model.corrected import ServingEstimates, corrected_training
@@ -87,6 +87,8 @@ class Corrections:
         if is_undescribed(work.model):
             return self.paces.of(workload_of(work), work, pool)
         model = name_of(work.model)
+        if model not in self._subjects:
+            return TrainingEstimates()
         others = self._at(Subject(model, Phase.TRAINING, pool), now)
         if others == UNCORRECTED:
             return TrainingEstimates()
@@ -102,8 +104,11 @@ class Corrections:
 
     def serving(self, model: Model, pool: str, now: datetime) -> ServingEstimates:
         """Of the first tokens and the tokens of a service."""
+        name = name_of(model)
+        if name not in self._subjects:
+            return ServingEstimates()
         first, token = (
-            self._at(Subject(name_of(model), phase, pool), now)
+            self._at(Subject(name, phase, pool), now)
             for phase in (Phase.FIRST_TOKEN, Phase.TOKEN)
         )
         return ServingEstimates(first, token)
@@ -150,6 +155,7 @@ def _is_spelled_out(model: str) -> bool:
     return model.partition("-")[0] in SPELLED_OUT
 
 
+@lru_cache(maxsize=1024)
 def name_of(model: Model) -> str:
     """A preset's name; of a shape that a spec spells out the name and what tells it from others.
 
