@@ -8,9 +8,10 @@ judged anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
 
+from poolwise.plan.candidates.alike import felt, keeps_to_node
 from poolwise.plan.candidates.memo import Page
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.decision import Candidate
@@ -28,6 +29,8 @@ class Recall:
     situation: Situation
     page: Page | None
     """None where time alone changes the answer."""
+    is_measured: bool = False
+    """Whether anything is known of its model, which may hold for one pool alone."""
 
     @staticmethod
     def of(request: Request, situation: Situation) -> Recall:
@@ -40,15 +43,28 @@ class Recall:
         apis = tuple(sorted(situation.apis.items()))
         frame = (situation.settings, situation.calibration, apis, measured)
         subject = ("candidates", numbers.of(request), numbers.of(frame))
-        return Recall(request, situation, situation.memo.page(subject))
+        return Recall(request, situation, situation.memo.page(subject), bool(measured))
 
     def candidate(self, pool: Pool, judge: Judge) -> Candidate:
         """As ``judge`` has it, now or when it was last asked."""
         if self.page is None:
             return judge(self.request, pool, self.situation)
-        page = self.situation.memo.rooms.page(self.situation.ledger)
-        question = page.get(pool.name, lambda: _fingerprint(pool, self.situation))
-        return self.page.get(question, lambda: judge(self.request, pool, self.situation))
+        page, rooms = self.page, self.situation.memo.rooms
+        question = rooms.page(self.situation.ledger).get(
+            pool.name, lambda: _fingerprint(pool, self.situation)
+        )
+        return page.get(question, lambda: self._judged(pool, page, judge))
+
+    def _judged(self, pool: Pool, page: Page, judge: Judge) -> Candidate:
+        """As any other pool that the workload cannot tell from this one."""
+        known = page.get("alike", dict[Hashable, Candidate])
+        question = None if self.is_measured else felt(self.request, pool, self.situation)
+        if question in known:
+            return replace(known[question], pool=pool.name)
+        found = judge(self.request, pool, self.situation)
+        if question is not None and keeps_to_node(found, pool):
+            known[question] = found
+        return found
 
 
 def _fingerprint(pool: Pool, situation: Situation) -> tuple[int, int]:
