@@ -70,6 +70,9 @@ REQUESTS = {
     "one node": request(job(count=8)),
     "two nodes": request(job(count=16)),
     "any": request(job(accelerators={"min": 1, "max": 16})),
+    "too many": request(service(requests_per_second="2000")),
+    "too large": request(service(scaling={"minReplicas": 40, "maxReplicas": 50})),
+    "too expensive": request(job(count=4, objective={"maxCost": "0.01"})),
     "reads": request(job(count=4, data={"bytesPerSample": "100k"}, training=RUN)),
 }
 

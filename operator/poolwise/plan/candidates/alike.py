@@ -48,9 +48,13 @@ def felt(request: Request, pool: Pool, situation: Situation) -> Hashable | None:
     return machine, _FELT(pool), free
 
 
-def keeps_to_node(found: Candidate, pool: Pool) -> bool:
-    """Whether it is one that all pools that feel the same have: it runs, and within a node."""
-    return found.feasible and found.count <= pool.accelerators_per_node
+def is_common(found: Candidate, request: Request, pool: Pool) -> bool:
+    """Whether all pools that feel the same have this candidate: it keeps to a node, and says
+    nothing of who holds their nodes, or of cores and memory that these have in all."""
+    if found.layout is None or found.count > pool.accelerators_per_node:
+        return False
+    asks_more = request.pod.cores or request.pod.memory_bytes
+    return found.feasible or not (found.waits or asks_more)
 
 
 def _felt_machine(request: Request, pool: Pool) -> Machine | None:

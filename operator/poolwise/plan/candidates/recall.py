@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
-from poolwise.plan.candidates.alike import felt, keeps_to_node
+from poolwise.plan.candidates.alike import felt, is_common
 from poolwise.plan.candidates.memo import Page
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.decision import Candidate
@@ -62,7 +62,7 @@ class Recall:
         if question in known:
             return replace(known[question], pool=pool.name)
         found = judge(self.request, pool, self.situation)
-        if question is not None and keeps_to_node(found, pool):
+        if question is not None and is_common(found, self.request, pool):
             known[question] = found
         return found
 
