@@ -108,8 +108,7 @@ class Corrections:
         if name not in self._subjects:
             return ServingEstimates()
         first, token = (
-            self._at(Subject(name, phase, pool), now)
-            for phase in (Phase.FIRST_TOKEN, Phase.TOKEN)
+            self._at(Subject(name, phase, pool), now) for phase in (Phase.FIRST_TOKEN, Phase.TOKEN)
         )
         return ServingEstimates(first, token)
 
