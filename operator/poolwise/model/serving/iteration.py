@@ -50,18 +50,6 @@ class StepTime:
             (self.latency + self.host) / whole,
         )
 
-    def scaled(self, factor: float) -> StepTime:
-        """All of it longer."""
-        if factor == 1.0:
-            return self
-        return StepTime(
-            self.memory_bandwidth * factor,
-            self.compute * factor,
-            self.interconnect * factor,
-            self.latency * factor,
-            self.host * factor,
-        )
-
 
 @dataclass(slots=True)
 class Batch:
@@ -144,8 +132,8 @@ class StepCosts:
     drafts: float = 0.0
     """Tokens that a prediction layer guesses for each sequence, and that the step verifies."""
 
-    def step(self, batch: Batch) -> StepTime:
-        """Time of one step through all layers."""
+    def step(self, batch: Batch, slowness: float = 1.0) -> StepTime:
+        """Time of one step through all layers; all of it may take longer."""
         verified = batch.sequences * (1.0 + self.drafts)
         rows = verified + batch.prompt_tokens
         own = rows / self.data
@@ -155,14 +143,13 @@ class StepCosts:
             read, multiply = read + of_experts[0], multiply + of_experts[1]
         head_read, head_multiply = self.head.split((verified + batch.prompts) / self.data)
         key_read, attend = self._attention(batch)
+        links = self.all_reduces * self.all_reduce.seconds(own) + self.exchange_row_seconds * rows
         return StepTime(
-            read + head_read + key_read,
-            multiply + head_multiply + attend,
-            self.all_reduces * self.all_reduce.seconds(own)
-            + self.exchange_row_seconds * rows
-            + self.stage_seconds,
-            self.latency_seconds + self.sequence_seconds * batch.sequences,
-            self.host_seconds,
+            (read + head_read + key_read) * slowness,
+            (multiply + head_multiply + attend) * slowness,
+            (links + self.stage_seconds) * slowness,
+            (self.latency_seconds + self.sequence_seconds * batch.sequences) * slowness,
+            self.host_seconds * slowness,
         )
 
     def _attention(self, batch: Batch) -> tuple[float, float]:

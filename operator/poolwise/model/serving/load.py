@@ -180,4 +180,4 @@ def room_tokens(replica: Replica, in_flight: float) -> float:
 def _step(replica: Replica, sequences: float, prompt_tokens: float) -> StepTime:
     prompts = prompt_tokens / replica.prompt.mean if prompt_tokens else 0.0
     batch = Batch(sequences, replica.context_tokens, prompt_tokens, prompts)
-    return replica.costs.step(batch).scaled(replica.slowness)
+    return replica.costs.step(batch, replica.slowness)

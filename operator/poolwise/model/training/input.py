@@ -17,6 +17,8 @@ CHECKPOINT_BYTES_PER_PARAMETER = 14.0
 
 def supply_seconds(work: TrainingWork, accelerators: float, machine: Machine) -> float:
     """Time in which the host side delivers one global batch to this many accelerators."""
+    if not (work.bytes_per_sample or work.cpu_seconds_per_sample):
+        return 0.0
     samples, host = work.global_batch_samples, machine.host
     nodes = _nodes(accelerators, machine)
     reading = samples * work.bytes_per_sample / _read_bytes_per_second(host, nodes)

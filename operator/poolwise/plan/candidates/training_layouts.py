@@ -146,13 +146,16 @@ class TrainingSearch:
         )
 
     def _leaders(self, ranked: list[_Ranked]) -> list[_Timed]:
-        """The best few. Those that a device alone would take longer for are not timed."""
+        """The best few. Those that a device alone would take longer for are not timed, and those
+        that surely take longer not compared."""
         found: list[tuple[tuple[float, ...], _Timed]] = []
         for seconds, layout, own in ranked:
             last = found[-1][1].step_seconds if len(found) == REFINED else math.inf
             if seconds > last * SURELY_SLOWER:
                 break
             timed = _Timed(layout, self.step_seconds(layout, own))
+            if timed.step_seconds > last * SURELY_SLOWER:
+                continue
             found = sorted([*found, (_speed_then_simplicity(timed), timed)], key=_FIRST)[:REFINED]
         return [timed for _, timed in found]
 
