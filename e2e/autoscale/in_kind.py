@@ -14,6 +14,18 @@ from e2e.images.load.replay import Replayed, from_json
 from e2e.running import Running
 from e2e.workloads import Observer
 
+REACH = """
+import socket, sys, time
+end = time.monotonic() + 60.0
+while True:
+    try:
+        socket.create_connection((sys.argv[1], 80), 2.0).close()
+        break
+    except OSError:
+        if time.monotonic() > end:
+            raise
+        time.sleep(0.2)
+"""
 Inside = Callable[..., str]
 """Runs a command in a pod of the namespace, given its standard input; what it printed."""
 
@@ -43,5 +55,7 @@ class InKind(Running):
         return self._pods.lives
 
     def replay(self, requests: Sequence[Planned]) -> Replayed:
-        """As an application of the cluster sends them."""
+        """As an application of the cluster sends them, once kube-proxy knows where to: the operator
+        reads ready pods by their own addresses, and may have before."""
+        self._inside("python3", "-c", REACH, NAME, stdin="")
         return from_json(self._inside("replay", f"--url=http://{NAME}", stdin=as_csv(requests)))
