@@ -54,7 +54,8 @@ class Twin:
 
     def outcomes(self, scene: Scene, idle_seconds: float) -> Iterator[Outcome]:
         """Of the whole trace, replayed at the operator's interval: it asks at moments of its own,
-        so the trace begins at several moments between two of them.
+        so the trace begins at several moments between two of them. Who spreads requests by chance
+        does so differently each time.
 
         :param idle_seconds: for which the first replica was looked at before the trace began.
         """
@@ -62,7 +63,8 @@ class Twin:
         for phase in range(PHASES):
             policy = Ours(self.service(scene.start_delay_seconds, interval_seconds))
             policy.interval_seconds = interval_seconds
-            yield replay(later(scene, idle_seconds + interval_seconds * phase / PHASES), policy)
+            begins_seconds = idle_seconds + interval_seconds * phase / PHASES
+            yield replay(later(replace(scene, seed=phase), begins_seconds), policy)
 
 
 def later(scene: Scene, seconds: float) -> Scene:

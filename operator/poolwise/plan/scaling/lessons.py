@@ -125,7 +125,7 @@ def _with_lateness(
     belief = fragility.faded(memory.belief, taken.seconds)
     belief = fragility.observed(belief, told.evidence, allowed)
     # The service takes some that load made late for late at any load; the model knows no more of
-    # lengths than mean and spread. Each alone is off by a third where a twentieth is late anyway.
+    # lengths than mean and spread. Each alone is off by a quarter where a twentieth is late anyway.
     floor = (fragility.expected_floor(belief) + able[service.pools[0].name].floor) / 2.0
     budget = memory.budget
     if told.count and not memory.is_young(seen.now_seconds):
