@@ -57,6 +57,11 @@ class Capability:
         """At the highest load."""
         return self.at.requests_per_second / self.slowness
 
+    @property
+    def is_of_gaps(self) -> bool:
+        """Whether gaps between tokens are what is late first."""
+        return self.limit is not None and self.limit.latency in (Latency.TPOT, Latency.ITL)
+
     @cached_property
     def most_per_second(self) -> float:
         """Requests that it serves while others wait for it, late or not."""

@@ -119,19 +119,19 @@ def _with_lateness(
     service: Service, memory: Memory, seen: Seen, taken: Intake, able: Mapping[str, Capability]
 ) -> Memory:
     allowed, usual = service.allowed_share, memory.usual_arrivals or taken.arrivals
-    loads = felt(memory.felt, taken, able)
-    usable = usable_share(able[service.pools[0].name], _borne(taken, loads))
+    loads, first = felt(memory.felt, taken, able), able[service.pools[0].name]
+    usable = usable_share(first, _borne(taken, loads))
     told = lessons(service, taken, loads, able, usual, usable)
     belief = fragility.faded(memory.belief, taken.seconds)
     belief = fragility.observed(belief, told.evidence, allowed)
     # The service takes some that load made late for late at any load; the model knows no more of
     # lengths than mean and spread. Each alone is off by a quarter where a twentieth is late anyway.
-    floor = (fragility.expected_floor(belief) + able[service.pools[0].name].floor) / 2.0
+    floor = (fragility.expected_floor(belief) + first.floor) / 2.0
     budget = memory.budget
     if told.count and not memory.is_young(seen.now_seconds):
         budget = budget.after(told.late - floor * told.count, told.count, taken.seconds)
     settled = _settled(service, taken, loads, able)
-    chance = _chance(taken, able[service.pools[0].name])
+    chance = _chance(taken, first)
     unevenness = memory.unevenness.after(settled, taken.seconds, chance)
     edge = cache_edge(memory.cache_edge, loads, taken, able)
     return replace(

@@ -116,6 +116,11 @@ def outlook(able: Capability, level: Level, flow: Flow, horizon_seconds: float) 
     )
 
 
+def is_queue(waiting: float, served_per_second: float) -> bool:
+    """Whether so many wait for longer than prompts usually do for each other."""
+    return waiting > served_per_second * USUAL_WAIT_SECONDS
+
+
 def _backlog(flow: Flow, rate: float, horizon_seconds: float) -> float:
     """A replica with a queue serves as fast as it can: so much is served by each that is added.
 
@@ -123,7 +128,7 @@ def _backlog(flow: Flow, rate: float, horizon_seconds: float) -> float:
     worked off the fewer. Who joins until then works on it too. No more are added than serve.
     """
     served = flow.each_per_second * flow.serving
-    if served <= 0.0 or flow.waiting <= served * USUAL_WAIT_SECONDS:
+    if served <= 0.0 or not is_queue(flow.waiting, served):
         return 0.0
     left = _queue_after(flow, rate, horizon_seconds)
     return min(left / (flow.each_per_second * BACKLOG_SECONDS), MOST_BACKLOG * flow.serving)

@@ -14,15 +14,9 @@ from poolwise.plan.scaling.felt import held
 from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.level import expected, level
 from poolwise.plan.scaling.memory import Bin, Memory
-from poolwise.plan.scaling.outlook import (
-    SLOPE_SECONDS,
-    USUAL_WAIT_SECONDS,
-    Flow,
-    Outlook,
-    outlook,
-)
+from poolwise.plan.scaling.outlook import SLOPE_SECONDS, Flow, Outlook, is_queue, outlook
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen, Seen
-from poolwise.plan.scaling.service import Latency, Service
+from poolwise.plan.scaling.service import Service
 from poolwise.plan.signals.sample import Sample
 
 FULLEST = 1.1
@@ -48,7 +42,9 @@ def prospect(
     everything = _held(seen, taken, able, first, math.inf)
     bounded = _held(seen, taken, able, first, FULLEST)
     serving, queue, each = taken.ready - joined, taken.waiting, first.requests_per_second
-    if _is_of_tokens(first):
+    if first.is_of_gaps:
+        # Those that run beyond the most that a replica bears delay new ones, and it goes on at its
+        # rate. Else those who wait for a prompt do.
         queue = max(queue, (everything - bounded) * first.in_flight)
     else:
         each = each_serves(bins, queue, serving, first.most_per_second)
@@ -130,12 +126,6 @@ def _expected_at(replica: ReplicaSeen, usual_seconds: Mapping[str, float]) -> fl
     return replica.requested_at_seconds + usual_seconds.get(replica.pool, 0.0)
 
 
-def _is_of_tokens(able: Capability) -> bool:
-    """Whether tokens are what is late: then those that run beyond the most that a replica bears
-    delay new ones too, and replicas go on at their rate. Else those who wait for a prompt do."""
-    return able.limit is not None and able.limit.latency in (Latency.ITL, Latency.TPOT)
-
-
 def each_serves(
     bins: Sequence[Bin], queue: float, serving: float, usual_per_second: float
 ) -> float:
@@ -145,7 +135,7 @@ def each_serves(
     comes, and how few came says nothing of how many it could serve.
     """
     served = usual_per_second * serving
-    if served <= 0.0 or len(bins) < 2 or bins[-2].waiting <= served * USUAL_WAIT_SECONDS:
+    if served <= 0.0 or len(bins) < 2 or not is_queue(bins[-2].waiting, served):
         return usual_per_second
     counted = max(bins[-1].arrivals + bins[-2].waiting - queue, 0.0) + USUAL_REQUESTS
     seconds = bins[-1].seconds * serving + USUAL_REQUESTS / usual_per_second

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 
 from poolwise.plan.scaling.capability import Capability
-from poolwise.plan.scaling.service import Latency
 
 SWING = 0.5
 """Slopes of ln(busiest minute / fewest replicas in time) on 1 / sqrt(busiest minute), of four
@@ -29,12 +28,11 @@ USUAL_DEMAND = 6.0
 code loses half a point more where the model is wrong; else they are alike."""
 LEAST_DEMAND = 1.0
 """One replica has nobody to share its swings with, however little comes."""
-GAPS = (Latency.TPOT, Latency.ITL)
 
 
 def usable_share(able: Capability, demand: float) -> float:
     """Of the usual fleet's edge, at a demand in full replicas; above 1 for larger fleets."""
-    if able.limit is None or able.limit.latency not in GAPS:
+    if not able.is_of_gaps:
         return 1.0
     swing = 1.0 / math.sqrt(max(demand, LEAST_DEMAND)) - 1.0 / math.sqrt(USUAL_DEMAND)
     return math.exp(-SWING * swing)
