@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TypeVar
 
 from poolwise.plan.capacity_pods import Usage
@@ -161,11 +162,22 @@ class Ledger:
         """How many pods like the gang's would find room now."""
         return sum(self.slots(pool, gang).values())
 
+    def takes(self, pool: Pool, gang: Gang) -> bool:
+        """Whether all its pods would find room now, on whatever nodes. Every count of every pool
+        asks, so no more nodes are looked at than it takes."""
+        found = accumulate((slots for _, slots in self._slots(pool, gang)), initial=0)
+        return any(pods >= gang.pods for pods in found)
+
     def slots(self, pool: Pool, gang: Gang) -> dict[str, int]:
         """By node: how many pods like the gang's would find room there now, where any would."""
-        rooms = ((node.name, self.rooms[node.name]) for node in pool.usable_nodes)
-        found = ((name, _slots(room, pool.resource or "", gang)) for name, room in rooms)
-        return {name: slots for name, slots in found if slots > 0}
+        return dict(self._slots(pool, gang))
+
+    def _slots(self, pool: Pool, gang: Gang) -> Iterator[tuple[str, int]]:
+        for node in pool.nodes:
+            if node.unusable_reason is None:
+                slots = _slots(self.rooms[node.name], pool.resource or "", gang)
+                if slots > 0:
+                    yield node.name, slots
 
     def with_claim(self, claim: Claim) -> Ledger:
         """The ledger once a workload holds its claim."""

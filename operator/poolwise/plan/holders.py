@@ -116,9 +116,18 @@ def is_movable(entry: Entry, situation: Situation) -> bool:
     return bool(keeps) and entry.identity.key in situation.ends
 
 
-def full(pool: Pool) -> PoolState:
-    """A pool with nothing free on any node."""
-    nodes = (
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The same nodes with nothing free and with everything: most nodes of a large cluster are one
+    or the other, and need no state of their own in each pass."""
+
+    full: tuple[NodeState, ...]
+    empty: tuple[NodeState, ...]
+
+
+def ends_of(pool: Pool) -> Ends:
+    """Both ends of a pool's nodes."""
+    full = tuple(
         NodeState(
             name=qualified(pool.name, node.name),
             free=0,
@@ -127,17 +136,22 @@ def full(pool: Pool) -> PoolState:
         )
         for node in pool.nodes
     )
-    return PoolState(pool.name, tuple(nodes), is_cpu=pool.is_cpu)
+    return Ends(full, tuple(replace(state, free=state.total) for state in full))
 
 
-def pool_state(pool: Pool, when_full: PoolState, ledger: Ledger) -> PoolState:
+def pool_state(pool: Pool, ends: Ends, ledger: Ledger) -> PoolState:
     """A pool with what is free now. Nodes that are not usable may come back, and have nothing."""
     nodes = []
-    for node, state in zip(pool.nodes, when_full.nodes, strict=True):
+    for node, full, empty in zip(pool.nodes, ends.full, ends.empty, strict=True):
         room = ledger.rooms.get(node.name)
         free = _free(pool, room) if room and node.unusable_reason is None else 0
-        nodes.append(NodeState(state.name, free, state.total, state.domains) if free > 0 else state)
-    return replace(when_full, nodes=tuple(nodes))
+        if free <= 0:
+            nodes.append(full)
+        elif free == empty.free:
+            nodes.append(empty)
+        else:
+            nodes.append(replace(full, free=free))
+    return PoolState(pool.name, tuple(nodes), is_cpu=pool.is_cpu)
 
 
 def told(key: Key) -> str:

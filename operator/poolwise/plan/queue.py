@@ -11,13 +11,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import repeat
 
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.capacity import Ledger
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, Key
 from poolwise.plan.entries import Entry
-from poolwise.plan.holders import Holder, full, pool_state, told, unqualified
+from poolwise.plan.holders import Holder, ends_of, pool_state, told, unqualified
 from poolwise.plan.joint.outcome import Act, Decision, JointPlan
 from poolwise.plan.joint.planning import plan
 from poolwise.plan.joint.problem import Problem, Rules, Workload
@@ -137,11 +138,10 @@ class Queue:
                     yield Claim(keys[hold.key], option.pool, nodes, {}, {})
 
     def _problem(self, standing: Standing, is_due: bool) -> Problem:
-        all_full = self.situation.memo.full.each(self.pools, full)
-        states = zip(self.pools, all_full, strict=True)
+        ends = self.situation.memo.ends.each(self.pools, ends_of)
         return Problem(
             now=self.now.timestamp(),
-            pools=tuple(pool_state(pool, state, self.ledger) for pool, state in states),
+            pools=tuple(map(pool_state, self.pools, ends, repeat(self.ledger))),
             workloads=(
                 *(self._pending(each, standing) for each in self.waiting),
                 *(each.workload(self.situation) for each in self.holders),

@@ -9,8 +9,9 @@ tokens.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
+from operator import attrgetter
 
 from poolwise.model import transformer
 from poolwise.model.shapes import Custom, Model, Transformer
@@ -59,6 +60,10 @@ class Shard:
         return self.stage_layers * self.dense_parameters + self.embedding_parameters
 
 
+_OF_ANY_BATCH = attrgetter(*(each.name for each in fields(Shard)[2:]))
+"""All but the tokens and the count of micro-batches."""
+
+
 def sequence_tokens(work: TrainingWork) -> int:
     """Tokens of one sample: as asked, else the model's own (patches of an image); 1 if none."""
     if isinstance(work.model.shape, Custom):
@@ -102,11 +107,9 @@ def shard(work: TrainingWork, layout: TrainingLayout) -> Shard:
 
 def with_micro_batch(share: Shard, work: TrainingWork, layout: TrainingLayout) -> Shard:
     """The share of the same ranks with the layout's micro-batch, for less than a new one."""
-    return replace(
-        share,
-        tokens=micro_batch_tokens(work, layout.context, layout.micro_batch_size),
-        micro_batches=micro_batch_count(work, layout.data, layout.micro_batch_size),
-    )
+    tokens = micro_batch_tokens(work, layout.context, layout.micro_batch_size)
+    count = micro_batch_count(work, layout.data, layout.micro_batch_size)
+    return Shard(tokens, count, *_OF_ANY_BATCH(share))
 
 
 @lru_cache(maxsize=1024)

@@ -138,7 +138,7 @@ class Memo:
     def __init__(self, limit: int = PAGES) -> None:
         self._limit = limit
         self._pages: OrderedDict[Hashable, Page] = OrderedDict()
-        self.facts, self.pods, self.grown, self.full = (Recent() for _ in range(4))
+        self.facts, self.pods, self.grown, self.ends = (Recent() for _ in range(4))
         self.runs, self.speeds = Recent(), Recent()
         self.pools, self.usage, self.empty, self.learned = Last(), Last(), Last(), Last()
         self.numbers = Numbers(limit)

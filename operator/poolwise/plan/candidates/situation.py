@@ -59,7 +59,7 @@ class Situation:
         for as many, and groups of pods may share nodes."""
         if wish.must_share or gang.group > 1:
             return self.nodes_for(gang, pool, wish) is not None
-        return self.ledger.most_pods(pool, gang) >= gang.pods
+        return self.ledger.takes(pool, gang)
 
     def _nodes_for(self, gang: Gang, pool: Pool, wish: Wish) -> dict[str, int] | None:
         if wish.levels and 1 < gang.group < gang.pods:
