@@ -22,6 +22,9 @@ LATEST_SECONDS = 0.5
 """Of the machine, which is to blame for more: a quarter of the TTFT target that is replayed."""
 FAULTS_SHOWN = 5
 
+Fleet = tuple[tuple[float, int], ...]
+"""(seconds since the trace began, replicas asked for), whenever these changed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -61,6 +64,8 @@ class Comparison:
     """Of the live run's pods, in seconds since the trace began."""
     faults: tuple[str, ...] = ()
     """Of the live run's failed requests: when each was sent, and what its client saw."""
+    fleets: tuple[Fleet, ...] = ()
+    """Of the live run, and of each account."""
 
     @property
     def attainment_gap(self) -> float:
@@ -114,7 +119,10 @@ class Comparison:
             f"a start took {self.start_seconds:.1f} s, the machine was late by "
             f"{self.late_seconds:.3f} s (p99)",
         ]
-        return "\n".join([*rows, *filter(None, [self.complaint]), *self.faults[:FAULTS_SHOWN]])
+        who = itertools.chain(["live"], itertools.repeat("simulated"))
+        asked = map(_told, who, self.fleets)
+        said = (*filter(None, [self.complaint]), *self.faults[:FAULTS_SHOWN], *asked)
+        return "\n".join([*rows, *said])
 
     def _row(self, name: str) -> str:
         live, *others = (
@@ -122,6 +130,27 @@ class Comparison:
         )
         mean, least, most = (f"{each:.4g}" for each in others)
         return f"{name:18}{live:>10.4g}{mean:>11}{least:>10}{most:>10}"
+
+
+def _told(who: str, fleet: Fleet) -> str:
+    return f"{who} asked for " + ", ".join(f"{count} at {at:.0f} s" for at, count in fleet)
+
+
+def fleet_of(lives: Iterable[Life]) -> Fleet:
+    """Of pods, their lives counted from when the trace began."""
+    born = [(life.born_seconds, 1) for life in lives]
+    left = [(life.leaving_seconds, -1) for life in lives if life.leaving_seconds is not None]
+    moments, changes = zip(*sorted(born + left), strict=True)
+    return tuple(zip(moments, itertools.accumulate(changes), strict=True))
+
+
+def fleet_in(outcome: Outcome, first: int, begin: float) -> Fleet:
+    """Of an account that began with ``first``, in which the trace begins at ``begin``."""
+    found = [(-begin, first)]
+    for step in outcome.steps:
+        if step.wanted != found[-1][1]:
+            found.append((step.at_seconds - begin, step.wanted))
+    return tuple(found)
 
 
 def faults(told: Iterable[Told]) -> tuple[str, ...]:

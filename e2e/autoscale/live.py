@@ -12,7 +12,16 @@ from typing import Protocol
 from bench.autoscale.scene import Routing, Scene
 from bench.autoscale.sizing import Work, measured
 from bench.autoscale.traces import Trace
-from e2e.autoscale.comparison import Comparison, combined, faults, live, simulated, since
+from e2e.autoscale.comparison import (
+    Comparison,
+    combined,
+    faults,
+    fleet_in,
+    fleet_of,
+    live,
+    simulated,
+    since,
+)
 from e2e.autoscale.pods import Life
 from e2e.autoscale.service import Wish, config_map
 from e2e.autoscale.trace import Source, planned
@@ -102,10 +111,12 @@ def compare(course: Course, stage: Stage, **spec: object) -> Comparison:
         start_delay_seconds=_start_seconds(lives),
         routing=stage.routing,
     )
+    outcomes = list(found.outcomes(scene, _idle_seconds(lives, replayed.began_seconds)))
     accounts = [
-        simulated(each, first, course.warm_up_seconds, trace.seconds)
-        for each in found.outcomes(scene, _idle_seconds(lives, replayed.began_seconds))
+        simulated(each, first, began + course.warm_up_seconds, began + trace.seconds)
+        for began, each in outcomes
     ]
+    moved = since(replayed.began_seconds, lives)
     return Comparison(
         told,
         combined(accounts, statistics.fmean),
@@ -113,8 +124,9 @@ def compare(course: Course, stage: Stage, **spec: object) -> Comparison:
         combined(accounts, max),
         scene.start_delay_seconds,
         replayed.late_seconds,
-        since(replayed.began_seconds, lives),
+        moved,
         faults(replayed.requests),
+        (fleet_of(moved), *(fleet_in(each, first, began) for began, each in outcomes)),
     )
 
 

@@ -52,9 +52,9 @@ class Twin:
         )
         return replace(found, pools=tuple(replace(each, name=POOL) for each in found.pools))
 
-    def outcomes(self, scene: Scene, idle_seconds: float) -> Iterator[Outcome]:
-        """Of the whole trace, replayed at the operator's interval: it asks at moments of its own,
-        so the trace begins at several moments between two of them. Who spreads requests by chance
+    def outcomes(self, scene: Scene, idle_seconds: float) -> Iterator[tuple[float, Outcome]]:
+        """When the whole trace begins, and what becomes of it. The operator asks at moments of its
+        own, so it begins at several moments between two of them. Who spreads requests by chance
         does so differently each time.
 
         :param idle_seconds: for which the first replica was looked at before the trace began.
@@ -64,7 +64,7 @@ class Twin:
             policy = Ours(self.service(scene.start_delay_seconds, interval_seconds))
             policy.interval_seconds = interval_seconds
             begins_seconds = idle_seconds + interval_seconds * phase / PHASES
-            yield replay(later(replace(scene, seed=phase), begins_seconds), policy)
+            yield begins_seconds, replay(later(replace(scene, seed=phase), begins_seconds), policy)
 
 
 def later(scene: Scene, seconds: float) -> Scene:
