@@ -9,7 +9,7 @@ import pytest
 
 from poolwise.plan.scaling import fragility, surprise
 from poolwise.plan.scaling.budget import LEAST_FACTOR, MOST_FACTOR, Budget
-from poolwise.plan.scaling.evidence import evidence
+from poolwise.plan.scaling.evidence import evidence, rise
 from poolwise.plan.scaling.fragility import Belief, Lateness
 from poolwise.plan.scaling.level import level
 from poolwise.plan.scaling.memory import Bin, Felt, Memory
@@ -40,8 +40,8 @@ def _taught(loads, strength=0.7):
     return belief
 
 
-def _felt(load, worst=None):
-    return Felt(load, load, worst or load)
+def _felt(load, worst=None, now=None):
+    return Felt(now or load, load, load, worst or load)
 
 
 @pytest.mark.parametrize("strength", [0.5, 0.7, 1.0, 1.6])
@@ -78,6 +78,19 @@ def test_who_is_late_on_a_full_replica_tells_nothing_of_the_empty_ones():
     for _ in range(20):
         belief = fragility.observed(belief, evidence(found, SCALE), ALLOWED)
     assert fragility.summary(belief)[0] > 0.9
+
+
+def test_late_gaps_of_a_sudden_rise_are_put_down_to_the_load_of_the_moment():
+    rising, calm = _felt(0.5, now=1.0), _felt(0.5, now=0.45)
+    assert rise([rising, rising], arrivals=10_000.0) == pytest.approx(2.0, rel=0.02)
+    assert rise([rising, calm], arrivals=10_000.0) == pytest.approx(1.45, rel=0.02)
+    assert rise([calm], arrivals=10_000.0) == rise([], arrivals=0.0) == 1.0
+    assert rise([_felt(0.5, now=0.58)], arrivals=36.0) == 1.0  # as far off as 36 arrivals count
+    late = Lateness(10.0, 100.0)
+    found = [evidence([(rising, late)], SCALE, rising=factor) for factor in (1.0, 2.0)]
+    loads = [np.exp(fragility.LOG_RATIOS) @ each.late / each.late.sum() for each in found]
+    assert loads == pytest.approx([0.5, 1.0], rel=0.01)
+    assert np.allclose(found[0].timely, found[1].timely)
 
 
 def test_a_full_cache_is_full_whatever_was_believed():

@@ -44,7 +44,7 @@ def test_who_waits_on_one_replica_is_not_helped_by_the_others(of_gaps, latency):
 
 def test_what_was_late_in_a_small_fleet_is_put_down_to_a_higher_load():
     late = Lateness(late=10.0, count=100.0)
-    bore = Felt(recent=0.7, mean=0.7, worst=0.7)
+    bore = Felt(now=0.7, recent=0.7, mean=0.7, worst=0.7)
     small, usual = (evidence([(bore, late)], 1.0, share).late for share in (0.8, 1.0))
     loads = [float(np.exp(LOG_RATIOS) @ each / each.sum()) for each in (small, usual)]
     assert loads == pytest.approx([0.7 / 0.8, 0.7], rel=0.01)

@@ -61,7 +61,11 @@ def lessons(
     whole = [late for _, late in found if late.relative_strength == 1.0]
     count = math.fsum(each.count for each in whole)
     scale = STEP_WEIGHT / max(usual_count, count / 4.0, STEP_WEIGHT)
-    told = evidence(found, scale, usable_share)
+    rising = 1.0
+    if able[service.pools[0].name].is_of_gaps:
+        warm = (name for name, each in taken.by_replica.items() if each.is_warm)
+        rising = rise([felt[name] for name in warm if name in felt], taken.arrivals)
+    told = evidence(found, scale, usable_share, rising)
     return Lessons(told, math.fsum(each.late for each in whole), count)
 
 
@@ -70,19 +74,36 @@ def _teaching(load: Felt, told: Told, able: Capability) -> Felt:
     return load if is_settled(told, able) else replace(load, mean=min(load.mean, 1.0))
 
 
+def rise(loads: Sequence[Felt], arrivals: float) -> float:
+    """Times the recent load that all replicas together bear now, as far as counting so few arrivals
+    does not make it.
+
+    Gaps between tokens feel what comes at the moment, and averages tell of it late: what a sudden
+    rise delays would be put down to the load before it, and replicas taken for weak. Queues are of
+    what came before.
+    """
+    now, recent = math.fsum(each.now for each in loads), math.fsum(each.recent for each in loads)
+    by_chance = 1.0 / math.sqrt(max(arrivals, 1.0))
+    return max(now * (1.0 - by_chance) / recent, 1.0) if recent > 0.0 else 1.0
+
+
 def evidence(
-    found: Sequence[tuple[Felt, Lateness]], scale: float, usable_share: float = 1.0
+    found: Sequence[tuple[Felt, Lateness]],
+    scale: float,
+    usable_share: float = 1.0,
+    rising: float = 1.0,
 ) -> Evidence:
     """Each late request at the worst load that its replica bore, each other one at the mean.
 
     :param scale: what a request counts as.
+    :param rising: of :func:`rise`.
     """
     late, timely = np.zeros(len(LOG_RATIOS)), np.zeros(len(LOG_RATIOS))
     for load, told in found:
         over = told.late / (OVER_SHARE * max(told.count, FEW))
         weight = scale * told.weight / max(over, 1.0)
         edge = told.relative_strength * usable_share
-        _put(late, load.worst / edge, weight * told.late)
+        _put(late, rising * load.worst / edge, weight * told.late)
         _put(timely, load.mean / edge, weight * (told.count - told.late))
     return Evidence(late, timely)
 

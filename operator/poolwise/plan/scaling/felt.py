@@ -84,12 +84,13 @@ def held(sample: Sample, able: Capability) -> float:
 def _after(before: Felt | None, told: Told, able: Capability, stretch: float) -> Felt:
     load = _load(told, able, stretch)
     if before is None:
-        return Felt(load, load, load)
+        return Felt(load, load, load, load)
     seconds = told.delta.seconds
     usual = felt_seconds(able)
     longest = min(LONGER * usual, LONGEST_SECONDS)
     recent = _towards(before.recent, load, seconds / FELT_SECONDS)
     return Felt(
+        load,
         recent,
         _towards(before.mean, load, seconds / usual),
         max(recent, _towards(before.worst, recent, seconds / longest)),

@@ -62,6 +62,8 @@ class Bin:
 class Felt:
     """Load of one replica, in full ones, as its requests feel it."""
 
+    now: float
+    """Since the last look."""
     recent: float
     mean: float
     """Over the time that a request stays."""
