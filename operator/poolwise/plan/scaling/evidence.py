@@ -93,7 +93,8 @@ def evidence(
     usable_share: float = 1.0,
     rising: float = 1.0,
 ) -> Evidence:
-    """Each late request at the worst load that its replica bore, each other one at the mean.
+    """Each late request at the worst load that its replica bore, the one of a rise included, and
+    each other one at the mean.
 
     :param scale: what a request counts as.
     :param rising: of :func:`rise`.
@@ -103,7 +104,7 @@ def evidence(
         over = told.late / (OVER_SHARE * max(told.count, FEW))
         weight = scale * told.weight / max(over, 1.0)
         edge = told.relative_strength * usable_share
-        _put(late, rising * load.worst / edge, weight * told.late)
+        _put(late, max(load.worst, rising * load.recent) / edge, weight * told.late)
         _put(timely, load.mean / edge, weight * (told.count - told.late))
     return Evidence(late, timely)
 
