@@ -64,8 +64,8 @@ class Comparison:
     """Of the live run's pods, in seconds since the trace began."""
     faults: tuple[str, ...] = ()
     """Of the live run's failed requests: when each was sent, and what its client saw."""
-    fleets: tuple[Fleet, ...] = ()
-    """Of the live run, and of each account."""
+    accounts: tuple[Fleet, ...] = ()
+    """Of the simulator."""
 
     @property
     def attainment_gap(self) -> float:
@@ -119,10 +119,10 @@ class Comparison:
             f"a start took {self.start_seconds:.1f} s, the machine was late by "
             f"{self.late_seconds:.3f} s (p99)",
         ]
-        who = itertools.chain(["live"], itertools.repeat("simulated"))
-        asked = map(_told, who, self.fleets)
-        said = (*filter(None, [self.complaint]), *self.faults[:FAULTS_SHOWN], *asked)
-        return "\n".join([*rows, *said])
+        said = (*filter(None, [self.complaint]), *self.faults[:FAULTS_SHOWN])
+        asked = [_told("live", fleet_of(self.lives))] if self.lives else []
+        asked += [_told("simulated", each) for each in self.accounts]
+        return "\n".join([*rows, *said, *asked])
 
     def _row(self, name: str) -> str:
         live, *others = (
@@ -139,9 +139,10 @@ def _told(who: str, fleet: Fleet) -> str:
 def fleet_of(lives: Iterable[Life]) -> Fleet:
     """Of pods, their lives counted from when the trace began."""
     born = [(life.born_seconds, 1) for life in lives]
-    left = [(life.leaving_seconds, -1) for life in lives if life.leaving_seconds is not None]
-    moments, changes = zip(*sorted(born + left), strict=True)
-    return tuple(zip(moments, itertools.accumulate(changes), strict=True))
+    left = [(life.left_seconds, -1) for life in lives if life.left_seconds is not None]
+    changes = sorted(born + left)
+    counts = itertools.accumulate(change for _, change in changes)
+    return tuple((moment, count) for (moment, _), count in zip(changes, counts, strict=True))
 
 
 def fleet_in(outcome: Outcome, first: int, begin: float) -> Fleet:
@@ -186,11 +187,10 @@ def combined(of: Sequence[Figures], how: Callable[[Sequence[float]], float]) -> 
     return Figures(*(how([getattr(one, each.name) for one in of]) for each in fields(Figures)))
 
 
-def simulated(outcome: Outcome, first: int, begin: float, end: float) -> Figures:
-    """The simulator's account of a fleet that began with ``first``, scored from begin to end."""
-    steps = [step for step in outcome.steps if step.at_seconds <= end]
-    wanted = [first, *(step.wanted for step in steps if step.at_seconds <= begin)][-1:]
-    wanted += [step.wanted for step in steps if step.at_seconds > begin]
+def simulated(outcome: Outcome, fleet: Fleet, begin: float, end: float) -> Figures:
+    """The simulator's account of such a fleet, scored from begin to end of its trace."""
+    wanted = [count for at, count in fleet if at <= begin][-1:]
+    wanted += [count for at, count in fleet if begin < at <= end]
     return Figures(
         attainment=outcome.attainment,
         ttft_attainment=outcome.ttft_attainment,
@@ -259,10 +259,7 @@ def _answers(requests: Requests, told: Sequence[Told]) -> Answers:
 
 def _most(lives: Sequence[Life], begin: float, end: float) -> int:
     """Replicas at the same time, those on their way out apart."""
-    stays = [
-        (life.born_seconds, min(life.leaving_seconds or end, life.gone_seconds or end))
-        for life in lives
-    ]
+    stays = [(life.born_seconds, min(life.left_seconds or end, end)) for life in lives]
     moments = [begin, *(born for born, _ in stays if begin <= born <= end)]
     return max(sum(born <= moment < left for born, left in stays) for moment in moments)
 

@@ -17,7 +17,6 @@ from e2e.autoscale.comparison import (
     combined,
     faults,
     fleet_in,
-    fleet_of,
     live,
     simulated,
     since,
@@ -111,12 +110,10 @@ def compare(course: Course, stage: Stage, **spec: object) -> Comparison:
         start_delay_seconds=_start_seconds(lives),
         routing=stage.routing,
     )
-    outcomes = list(found.outcomes(scene, _idle_seconds(lives, replayed.began_seconds)))
-    accounts = [
-        simulated(each, first, began + course.warm_up_seconds, began + trace.seconds)
-        for began, each in outcomes
-    ]
-    moved = since(replayed.began_seconds, lives)
+    accounts, fleets = [], []
+    for began, each in found.outcomes(scene, _idle_seconds(lives, replayed.began_seconds)):
+        fleets.append(fleet_in(each, first, began))
+        accounts.append(simulated(each, fleets[-1], course.warm_up_seconds, trace.seconds))
     return Comparison(
         told,
         combined(accounts, statistics.fmean),
@@ -124,9 +121,9 @@ def compare(course: Course, stage: Stage, **spec: object) -> Comparison:
         combined(accounts, max),
         scene.start_delay_seconds,
         replayed.late_seconds,
-        moved,
+        since(replayed.began_seconds, lives),
         faults(replayed.requests),
-        (fleet_of(moved), *(fleet_in(each, first, began) for began, each in outcomes)),
+        tuple(fleets),
     )
 
 

@@ -28,6 +28,11 @@ class Life:
     leaving_seconds: float | None = None
     gone_seconds: float | None = None
 
+    @property
+    def left_seconds(self) -> float | None:
+        """When it was told to go, or was gone without being seen to be told."""
+        return self.gone_seconds if self.leaving_seconds is None else self.leaving_seconds
+
     def seconds_within(self, begin: float, end: float) -> float:
         """For which it has to be paid between two moments."""
         last = end if self.gone_seconds is None else self.gone_seconds

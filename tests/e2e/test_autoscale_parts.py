@@ -126,9 +126,11 @@ def test_differences_are_told_and_a_machine_that_is_late_is_blamed_first() -> No
     assert "attainment +0.0%" in str(same)
     seen = faults([Told(0.0, 0.5), Told(1.0, 1.25, error="Connection reset by peer")])
     assert str(replace(same, faults=seen)).endswith("sent at 1.2 s: Connection reset by peer")
-    fleet = fleet_of([Life("a", -9.0), Life("b", 50.0, 70.0, leaving_seconds=200.0)])
+    lives = (Life("a", -9.0), Life("b", 50.0, 70.0, leaving_seconds=200.0))
+    fleet = fleet_of(lives)
     assert fleet == ((-9.0, 1), (50.0, 2), (200.0, 1))
-    assert str(replace(same, fleets=(fleet,))).endswith(
-        "live asked for 1 at -9 s, 2 at 50 s, 1 at 200 s"
+    assert fleet_of([Life("a", -9.0, gone_seconds=5.0)]) == ((-9.0, 1), (5.0, 0))
+    assert str(replace(same, lives=lives, accounts=(fleet[:2],))).endswith(
+        "live asked for 1 at -9 s, 2 at 50 s, 1 at 200 s\nsimulated asked for 1 at -9 s, 2 at 50 s"
     )
     assert combined([FIGURES, worse], min).attainment == 0.7

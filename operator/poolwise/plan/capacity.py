@@ -165,19 +165,18 @@ class Ledger:
     def takes(self, pool: Pool, gang: Gang) -> bool:
         """Whether all its pods would find room now, on whatever nodes. Every count of every pool
         asks, so no more nodes are looked at than it takes."""
-        found = accumulate((slots for _, slots in self._slots(pool, gang)), initial=0)
+        found = accumulate((slots for _, slots in self._open_nodes(pool, gang)), initial=0)
         return any(pods >= gang.pods for pods in found)
 
     def slots(self, pool: Pool, gang: Gang) -> dict[str, int]:
         """By node: how many pods like the gang's would find room there now, where any would."""
-        return dict(self._slots(pool, gang))
+        return dict(self._open_nodes(pool, gang))
 
-    def _slots(self, pool: Pool, gang: Gang) -> Iterator[tuple[str, int]]:
-        for node in pool.nodes:
-            if node.unusable_reason is None:
-                slots = _slots(self.rooms[node.name], pool.resource or "", gang)
-                if slots > 0:
-                    yield node.name, slots
+    def _open_nodes(self, pool: Pool, gang: Gang) -> Iterator[tuple[str, int]]:
+        for node in pool.usable_nodes:
+            slots = _slots(self.rooms[node.name], pool.resource or "", gang)
+            if slots > 0:
+                yield node.name, slots
 
     def with_claim(self, claim: Claim) -> Ledger:
         """The ledger once a workload holds its claim."""

@@ -100,7 +100,9 @@ def training_memory(
     share = known or shard(work, layout)
     footprint = Footprint(work, layout, machine, share)
     weights, gradients, optimizer = footprint.state(share.micro_batches > 1)
-    kept = footprint.activations_bytes(layout.recompute, layout.micro_batch_size)
+    kept = footprint.activations_bytes(
+        layout.recompute, layout.micro_batch_size, share.micro_batches
+    )
     return Memory(
         usable_bytes=usable_bytes(machine.device),
         weights_bytes=weights,
@@ -131,7 +133,7 @@ class Footprint:
     def needed_bytes(self, recompute: Recompute, micro_batch_size: int) -> tuple[float, float]:
         """In all, and of activations alone."""
         batches = micro_batch_count(self._work, self._sizes.data, micro_batch_size)
-        kept = self._kept_bytes(recompute, micro_batch_size, batches)
+        kept = self.activations_bytes(recompute, micro_batch_size, batches)
         held = sum(self.state(batches > 1)) + kept
         return held + self.reserve_bytes(held), kept
 
@@ -147,17 +149,15 @@ class Footprint:
             return _full_state(self._work, self._sizes, self._share, accumulates)
         return _adapter_state(self._work, self._sizes, self._share)
 
-    def activations_bytes(self, recompute: Recompute, micro_batch_size: int) -> float:
+    def activations_bytes(
+        self, recompute: Recompute, micro_batch_size: int, micro_batches: int
+    ) -> float:
         """The fuller of first stage (most micro-batches in flight) and last (the logits)."""
-        batches = micro_batch_count(self._work, self._sizes.data, micro_batch_size)
-        return self._kept_bytes(recompute, micro_batch_size, batches)
-
-    def _kept_bytes(self, recompute: Recompute, micro_batch_size: int, batches: int) -> float:
         if recompute not in self._kept:
             self._kept[recompute] = _kept(self._work, self._sizes, self._share, recompute)
         kept = self._kept[recompute]
         tokens = micro_batch_tokens(self._work, self._sizes.context, micro_batch_size)
-        first = kept.stage * _in_flight(self._sizes, batches)
+        first = kept.stage * _in_flight(self._sizes, micro_batches)
         return tokens * (kept.working + max(first, kept.stage + kept.logits))
 
     def reserve_bytes(self, allocated: float) -> float:

@@ -61,7 +61,7 @@ class Shard:
 
 
 _OF_ANY_BATCH = attrgetter(*(each.name for each in fields(Shard)[2:]))
-"""All but the tokens and the count of micro-batches."""
+"""All but its first two: the tokens and the count of micro-batches."""
 
 
 def sequence_tokens(work: TrainingWork) -> int:
