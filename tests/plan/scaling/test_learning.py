@@ -96,14 +96,18 @@ def test_late_gaps_of_a_sudden_rise_are_put_down_to_the_load_of_the_moment():
 def test_a_full_cache_is_full_whatever_was_believed():
     far = _taught(np.tile(np.linspace(0.24, 0.35, 8), 15), strength=0.3)
     assert fragility.summary(far)[0] < 0.4
-    untouched, full = (fragility.informed(far, edge, True, 0.0) for edge in (None, 1.0))
+    untouched, full = (fragility.informed(far, edge, True, None) for edge in (None, 1.0))
     assert np.allclose(untouched.weights, far.weights)
     assert fragility.summary(full)[0] > fragility.summary(far)[0]
 
 
-def test_a_floor_that_the_model_foresees_is_expected():
-    told = fragility.informed(fragility.prior(), None, False, 0.04)
-    assert fragility.expected_floor(told) == pytest.approx(0.04, rel=0.1)
+def test_where_it_is_known_who_is_late_alone_few_others_are_late_at_any_load():
+    found = [(_felt(load), Lateness(6.0, 200.0)) for load in (0.3, 0.35, 0.4)] * 20
+    belief = fragility.observed(fragility.prior(), evidence(found, SCALE), ALLOWED)
+    assert fragility.expected_floor(belief) == pytest.approx(0.03, rel=0.1)
+    told = fragility.informed(belief, None, False, 0.02)
+    assert fragility.expected_floor(told) < 0.01
+    assert fragility.summary(told)[0] < 0.7 * fragility.summary(belief)[0]
 
 
 def test_unevenness_is_what_replicas_differ_by_beyond_chance():

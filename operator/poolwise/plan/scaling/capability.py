@@ -19,7 +19,7 @@ from poolwise.plan.scaling.service import Latency, LatencyTarget, Predictor
 from poolwise.plan.scaling.tails import LONE_SHARE, floor_seconds, holds, late_share, tail_seconds
 
 KV_CACHE = "KV cache"
-SHARED_FLOOR = 2.0
+SHARED_FLOOR = 3.0
 """Times as many late in all as alone, where more are late alone than a target allows."""
 BISECTIONS = 13
 """To 0.01 % of the largest load."""
@@ -49,8 +49,8 @@ class Capability:
     """Beyond which reading prompts delays tokens too much, however empty the cache is."""
     unreachable: tuple[tuple[LatencyTarget, float], ...]
     """Targets that even a lone request misses, with the least seconds that it takes."""
-    floor: float
-    """Share of requests that are late even alone."""
+    floors: tuple[float, ...]
+    """Shares of requests that are late even alone, by target."""
 
     @property
     def requests_per_second(self) -> float:
@@ -125,7 +125,7 @@ def capability(
         0.0 if slots else _arrivals_share(served, at, nearest),
         _prompts_per_second(served, at, asked) / slowness,
         unreachable,
-        max(floors, default=0.0),
+        tuple(floors),
     )
 
 

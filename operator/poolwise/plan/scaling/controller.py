@@ -88,7 +88,7 @@ def _able(service: Service, memory: Memory) -> dict[str, Capability]:
     return {
         pool.name: capability(
             pool.predictor,
-            memory.mix or service.pools[0].predictor.prior_mix,
+            memory.mix_of(service),
             service.targets,
             rounded_slowness(memory.log_slowness.get(pool.name, 0.0)),
         )

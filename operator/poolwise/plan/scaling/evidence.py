@@ -14,8 +14,10 @@ from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.felt import is_settled
 from poolwise.plan.scaling.fragility import LOG_RATIOS, Evidence, Lateness
 from poolwise.plan.scaling.intake import Intake, Told
-from poolwise.plan.scaling.memory import Felt
+from poolwise.plan.scaling.lone import Lone, alone_share
+from poolwise.plan.scaling.memory import Felt, Memory
 from poolwise.plan.scaling.service import Service
+from poolwise.plan.scaling.swings import usable_share
 
 Vector = npt.NDArray[np.float64]
 
@@ -37,20 +39,20 @@ class Lessons:
     late: float
     """Requests, in units of the strictest target's allowance."""
     count: float
+    lone: Lone
+    """With these."""
+    alone_share: float
+    """Of requests, those that are late even alone."""
 
 
 def lessons(
     service: Service,
+    memory: Memory,
     taken: Intake,
     felt: Mapping[str, Felt],
     able: Mapping[str, Capability],
-    usual_count: float,
-    usable_share: float = 1.0,
 ) -> Lessons:
-    """Of all replicas that are warm; ``usual_count`` requests come in a step.
-
-    :param usable_share: of the usual fleet's edge, what this one has (:mod:`.swings`).
-    """
+    """Of all replicas that are warm; those who are late even alone tell nothing of load."""
     found = [
         (_teaching(felt[name], each, able[each.pool]), late)
         for name, each in taken.by_replica.items()
@@ -59,14 +61,36 @@ def lessons(
         if late.count
     ]
     whole = [late for _, late in found if late.relative_strength == 1.0]
-    count = math.fsum(each.count for each in whole)
-    scale = STEP_WEIGHT / max(usual_count, count / 4.0, STEP_WEIGHT)
-    rising = 1.0
-    if able[service.pools[0].name].is_of_gaps:
-        warm = (name for name, each in taken.by_replica.items() if each.is_warm)
-        rising = rise([felt[name] for name in warm if name in felt], taken.arrivals)
-    told = evidence(found, scale, usable_share, rising)
-    return Lessons(told, math.fsum(each.late for each in whole), count)
+    late, count = math.fsum(each.late for each in whole), math.fsum(each.count for each in whole)
+    lone = _lone(service, memory, taken)
+    first = able[service.pools[0].name]
+    alone = alone_share(service, first, memory.mix_of(service), lone)
+    of_load = lone.of_load(alone)
+    found = [(load, replace(each, late=of_load * each.late)) for load, each in found]
+    usual = memory.usual_arrivals or taken.arrivals
+    scale = STEP_WEIGHT / max(usual, count / 4.0, STEP_WEIGHT)
+    usable = usable_share(first, _borne(taken, felt))
+    rising = _rising(taken, felt) if first.is_of_gaps else 1.0
+    return Lessons(evidence(found, scale, usable, rising), late, count, lone, alone)
+
+
+def _lone(service: Service, memory: Memory, taken: Intake) -> Lone:
+    """With what came since."""
+    if taken.warm is None:
+        return memory.lone
+    late, _ = learning.late_requests(service, taken.warm)
+    return memory.lone.after(late, taken.warm.prompt_lengths_tokens, taken.seconds)
+
+
+def _borne(taken: Intake, felt: Mapping[str, Felt]) -> float:
+    """By all replicas together, in full ones."""
+    return math.fsum(felt[name].mean for name in taken.by_replica if name in felt)
+
+
+def _rising(taken: Intake, felt: Mapping[str, Felt]) -> float:
+    """Of warm replicas."""
+    warm = (name for name, each in taken.by_replica.items() if each.is_warm)
+    return rise([felt[name] for name in warm if name in felt], taken.arrivals)
 
 
 def _teaching(load: Felt, told: Told, able: Capability) -> Felt:
@@ -97,6 +121,7 @@ def evidence(
     each other one at the mean.
 
     :param scale: what a request counts as.
+    :param usable_share: of the usual fleet's edge, what this one has (:mod:`.swings`).
     :param rising: of :func:`rise`.
     """
     late, timely = np.zeros(len(LOG_RATIOS)), np.zeros(len(LOG_RATIOS))

@@ -3,6 +3,12 @@
 Who is late is late because of the replica that it is on: one that is full delays its own requests,
 however empty the others are. So lateness is put down to the load of the replica that told of it
 (:mod:`.evidence`), and how unevenly a fleet bears its load is measured (:mod:`.unevenness`).
+
+Few arrivals tell little of a rate. Taken at their word they spread over loads that no replica bore,
+and the edge that lateness has in them looks flat and far away (regression dilution). So a rate is
+drawn to that of all replicas of its pool, the more the less of its distance is more than chance:
+the best guess of what was measured with an error of known size (regression calibration: Carroll and
+others, Measurement Error in Nonlinear Models, 2006, chapter 4).
 """
 
 from __future__ import annotations
@@ -28,15 +34,23 @@ LONGER = 3.0
 
 
 def felt(
-    before: Mapping[str, Felt], taken: Intake, able: Mapping[str, Capability]
+    before: Mapping[str, Felt],
+    taken: Intake,
+    able: Mapping[str, Capability],
+    log_variance: float,
 ) -> dict[str, Felt]:
-    """After a look; ``able`` by pool."""
-    stretch = _stretch(taken, able)
-    return {
-        name: _after(before.get(name), told, able[told.pool], stretch[told.pool])
-        for name, told in taken.by_replica.items()
-        if told.pool in able
-    }
+    """After a look; ``able`` by pool.
+
+    :param log_variance: of ln(load) over replicas, without what chance makes of it.
+    """
+    stretch, rates = _stretch(taken, able), _rates(taken)
+    found = {}
+    for name, told in taken.by_replica.items():
+        if told.pool in able:
+            rate = _likely_rate(told, rates[told.pool], able[told.pool], log_variance)
+            load = _load(told, rate, able[told.pool], stretch[told.pool])
+            found[name] = _after(before.get(name), load, told, able[told.pool])
+    return found
 
 
 def cache_edge(
@@ -64,10 +78,26 @@ def _stretch(taken: Intake, able: Mapping[str, Capability]) -> dict[str, float]:
     return {pool: slowing(each, gaps.get(pool)) for pool, each in able.items()}
 
 
-def _load(told: Told, able: Capability, stretch: float) -> float:
+def _rates(taken: Intake) -> dict[str, float]:
+    """Requests per second of one replica, by pool."""
+    arrivals, seconds = dict[str, float](), dict[str, float]()
+    for told in taken.by_replica.values():
+        arrivals[told.pool] = arrivals.get(told.pool, 0.0) + told.arrivals
+        seconds[told.pool] = seconds.get(told.pool, 0.0) + max(told.delta.seconds, 1e-9)
+    return {pool: arrivals[pool] / seconds[pool] for pool in arrivals}
+
+
+def _likely_rate(told: Told, usual: float, able: Capability, log_variance: float) -> float:
+    """Requests per second of one replica, as far from the usual one as chance does not explain."""
+    seconds = max(told.delta.seconds, 1e-9)
+    by_chance = able.arrivals_share**2 / max(usual * seconds, 1e-9)
+    trusted = 1.0 / (1.0 + by_chance / log_variance)
+    return usual + trusted * (told.arrivals / seconds - usual)
+
+
+def _load(told: Told, rate: float, able: Capability, stretch: float) -> float:
     """Of one replica: what arrives, and what is in flight as long as it stays in full ones."""
     share, capacity = able.arrivals_share, max(able.requests_per_second, LEAST_RATE)
-    rate = told.arrivals / max(told.delta.seconds, 1e-9)
     strain = share * rate / capacity + (1.0 - share) * stretch * held(told.sample, able)
     return max(strain, rate / max(able.prompts_per_second, LEAST_RATE))
 
@@ -81,8 +111,7 @@ def held(sample: Sample, able: Capability) -> float:
     return (sample.running or 0.0) / most + waiting
 
 
-def _after(before: Felt | None, told: Told, able: Capability, stretch: float) -> Felt:
-    load = _load(told, able, stretch)
+def _after(before: Felt | None, load: float, told: Told, able: Capability) -> Felt:
     if before is None:
         return Felt(load, load, load, load)
     seconds = told.delta.seconds

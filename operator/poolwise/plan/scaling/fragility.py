@@ -8,9 +8,10 @@ r times what the model calls full, the share ::
 is late, where r is the load of the replica that they are on (:mod:`.felt`) and ``odds`` are those
 of the allowed share: ``strength`` is the load at which just as many are late as may be (1: where
 the model says), ``steepness`` how sharp the edge is: high where load is smooth, low where bursts
-come that no forecast tells of. ``floor`` is late at any load: answers that take too long even
-alone. All that the model and the forecast do not know shows in these three, so they are learned
-together: a posterior on a grid, from how many were late at which load, fading towards the prior.
+come that no forecast tells of. ``floor`` is late at any load, beside the prompts that are known to
+be late even alone (:mod:`.lone`). All that the model and the forecast do not know shows in these
+three, so they are learned together: a posterior on a grid, from how many were late at which load,
+fading towards the prior.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ LEAST_SHARE = 1e-5
 """A model is never certain."""
 CACHE_MIDDLE, CACHE_DEVIATION = -0.02, 0.05
 """Of ln(strength) where a cache is what fills: about where it is full."""
-FLOOR_DEVIATION = 0.1
-"""Of a floor that the model foresees."""
+FLOOR_DEVIATION = 0.03
+"""Of the share that is late alone, by which others are late at any load: both are counted among the
+same requests, and what is left is the error of the length from which on a prompt is late."""
 HALF_LIFE_SECONDS = 1800.0
 """What nothing confirms is forgotten: a fleet far larger than its need sees nothing of its edge."""
 LEAST_RATIO, MOST_RATIO = 0.02, 3.0
@@ -116,11 +118,15 @@ def faded(belief: Belief, seconds: float) -> Belief:
     return Belief(kept * belief.log_weights + (1.0 - kept) * prior().log_weights)
 
 
-def informed(belief: Belief, edge: float | None, is_limit: bool, floor: float) -> Belief:
+def informed(
+    belief: Belief, edge: float | None, is_limit: bool, alone_share: float | None
+) -> Belief:
     """With what the present mix alone tells: at which load caches are full, by their own word, and
-    the share that even an idle replica is late with.
+    the share that even an idle replica is late with, which is not counted here: where that is
+    known, few others are late at any load.
 
     :param is_limit: whether nothing but the cache is an edge; else it may be nearer.
+    :param alone_share: None: not known.
     """
     told = belief.log_weights
     if edge is not None:
@@ -128,8 +134,8 @@ def informed(belief: Belief, edge: float | None, is_limit: bool, floor: float) -
         if not is_limit:
             distance = np.maximum(distance, 0.0)
         told = told - 0.5 * distance[:, None, None] ** 2
-    if floor > 0.0:
-        away = (FLOORS - floor) / (FLOOR_DEVIATION * floor + FLOORS[1])
+    if alone_share is not None:
+        away = FLOORS / (FLOOR_DEVIATION * alone_share + FLOORS[1])
         told = told - 0.5 * away[None, None, :] ** 2
     return Belief(told)
 

@@ -178,7 +178,7 @@ def histogram_of(delta: Delta, target: LatencyTarget) -> Histogram | None:
 
 def lateness(service: Service, delta: Delta, able: Capability) -> Iterator[Lateness]:
     """Requests that were late, and those beyond shorter times than the target that limits."""
-    late, count = _late_requests(service, delta)
+    late, count = late_requests(service, delta)
     if not count:
         return
     limit = able.limit
@@ -201,7 +201,7 @@ def _shorter(delta: Delta, limit: LatencyTarget, able: Capability) -> Iterator[L
             yield Lateness(beyond, seen.count, strength, TAIL_WEIGHT)
 
 
-def _late_requests(service: Service, delta: Delta) -> tuple[float, float]:
+def late_requests(service: Service, delta: Delta) -> tuple[float, float]:
     """Requests that were late, in units of the strictest target's allowance, and all of them.
 
     Of several targets the one that uses up most of its allowance counts; all together where one

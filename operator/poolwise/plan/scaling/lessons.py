@@ -19,13 +19,13 @@ from poolwise.plan.scaling.felt import (
 from poolwise.plan.scaling.felt import LONGEST_SECONDS as LONGEST_STAY_SECONDS
 from poolwise.plan.scaling.intake import Intake, Told
 from poolwise.plan.scaling.level import LONGEST_SECONDS
+from poolwise.plan.scaling.lone import known_share
 from poolwise.plan.scaling.memory import Bin, Felt, Memory
 from poolwise.plan.scaling.outlook import LEAST_RATE, USUAL_WAIT_SECONDS, Outlook
 from poolwise.plan.scaling.prospect import RECENT_SECONDS
 from poolwise.plan.scaling.seen import Seen
 from poolwise.plan.scaling.service import Service
-from poolwise.plan.scaling.swings import usable_share
-from poolwise.plan.signals.histogram import pooled
+from poolwise.plan.signals.histogram import with_faded
 from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.signals.state import State
 from poolwise.plan.signals.window import Delta
@@ -94,39 +94,26 @@ def _observed(
     """Latencies of the last minutes, for the signals."""
     kept, found = 0.5 ** (seconds / OBSERVED_HALF_LIFE_SECONDS), {}
     for target in service.targets:
-        parts = [
-            each
-            for each in (
-                _faded(memory.observed.get(target.latency.value), kept),
-                learning.histogram_of(delta, target),
-            )
-            if each is not None
-        ]
-        both = pooled(parts)
+        before = memory.observed.get(target.latency.value)
+        now = learning.histogram_of(delta, target)
+        both = with_faded(before, kept, now)
         if both is not None:
             found[target.latency.value] = both
     return found
 
 
-def _faded(histogram: Histogram | None, kept: float) -> Histogram | None:
-    if histogram is None:
-        return None
-    counts = tuple(kept * each for each in histogram.counts)
-    return Histogram(histogram.upper_bounds, counts, kept * histogram.total)
-
-
 def _with_lateness(
     service: Service, memory: Memory, seen: Seen, taken: Intake, able: Mapping[str, Capability]
 ) -> Memory:
-    allowed, usual = service.allowed_share, memory.usual_arrivals or taken.arrivals
-    loads, first = felt(memory.felt, taken, able), able[service.pools[0].name]
-    usable = usable_share(first, _borne(taken, loads))
-    told = lessons(service, taken, loads, able, usual, usable)
+    allowed, first = service.allowed_share, able[service.pools[0].name]
+    loads = felt(memory.felt, taken, able, memory.unevenness.log_variance)
+    told = lessons(service, memory, taken, loads, able)
     belief = fragility.faded(memory.belief, taken.seconds)
     belief = fragility.observed(belief, told.evidence, allowed)
-    # The service takes some that load made late for late at any load; the model knows no more of
-    # lengths than mean and spread. Each alone is off by a quarter where a twentieth is late anyway.
-    floor = (fragility.expected_floor(belief) + first.floor) / 2.0
+    known = known_share(told.alone_share, first, told.lone)
+    floor = told.alone_share + fragility.expected_floor(
+        fragility.informed(belief, None, False, known)
+    )
     budget = memory.budget
     if told.count and not memory.is_young(seen.now_seconds):
         budget = budget.after(told.late - floor * told.count, told.count, taken.seconds)
@@ -135,13 +122,14 @@ def _with_lateness(
     unevenness = memory.unevenness.after(settled, taken.seconds, chance)
     edge = cache_edge(memory.cache_edge, loads, taken, able)
     return replace(
-        memory, felt=loads, belief=belief, budget=budget, unevenness=unevenness, cache_edge=edge
+        memory,
+        felt=loads,
+        belief=belief,
+        budget=budget,
+        lone=told.lone,
+        unevenness=unevenness,
+        cache_edge=edge,
     )
-
-
-def _borne(taken: Intake, loads: Mapping[str, Felt]) -> float:
-    """By all replicas together, in full ones."""
-    return math.fsum(loads[name].mean for name in taken.by_replica if name in loads)
 
 
 def _chance(taken: Intake, able: Capability) -> float:

@@ -13,8 +13,10 @@ from typing import Any
 
 from poolwise.plan.scaling.budget import Budget
 from poolwise.plan.scaling.fragility import Belief, prior
+from poolwise.plan.scaling.lone import Lone
 from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.persistence import Persistence
+from poolwise.plan.scaling.service import Service
 from poolwise.plan.scaling.surprise import Errors, none
 from poolwise.plan.scaling.unevenness import Unevenness, even
 from poolwise.plan.signals.sample import Histogram, Sample
@@ -113,6 +115,8 @@ class Memory:
     peak: float = 0.0
     """The highest demand there was, in full replicas, slowly forgotten."""
     budget: Budget = field(default_factory=Budget)
+    lone: Lone = field(default_factory=Lone)
+    """Who is late however many replicas there are."""
     usual_arrivals: float = 0.0
     """In a step, fading."""
     wanted: tuple[tuple[float, float], ...] = ()
@@ -121,6 +125,10 @@ class Memory:
     """When scaling last changed from up to down."""
     direction: int = 0
     """Of the last change: 1 up, -1 down, 0 none yet."""
+
+    def mix_of(self, service: Service) -> Mix:
+        """As it was seen, or declared."""
+        return self.mix or service.pools[0].predictor.prior_mix
 
     def age_seconds(self, now_seconds: float) -> float:
         """Since it began."""
@@ -145,6 +153,7 @@ class Memory:
             "unevenness": self.unevenness.as_list(),
             "persistence": list(astuple(self.persistence)),
             "budget": [self.budget.late, self.budget.count, self.budget.seconds],
+            "lone": self.lone.as_mapping(),
             "peak": self.peak,
             "usualArrivals": self.usual_arrivals,
             "turns": list(self.turns),
@@ -169,6 +178,7 @@ class Memory:
             unevenness=Unevenness.read(document["unevenness"]),
             persistence=Persistence(*map(float, document["persistence"])),
             budget=Budget(*map(float, document["budget"])),
+            lone=Lone.read(document.get("lone", Lone().as_mapping())),  # younger than the others
             peak=float(document["peak"]),
             usual_arrivals=float(document["usualArrivals"]),
             turns=tuple(map(float, document["turns"])),

@@ -58,6 +58,10 @@ class Predictor(Protocol):
     def prior_mix(self) -> Mix:
         """Of requests, while none has been seen."""
 
+    @property
+    def longest_tokens(self) -> float:
+        """Of a prompt that a replica takes."""
+
     def replica(self, mix: Mix) -> Replica:
         """One replica under requests of these lengths."""
 
@@ -84,6 +88,11 @@ class Modelled:
         prompts = queueing.log_normal(self.work.input_tokens.p50, self.work.input_tokens.p95)
         answers = queueing.log_normal(self.work.output_tokens.p50, self.work.output_tokens.p95)
         return Mix(prompts, answers, 1.0 - self.work.prefix_hit_fraction)
+
+    @property
+    def longest_tokens(self) -> float:
+        """As the layout limits it."""
+        return float(self.layout.max_model_tokens)
 
     def replica(self, mix: Mix) -> Replica:
         """Lengths as log-normal laws of the same mean and spread."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from poolwise.plan.scaling import fragility, surprise
 from poolwise.plan.scaling.capability import KV_CACHE, Capability
+from poolwise.plan.scaling.lone import alone_share, known_share
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import Outlook
 from poolwise.plan.scaling.service import Service
@@ -69,8 +70,10 @@ def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -
     usable = usable_share(able, ahead.lasting)
     seen = 1.0 if is_cache else memory.cache_edge
     edge = seen / usable if seen else None
-    belief = fragility.informed(memory.belief, edge, is_cache, able.floor)
-    floor = fragility.expected_floor(belief)
+    alone = alone_share(service, able, memory.mix_of(service), memory.lone)
+    known = known_share(alone, able, memory.lone)
+    belief = fragility.informed(memory.belief, edge, is_cache, known)
+    floor = alone + fragility.expected_floor(belief)
     factor = memory.budget.factor(allowed)
     late = [
         factor * max(share * allowed - floor, share * allowed / 2.0)

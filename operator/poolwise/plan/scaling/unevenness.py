@@ -51,6 +51,12 @@ class Unevenness:
         result: Vector = told / told.sum()
         return result
 
+    @property
+    def log_variance(self) -> float:
+        """Of the loads' logarithms."""
+        mean = float(self.shares @ LOG_ERRORS)
+        return float(self.shares @ (LOG_ERRORS - mean) ** 2)
+
     def after(self, loads: Sequence[float], seconds: float, chance: float = 0.0) -> Unevenness:
         """A look at replicas that have been there for a while.
 

@@ -37,6 +37,15 @@ def pooled(histograms: Sequence[Histogram]) -> Histogram | None:
     )
 
 
+def with_faded(before: Histogram | None, kept: float, now: Histogram | None) -> Histogram | None:
+    """What comes now beside what is kept of what came before; None of neither."""
+    parts = [now] if now else []
+    if before:
+        counts = tuple(kept * each for each in before.counts)
+        parts.append(Histogram(before.upper_bounds, counts, kept * before.total))
+    return pooled(parts)
+
+
 def common_bounds(histograms: Sequence[Histogram]) -> tuple[float, ...]:
     """Upper bounds that all have, ascending; infinity always is one."""
     first = histograms[0].upper_bounds

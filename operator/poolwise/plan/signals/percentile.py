@@ -16,6 +16,8 @@ from poolwise.plan.signals.sample import Histogram
 TAIL_SAMPLES = 10.0
 """Observations wanted beyond the percentile: a p99 takes 1,000 requests. With 10 beyond it, the
 count beyond has a standard error of a third."""
+LEAST_ABOVE = 1e-2
+"""Of what is above a bound, that is above the next one as well: no power law falls to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,22 @@ def share_within(histogram: Histogram, target: float) -> Share | None:
     lower, upper = _edges(histogram, index)
     part = (target - lower) / (upper - lower) if math.isfinite(upper) else 0.0
     return Share(below, above, below + (above - below) * part, histogram.count)
+
+
+def tail_share(histogram: Histogram, value: float) -> float:
+    """Share of observations above a value, as lengths fall off: by a power of them between two
+    bounds. What lies beyond the last finite bound is not taken to be above a value there."""
+    if histogram.count <= 0:
+        return 0.0
+    index = bisect.bisect_left(histogram.upper_bounds, value)
+    lower, upper = _edges(histogram, index)
+    above = histogram.count - histogram.counts[index]
+    below = histogram.count - histogram.counts[index - 1] if index else histogram.count
+    if value == upper or lower <= 0.0 or math.isinf(upper) or below <= 0.0:
+        return above / histogram.count
+    part = math.log(value / lower) / math.log(upper / lower)
+    least = LEAST_ABOVE * below
+    return float(below / histogram.count * (max(above, least) / below) ** part)
 
 
 def _edges(histogram: Histogram, index: int) -> tuple[float, float]:

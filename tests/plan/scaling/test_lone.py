@@ -1,0 +1,106 @@
+"""Prompts that alone take too long are known by their lengths, and blamed on no load."""
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from poolwise.plan.scaling.capability import capability
+from poolwise.plan.scaling.lone import Lone, alone_share, known_share, longest_in_time
+from poolwise.plan.scaling.memory import Memory
+from poolwise.plan.scaling.mix import Mix
+from poolwise.plan.scaling.service import Latency, LatencyTarget
+from poolwise.plan.scaling.tails import floor_seconds
+from poolwise.plan.signals.sample import Histogram
+from tests.plan.scaling.given import predictor, service, target
+
+BOUNDS = (100.0, 1000.0, 10_000.0, 100_000.0, math.inf)
+MIX = predictor().prior_mix
+
+
+def lengths(*counts):
+    return Histogram(BOUNDS, tuple(map(float, counts)), 1000.0 * counts[-1])
+
+
+def told(seconds=0.1, of=None, lone=None):
+    given = service(targets=(target(seconds),))
+    able = capability(given.pools[0].predictor, of or MIX, given.targets, 1.0)
+    return alone_share(given, able, of or MIX, lone or Lone()), able
+
+
+@pytest.mark.parametrize("seconds", [0.03, 0.1, 0.3])
+def test_the_longest_prompt_in_time_takes_as_long_as_the_target_allows(seconds):
+    longest = longest_in_time(predictor(), target(seconds), 1.0, 1.0)
+    mix = replace(MIX, prompt_tokens=replace(MIX.prompt_tokens, mean=longest, scv=0.0))
+    assert floor_seconds(predictor().replica(mix), target(seconds)) == pytest.approx(
+        seconds, rel=0.01
+    )
+
+
+def test_slow_replicas_read_less_in_time_and_cached_prompts_may_be_longer():
+    usual, slow, cached = (
+        longest_in_time(predictor(), target(0.1), share, slowness)
+        for share, slowness in ((1.0, 1.0), (1.0, 1.5), (0.5, 1.0))
+    )
+    assert slow < 0.75 * usual
+    assert cached == pytest.approx(2.0 * usual, rel=0.3)
+    assert longest_in_time(predictor(), target(2.0), 1.0, 1.0) == math.inf
+
+
+def test_shares_are_of_the_lengths_that_engines_tell():
+    longest = longest_in_time(predictor(), target(0.1), 1.0, 1.0)
+    assert 1000.0 < longest < 10_000.0
+    share, able = told(lone=Lone(late=50.0, lengths=lengths(0, 500, 950, 1000, 1000)))
+    part = math.log(longest / 1e3) / math.log(10.0)
+    assert share == pytest.approx(0.5 * 0.1**part, rel=0.01)  # a tenth of them above the next bound
+    assert known_share(share, able, Lone(lengths=lengths(0, 5, 9, 10, 10))) is None  # too few
+    assert known_share(share, able, Lone(lengths=lengths(0, 500, 900, 1000, 1000))) == share
+
+
+def test_before_lengths_are_told_the_declared_ones_count():
+    long = Mix(replace(MIX.prompt_tokens, mean=2_000.0, scv=2.0), MIX.answer_tokens)
+    share, able = told(of=long)
+    assert share == able.floors[0] > 0.05
+    assert known_share(share, able, Lone()) is None
+
+
+def test_an_allowance_of_a_laxer_target_is_worth_less():
+    lone = Lone(lengths=lengths(0, 500, 500, 1000, 1000))
+    given = service(targets=(target(0.1, 90.0), LatencyTarget(Latency.TPOT, 99.0, 0.1)))
+    able = capability(predictor(), MIX, given.targets, 1.0)
+    strict, _ = told(lone=lone)
+    assert alone_share(given, able, MIX, lone) == pytest.approx(strict / 10.0)
+
+
+def test_only_those_beyond_the_long_prompts_are_late_of_load():
+    lone = Lone(late=80.0, lengths=lengths(0, 500, 900, 1000, 1000))
+    assert lone.of_load(0.02) == pytest.approx(0.75)
+    assert lone.of_load(0.5) == 0.0  # more are long than were late: they have not ended yet
+    assert Lone(late=80.0).of_load(0.02) == 1.0
+    assert Lone(lengths=lone.lengths).of_load(0.02) == 1.0
+
+
+def test_counts_fade_together():
+    lone = Lone(80.0, lengths(0, 500, 900, 1000, 1000)).after(0.0, None, 900.0)
+    assert lone.late == 40.0
+    assert lone.lengths == Histogram(BOUNDS, (0.0, 250.0, 450.0, 500.0, 500.0), 500_000.0)
+
+
+@pytest.mark.parametrize("lone", [Lone(), Lone(7.0, lengths(0, 500, 900, 1000, 1000))])
+def test_it_is_kept_over_a_restart(lone):
+    document = json.loads(json.dumps(lone.as_mapping(), allow_nan=False))
+    assert Lone.read(document) == lone
+
+
+def test_a_memory_of_an_earlier_version_is_read():
+    document = Memory(lone=Lone(7.0)).as_mapping()
+    assert Memory.read(document).lone == Lone(7.0)
+    del document["lone"]
+    assert Memory.read(document).lone == Lone()
+
+
+def test_a_damaged_one_is_not_read():
+    document = Lone(7.0, lengths(0, 500, 900, 1000, 1000)).as_mapping()
+    with pytest.raises(ValueError, match="another number of bounds"):
+        Lone.read({**document, "counts": [1.0]})
