@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 from poolwise.plan.scaling.capability import capability
+from poolwise.plan.scaling.learning import late_requests
 from poolwise.plan.scaling.lone import Lone, alone_share, known_share, longest_in_time
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.scaling.tails import floor_seconds
 from poolwise.plan.signals.sample import Histogram
+from poolwise.plan.signals.window import Delta
 from tests.plan.scaling.given import predictor, service, target
 
 BOUNDS = (100.0, 1000.0, 10_000.0, 100_000.0, math.inf)
@@ -104,3 +106,17 @@ def test_a_damaged_one_is_not_read():
     document = Lone(7.0, lengths(0, 500, 900, 1000, 1000)).as_mapping()
     with pytest.raises(ValueError, match="another number of bounds"):
         Lone.read({**document, "counts": [1.0]})
+
+
+def test_first_tokens_are_counted_and_those_under_way_are_as_late_as_those_that_ended():
+    delta = Delta(
+        since_seconds=0.0,
+        until_seconds=15.0,
+        replica_seconds=15.0,
+        ttft_seconds=Histogram((2.0, math.inf), (30.0, 40.0), 90.0),
+        tpot_seconds=Histogram((0.1, math.inf), (9.0, 10.0), 0.5),
+    )
+    assert late_requests(service(), delta) == (10.0, 40.0)
+    assert late_requests(replace(service(), is_joint=True), delta) == pytest.approx((14.0, 40.0))
+    ended = replace(delta, ttft_seconds=Histogram((2.0, math.inf), (3.0, 4.0), 9.0))
+    assert late_requests(service(), ended) == pytest.approx((1.0, 10.0))

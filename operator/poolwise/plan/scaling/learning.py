@@ -205,17 +205,22 @@ def late_requests(service: Service, delta: Delta) -> tuple[float, float]:
     """Requests that were late, in units of the strictest target's allowance, and all of them.
 
     Of several targets the one that uses up most of its allowance counts; all together where one
-    request has to meet them all.
+    request has to meet them all. First tokens are counted as they come; of what comes later, those
+    that are under way are taken to be as late as those that ended.
     """
-    shares, count = [], 0.0
+    late, later, count = [0.0], [], 0.0
     for target in service.targets:
         seen = histogram_of(delta, target)
         share = share_within(seen, target.seconds) if seen is not None else None
         if share is None:
             continue
-        shares.append((1.0 - share.estimate) * service.allowed_share / target.allowed_share)
+        used = (1.0 - share.estimate) * service.allowed_share / target.allowed_share
+        if target.latency is Latency.TTFT:
+            late.append(used * share.samples)
+        else:
+            later.append(used)
         count = max(count, share.samples if target.latency is not Latency.ITL else 0.0)
     if not count and delta.ttft_seconds is not None:
         count = delta.ttft_seconds.count
-    combined = sum(shares) if service.is_joint else max(shares, default=0.0)
-    return min(combined, 1.0) * count, count
+    late += [used * count for used in later]
+    return min(sum(late) if service.is_joint else max(late), count), count
