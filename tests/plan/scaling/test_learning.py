@@ -129,8 +129,7 @@ def test_a_fleet_that_idles_tells_little_of_how_uneven_it_is():
 
 
 def _deviation(told):
-    mean = told.shares @ surprise.LOG_ERRORS
-    return math.sqrt(told.shares @ (surprise.LOG_ERRORS - mean) ** 2)
+    return math.sqrt(told.log_variance)
 
 
 def test_a_belief_fades_to_the_prior_and_is_read_again():
