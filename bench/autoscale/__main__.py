@@ -87,7 +87,9 @@ def _cells(asked: argparse.Namespace) -> Iterator[Cell]:
 def _settings(asked: argparse.Namespace) -> dict[str, Any]:
     return {
         "routing": scene.Routing(asked.router),
-        "scraping": scene.Scraping(asked.scrape_seconds, asked.noise, asked.missing_share),
+        "scraping": scene.Scraping(
+            asked.scrape_seconds, asked.noise, asked.missing_share, not asked.no_lengths
+        ),
         "slowness": asked.slowness,
         "seed": asked.seed,
     }
@@ -144,6 +146,9 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--scrape-seconds", type=_positive, default=15.0)
     parser.add_argument("--noise", type=_not_negative, default=0.05, help="of gauges, as a share")
     parser.add_argument("--missing-share", type=_not_negative, default=0.0, help="of scrapes")
+    parser.add_argument(
+        "--no-lengths", action="store_true", help="engines without histograms of lengths"
+    )
     parser.add_argument("--slowness", type=_positive, default=1.0, help="true steps over told ones")
     parser.add_argument("--prefixes", action="store_true", help="use the column of cached tokens")
     parser.add_argument("--seed", type=int, default=0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -96,7 +97,13 @@ class Scrapes:
         noise = 1.0 + self._scraping.noise * self._draw.standard_normal((len(ready), 3))
         for member, missing, factors in zip(ready, is_missing, noise.tolist(), strict=True):
             if not missing:
-                self.samples[member.name] = sample(member, fleet.now_seconds, factors)
+                self.samples[member.name] = self._told(member, fleet.now_seconds, factors)
+
+    def _told(self, member: Member, now_seconds: float, noise: list[float]) -> Sample:
+        told = sample(member, now_seconds, noise)
+        if self._scraping.tells_lengths:
+            return told
+        return replace(told, prompt_lengths_tokens=None, answer_lengths_tokens=None)
 
 
 def sample(member: Member, now_seconds: float, noise: list[float]) -> Sample:

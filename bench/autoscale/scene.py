@@ -41,6 +41,8 @@ class Scraping:
     """Standard deviation of a gauge over its value."""
     missing_share: float = 0.0
     """Of scrapes that find no answer."""
+    tells_lengths: bool = True
+    """Whether engines have histograms of prompts and answers: SGLang's are off unless asked for."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -105,6 +105,17 @@ def test_missing_scrapes_leave_the_sample_before() -> None:
     assert max(ages) > 30.0
 
 
+def test_engines_may_tell_no_lengths() -> None:
+    script = Script((0.0, 1))
+    scraping = Scraping(tells_lengths=False)
+    replay(dataclasses.replace(step_scene(), scraping=scraping), script)
+    last = script.views[-1].samples.values()
+    assert last
+    for each in last:
+        assert each.prompt_lengths_tokens is each.answer_lengths_tokens is None
+        assert each.prompt_tokens and each.finished_requests
+
+
 def test_wanted_replicas_are_kept_inside_their_bounds() -> None:
     scene = dataclasses.replace(step_scene(), least_replicas=2, most_replicas=3)
     steps = replay(scene, Script((0.0, 0), (600.0, 99))).steps

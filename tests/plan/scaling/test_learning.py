@@ -7,17 +7,22 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from poolwise.model.serving.queueing import Lengths
 from poolwise.plan.scaling import fragility, surprise
 from poolwise.plan.scaling.budget import LEAST_FACTOR, MOST_FACTOR, Budget
 from poolwise.plan.scaling.evidence import evidence, rise
 from poolwise.plan.scaling.fragility import Belief, Lateness
+from poolwise.plan.scaling.learning import PRIOR_REQUESTS, mix, with_lengths
 from poolwise.plan.scaling.level import level
 from poolwise.plan.scaling.memory import Bin, Felt, Memory
+from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.persistence import Persistence
 from poolwise.plan.scaling.portfolio import Offer, grown, shrunk, weights
 from poolwise.plan.scaling.restraint import restrained
 from poolwise.plan.scaling.surprise import Checked
 from poolwise.plan.scaling.unevenness import Unevenness, even
+from poolwise.plan.signals.sample import Histogram
+from poolwise.plan.signals.window import Delta
 
 ALLOWED = 0.01
 SCALE = 25.0 / 200.0
@@ -276,3 +281,29 @@ def test_a_fleet_that_idles_is_let_go_though_it_changed_its_direction_twice_befo
     assert later(7.0, 600.0) == 8.0
     assert later(5.0, 600.0) == 8.0
     assert later(1.0, 600.0) == 1.0
+
+
+def _delta(**told):
+    return Delta(since_seconds=0.0, until_seconds=15.0, replica_seconds=15.0, **told)
+
+
+def test_where_lengths_are_not_told_counters_tell_the_mean_of_prompts():
+    declared = Mix(Lengths(500.0, 2.0), Lengths(100.0, 1.0))
+    told = _delta(finished_requests=950.0, prompt_tokens=950.0 * 8_000.0)
+    memory = with_lengths(Memory(), told, 15.0)
+    prompts = mix(declared, memory).prompt_tokens
+    assert prompts.mean == pytest.approx((950 * 8_000 + PRIOR_REQUESTS * 500) / 1000)
+    assert prompts.scv == 2.0
+    silent = with_lengths(Memory(), _delta(finished_requests=950.0), 15.0)
+    assert mix(declared, silent).prompt_tokens == declared.prompt_tokens
+
+
+def test_lengths_that_are_told_count_and_not_the_counters():
+    declared = Mix(Lengths(500.0, 2.0), Lengths(100.0, 1.0))
+    lengths = Histogram((1000.0, 10_000.0, math.inf), (0.0, 950.0, 950.0), 950.0 * 8_000.0)
+    told = _delta(
+        finished_requests=950.0, prompt_tokens=950.0 * 7_000.0, prompt_lengths_tokens=lengths
+    )
+    prompts = mix(declared, with_lengths(Memory(), told, 15.0)).prompt_tokens
+    assert prompts.mean == pytest.approx((950 * 8_000 + PRIOR_REQUESTS * 500) / 1000)
+    assert prompts.scv < 1.0

@@ -79,17 +79,17 @@ def test_only_those_beyond_the_long_prompts_are_late_of_load():
     lone = Lone(late=80.0, lengths=lengths(0, 500, 900, 1000, 1000))
     assert lone.of_load(0.02) == pytest.approx(0.75)
     assert lone.of_load(0.5) == 0.0  # more are long than were late: they have not ended yet
-    assert Lone(late=80.0).of_load(0.02) == 1.0
-    assert Lone(lengths=lone.lengths).of_load(0.02) == 1.0
+    assert Lone(late=80.0, count=2000.0).of_load(0.02) == pytest.approx(0.5)  # lengths are not told
+    assert Lone(lengths=lone.lengths).of_load(0.02) == 1.0  # none was late
 
 
 def test_counts_fade_together():
-    lone = Lone(80.0, lengths(0, 500, 900, 1000, 1000)).after(0.0, None, 900.0)
-    assert lone.late == 40.0
+    lone = Lone(80.0, 1200.0, lengths(0, 500, 900, 1000, 1000)).after(0.0, 0.0, None, 900.0)
+    assert (lone.late, lone.count) == (40.0, 600.0)
     assert lone.lengths == Histogram(BOUNDS, (0.0, 250.0, 450.0, 500.0, 500.0), 500_000.0)
 
 
-@pytest.mark.parametrize("lone", [Lone(), Lone(7.0, lengths(0, 500, 900, 1000, 1000))])
+@pytest.mark.parametrize("lone", [Lone(), Lone(7.0, 1000.0, lengths(0, 500, 900, 1000, 1000))])
 def test_it_is_kept_over_a_restart(lone):
     document = json.loads(json.dumps(lone.as_mapping(), allow_nan=False))
     assert Lone.read(document) == lone
@@ -103,7 +103,7 @@ def test_a_memory_of_an_earlier_version_is_read():
 
 
 def test_a_damaged_one_is_not_read():
-    document = Lone(7.0, lengths(0, 500, 900, 1000, 1000)).as_mapping()
+    document = Lone(7.0, 1000.0, lengths(0, 500, 900, 1000, 1000)).as_mapping()
     with pytest.raises(ValueError, match="another number of bounds"):
         Lone.read({**document, "counts": [1.0]})
 

@@ -105,6 +105,7 @@ ENGINES: Mapping[str, Engine] = {
             "quantization": "--quantization={}",
             "number_type": "--dtype={}",
         },
+        default_image_flags={"lengths": "--collect-tokens-histogram"},
         images={NVIDIA: "sglang_image"},
         health_path="/health",
         live_path="/health",

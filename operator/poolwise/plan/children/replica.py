@@ -170,6 +170,7 @@ def _values(replica: Replica, source: Weights) -> Mapping[str, object]:
         "host": ANY_ADDRESS,
         "port": replica.http_port,
         "metrics": True,
+        "lengths": True,
         "metrics_port": replica.metrics_port,
         "tensor": None if on_cpu else layout.tensor,
         "pipeline": layout.pipeline if layout.pipeline > 1 else None,

@@ -78,8 +78,8 @@ def _lone(service: Service, memory: Memory, taken: Intake) -> Lone:
     """With what came since."""
     if taken.warm is None:
         return memory.lone
-    late, _ = learning.late_requests(service, taken.warm)
-    return memory.lone.after(late, taken.warm.prompt_lengths_tokens, taken.seconds)
+    late, count = learning.late_requests(service, taken.warm)
+    return memory.lone.after(late, count, taken.warm.prompt_lengths_tokens, taken.seconds)
 
 
 def _borne(taken: Intake, felt: Mapping[str, Felt]) -> float:

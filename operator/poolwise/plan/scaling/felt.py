@@ -89,10 +89,10 @@ def _rates(taken: Intake) -> dict[str, float]:
 
 def _likely_rate(told: Told, usual: float, able: Capability, log_variance: float) -> float:
     """Requests per second of one replica, as far from the usual one as chance does not explain."""
-    seconds = max(told.delta.seconds, 1e-9)
-    by_chance = able.arrivals_share**2 / max(usual * seconds, 1e-9)
+    expected = max(usual * told.delta.seconds, LEAST_RATE)
+    by_chance = able.arrivals_share**2 / expected
     trusted = 1.0 / (1.0 + by_chance / log_variance)
-    return usual + trusted * (told.arrivals / seconds - usual)
+    return usual + trusted * (told.arrivals_per_second - usual)
 
 
 def _load(told: Told, rate: float, able: Capability, stretch: float) -> float:

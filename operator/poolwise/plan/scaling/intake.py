@@ -18,6 +18,7 @@ NEW_SECONDS = 60.0
 """Before the last look, when a replica may have become ready without having been read by then."""
 STALE_SECONDS = 90.0
 """Age of a sample from which it tells nothing of now: six scrapes of the usual 15 s."""
+LEAST_SECONDS = 1e-9
 SHOWN = 3
 """Reasons that one sentence repeats."""
 
@@ -33,6 +34,11 @@ class Told:
     served_seconds: float
     """Since it is ready, as far as that is known."""
     is_draining: bool
+
+    @property
+    def arrivals_per_second(self) -> float:
+        """Since the last look."""
+        return self.arrivals / max(self.delta.seconds, LEAST_SECONDS)
 
     @property
     def is_warm(self) -> bool:

@@ -32,13 +32,13 @@ LEAST_TOKENS = 100.0
 """Gaps between tokens from which their mean tells a speed."""
 
 
-def fading(moments: Moments, seen: Histogram | None, kept: float) -> Moments:
+def fading(moments: Moments, more: Moments, kept: float) -> Moments:
     """With lengths that were seen since."""
-    count, total, squares = (kept * moments.count, kept * moments.total, kept * moments.squares)
-    if seen is not None and seen.count > 0.0:
-        more = _moments(seen)
-        count, total, squares = count + more.count, total + more.total, squares + more.squares
-    return Moments(count, total, squares)
+    return Moments(
+        kept * moments.count + more.count,
+        kept * moments.total + more.total,
+        kept * moments.squares + more.squares,
+    )
 
 
 def _kept(delta: Delta, seconds: float) -> float:
@@ -48,8 +48,19 @@ def _kept(delta: Delta, seconds: float) -> float:
     return float(0.5 ** min(passed))
 
 
-def _moments(seen: Histogram) -> Moments:
+def _prompts(delta: Delta) -> Moments:
+    """By their lengths, else by counts of tokens and of ends, which tell of no spread: SGLang's
+    histograms of lengths are off unless asked for."""
+    ended, tokens = delta.finished_requests, delta.prompt_tokens
+    if delta.prompt_lengths_tokens is None and ended and tokens:
+        return Moments(ended, tokens)
+    return _moments(delta.prompt_lengths_tokens)
+
+
+def _moments(seen: Histogram | None) -> Moments:
     """The sum is exact; squares as of uniform lengths in each bucket, made to agree with it."""
+    if seen is None or seen.count <= 0.0:
+        return Moments()
     squares = total = before = low = 0.0
     for bound, count in zip(seen.upper_bounds, seen.counts, strict=True):
         high = bound if math.isfinite(bound) else 2.0 * low
@@ -65,6 +76,8 @@ def lengths(moments: Moments, declared: Lengths) -> Lengths:
     prior = PRIOR_REQUESTS
     count = moments.count + prior
     mean = (moments.total + prior * declared.mean) / count
+    if not moments.squares:
+        return Lengths(mean, declared.scv)
     of_declared = declared.mean**2 * (1.0 + declared.scv)
     square = (moments.squares + prior * of_declared) / count
     return Lengths(mean, max(square / mean**2 - 1.0, 0.0) if mean > 0.0 else 0.0)
@@ -96,8 +109,8 @@ def with_lengths(memory: Memory, delta: Delta, seconds: float) -> Memory:
     is_told = ended is not None and generated is not None
     return replace(
         memory,
-        prompts=fading(memory.prompts, delta.prompt_lengths_tokens, kept),
-        answers=fading(memory.answers, delta.answer_lengths_tokens, kept),
+        prompts=fading(memory.prompts, _prompts(delta), kept),
+        answers=fading(memory.answers, _moments(delta.answer_lengths_tokens), kept),
         finished=kept * memory.finished + (ended or 0.0) * is_told,
         generated_tokens=kept * memory.generated_tokens + (generated or 0.0) * is_told,
         computed_share=computed_share(memory.computed_share, delta, kept),

@@ -17,7 +17,7 @@ from poolwise.plan.scaling.felt import (
     is_settled,
 )
 from poolwise.plan.scaling.felt import LONGEST_SECONDS as LONGEST_STAY_SECONDS
-from poolwise.plan.scaling.intake import Intake, Told
+from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.level import LONGEST_SECONDS
 from poolwise.plan.scaling.lone import known_share
 from poolwise.plan.scaling.memory import Bin, Felt, Memory
@@ -168,12 +168,9 @@ def _is_queue_left(taken: Intake) -> bool:
     """Before a replica, while another one is no longer there than it takes at most to fill."""
     there = [each for each in taken.by_replica.values() if not each.is_draining]
     return min((each.served_seconds for each in there), default=math.inf) < JOINED_SECONDS and any(
-        (each.sample.waiting or 0.0) > max(USUAL_WAIT_SECONDS * _rate(each), 1.0) for each in there
+        (each.sample.waiting or 0.0) > max(USUAL_WAIT_SECONDS * each.arrivals_per_second, 1.0)
+        for each in there
     )
-
-
-def _rate(told: Told) -> float:
-    return told.arrivals / max(told.delta.seconds, 1e-9)
 
 
 def _scale(earlier: Bin, able: Capability) -> float:

@@ -4,7 +4,7 @@ Engines tell how long prompts were, and the model from which length on one misse
 idle replica. So of those that were late it is known how many load had nothing to do with, and only
 the others tell of the edge (:mod:`.evidence`) and use up the allowance (:mod:`.budget`). Both
 counts are of the same requests and fade alike: that few long prompts come by chance is in both, and
-so not in what is left.
+so not in what is left. Where an engine tells no lengths, the spread that was declared has to do.
 """
 
 from __future__ import annotations
@@ -39,13 +39,19 @@ class Lone:
 
     late: float = 0.0
     """Requests, in units of the strictest target's allowance."""
+    count: float = 0.0
+    """Of all that these are of."""
     lengths: Histogram | None = None
     """Prompt tokens of those that ended."""
 
-    def after(self, late: float, lengths: Histogram | None, seconds: float) -> Lone:
+    def after(self, late: float, count: float, lengths: Histogram | None, seconds: float) -> Lone:
         """One step later."""
         kept = 0.5 ** (seconds / HALF_LIFE_SECONDS)
-        return Lone(kept * self.late + late, with_faded(self.lengths, kept, lengths))
+        return Lone(
+            kept * self.late + late,
+            kept * self.count + count,
+            with_faded(self.lengths, kept, lengths),
+        )
 
     @property
     def is_told(self) -> bool:
@@ -54,13 +60,12 @@ class Lone:
 
     def of_load(self, alone_share: float) -> float:
         """Share of the late ones that load made late."""
-        if self.late <= 0.0 or self.lengths is None:
-            return 1.0
-        return 1.0 - min(alone_share * self.lengths.count / self.late, 1.0)
+        count = self.lengths.count if self.lengths else self.count
+        return 1.0 - min(alone_share * count / self.late, 1.0) if self.late > 0.0 else 1.0
 
     def as_mapping(self) -> dict[str, Any]:
         """For JSON, which has no infinity: the last bound is left out."""
-        found: dict[str, Any] = {"late": self.late}
+        found: dict[str, Any] = {"late": self.late, "count": self.count}
         if self.lengths:
             found["bounds"] = list(self.lengths.upper_bounds[:-1])
             found["counts"] = list(self.lengths.counts)
@@ -76,7 +81,7 @@ class Lone:
             lengths = Histogram((*bounds, math.inf), tuple(counts), float(document["total"]))
             if len(lengths.upper_bounds) != len(lengths.counts):
                 raise ValueError("lengths with another number of bounds than of counts")
-        return Lone(float(document["late"]), lengths)
+        return Lone(float(document["late"]), float(document["count"]), lengths)
 
 
 def alone_share(service: Service, able: Capability, mix: Mix, lone: Lone) -> float:
