@@ -2,7 +2,8 @@
 
 Each trace of the page is scaled to several sizes, and the fewest replicas that attain the aim are
 found for each. Printed is the slope of ln(busiest minute / replicas) on 1 / sqrt(busiest minute),
-both in full replicas: what :data:`poolwise.plan.scaling.swings.SWING` is taken from.
+both in full replicas, beside the root of the index of dispersion of the arrivals: what
+:data:`poolwise.plan.scaling.swings.SWING` is taken from.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from bench.autoscale import grid, suite
+from bench.autoscale.scene import Scene
 from bench.tables import DEFAULT_FOLDER
+from poolwise.plan.scaling.swings import Dispersion
 
 PEAKS = (2.5, 5.0, 10.0, 20.0)
 
@@ -32,7 +36,9 @@ def main() -> None:
         found = list(fleets(data, case))
         told = ", ".join(f"{peak:g}: {replicas:g}" for peak, replicas in found)
         print(
-            f"{case.trace}: slope {slope(found):.2f} (busiest minute: replicas {told})", flush=True
+            f"{case.trace}: slope {slope(found):.2f}, root of dispersion "
+            f"{dispersion(grid.scene_of(data, case)).root:.1f} (busiest minute: replicas {told})",
+            flush=True,
         )
 
 
@@ -42,6 +48,17 @@ def fleets(data: Path, case: grid.Case) -> Iterator[Fleet]:
         scene = grid.scene_of(data, replace(case, peak_replicas=peak))
         best = suite.result(scene, "best_static")
         yield peak, float(best.setting["replicas"])
+
+
+def dispersion(scene: Scene) -> Dispersion:
+    """Of the arrivals, as the controller counts them from scrape to scrape."""
+    seconds = scene.scraping.interval_seconds
+    edges = np.arange(0.0, scene.trace.seconds, seconds)
+    counts, _ = np.histogram(scene.trace.requests.arrival_seconds, edges)
+    found = Dispersion()
+    for before, arrivals in pairwise(counts.tolist()):
+        found = found.after(before, arrivals, seconds)
+    return found
 
 
 def slope(found: Sequence[Fleet]) -> float:

@@ -31,7 +31,7 @@ def remembered(top_at_seconds: float, now_seconds: float = 3600.0) -> Memory:
 
 def aim(memory: Memory) -> float:
     """Where forecasts have failed so often that ten times as many would be taken."""
-    return need(service(), memory, ahead(TOP), Ratios(JUMPY, CALM)).aim
+    return need(service(), memory, ahead(TOP), Ratios(JUMPY, CALM, swing=0.0)).aim
 
 
 def test_nobody_is_ready_for_far_more_than_there_ever_was():

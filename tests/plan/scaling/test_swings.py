@@ -1,6 +1,7 @@
 """A small fleet bears less of its load than a large one, where gaps between tokens decide."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,8 +11,19 @@ from poolwise.plan.scaling.evidence import evidence
 from poolwise.plan.scaling.fragility import LOG_RATIOS, Lateness
 from poolwise.plan.scaling.memory import Felt, Memory
 from poolwise.plan.scaling.service import Latency, LatencyTarget
-from poolwise.plan.scaling.sizing import ratios
-from poolwise.plan.scaling.swings import LEAST_DEMAND, SWING, USUAL_DEMAND, usable_share
+from poolwise.plan.scaling.sizing import need, ratios
+from poolwise.plan.scaling.swings import (
+    LEAST_DEMAND,
+    LEAST_SWING,
+    MOST_SWING,
+    SWING,
+    USUAL_DEMAND,
+    Dispersion,
+    as_strain,
+    strain,
+    swing,
+    usable_share,
+)
 from tests.plan.scaling.given import service
 from tests.plan.scaling.test_sizing import ahead
 
@@ -27,19 +39,66 @@ def capability_of(given):
     return capability(pool.predictor, pool.predictor.prior_mix, given.targets, 1.0)
 
 
-def test_a_larger_fleet_bears_more_of_its_load(of_gaps):
-    shares = [usable_share(of_gaps, demand) for demand in (0.1, LEAST_DEMAND, 2.0, 8.0, 1e9)]
+def test_a_larger_fleet_bears_more_of_its_load():
+    shares = [usable_share(demand, SWING) for demand in (0.1, LEAST_DEMAND, 2.0, 8.0, 1e9)]
     assert shares == sorted(shares)
     assert shares[0] == shares[1] < 1.0 < shares[3]
     assert shares[-1] == pytest.approx(2.718281828 ** (SWING / USUAL_DEMAND**0.5), rel=1e-3)
-    assert usable_share(of_gaps, USUAL_DEMAND) == 1.0
+    assert usable_share(USUAL_DEMAND, SWING) == 1.0
+
+
+def test_bursts_make_size_count_for_more(of_gaps):
+    assert swing(of_gaps, Dispersion()) == SWING
+    assert swing(of_gaps, Dispersion(deviations=190.0, looks=90.0)) == 2.0 * SWING
+    assert swing(of_gaps, Dispersion(deviations=9000.0, looks=90.0)) == MOST_SWING
+    assert swing(of_gaps, Dispersion(deviations=0.0, looks=90.0)) == LEAST_SWING
+    assert usable_share(20.0, 1.0) > usable_share(20.0, 0.5)
 
 
 @pytest.mark.parametrize("latency", [Latency.TTFT, Latency.E2E])
 def test_who_waits_on_one_replica_is_not_helped_by_the_others(of_gaps, latency):
     waits = replace(of_gaps, limit=LatencyTarget(latency, 99.0, 2.0))
     for able in (waits, replace(of_gaps, limit=None)):
-        assert {usable_share(able, demand) for demand in (1.0, 20.0)} == {1.0}
+        assert swing(able, Dispersion(deviations=190.0, looks=90.0)) == 0.0
+    assert {usable_share(demand, 0.0) for demand in (1.0, 20.0)} == {1.0}
+
+
+def looked(counts, seconds=15.0):
+    found = Dispersion()
+    for before, arrivals in pairwise(counts):
+        found = found.after(before, arrivals, seconds)
+    return found
+
+
+@pytest.mark.parametrize("together", [1, 4, 25])
+def test_arrivals_that_come_together_are_known_by_their_dispersion(together):
+    counts = together * np.random.default_rng(7).poisson(200.0 / together, 4000)
+    assert looked(counts.tolist()).root == pytest.approx(together**0.5, rel=0.1)
+
+
+def test_one_jump_of_the_load_is_no_burstiness():
+    draw = np.random.default_rng(7)
+    counts = [*draw.poisson(100.0, 120).tolist(), *draw.poisson(1000.0, 120).tolist()]
+    assert looked(counts).root < 1.3
+
+
+def test_what_was_seen_of_arrivals_fades_and_silence_tells_nothing():
+    bursty = looked([0.0, 400.0] * 60)
+    assert bursty.root > 10.0
+    assert bursty.after(0.0, 0.0, 1800.0).looks == bursty.looks / 2.0
+
+
+def test_what_comes_beyond_a_demand_strains_a_fleet_less_than_by_its_size():
+    log_errors = np.linspace(-1.5, 3.0, 91)
+    shares = np.zeros(91)
+    shares[np.argmin(np.abs(log_errors - 1.0))] = 1.0
+    strained = as_strain(shares, log_errors, 8.0, 1.0)
+    came = 8.0 * np.exp(1.0)
+    assert strained.sum() == pytest.approx(1.0)
+    expected = np.log(strain(came, 1.0) / strain(8.0, 1.0))
+    assert strained @ log_errors == pytest.approx(expected, abs=1e-6)
+    assert expected < 1.0
+    assert as_strain(shares, log_errors, 8.0, 0.0) is shares
 
 
 def test_what_was_late_in_a_small_fleet_is_put_down_to_a_higher_load():
@@ -52,8 +111,19 @@ def test_what_was_late_in_a_small_fleet_is_put_down_to_a_higher_load():
 
 def test_many_replicas_are_trusted_with_more_and_few_with_less(of_gaps):
     def load(demand):
-        return ratios(service(), Memory(), of_gaps, ahead(demand)).foreseen.aim
+        found = ratios(service(), Memory(), of_gaps, ahead(demand))
+        assert found.aim_at(demand) == found.foreseen.aim * usable_share(demand, SWING)
+        return found.aim_at(demand)
 
     few, usual, many = (load(demand) for demand in (1.5, USUAL_DEMAND, 30.0))
     assert few < usual < many
-    assert many / usual == pytest.approx(usable_share(of_gaps, 30.0), rel=1e-6)
+
+
+def test_of_a_jump_more_is_taken_by_a_fleet_that_bursts_taught(of_gaps):
+    bursty = Memory(dispersion=Dispersion(deviations=190.0, looks=90.0), peak=8.0)
+    foreseen = ahead(8.0)
+
+    def aim(memory):
+        return need(service(), memory, foreseen, ratios(service(), memory, of_gaps, foreseen)).aim
+
+    assert aim(bursty) < aim(Memory(peak=8.0))

@@ -221,7 +221,7 @@ def _told(
     service, memory, able, offers = (
         situation.service, result.memory, situation.first, situation.offers,
     )  # fmt: skip
-    replicas, ratio = sum(choice.paced.values()), found.foreseen.aim
+    replicas, ratio = sum(choice.paced.values()), found.aim_at(ahead.lasting)
     fullest = portfolio.hardest(choice.paced, offers) or offers[0]
     remarks = dict(account.remarks(service, memory, situation.seen, situation.taken, able))
     remarks |= _limits(situation, choice)

@@ -25,6 +25,7 @@ from poolwise.plan.scaling.outlook import LEAST_RATE, USUAL_WAIT_SECONDS, Outloo
 from poolwise.plan.scaling.prospect import RECENT_SECONDS
 from poolwise.plan.scaling.seen import Seen
 from poolwise.plan.scaling.service import Service
+from poolwise.plan.scaling.swings import Dispersion
 from poolwise.plan.signals.histogram import with_faded
 from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.signals.state import State
@@ -55,6 +56,7 @@ def learned(
         memory.context_tokens, taken.samples.values(), first.served, seconds
     )
     memory = _with_lateness(service, memory, seen, taken, able)
+    memory = replace(memory, dispersion=_dispersion(memory, taken))
     return replace(
         learning.with_lengths(memory, delta, seconds),
         samples=taken.samples,
@@ -63,6 +65,14 @@ def learned(
         observed=_observed(service, memory, delta, seconds),
         usual_arrivals=(1.0 - USUAL_SHARE) * usual + USUAL_SHARE * taken.arrivals,
     )
+
+
+def _dispersion(memory: Memory, taken: Intake) -> Dispersion:
+    if not memory.bins:
+        return memory.dispersion
+    last = memory.bins[-1]
+    before = last.arrivals * taken.seconds / max(last.seconds, 1e-9)
+    return memory.dispersion.after(before, taken.arrivals, taken.seconds)
 
 
 def _with_time(memory: Memory, seen: Seen, taken: Intake) -> Memory:

@@ -18,6 +18,7 @@ from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.persistence import Persistence
 from poolwise.plan.scaling.service import Service
 from poolwise.plan.scaling.surprise import Errors, none
+from poolwise.plan.scaling.swings import Dispersion
 from poolwise.plan.scaling.unevenness import Unevenness, even
 from poolwise.plan.signals.sample import Histogram, Sample
 
@@ -119,6 +120,8 @@ class Memory:
     """Who is late however many replicas there are."""
     usual_arrivals: float = 0.0
     """In a step, fading."""
+    dispersion: Dispersion = field(default_factory=Dispersion)
+    """Of arrivals."""
     wanted: tuple[tuple[float, float], ...] = ()
     """(time, full replicas) of recent decisions, before anything held them up."""
     turns: tuple[float, ...] = ()
@@ -156,6 +159,7 @@ class Memory:
             "lone": self.lone.as_mapping(),
             "peak": self.peak,
             "usualArrivals": self.usual_arrivals,
+            "dispersion": list(astuple(self.dispersion)),
             "turns": list(self.turns),
             "direction": self.direction,
         }
@@ -181,6 +185,7 @@ class Memory:
             lone=Lone.read(document.get("lone", Lone().as_mapping())),  # younger than the others
             peak=float(document["peak"]),
             usual_arrivals=float(document["usualArrivals"]),
+            dispersion=Dispersion(*map(float, document.get("dispersion", ()))),  # as well
             turns=tuple(map(float, document["turns"])),
             direction=int(document["direction"]),
         )

@@ -14,7 +14,7 @@ from poolwise.plan.scaling.lone import alone_share, known_share
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import Outlook
 from poolwise.plan.scaling.service import Service
-from poolwise.plan.scaling.swings import usable_share
+from poolwise.plan.scaling.swings import as_strain, strain, swing, usable_share
 
 MOST_SHARE, AIM_SHARE, LEAST_SHARE = 1.0, 0.7, 0.5
 """Of the allowance, expected to be late: replicas are added above the first, as many as come to the
@@ -40,10 +40,16 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Ratios:
-    """Against what may come beside what is foreseen, and against what is there."""
+    """Against what may come beside what is foreseen, and against what is there: of the strain of a
+    demand (:mod:`.swings`)."""
 
     foreseen: Bounds
     there: Bounds
+    swing: float
+
+    def aim_at(self, demand: float) -> float:
+        """Of a full replica, what one bears where so much is foreseen."""
+        return self.foreseen.aim * usable_share(demand, self.swing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +73,9 @@ class Need:
 def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -> Ratios:
     """Of the errors that are made where so much is expected, and of how late this service gets."""
     is_cache, allowed = able.limiting == KV_CACHE, service.allowed_share
-    usable = usable_share(able, ahead.lasting)
+    swings = swing(able, memory.dispersion)
     seen = 1.0 if is_cache else memory.cache_edge
-    edge = seen / usable if seen else None
+    edge = seen / usable_share(ahead.lasting, swings) if seen else None
     alone = alone_share(service, able, memory.mix_of(service), memory.lone)
     known = known_share(alone, able, memory.lone)
     belief = fragility.informed(memory.belief, edge, is_cache, known)
@@ -86,13 +92,15 @@ def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -
         round(ahead.horizon_seconds),
         memory.usual_arrivals,
     )
+    errors = as_strain(errors, surprise.LOG_ERRORS, ahead.lasting, swings)
     uneven = memory.unevenness.shares
     curve = fragility.curve_of(belief, allowed)
     curves = (
         fragility.bearable(curve, LOG_FELT, np.convolve(errors, uneven)),
         fragility.bearable(curve, surprise.LOG_ERRORS, uneven),
     )
-    return Ratios(*(Bounds(*(usable * highest(each) for each in late)) for highest in curves))
+    foreseen, there = (Bounds(*map(highest, late)) for highest in curves)
+    return Ratios(foreseen, there, swings)
 
 
 def need(service: Service, memory: Memory, ahead: Outlook, found: Ratios) -> Need:
@@ -106,8 +114,8 @@ def need(service: Service, memory: Memory, ahead: Outlook, found: Ratios) -> Nee
     settled = memory.persistence.expected(max(ahead.settled, ahead.coming), ahead.trusted_share)
 
     def of(demand: float, foreseen: float, there: float) -> float:
-        most = max(memory.peak, demand) * beyond / there
-        return min(demand / foreseen, most) + spare
+        most = strain(max(memory.peak, demand) * beyond, found.swing) / there
+        return min(strain(demand, found.swing) / foreseen, most) + spare
 
     return Need(
         of(ahead.lasting, found.foreseen.most, found.there.most),

@@ -4,35 +4,109 @@ What comes at once swings by the root of what comes on average, so the relative 
 fleet are larger, and gaps between tokens feel each: of the edge that a fleet of
 :data:`USUAL_DEMAND` has, one with demand ``D`` has ::
 
-    exp(-SWING * (1 / sqrt(D) - 1 / sqrt(USUAL_DEMAND)))
+    exp(-swing * (1 / sqrt(D) - 1 / sqrt(USUAL_DEMAND)))
 
-(the square root law of staffing: Halfin and Whitt, Operations Research 29(3), 1981). So what was
-learned of the edge at one demand (:mod:`.lessons`) holds at another (:mod:`.sizing`): a service
-that grew is not held to what was late while it had three replicas. Targets of first tokens and full
-caches are about what waits on a replica, whatever the others do: there size is no help.
+(the square root law of staffing: Halfin and Whitt, Operations Research 29(3), 1981), and ``swing``
+grows as the root of the index of dispersion of arrivals (Whitt, Management Science 38(5), 1992):
+where requests come in bursts, a fleet needs more room for the same load. So what was learned of the
+edge at one demand (:mod:`.lessons`) holds at another (:mod:`.sizing`): a service that grew is not
+held to what was late while it had three replicas. Targets of first tokens and full caches are about
+what waits on a replica, whatever the others do: there size is no help.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from poolwise.plan.scaling.capability import Capability
 
+Vector = npt.NDArray[np.float64]
+
 SWING = 0.5
-"""Slopes of ln(busiest minute / fewest replicas in time) on 1 / sqrt(busiest minute), of four
-fleets for 2.5 to 20 full replicas each (``python -m bench.autoscale.swings``), are 0.7, 1.0 and 2.0
-on the traces that miss gaps, and 0.0 where caches fill. Below the least of them: too large a one
-would trust a fleet that grew too much."""
+"""Of arrivals by chance (Poisson). Slopes of ln(busiest minute / fewest replicas in time) on
+1 / sqrt(busiest minute), of four fleets for 2.5 to 20 full replicas each, are 0.7, 1.0 and 2.0 on
+the traces that miss gaps, and 0.0 where caches fill; over the root of the dispersion they are 0.7,
+0.5 and 0.4 (``python -m bench.autoscale.swings``)."""
+LEAST_SWING, MOST_SWING = 0.5, 2.0
+"""No steadier than chance, and no steeper than any trace was seen to be: too large a one would
+trust a fleet that grew too much."""
 USUAL_DEMAND = 6.0
 """In full replicas, at which the model's word holds until something is seen. With 1, 2 or 3 Azure's
 code loses half a point more where the model is wrong; else they are alike."""
 LEAST_DEMAND = 1.0
 """One replica has nobody to share its swings with, however little comes."""
+HALF_LIFE_SECONDS = 1800.0
+PRIOR_LOOKS = 10.0
+"""How many looks at arrivals by chance are taken to have been before."""
+MEAN_DEVIATION = math.sqrt(2.0 / math.pi)
+"""Mean distance from zero of a standard normal number."""
 
 
-def usable_share(able: Capability, demand: float) -> float:
-    """Of the usual fleet's edge, at a demand in full replicas; above 1 for larger fleets."""
+@dataclass(frozen=True, slots=True)
+class Dispersion:
+    """How far arrivals of two looks differ, in deviations of chance: fading sums."""
+
+    deviations: float = 0.0
+    looks: float = 0.0
+
+    def after(self, before: float, arrivals: float, seconds: float) -> Dispersion:
+        """One look later; ``before`` as many as came in as many seconds.
+
+        Distances and not their squares: one jump of the load is no burstiness.
+        """
+        kept = 0.5 ** (seconds / HALF_LIFE_SECONDS)
+        faded = Dispersion(kept * self.deviations, kept * self.looks)
+        if before + arrivals <= 0.0:
+            return faded
+        distance = abs(arrivals - before) / math.sqrt(before + arrivals)
+        return Dispersion(faded.deviations + distance / MEAN_DEVIATION, faded.looks + 1.0)
+
+    @property
+    def root(self) -> float:
+        """Of the index of dispersion; 1 for arrivals by chance."""
+        return (self.deviations + PRIOR_LOOKS) / (self.looks + PRIOR_LOOKS)
+
+
+def swing(able: Capability, dispersion: Dispersion) -> float:
+    """By which a fleet's edge depends on its size."""
     if not able.is_of_gaps:
-        return 1.0
-    swing = 1.0 / math.sqrt(max(demand, LEAST_DEMAND)) - 1.0 / math.sqrt(USUAL_DEMAND)
-    return math.exp(-SWING * swing)
+        return 0.0
+    return min(max(SWING * dispersion.root, LEAST_SWING), MOST_SWING)
+
+
+def usable_share(demand: float, swing: float) -> float:
+    """Of the usual fleet's edge, at a demand in full replicas; above 1 for larger fleets."""
+    return math.exp(-swing * (_relative(demand) - _relative(USUAL_DEMAND)))
+
+
+def strain(demand: float, swing: float) -> float:
+    """Demand that would be as hard on the usual fleet's edge."""
+    return demand / usable_share(demand, swing)
+
+
+def as_strain(shares: Vector, log_errors: Vector, demand: float, swing: float) -> Vector:
+    """Of errors of a demand, what they are as errors of its strain: what comes beyond it comes to a
+    fleet with more to do, which bears more of it.
+
+    :param shares: of requests, by the errors that they meet.
+    :param log_errors: ln(what comes / ``demand``), evenly spaced; those of the answer too.
+    """
+    if not swing:
+        return shares
+    came = np.maximum(demand * np.exp(log_errors), LEAST_DEMAND)
+    strained = log_errors + swing * (1.0 / np.sqrt(came) - _relative(demand))
+    step = log_errors[1] - log_errors[0]
+    at = np.clip((strained - log_errors[0]) / step, 0.0, len(log_errors) - 1.001)
+    low = at.astype(int)
+    told = np.zeros(len(log_errors))
+    np.add.at(told, low, shares * (low + 1 - at))
+    np.add.at(told, low + 1, shares * (at - low))
+    return told
+
+
+def _relative(demand: float) -> float:
+    return 1.0 / math.sqrt(max(demand, LEAST_DEMAND))
