@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 from poolwise.plan.scaling import account, learning, portfolio
 from poolwise.plan.scaling.capability import Capability, capability, rounded_slowness
 from poolwise.plan.scaling.decision import Decision, Remark
+from poolwise.plan.scaling.felt import felt_seconds
 from poolwise.plan.scaling.intake import Intake, intake
 from poolwise.plan.scaling.lessons import learned, with_bin
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import LEAST_RATE, Outlook
 from poolwise.plan.scaling.portfolio import Offer
 from poolwise.plan.scaling.prospect import prospect
-from poolwise.plan.scaling.restraint import Held, restrained
+from poolwise.plan.scaling.restraint import Held, hold_seconds, restrained
 from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import Pool, Service
 from poolwise.plan.scaling.sizing import Ratios, need, ratios, whole
@@ -138,7 +139,8 @@ def _decided(situation: _Situation, memory: Memory, ahead: Outlook) -> Decision:
     if not _may_shrink(situation, memory):
         wanted = max(wanted, there)
     start = max(each.start_seconds for each in service.pools)
-    result = restrained(memory, situation.seen.now_seconds, there, wanted, start)
+    hold = hold_seconds(start, felt_seconds(situation.first))
+    result = restrained(memory, situation.seen.now_seconds, there, wanted, hold)
     counts = _counts_for(situation, result.replicas, there, least)
     choice = _Choice(wanted, counts, _paced(situation, counts))
     return _told(situation, result, ahead, found, choice)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from poolwise.plan.scaling.felt import SETTLED_STAYS
 from poolwise.plan.scaling.memory import Memory
 
 TURNS, TURNS_SECONDS = 2, 3600.0
@@ -14,10 +15,9 @@ TURN_SECONDS, SOON_SECONDS = 1200.0, 300.0
 FAR_TOO_MANY, MOST_IDLE = 0.75, 0.5
 """Of what is there, that has been enough lately."""
 HOLD_SECONDS, LEAST_HOLD_SECONDS = 60.0, 120.0
-"""Beside a start, and at least: for how long a replica must not have been needed before it leaves.
-However quick a start is, requests that wait for it are late, and lulls between bursts last longer:
-with 20 s starts two minutes cost 4 to 20 % less on three of five traces than 80 s (they let fleets
-go that the next burst asked for again), and 4 % more on one."""
+"""Beside a start, and at least. However quick a start is, requests that wait for it are late, and
+lulls between bursts last longer: with 20 s starts two minutes cost 4 to 20 % less on three of five
+traces than 80 s (they let fleets go that the next burst asked for again), and 4 % more on one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,21 @@ class Held:
     """What held it back; empty: nothing did."""
 
 
+def hold_seconds(start_seconds: float, stay_seconds: float) -> float:
+    """For how long a replica must not have been needed before it leaves.
+
+    Where requests stay for minutes, it takes two of their stays until those that are left are as
+    full as they will be: who leaves sooner is missed only when the next ones have left as well.
+    """
+    stays = SETTLED_STAYS * stay_seconds
+    return max(start_seconds + HOLD_SECONDS, LEAST_HOLD_SECONDS, stays)
+
+
 def restrained(
-    memory: Memory, now_seconds: float, held: float, wanted: float, start_seconds: float
+    memory: Memory, now_seconds: float, held: float, wanted: float, hold_seconds: float
 ) -> Held:
     """Up at once; down to the most that was wanted lately, and seldom after an up."""
-    since = now_seconds - max(start_seconds + HOLD_SECONDS, LEAST_HOLD_SECONDS)
+    since = now_seconds - hold_seconds
     kept = tuple(each for each in memory.wanted if each[0] >= since)
     memory = replace(memory, wanted=(*kept, (now_seconds, wanted)))
     if wanted > held:
