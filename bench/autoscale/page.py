@@ -100,9 +100,8 @@ def write(replayed: Sequence[Cell], tables: Mapping[str, str]) -> None:
     text = text.replace("<!-- RESULTS -->", "\n\n".join("\n".join(_table(s)) for s in found))
     text = text.replace("<!-- STARTS -->", circumstances.starts(replayed))
     text = text.replace("<!-- SLOWNESS -->", circumstances.slowness(replayed))
-    day = [there[case] for case in (grid.DAY,) if case in there]
-    days = "\n".join(line for s in day for line in _table(s))
-    text = text.replace("<!-- DAY -->", days or NOT_YET)
+    days = ["\n".join(_table(there[case])) for case in grid.DAYS if case in there]
+    text = text.replace("<!-- DAYS -->", "\n\n".join(days) or NOT_YET)
     for place, table in tables.items():
         text = text.replace(place, table)
     (DOCS / "autoscaling-replay.md").write_text(text, encoding="utf-8")

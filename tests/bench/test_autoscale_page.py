@@ -7,7 +7,7 @@ import pytest
 
 from bench.autoscale import circumstances, grid, page, scene
 from bench.autoscale.cells import Cell, Standing, append, read, standings
-from bench.autoscale.grid import DAY, USUAL
+from bench.autoscale.grid import DAYS, USUAL
 from bench.autoscale.rows import Rows
 from tests.bench.autoscale_cases import step_scene
 
@@ -135,7 +135,7 @@ def test_a_wrong_model_is_told_by_what_it_loses():
 def test_a_whole_day_has_its_own_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(page, "DOCS", tmp_path)
     monkeypatch.setattr(page, "PICTURES", tmp_path / "pictures")
-    page.write([ROW, replace(ROW, case=DAY, replica_hours=212.3)], {})
+    page.write([ROW, replace(ROW, case=DAYS[0], replica_hours=212.3)], {})
     day, results = (tmp_path / "autoscaling-replay.md").read_text().split("## Results")
     assert "212.30" in day and "212.30" not in results
 
