@@ -21,7 +21,7 @@ from poolwise.plan.scaling.swings import (
     Dispersion,
     as_strain,
     strain,
-    swing,
+    swing_of,
     usable_share,
 )
 from tests.plan.scaling.given import service
@@ -48,10 +48,10 @@ def test_a_larger_fleet_bears_more_of_its_load():
 
 
 def test_bursts_make_size_count_for_more(of_gaps):
-    assert swing(of_gaps, Dispersion()) == SWING
-    assert swing(of_gaps, Dispersion(deviations=190.0, looks=90.0)) == 2.0 * SWING
-    assert swing(of_gaps, Dispersion(deviations=9000.0, looks=90.0)) == MOST_SWING
-    assert swing(of_gaps, Dispersion(deviations=0.0, looks=90.0)) == LEAST_SWING
+    assert swing_of(of_gaps, Dispersion()) == SWING
+    assert swing_of(of_gaps, Dispersion(deviations=190.0, looks=90.0)) == 2.0 * SWING
+    assert swing_of(of_gaps, Dispersion(deviations=9000.0, looks=90.0)) == MOST_SWING
+    assert swing_of(of_gaps, Dispersion(deviations=0.0, looks=90.0)) == LEAST_SWING
     assert usable_share(20.0, 1.0) > usable_share(20.0, 0.5)
 
 
@@ -59,7 +59,7 @@ def test_bursts_make_size_count_for_more(of_gaps):
 def test_who_waits_on_one_replica_is_not_helped_by_the_others(of_gaps, latency):
     waits = replace(of_gaps, limit=LatencyTarget(latency, 99.0, 2.0))
     for able in (waits, replace(of_gaps, limit=None)):
-        assert swing(able, Dispersion(deviations=190.0, looks=90.0)) == 0.0
+        assert swing_of(able, Dispersion(deviations=190.0, looks=90.0)) == 0.0
     assert {usable_share(demand, 0.0) for demand in (1.0, 20.0)} == {1.0}
 
 

@@ -17,7 +17,7 @@ from poolwise.plan.scaling.intake import Intake, Told
 from poolwise.plan.scaling.lone import Lone, alone_share
 from poolwise.plan.scaling.memory import Felt, Memory
 from poolwise.plan.scaling.service import Service
-from poolwise.plan.scaling.swings import swing, usable_share
+from poolwise.plan.scaling.swings import swing_of, usable_share
 
 Vector = npt.NDArray[np.float64]
 
@@ -69,7 +69,7 @@ def lessons(
     found = [(load, replace(each, late=of_load * each.late)) for load, each in found]
     usual = memory.usual_arrivals or taken.arrivals
     scale = STEP_WEIGHT / max(usual, count / 4.0, STEP_WEIGHT)
-    usable = usable_share(_borne(taken, felt), swing(first, memory.dispersion))
+    usable = usable_share(_borne(taken, felt), swing_of(first, memory.dispersion))
     rising = _rising(taken, felt) if first.is_of_gaps else 1.0
     return Lessons(evidence(found, scale, usable, rising), late, count, lone, alone)
 

@@ -14,7 +14,7 @@ from poolwise.plan.scaling.lone import alone_share, known_share
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import Outlook
 from poolwise.plan.scaling.service import Service
-from poolwise.plan.scaling.swings import as_strain, strain, swing, usable_share
+from poolwise.plan.scaling.swings import as_strain, strain, swing_of, usable_share
 
 MOST_SHARE, AIM_SHARE, LEAST_SHARE = 1.0, 0.7, 0.5
 """Of the allowance, expected to be late: replicas are added above the first, as many as come to the
@@ -73,9 +73,9 @@ class Need:
 def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -> Ratios:
     """Of the errors that are made where so much is expected, and of how late this service gets."""
     is_cache, allowed = able.limiting == KV_CACHE, service.allowed_share
-    swings = swing(able, memory.dispersion)
+    swing = swing_of(able, memory.dispersion)
     seen = 1.0 if is_cache else memory.cache_edge
-    edge = seen / usable_share(ahead.lasting, swings) if seen else None
+    edge = seen / usable_share(ahead.lasting, swing) if seen else None
     alone = alone_share(service, able, memory.mix_of(service), memory.lone)
     known = known_share(alone, able, memory.lone)
     belief = fragility.informed(memory.belief, edge, is_cache, known)
@@ -92,7 +92,7 @@ def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -
         round(ahead.horizon_seconds),
         memory.usual_arrivals,
     )
-    errors = as_strain(errors, surprise.LOG_ERRORS, ahead.lasting, swings)
+    errors = as_strain(errors, surprise.LOG_ERRORS, ahead.lasting, swing)
     uneven = memory.unevenness.shares
     curve = fragility.curve_of(belief, allowed)
     curves = (
@@ -100,7 +100,7 @@ def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -
         fragility.bearable(curve, surprise.LOG_ERRORS, uneven),
     )
     foreseen, there = (Bounds(*map(highest, late)) for highest in curves)
-    return Ratios(foreseen, there, swings)
+    return Ratios(foreseen, there, swing)
 
 
 def need(service: Service, memory: Memory, ahead: Outlook, found: Ratios) -> Need:

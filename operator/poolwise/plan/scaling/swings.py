@@ -71,7 +71,7 @@ class Dispersion:
         return (self.deviations + PRIOR_LOOKS) / (self.looks + PRIOR_LOOKS)
 
 
-def swing(able: Capability, dispersion: Dispersion) -> float:
+def swing_of(able: Capability, dispersion: Dispersion) -> float:
     """By which a fleet's edge depends on its size."""
     if not able.is_of_gaps:
         return 0.0
@@ -80,7 +80,7 @@ def swing(able: Capability, dispersion: Dispersion) -> float:
 
 def usable_share(demand: float, swing: float) -> float:
     """Of the usual fleet's edge, at a demand in full replicas; above 1 for larger fleets."""
-    return math.exp(-swing * (_relative(demand) - _relative(USUAL_DEMAND)))
+    return math.exp(-swing * (_relative_swings(demand) - _relative_swings(USUAL_DEMAND)))
 
 
 def strain(demand: float, swing: float) -> float:
@@ -98,7 +98,7 @@ def as_strain(shares: Vector, log_errors: Vector, demand: float, swing: float) -
     if not swing:
         return shares
     came = np.maximum(demand * np.exp(log_errors), LEAST_DEMAND)
-    strained = log_errors + swing * (1.0 / np.sqrt(came) - _relative(demand))
+    strained = log_errors + swing * (1.0 / np.sqrt(came) - _relative_swings(demand))
     step = log_errors[1] - log_errors[0]
     at = np.clip((strained - log_errors[0]) / step, 0.0, len(log_errors) - 1.001)
     low = at.astype(int)
@@ -108,5 +108,5 @@ def as_strain(shares: Vector, log_errors: Vector, demand: float, swing: float) -
     return told
 
 
-def _relative(demand: float) -> float:
+def _relative_swings(demand: float) -> float:
     return 1.0 / math.sqrt(max(demand, LEAST_DEMAND))
