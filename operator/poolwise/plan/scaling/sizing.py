@@ -107,14 +107,18 @@ def need(service: Service, memory: Memory, ahead: Outlook, found: Ratios) -> Nee
     """With the queue to be worked off, and replicas that may fail.
 
     Nobody is ready for more than there ever was, and a bit: a jump beyond that is met when it
-    comes, since a fleet that could bear any jump would idle for all other hours.
+    comes, since a fleet that could bear any jump would idle for all other hours. That much is taken
+    to be as hard as the present demand is, though a fleet grown to it would bear more: it bounds
+    what is not known, and starts that take minutes come too late for what it would save.
     """
     spare = ahead.backlog + service.redundancy
     beyond = WHILE_CLIMBING if _is_climbing(memory, ahead) else BEYOND_PEAK
     settled = memory.persistence.expected(max(ahead.settled, ahead.coming), ahead.trusted_share)
 
+    now = usable_share(ahead.lasting, found.swing)
+
     def of(demand: float, foreseen: float, there: float) -> float:
-        most = strain(max(memory.peak, demand) * beyond, found.swing) / there
+        most = max(memory.peak, demand) * beyond / (now * there)
         return min(strain(demand, found.swing) / foreseen, most) + spare
 
     return Need(
