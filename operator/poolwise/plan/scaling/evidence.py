@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from poolwise.plan.scaling import learning
 from poolwise.plan.scaling.capability import Capability
@@ -17,9 +16,8 @@ from poolwise.plan.scaling.intake import Intake, Told
 from poolwise.plan.scaling.lone import Lone, alone_share
 from poolwise.plan.scaling.memory import Felt, Memory
 from poolwise.plan.scaling.service import Service
+from poolwise.plan.scaling.spread import Vector, spread
 from poolwise.plan.scaling.swings import swing_of, usable_share
-
-Vector = npt.NDArray[np.float64]
 
 STEP_WEIGHT = 25.0
 """Requests that the usual step between two looks counts as: late ones come together, since one
@@ -124,23 +122,17 @@ def evidence(
     :param usable_share: of the usual fleet's edge, what this one has (:mod:`.swings`).
     :param rising: of :func:`rise`.
     """
-    late, timely = np.zeros(len(LOG_RATIOS)), np.zeros(len(LOG_RATIOS))
+    late, timely = list[tuple[float, float]](), list[tuple[float, float]]()
     for load, told in found:
         over = told.late / (OVER_SHARE * max(told.count, FEW))
         weight = scale * told.weight / max(over, 1.0)
         edge = told.relative_strength * usable_share
-        _put(late, max(load.worst, rising * load.recent) / edge, weight * told.late)
-        _put(timely, load.mean / edge, weight * (told.count - told.late))
-    return Evidence(late, timely)
+        late.append((max(load.worst, rising * load.recent) / edge, weight * told.late))
+        timely.append((load.mean / edge, weight * (told.count - told.late)))
+    return Evidence(_by_ratio(late), _by_ratio(timely))
 
 
-def _put(counts: Vector, ratio: float, weight: float) -> None:
-    """Between its two neighbours."""
-    if weight <= 0.0:
-        return
-    step = LOG_RATIOS[1] - LOG_RATIOS[0]
-    at = (math.log(max(ratio, 1e-9)) - LOG_RATIOS[0]) / step
-    at = min(max(at, 0.0), len(LOG_RATIOS) - 1.001)
-    low = int(at)
-    counts[low] += weight * (low + 1.0 - at)
-    counts[low + 1] += weight * (at - low)
+def _by_ratio(found: Sequence[tuple[float, float]]) -> Vector:
+    """Weights over :data:`LOG_RATIOS`, of ratios with theirs."""
+    ratios, weights = np.array(found, float).reshape(-1, 2).T
+    return spread(np.log(np.maximum(ratios, 1e-9)), np.maximum(weights, 0.0), LOG_RATIOS)

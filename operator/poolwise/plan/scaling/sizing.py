@@ -114,7 +114,6 @@ def need(service: Service, memory: Memory, ahead: Outlook, found: Ratios) -> Nee
     spare = ahead.backlog + service.redundancy
     beyond = WHILE_CLIMBING if _is_climbing(memory, ahead) else BEYOND_PEAK
     settled = memory.persistence.expected(max(ahead.settled, ahead.coming), ahead.trusted_share)
-
     now = usable_share(ahead.lasting, found.swing)
 
     def of(demand: float, foreseen: float, there: float) -> float:

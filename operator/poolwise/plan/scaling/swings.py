@@ -20,11 +20,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from poolwise.plan.scaling.capability import Capability
-
-Vector = npt.NDArray[np.float64]
+from poolwise.plan.scaling.spread import Vector, spread
 
 SWING = 0.5
 """Of arrivals by chance (Poisson). Slopes of ln(busiest minute / fewest replicas in time) on
@@ -99,13 +97,7 @@ def as_strain(shares: Vector, log_errors: Vector, demand: float, swing: float) -
         return shares
     came = np.maximum(demand * np.exp(log_errors), LEAST_DEMAND)
     strained = log_errors + swing * (1.0 / np.sqrt(came) - _relative_swings(demand))
-    step = log_errors[1] - log_errors[0]
-    at = np.clip((strained - log_errors[0]) / step, 0.0, len(log_errors) - 1.001)
-    low = at.astype(int)
-    told = np.zeros(len(log_errors))
-    np.add.at(told, low, shares * (low + 1 - at))
-    np.add.at(told, low + 1, shares * (at - low))
-    return told
+    return spread(strained, shares, log_errors)
 
 
 def _relative_swings(demand: float) -> float:
