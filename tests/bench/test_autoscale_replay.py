@@ -15,7 +15,12 @@ from hypothesis import strategies as st
 from bench.autoscale import document
 from bench.autoscale.engine import gaps, of_layout
 from bench.autoscale.oracles import SHAPES, Clairvoyant, clairvoyant, planned, without_short_gaps
-from bench.autoscale.outcome import Step, direction_changes, largest_step_seconds
+from bench.autoscale.outcome import (
+    Step,
+    direction_changes,
+    first_good_minute,
+    largest_step_seconds,
+)
 from bench.autoscale.policy import ReplicaView, View
 from bench.autoscale.reach import aim
 from bench.autoscale.replay import replay
@@ -57,6 +62,24 @@ def test_late_replicas_cost_attainment_and_recovery() -> None:
     assert late.seconds_to_recover > 240.0
     assert never.seconds_to_recover is None
     assert largest_step_seconds(scene) == pytest.approx(600.0, abs=30.0)
+
+
+@pytest.mark.parametrize(
+    ("late", "place"),
+    [
+        ((40, 9, 0, 0, 0, 0, 0), 2),
+        ((40, 1, 0, 2, 0, 0, 0), 1),  # 1 % of the minute, though one of its bins is worse
+        ((40, 1, 0, 5, 0, 0, 0, 0), 4),  # what comes next spoils it
+        ((0, 0, 0, 0, 50), 0),
+        ((0, 0, 0), None),  # no whole minute
+        ((0, 0, 50, 0, 0), None),
+    ],
+)
+def test_a_service_is_back_when_a_minute_begins_that_is_in_time(
+    late: tuple[int, ...], place: int | None
+) -> None:
+    came = np.full(len(late), 100)
+    assert first_good_minute(came, came - np.array(late), 0.99) == place
 
 
 def test_a_policy_sees_what_kubernetes_and_a_scrape_tell() -> None:
