@@ -13,6 +13,7 @@ from poolwise.plan.scaling import account, surprise
 from poolwise.plan.scaling.controller import IDLE_SECONDS, decide
 from poolwise.plan.scaling.decision import Remark
 from poolwise.plan.scaling.memory import Memory
+from poolwise.plan.scaling.momentum import Momentum
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen
 from poolwise.plan.scaling.service import Loading, Pool
 from tests.plan.scaling.given import STEP_SECONDS, Course, Fleet, course, predictor, service, target
@@ -37,6 +38,18 @@ def test_more_load_is_answered_at_once_with_as_many_as_it_needs():
     before = course(service(), QUIET, replicas=4)
     after = course(service(), [*QUIET, HIGH, HIGH, HIGH], replicas=4)
     assert after.decision.replicas > before.decision.replicas + 1
+
+
+def test_what_rose_and_fell_before_is_foreseen_to_go_on_rising():
+    waves = [110.0 - 90.0 * math.cos(2.0 * math.pi * look / 80.0) for look in range(175)]
+    told, before = service(), course(service(), waves[:-1])
+    fleet = before.fleet.after(waves[-1] * STEP_SECONDS)
+    seen = fleet.seen(before.now_seconds + STEP_SECONDS, waves[-1])
+    untaught = dataclasses.replace(before.memory, momentum=Momentum())
+    rising, level = (decide(told, memory, seen) for memory in (before.memory, untaught))
+    assert before.memory.momentum.slope > 0.5
+    assert rising.memory.bins[-1].foreseen > 1.1 * level.memory.bins[-1].foreseen
+    assert rising.replicas > level.replicas
 
 
 def test_nothing_is_taken_away_right_at_the_beginning():
@@ -232,5 +245,7 @@ def test_the_first_look_holds_and_a_record_of_it_is_json():
     record = json.loads(json.dumps(so_far.memory.as_mapping()))
     again = Memory.read(record)
     assert again.as_mapping() == so_far.memory.as_mapping()
+    of_before = {key: value for key, value in record.items() if key != "momentum"}
+    assert Memory.read(of_before).momentum == Momentum()
     with pytest.raises(KeyError):
         Memory.read({})

@@ -13,9 +13,10 @@ from poolwise.plan.scaling.budget import LEAST_FACTOR, MOST_FACTOR, Budget
 from poolwise.plan.scaling.evidence import evidence, rise
 from poolwise.plan.scaling.fragility import Belief, Lateness
 from poolwise.plan.scaling.learning import PRIOR_REQUESTS, mix, with_lengths
-from poolwise.plan.scaling.level import level
+from poolwise.plan.scaling.level import growth, level
 from poolwise.plan.scaling.memory import Bin, Felt, Memory
 from poolwise.plan.scaling.mix import Mix
+from poolwise.plan.scaling.momentum import MOST_GROWTH, Momentum
 from poolwise.plan.scaling.persistence import Persistence
 from poolwise.plan.scaling.portfolio import Offer, grown, shrunk, weights
 from poolwise.plan.scaling.restraint import hold_seconds, restrained
@@ -212,6 +213,64 @@ def test_a_rise_within_a_long_start_is_hardly_expected_again():
     assert 0.5 < told.slope < 1.0
     assert told.expected(10.0) > 30.0
     assert told.expected(10.0, trusted_share=0.28) < 20.0
+
+
+def _momentum_of(rates, span_seconds=60.0, seconds=15.0):
+    logs, steps = np.log(rates), round(span_seconds / seconds)
+    growths = logs[steps:] - logs[:-steps]
+    found = Momentum()
+    for before, then in zip(growths[:-steps], growths[steps:], strict=True):
+        found = found.after(float(before), float(then), seconds, span_seconds)
+    return found
+
+
+LOOKS = np.arange(240)
+
+
+@pytest.mark.parametrize(
+    ("rates", "least", "most"),
+    [
+        (100.0 + 60.0 * np.sin(LOOKS / 13.0), 0.6, 1.0),  # up and down within twenty minutes
+        (100.0 * np.exp(-LOOKS / 40.0), 0.6, 1.0),  # falls tell of rises, too
+        (np.random.default_rng(1).poisson(100.0, 240) / 1.0, 0.0, 0.0),
+        (np.where(LOOKS // 60 % 2, 100.0, 30.0), 0.0, 0.01),  # a jump each quarter of an hour
+        (np.where(LOOKS // 4 % 10, 30.0, 100.0), 0.0, 0.01),  # bursts of a minute
+        (np.full(240, 100.0), 0.0, 0.0),
+    ],
+)
+def test_a_rise_is_expected_to_go_on_as_far_as_those_before_did(rates, least, most):
+    assert least <= _momentum_of(rates).slope <= most
+
+
+def test_looks_within_one_start_tell_one_growth():
+    sine = 100.0 + 60.0 * np.sin(LOOKS / 13.0)
+    often = np.interp(np.arange(0.0, 239.0, 0.2), LOOKS, sine)
+    assert _momentum_of(often, seconds=3.0).squares == pytest.approx(
+        _momentum_of(sine).squares, rel=0.05
+    )
+
+
+def test_a_growth_that_may_be_a_jump_is_not_expected_twice():
+    sure = Momentum(products=100.0, squares=100.0)
+    assert sure.following(0.2) == pytest.approx(0.2, rel=0.01)
+    assert sure.following(3.0) == pytest.approx(MOST_GROWTH, rel=0.01)
+    assert sure.following(-3.0) == pytest.approx(-MOST_GROWTH, rel=0.01)
+    assert Momentum().following(3.0) == 0.0
+
+
+def test_growth_is_that_of_the_rate_over_a_start():
+    def growth_of(rates, horizon_seconds=60.0):
+        bins = [Bin(15.0 * place, 15.0, 15.0 * rate) for place, rate in enumerate(rates)]
+        return growth(bins, horizon_seconds)
+
+    assert growth_of([100.0] * 40) == 0.0
+    assert growth_of([50.0] * 40 + [100.0] * 4) == pytest.approx(math.log(2.0), rel=0.2)
+    assert growth_of([50.0] * 40 + [100.0] * 20) == 0.0
+    assert growth_of([50.0] * 7 + [100.0]) == 0.0  # not two starts old
+    assert growth_of([0.0] * 40 + [100.0] * 4) == 0.0
+    assert growth_of([]) == 0.0
+    late = [50.0] * 60 + [100.0] * 20
+    assert growth_of(late, 3600.0) == growth_of(late, 500.0) == pytest.approx(math.log(2.0), 0.2)
 
 
 def test_what_was_not_spent_may_be():

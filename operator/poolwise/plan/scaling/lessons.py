@@ -18,9 +18,10 @@ from poolwise.plan.scaling.felt import (
 )
 from poolwise.plan.scaling.felt import LONGEST_SECONDS as LONGEST_STAY_SECONDS
 from poolwise.plan.scaling.intake import Intake
-from poolwise.plan.scaling.level import LONGEST_SECONDS
+from poolwise.plan.scaling.level import LONGEST_SECONDS, span_seconds
 from poolwise.plan.scaling.lone import known_share
 from poolwise.plan.scaling.memory import Bin, Felt, Memory
+from poolwise.plan.scaling.momentum import Momentum
 from poolwise.plan.scaling.outlook import LEAST_RATE, USUAL_WAIT_SECONDS, Outlook
 from poolwise.plan.scaling.prospect import RECENT_SECONDS
 from poolwise.plan.scaling.seen import Seen
@@ -217,6 +218,7 @@ def with_bin(
         waiting=ahead.queue,
         filled=ahead.filled,
         capacity=able.requests_per_second,
+        growth=ahead.growth,
     )
     before = now_seconds - ahead.horizon_seconds
     early = [each for each in memory.bins if each.at_seconds <= before][-1:]
@@ -231,4 +233,21 @@ def with_bin(
     kept = (each for each in memory.bins if now_seconds - each.at_seconds <= KEPT_SECONDS)
     faded = memory.peak * 0.5 ** (taken.seconds / PEAK_HALF_LIFE_SECONDS)
     peak = max(faded, min(ahead.present, ahead.settled))  # without what a queue piles up
-    return replace(memory, bins=(*kept, last), errors=errors, persistence=persistence, peak=peak)
+    return replace(
+        memory,
+        bins=(*kept, last),
+        errors=errors,
+        persistence=persistence,
+        momentum=_momentum(memory, last, span_seconds(ahead.horizon_seconds)),
+        peak=peak,
+    )
+
+
+def _momentum(memory: Memory, last: Bin, span_seconds: float) -> Momentum:
+    """With what became of the growth of a start ago."""
+    since = last.at_seconds - span_seconds
+    early = [each for each in memory.bins if each.at_seconds <= since][-1:]
+    momentum = memory.momentum
+    for each in early:
+        momentum = momentum.after(each.growth, last.growth, last.seconds, span_seconds)
+    return momentum

@@ -17,6 +17,8 @@ from poolwise.plan.scaling.memory import Bin
 
 SHORTEST_SECONDS = 14.0
 LONGEST_SECONDS = 600.0
+LONGEST_SPAN_SECONDS = 500.0
+"""Of a growth: twice as much of the past is kept, and a bit."""
 DEVIATIONS = 2.0
 """That two means may lie apart."""
 USUAL_DISPERSION = 1.5
@@ -59,6 +61,21 @@ def level(bins: Sequence[Bin]) -> Level:
         if seconds >= LONGEST_SECONDS:
             break
     return found
+
+
+def span_seconds(horizon_seconds: float) -> float:
+    """Over which growth is measured, to be compared with that over a start."""
+    return min(horizon_seconds, LONGEST_SPAN_SECONDS)
+
+
+def growth(bins: Sequence[Bin], horizon_seconds: float) -> float:
+    """ln(the present rate / the one of a start ago); 0 while too little is known of that."""
+    span = span_seconds(horizon_seconds)
+    if not bins or bins[-1].at_seconds - bins[0].at_seconds < 2.0 * span:
+        return 0.0
+    since = bins[-1].at_seconds - span
+    now, then = level(bins), level([each for each in bins if each.at_seconds <= since])
+    return math.log(now.mid / then.mid) if min(now.mid, then.mid) > 0.0 else 0.0
 
 
 def expected(found: Level, requests_per_second: float | None) -> Level:

@@ -15,6 +15,7 @@ from poolwise.plan.scaling.budget import Budget
 from poolwise.plan.scaling.fragility import Belief, prior
 from poolwise.plan.scaling.lone import Lone
 from poolwise.plan.scaling.mix import Mix
+from poolwise.plan.scaling.momentum import Momentum
 from poolwise.plan.scaling.persistence import Persistence
 from poolwise.plan.scaling.service import Service
 from poolwise.plan.scaling.surprise import Errors, none
@@ -59,6 +60,8 @@ class Bin:
     """Of the demand: what was in flight."""
     capacity: float = 0.0
     """Requests per second of a full replica, as it was taken then: what demands are counted in."""
+    growth: float = 0.0
+    """Of what arrived, over the last start: ln(rate / rate before)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,8 @@ class Memory:
     """Of these loads."""
     persistence: Persistence = field(default_factory=Persistence)
     """How far what was foreseen comes to pass."""
+    momentum: Momentum = field(default_factory=Momentum)
+    """How far arrivals that grew go on to grow."""
     cache_edge: float | None = None
     """The load at which caches would be full, by how full they are; fading."""
     peak: float = 0.0
@@ -155,6 +160,7 @@ class Memory:
             "errors": self.errors.as_list(),
             "unevenness": self.unevenness.as_list(),
             "persistence": list(astuple(self.persistence)),
+            "momentum": list(astuple(self.momentum)),
             "budget": [self.budget.late, self.budget.count, self.budget.seconds],
             "lone": self.lone.as_mapping(),
             "peak": self.peak,
@@ -181,8 +187,9 @@ class Memory:
             errors=Errors.read(document["errors"]),
             unevenness=Unevenness.read(document["unevenness"]),
             persistence=Persistence(*map(float, document["persistence"])),
+            momentum=Momentum(*map(float, document.get("momentum", ()))),  # younger than the others
             budget=Budget(*map(float, document["budget"])),
-            lone=Lone.read(document.get("lone", Lone().as_mapping())),  # younger than the others
+            lone=Lone.read(document.get("lone", Lone().as_mapping())),  # as well
             peak=float(document["peak"]),
             usual_arrivals=float(document["usualArrivals"]),
             dispersion=Dispersion(*map(float, document.get("dispersion", ()))),  # as well

@@ -49,11 +49,13 @@ class Outlook:
     """What comes as far as demand lasts (:mod:`poolwise.plan.scaling.persistence`)."""
     queue: float = 0.0
     """Requests that new ones wait for now."""
+    growth: float = 0.0
+    """Of what arrives, over the last start: ln(rate / rate before)."""
 
     @property
     def trusted_share(self) -> float:
-        """Of a growth over the horizon: as much as a slope is trusted."""
-        return SLOPE_SECONDS / max(self.horizon_seconds, SLOPE_SECONDS)
+        """Of a growth over the horizon."""
+        return trusted_share(self.horizon_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +99,20 @@ def slowing(able: Capability, gap_seconds: float | None) -> float:
     return min(max(able.token_seconds / gap_seconds, 1.0), MOST_SLOWING)
 
 
-def outlook(able: Capability, level: Level, flow: Flow, horizon_seconds: float) -> Outlook:
-    """From what arrives and what is in flight on replicas that stay."""
+def trusted_share(horizon_seconds: float) -> float:
+    """Of a growth over a start: as much as a slope is trusted."""
+    return SLOPE_SECONDS / max(horizon_seconds, SLOPE_SECONDS)
+
+
+def outlook(
+    able: Capability, level: Level, flow: Flow, horizon_seconds: float, growing: float = 1.0
+) -> Outlook:
+    """From what arrives and what is in flight on replicas that stay.
+
+    :param growing: how many times as much is expected to arrive when a start would end.
+    """
     capacity = max(able.requests_per_second, LEAST_RATE)
-    rate, share = level.mid + level.deviation, able.arrivals_share
+    rate, share = growing * (level.mid + level.deviation), able.arrivals_share
     settled, now = rate / capacity, filled(able, flow, rate)
     present = share * flow.arrivals_per_second / capacity + (1.0 - share) * now
     left = able.left_after(horizon_seconds)
@@ -110,7 +122,7 @@ def outlook(able: Capability, level: Level, flow: Flow, horizon_seconds: float) 
     then = max(then, now + flow.filling * further) if flow.filling else then
     coming = share * settled + (1.0 - share) * then
     # Of what fills up, a queue is part of what is in flight already.
-    backlog = share * _backlog(flow, level.mid, horizon_seconds)
+    backlog = share * _backlog(flow, growing * level.mid, horizon_seconds)
     return Outlook(
         level, horizon_seconds, present, now, settled, coming, backlog, queue=flow.waiting
     )

@@ -12,9 +12,16 @@ from poolwise.plan.scaling import learning
 from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.felt import held
 from poolwise.plan.scaling.intake import Intake
-from poolwise.plan.scaling.level import expected, level
+from poolwise.plan.scaling.level import expected, growth, level
 from poolwise.plan.scaling.memory import Bin, Memory
-from poolwise.plan.scaling.outlook import SLOPE_SECONDS, Flow, Outlook, is_queue, outlook
+from poolwise.plan.scaling.outlook import (
+    SLOPE_SECONDS,
+    Flow,
+    Outlook,
+    is_queue,
+    outlook,
+    trusted_share,
+)
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen, Seen
 from poolwise.plan.scaling.service import Service
 from poolwise.plan.signals.sample import Sample
@@ -60,8 +67,12 @@ def prospect(
         filling=_filling(memory, seen.now_seconds),
     )
     coming = expected(level(bins), seen.expected_requests_per_second)
-    found = outlook(first, coming, flow, horizon)
-    return replace(found, lasting=memory.persistence.expected(found.coming, found.trusted_share))
+    is_told = seen.expected_requests_per_second is not None
+    grown = 0.0 if is_told else growth(bins, horizon)
+    growing = math.exp(trusted_share(horizon) * memory.momentum.following(grown))
+    found = outlook(first, coming, flow, horizon, growing)
+    lasting = memory.persistence.expected(found.coming, found.trusted_share)
+    return replace(found, lasting=lasting, growth=grown)
 
 
 def _held(
