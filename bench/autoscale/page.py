@@ -15,7 +15,18 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from bench.autoscale import cells, circumstances, document, grid, hours, llmd, plots, steps, suite
+from bench.autoscale import (
+    cells,
+    circumstances,
+    courses,
+    document,
+    grid,
+    hours,
+    llmd,
+    plots,
+    steps,
+    suite,
+)
 from bench.autoscale.cells import Cell, Standing, cell, read, standings
 from bench.autoscale.rows import Rows
 from bench.pictures import style
@@ -52,7 +63,11 @@ def main() -> None:
     other = rows.found(
         "hours", suite.OURS, lambda: hours.text(hours.run(asked.data, asked.processes))
     )
+    curves = rows.found(
+        "courses", suite.OURS, lambda: courses.text(courses.run(asked.data, asked.processes))
+    )
     tables = {
+        "<!-- COURSES -->": curves or NOT_YET,
         "<!-- LLMD -->": _episodes(rows),
         "<!-- STEPS -->": after or NOT_YET,
         "<!-- HOURS -->": other or NOT_YET,

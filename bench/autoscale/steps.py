@@ -15,28 +15,21 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from bench.autoscale import sizing, suite
-from bench.autoscale.engine import engine
-from bench.autoscale.grid import trace_of
+from bench.autoscale import drawn, suite
 from bench.autoscale.ours import Ours, service
 from bench.autoscale.replay import replay
 from bench.autoscale.scene import Scene
-from bench.autoscale.traces import Trace
 from bench.tables import DEFAULT_FOLDER
-from poolwise.sim.serving.requests import Requests
 
 TRACES = ("azure2023_conv", "servegen_mlarge_tail_day2", "servegen_r1_24h")
 STEPS = ((4, 6), (4, 8), (4, 12), (2, 8))
 """Replicas' worth of load before and after."""
 SEEDS = 3
-LOAD = 0.7
-"""Of what a replica serves inside the targets."""
 BEFORE_SECONDS, AFTER_SECONDS = 1500.0, 1200.0
 
 
@@ -125,8 +118,8 @@ def _listed(found: Found) -> dict[str, object]:
 
 
 def _scene(case: Case) -> Scene:
-    of = _measured(case.data, case.trace)
-    draw, one = np.random.default_rng(case.seed), LOAD * of.work.requests_per_second
+    of = drawn.measured(case.data, case.trace)
+    draw, one = np.random.default_rng(case.seed), drawn.per_second(of)
     arrivals = [
         draw.uniform(begin, begin + seconds, draw.poisson(replicas * one * seconds))
         for replicas, begin, seconds in (
@@ -134,22 +127,8 @@ def _scene(case: Case) -> Scene:
             (case.after, BEFORE_SECONDS, AFTER_SECONDS),
         )
     ]
-    moments = np.sort(np.concatenate(arrivals))
-    sample = of.trace.requests
-    picked = draw.integers(0, len(sample), len(moments))
-    drawn = Requests(
-        moments, sample.input_tokens[picked], sample.output_tokens[picked],
-        sample.cached_tokens[picked],
-    )  # fmt: skip
-    return replace(of, trace=Trace("step", drawn), initial_replicas=case.before + 1, seed=case.seed)
-
-
-@cache
-def _measured(data: Path, name: str) -> Scene:
-    """The trace before an engine that was measured with its lengths."""
-    trace, targets = trace_of(data, name), sizing.Targets()
-    on = engine()
-    return Scene(trace, on, targets, sizing.measured(on, trace.requests, targets))
+    scene = drawn.arriving(of, np.concatenate(arrivals), draw, "step", case.before + 1)
+    return replace(scene, seed=case.seed)
 
 
 if __name__ == "__main__":
