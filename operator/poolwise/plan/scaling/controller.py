@@ -1,9 +1,9 @@
 """The decision: how many replicas a service needs, on which pools, and why.
 
 What a look teaches goes into the memory (:mod:`.lessons`), demand is foreseen until a start would
-end (:mod:`.prospect`), the least number of replicas is found with which few enough requests are
-expected to be late (:mod:`.sizing`), and what speaks against a change holds it back
-(:mod:`.restraint`).
+end (:mod:`.prospect`) and compared with what had been foreseen for now (:mod:`.hindsight`), the
+least number of replicas is found with which few enough requests are expected to be late
+(:mod:`.sizing`), and what speaks against a change holds it back (:mod:`.restraint`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from poolwise.plan.scaling import account, learning, portfolio
 from poolwise.plan.scaling.capability import Capability, capability, rounded_slowness
 from poolwise.plan.scaling.decision import Decision, Remark
 from poolwise.plan.scaling.felt import felt_seconds
+from poolwise.plan.scaling.hindsight import with_bin
 from poolwise.plan.scaling.intake import Intake, intake
-from poolwise.plan.scaling.lessons import learned, with_bin
+from poolwise.plan.scaling.lessons import learned
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import LEAST_RATE, Outlook
 from poolwise.plan.scaling.portfolio import Offer

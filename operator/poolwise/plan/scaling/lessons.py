@@ -1,4 +1,7 @@
-"""From one look to the next: all that a look teaches, put into the memory."""
+"""From one look to the next: all that a look teaches, put into the memory.
+
+How far forecasts came to pass is another lesson (:mod:`.hindsight`).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from poolwise.plan.scaling import fragility, learning, surprise
+from poolwise.plan.scaling import fragility, learning
 from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.evidence import lessons
 from poolwise.plan.scaling.felt import (
@@ -18,12 +21,9 @@ from poolwise.plan.scaling.felt import (
 )
 from poolwise.plan.scaling.felt import LONGEST_SECONDS as LONGEST_STAY_SECONDS
 from poolwise.plan.scaling.intake import Intake
-from poolwise.plan.scaling.level import LONGEST_SECONDS, span_seconds
 from poolwise.plan.scaling.lone import known_share
-from poolwise.plan.scaling.memory import Bin, Felt, Memory
-from poolwise.plan.scaling.momentum import Momentum
-from poolwise.plan.scaling.outlook import LEAST_RATE, USUAL_WAIT_SECONDS, Outlook
-from poolwise.plan.scaling.prospect import RECENT_SECONDS
+from poolwise.plan.scaling.memory import Felt, Memory
+from poolwise.plan.scaling.outlook import LEAST_RATE, is_queue
 from poolwise.plan.scaling.seen import Seen
 from poolwise.plan.scaling.service import Service
 from poolwise.plan.scaling.swings import Dispersion
@@ -32,13 +32,11 @@ from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.signals.state import State
 from poolwise.plan.signals.window import Delta
 
-KEPT_SECONDS = 2.0 * LONGEST_SECONDS
 OBSERVED_HALF_LIFE_SECONDS = 300.0
-UNSETTLED_SECONDS = 60.0
-"""After the first look nothing is known that a forecast could rest on."""
 JOINED_SECONDS = SETTLED_STAYS * LONGEST_STAY_SECONDS
 """After which a replica is as full as others, however long its requests stay."""
-PEAK_HALF_LIFE_SECONDS = 6 * 3600.0
+LONE_PER_SECOND = 1.0
+"""A single request that waits is no queue, however few come."""
 USUAL_SHARE = 0.02
 """Of a step in the usual number of arrivals: some minutes."""
 
@@ -46,7 +44,7 @@ USUAL_SHARE = 0.02
 def learned(
     service: Service, memory: Memory, seen: Seen, taken: Intake, able: Mapping[str, Capability]
 ) -> Memory:
-    """With what came since the last look; what is foreseen comes later (:func:`with_bin`)."""
+    """With what came since the last look; what is foreseen comes later (:mod:`.hindsight`)."""
     memory = _with_time(memory, seen, taken)
     delta, seconds = taken.warm, taken.seconds
     if seconds <= 0.0 or delta is None:
@@ -178,76 +176,8 @@ def _settled(
 def _is_queue_left(taken: Intake) -> bool:
     """Before a replica, while another one is no longer there than it takes at most to fill."""
     there = [each for each in taken.by_replica.values() if not each.is_draining]
-    return min((each.served_seconds for each in there), default=math.inf) < JOINED_SECONDS and any(
-        (each.sample.waiting or 0.0) > max(USUAL_WAIT_SECONDS * each.arrivals_per_second, 1.0)
+    youngest_seconds = min((each.served_seconds for each in there), default=math.inf)
+    return youngest_seconds < JOINED_SECONDS and any(
+        is_queue(each.sample.waiting or 0.0, max(each.arrivals_per_second, LONE_PER_SECOND))
         for each in there
     )
-
-
-def _scale(earlier: Bin, able: Capability) -> float:
-    """Of a demand of then in replicas of now: a full cache is one whatever fills it, but arrivals
-    are as much as a replica is taken to serve."""
-    capacity = max(able.requests_per_second, LEAST_RATE)
-    return float((max(earlier.capacity, LEAST_RATE) / capacity) ** able.arrivals_share)
-
-
-def _recent_arrivals(memory: Memory, taken: Intake) -> float:
-    """That the present rate is the mean of."""
-    steps = max(round(RECENT_SECONDS / max(taken.seconds, 1.0)), 1)
-    before = memory.bins[len(memory.bins) + 1 - steps :]
-    return taken.arrivals + sum(each.arrivals for each in before)
-
-
-def with_bin(
-    memory: Memory,
-    now_seconds: float,
-    taken: Intake,
-    ahead: Outlook,
-    able: Capability,
-    ready: float,
-) -> Memory:
-    """With this step, and with how far what had been foreseen for it came to pass."""
-    last = Bin(
-        at_seconds=now_seconds,
-        seconds=taken.seconds,
-        arrivals=taken.arrivals,
-        foreseen=ahead.coming,
-        expected=ahead.lasting,
-        demand=ahead.present,
-        ready=ready,
-        waiting=ahead.queue,
-        filled=ahead.filled,
-        capacity=able.requests_per_second,
-        growth=ahead.growth,
-    )
-    before = now_seconds - ahead.horizon_seconds
-    early = [each for each in memory.bins if each.at_seconds <= before][-1:]
-    errors, persistence = memory.errors, memory.persistence
-    since = (memory.since_seconds or 0.0) + UNSETTLED_SECONDS
-    for each in (one for one in early if one.at_seconds >= since):
-        came = ahead.present / _scale(each, able)
-        chance = able.arrivals_share / math.sqrt(max(_recent_arrivals(memory, taken), 1.0))
-        checked = surprise.Checked(each.foreseen, each.expected, came)
-        errors = surprise.observed(errors, checked, taken.seconds, taken.arrivals, chance)
-        persistence = persistence.after(each.foreseen, came, taken.seconds)
-    kept = (each for each in memory.bins if now_seconds - each.at_seconds <= KEPT_SECONDS)
-    faded = memory.peak * 0.5 ** (taken.seconds / PEAK_HALF_LIFE_SECONDS)
-    peak = max(faded, min(ahead.present, ahead.settled))  # without what a queue piles up
-    return replace(
-        memory,
-        bins=(*kept, last),
-        errors=errors,
-        persistence=persistence,
-        momentum=_momentum(memory, last, span_seconds(ahead.horizon_seconds)),
-        peak=peak,
-    )
-
-
-def _momentum(memory: Memory, last: Bin, span_seconds: float) -> Momentum:
-    """With what became of the growth of a start ago."""
-    since = last.at_seconds - span_seconds
-    early = [each for each in memory.bins if each.at_seconds <= since][-1:]
-    momentum = memory.momentum
-    for each in early:
-        momentum = momentum.after(each.growth, last.growth, last.seconds, span_seconds)
-    return momentum
