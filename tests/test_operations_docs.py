@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from poolwise.settings import PREFIX, Settings
+from poolwise.environment import PREFIX
+from poolwise.settings import Settings
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "operations.md").read_text()
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from poolwise.environment import from_environment
 from poolwise.errors import InvalidInput
-from poolwise.settings import Settings, from_environment
+from poolwise.settings import Settings
 
 
 def test_an_empty_environment_gives_the_defaults():

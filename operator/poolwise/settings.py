@@ -1,35 +1,24 @@
 """What an administrator may tune, with the reason for each default. Immutable after start-up.
 
-The environment sets a field by its upper-case name behind ``POOLWISE_``
-(``POOLWISE_CURRENCY=EUR``); see :func:`from_environment`.
+The environment sets them (:mod:`poolwise.environment`).
 """
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    ValidationError,
     field_validator,
     model_validator,
 )
 
-from poolwise.errors import InvalidInput
-
-PREFIX = "POOLWISE_"
 _Label = Annotated[str, Field(pattern="^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 _Share = Annotated[
     str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?=(0|1|0?\.[0-9]+|1\.0+)$")
 ]
-
-_SERVICE_LINK = re.compile(r"_(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\d+_\w+)?)$")
-"""Variables that Kubernetes itself sets for each Service of the namespace."""
 
 
 class Settings(BaseModel):
@@ -70,30 +59,7 @@ class Settings(BaseModel):
         "included.",
     )
 
-    # Nodes that are not there yet
-    node_startup_seconds: float = Field(
-        300,
-        gt=0,
-        description="Time of a new node from request to Ready where its pool tells none "
-        "(nodeStartup): machine, drivers and device plugin of a cloud's GPU node.",
-    )
-    start_timeout_seconds: float = Field(
-        1800,
-        gt=0,
-        description="A service whose pods find no node for so long is given another place; jobs "
-        "have startTimeout, with the same default.",
-    )
-    start_retry_seconds: float = Field(
-        600,
-        gt=0,
-        description="A place where pods did not start in time is left alone for so long at first; "
-        "twice as long after each further attempt.",
-    )
-    start_retry_limit_seconds: float = Field(
-        14400, gt=0, description="Longest that such a place is left alone."
-    )
-
-    # Hardware that neither labels, tables nor an AcceleratorPool describe
+    # The queue: whose turn it is, and who gives way
     aging_seconds: float = Field(
         7 * 86400.0,
         gt=0,
@@ -134,6 +100,31 @@ class Settings(BaseModel):
     optimise_limit_seconds: float = Field(
         0.5, gt=0, le=60, description="Longest that the optimiser may take in one pass."
     )
+
+    # Nodes that are not there yet
+    node_startup_seconds: float = Field(
+        300,
+        gt=0,
+        description="Time of a new node from request to Ready where its pool tells none "
+        "(nodeStartup): machine, drivers and device plugin of a cloud's GPU node.",
+    )
+    start_timeout_seconds: float = Field(
+        1800,
+        gt=0,
+        description="A service whose pods find no node for so long is given another place; jobs "
+        "have startTimeout, with the same default.",
+    )
+    start_retry_seconds: float = Field(
+        600,
+        gt=0,
+        description="A place where pods did not start in time is left alone for so long at first; "
+        "twice as long after each further attempt.",
+    )
+    start_retry_limit_seconds: float = Field(
+        14400, gt=0, description="Longest that such a place is left alone."
+    )
+
+    # Hardware that neither labels, tables nor an AcceleratorPool describe
     storage_read_bytes_per_second: float = Field(
         2e9, gt=0, description="Reading samples, one node: one NVMe drive or one 25 GbE client."
     )
@@ -200,17 +191,6 @@ class Settings(BaseModel):
         description="Replicas that are asked at the same time; times `scrape_limit_bytes` it "
         "bounds the memory that answers take.",
     )
-
-    # Measuring of runs
-    training_interval_seconds: float = Field(
-        15,
-        ge=0,
-        le=60,
-        description="Rank 0 of every run that has a port named metrics is looked at this often; a "
-        "measurement of its step takes four looks, its warm-up eight. 0 turns it off: progress and "
-        "step times are predictions.",
-    )
-
     prometheus_url: str = Field(
         "",
         description="A Prometheus that has the metrics of replicas, as https://prometheus.example; "
@@ -225,6 +205,16 @@ class Settings(BaseModel):
     )
     prometheus_max_age_seconds: float = Field(
         60, gt=0, description="Samples that it read longer ago are none."
+    )
+
+    # Measuring of runs
+    training_interval_seconds: float = Field(
+        15,
+        ge=0,
+        le=60,
+        description="Rank 0 of every run that has a port named metrics is looked at this often; a "
+        "measurement of its step takes four looks, its warm-up eight. 0 turns it off: progress and "
+        "step times are predictions.",
     )
 
     # Scope
@@ -303,7 +293,6 @@ class Settings(BaseModel):
         description="One object of one kind is asked for this often, kind after kind: a right that "
         "is taken away is told after one round of the dozen.",
     )
-
     discovery_seconds: float = Field(
         10,
         gt=0,
@@ -375,43 +364,3 @@ class Settings(BaseModel):
         if value and not (host and port.isdigit() and int(port) < 65536):
             raise ValueError("must be ADDRESS:PORT with a port of 0 to 65535, or empty")
         return value
-
-
-def from_environment(environ: Mapping[str, str]) -> Settings:
-    """Settings from the variables that begin with ``POOLWISE_``.
-
-    :raises InvalidInput: for a value that cannot be used, or a name that is a setting's but for a
-        typing error. Other unknown names are left alone: Kubernetes sets some for each Service.
-    """
-    given = {}
-    for variable, value in environ.items():
-        if variable.startswith(PREFIX) and not _SERVICE_LINK.search(variable):
-            field = variable.removeprefix(PREFIX).lower()
-            if field in Settings.model_fields:
-                given[field] = value
-            else:
-                _refuse_typo(variable)
-    try:
-        return Settings.model_validate(given)
-    except ValidationError as error:
-        raise _sentence(error) from error
-
-
-def _refuse_typo(variable: str) -> None:
-    known = [PREFIX + field.upper() for field in Settings.model_fields]
-    near = difflib.get_close_matches(variable, known, n=1, cutoff=0.9)
-    if near:
-        raise InvalidInput(f"environment variable {variable}", f"unknown; did you mean {near[0]}?")
-
-
-def _sentence(error: ValidationError) -> InvalidInput:
-    first = error.errors()[0]
-    problem = first["msg"].removeprefix("Value error, ")
-    if not first["loc"]:  # a rule about several fields, which names them itself
-        return InvalidInput(f"environment variables {PREFIX}*", problem)
-    field = str(first["loc"][0])
-    return InvalidInput(
-        f"environment variable {PREFIX}{field.upper()}",
-        f"{first['input']!r} cannot be used: {problem[:1].lower()}{problem[1:]} "
-        f"({Settings.model_fields[field].description})",
-    )

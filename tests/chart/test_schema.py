@@ -13,7 +13,8 @@ import pytest
 from e2e.chart.generated import CRDS, OPERATOR
 from e2e.chart.schema import ELSEWHERE
 from e2e.chart.values import documented
-from poolwise.settings import Settings, from_environment
+from poolwise.environment import from_environment
+from poolwise.settings import Settings
 from tests.chart.rendering import IMAGE, LEAN, at, helm, merged, refusal, select
 
 pytestmark = pytest.mark.tools("helm")

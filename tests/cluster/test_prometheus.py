@@ -14,12 +14,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from poolwise.cluster.clock import utc_now
 from poolwise.cluster.prometheus import PODS_PER_QUERY, Prometheus
 from poolwise.cluster.scraping import Look, Target
+from poolwise.environment import from_environment
 from poolwise.errors import InvalidInput
 from poolwise.plan.signals.adapters import Fault, read
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.steps.reading import ENGINE
 from poolwise.plan.steps.sample import RunSample
-from poolwise.settings import Settings, from_environment
+from poolwise.settings import Settings
 from tests.plan.signals import texts
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -14,13 +14,13 @@ from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import Metric, ServingWork, Target, Tokens
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_layouts import (
-    Node,
     NoReplicaShape,
     ServingSearch,
     bounded,
     needed_tokens,
     weight_format,
 )
+from poolwise.plan.candidates.serving_sizes import Node
 from poolwise.plan.pools.machines import cpu_device
 from poolwise.plan.requests.request import FixedReplica
 from tests.plan.machines import CALIBRATION, TABLES, machine, model

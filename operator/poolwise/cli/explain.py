@@ -14,12 +14,12 @@ from poolwise.cluster.connection import Connection
 from poolwise.cluster.kube import ApiKube
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.resources import INFERENCE_SERVICES, TRAINING_JOBS, Resource
+from poolwise.environment import from_environment
 from poolwise.errors import InvalidInput, NotPlanned
 from poolwise.plan.conditions import Type, is_true
 from poolwise.plan.names import GROUP
 from poolwise.plan.observed import Object
 from poolwise.plan.status.explain import explain as story
-from poolwise.settings import from_environment
 
 KINDS = {
     spelling: resource

@@ -18,13 +18,13 @@ from poolwise.cli import table
 from poolwise.cli.manifests import Document, identity, of_kind, read, repeated
 from poolwise.cli.observations import read_corrections
 from poolwise.cluster.clock import utc_now
+from poolwise.environment import from_environment
 from poolwise.model.calibration import shipped
 from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Rejection
 from poolwise.plan.names import GROUP, LEADER_WORKER_SET
 from poolwise.plan.observed import Decisions, Observed
 from poolwise.plan.report import report
-from poolwise.settings import from_environment
 
 KINDS = ("AcceleratorPool", "TrainingJob", "InferenceService")
 PRIORITIES = "PriorityClass"

@@ -11,10 +11,11 @@ import typer
 
 from poolwise.cluster import logs
 from poolwise.cluster.connection import Connection
+from poolwise.environment import PREFIX, from_environment
 from poolwise.handlers.decider import decider
 from poolwise.handlers.operator import Operator
 from poolwise.handlers.registry import kopf_settings, registry
-from poolwise.settings import PREFIX, Settings, from_environment
+from poolwise.settings import Settings
 
 
 def run(

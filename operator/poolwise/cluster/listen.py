@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from poolwise.environment import PREFIX
 from poolwise.errors import InvalidInput
-from poolwise.settings import PREFIX
 
 
 def address_and_port(listen: str) -> tuple[str, int]:

@@ -20,12 +20,12 @@ from poolwise.plan.candidates.machines import felt_by_replica
 from poolwise.plan.candidates.memo import Page
 from poolwise.plan.candidates.serving_groups import nodes_of, remark, why_not_over_nodes
 from poolwise.plan.candidates.serving_layouts import (
-    Node,
     NoReplicaShape,
     ReplicaShape,
     ServingSearch,
     bounded,
 )
+from poolwise.plan.candidates.serving_sizes import Node
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.children.engines import ENGINES
 from poolwise.plan.pool import Pool

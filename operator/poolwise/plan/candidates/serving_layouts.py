@@ -1,16 +1,14 @@
 """How one replica may be laid over accelerators or CPU cores, and what each way can serve.
 
-Tensor parallelism comes in powers of two within a node; a pipeline is used only where the heads do
-not divide further. The format of the weights is the user's, or the published one where the device
-computes in it. What is left free is set from the model: the longest context from the room for its
-cache, the chunk of prompts and the number of sequences from the targets.
+Sizes are those of :mod:`.serving_sizes`. The format of the weights is the user's, or the published
+one where the device computes in it. What is left free is set from the model: the longest context
+from the room for its cache, the chunk of prompts and the number of sequences from the targets.
 """
 
 from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from poolwise.model.efficiency import Calibration
@@ -33,7 +31,8 @@ from poolwise.model.shapes import Transformer
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Tokens
 from poolwise.plan.candidates.memo import Page
 from poolwise.plan.candidates.reasons import Verdict
-from poolwise.plan.candidates.serving_groups import nearest, sizes_over_nodes
+from poolwise.plan.candidates.serving_groups import nearest
+from poolwise.plan.candidates.serving_sizes import Node, Sizes
 from poolwise.plan.requests.request import FixedReplica
 
 MOST_SEQUENCES = 1024
@@ -86,15 +85,6 @@ class NoReplicaShape:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """What one replica may take of a node."""
-
-    accelerators: int
-    cores: float
-    memory_bytes: float
-
-
-@dataclass(frozen=True, slots=True)
 class ServingSearch:
     """The search for one service on one machine."""
 
@@ -118,9 +108,10 @@ class ServingSearch:
                 Verdict.FORMAT_UNSUPPORTED,
                 f"{self.machine.device.name} does not compute in {self.fixed.quantization}",
             )
-        sizes = list(self._sizes(weights))
+        able = self._able()
+        sizes = list(able.each(weights))
         if not sizes:
-            return NoReplicaShape(Verdict.SHAPE_DOES_NOT_FIT, self._why_no_size())
+            return NoReplicaShape(Verdict.SHAPE_DOES_NOT_FIT, able.why_none())
         layouts = [layout for size in sizes if (layout := self._starting(size))]
         if not layouts:
             return NoReplicaShape(Verdict.MEMORY_DOES_NOT_FIT, "", self._smallest(sizes))
@@ -176,55 +167,15 @@ class ServingSearch:
         shape = self.work.model.shape
         return isinstance(shape, Transformer) and shape.is_decoder
 
-    def _sizes(self, weights: str) -> Iterator[ServingLayout]:
-        if self.machine.device.is_cpu:
-            yield from self._cpu_sizes(weights)
-            return
-        if self.over_nodes:
-            shape, widest = self.work.model.shape, max(self._tensor_sizes(), default=1)
-            per_node = self.node.accelerators
-            yield from sizes_over_nodes(shape, self.fixed, per_node, widest, weights)
-            return
-        for tensor in self._tensor_sizes():
-            for pipeline in self._pipeline_sizes(tensor):
-                count = tensor * pipeline
-                if self.fixed.accelerators in (None, count) and count <= self.node.accelerators:
-                    for expert in self._expert_sizes(tensor):
-                        yield ServingLayout(tensor, pipeline, expert, weights)
-
-    def _cpu_sizes(self, weights: str) -> Iterator[ServingLayout]:
-        """Powers of two of the node's cores, each with its share of the memory."""
-        cores = 1.0
-        while cores <= self.node.cores:
-            memory = self.node.memory_bytes * cores / self.node.cores
-            yield ServingLayout(weight_format=weights, cpu_cores=cores, cpu_memory_bytes=memory)
-            cores *= 2
-
-    def _tensor_sizes(self) -> list[int]:
-        shape, fixed = self.work.model.shape, self.fixed.tensor
-        if not isinstance(shape, Transformer):
-            return [1] if fixed in (None, 1) else []
-        return [
-            size
-            for size in _powers_of_two(self.node.accelerators, fixed)
-            if shape.heads % size == 0
-            and (shape.kv_heads % size == 0 or size % shape.kv_heads == 0)
-        ]
-
-    def _pipeline_sizes(self, tensor: int) -> list[int]:
-        """One stage, and more only where no larger tensor-parallel size divides the heads."""
-        shape, fixed = self.work.model.shape, self.fixed.pipeline
-        layers = shape.layers if isinstance(shape, Transformer) else 1
-        if fixed is not None:
-            return [fixed] if fixed == 1 or (self.may_pipeline and fixed <= layers) else []
-        if not self.may_pipeline or tensor < max(self._tensor_sizes()):
-            return [1]
-        return [size for size in _powers_of_two(self.node.accelerators, None) if size <= layers]
-
-    def _expert_sizes(self, tensor: int) -> list[int]:
-        """Experts are divided like all weights unless the user gives each rank whole ones."""
-        fixed = self.fixed.expert or 1
-        return [fixed] if tensor % fixed == 0 else []
+    def _able(self) -> Sizes:
+        return Sizes(
+            self.work.model.shape,
+            self.fixed,
+            self.node,
+            self.machine.device.is_cpu,
+            self.may_pipeline,
+            self.over_nodes,
+        )
 
     def _starting(self, size: ServingLayout) -> ServingLayout | None:
         """The size with as many sequences and as much context as fit beside the weights."""
@@ -273,20 +224,6 @@ class ServingSearch:
         memories = [self._memory(layout, self._taken(layout)) for layout in smallest]
         return min(memories, key=lambda memory: memory.needed_bytes / memory.usable_bytes)
 
-    def _why_no_size(self) -> str:
-        fixed = self.fixed
-        given = {
-            "accelerators per replica": fixed.accelerators,
-            "tensor": fixed.tensor,
-            "pipeline": fixed.pipeline,
-            "expert": fixed.expert,
-        }
-        listed = ", ".join(f"{name} {size}" for name, size in given.items() if size is not None)
-        return (
-            f"a replica with the given {listed} does not fit a node of "
-            f"{self.node.accelerators} accelerators and the model's heads"
-        )
-
 
 def weight_format(work: ServingWork, quantization: str, device: Device) -> str | None:
     """Format of the weights on a device; None where it does not compute in the one asked for.
@@ -327,13 +264,6 @@ def _p999(tokens: Tokens) -> float:
     if tokens.p50 <= 0.0:
         return tokens.p95
     return tokens.p50 * math.pow(max(tokens.p95 / tokens.p50, 1.0), P999_OVER_P95)
-
-
-def _powers_of_two(most: int, fixed: int | None) -> list[int]:
-    """Up to ``most``; a fixed size need be none."""
-    if fixed is not None:
-        return [fixed] if fixed <= most else []
-    return [2**exponent for exponent in range(max(most, 1).bit_length())]
 
 
 def _coarse(sequences: int) -> int:
