@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.autoscale.validation import (
+from bench.autoscale.queue_limits import (
     STEP_SECONDS,
     TOKENS,
     erlang_c,
