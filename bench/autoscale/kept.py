@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 Document = Mapping[str, Any]
+RESULTS = Path(__file__).resolve().parents[2] / "build" / "autoscaling.jsonl"
+"""Of the page's replays."""
 
 
 def read(path: Path) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from bench.autoscale import (
+    borrowed,
     cells,
     circumstances,
     courses,
@@ -28,6 +29,8 @@ from bench.autoscale import (
     suite,
 )
 from bench.autoscale.cells import Cell, Standing, cell, read, standings
+from bench.autoscale.kept import RESULTS
+from bench.autoscale.policies.laws import LAWS
 from bench.autoscale.rows import Rows
 from bench.pictures import style
 from bench.tables import DEFAULT_FOLDER
@@ -35,7 +38,6 @@ from bench.tables import DEFAULT_FOLDER
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PICTURES = DOCS / "pictures" / "autoscaling"
 TEMPLATE = Path(__file__).with_name("page.md")
-RESULTS = Path(__file__).resolve().parents[2] / "build" / "autoscaling.jsonl"
 EPISODES = 2
 ORDERS = 2
 NOT_YET = "Not replayed yet."
@@ -67,12 +69,26 @@ def main() -> None:
         "courses", suite.OURS, lambda: courses.text(courses.run(asked.data, asked.processes))
     )
     tables = {
+        "<!-- BORROWED -->": _borrowed(asked.data, asked.results, rows, asked.processes),
         "<!-- COURSES -->": curves or NOT_YET,
         "<!-- LLMD -->": _episodes(rows),
         "<!-- STEPS -->": after or NOT_YET,
         "<!-- HOURS -->": other or NOT_YET,
     }
     write(read(asked.results), tables)
+
+
+def _borrowed(data: Path, results: Path, rows: Rows, processes: int) -> str:
+    """Rivals with settings of other traces."""
+    there = borrowed.usual(read(results))
+
+    def replayed(name: str) -> str:
+        return borrowed.line(borrowed.found(data, there, name, processes))
+
+    if len(there) < len(grid.USUAL):
+        return NOT_YET
+    lines = (rows.found("borrowed", name, partial(replayed, name)) for name in LAWS)
+    return borrowed.text(there, [each for each in lines if each])
 
 
 def _episodes(rows: Rows) -> str:
