@@ -6,13 +6,22 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from poolwise.api.base import AGE, READY_REASON, ApiModel, Column, Resource
+from poolwise.api.base import (
+    AGE,
+    READY_REASON,
+    ApiModel,
+    Column,
+    Figures,
+    OpenModel,
+    Resource,
+    Sentence,
+    Word,
+)
 from poolwise.api.conditions import Conditions
 from poolwise.api.markers import LIST_SET, Rule, list_map
 from poolwise.api.names import DnsLabel, LabelKey, LabelValue, Title
 from poolwise.api.placement import CapacityType
 from poolwise.api.quantity import Duration, Quantity
-from poolwise.api.status import Figures, OpenModel, Sentence, Word
 
 Rate = Annotated[float, Quantity("1", "1P", "450G")]
 

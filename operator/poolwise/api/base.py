@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from poolwise.api.markers import Rule
+
+Sentence = Annotated[str, Field(max_length=4096)]
+Word = Annotated[str, Field(max_length=253)]
+Figures = Annotated[dict[Annotated[str, Field(max_length=63)], float], Field(max_length=64)]
 
 
 class ApiModel(BaseModel):
@@ -37,6 +41,12 @@ class ApiModel(BaseModel):
         if not isinstance(data, dict):
             return data
         return {key: value for key, value in data.items() if value is not None and value != ""}
+
+
+class OpenModel(ApiModel):
+    """An object that may carry more than is described here."""
+
+    model_config = ConfigDict(extra="allow")
 
 
 class ObjectMeta(ApiModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poolwise.api.status import ScalingStatus
+from poolwise.api.scaling_status import ScalingStatus
 from poolwise.plan.live.look import Mode
 from poolwise.plan.live.mixture import words
 from poolwise.plan.live.rivals import rival

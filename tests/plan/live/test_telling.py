@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolwise.api.status import ScalingStatus
+from poolwise.api.scaling_status import ScalingStatus
 from poolwise.plan.conditions import Reason
 from poolwise.plan.live.look import Mode
 from poolwise.plan.live.mismatch.clue import Mismatch
