@@ -39,6 +39,9 @@ def test_a_start_takes_what_starts_took():
     pods = [pod(f"chat-{n}", seconds) for n, seconds in enumerate((50, 60, 400))]
     assert start_seconds(pods, 1200) == 60
     assert start_seconds(pods, 55) == 55
+    lost_readiness_an_hour_later = pod("chat-3", 3600)
+    assert start_seconds([*pods[:1], lost_readiness_an_hour_later], 1200) == 50
+    assert start_seconds([lost_readiness_an_hour_later], 1200) == 600
     assert start_seconds([pod(ready_after_seconds=None)], 1200) == 600
 
 

@@ -32,7 +32,7 @@ def looks(counts, steps=1):
     """So many requests at each replica in each step, one after another."""
     fleet, memory = Fleet.of(len(counts)), Memory()
     for step in range(steps + 1):
-        taken = intake(memory, fleet.seen(STEP_SECONDS * step, 0.0))
+        taken = intake(memory, fleet.seen(STEP_SECONDS * step, 0.0), {})
         memory = replace(memory, samples=taken.samples)
         fleet = replace(
             fleet, counts=tuple(a + b for a, b in zip(fleet.counts, counts, strict=True))

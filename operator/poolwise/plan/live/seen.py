@@ -15,6 +15,8 @@ from poolwise.plan.status.meter import moment_of
 
 FINISHED = ("Succeeded", "Failed")
 LEAST_START_SECONDS = 1.0
+LATE = 2.0
+"""Times as long as a start may take: Kubernetes or Poolwise would have given it up before."""
 
 
 def serving_pods(pods: Iterable[Object]) -> Iterator[Object]:
@@ -68,15 +70,20 @@ def not_ready_since(pod: Object) -> float:
 
 
 def start_seconds(pods: Iterable[Object], budget_seconds: float) -> float:
-    """What a start takes: the median of those that are ready, else half of what it may take."""
+    """What a start takes: the median of those that are ready, else half of what it may take.
+
+    Who became ready long after a start may take lost its readiness since, and has it again.
+    """
+    most = max(budget_seconds, LEAST_START_SECONDS)
     told = [
-        replica.ready_at_seconds - replica.requested_at_seconds
+        seconds
         for replica in (replica_seen(pod, "") for pod in pods if not _restarts(pod))
-        if replica.ready_at_seconds and replica.requested_at_seconds
+        if replica.ready_at_seconds
+        and replica.requested_at_seconds
+        and (seconds := replica.ready_at_seconds - replica.requested_at_seconds) <= LATE * most
     ]
     if not told:
         return max(budget_seconds / 2.0, LEAST_START_SECONDS)
-    most = max(budget_seconds, LEAST_START_SECONDS)
     return min(max(statistics.median(told), LEAST_START_SECONDS), most)
 
 

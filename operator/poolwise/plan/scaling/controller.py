@@ -73,8 +73,10 @@ def decide(service: Service, memory: Memory, seen: Seen) -> Decision:
     Deterministic: equal arguments give equal decisions. ``memory`` is that of the decision before,
     or ``Memory()``. The number never falls while metrics are missing or broken.
     """
-    taken = intake(memory, seen)
-    memory = learned(service, memory, seen, taken, _able(service, memory))
+    able = _able(service, memory)
+    serves = {pool: each.requests_per_second for pool, each in able.items()}
+    taken = intake(memory, seen, serves)
+    memory = learned(service, memory, seen, taken, able)
     memory = _with_mix(service.pools[0], memory)
     able = _able(service, memory)
     situation = _Situation(service, seen, taken, able, _offers(service, seen, able))

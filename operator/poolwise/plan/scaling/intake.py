@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from poolwise.plan.scaling.memory import Memory
+from poolwise.plan.scaling.plausible import doubt, most_requests
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen, Seen
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.signals.state import State
@@ -68,6 +69,8 @@ class Intake:
     """What each replica told that serves, draining ones included."""
     samples: Mapping[str, Sample]
     """Used now, for the next look."""
+    met: frozenset[str] = frozenset()
+    """Replicas that are there and were ever read."""
 
     @property
     def may_shrink(self) -> bool:
@@ -80,15 +83,23 @@ class Intake:
         return joined(tuple(self.by_pool.values()))
 
 
-def intake(memory: Memory, seen: Seen) -> Intake:
-    """Compare this look with the remembered one."""
-    serving = [each for each in seen.replicas if each.phase is not Phase.STARTING]
-    ready = [each for each in serving if each.phase is Phase.READY]
-    fresh = {
-        each.name: seen.samples[each.name]
-        for each in serving
-        if each.name in seen.samples and each.name not in seen.broken
-    }
+@dataclass(frozen=True)
+class _Read:
+    """Replicas that serve, with what can be believed of them."""
+
+    ready: list[ReplicaSeen]
+    serving: list[ReplicaSeen]
+    fresh: Mapping[str, Sample]
+    doubts: Mapping[str, str]
+
+
+def intake(memory: Memory, seen: Seen, serves: Mapping[str, float]) -> Intake:
+    """Compare this look with the remembered one.
+
+    :param serves: requests per second that a replica serves, by pool.
+    """
+    read = _read(memory, seen, serves)
+    ready, fresh = read.ready, read.fresh
     known = {name: memory.samples[name] for name in fresh if name in memory.samples}
     seconds = _newest(fresh.values()) - _newest(memory.samples.values())
     seconds = max(seconds, 0.0) if memory.samples and fresh else 0.0
@@ -97,9 +108,9 @@ def intake(memory: Memory, seen: Seen) -> Intake:
         for name, before in (known.items() if seconds else ())
         if (delta := between(before, fresh[name])) is not None
     }
-    faults = {**_faults(ready, seen, fresh), **_went_back(found)}
+    faults = {**_faults(read, seen), **_went_back(found)}
     deltas = {name: delta for name, delta in found.items() if isinstance(delta, Delta)}
-    new = _begun_in_new(ready, memory, fresh, known) if seconds else 0.0
+    new = _begun_in_new(ready, memory, fresh) if seconds else 0.0
     arrived = {name: _arrived(known[name], fresh[name], each) for name, each in deltas.items()}
     arrivals = new + sum(arrived.values())
     told = [fresh[each.name] for each in ready if each.name in fresh]
@@ -114,7 +125,7 @@ def intake(memory: Memory, seen: Seen) -> Intake:
             _served_seconds(each, seen.now_seconds),
             each.phase is Phase.DRAINING,
         )
-        for each in serving
+        for each in read.serving
         if each.name in deltas
     }
     return Intake(
@@ -128,20 +139,59 @@ def intake(memory: Memory, seen: Seen) -> Intake:
         by_pool=dict(_warm(by_replica.values())),
         by_replica=by_replica,
         samples=fresh if seconds or not memory.samples else memory.samples,
+        met=_met(memory, seen, fresh),
     )
+
+
+def _read(memory: Memory, seen: Seen, serves: Mapping[str, float]) -> _Read:
+    serving = [each for each in seen.replicas if each.phase is not Phase.STARTING]
+    offered = [
+        each for each in serving if each.name in seen.samples and each.name not in seen.broken
+    ]
+    doubts = {
+        each.name: why
+        for each in offered
+        if (why := _doubt(memory.samples.get(each.name), seen, each, serves.get(each.pool, 0.0)))
+    }
+    return _Read(
+        [each for each in serving if each.phase is Phase.READY],
+        serving,
+        {each.name: seen.samples[each.name] for each in offered if each.name not in doubts},
+        doubts,
+    )
+
+
+def _doubt(
+    known: Sample | None, seen: Seen, replica: ReplicaSeen, requests_per_second: float
+) -> str | None:
+    """Against the last look at it, or against all that may have come since it was asked for."""
+    sample = seen.samples[replica.name]
+    if known is None:
+        seconds, arrivals = seen.now_seconds - replica.requested_at_seconds, _begun(sample)
+    elif isinstance(delta := between(known, sample), Delta):
+        seconds, arrivals = delta.seconds, _arrived(known, sample, delta)
+    else:
+        return None
+    return doubt(sample, arrivals, most_requests(requests_per_second, seconds))
+
+
+def _met(memory: Memory, seen: Seen, fresh: Mapping[str, Sample]) -> frozenset[str]:
+    """With those of this look, without those that are gone."""
+    there = {each.name for each in seen.replicas}
+    return frozenset((memory.met & there) | fresh.keys())
 
 
 def _newest(samples: Iterable[Sample]) -> float:
     return max((each.at_seconds for each in samples), default=0.0)
 
 
-def _faults(ready: list[ReplicaSeen], seen: Seen, fresh: Mapping[str, Sample]) -> dict[str, str]:
+def _faults(read: _Read, seen: Seen) -> dict[str, str]:
     """Ready replicas that cannot be believed, did not tell, or told long ago."""
-    faults = {}
-    for name in (each.name for each in ready):
-        sample = fresh.get(name)
-        if name in seen.broken:
-            faults[name] = seen.broken[name]
+    faults, unbelieved = {}, {**read.doubts, **seen.broken}
+    for name in (each.name for each in read.ready):
+        sample = read.fresh.get(name)
+        if name in unbelieved:
+            faults[name] = unbelieved[name]
         elif sample is None:
             if name in seen.missing:
                 faults[name] = seen.missing[name]
@@ -193,21 +243,19 @@ def _arrived(known: Sample, sample: Sample, delta: Delta) -> float:
     return _begun(sample) - (0.0 if delta.is_restart else _begun(known))
 
 
-def _begun_in_new(
-    ready: list[ReplicaSeen],
-    memory: Memory,
-    fresh: Mapping[str, Sample],
-    known: Mapping[str, Sample],
-) -> float:
+def _begun_in_new(ready: list[ReplicaSeen], memory: Memory, fresh: Mapping[str, Sample]) -> float:
     """Of a replica that became ready since the last look, all that it counted is new.
 
-    Of one that was not read till now for another reason, nothing can be told.
+    Of one that was not read till now for another reason, nothing can be told, nor of one that was
+    ready before: it counts since it started, long before it lost its readiness for a moment.
     """
     since = _newest(memory.samples.values()) - NEW_SECONDS
     return sum(
         _begun(fresh[each.name])
         for each in ready
-        if each.name in fresh and each.name not in known and (each.ready_at_seconds or 0.0) >= since
+        if each.name in fresh
+        and each.name not in memory.met
+        and (each.ready_at_seconds or 0.0) >= since
     )
 
 

@@ -83,6 +83,8 @@ class Memory:
 
     samples: Mapping[str, Sample] = field(default_factory=dict)
     """The newest of each replica that was used."""
+    met: frozenset[str] = frozenset()
+    """Replicas that are there and were ever read."""
     since_seconds: float | None = None
     """When it began; of one that was read from a record: long ago."""
     idle_since_seconds: float | None = None
