@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from poolwise.model.hardware import Resource
 from poolwise.model.serving.front_end import early_share
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, state, state_at_rate
@@ -31,7 +32,7 @@ def test_littles_law(load: float) -> None:
 def test_time_goes_to_prompts_and_tokens() -> None:
     served = h100()
     at = state(served, 100.0)
-    prompts = at.requests_per_second * (at.mixed.seconds - at.decode.seconds) * at.chunks
+    prompts = at.requests_per_second * at.added_seconds
     tokens = at.decode.seconds / at.token_seconds
     assert prompts * served.interference + tokens == pytest.approx(1.0)
 
@@ -142,3 +143,19 @@ def test_requests_cost_what_they_do_today_unless_the_software_is_older() -> None
         h100(replace(CHAT, software_year=year)).request_seconds for year in (None, 2025.0)
     )
     assert older != today
+
+
+@pytest.mark.parametrize("answer_tokens", [4, 20, 100])
+@pytest.mark.parametrize("load", [8.0, 40.0, 256.0])
+def test_more_bandwidth_never_serves_less(answer_tokens: int, load: float) -> None:
+    """Several short prompts in a step hide behind its decoding once, not once each."""
+    work = service("Llama-3.1-70B", (128, 256), (answer_tokens, 2 * answer_tokens))
+    layout = ServingLayout(tensor=8, max_num_seqs=256, max_batched_tokens=8192)
+    on = machine("H100-SXM5-80GB")
+    rates = [
+        state(
+            replica(work, layout, on.with_more(Resource.MEMORY_BANDWIDTH, more), CALIBRATION), load
+        ).requests_per_second
+        for more in (1.0, 1.1, 1.5, 2.0)
+    ]
+    assert rates == sorted(rates)

@@ -6,9 +6,10 @@ prompts, a token takes ``D / (1 - r*P)``, and Little's law ``b = r * O * D / (1 
 
     r = b / (O * D(b) + b * P)
 
-for O generated tokens a request. So the state follows from b without iterating. A model that only
-reads prompts (an encoder, a classifier, an image network) has no D: its state follows from the k
-prompts that one step takes together, ``r = k / T(k)``.
+for O generated tokens a request. So the state follows from b without iterating: b / O answers end
+in a step and as many prompts begin, and where that is more than one they share it. A model that
+only reads prompts (an encoder, a classifier, an image network) has no D: its state follows from the
+k prompts that one step takes together, ``r = k / T(k)``.
 """
 
 from __future__ import annotations
@@ -93,6 +94,8 @@ class State:
     """Mean time between tokens, prompts of others included."""
     prompt_service_seconds: float
     """Between two prompts when they queue up: of the engine or of its front end."""
+    added_seconds: float = 0.0
+    """Of steps, that a prompt adds to those of the sequences that run."""
 
 
 def state(replica: Replica, load: float) -> State:
@@ -136,8 +139,9 @@ def _decoding(replica: Replica, in_flight: float) -> State:
     decode, mixed = _step(replica, sequences, 0.0), _step(replica, sequences, chunk)
     full = mixed if chunk == room else _step(replica, sequences, room)
     alone = decode.seconds
-    added = chunks * (mixed.seconds - alone) * replica.interference / pipeline
-    rate = in_flight / (replica.generated.mean * alone + in_flight * added)
+    added = _added_seconds(replica, sequences, decode, mixed, full)
+    felt = added * replica.interference / pipeline
+    rate = in_flight / (replica.generated.mean * alone + in_flight * felt)
     service = prompt_tokens / room * full.seconds / pipeline
     return State(
         rate,
@@ -146,9 +150,24 @@ def _decoding(replica: Replica, in_flight: float) -> State:
         mixed,
         full,
         chunks,
-        token_seconds=alone / max(1.0 - rate * added, 1e-9),
+        token_seconds=alone / max(1.0 - rate * felt, 1e-9),
         prompt_service_seconds=max(service, replica.serial_seconds),
+        added_seconds=added,
     )
+
+
+def _added_seconds(
+    replica: Replica, sequences: float, decode: StepTime, mixed: StepTime, full: StepTime
+) -> float:
+    """Of one prompt, as its share of a step that several begin in: what hides behind the decoding
+    of a step hides once."""
+    prompt_tokens, room = replica.prompt.mean, room_tokens(replica, sequences * replica.pipeline)
+    together = max(1.0, sequences / replica.generated.mean)
+    chunk = min(room, together * prompt_tokens)
+    shared = full
+    if chunk < room:
+        shared = mixed if together == 1.0 else _step(replica, sequences, chunk)
+    return max(prompt_tokens / chunk * (shared.seconds - decode.seconds), 0.0)
 
 
 def _reading(replica: Replica, prompts: float) -> State:

@@ -212,7 +212,7 @@ def _arrivals_share(served: Replica, at: State, limit: LatencyTarget | None) -> 
 def _prompts_per_second(served: Replica, at: State, asked: Sequence[LatencyTarget]) -> float:
     """At which tokens, ``D / (1 - rate * added)``, take as long as their target on average."""
     most = 1.0 / max(at.prompt_service_seconds, 1e-12)
-    added = max(at.mixed.seconds - at.decode.seconds, 0.0) * at.chunks * served.interference
+    added = at.added_seconds * served.interference
     gaps = [each.seconds for each in asked if each.latency in (Latency.TPOT, Latency.ITL)]
     if not gaps or not served.generates or added <= 0.0:
         return most

@@ -161,7 +161,7 @@ def log_slowness(
     at = state(served, min(max(in_flight, served.largest_load * 2.0**-16), served.largest_load))
     began = delta.ttft_seconds.count if delta.ttft_seconds else delta.finished_requests or 0.0
     rate = began / max(delta.replica_seconds, 1e-9)
-    added = max(at.mixed.seconds - at.decode.seconds, 0.0) * at.chunks * served.interference
+    added = at.added_seconds * served.interference
     observed = gaps.total / gaps.count
     factor = observed / (at.decode.seconds + observed * rate * added)
     now = max(min(math.log(factor), math.log(MOST_SLOWNESS)), -math.log(MOST_SLOWNESS))

@@ -80,7 +80,7 @@ def _mean_gap_late(served: Replica, at: State, seconds: float) -> float:
     own = at.decode.seconds
     if seconds <= own:
         return 1.0
-    added = max(at.mixed.seconds - own, 0.0) * at.chunks * served.interference
+    added = at.added_seconds * served.interference
     rate, spread = at.requests_per_second, 1.0 + served.prompt.scv
     bunching = BUNCHING * max(served.arrival_dispersion, 0.1)
     gaps = max(served.generated.mean, 1.0)
