@@ -221,6 +221,16 @@ CASES = [
         TrainingLayout(8, 1, 2, expert=8, context=2),
         id="latent",
     ),
+    pytest.param(
+        pretraining("gpt-oss-120b", 128, 2048),
+        TrainingLayout(32, 2, zero_stage=3),
+        id="launches",  # which outlast the device, beside traffic that hides
+    ),
+    pytest.param(
+        pretraining("qwen3-30b-a3b", 256, 2048),
+        TrainingLayout(64, expert=8, zero_stage=1),
+        id="launches and dispatch",
+    ),
     pytest.param(RESNET, VISION, id="vision"),
     pytest.param(
         TrainingWork(Model("mine", Custom(1e9, 5e8, 1e12, 1e9)), 64, None, "fp32"),

@@ -11,7 +11,8 @@ tokens of a micro-batch, in 16 bits:
 - data: gradients reduced and weights gathered once a step (ZeRO-3: gathered twice and reduced
   once every micro-batch).
 
-What overlaps with compute is hidden up to a fitted share of that compute.
+What overlaps is hidden up to a fitted share of the time that the device computes or waits for
+launches (``busy_seconds``).
 """
 
 from __future__ import annotations

@@ -127,10 +127,16 @@ class Alone:
     """Micro-batches' worth of time that a pipeline stands idle in."""
 
     @property
+    def occupied_seconds(self) -> float:
+        """Of one micro-batch: what communication can hide behind, be it the device that works or
+        the host that launches. What hides launches hides no communication beside."""
+        return self.once.seconds + self.launches
+
+    @property
     def seconds(self) -> float:
         """The least that the step takes, on any machine around this device."""
         rounds = self.share.micro_batches + self.fill
-        return rounds * (self.once.seconds + self.launches) + self.optimizer + self.overhead
+        return rounds * self.occupied_seconds + self.optimizer + self.overhead
 
 
 def alone(
@@ -167,12 +173,12 @@ def _main_term(work: TrainingWork) -> str:
 
 
 def _step(work: TrainingWork, own: Alone, fabric: Fabric) -> _Step:
-    share, once = own.share, own.once
-    waits = communication.micro_batch_seconds(work, share, once.seconds, fabric)
+    share, once, occupied = own.share, own.once, own.occupied_seconds
+    waits = communication.micro_batch_seconds(work, share, occupied, fabric)
     rounds = share.micro_batches
     return _Step(
         busy=once.times(rounds),
-        interconnect=waits * rounds + communication.step_seconds(work, share, once.seconds, fabric),
+        interconnect=waits * rounds + communication.step_seconds(work, share, occupied, fabric),
         bubble=own.fill * (once.seconds + waits + own.launches),
         optimizer=own.optimizer,
         overhead=own.launches * rounds + own.overhead,
