@@ -114,6 +114,23 @@ def test_a_changed_spec_does_not_forget_the_load():
     assert deployment(plan, answer, edited)["spec"]["replicas"] == 6
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 8), st.integers(0, 6), st.integers(1, 12))
+def test_a_changed_spec_keeps_what_runs_where_the_load_is_not_known(runs_with, least, most):
+    """Metrics are silent, somebody else scales too, or nobody has looked yet: within the limits
+    that the spec has now."""
+    nodes, most = h100(1), max(least, most)
+    child = deployment(*scaled(nodes, runs_with))
+    limits = {"minReplicas": least, "maxReplicas": most}
+    edited = changed(chat(), run={"env": [{"name": "A", "value": "b"}]}, scaling=limits)
+    answer = decided(nodes, edited, children=[child])
+    plan = answer.outcomes[CHAT]
+    assert isinstance(plan, Plan)
+    assert not plan.kept
+    wanted = min(max(runs_with, least, 1), most)
+    assert deployment(plan, answer, edited)["spec"]["replicas"] == wanted
+
+
 def test_services_that_nobody_asked_about_are_not_touched():
     nodes = h100(1)
     other = service("other")

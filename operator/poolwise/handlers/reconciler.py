@@ -16,7 +16,9 @@ from poolwise.cluster.resources import (
     DEPLOYMENTS,
     DISRUPTION_BUDGETS,
     INFERENCE_SERVICES,
+    LEADER_WORKER_SETS,
     TRAINING_JOBS,
+    resource_of,
 )
 from poolwise.handlers.children import Children, prepared
 from poolwise.handlers.planner import Planner
@@ -35,6 +37,7 @@ from poolwise.plan.status.workload import is_paused
 from poolwise.settings import Settings
 
 _RESOURCES = {Kind.TRAINING_JOB: TRAINING_JOBS, Kind.INFERENCE_SERVICE: INFERENCE_SERVICES}
+_SCALED = (DEPLOYMENTS.kind, LEADER_WORKER_SETS.kind)
 
 
 class Reconciler:
@@ -90,7 +93,7 @@ class Reconciler:
         autoscalers = self._cache.stores[AUTOSCALERS]
         made = tuple(self._with_budget(workload, outcome, child) for child in made)
         further = [part.claim.pool for part in outcome.parts if part.claim]
-        if outcome.kept and rival(outcome.key, mode_of(workload), autoscalers, further):
+        if rival(outcome.key, mode_of(workload), autoscalers, further):
             return tuple(self._as_it_is(child) for child in made)
         return made
 
@@ -113,8 +116,10 @@ class Reconciler:
     def _as_it_is(self, child: Object) -> Object:
         """With the replicas that there are, where somebody else scales too: to set another number
         each time would start and end pods for ever."""
-        live = self._cache.get(DEPLOYMENTS, *name_of(child))
-        if live is None or child["kind"] != DEPLOYMENTS.kind:
+        if child["kind"] not in _SCALED:
+            return child
+        live = self._cache.get(resource_of(child), *name_of(child))
+        if live is None:
             return child
         return prepared({**child, "spec": {**child["spec"], "replicas": live["spec"]["replicas"]}})
 

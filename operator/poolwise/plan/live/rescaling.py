@@ -42,14 +42,20 @@ class Wanted:
 
 
 def with_live_replicas(entries: Iterable[Entry], scaling: Mapping[Key, int]) -> Iterator[Entry]:
-    """Entries that are planned with as many replicas as their load asks for, where that is known:
-    a change of a spec is no reason to forget the load."""
+    """Entries that are planned with as many replicas as their load asks for, and where that is not
+    known, with as many as they run with: neither a change of a spec nor replicas that tell nothing
+    are a reason to forget the load."""
     for entry in entries:
-        live, request = scaling.get(entry.identity.key), request_of(entry)
+        live, request = scaling.get(entry.identity.key, _recorded(entry)), request_of(entry)
         if live is not None and request is not None:
             request = replace(request, live_replicas=live)
             entry = replace(entry, wanted=replace(entry.workload, request=request))
         yield entry
+
+
+def _recorded(entry: Entry) -> int | None:
+    """Replicas that it runs with; None of one that has none, whose load nobody can have seen."""
+    return (entry.holds.replicas or None) if entry.holds else None
 
 
 def rescaled(

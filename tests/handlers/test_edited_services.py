@@ -1,0 +1,117 @@
+"""Services whose spec is edited while they run: what the edit did not ask for stays as it is."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from poolwise.plan.signals.adapters import Fault
+from tests.handlers.shell import chat_service, condition, h100_node
+from tests.handlers.test_scaling import Scaled, decided, deployment, hpa, service
+
+
+class Edited(Scaled):
+    """One whose spec is edited while a process looks."""
+
+    looks_left: int | None = None
+
+    def edit_after(self, looks: int) -> None:
+        """One process that looks so many times, sees the edit, and looks on."""
+        self.looks_left = looks
+        self.looks(looks + 3)
+
+    def wait(self) -> None:
+        if self.looks_left == 0:
+            edit(self)
+        if self.looks_left is not None:
+            self.looks_left -= 1
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Edited:
+    """One service that the load has scaled to three replicas, where its spec alone asks for one."""
+    shell = Edited()
+    chat = chat_service("a", "chat")
+    chat["spec"]["scaling"] = {"minReplicas": 1, "maxReplicas": 8}
+    shell.put(h100_node(name="n"), chat)
+    shell.run()
+    shell.answer("n")
+    wanted = decided(monkeypatch, chat=3)
+    shell.looks()
+    with_pods(shell, 3)
+    shell.looks()
+    assert deployment(shell)["spec"]["replicas"] == 3
+    wanted.clear()
+    return shell
+
+
+def with_pods(shell: Scaled, count: int) -> None:
+    """Replicas like the first."""
+    [first] = [each for (kind, _, _), each in shell.kube.objects.items() if kind.kind == "Pod"]
+    for index in range(1, count):
+        another = copy.deepcopy(first)
+        another["metadata"] |= {"name": f"chat-{index}", "uid": f"pod-{index}"}
+        shell.put(another)
+
+
+def edit(shell: Scaled, **spec: Any) -> None:
+    """As a person does; one environment variable where nothing else is said."""
+    edited = copy.deepcopy(service(shell))
+    edited["spec"] |= spec or {"run": {"env": [{"name": "A", "value": "b"}]}}
+    edited["metadata"]["generation"] = edited["metadata"].get("generation", 1) + 1
+    shell.put(edited)
+
+
+def budget(shell: Scaled) -> int:
+    [found] = [
+        each for (kind, _, _), each in shell.kube.objects.items()
+        if kind.kind == "PodDisruptionBudget"
+    ]  # fmt: skip
+    return int(found["spec"]["minAvailable"])
+
+
+def env(shell: Scaled) -> list[str]:
+    [container] = deployment(shell)["spec"]["template"]["spec"]["containers"]
+    return [each["name"] for each in container.get("env", ())]
+
+
+def test_replicas_stay_while_no_replica_tells_its_metrics(cluster):
+    least = budget(cluster)
+    cluster.fleet.looks["chat"] = Fault("no answer within 3 s")
+    cluster.edit_after(5)
+    assert "A" in env(cluster)
+    assert deployment(cluster)["spec"]["replicas"] == 3
+    assert budget(cluster) == least == 2
+    assert condition(service(cluster), "MetricsAvailable")["reason"] == "MetricsBroken"
+
+
+@pytest.mark.parametrize("theirs", [3, 5])
+def test_replicas_stay_while_somebody_else_scales_too(cluster, theirs):
+    cluster.put(hpa())
+    live = deployment(cluster)
+    cluster.put({**live, "spec": {**live["spec"], "replicas": theirs}})
+    cluster.edit_after(3)
+    assert "A" in env(cluster)
+    assert deployment(cluster)["spec"]["replicas"] == theirs
+    assert budget(cluster) == 2
+    assert condition(service(cluster), "ScalingActive")["reason"] == "AutoscalerConflict"
+
+
+def test_replicas_stay_where_the_spec_changed_before_a_new_process_has_looked(cluster):
+    edit(cluster)
+    cluster.run()
+    assert "A" in env(cluster)
+    assert deployment(cluster)["spec"]["replicas"] == 3
+    assert budget(cluster) == 2
+
+
+def test_limits_of_the_edited_spec_hold_all_the_same(cluster):
+    cluster.fleet.looks["chat"] = Fault("no answer within 3 s")
+    edit(cluster, scaling={"minReplicas": 1, "maxReplicas": 2})
+    cluster.run()
+    assert deployment(cluster)["spec"]["replicas"] == 2
+    edit(cluster, scaling={"minReplicas": 5, "maxReplicas": 8})
+    cluster.run()
+    assert deployment(cluster)["spec"]["replicas"] == 5
