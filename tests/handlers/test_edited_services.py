@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from poolwise.plan.names import LEADER_WORKER_SET
 from poolwise.plan.signals.adapters import Fault
-from tests.handlers.shell import chat_service, condition, h100_node
+from tests.handlers.shell import Shell, chat_service, condition, h100_node
 from tests.handlers.test_scaling import Scaled, decided, deployment, hpa, service
 
 
@@ -56,7 +57,7 @@ def with_pods(shell: Scaled, count: int) -> None:
         shell.put(another)
 
 
-def edit(shell: Scaled, **spec: Any) -> None:
+def edit(shell: Shell, **spec: Any) -> None:
     """As a person does; one environment variable where nothing else is said."""
     edited = copy.deepcopy(service(shell))
     edited["spec"] |= spec or {"run": {"env": [{"name": "A", "value": "b"}]}}
@@ -115,3 +116,25 @@ def test_limits_of_the_edited_spec_hold_all_the_same(cluster):
     edit(cluster, scaling={"minReplicas": 5, "maxReplicas": 8})
     cluster.run()
     assert deployment(cluster)["spec"]["replicas"] == 5
+
+
+def test_what_somebody_else_scales_over_nodes_is_not_set_back_either():
+    """Replicas that span nodes run in a LeaderWorkerSet."""
+    shell = Shell(apis={LEADER_WORKER_SET: "v1"})
+    chat = chat_service("a", "chat")
+    chat["spec"] |= {
+        "model": {"preset": "llama-3.1-405b", "uri": "pvc://models/405b"},
+        "scaling": {"minReplicas": 1, "maxReplicas": 2},
+    }
+    shell.put(*(h100_node(name=f"n{index}") for index in range(4)), chat)
+    shell.run()
+    kind, api = "LeaderWorkerSet", f"{LEADER_WORKER_SET}/v1"
+    name = {"name": "chat-replica", "namespace": "a"}
+    groups = {"apiVersion": api, "kind": kind, "metadata": name}
+    live, theirs = shell.look(groups), hpa(kind, api)
+    theirs["spec"]["scaleTargetRef"]["name"] = "chat-replica"
+    shell.put(theirs, {**live, "spec": {**live["spec"], "replicas": 2}})
+    shell.run(lambda: edit(shell))
+    after = shell.look(groups)
+    assert after["spec"]["replicas"] == 2
+    assert after["metadata"]["annotations"] != live["metadata"]["annotations"]

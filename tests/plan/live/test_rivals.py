@@ -23,6 +23,11 @@ def test_on_the_deployment_it_is_always_one_too_many(mode):
     assert rival(CHAT, mode, [hpa()]) == "HorizontalPodAutoscaler theirs (on Deployment chat)"
 
 
+def test_on_replicas_that_span_nodes_it_is_found_by_their_own_name():
+    theirs = hpa("LeaderWorkerSet", "chat-replica", "leaderworkerset.x-k8s.io/v1")
+    assert "LeaderWorkerSet chat-replica" in str(rival(CHAT, Mode.DIRECT, [theirs]))
+
+
 @pytest.mark.parametrize("mode", Mode)
 def test_on_the_service_it_is_what_other_modes_are_for(mode):
     assert bool(rival(CHAT, mode, [ON_SERVICE])) is (mode is Mode.DIRECT)

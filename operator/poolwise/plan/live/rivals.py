@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 
 from poolwise.plan import names
+from poolwise.plan.children.groups import group_set_name
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.live.look import Mode
 from poolwise.plan.names import child_name, overflow_name
@@ -25,7 +26,8 @@ def rival(
     In the modes External and Off one on the InferenceService is what they are for; on the child it
     never is, since the child follows the service.
     """
-    children = {child_name(key.name), *(overflow_name(key.name, pool) for pool in further_pools)}
+    further = (overflow_name(key.name, pool) for pool in further_pools)
+    children = {child_name(key.name), group_set_name(key.name), *further}
     for each in autoscalers:
         is_near = each["metadata"].get("namespace") == key.namespace
         if is_near and _targets(each, key, mode, children):
