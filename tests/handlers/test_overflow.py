@@ -13,7 +13,7 @@ from poolwise.plan.names import OVERFLOW
 from poolwise.plan.scaling import controller
 from poolwise.plan.scaling.decision import Remark
 from poolwise.plan.signals.adapters import Fault
-from tests.handlers.shell import chat_service, condition, h100_node
+from tests.handlers.shell import Looking, chat_service, condition, h100_node
 from tests.handlers.test_scaling import Scaled, deployment, hpa, service
 
 LABELS = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "nvidia.com/gpu.compute.major": "8"}
@@ -63,7 +63,7 @@ def cluster() -> Scaled:
     return shell
 
 
-def parts(shell: Scaled) -> list[dict[str, Any]]:
+def parts(shell: Looking) -> list[dict[str, Any]]:
     return [
         each
         for (kind, _, _), each in shell.kube.objects.items()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import pytest
 
 from poolwise.plan.children.manifests import children
 from poolwise.plan.decision import Kind, Plan
-from poolwise.plan.names import OVERFLOW, POOL
+from poolwise.plan.names import OVERFLOW, PAUSED, POOL
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
     changed,
@@ -18,6 +20,7 @@ from tests.plan.cluster_given import (
     pods_of,
     service,
 )
+from tests.plan.set_cases import APIS
 
 CHAT = key("chat", Kind.INFERENCE_SERVICE)
 
@@ -36,10 +39,11 @@ def plan_of(answer):
     return plan
 
 
-def made(answer, workload=None):
+def made(answer, workload=None, apis=MappingProxyType({})):
     plan = plan_of(answer)
     pools = {pool.name: pool for pool in answer.pools}
-    return children(workload or chat(), plan, pools[plan.chosen.pool], Settings(), further=pools)
+    first = pools[plan.chosen.pool]
+    return children(workload or chat(), plan, first, Settings(), apis, further=pools)
 
 
 def deployments(answer, workload=None):
@@ -208,6 +212,74 @@ def test_a_number_that_others_set_is_spread_the_same_way(pools):
     fewer = given(most, 4)
     answer = decided(nodes(), fewer, children=deployments(answer, all_of_it))
     assert by_pool(answer) == {place: most}
+
+
+def external(replicas, generation=1, **spec):
+    """Whatever its load is."""
+    asked = {"scaling": {"mode": "External", "maxReplicas": 20}, **spec}
+    document = service("chat", replicas=replicas, **asked)
+    document["metadata"]["generation"] = generation
+    return document
+
+
+def test_of_a_number_beyond_all_room_as_many_run_as_fit(pools):
+    """A service that is refused tells no number, and whoever wrote it has none to lower it by."""
+    new = external(9)
+    assert sum(by_pool(decided(nodes(), new)).values()) == 6
+    one = external(2)
+    runs = deployments(decided(nodes(), one), one)
+    more = external(9, 2)
+    answer = decided(nodes(), more, children=runs)
+    assert sum(by_pool(answer).values()) == 6 and set(by_pool(answer)) == set(pools)
+    kept = decided(nodes(), more, children=deployments(answer, more))
+    assert by_pool(kept) == by_pool(answer) and plan_of(kept).kept
+
+
+def test_the_others_start_once_there_is_room(pools):
+    more = external(9)
+    runs = deployments(decided(nodes(), more), more)
+    larger = decided([*nodes(), *h100(2, per_node=2)[1:]], more, children=runs)
+    assert sum(by_pool(larger).values()) == 8 and plan_of(larger).kept
+    largest = decided([*nodes(), *h100(5, per_node=2)[1:]], more, children=runs)
+    assert sum(by_pool(largest).values()) == 9
+    before = by_pool(decided(nodes(), more, children=runs))
+    assert all(by_pool(largest)[pool] >= count for pool, count in before.items())
+
+
+def test_who_is_paused_gets_no_more():
+    more = external(9)
+    runs = deployments(decided(nodes(), more), more)
+    more["metadata"]["annotations"] = {PAUSED: "true"}
+    larger = decided([*nodes(), *h100(5, per_node=2)[1:]], more, children=runs)
+    assert sum(by_pool(larger).values()) == 6
+
+
+def test_fewer_larger_replicas_than_run_now_do_not_take_their_place():
+    six = external(6)
+    on = h100(1)
+    answer = decided(on, six)
+    runs = deployments(answer, six)
+    larger = external(6, 2, accelerators={"perReplica": 2})
+    refused = plan_of(decided(on, larger, children=runs))
+    assert not refused.placed and refused.running.chosen.replicas == 6
+    four = external(4, 3, accelerators={"perReplica": 2})
+    assert by_pool(decided(on, four, children=runs)).popitem()[1] == 4
+
+
+def test_replicas_that_span_nodes_follow_as_far_as_they_fit():
+    preset = {"preset": "llama-3.1-405b", "maxModelLength": 8192, "quantization": "None"}
+    slow = [{"metric": "TTFT", "percentile": 99, "target": "10s"}]
+    one, many = (external(n, n, model=preset, slo=slow) for n in (1, 9))
+    runs = made(decided(h100(2), one, apis=APIS), one, APIS)
+    answer = decided(h100(5), many, children=runs, apis=APIS)
+    assert by_pool(answer).popitem()[1] == 2
+    runs = made(answer, many, APIS)
+    assert by_pool(decided(h100(7), many, children=runs, apis=APIS)).popitem()[1] == 3
+
+
+def test_no_number_is_followed_beyond_the_maximum():
+    asked = service("chat", scaling={"mode": "External", "maxReplicas": 3}, replicas=5)
+    assert by_pool(decided(nodes(), asked)).popitem()[1] == 3
 
 
 def test_a_new_service_that_is_too_large_for_each_pool_alone_takes_several(pools):

@@ -107,11 +107,12 @@ class Scaler:
         """Services that run; what cannot be read is told of by its plan."""
         for resource in self._cache.stores[INFERENCE_SERVICES]:
             key = key_of(resource)
-            plan = self._planner.decisions.outcomes.get(key)
-            if is_paused(resource) or not isinstance(plan, Plan) or plan.record is None:
+            outcome = self._planner.decisions.outcomes.get(key)
+            plan = outcome.running if isinstance(outcome, Plan) else None
+            if is_paused(resource) or plan is None or plan.record is None:
                 continue
             pool = pool_of(plan, self._planner.decisions)
-            if not plan.kept or pool is None or pool.machine is None or not plan.placed:
+            if pool is None or pool.machine is None:
                 continue
             try:
                 yield self._turn(resource, plan, pool)
@@ -217,13 +218,15 @@ class Scaler:
         """Ask for another pass where the number differs, and for a look at the status in any
         case: it is written where it says something else."""
         scaling, first = self._cache.scaling, turn.placed
-        if turn.mode is Mode.DIRECT and not look.conflict and look.told:
+        is_new, is_known = False, bool(look.told) and not look.conflict
+        if is_known and turn.mode is Mode.DIRECT:
             scaling[turn.key] = decision.by_pool[first.pool.name]
-            is_new = self._overflow(turn, decision)
         else:
             scaling.pop(turn.key, None)
+        if is_known and turn.mode is not Mode.OFF:
+            is_new = self._overflow(turn, decision)
+        else:
             self._cache.overflow.pop(turn.key, None)
-            is_new = False
         if is_new or scaling.get(turn.key, first.record.replicas) != first.record.replicas:
             self._planner.want(turn.key)
         elif self._says_more(turn, look):
@@ -231,7 +234,7 @@ class Scaler:
 
     def _overflow(self, turn: Turn, decision: Decision) -> bool:
         """Ask for replicas on further pools, or where there is room for some; whether another pass
-        is due for it."""
+        is due for it. Where others set the number, the room alone is asked for."""
         overflow, first = self._cache.overflow, turn.placed.pool.name
         wanted = {
             pool: count for pool, count in decision.by_pool.items() if count and pool != first
@@ -241,7 +244,8 @@ class Scaler:
             return False
         is_asked = turn.key in overflow
         overflow[turn.key] = wanted
-        return wanted != turn.held_elsewhere or not is_asked
+        is_moved = turn.mode is Mode.DIRECT and wanted != turn.held_elsewhere
+        return is_moved or not is_asked
 
     def _runs_further(self, turn: Turn) -> bool:
         """Whether it has replicas on further pools, or what runs them is not deleted yet."""

@@ -27,7 +27,7 @@ from poolwise.plan.kueue.desk import answers, with_guests
 from poolwise.plan.kueue.waiting import admissions, in_queues, queued_plans, waits_for_kueue
 from poolwise.plan.learned import Lesson, learned, of_runs, of_service, paces, speeds
 from poolwise.plan.learning import Accelerators, Paces
-from poolwise.plan.live.beyond import fitted, with_parts
+from poolwise.plan.live.beyond import fitted, followed, with_parts
 from poolwise.plan.live.rescaling import Wanted, rescaled, with_live_replicas
 from poolwise.plan.nodes.reading import mapping
 from poolwise.plan.observed import Decisions, Object, Observed
@@ -113,9 +113,8 @@ class _Pass:
             for entry in self.entries
             if (outcome := entry.settled()) is not None
         }
-        situation, rooms = rescaled(
-            self.entries, self.claims, self.scaling, outcomes, self.situation
-        )
+        situation = followed(self.entries, self.claims, outcomes, self.situation)
+        situation, rooms = rescaled(self.entries, self.claims, self.scaling, outcomes, situation)
         situation = self._placed(moved, situation, outcomes)
         for entry in asking:
             self._placed([entry], situation, outcomes)
@@ -160,6 +159,8 @@ class _Pass:
             if plan.claim is not None:
                 situation = situation.with_ledger(free.with_claim(plan.claim))
                 plan, situation = with_parts(fit, plan, self.claims, situation)
+            elif entry.holds is not None:
+                plan = replace(plan, goes_on_as=entry.kept(entry.holds))
             outcomes[plan.key] = plan
         return situation
 

@@ -233,6 +233,13 @@ class Plan:
     """Jobs that ran before: what times, costs and energy are of; None: of the whole run."""
     parts: tuple[Plan, ...] = ()
     """Services: replicas on further pools, beside those of this plan, each with its own claim."""
+    goes_on_as: Plan | None = None
+    """Services that are planned again and find no place: what they run as, and hold, until then."""
+
+    @property
+    def running(self) -> Plan | None:
+        """By which its replicas run now; None of what does not run, or is still to be written."""
+        return self if self.kept and self.placed else self.goes_on_as
 
     @property
     def further_replicas(self) -> int:

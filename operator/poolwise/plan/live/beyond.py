@@ -3,6 +3,9 @@ pools at once.
 
 That is so for a new one whose declared peak is too large for each pool alone, and where people, HPA
 or KEDA set a number. Who runs already stays where it is with as many as fit.
+
+A declared peak has room as a whole or waits. Of a number that others set as many run as fit, and
+more as soon as there is room: nobody would lower a number whose service, being refused, tells none.
 """
 
 from __future__ import annotations
@@ -14,9 +17,9 @@ from dataclasses import dataclass, replace
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.reasons import Verdict
-from poolwise.plan.candidates.serving_groups import nodes_of
+from poolwise.plan.candidates.serving_groups import gang_of_replicas, nodes_of, wish_of_replicas
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.decision import Candidate, Claim, Holding, Plan
+from poolwise.plan.decision import Candidate, Claim, Further, Holding, Key, Outcome, Plan
 from poolwise.plan.entries import Entry
 from poolwise.plan.live.further import begun, elsewhere, offered, planned_again, room
 from poolwise.plan.live.rescaling import Rescaling, request_of
@@ -35,43 +38,74 @@ class Fitted:
 
 def fitted(entry: Entry, situation: Situation) -> Fitted:
     """With no more replicas than fit where it runs, or would be best, if that has no room for all
-    of them and others have.
+    of them.
 
     :param situation: without what it holds in its own pool.
     """
     request = request_of(entry)
-    if request is None or (entry.holds is not None and entry.holds.nodes_per_replica > 1):
+    if request is None:
         return Fitted(entry)
-    found = candidates(request, situation.ledger.pools.values(), situation)
-    wanted = request.given_replicas if entry.parts else None
-    first = _first(entry, found)
-    if first is None or first.replicas is None or not isinstance(first.layout, ServingLayout):
-        return Fitted(entry, wanted)
-    pool = situation.ledger.pools[first.pool]
-    here = room(first.layout, request, pool, situation.ledger)
-    if not here or nodes_of(first.layout, pool) > 1 or here >= first.replicas:
-        return Fitted(entry, wanted)
-    others = (each for each in situation.ledger.pools.values() if each.name != pool.name)
-    there = sum(each.room for at in others if (each := offered(request, at, situation)))
-    held = sum(each.replicas or 0 for each in entry.parts)
-    if here + there + held < first.replicas:
-        return Fitted(entry, wanted)
-    return Fitted(_with_replicas(entry, request, here), first.replicas)
+    given = request.given_replicas if entry.parts else None
+    first = _first(entry, request, situation)
+    if first is None:
+        return Fitted(entry, given)
+    wanted = first.candidate.replicas or 0
+    fit = min(first.room + _room_beside(first, entry, request, situation), wanted)
+    if fit < wanted and not _takes_fewer(entry, request, fit):
+        return Fitted(entry, given)
+    return Fitted(_with_replicas(entry, request, first.room), fit)
 
 
-def _first(entry: Entry, found: Iterable[Candidate]) -> Candidate | None:
+def _first(entry: Entry, request: ServingRequest, situation: Situation) -> Further | None:
     """The pool that lacks room alone: where it runs, or the best where none has room for all."""
-    every = list(found)
+    every = candidates(request, situation.ledger.pools.values(), situation)
     if entry.holds is not None:
-        every = [each for each in every if each.pool == entry.holds.pool]
+        every = tuple(each for each in every if each.pool == entry.holds.pool)
     if any(each.feasible for each in every):
         return None
-    short = [each for each in every if each.reason_code == Verdict.INSUFFICIENT_CAPACITY]
-    return min(short, key=lambda each: (_objective(each), each.pool), default=None)
+    short = (each for each in every if each.reason_code == Verdict.INSUFFICIENT_CAPACITY)
+    found = (Further(each, _room_for(each, request, situation)) for each in short)
+    best = (each for each in found if each.room)
+    return min(best, key=lambda each: _objective(each.candidate), default=None)
 
 
-def _objective(found: Candidate) -> float:
-    return math.inf if found.objective_value is None else found.objective_value
+def _room_for(found: Candidate, request: ServingRequest, situation: Situation) -> int:
+    """For so many replicas, as close together as they have to be."""
+    layout, pool = found.layout, situation.ledger.pools[found.pool]
+    if found.replicas is None or not isinstance(layout, ServingLayout):
+        return 0
+    for count in range(min(room(layout, request, pool, situation.ledger), found.replicas), 0, -1):
+        gang = gang_of_replicas(count, layout, request, pool)
+        if situation.has_room(gang, pool, wish_of_replicas(count, layout, request, pool)):
+            return count
+    return 0
+
+
+def _room_beside(
+    first: Further, entry: Entry, request: ServingRequest, situation: Situation
+) -> int:
+    """For so many on other pools, those that are there included; replicas that span nodes are not
+    mixed with others."""
+    pools, layout = situation.ledger.pools, first.candidate.layout
+    assert isinstance(layout, ServingLayout)
+    spans = entry.holds is not None and entry.holds.nodes_per_replica > 1
+    if spans or nodes_of(layout, pools[first.candidate.pool]) > 1:
+        return 0
+    others = (each for each in pools.values() if each.name != first.candidate.pool)
+    free = sum(each.room for at in others if (each := offered(request, at, situation)))
+    return free + sum(each.replicas or 0 for each in entry.parts)
+
+
+def _takes_fewer(entry: Entry, request: ServingRequest, fit: int) -> bool:
+    """Whether so many replicas are better than none of what is wanted: where others set the number,
+    unless more run now, of a smaller size."""
+    running = (entry.holds, *entry.parts) if entry.holds else ()
+    there = sum(each.replicas or 0 for each in running)
+    return request.given_replicas is not None and fit >= there
+
+
+def _objective(found: Candidate) -> tuple[float, str]:
+    return math.inf if found.objective_value is None else found.objective_value, found.pool
 
 
 def _with_replicas(entry: Entry, request: ServingRequest, count: int) -> Entry:
@@ -81,6 +115,45 @@ def _with_replicas(entry: Entry, request: ServingRequest, count: int) -> Entry:
     else:
         request = replace(request, live_replicas=count, least_replicas=least)
     return replace(entry, wanted=replace(entry.workload, request=request))
+
+
+def followed(
+    entries: Iterable[Entry],
+    claims: Mapping[Holding, Claim],
+    outcomes: dict[Key, Outcome],
+    situation: Situation,
+) -> Situation:
+    """What is left once services that are kept have as many more of the replicas that others set as
+    there is room for now. ``outcomes`` gets their new plans."""
+    for entry in entries:
+        plan, request = outcomes.get(entry.identity.key), request_of(entry)
+        if request is None or entry.state.is_paused or not isinstance(plan, Plan) or not plan.kept:
+            continue
+        there = _replicas(plan) + plan.further_replicas
+        if request.given_replicas is not None and there < request.given_replicas:
+            outcomes[plan.key], situation = _with_more(entry, request, plan, claims, situation)
+    return situation
+
+
+def _with_more(
+    entry: Entry,
+    request: ServingRequest,
+    plan: Plan,
+    claims: Mapping[Holding, Claim],
+    situation: Situation,
+) -> tuple[Plan, Situation]:
+    record = plan.record
+    assert record is not None and request.given_replicas is not None
+    claim = claims.get(entry.identity.key, record.claim)
+    here = Rescaling(request, record, claim, situation).to(
+        request.given_replicas - plan.further_replicas
+    )
+    if here is not None:
+        record, situation = here
+        plan = replace(entry.kept_on(record), parts=plan.parts)
+    if record.nodes_per_replica > 1:
+        return plan, situation
+    return _with_all(Fitted(entry, request.given_replicas), plan, claims, situation)
 
 
 def with_parts(
@@ -114,10 +187,13 @@ def _with_all(
     request, found = request_of(fit.entry), list[Plan]()
     left = (fit.replicas or 0) - _replicas(plan)
     assert request is not None
+    behind = plan.further_replicas
     for part in plan.parts:
         if left <= 0:
             break
-        again, situation = _resized(fit.entry, request, part, left, claims, situation)
+        behind -= _replicas(part)
+        count = max(left - behind, min(left, _replicas(part)))
+        again, situation = _resized(fit.entry, request, part, count, claims, situation)
         found.append(again)
         left -= _replicas(again)
     taken = {each.claim.pool for each in (plan, *found) if each.claim}

@@ -110,6 +110,8 @@ class _Service:
         """With the replicas that it needs, where there is room for them."""
         key, record = self.entry.identity.key, plan.record
         assert record is not None
+        if self.request.given_replicas is not None:  # others set it: see :mod:`.beyond`
+            return plan, situation
         here = wanted.here.get(key)
         if here is not None and record.replicas is not None:
             record, situation = self._rescaled(record, self._bounded(here, plan), situation, key)
@@ -132,8 +134,6 @@ class _Service:
     def _rescaled(
         self, record: PlacementRecord, count: int, situation: Situation, holding: Holding
     ) -> tuple[PlacementRecord, Situation]:
-        if self.request.given_replicas is not None:
-            return record, situation
         claim = self.claims.get(holding, record.claim)
         found = Rescaling(self.request, record, claim, situation).to(count)
         return found or (record, situation)

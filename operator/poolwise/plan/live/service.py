@@ -76,7 +76,7 @@ class Placed:
             weights, all replicas get the same share.
         """
         request, most = self.request, self.request.most_replicas
-        if request.given_replicas is None and room is not None:
+        if room is not None:
             most = (self.record.replicas or 0) + room
         least = max(request.least_replicas, 1)
         return Service(

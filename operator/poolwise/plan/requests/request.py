@@ -139,7 +139,8 @@ class ServingRequest:
     most_replicas: int = 10
     redundancy: int = 0
     given_replicas: int | None = None
-    """Where somebody else sets the number (scaling modes External and Off)."""
+    """Where somebody else sets the number (scaling modes External and Off); at most
+    ``most_replicas``."""
     live_replicas: int | None = None
     """What the load of a service that runs already asks for; None: not known."""
     goal: Goal = Goal.COST

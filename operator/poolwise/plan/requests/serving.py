@@ -47,13 +47,20 @@ def read_service(
         least_replicas=scaling.min_replicas,
         most_replicas=scaling.max_replicas,
         redundancy=scaling.redundancy,
-        given_replicas=None if scaling.mode == "Direct" else spec.replicas,
+        given_replicas=_given(spec),
         goal=Goal(spec.objective.goal),
         max_cost_per_hour=spec.objective.max_cost_per_hour,
         has_image=bool(spec.run.image or spec.engine.image),
         hub_id=row.hf_id if row else None,
         pod=pod,
     )
+
+
+def _given(spec: InferenceServiceSpec) -> int | None:
+    """What somebody else sets, as far as the spec allows: to refuse a number that HPA or KEDA
+    writes would leave them with the one before, which may be further off."""
+    scaling = spec.scaling
+    return None if scaling.mode == "Direct" else min(spec.replicas, scaling.max_replicas)
 
 
 def _work(spec: InferenceServiceSpec, model: Model, settings: Settings) -> ServingWork:

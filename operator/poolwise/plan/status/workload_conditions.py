@@ -14,6 +14,7 @@ from poolwise.plan.conditions import STALLING, WORDS, Reason, Type, condition
 from poolwise.plan.decision import Kind, Outcome, Plan, Rejection
 from poolwise.plan.kueue.status import is_waiting, queue_conditions
 from poolwise.plan.kueue.status import placed as placed_later
+from poolwise.plan.live.following import cut_short
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition, Pool
@@ -138,7 +139,8 @@ def _under_way(view: View, plan: Plan) -> list[Condition]:
     placed, pods = _placed(view, plan), _pods_ready(view, plan)
     cause = _held_up(plan) or _first(placed, pods)
     queue = queue_conditions(view.spec, plan)
-    return [placed, pods, *queue, *_measured(view), *_progress(cause.status is True, cause)]
+    told = _with_cut(_measured(view), None if view.is_job else cut_short(view.resource, plan))
+    return [placed, pods, *queue, *told, *_progress(cause.status is True, cause)]
 
 
 def _placed(view: View, plan: Plan) -> Condition:
@@ -188,6 +190,15 @@ def _measured(view: View) -> list[Condition]:
     types = [Type.METRICS_AVAILABLE, *([] if view.is_job else _OF_SERVICES)]
     told = [_as_told(view, type_) for type_ in types]
     return [each for each in told if each is not None]
+
+
+def _with_cut(told: list[Condition], cut: Condition | None) -> list[Condition]:
+    """With what keeps replicas that others ask for from running, unless the number stands still for
+    a graver reason."""
+    is_graver = any(each.type == Type.SCALING_ACTIVE and not each.status for each in told)
+    if cut is None or is_graver:
+        return told
+    return [*(each for each in told if each.type != cut.type), cut]
 
 
 def _rested(view: View, each: Condition) -> Condition:

@@ -1,0 +1,29 @@
+"""A number of replicas that others set (modes External and Off), where fewer run."""
+
+from __future__ import annotations
+
+from poolwise.api.service import Scaling
+from poolwise.plan.conditions import Reason, Type, condition
+from poolwise.plan.decision import Plan
+from poolwise.plan.live.look import Mode, mode_of
+from poolwise.plan.observed import Object
+from poolwise.plan.pool import Condition
+from poolwise.plan.status.figures import number, part
+
+
+def cut_short(service: Object, plan: Plan) -> Condition | None:
+    """``ScalingActive`` of a service that runs fewer replicas than ``spec.replicas`` says; None
+    where it runs them all, and where Poolwise sets the number."""
+    spec = part(service, "spec")
+    asked = number(spec, "replicas")
+    if mode_of(service) is Mode.DIRECT or asked is None or not plan.placed or plan.chosen is None:
+        return None
+    runs = (plan.chosen.replicas or 0) + plan.further_replicas
+    if runs >= asked:
+        return None
+    most = number(part(spec, "scaling"), "maxReplicas") or Scaling().max_replicas
+    if runs >= most:
+        told = f"spec.replicas is {asked:g}, scaling.maxReplicas allows {most:g}"
+        return condition(Type.SCALING_ACTIVE, True, Reason.AT_MAXIMUM, told)
+    told = f"spec.replicas is {asked:g}, there is room for {runs}: more start as room gets free"
+    return condition(Type.SCALING_ACTIVE, True, Reason.AT_CAPACITY, told)
