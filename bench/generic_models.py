@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from bench.tables import Row, number
 from poolwise.model import presets
-from poolwise.model.shapes import Custom, Experts, Model, Transformer
+from poolwise.model.mixtures import usual_experts
+from poolwise.model.shapes import Custom, Model, Transformer
 from poolwise.tables import Tables
 
 HEAD_WIDTH = 128
@@ -15,8 +16,6 @@ WIDTH_STEP = 8 * HEAD_WIDTH
 WIDTH_PER_LAYER = 128
 """GPT-3's shapes of 6.7 B to 175 B parameters lie between 96 and 128 (arXiv 2005.14165)."""
 VOCABULARY = 51200
-EXPERTS, ROUTED = 128, 8
-"""As most mixtures of experts in ``models.csv``."""
 SAMPLE_BYTES_PER_FLOP = 2e-4
 """Activations of a picture model by its FLOPs: ResNet-50 keeps about as much."""
 PICTURE_FLOPS = {
@@ -59,7 +58,8 @@ def decoder(name: str, parameters: float, active_parameters: float) -> Model:
     wanted = WIDTH_PER_LAYER * (active_parameters / (12 * WIDTH_PER_LAYER**2)) ** (1 / 3)
     hidden = WIDTH_STEP * max(1, round(wanted / WIDTH_STEP))
     layers = max(1, round(active_parameters / (12 * hidden**2)))
-    is_sparse = active_parameters < 0.9 * parameters
+    is_sparse = active_parameters < presets.LEAST_DENSE * parameters
+    experts = usual_experts(parameters, active_parameters, layers, hidden) if is_sparse else None
     shape = Transformer(
         layers=layers,
         hidden=hidden,
@@ -70,7 +70,7 @@ def decoder(name: str, parameters: float, active_parameters: float) -> Model:
         vocab=VOCABULARY,
         gated_mlp=is_sparse,
         tied_embeddings=True,
-        experts=Experts(EXPERTS, ROUTED, 0, hidden // 4, 0) if is_sparse else None,
+        experts=experts,
     )
     return Model(
         name,

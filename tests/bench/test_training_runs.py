@@ -152,3 +152,14 @@ def test_a_sparse_model_of_unknown_shape_has_its_active_count() -> None:
     assert found.is_sparse
     assert count.total == pytest.approx(100e9)
     assert count.active == pytest.approx(10e9)
+
+
+@pytest.mark.parametrize(
+    ("total", "active"), [("671", "37"), ("116.8", "5.1"), ("1000", "32"), ("400", "17")]
+)
+def test_a_very_sparse_model_of_unknown_shape_is_laid_out(total: str, active: str) -> None:
+    sizes = dict.fromkeys(("tp", "pp", "vp", "cp"), "")
+    found = run(model="Mystery-X", params_b=total, active_b=active, n_gpus="512", **sizes)
+    counted = transformer.parameters(found.work.model)
+    assert min(counted.attention, counted.experts, counted.norms) > 0.0
+    assert laid(found, Calibration(TABLES.efficiencies)) is not None

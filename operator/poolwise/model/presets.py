@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from poolwise.model.mixtures import usual_experts
 from poolwise.model.shapes import Answer, Custom, Experts, LatentAttention, Model, Transformer
 from poolwise.tables.models import ModelRow
 
 LEAST_DENSE = 0.9
 """Share of active parameters from which a model counts as dense."""
-GENERIC_EXPERTS, GENERIC_TOP_K = 128, 8
 GENERIC_VOCAB = 128_256
+MOST_EMBEDDED = 2 / 3
+"""Embedding and head, of the parameters beside experts: 0.64 in gpt-oss-20b, the most of the
+decoders in ``models.csv``."""
 
 
 def model(row: ModelRow) -> Model:
@@ -96,16 +99,16 @@ def generic(name: str, parameters: float, active_parameters: float) -> Model:
     """A transformer of the usual proportions with these counts, where no shape is public.
 
     Layers and width follow the active count (``12.5*L*h**2`` with h = 128 L, as in the Llamas: 32
-    by 4096 for 8 B, 80 by 8192 for 70 B); what is not active are experts, 8 of 128 at once.
+    by 4096 for 8 B, 80 by 8192 for 70 B); what is not active are experts, cut as is usual.
     """
     layers = max(1, round((active_parameters / (12.5 * 128**2)) ** (1 / 3)))
     hidden = 128 * layers
-    sparse = active_parameters < LEAST_DENSE * parameters
-    experts = None
-    if sparse:
-        routed = (parameters - active_parameters) / (1 - GENERIC_TOP_K / GENERIC_EXPERTS)
-        width = max(64, round(routed / (layers * GENERIC_EXPERTS * 3 * hidden)))
-        experts = Experts(GENERIC_EXPERTS, GENERIC_TOP_K, 0, width, dense_layers=0)
+    experts, rest = None, parameters
+    if active_parameters < LEAST_DENSE * parameters:
+        experts = usual_experts(parameters, active_parameters, layers, hidden)
+        idle = 1 - experts.top_k / experts.count
+        rest -= (parameters - active_parameters) / idle
+    words = MOST_EMBEDDED * rest / hidden
     return Model(
         name=name,
         shape=Transformer(
@@ -115,7 +118,8 @@ def generic(name: str, parameters: float, active_parameters: float) -> Model:
             heads=layers,
             kv_heads=min(8, layers),
             head_dim=128,
-            vocab=GENERIC_VOCAB,
+            vocab=max(1, min(GENERIC_VOCAB, int(words))),
+            tied_embeddings=words < 2 * GENERIC_VOCAB,
             experts=experts,
         ),
         published_parameters=parameters,

@@ -13,9 +13,11 @@ is multiplied with, and ``2*a*(d_qk + d_v)`` for each key it attends to in each 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from poolwise.errors import InvalidInput
 from poolwise.model.shapes import Custom, Model, Transformer
 
 
@@ -73,7 +75,11 @@ def parameters(model: Model) -> Parameters:
     if model.published_parameters is None:
         return counted
     active = model.published_active_parameters or model.published_parameters
-    return _fitted_to(counted, model.published_parameters, active)
+    found = _fitted_to(counted, model.published_parameters, active)
+    if found is None:
+        counts = f"{model.published_parameters:.4g} parameters of which {active:.4g} are active"
+        raise InvalidInput(model.name, f"{counts} leave none for its layers: give its shape")
+    return found
 
 
 def shape_parameters(shape: Transformer) -> Parameters:
@@ -101,15 +107,18 @@ def _custom_parameters(shape: Custom) -> Parameters:
     return Parameters(other=shape.active_parameters, experts=idle)
 
 
-def _fitted_to(counted: Parameters, total: float, active: float) -> Parameters:
+def _fitted_to(counted: Parameters, total: float, active: float) -> Parameters | None:
     """Counts scaled to a published total and active count.
 
-    Routed experts X and the rest U follow from ``U + X = total`` and ``U + X*k/E = active``.
+    Routed experts X and the rest U follow from ``U + X = total`` and ``U + X*k/E = active``. None
+    where U does not even hold the embeddings, so that no such model can be.
     """
     share = counted.routed_fraction
     routed = (total - active) / (1 - share) if counted.experts else 0.0
     kept = counted.embedding + counted.head
     scale = (total - routed - kept) / (counted.body - counted.experts)
+    if routed < 0.0 or not 0.0 < scale < math.inf:
+        return None
     return replace(
         counted,
         attention=counted.attention * scale,
