@@ -16,6 +16,7 @@ from bench.machines import machine, network_bytes_per_second
 from bench.tables import Row, number, whole
 from bench.training_layouts import least_layout, stated_layout, whole_layout
 from poolwise.model.efficiency import Calibration
+from poolwise.model.formats import native_arithmetic
 from poolwise.model.hardware import Machine
 from poolwise.model.shapes import Custom, Model, Transformer
 from poolwise.model.training.shard import layer_count
@@ -23,6 +24,7 @@ from poolwise.model.work import Method, TrainingLayout, TrainingWork
 from poolwise.plan.candidates.training_layouts import NoTrainingShape, TrainingSearch
 from poolwise.plan.requests.request import FixedLayout
 from poolwise.tables import Tables
+from poolwise.tables.accelerators import AcceleratorRow
 
 PRECISIONS = {
     "mxfp8": "fp8",
@@ -119,7 +121,8 @@ def _run(row: Row, tables: Tables) -> Run | None:
     count, batch = whole(row, "n_gpus"), whole(row, "global_batch")
     if model is None or accelerator is None or count is None or batch is None:
         return None
-    work = _work(row, _cut(model, _layers_used(row, layer_count(model))), batch)
+    cut = _cut(model, _layers_used(row, layer_count(model)))
+    work = _work(row, cut, batch, _precision(row, model, accelerator))
     step_seconds = _step_seconds(row, work, count)
     if step_seconds is None:
         return None
@@ -129,22 +132,24 @@ def _run(row: Row, tables: Tables) -> Run | None:
     return Run(row, work, fixed, interleave, ran_on, count, step_seconds, known)
 
 
-def _work(row: Row, model: Model, batch: int) -> TrainingWork:
+def _work(row: Row, model: Model, batch: int, precision: str) -> TrainingWork:
     return TrainingWork(
         model=model,
         global_batch_samples=batch,
         sequence_tokens=_sequence_tokens(row),
-        precision=_precision(row, model),
+        precision=precision,
         method=METHODS.get(row["task"], Method.FULL),
         software_year=software_year(row["source_date"]),
     )
 
 
-def _precision(row: Row, model: Model) -> str:
-    """MLPerf's submissions train language models in 8 bits and pictures in 16."""
-    if isinstance(model.shape, Custom) and row["precision"].endswith("(see submission)"):
-        return "bf16"
-    return PRECISIONS.get(row["precision"], row["precision"])
+def _precision(row: Row, model: Model, accelerator: AcceleratorRow) -> str:
+    """MLPerf's submissions train pictures in 16 bits, and language models in 8 on what has them."""
+    precision = PRECISIONS.get(row["precision"], row["precision"])
+    if row["precision"].endswith("(see submission)"):
+        computes = native_arithmetic(precision, accelerator.peak_flops_per_second) is not None
+        return precision if computes and not isinstance(model.shape, Custom) else "bf16"
+    return precision
 
 
 def _sequence_tokens(row: Row) -> int | None:

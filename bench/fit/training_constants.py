@@ -23,7 +23,7 @@ CONSTANTS = (
         "products",
         start=0.95,
         width=0.15,
-        formats=("bf16", "fp8", "nvfp4", "fp16", "fp32"),
+        formats=("bf16", "fp8", "nvfp4", "fp32"),
         family_width=FAMILY,
         accelerator_width=ACCELERATOR,
         most=1.3,

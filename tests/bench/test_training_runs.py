@@ -57,6 +57,16 @@ def test_a_row_is_work_on_a_machine() -> None:
     assert (sizes.interleave, sizes.zero_stage, sizes.recompute) == (5, 1, Recompute.NONE)
 
 
+@pytest.mark.parametrize(
+    ("gpu", "precision"), [("H100-SXM5-80GB", "fp8"), ("A100-PCIE-80GB", "bf16")]
+)
+def test_a_mixed_submission_is_in_eight_bits_where_the_device_has_them(
+    gpu: str, precision: str
+) -> None:
+    found = run(gpu=gpu, precision="fp8/bf16 mixed (see submission)")
+    assert found.work.precision == precision
+
+
 def test_a_proxy_has_fewer_layers() -> None:
     shape = run(layers_used="8", vp="2").work.model.shape
     assert isinstance(shape, Transformer)

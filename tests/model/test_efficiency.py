@@ -49,6 +49,23 @@ def test_the_most_specific_scope_wins(
     assert (found.value, found.provenance) == (value, provenance)
 
 
+@pytest.mark.parametrize(
+    ("rows", "value"),
+    [
+        ([row("H100", 0.65, "bf16"), row("*", 0.95, "fp16")], 0.65),
+        ([row("hopper", 0.6, "bf16"), row("hopper", 0.5), row("*", 0.95, "fp16")], 0.6),
+        ([row("H100", 0.65, "bf16"), row("H100", 0.7, "fp16")], 0.7),
+        ([row("*", 0.5, "fp16"), row("*", 0.6, "bf16")], 0.5),
+    ],
+    ids=["its own", "its family's", "measured", "measured elsewhere"],
+)
+def test_a_format_that_nobody_measured_here_is_like_that_of_the_same_units(
+    rows: list[EfficiencyRow], value: float
+) -> None:
+    asked = ("training", "compute", device("H100", "hopper"), "fp16")
+    assert Calibration(rows).value(*asked) == value
+
+
 def test_a_constant_that_nobody_has_is_named() -> None:
     with pytest.raises(TableError, match="no efficiency for decode memory of H100 bf16"):
         CALIBRATION.efficiency("decode", "memory", device("H100", "hopper"), "bf16")

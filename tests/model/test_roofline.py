@@ -47,6 +47,12 @@ def test_an_unmeasured_format_takes_the_fraction_of_the_measured_ones() -> None:
     assert ceiling == pytest.approx(2614.9e12 * 668.4 / 1307.4)
 
 
+def test_both_formats_of_16_bits_have_one_ceiling_where_one_of_them_was_measured() -> None:
+    hopper = machine("H100-SXM5-80GB").device
+    assert hopper.matmul_flops_per_second.keys() >= {"bf16", "fp8"}
+    assert ceiling_flops_per_second(hopper, "fp16") == ceiling_flops_per_second(hopper, "bf16")
+
+
 def test_a_format_without_a_unit_runs_in_a_wider_one() -> None:
     ampere = machine("A100-SXM4-80GB").device
     assert ceiling_flops_per_second(ampere, "fp8") == ceiling_flops_per_second(ampere, "bf16")

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from poolwise.errors import InvalidInput
 from poolwise.model.efficiency import Calibration
 from poolwise.model.presets import model
+from poolwise.model.shapes import Custom, Model
 from poolwise.model.training.rates import Reachable, rates, reachable
 from poolwise.model.work import TrainingWork
 from poolwise.plan.pools.machines import device
@@ -68,3 +70,23 @@ def test_less_bandwidth_is_reached_on_a_device_with_less() -> None:
     of_whole, of_half = (rates(work(), each, CALIBRATION, "products") for each in (whole, half))
     assert of_half.bytes_per_second == pytest.approx(of_whole.bytes_per_second / 2)
     assert of_half.flops_per_second == of_whole.flops_per_second
+
+
+@pytest.mark.parametrize("name", [*DEVICES, "H200-SXM-141GB", "MI300X", "L40S"])
+def test_both_formats_of_16_bits_reach_the_same_where_nobody_measured_fp16(name: str) -> None:
+    row = TABLES.accelerator(name)
+    assert row is not None
+    assert row.peak_flops_per_second["fp16"] == row.peak_flops_per_second["bf16"]
+    assert found(name, "fp16") == found(name)
+
+
+@pytest.mark.parametrize("name", ["A100-SXM4-80GB", "V100-SXM2-32GB", "T4", "A10G"])
+def test_nothing_is_trained_in_a_format_that_the_device_does_not_compute_in(name: str) -> None:
+    row = TABLES.accelerator(name)
+    assert row is not None
+    told = f"{name}: does not compute in fp8; it has fp32"
+    with pytest.raises(InvalidInput, match=told):
+        found(name, "fp8")
+    custom = TrainingWork(Model("mine", Custom(1e9, 1e9, 1e12, 1e9)), 64, None, "fp8")
+    with pytest.raises(InvalidInput, match=told):
+        rates(custom, device(row), CALIBRATION, "custom")

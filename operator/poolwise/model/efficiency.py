@@ -2,8 +2,10 @@
 
 A constant is known for all devices, for a family (``hopper``) or for one accelerator; the most
 specific one counts, so an accelerator that nobody measured inherits its family, and a family that
-nobody measured inherits the whole. The pooling that decides how far a specific value may leave its
-parent is done where the constants are fitted (``bench/fit``), so here nothing is left to weigh.
+nobody measured inherits the whole. At each of them a format's own constant counts before that of
+the format that stands in for it, and that before one for all formats. The pooling that decides how
+far a specific value may leave its parent is done where the constants are fitted (``bench/fit``), so
+here nothing is left to weigh.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from poolwise.errors import TableError
+from poolwise.model.formats import STANDS_IN
 from poolwise.model.hardware import Device
 
 if TYPE_CHECKING:  # these take a while to import, and the formulas need none of them
@@ -93,7 +96,8 @@ class Calibration:
     def find(
         self, phase: str, term: str, device: Device, number_format: str = EVERY
     ) -> Efficiency | None:
-        """The most specific one: accelerator, family, all; at each, the format before ``*``."""
+        """The most specific one: accelerator, family, all; at each, the format before its stand-in
+        and ``*``."""
         key = (phase, term, device.name, device.family, number_format)
         if key not in self._found:
             self._found[key] = self._search(*key)
@@ -118,8 +122,9 @@ class Calibration:
     def _search(
         self, phase: str, term: str, name: str, family: str, number_format: str
     ) -> Efficiency | None:
+        wanted_formats = (number_format, STANDS_IN.get(number_format, EVERY), EVERY)
         for scope in (name, family, EVERY):
-            for wanted in (number_format, EVERY):
+            for wanted in wanted_formats:
                 row = self._known.get((phase, term, scope, wanted))
                 if row is not None:
                     return _efficiency(row, is_own=scope == name)

@@ -35,6 +35,11 @@ ARITHMETIC: Mapping[str, tuple[str, ...]] = {
 SIXTEEN_BITS = ("bf16", "fp16")
 """Interchangeable where weights are only read: they cost the same, and engines cast them."""
 
+STANDS_IN: Mapping[str, str] = {"fp16": "bf16"}
+"""For a format of which nothing was measured, the one whose figures hold for it: both are
+multiplied on the same units, at the same peak on every device of ``accelerators.csv`` that has both
+but Gaudi 3."""
+
 
 def weight_bytes(weight_format: str) -> float:
     """Stored bytes of one parameter. Raises InvalidInput for a format nobody knows."""

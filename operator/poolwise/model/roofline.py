@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from poolwise.errors import InvalidInput
-from poolwise.model.formats import arithmetic
+from poolwise.model.formats import STANDS_IN, arithmetic
 from poolwise.model.hardware import Device
 
 UNMEASURED_CEILING = 0.78
@@ -43,7 +43,7 @@ def ceiling_flops_per_second(device: Device, number_format: str) -> float:
     measured = device.matmul_flops_per_second.get(unit)
     if measured is not None:
         return measured
-    return device.peak_flops_per_second[unit] * _reachable_fraction(device)
+    return device.peak_flops_per_second[unit] * _reachable_fraction(device, unit)
 
 
 def ridge_point(device: Device, number_format: str) -> float:
@@ -53,10 +53,14 @@ def ridge_point(device: Device, number_format: str) -> float:
     return peak / device.memory_bandwidth_bytes_per_second
 
 
-def _reachable_fraction(device: Device) -> float:
-    fractions = [
-        measured / device.peak_flops_per_second[unit]
-        for unit, measured in device.matmul_flops_per_second.items()
-        if unit in device.peak_flops_per_second
-    ]
-    return sum(fractions) / len(fractions) if fractions else UNMEASURED_CEILING
+def _reachable_fraction(device: Device, unit: str) -> float:
+    """Of a unit that nobody measured: that of the format that stands in for it, else the mean."""
+    fractions = {
+        known: measured / device.peak_flops_per_second[known]
+        for known, measured in device.matmul_flops_per_second.items()
+        if known in device.peak_flops_per_second
+    }
+    if not fractions:
+        return UNMEASURED_CEILING
+    mean = sum(fractions.values()) / len(fractions)
+    return fractions.get(STANDS_IN.get(unit, unit), mean)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from poolwise.errors import InvalidInput
 from poolwise.model.efficiency import EVERY, Calibration
-from poolwise.model.formats import master_format
+from poolwise.model.formats import master_format, native_arithmetic
 from poolwise.model.hardware import Device
 from poolwise.model.roofline import Rates, ceiling_flops_per_second
 from poolwise.model.training.maturity import PHASE, clock_fraction
@@ -36,12 +37,16 @@ class Reachable:
 
 
 def reachable(work: TrainingWork, device: Device, calibration: Calibration) -> Reachable:
-    """For a transformer in the work's precision."""
+    """For a transformer in the work's precision.
+
+    Raises InvalidInput where the device does not compute in it.
+    """
     return _reachable(work.precision, device, calibration)
 
 
 @lru_cache(maxsize=1024)
 def _reachable(precision: str, device: Device, calibration: Calibration) -> Reachable:
+    _check_computes(precision, device)
     wide = master_format(precision)
     return Reachable(
         products=_rates("products", precision, precision, device, calibration),
@@ -56,8 +61,20 @@ def _reachable(precision: str, device: Device, calibration: Calibration) -> Reac
 
 
 def rates(work: TrainingWork, device: Device, calibration: Calibration, term: str) -> Rates:
-    """Reachable compute in the work's precision, and reachable bandwidth."""
+    """Reachable compute in the work's precision, and reachable bandwidth.
+
+    Raises InvalidInput where the device does not compute in it.
+    """
+    _check_computes(work.precision, device)
     return _rates(term, work.precision, work.precision, device, calibration)
+
+
+def _check_computes(precision: str, device: Device) -> None:
+    """Weights that are only read may be expanded for a unit of more bits; training in a format is
+    to multiply in it."""
+    if native_arithmetic(precision, device.peak_flops_per_second) is None:
+        known = ", ".join(device.peak_flops_per_second)
+        raise InvalidInput(device.name, f"does not compute in {precision}; it has {known}")
 
 
 def _attention_rates(device: Device, calibration: Calibration) -> Rates:
