@@ -125,6 +125,29 @@ def test_a_spec_that_finds_no_place_leaves_no_service_without_looks(shell, wishe
     assert replicas(shell) == 3
 
 
+@pytest.mark.parametrize("mode", ["Direct", "External"])
+def test_scale_to_zero_is_refused_where_nothing_holds_requests(clock, wishes, mode):
+    shell = Served(clock, mode=mode, minReplicas=0, scaleToZero=True)
+    shell.looks(3)
+    found = condition(shell.service(), "ScalesToZero")
+    assert (found["status"], found["reason"]) == ("False", "NothingHoldsRequests")
+    assert "one replica at least" in found["message"]
+    assert (published(shell), replicas(shell)) == (1, 1)
+
+
+@pytest.mark.parametrize("scaling", [{}, {"mode": "Off", "minReplicas": 0, "scaleToZero": True}])
+def test_who_does_not_ask_for_it_is_told_nothing_of_zero(clock, scaling):
+    shell = Served(clock, **scaling)
+    types = [each["type"] for each in shell.service()["status"]["conditions"]]
+    assert "ScalesToZero" not in types
+
+
+def test_a_number_of_zero_that_others_set_is_followed(clock):
+    shell = Served(clock, mode="External", minReplicas=0, scaleToZero=True)
+    edit(shell, replicas=0)
+    assert replicas(shell) == 0
+
+
 def test_room_on_further_pools_is_published_and_used(clock, wishes):
     shell = Served(clock, mode="External", maxReplicas=20)
     shell.put(a100_node())

@@ -124,11 +124,12 @@ class Scaling(ApiModel):
     min_replicas: int = Field(1, ge=0, le=10_000)
     """Fewest replicas. Example: `1`."""
     max_replicas: int = Field(10, ge=1, le=10_000)
-    """Most replicas. Example: `10`."""
+    """Most replicas, whoever sets the number. Example: `10`."""
     redundancy: int = Field(0, ge=0, le=100)
     """Replicas that may fail while the targets still hold. Example: `1`."""
     scale_to_zero: bool = False
-    """Whether an idle service may have no replica at all. Example: `false`."""
+    """Whether an idle service may have no replica at all. Nothing holds requests meanwhile yet, so
+    one stays, and the condition ScalesToZero says so. Example: `false`."""
 
 
 class Engine(ApiModel):

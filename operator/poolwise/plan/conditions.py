@@ -28,6 +28,7 @@ class Type(enum.StrEnum):
     METRICS_AVAILABLE = "MetricsAvailable"
     SLO_MET = "SLOMet"
     SCALING_ACTIVE = "ScalingActive"
+    SCALES_TO_ZERO = "ScalesToZero"
     AS_PLANNED = "AsPlanned"
     WITHIN_BUDGET = "WithinBudget"
     QUOTA_RESERVED = "QuotaReserved"
@@ -130,6 +131,7 @@ class Reason(enum.StrEnum):
     AT_CAPACITY = "AtCapacity"
     STARTS_PACED = "StartsPaced"
     AUTOSCALER_CONFLICT = "AutoscalerConflict"
+    NOTHING_HOLDS_REQUESTS = "NothingHoldsRequests"
 
     # What is wrong with replicas though their number may be right
     NO_MISMATCH = "NoMismatch"

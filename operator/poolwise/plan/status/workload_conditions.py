@@ -14,7 +14,7 @@ from poolwise.plan.conditions import STALLING, WORDS, Reason, Type, condition
 from poolwise.plan.decision import Kind, Outcome, Plan, Rejection
 from poolwise.plan.kueue.status import is_waiting, queue_conditions
 from poolwise.plan.kueue.status import placed as placed_later
-from poolwise.plan.live.following import cut_short
+from poolwise.plan.live.following import cut_short, stays_at_one
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition, Pool
@@ -95,6 +95,7 @@ def workload_conditions(view: View) -> list[Condition]:
         *([] if view.is_suspended else [_planned(view, view.outcome)]),
         *_suspended(view),
         *within_budget(view.spec, view.money),
+        *_scales_to_zero(view),
     ]
     if view.end is not None:
         return [*story, view.end, *_progress(view.end.type == Type.COMPLETE, view.end)]
@@ -127,6 +128,11 @@ def _suspended(view: View) -> list[Condition]:
     if view.previous(Type.SUSPENDED):
         return [condition(Type.SUSPENDED, False, Reason.RESUMED, "spec.suspend is false")]
     return []
+
+
+def _scales_to_zero(view: View) -> list[Condition]:
+    found = None if view.is_job else stays_at_one(view.resource)
+    return [found] if found else []
 
 
 def _under_way(view: View, plan: Plan) -> list[Condition]:
