@@ -148,10 +148,10 @@ def _experts(row: Row, sizes: Mapping[str, float]) -> Kernel:
 
 
 def _alpha(routing: str) -> float | None:
-    """Exponent of ``power_law_1.2``; 1 is a logarithm, which the formulas do not divide by."""
+    """Exponent of ``power_law_1.2``."""
     exponent = routing.rpartition("_")[2]
     try:
-        return max(float(exponent), 1.001)
+        return float(exponent)
     except ValueError:
         return None
 

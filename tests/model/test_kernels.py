@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -117,3 +118,34 @@ def test_a_power_law_has_the_moments_of_its_density() -> None:
     assert routing.variation == pytest.approx((square / mean**2 - 1) ** 0.5, rel=1e-3)
     assert routing.share_above(10.0) == pytest.approx(above, rel=1e-3)
     assert routing.share_above(0.5) == 1.0
+
+
+@pytest.mark.parametrize("alpha", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize("aside", [1e-12, 1e-9, 1e-6])
+def test_a_power_law_is_smooth_where_an_integral_becomes_a_logarithm(
+    alpha: float, aside: float
+) -> None:
+    for largest in (2.0, 51.2, 6553.6):
+        here = Routing(alpha, largest)
+        for near in (Routing(alpha - aside, largest), Routing(alpha + aside, largest)):
+            assert near.mean == pytest.approx(here.mean, rel=10 * aside + 1e-12)
+            assert near.variation == pytest.approx(here.variation, rel=1e-4)
+            assert near.share_above(1.7) == pytest.approx(here.share_above(1.7), abs=10 * aside)
+
+
+def test_the_logarithm_of_a_power_law_is_that_of_its_density() -> None:
+    """Of ``1/x`` between 1 and L: mean (L-1)/ln L, and a share of 1 - ln d / ln L beyond d."""
+    routing = Routing(1.0, 100.0)
+    assert routing.mean == pytest.approx(99.0 / math.log(100.0))
+    assert routing.share_above(10.0) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize("experts", [8, 128, 4096])
+def test_experts_under_a_power_law_of_a_whole_exponent_take_as_long_as_next_to_it(
+    alpha: float, experts: int
+) -> None:
+    kernel = replace(EXPERTS, tokens=64, experts=experts, alpha=alpha)
+    here = seconds(kernel)
+    for near in (alpha - 1e-6, alpha + 1e-6):
+        assert seconds(replace(kernel, alpha=near)) == pytest.approx(here, rel=1e-4)

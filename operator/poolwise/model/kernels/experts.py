@@ -40,12 +40,17 @@ class Routing:
         if draw <= 1.0:
             return 1.0
         power = 1.0 - self.alpha
-        least = math.pow(self.largest, power)
-        return max((math.pow(draw, power) - least) / (1.0 - least), 0.0)
+        return max(1.0 - _integral(power, draw) / _integral(power, self.largest), 0.0)
 
     def _moment(self, order: int) -> float:
-        power = order + 1.0 - self.alpha
-        return (math.pow(self.largest, power) - 1.0) / power
+        return _integral(order + 1.0 - self.alpha, self.largest)
+
+
+def _integral(power: float, end: float) -> float:
+    """Of ``x^(power-1)`` from 1 to an end: ``(end^power - 1) / power``, which is ``ln(end)`` at 0
+    and is lost to rounding near it unless it is taken so."""
+    logarithm = math.log(end)
+    return math.expm1(power * logarithm) / power if power else logarithm
 
 
 @dataclass(frozen=True, slots=True)
