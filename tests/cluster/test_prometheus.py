@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -24,6 +26,13 @@ from poolwise.settings import Settings
 from tests.plan.signals import texts
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def _vector(*series: object) -> bytes:
+    data = {"resultType": "vector", "result": series}
+    return json.dumps({"status": "success", "data": data}).encode()
+
+
 CHAT = Target("uid", "chat-0", "10.0.0.1", 8000, "vllm", "search")
 
 
@@ -202,3 +211,118 @@ def test_it_tells_of_runs_as_rank_0_would():
     del server.texts["search", "run-0"]
     (gone,) = looks(server.query, run)
     assert gone == Fault("Prometheus has no series of it")
+
+
+class Natives(Server):
+    """Of two pods, the second of which tells first tokens as a native histogram."""
+
+    def __init__(self, *buckets: tuple[int, str, str, str], count: str, total: str) -> None:
+        super().__init__()
+        told = "\n".join(
+            line for line in texts.VLLM_NEW.splitlines() if "time_to_first_token" not in line
+        )
+        self.texts["search", "other-0"] = told + "\n"
+        self.histogram = {"count": count, "sum": total, "buckets": buckets}
+
+    async def query(self, request: web.Request) -> web.StreamResponse:
+        answer = await super().query(request)
+        assert isinstance(answer, web.Response) and isinstance(answer.body, bytes)
+        document = json.loads(answer.body)
+        if not self.queries[-1].startswith("timestamp("):
+            labels = {"namespace": "search", "pod": "other-0", "job": "pods", "engine": "0"}
+            series = {
+                "metric": {"__name__": "vllm:time_to_first_token_seconds", **labels},
+                "histogram": [utc_now().timestamp(), self.histogram],
+            }
+            document["data"]["result"].append(series)
+        return web.json_response(document)
+
+
+OTHER = Target("other", "other-0", "10.0.0.2", 8000, "vllm", "search")
+
+
+def test_native_histograms_are_those_that_the_pod_told():
+    """Schema 1: half powers of two."""
+    native = Natives(
+        (0, "0.5", "0.7071067811865475", "3"),
+        (0, "1", "1.414213562373095", "6"),
+        (3, "-2.938735877055719e-39", "2.938735877055719e-39", "1"),
+        count="10",
+        total="6.5",
+    )
+    both = looks(native.query, CHAT, OTHER)
+    assert all(isinstance(each, Sample) for each in both)
+    found = both[1]
+    assert isinstance(found, Sample) and found.ttft_seconds is not None
+    exposed = (
+        'vllm:time_to_first_token_seconds{engine="0"} {count:10,sum:6.5,schema:1,'
+        "zero_threshold:2.938735877055719e-39,zero_count:1,positive_spans:[-1:1,1:1],"
+        "positive_deltas:[3,3]}\n"
+    )
+    direct = read(exposed, "vllm", "other-0", found.at_seconds)
+    assert isinstance(direct, Sample)
+    assert found.ttft_seconds == direct.ttft_seconds
+
+
+def test_native_histograms_with_bounds_of_their_own_are_the_classic_ones_they_were():
+    told = ((0, "0", "0.5", "4"), (0, "0.5", "1", "5"), (0, "2.5", "+Inf", "1"))
+    [_, found] = looks(Natives(*told, count="10", total="9.5").query, CHAT, OTHER)
+    assert isinstance(found, Sample) and found.ttft_seconds is not None
+    assert found.ttft_seconds.upper_bounds == (0.5, 1.0, 2.5, math.inf)
+    assert found.ttft_seconds.counts == (4.0, 9.0, 9.0, 10.0)
+    assert found.ttft_seconds.total == 9.5
+
+
+def test_what_cannot_be_read_of_one_pod_says_nothing_of_the_others():
+    native = Natives((0, "0.5", "much", "4"), count="4", total="2")
+    good, bad = looks(native.query, CHAT, OTHER)
+    assert isinstance(good, Sample)
+    unread = "Prometheus tells of it what cannot be read"
+    assert bad == Fault(f"{unread}: it answers 'much', which is no number")
+
+
+class Relabelled(Server):
+    """One pod that two jobs scrape, of which one adds labels of the pod."""
+
+    def _series(self) -> Any:
+        for name, labels, value in super()._series():
+            yield name, labels, value
+            yield name, {**labels, "job": "monitor", "app": "chat", "pod_template_hash": "x"}, value
+
+
+class Mirrored(Server):
+    """Two servers behind one query."""
+
+    def _series(self) -> Any:
+        for name, labels, value in super()._series():
+            for replica in ("a", "b"):
+                yield name, {**labels, "prometheus_replica": replica}, value
+
+
+@pytest.mark.parametrize("server", [Relabelled, Mirrored])
+def test_a_pod_that_is_scraped_twice_counts_once(server: type[Server]):
+    [found] = looks(server().query, CHAT)
+    assert isinstance(found, Sample)
+    direct = read(texts.VLLM_NEW, "vllm", "chat-0", found.at_seconds)
+    assert isinstance(direct, Sample)
+    assert (found.running, found.ttft_seconds) == (direct.running, direct.ttft_seconds)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [
+        (200, b"[" * 200_000, "maximum recursion depth exceeded"),
+        (200, _vector({"metric": "x", "value": [0, "1"]}), "which is none"),
+        (200, _vector("x"), "it answers the series 'x', which is none"),
+        (422, b'{"status":"error","error":"too many samples"}', "HTTP 422: too many samples"),
+        (502, b"<html>", "it answers HTTP 502"),
+    ],
+)
+def test_whatever_it_answers_is_a_fault_and_its_own_words_are_told(
+    status: int, body: bytes, told: str
+):
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=status, body=body, content_type="application/json")
+
+    [found] = looks(answer, CHAT)
+    assert isinstance(found, Fault) and told in found.reason

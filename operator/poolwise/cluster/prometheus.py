@@ -13,13 +13,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 
 from poolwise.cluster import clock
 from poolwise.cluster.connection import USER_AGENT
-from poolwise.cluster.scraping import Look, Target, look_of
+from poolwise.cluster.prometheus_series import Pod, Series, pods_of, text_of
+from poolwise.cluster.scraping import Look, Target, look_of, sentence
 from poolwise.plan.signals.adapters import Fault, loads, series_names
 from poolwise.plan.steps.reading import ENGINE
 from poolwise.plan.steps.sample import METRICS
@@ -30,14 +30,11 @@ PODS_PER_QUERY = 50
 LIMIT_BYTES = 2**25
 """Of one answer."""
 _CHUNK_BYTES = 65_536
-_TARGET_LABELS = {
-    *("__name__", "namespace", "pod", "container", "endpoint", "instance", "job", "service"),
-    *("prometheus", "node"),
-}
-"""What a Prometheus adds: without these, what two scrape jobs read of one pod is the same series,
-which counts once."""
-
-Series = Mapping[str, Any]
+_SERVER_ERRORS = (
+    *(aiohttp.ClientError, OSError, ValueError, LookupError, TypeError, AttributeError),
+    RecursionError,
+)
+"""What comes of answers, however they lie."""
 
 
 class Prometheus:
@@ -69,8 +66,8 @@ class Prometheus:
                 return await self._asked(group)
         except TimeoutError:
             problem = f"Prometheus gives no answer within {seconds:g} s"
-        except (aiohttp.ClientError, OSError, ValueError, LookupError, TypeError) as error:
-            problem = f"Prometheus cannot be asked: {' '.join(str(error).split())[:200]}"
+        except _SERVER_ERRORS as error:
+            problem = f"Prometheus cannot be asked: {sentence(error)}"
         return dict.fromkeys(group, Fault(problem))
 
     async def _asked(self, group: Sequence[Target]) -> Mapping[Target, Look]:
@@ -91,9 +88,10 @@ class Prometheus:
         form = {"query": query}
         async with session.post(url, data=form, headers=headers, allow_redirects=False) as response:
             body = await _bounded(response)
-            if response.status != 200:
-                raise ValueError(f"it answers HTTP {response.status}")
         loop = asyncio.get_running_loop()
+        if response.status != 200:
+            why = await loop.run_in_executor(self._reader, _reason, body)
+            raise ValueError(f"it answers HTTP {response.status}{why}")
         document = await loop.run_in_executor(self._reader, json.loads, body)
         if document["status"] != "success" or document["data"]["resultType"] != "vector":
             raise ValueError("it answers no instant vector")
@@ -128,6 +126,15 @@ async def _bounded(response: aiohttp.ClientResponse) -> bytes:
     return bytes(body)
 
 
+def _reason(body: bytes) -> str:
+    """What the server itself says of an error, as the end of a sentence."""
+    try:
+        told = json.loads(body).get("error")
+    except _SERVER_ERRORS:
+        return ""
+    return f": {sentence(told)}" if told else ""
+
+
 def _groups(targets: Iterable[Target]) -> Iterator[list[Target]]:
     """Of one namespace and one engine, so many at a time."""
     alike: defaultdict[tuple[str, str], list[Target]] = defaultdict(list)
@@ -158,29 +165,20 @@ def _looks(
     now_seconds: float,
     settings: Settings,
 ) -> Mapping[Target, Look]:
-    lines: defaultdict[str, list[str]] = defaultdict(list)
-    for series in told:
-        lines[series["metric"].get("pod", "")].append(_line(series))
-    read_at = {each["metric"].get("pod", ""): float(each["value"][1]) for each in ages}
-    found: dict[Target, Look] = {}
-    for target in group:
-        at_seconds = read_at.get(target.replica)
-        if at_seconds is None:
-            found[target] = Fault("Prometheus has no series of it")
-        elif abs(now_seconds - at_seconds) > settings.prometheus_max_age_seconds:
-            off = now_seconds - at_seconds
-            found[target] = Fault(f"Prometheus read it {off:.0f} s ago, or its clock differs")
-        else:
-            text = "\n".join(lines[target.replica]) + "\n"
-            found[target] = look_of(text, target, at_seconds)
-    return found
+    pods = pods_of(told, ages)
+    return {
+        target: _look(pods.get(target.replica), target, now_seconds, settings) for target in group
+    }
 
 
-def _line(series: Series) -> str:
-    """As the pod itself would have told it."""
-    labels = ",".join(
-        f"{name}={json.dumps(value, ensure_ascii=False)}"
-        for name, value in sorted(series["metric"].items())
-        if name not in _TARGET_LABELS
-    )
-    return f"{series['metric']['__name__']}{{{labels}}} {series['value'][1]}"
+def _look(pod: Pod | None, target: Target, now_seconds: float, settings: Settings) -> Look:
+    """What cannot be read of one pod says nothing of the others."""
+    if pod is None:
+        return Fault("Prometheus has no series of it")
+    off = now_seconds - pod.read_at_seconds
+    if not abs(off) <= settings.prometheus_max_age_seconds:
+        return Fault(f"Prometheus read it {off:.0f} s ago, or its clock differs")
+    try:
+        return look_of(text_of(pod), target, pod.read_at_seconds)
+    except _SERVER_ERRORS as error:
+        return Fault(f"Prometheus tells of it what cannot be read: {sentence(error)}")

@@ -92,7 +92,7 @@ class Scraper:
         except TimeoutError:
             return Fault(f"no answer within {seconds:g} s")
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Fault(f"cannot be asked: {_sentence(error)}")
+            return Fault(f"cannot be asked: {sentence(error)}")
         if isinstance(body, Fault):
             return body
         at_seconds = clock.utc_now().timestamp()
@@ -141,5 +141,6 @@ def url_of(target: Target) -> URL:
     return URL.build(scheme="http", host=str(address), port=target.port, path=PATH)
 
 
-def _sentence(error: Exception) -> str:
+def sentence(error: object) -> str:
+    """What went wrong, on one line and not too long."""
     return " ".join(str(error).split())[:200] or type(error).__name__
