@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -123,6 +124,26 @@ def test_what_lies_or_hangs_is_one_sentence(handler, told):
     found = look_at(handler)
     assert isinstance(found, Fault)
     assert found.reason.startswith(told)
+
+
+def test_a_service_whose_replicas_all_hang_costs_another_one_timeout_at_most():
+    async def run() -> float:
+        settings = SETTINGS.model_copy(update={"scrape_connections": 4})
+        async with serving(silent) as bad, serving(honest) as good:
+            scraper = Scraper(settings)
+            hanging = [replace(bad, uid=str(number)) for number in range(40)]
+            async with asyncio.TaskGroup() as tasks:
+                others = tasks.create_task(scraper.look(hanging))
+                await asyncio.sleep(0.1)
+                started = time.monotonic()
+                found = await scraper.look([good])
+                spent_seconds = time.monotonic() - started
+                others.cancel()
+            await scraper.close()
+            assert isinstance(found[good], Sample)
+            return spent_seconds
+
+    assert asyncio.run(run()) < 2 * SETTINGS.scrape_timeout_seconds
 
 
 def test_nobody_there_is_one_sentence():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from dataclasses import replace
 from typing import Any
@@ -31,8 +32,9 @@ class Fleet:
         self.asked: list[Target] = []
 
     async def look(self, targets):
-        self.asked = list(targets)
-        return {each: self._look(each) for each in self.asked}
+        wanted = list(targets)
+        self.asked += wanted
+        return {each: self._look(each) for each in wanted}
 
     def _look(self, target):
         service = target.replica.rpartition("-")[0]
@@ -197,6 +199,42 @@ def test_who_leaves_is_marked_before_the_number_falls(cluster, monkeypatch):
         if kind.kind == "Pod" and name.startswith("chat")
     }
     assert sorted(costs.values(), key=str) == ["-1", None]
+
+
+def test_one_that_hangs_delays_no_other_and_no_round(cluster, monkeypatch):
+    """Nor is it asked again before it has answered."""
+    decided(monkeypatch, other=2)
+
+    async def run() -> None:
+        engine = await cluster._start()
+        await engine.settle()
+        asked, answers = list[str](), asyncio.Event()
+
+        async def tell(targets):
+            service = targets[0].replica.rpartition("-")[0]
+            asked.append(service)
+            if service == "chat":
+                await answers.wait()
+            return await cluster.fleet.look(targets)
+
+        monkeypatch.setattr(engine.scaler, "_source", tell)
+        settings = engine.scaler._settings.model_copy(update={"scaling_interval_seconds": 0.01})
+        monkeypatch.setattr(engine.scaler, "_settings", settings)
+        loop = asyncio.create_task(engine.scaler.run())
+        async with asyncio.timeout(20):
+            while asked.count("other") < 3:
+                await asyncio.sleep(0.01)
+            await engine.settle()
+            assert deployment(cluster, "other")["spec"]["replicas"] == 2
+            assert asked.count("chat") == 1
+            answers.set()
+            while asked.count("chat") < 3:
+                await asyncio.sleep(0.01)
+        loop.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await loop
+
+    asyncio.run(run())
 
 
 def test_a_second_autoscaler_is_refused_and_the_replicas_stay(cluster, monkeypatch):

@@ -18,6 +18,7 @@ from yarl import URL
 
 from poolwise.cluster import clock
 from poolwise.cluster.connection import USER_AGENT
+from poolwise.cluster.turns import Turns
 from poolwise.plan.signals.adapters import Fault, read
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.steps import reading as steps
@@ -59,14 +60,15 @@ class Scraper:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._session: aiohttp.ClientSession | None = None
-        self._turns = asyncio.Semaphore(settings.scrape_connections)
+        self._turns = Turns(settings.scrape_connections)
         self._reader = ThreadPoolExecutor(1, "metrics")  # beside the loop, and beside the planner
 
     async def look(self, targets: Iterable[Target]) -> Mapping[Target, Look]:
-        """One look at each of them; never raises for what one of them does."""
-        session = self._opened()
+        """One look at each of them; never raises for what one of them does, and shares connections
+        alike with other calls that are under way."""
+        session, call = self._opened(), object()
         wanted = list(targets)
-        looks = await asyncio.gather(*(self._look(session, target) for target in wanted))
+        looks = await asyncio.gather(*(self._look(session, target, call) for target in wanted))
         return dict(zip(wanted, looks, strict=True))
 
     async def close(self) -> None:
@@ -84,10 +86,10 @@ class Scraper:
             )
         return self._session
 
-    async def _look(self, session: aiohttp.ClientSession, target: Target) -> Look:
+    async def _look(self, session: aiohttp.ClientSession, target: Target, call: object) -> Look:
         seconds = self._settings.scrape_timeout_seconds
         try:
-            async with self._turns, asyncio.timeout(seconds):
+            async with self._turns.turn(call), asyncio.timeout(seconds):
                 body = await self._asked(session, target)
         except TimeoutError:
             return Fault(f"no answer within {seconds:g} s")

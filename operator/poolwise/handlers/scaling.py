@@ -21,6 +21,7 @@ from poolwise.cluster.scraping import Look as Told
 from poolwise.cluster.scraping import Source, Target
 from poolwise.errors import PoolwiseError
 from poolwise.handlers.kinds import Kinds
+from poolwise.handlers.lookout import Lookout
 from poolwise.handlers.planner import Planner
 from poolwise.handlers.reconciler import pool_of
 from poolwise.handlers.rounds import forget, rounds
@@ -76,27 +77,31 @@ class Scaler:
         self._known: dict[Key, Known] = {}
         self._tables = load()
         self._kinds = Kinds(planner, settings, shipped(self._tables))
-        self.samples: dict[str, Sample] = {}
+        self._lookout = Lookout(self._take, is_together=bool(settings.prometheus_url))
+
+    @property
+    def samples(self) -> Mapping[str, Sample]:
         """Newest look at each replica, by uid of its pod: who has least work left."""
+        return self._lookout.samples
 
     async def run(self) -> None:
-        """Round after round, for ever."""
-        await rounds(self.step, self._settings.scaling_interval_seconds, "scaling")
+        """Round after round, for ever; none waits for the looks of the one before."""
+        async with asyncio.TaskGroup() as tasks:
+
+            async def begin() -> None:
+                self._begin(tasks)
+
+            await rounds(begin, self._settings.scaling_interval_seconds, "scaling")
 
     async def step(self) -> None:
-        """One round: all services together, so that one that hangs costs one timeout."""
+        """One round, until every service is decided."""
+        async with asyncio.TaskGroup() as tasks:
+            self._begin(tasks)
+
+    def _begin(self, tasks: asyncio.TaskGroup) -> None:
         turns = list(self._turns())
         self._forget({turn.key for turn in turns})
-        told = await self._source([target for turn in turns for target in turn.targets])
-        self.samples.clear()
-        self.samples.update(
-            (target.uid, look) for target, look in told.items() if isinstance(look, Sample)
-        )
-        for turn in turns:
-            try:
-                await self._take(turn, told)
-            except Exception:
-                _log.exception("scaling failed on one service", workload=str(turn.key))
+        self._lookout.begin(turns, self._source, tasks)
 
     def _forget(self, present: set[Key]) -> None:
         cache = self._cache
@@ -163,7 +168,9 @@ class Scaler:
         return known.request
 
     async def _take(self, turn: Turn, told: Mapping[Target, Told]) -> None:
-        known, now = self._known[turn.key], clock.utc_now()
+        known, now = self._known.get(turn.key), clock.utc_now()
+        if known is None:
+            return  # it went while its replicas were asked
         overdue = turn.overdue(self._settings.start_timeout_seconds, now.timestamp())
         late = together(overdue.values())
         seen, failing = turn.seen(told, known, late, now.timestamp())

@@ -1,0 +1,64 @@
+"""Looks at many services side by side, so that each is decided as soon as its own replicas have
+told: one whose replicas hang costs others nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+import structlog
+
+from poolwise.cluster.scraping import Look, Source, Target
+from poolwise.handlers.turn import Turn
+from poolwise.plan.decision import Key
+from poolwise.plan.signals.sample import Sample
+
+_log = structlog.get_logger(__name__)
+
+Take = Callable[[Turn, Mapping[Target, Look]], Awaitable[None]]
+"""What is made of a look at one service."""
+
+
+class Lookout:
+    """Knows who is looked at just now; ``samples`` is what was seen last."""
+
+    def __init__(self, take: Take, is_together: bool) -> None:
+        """:param is_together: one server is asked for all: it has all the answers, or none."""
+        self._take = take
+        self._is_together = is_together
+        self._under_way: set[Key] = set()
+        self._deciding = asyncio.Lock()  # decisions take processors, of which there are few
+        self.samples: dict[str, Sample] = {}
+        """Newest look at each replica, by uid of its pod."""
+
+    def begin(self, turns: Sequence[Turn], source: Source, tasks: asyncio.TaskGroup) -> None:
+        """A round; who still waits for the looks of the round before is left alone."""
+        there = {target.uid for turn in turns for target in turn.targets}
+        for uid in self.samples.keys() - there:
+            del self.samples[uid]
+        free = [turn for turn in turns if turn.key not in self._under_way]
+        for group in [free] if self._is_together else [[turn] for turn in free]:
+            self._under_way |= {turn.key for turn in group}
+            tasks.create_task(self._look_at(group, source))
+
+    async def _look_at(self, turns: Sequence[Turn], source: Source) -> None:
+        """Never raises: a task that fails would end all others."""
+        try:
+            told = await source([target for turn in turns for target in turn.targets])
+            for target, look in told.items():
+                self.samples.pop(target.uid, None)
+                if isinstance(look, Sample):
+                    self.samples[target.uid] = look
+            for turn in turns:
+                await self._taken(turn, told)
+        except Exception:
+            _log.exception("a look failed; tried again with the next round")
+        finally:
+            self._under_way -= {turn.key for turn in turns}
+
+    async def _taken(self, turn: Turn, told: Mapping[Target, Look]) -> None:
+        try:
+            async with self._deciding:
+                await self._take(turn, told)
+        except Exception:
+            _log.exception("scaling failed on one service", workload=str(turn.key))
