@@ -125,6 +125,19 @@ def test_a_spec_that_finds_no_place_leaves_no_service_without_looks(shell, wishe
     assert replicas(shell) == 3
 
 
+def test_in_the_mode_off_no_number_is_told(shell, wishes):
+    wishes.number = 2
+    shell.looks(3)
+    assert published(shell) == 2
+    edit(shell, scaling={"mode": "Off", "maxReplicas": 20})
+    shell.looks(3)
+    assert published(shell) is None
+    status = shell.service()["status"]
+    assert "desiredReplicas" not in status["scaling"]
+    assert status["scaling"]["signals"]
+    assert "ScalingActive" not in {each["type"] for each in status["conditions"]}
+
+
 @pytest.mark.parametrize("mode", ["Direct", "External"])
 def test_scale_to_zero_is_refused_where_nothing_holds_requests(clock, wishes, mode):
     shell = Served(clock, mode=mode, minReplicas=0, scaleToZero=True)

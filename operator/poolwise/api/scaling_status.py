@@ -81,7 +81,7 @@ class ScalingStatus(OpenModel):
     mode: Word | None = None
     """As `spec.scaling.mode`. Example: `Direct`."""
     desired_replicas: int | None = Field(None, ge=0)
-    """Replicas that the load asks for. Example: `4`."""
+    """Replicas that the load asks for; absent in the mode Off. Example: `4`."""
     reason: Sentence = ""
     """Why so many. Example: `TTFT p99 would be 3.1 s with 3 replicas in 60 s`."""
     pools: Annotated[tuple[ScalingPool, ...], Field(max_length=8)] = ()

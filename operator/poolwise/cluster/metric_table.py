@@ -149,7 +149,8 @@ WORKLOAD_TARGET = _gauge(
 )
 SERVICE_DESIRED = _gauge(
     "service_desired_replicas",
-    "Replicas that the load of a service asks for; in mode External for HPA or KEDA to carry out.",
+    "Replicas that the load of a service asks for; in mode External for HPA or KEDA to carry out,"
+    " in mode Off absent.",
     *("namespace", "name"),
 )
 SERVICE_REPLICAS = _gauge(

@@ -56,6 +56,17 @@ def test_all_that_a_decision_knows_is_told():
     json.dumps(scaling, allow_nan=False)
 
 
+def test_in_the_mode_off_what_is_measured_is_told_and_no_number():
+    earlier = told(look(4, held=3))
+    scaling = told(look(5, held=3, mode=Mode.OFF, now=later(10)), earlier)
+    of_the_number = {"desiredReplicas", "reason", "predicted", "costPerHour", "decisions"}
+    assert scaling.keys() == earlier.keys() - of_the_number
+    assert scaling["mode"] == "Off" and scaling["signals"] == earlier["signals"]
+    [again] = told(look(5, held=3, now=later(20)), scaling)["decisions"]
+    assert (again["from"], again["to"]) == (3, 5)
+    ScalingStatus.model_validate(scaling)
+
+
 def test_the_ratio_of_tokens_is_told_along_with_the_rest():
     first = measured(replaced(look(4, held=3), token_ratio=1.0437), {})
     assert first.observed == {"ratio": 1.04}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from poolwise.plan.conditions import timestamp
-from poolwise.plan.live.look import Look
+from poolwise.plan.live.look import Look, Mode
 from poolwise.plan.live.mixture import pools_told
 from poolwise.plan.live.steady import steady
 from poolwise.plan.live.verdicts import conditions
@@ -45,25 +45,34 @@ def _observed(look: Look) -> dict[str, Any]:
 
 def _scaling(look: Look, before: Told) -> dict[str, Any]:
     decision = look.decision
+    wanted = {} if look.mode is Mode.OFF else _number(look, before)
     return _present(
         {
             "time": timestamp(look.now),
             "mode": look.mode.value,
-            "desiredReplicas": look.replicas,
-            "reason": sentence(decision.reason, _SENTENCE),
+            **wanted,
             "pools": pools_told(look.by_pool, decision.weights),
-            "remarks": sorted(set(decision.remarks) - _TOLD_ELSEWHERE) or None,
             "limiting": decision.limiting or None,
             "requestsPerSecondPerReplica": decision.capacity_requests_per_second or None,
             "forecast": _forecast(decision.forecast) if decision.forecast else None,
             "signals": [_signal(each) for each in decision.signals] or None,
-            "predicted": [_tail(each) for each in decision.tails] or None,
-            "costPerHour": decision.cost_per_hour or None,
-            "decisions": _decisions(look, before),
             "mismatches": [kind.value for kind, _ in look.mismatches] or None,
             "memory": look.memory or None,
         }
     )
+
+
+def _number(look: Look, before: Told) -> dict[str, Any]:
+    """What is told of the number of replicas; in the mode Off that is nobody's but the user's."""
+    decision = look.decision
+    return {
+        "desiredReplicas": look.replicas,
+        "reason": sentence(decision.reason, _SENTENCE),
+        "remarks": sorted(set(decision.remarks) - _TOLD_ELSEWHERE) or None,
+        "predicted": [_tail(each) for each in decision.tails] or None,
+        "costPerHour": decision.cost_per_hour or None,
+        "decisions": _decisions(look, before),
+    }
 
 
 _TOLD_ELSEWHERE = {Remark.METRICS_BROKEN, Remark.METRICS_MISSING}
