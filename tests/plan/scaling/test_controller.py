@@ -15,7 +15,7 @@ from poolwise.plan.scaling.decision import Remark
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.momentum import Momentum
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen
-from poolwise.plan.scaling.service import Loading, Pool
+from poolwise.plan.scaling.service import Latency, LatencyTarget, Loading, Pool
 from tests.plan.scaling.given import STEP_SECONDS, Course, Fleet, course, predictor, service, target
 
 LOW, HIGH = 5.0, 120.0
@@ -171,6 +171,14 @@ def test_replicas_that_start_count():
 def test_a_target_below_the_floor_is_told_with_the_floor():
     decision = course(service(targets=(target(0.001),)), [LOW] * 3).decision
     assert "takes 0.0" in decision.remarks[Remark.SLO_UNREACHABLE]
+
+
+def test_a_target_that_no_number_of_replicas_helps_asks_for_none():
+    """Below the floor every request is late, whatever runs: the other targets count alone."""
+    gaps = LatencyTarget(Latency.ITL, 99.0, 0.075)
+    hopeless = course(service(targets=(target(0.001), gaps)), [LOW] * 30, late_share=1.0).decision
+    without = course(service(targets=(gaps,)), [LOW] * 30).decision
+    assert hopeless.replicas == without.replicas < 8
 
 
 def test_late_requests_make_the_fleet_larger():

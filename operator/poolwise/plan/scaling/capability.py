@@ -21,6 +21,8 @@ from poolwise.plan.scaling.tails import LONE_SHARE, floor_seconds, holds, late_s
 KV_CACHE = "KV cache"
 SHARED_FLOOR = 3.0
 """Times as many late in all as alone, where more are late alone than a target allows."""
+HOPELESS = 0.9
+"""Share of late ones even alone from which on a target asks for no replicas: none would help."""
 BISECTIONS = 13
 """To 0.01 % of the largest load."""
 LEAST_PROMPTS_SHARE = 0.05
@@ -111,7 +113,8 @@ def capability(
         for target, each, floor in zip(targets, asked, floors, strict=True)
         if floor > each.allowed_share
     )
-    reachable = tuple(map(_beside_floor, asked, floors))
+    helped = [index for index, floor in enumerate(floors) if floor < HOPELESS]
+    reachable = tuple(_beside_floor(asked[index], floors[index]) for index in helped)
     load = highest_load(served, reachable)
     at = state(served, max(load, served.largest_load * 2.0**-16))
     nearest = _nearest(served, at, reachable)
@@ -121,7 +124,7 @@ def capability(
         slowness,
         at,
         slots or (str(nearest) if nearest else "Rate"),
-        targets[reachable.index(nearest)] if nearest else None,
+        targets[helped[reachable.index(nearest)]] if nearest else None,
         0.0 if slots else _arrivals_share(served, at, nearest),
         _prompts_per_second(served, at, asked) / slowness,
         unreachable,
@@ -159,7 +162,7 @@ def _beside_floor(target: LatencyTarget, floor: float) -> LatencyTarget:
     each other on one replica, which a router with several hardly ever lets happen."""
     allowed = target.allowed_share
     most = allowed if floor <= allowed / 2.0 else max(allowed + floor, SHARED_FLOOR * floor)
-    return replace(target, percentile=100.0 * (1.0 - min(most, 0.9)))
+    return replace(target, percentile=100.0 * (1.0 - min(most, HOPELESS)))
 
 
 def highest_load(served: Replica, targets: tuple[LatencyTarget, ...]) -> float:
