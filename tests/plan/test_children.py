@@ -228,6 +228,28 @@ class TestReplica:
         sleep = pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]
         assert pod["terminationGracePeriodSeconds"] > sleep + 7.9
 
+    @pytest.mark.parametrize(
+        ("engine", "waits"),
+        [
+            ({}, True),
+            ({"image": "vllm/vllm-openai:v0.11.0"}, False),
+            ({"image": "vllm/vllm-openai:v0.29.0", "args": ["--shutdown-timeout", "60"]}, True),
+            ({"type": "sglang", "image": "lmsysorg/sglang:v0.4.0"}, True),
+            ({"type": "triton"}, True),
+            ({"type": "custom", "image": "mine:1"}, False),
+        ],
+    )
+    def test_who_would_abort_its_requests_is_told_to_end_when_they_have_ended(self, engine, waits):
+        isvc = service(engine=engine, model={"preset": "llama-3.1-8b", "uri": "pvc://models/x"})
+        settings, pool = Settings(), h100_pool()
+        plan = placed_service(pool, ServingLayout())
+        drain_seconds = record_of(plan, pool, settings).drain_seconds
+        pod = pod_of(deployment_of(isvc))
+        sleep = pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]
+        assert drain_seconds > 0
+        assert sleep == settings.endpoint_removal_seconds + (0 if waits else drain_seconds)
+        assert pod["terminationGracePeriodSeconds"] >= sleep
+
     def test_update_surges_only_where_there_is_room(self):
         def strategy(may_surge):
             child = deployment_of(service(), may_surge=may_surge)

@@ -23,6 +23,8 @@ METRICS_BESIDE_HTTP = 8002
 """Triton's default; taken where ``metricsPort`` is the port of its API."""
 RENDEZVOUS_PORT = 29500
 """Where the leader of a replica waits for its workers."""
+DRAIN = "drain_seconds"
+"""The plan's name of the time for which an engine that is told to end goes on answering."""
 LEADER, RANK = "$(LWS_LEADER_ADDRESS)", "$(LWS_WORKER_INDEX)"
 """Variables that LeaderWorkerSet gives each pod: the leader's name, and its place in the group."""
 
@@ -52,6 +54,9 @@ class Engine:
     """What each pod of a replica is told that spans nodes; empty: the engine keeps to one node."""
     worker_flags: tuple[str, ...] = ()
     """And those beside the leader, which alone answers requests."""
+    drains: bool = False
+    """Whether it answers what is in flight when it is told to end, without a flag for it: SGLang
+    (sgl-project/sglang#1838) and TGI do, vLLM aborts everything unless it is told a time."""
 
 
 ENGINES: Mapping[str, Engine] = {
@@ -73,7 +78,7 @@ ENGINES: Mapping[str, Engine] = {
             "memory_fraction": "--gpu-memory-utilization={}",
         },
         default_image_flags={
-            "drain_seconds": "--shutdown-timeout={}",
+            DRAIN: "--shutdown-timeout={}",
             "health_path": "--disable-access-log-for-endpoints={},/metrics",
         },
         images={NVIDIA: "vllm_image", AMD: "vllm_rocm_image", CPU: "vllm_cpu_image"},
@@ -114,6 +119,7 @@ ENGINES: Mapping[str, Engine] = {
             f"--node-rank={RANK}",
             f"--dist-init-addr={LEADER}:{RENDEZVOUS_PORT}",
         ),
+        drains=True,
     ),
     "tgi": Engine(
         command=("text-generation-launcher",),
@@ -132,6 +138,7 @@ ENGINES: Mapping[str, Engine] = {
         health_path="/health",
         live_path="/health",
         splits_pipeline=False,
+        drains=True,
     ),
     "triton": Engine(
         command=("tritonserver",),
@@ -139,6 +146,7 @@ ENGINES: Mapping[str, Engine] = {
             "model": "--model-repository={}",
             "port": "--http-port={}",
             "metrics_port": "--metrics-port={}",
+            DRAIN: "--exit-timeout-secs={}",
         },
         images={NVIDIA: "triton_image", CPU: "triton_image"},
         health_path="/v2/health/ready",
@@ -171,6 +179,13 @@ def arguments(engine: Engine, values: Mapping[str, object], is_default: bool) ->
     ]
     first = values.get(engine.positional or "")
     return [*([str(first)] if first is not None else []), *given]
+
+
+def drains(engine: Engine, given: Sequence[str]) -> bool:
+    """Whether a replica with these arguments answers what is in flight when it is told to end."""
+    texts = (flags.get(DRAIN) for flags in (engine.flags, engine.default_image_flags))
+    known = {text.partition("=")[0] for text in texts if text}
+    return engine.drains or any(argument.partition("=")[0] in known for argument in given)
 
 
 def node_arguments(engine: Engine, nodes: int, is_worker: bool) -> list[str]:

@@ -18,11 +18,13 @@ from poolwise.plan.capacity import packs
 from poolwise.plan.children import pods
 from poolwise.plan.children.affinity import of_replica
 from poolwise.plan.children.engines import (
+    DRAIN,
     ENGINES,
     METRICS_BESIDE_HTTP,
     Engine,
     arguments,
     default_image,
+    drains,
     node_arguments,
     without_overridden,
 )
@@ -114,17 +116,18 @@ def template(replica: Replica, is_worker: bool = False) -> Manifest:
     spec, record, source = replica.spec, replica.record, weights(replica.spec, replica.record)
     accelerators = replica.accelerators_per_pod
     shm_volume, shm_mount = pods.shared_memory(SHARED_BYTES_PER_ACCELERATOR * max(1, accelerators))
+    given = _arguments(replica, source, is_worker)
     container = pods.container_of(
         spec.run,
         "engine",
         [shm_mount, *source.mounts],
         image=_image(replica),
         command=list(spec.run.command or replica.engine.command),
-        args=_arguments(replica, source, is_worker),
+        args=given,
         env=pods.environment(spec.run, [*source.environment, *_cpu_environment(replica)]),
         ports=pods.ports(spec.run, _ports(replica)),
         resources=pods.resources(spec.run, replica.pool, accelerators, _cpu_size(replica.layout)),
-        lifecycle={"preStop": {"sleep": {"seconds": replica.settings.endpoint_removal_seconds}}},
+        lifecycle={"preStop": {"sleep": {"seconds": _stay_seconds(replica, given)}}},
         **({} if is_worker else _probes(replica)),
     )
     volumes = pods.mounted(container, [shm_volume, *source.volumes])
@@ -181,7 +184,7 @@ def _values(replica: Replica, source: Weights) -> Mapping[str, object]:
         "quantization": "fp8" if replica.spec.model.quantization == "fp8" else None,
         "number_type": "float16" if layout.weight_format == "fp16" else None,
         "memory_fraction": None if on_cpu else record.memory_fraction,
-        "drain_seconds": record.drain_seconds,
+        DRAIN: record.drain_seconds,
         "health_path": replica.engine.health_path,
     }
 
@@ -231,6 +234,15 @@ def _probes(replica: Replica) -> Manifest:
 def _check(path: str | None) -> Manifest:
     action = {"httpGet": {"path": path, "port": HTTP}} if path else {"tcpSocket": {"port": HTTP}}
     return {**action, "periodSeconds": PROBE_SECONDS, "timeoutSeconds": 5}
+
+
+def _stay_seconds(replica: Replica, given: list[str]) -> int:
+    """For which a replica goes on as ever before it is told to end: until no proxy sends to it, and
+    until what is in flight has ended, where its engine would not wait for that."""
+    removal_seconds = replica.settings.endpoint_removal_seconds
+    if drains(replica.engine, given):
+        return removal_seconds
+    return removal_seconds + (replica.record.drain_seconds or 0)
 
 
 def _grace_seconds(replica: Replica) -> int:
