@@ -106,6 +106,8 @@ def test_a_number_beyond_the_maximum_is_cut_and_told(clock):
     shell.looks(3)
     assert told(shell)[0] == "AtMaximum"
     edit(shell, replicas=3)
+    types = {each["type"] for each in shell.service()["status"]["conditions"]}
+    assert "ScalingActive" not in types, "what was told before the edit is no more"
     shell.looks(3)
     assert (replicas(shell), told(shell)[0]) == (3, "FollowsLoad")
 

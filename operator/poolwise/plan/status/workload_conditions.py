@@ -15,6 +15,7 @@ from poolwise.plan.decision import Kind, Outcome, Plan, Rejection
 from poolwise.plan.kueue.status import is_waiting, queue_conditions
 from poolwise.plan.kueue.status import placed as placed_later
 from poolwise.plan.live.following import cut_short, stays_at_one
+from poolwise.plan.live.look import Mode, mode_of
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition, Pool
@@ -145,7 +146,7 @@ def _under_way(view: View, plan: Plan) -> list[Condition]:
     placed, pods = _placed(view, plan), _pods_ready(view, plan)
     cause = _held_up(plan) or _first(placed, pods)
     queue = queue_conditions(view.spec, plan)
-    told = _with_cut(_measured(view), None if view.is_job else cut_short(view.resource, plan))
+    told = _measured(view) if view.is_job else _with_cut(view, plan)
     return [placed, pods, *queue, *told, *_progress(cause.status is True, cause)]
 
 
@@ -198,13 +199,17 @@ def _measured(view: View) -> list[Condition]:
     return [each for each in told if each is not None]
 
 
-def _with_cut(told: list[Condition], cut: Condition | None) -> list[Condition]:
+def _with_cut(view: View, plan: Plan) -> list[Condition]:
     """With what keeps replicas that others ask for from running, unless the number stands still for
-    a graver reason."""
-    is_graver = any(each.type == Type.SCALING_ACTIVE and not each.status for each in told)
-    if cut is None or is_graver:
-        return told
-    return [*(each for each in told if each.type != cut.type), cut]
+    a graver reason; what was told of that before is known anew, looked at or not."""
+    told, cut = _measured(view), cut_short(view.resource, plan)
+    old = [each for each in told if each.type == Type.SCALING_ACTIVE]
+    others = [each for each in told if each not in old]
+    if cut is not None and all(each.status for each in old):
+        return [*others, cut]
+    is_stale = view.measured is None and mode_of(view.resource) is not Mode.DIRECT
+    limits = (Reason.AT_MAXIMUM, Reason.AT_CAPACITY) if is_stale else ()
+    return [*others, *(each for each in old if each.reason not in limits)]
 
 
 def _rested(view: View, each: Condition) -> Condition:
