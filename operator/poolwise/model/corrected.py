@@ -46,6 +46,7 @@ def corrected_training(prediction: TrainingPrediction, estimate: Estimate) -> Tr
         tokens_per_second=None if tokens is None else tokens / factor,
         corrected_by={Phase.TRAINING.value: factor},
         measured={Phase.TRAINING.value: estimate.measured},
+        fitted_spread=prediction.fitted_spread * estimate.narrowing,
     )
 
 

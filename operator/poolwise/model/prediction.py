@@ -139,6 +139,9 @@ class TrainingPrediction:
     own_spread: float | None = None
     """Deviation of ln(step) that other accelerators' predictions do not share; None: as the share
     of the interval that :mod:`poolwise.model.ranges` has."""
+    fitted_spread: float = 0.0
+    """Deviation of ln of the step's time before input and checkpoints, which the load and so the
+    power follow: a step that waits for its input is as sure as that, its energy is not."""
 
 
 @dataclass(frozen=True, slots=True)

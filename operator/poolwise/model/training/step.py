@@ -9,7 +9,8 @@
 for m micro-batches through p pipeline stages of v virtual ones each (bubble ``(p-1)/(v*m)``,
 arXiv 2104.04473). ``busy`` is :mod:`poolwise.model.training.layer`, communication
 :mod:`poolwise.model.training.communication`, input and checkpoint
-:mod:`poolwise.model.training.input`.
+:mod:`poolwise.model.training.input`. These two follow from rates that a person or a setting states
+and are taken at their word, so that the range is that of what stands before them.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def predict_training(
     samples_per_second = work.global_batch_samples / mid
     moved = step.busy.moved_bytes
     return TrainingPrediction(
-        step_seconds=Interval.around(mid, constant.spread),
+        step_seconds=_range(mid, step.seconds, constant.spread, work, layout.count, machine),
         ledger=ledger,
         memory=training_memory(work, layout, machine, own.share),
         samples_per_second=samples_per_second,
@@ -82,6 +83,7 @@ def predict_training(
         ridge_point=ridge_point(machine.device, work.precision),
         power_watts=_power_watts(machine.device, step.busy.seconds / mid),
         provenance=constant.provenance,
+        fitted_spread=constant.spread,
     )
 
 
@@ -110,6 +112,18 @@ def held_up_seconds(fed: float, work: TrainingWork, count: int, machine: Machine
     """With the wait for input, and the share of time that checkpoints take."""
     supplied = max(fed, supply_seconds(work, count, machine))
     return supplied * (1.0 + checkpoint_share(work, count, machine))
+
+
+def _range(
+    mid: float, fed: float, spread: float, work: TrainingWork, count: int, machine: Machine
+) -> Interval:
+    """Of a whole step, whose part before input and checkpoints is uncertain.
+
+    Longer parts make no shorter steps, so the ends of the one are the ends of the other.
+    """
+    of_fed = Interval.around(fed, spread)
+    low, high = (held_up_seconds(end, work, count, machine) for end in (of_fed.low, of_fed.high))
+    return Interval(mid, min(low, mid), max(high, mid))
 
 
 @dataclass(slots=True)

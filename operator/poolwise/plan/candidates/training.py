@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from poolwise.model.correction import Phase
-from poolwise.model.prediction import Memory, TrainingPrediction
+from poolwise.model.prediction import Interval, Memory, TrainingPrediction
 from poolwise.model.ranges import own_spread
 from poolwise.model.training.memory import peak_bytes
 from poolwise.plan.candidates.exclusions import (
@@ -182,7 +182,7 @@ class _Assessment:
             startup_seconds=offer.startup_seconds,
             broken_accelerators=broken_accelerators,
             objective_value=offer.objective(goal),
-            own_spread=_own_spread(prediction),
+            own_spread=_own_spread(prediction, goal),
             offers=tuple(each.of_count(goal) for each in offers),
         )
 
@@ -212,10 +212,14 @@ class _Assessment:
         return replace(excluded(self.pool, told), count=count)
 
 
-def _own_spread(prediction: TrainingPrediction) -> float:
+def _own_spread(prediction: TrainingPrediction, goal: Goal) -> float:
+    """Of the objective: energy is no surer than what the accelerator does in its time."""
     if prediction.own_spread is not None:
         return prediction.own_spread
-    return own_spread(prediction.step_seconds, Phase.TRAINING, prediction.provenance)
+    seconds = prediction.step_seconds
+    if goal is Goal.ENERGY:
+        seconds = Interval.around(seconds.mid, max(seconds.spread, prediction.fitted_spread))
+    return own_spread(seconds, Phase.TRAINING, prediction.provenance)
 
 
 def memory_clause(memory: Memory, pool: Pool) -> str:
