@@ -1,5 +1,6 @@
 """The objective decides where it can, money where it cannot, and idle speed has its limits."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -117,10 +118,40 @@ def test_reasons_of_a_level_race():
 
 def test_reasons_of_speed_that_is_not_worth_it():
     told = words(run("b200", 5, 900, bound_by=Resource.INPUT), run("h100", 10, 400))
-    idle = "its accelerators would wait for the host"
-    trade = f"2 times as fast for 2.25 times the cost ($900 against $400), and {idle}"
+    idle = "its accelerators would wait for input"
+    worth = "which makes such speed worth 1.41 times the cost at most"
+    trade = f"2 times as fast for 2.25 times the cost ($900 against $400), and {idle}, {worth}"
     assert told["h100"] == f"10 h for $400; b200 would be {trade}"
     assert told["b200"] == f"5 h: {trade}"
+
+
+def test_the_reason_names_the_rule_that_decided_however_unsure_the_times_are():
+    """Level is what nobody knows; what decides beyond 30 % is what idle accelerators are worth."""
+    unsure = {"own_spread": 0.3, "bound_by": Resource.INPUT}
+    fast, slow = run("h100", 11.4, 315, **unsure), run("l40s", 20, 144, **unsure)
+    assert len(ranked([fast, slow]).level) == 2
+    told = words(fast, slow)
+    assert told["l40s"].startswith("20 h for $144; h100 would be 1.75 times as fast")
+    assert told["h100"].startswith("11.4 h: 1.75 times as fast for 2.19 times the cost")
+    for each in told.values():
+        assert each.endswith("such speed worth 1.32 times the cost at most")
+        assert "level" not in each
+        assert "significant" not in each
+
+
+def test_equals_whose_accelerators_stand_idle_are_still_told_as_equals():
+    waits = {"bound_by": Resource.INPUT}
+    told = words(run("h200", 9.6, 500, **waits), run("h100", 10, 400, **waits))
+    assert told["h100"].startswith("level with h200 (9.6 h; not significant")
+
+
+def test_what_stays_where_it_runs_was_not_chosen_for_idleness():
+    waits = {"bound_by": Resource.HOST}
+    ranking = ranked([run("b200", 5, 900, **waits), run("h100", 10, 400)])
+    assert ranking.is_for_idleness
+    assert not replace(ranking, stays=True).is_for_idleness
+    assert not replace(ranking, because="for others").is_for_idleness
+    assert not replace(ranking, winner=ranking.ordered[0]).is_for_idleness
 
 
 @pytest.mark.parametrize("goal", [Goal.TIME, Goal.COST])

@@ -85,6 +85,14 @@ class Ranking:
     """Whether accelerators that would stand idle decided, by time x cost^2."""
 
     @property
+    def is_for_idleness(self) -> bool:
+        """Whether the winner is taken because others' accelerators would stand idle: neither by the
+        objective, nor for its price among equals, nor where it runs or for the sake of others."""
+        if not self.weighs_idleness or self.stays or self.because or self.winner in self.equals:
+            return False
+        return self.winner == min(self.ordered, key=_time_and_cost)
+
+    @property
     def is_significant(self) -> bool:
         """Whether the winner is surely the best, and not only the cheapest of equals."""
         return self.level == (self.winner,)
@@ -106,6 +114,11 @@ def rank(candidates: Iterable[Candidate], goal: Goal) -> Ranking | None:
         winner = min((winner, *ordered), key=_time_and_cost)
         return Ranking(ordered, level, equals, winner, weighs_idleness=True)
     return Ranking(ordered, level, equals, winner)
+
+
+def most_cost(speed: float) -> float:
+    """Times the cost that so many times the speed is worth where accelerators stand idle."""
+    return math.pow(speed, 1.0 / IDLE_COST_WEIGHT)
 
 
 def losses(ranking: Ranking) -> dict[str, float]:

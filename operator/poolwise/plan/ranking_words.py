@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from poolwise.model.hardware import Resource
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.decision import Candidate
 from poolwise.plan.provisioning.growth import startup_words
-from poolwise.plan.ranking import Difference, Ranking, cost_of, stands_idle
+from poolwise.plan.ranking import Difference, Ranking, cost_of, most_cost, stands_idle
 from poolwise.plan.requests.request import Goal
 from poolwise.plan.wording import duration, measured, money, percent, three_digits
 
@@ -58,7 +59,7 @@ class _Words:
             told = f"stays where it runs: {self._measure(winner)}"
             return f"{told}; {best.pool} would take {self._measure(best)}"
         told = f"{self._measure(winner)} for {self._price(winner)}"
-        if winner in ranking.level:
+        if winner in ranking.level and not ranking.is_for_idleness:
             level = f"{best.pool} ({self._measure(best)}; {_doubt(winner, best)})"
             spares = best.broken_accelerators > 0 == winner.broken_accelerators
             why = "which would break a whole domain" if spares else "and cheaper"
@@ -83,7 +84,8 @@ class _Words:
             return f"{told}, {_more(mine / best)} {winner.pool}{self._in_doubt(candidate)}"
         if ranking.stays:
             return f"{told}, and moving there would restart it"
-        if candidate in ranking.level and winner in ranking.level:
+        is_level = candidate in ranking.level and winner in ranking.level
+        if is_level and not ranking.is_for_idleness:
             level = f"{told} against {self._measure(winner)}{self._in_doubt(candidate)}"
             return level if self._goal is Goal.COST else f"{level}, for {self._prices(candidate)}"
         return f"{told}: {self._trade(candidate)}"
@@ -108,10 +110,14 @@ class _Words:
         speed = (winner.objective_value or 0.0) / (candidate.objective_value or math.inf)
         cost = cost_of(candidate) / cost_of(winner) if cost_of(winner) else math.inf
         faster, prices = f"{three_digits(speed)} times as fast", self._prices(candidate)
-        idle = ", and its accelerators would wait for the host" if stands_idle(candidate) else ""
         if math.isinf(cost):
-            return f"{faster} for {prices}{idle}"
-        return f"{faster} for {three_digits(cost)} times the cost ({prices}){idle}"
+            return f"{faster} for {prices}{_wait_for_data(candidate)}"
+        told = f"{faster} for {three_digits(cost)} times the cost ({prices})"
+        told += _wait_for_data(candidate)
+        if not (self._ranking.is_for_idleness and stands_idle(candidate)):
+            return told
+        most = three_digits(most_cost(speed))
+        return f"{told}, which makes such speed worth {most} times the cost at most"
 
     def _prices(self, candidate: Candidate) -> str:
         mine, best = self._price(candidate), self._price(self._ranking.winner)
@@ -148,6 +154,14 @@ def _more(ratio: float) -> str:
     if ratio - 1 < HARDLY:
         return "hardly more than"
     return f"{percent(ratio - 1)} more than" if ratio < 2 else f"{three_digits(ratio)} times"
+
+
+def _wait_for_data(candidate: Candidate) -> str:
+    """That its accelerators stand idle, and for what."""
+    if candidate.bottleneck is None or not stands_idle(candidate):
+        return ""
+    is_input = candidate.bottleneck.resource is Resource.INPUT
+    return f", and its accelerators would wait for {'input' if is_input else 'the host'}"
 
 
 def _wait(candidate: Candidate) -> str:
