@@ -243,7 +243,7 @@ class TestReplica:
         isvc = service(engine=engine, model={"preset": "llama-3.1-8b", "uri": "pvc://models/x"})
         settings, pool = Settings(), h100_pool()
         plan = placed_service(pool, ServingLayout())
-        drain_seconds = record_of(plan, pool, settings).drain_seconds
+        drain_seconds = record_of(plan, pool, settings).drain_seconds or 0
         pod = pod_of(deployment_of(isvc))
         sleep = pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]
         assert drain_seconds > 0
