@@ -70,7 +70,7 @@ def _computed(sample: Sample) -> float:
 
 def _gained(before: Histogram | None, after: Histogram | None) -> tuple[float, float] | None:
     """Sum and count since; None where one is missing."""
-    if before is None or after is None:
+    if before is None or after is None or before.total is None or after.total is None:
         return None
     return after.total - before.total, after.count - before.count
 

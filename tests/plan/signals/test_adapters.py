@@ -111,6 +111,15 @@ def test_native_histogram_where_the_text_gives_it():
     assert told.ttft_seconds.total == 6.5
 
 
+def test_a_sum_that_is_not_told_is_unknown():
+    lines = texts.VLLM_NEW.splitlines()
+    told = sample_of("\n".join(each for each in lines if "_sum" not in each))
+    assert told.ttft_seconds == Histogram((0.5, 1.0, math.inf), (4, 9, 10), None)
+    of_one = texts.VLLM_NEW.replace('engine="0"', 'engine="1"')
+    both = sample_of("\n".join(lines + [x for x in of_one.splitlines() if "_sum" not in x]))
+    assert both.ttft_seconds == Histogram((0.5, 1.0, math.inf), (8, 18, 20), None)
+
+
 def test_gauge_without_a_value_is_not_told():
     assert (
         sample_of(
@@ -156,6 +165,15 @@ def test_gauge_without_a_value_is_not_told():
             texts.family("vllm:time_to_first_token_seconds", {"+Inf": 3}, -1),
             "has the sum -1",
         ),
+        (
+            texts.family("vllm:time_to_first_token_seconds", {"-1": 1, "+Inf": 3}, 1),
+            "in buckets from -1 on",
+        ),
+        (
+            texts.family("vllm:time_to_first_token_seconds", {"1": 1, "+Inf": 1e300}, 1),
+            "ttft_seconds has 1e+300 observations",
+        ),
+        ("vllm:num_requests_waiting 1e300\n", "waiting is 1e+300, outside of the 0 to 1e+07"),
         ("vllm:num_requests_running 3" + " " * 5000 + "\n", "a line of more than"),
     ],
 )

@@ -1,12 +1,13 @@
 """Differences of counters: restarts, repeats, what goes back, warm-up, sums over replicas."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolwise.plan.signals.histogram import native, pooled
+from poolwise.plan.signals.histogram import credible, difference, native, pooled, with_faded
 from poolwise.plan.signals.percentile import percentile_of
 from poolwise.plan.signals.window import Delta, WentBack, between, deltas, joined
 from tests.plan.signals.given import histogram, latencies, of_values, sample
@@ -14,11 +15,11 @@ from tests.plan.signals.given import histogram, latencies, of_values, sample
 
 def test_difference_of_two_looks():
     earlier = sample(10, finished_requests=5, ttft_seconds=histogram(3, 2, total=0.5))
-    later = sample(25, finished_requests=9, ttft_seconds=histogram(3, 5, 1, total=2.0))
+    later = sample(25, finished_requests=9, ttft_seconds=histogram(3, 5, 1, total=1.5))
     delta = between(earlier, later)
     assert isinstance(delta, Delta)
     assert (delta.seconds, delta.finished_requests) == (15, 4)
-    assert delta.ttft_seconds == histogram(0, 3, 1, total=1.5)
+    assert delta.ttft_seconds == histogram(0, 3, 1, total=1.0)
     assert delta.generated_tokens is None
 
 
@@ -114,3 +115,34 @@ def test_native_histograms_lose_no_observation(schema, buckets):
     found = native(schema, 2.0, buckets, 1.0)
     assert found.count == 2 + sum(buckets.values())
     assert list(found.counts) == sorted(found.counts)
+
+
+@pytest.mark.parametrize(
+    ("seen", "mean"),
+    [
+        (histogram(0, 0, 4, total=1.6), 0.4),
+        (histogram(0, 0, 4, total=2.0), 0.5),
+        (histogram(0, 0, 4, total=2.05), 2.05 / 4.0),  # sum and buckets read a moment apart
+        (histogram(0, 0, 4, total=0.0), None),  # an engine that tells no sum but 0
+        (histogram(0, 0, 4, total=-1.0), None),
+        (histogram(0, 0, 4, total=20.0), None),
+        (histogram(4, total=0.0), 0.0),
+        (histogram(0, 0, 0, 0, 0, 0, 4, total=1e6), 2.5e5),  # beyond the last bound
+        (replace(histogram(0, 0, 4), total=None), None),
+        (histogram(total=0.0), None),
+    ],
+)
+def test_a_sum_that_its_buckets_contradict_is_unknown(seen, mean):
+    assert credible(seen).mean == pytest.approx(mean) if mean is not None else True
+    assert (credible(seen).mean is None) == (mean is None)
+    assert credible(seen).counts == seen.counts
+
+
+def test_sums_are_unknown_where_one_of_them_is():
+    known, unknown = histogram(0, 0, 4, total=1.6), replace(histogram(0, 0, 1), total=None)
+    assert difference(known, unknown).total is None
+    assert difference(known, histogram(0, 0, 1, total=0.4)).total == pytest.approx(1.2)
+    both = pooled([known, unknown])
+    assert both is not None and (both.count, both.total) == (5.0, None)
+    faded = with_faded(unknown, 0.5, known)
+    assert faded is not None and (faded.count, faded.total) == (4.5, None)

@@ -76,6 +76,15 @@ def test_no_checkpoint_yet():
             f"training_last_checkpoint_timestamp_seconds {NOW * 1000}\n",
             "s in the future",
         ),
+        (
+            'training_samples_total{r="0"} 1e308\ntraining_samples_total{r="1"} 1e308\n',
+            "training_samples_total is 1e+308, which no count",
+        ),
+        (
+            "training_step_seconds {count:4e300,sum:1,schema:0,zero_threshold:0,zero_count:0,"
+            "positive_spans:[0:1],positive_deltas:[4e300]}\n",
+            "training_step_seconds is 4e+300",
+        ),
         ("training_steps_total 1\n" * 20_001, "more than 20000 series"),
     ],
 )

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from poolwise.plan.scaling.doubt import doubt, most_requests
 from poolwise.plan.scaling.memory import Memory
-from poolwise.plan.scaling.plausible import doubt, most_requests
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen, Seen
+from poolwise.plan.signals.plausible import implausible
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.signals.state import State
 from poolwise.plan.signals.window import Delta, WentBack, between, joined
@@ -166,6 +167,8 @@ def _doubt(
 ) -> str | None:
     """Against the last look at it, or against all that may have come since it was asked for."""
     sample = seen.samples[replica.name]
+    if problem := implausible(sample):
+        return f"{replica.name}: {problem}"
     if known is None:
         seconds, arrivals = seen.now_seconds - replica.requested_at_seconds, _begun(sample)
     elif isinstance(delta := between(known, sample), Delta):

@@ -54,12 +54,21 @@ def _prompts(delta: Delta) -> Moments:
     ended, tokens = delta.finished_requests, delta.prompt_tokens
     if delta.prompt_lengths_tokens is None and ended and tokens:
         return Moments(ended, tokens)
-    return _moments(delta.prompt_lengths_tokens)
+    return _moments(delta.prompt_lengths_tokens, _each(tokens, ended))
 
 
-def _moments(seen: Histogram | None) -> Moments:
-    """The sum is exact; squares as of uniform lengths in each bucket, made to agree with it."""
-    if seen is None or seen.count <= 0.0:
+def _each(tokens: float | None, ended: float | None) -> float | None:
+    """Of each request that ended."""
+    return tokens / ended if tokens is not None and ended else None
+
+
+def _moments(seen: Histogram | None, usual: float | None) -> Moments:
+    """The sum is exact; squares as of uniform lengths in each bucket, made to agree with it.
+
+    :param usual: the mean where the sum is not known; None: nothing is told then.
+    """
+    mean = usual if seen is None or seen.mean is None else seen.mean
+    if seen is None or seen.count <= 0.0 or mean is None:
         return Moments()
     squares = total = before = low = 0.0
     for bound, count in zip(seen.upper_bounds, seen.counts, strict=True):
@@ -67,8 +76,9 @@ def _moments(seen: Histogram | None) -> Moments:
         squares += (count - before) * (low * low + low * high + high * high) / 3.0
         total += (count - before) * (low + high) / 2.0
         before, low = count, high
-    scale = seen.total / total if total > 0.0 else 1.0
-    return Moments(seen.count, seen.total, squares * scale * scale)
+    exact = mean * seen.count if seen.total is None else seen.total
+    scale = exact / total if total > 0.0 else 1.0
+    return Moments(seen.count, exact, squares * scale * scale)
 
 
 def lengths(moments: Moments, declared: Lengths) -> Lengths:
@@ -106,11 +116,11 @@ def with_lengths(memory: Memory, delta: Delta, seconds: float) -> Memory:
     """With the requests that were told of since."""
     kept = _kept(delta, seconds)
     ended, generated = delta.finished_requests, delta.generated_tokens
-    is_told = ended is not None and generated is not None
+    is_told, answers = ended is not None and generated is not None, delta.answer_lengths_tokens
     return replace(
         memory,
         prompts=fading(memory.prompts, _prompts(delta), kept),
-        answers=fading(memory.answers, _moments(delta.answer_lengths_tokens), kept),
+        answers=fading(memory.answers, _moments(answers, _each(generated, ended)), kept),
         finished=kept * memory.finished + (ended or 0.0) * is_told,
         generated_tokens=kept * memory.generated_tokens + (generated or 0.0) * is_told,
         computed_share=computed_share(memory.computed_share, delta, kept),
@@ -155,14 +165,15 @@ def log_slowness(
 
     :param in_flight: sequences in the batch of one replica.
     """
-    gaps = delta.inter_token_seconds or delta.tpot_seconds
+    gaps, observed = delta.inter_token_seconds or delta.tpot_seconds, observed_gap_seconds(delta)
     if gaps is None or gaps.count < LEAST_TOKENS or not served.generates or in_flight <= 0.0:
+        return before
+    if observed is None or observed <= 0.0:  # no speed can be told from it
         return before
     at = state(served, min(max(in_flight, served.largest_load * 2.0**-16), served.largest_load))
     began = delta.ttft_seconds.count if delta.ttft_seconds else delta.finished_requests or 0.0
     rate = began / max(delta.replica_seconds, 1e-9)
     added = at.added_seconds * served.interference
-    observed = gaps.total / gaps.count
     factor = observed / (at.decode.seconds + observed * rate * added)
     now = max(min(math.log(factor), math.log(MOST_SLOWNESS)), -math.log(MOST_SLOWNESS))
     kept = float(0.5 ** (seconds / SLOWNESS_HALF_LIFE_SECONDS))
@@ -172,7 +183,7 @@ def log_slowness(
 def observed_gap_seconds(delta: Delta) -> float | None:
     """Mean time between two tokens."""
     gaps = delta.inter_token_seconds or delta.tpot_seconds
-    return gaps.total / gaps.count if gaps is not None and gaps.count else None
+    return gaps.mean if gaps is not None else None
 
 
 _HISTOGRAMS: Mapping[Latency, str] = {

@@ -78,10 +78,15 @@ class Lone:
         lengths = None
         if "bounds" in document:
             bounds, counts = map(float, document["bounds"]), map(float, document["counts"])
-            lengths = Histogram((*bounds, math.inf), tuple(counts), float(document["total"]))
+            lengths = Histogram((*bounds, math.inf), tuple(counts), _read_total(document))
             if len(lengths.upper_bounds) != len(lengths.counts):
                 raise ValueError("lengths with another number of bounds than of counts")
         return Lone(float(document["late"]), float(document["count"]), lengths)
+
+
+def _read_total(document: Mapping[str, Any]) -> float | None:
+    total = document["total"]
+    return None if total is None else float(total)
 
 
 def alone_share(service: Service, able: Capability, mix: Mix, lone: Lone) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 from poolwise.plan.signals.exposition import Nonsense, Series, series_of
 from poolwise.plan.signals.histogram import pooled
 from poolwise.plan.signals.names import ADAPTERS, Adapter, Fold, Source
+from poolwise.plan.signals.plausible import implausible
 from poolwise.plan.signals.sample import Histogram, Sample
 from poolwise.plan.signals.window import HISTOGRAMS
 
@@ -34,11 +35,15 @@ def read(text: str, engine: str, replica: str, at_seconds: float) -> Sample | Fa
     :param at_seconds: Unix time of the look, by our clock.
     """
     try:
-        return _read(text, ADAPTERS[engine], replica, at_seconds) or Fault(
-            f"tells no metric that engine {engine} is known by, such as {_example(engine)}"
-        )
+        found = _read(text, ADAPTERS[engine], replica, at_seconds)
     except Nonsense as error:
         return Fault(str(error))
+    if found is None:
+        example = _example(engine)
+        return Fault(f"tells no metric that engine {engine} is known by, such as {example}")
+    # Of all series together: each may be finite, and their sum beyond all bounds.
+    problem = implausible(found)
+    return found if problem is None else Fault(problem)
 
 
 def series_names(engine: str) -> frozenset[str]:
@@ -130,13 +135,8 @@ def _histogram(told: Mapping[str, list[Series]], name: str, source: Source) -> H
         buckets.setdefault(rest, {})[bound] = each.value
     if not buckets:
         return None
-    totals = {each.labels: each.value for each in told.get(name + "_sum", ())}
-    return pooled(
-        [
-            _checked(name, found, totals.get(labels, 0.0) * source.unit)
-            for labels, found in buckets.items()
-        ]
-    )
+    totals = {each.labels: each.value * source.unit for each in told.get(name + "_sum", ())}
+    return pooled([_checked(name, found, totals.get(labels)) for labels, found in buckets.items()])
 
 
 def _bound(series: Series, name: str) -> float:
@@ -150,7 +150,7 @@ def _bound(series: Series, name: str) -> float:
     return bound
 
 
-def _checked(name: str, buckets: Mapping[float, float], total: float) -> Histogram:
+def _checked(name: str, buckets: Mapping[float, float], total: float | None) -> Histogram:
     bounds = sorted(buckets)
     counts = tuple(buckets[bound] for bound in bounds)
     if bounds[-1] != math.inf:
@@ -159,7 +159,7 @@ def _checked(name: str, buckets: Mapping[float, float], total: float) -> Histogr
         raise Nonsense(f"{name} has a bucket that holds {min(counts):g} observations")
     if any(later < earlier for earlier, later in itertools.pairwise(counts)):
         raise Nonsense(f"{name} has a bucket that holds fewer observations than the one below it")
-    if not math.isfinite(total) or total < 0:
+    if total is not None and not (math.isfinite(total) and total >= 0):
         raise Nonsense(f"{name} has the sum {total:g}")
     return Histogram(tuple(bounds), counts, total)
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import bisect
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
 from itertools import accumulate
 
 from poolwise.plan.signals.sample import Histogram
 
 FINEST_SCHEMA = 3
 """Native buckets are merged to 8 per doubling at most: bounds 9 % apart."""
+TOLD_APART_SHARE = 0.05
+"""By which a sum may be off from what its buckets allow: one scrape reads them a moment apart."""
 _LEAST_EXPONENT, _MOST_EXPONENT = -14, 24
 """From 61 microseconds to 4 months, or to 16 million tokens."""
 
@@ -20,7 +24,7 @@ def difference(later: Histogram, earlier: Histogram) -> Histogram:
     """What came between, at the bounds that both have."""
     bounds = common_bounds((later, earlier))
     counts = map(operator.sub, _at(later, bounds), _at(earlier, bounds))
-    return Histogram(bounds, _rising(counts), later.total - earlier.total)
+    return Histogram(bounds, _rising(counts), _total((later.total, earlier.total), operator.sub))
 
 
 def pooled(histograms: Sequence[Histogram]) -> Histogram | None:
@@ -32,9 +36,8 @@ def pooled(histograms: Sequence[Histogram]) -> Histogram | None:
         return None
     bounds = common_bounds(histograms)
     columns = zip(*(_at(each, bounds) for each in histograms), strict=True)
-    return Histogram(
-        bounds, tuple(sum(column) for column in columns), sum(each.total for each in histograms)
-    )
+    totals = (each.total for each in histograms)
+    return Histogram(bounds, tuple(sum(column) for column in columns), _total(totals, operator.add))
 
 
 def with_faded(before: Histogram | None, kept: float, now: Histogram | None) -> Histogram | None:
@@ -42,8 +45,28 @@ def with_faded(before: Histogram | None, kept: float, now: Histogram | None) -> 
     parts = [now] if now else []
     if before:
         counts = tuple(kept * each for each in before.counts)
-        parts.append(Histogram(before.upper_bounds, counts, kept * before.total))
+        total = None if before.total is None else kept * before.total
+        parts.append(Histogram(before.upper_bounds, counts, total))
     return pooled(parts)
+
+
+def credible(histogram: Histogram) -> Histogram:
+    """Without a sum that its buckets contradict.
+
+    Speeds are learned from sums. One that stays at 0 while observations come in the bucket above a
+    second would tell of the fastest replica there ever was.
+    """
+    least = most = before = low = 0.0
+    for bound, count in zip(histogram.upper_bounds, histogram.counts, strict=True):
+        inside, before = count - before, count
+        least += inside * low
+        most += inside * bound if inside > 0.0 else 0.0
+        low = bound
+    slack = TOLD_APART_SHARE * least, TOLD_APART_SHARE * most
+    total = histogram.total
+    if total is None or least - slack[0] <= total <= most + slack[1]:
+        return histogram
+    return replace(histogram, total=None)
 
 
 def common_bounds(histograms: Sequence[Histogram]) -> tuple[float, ...]:
@@ -84,6 +107,15 @@ def _at(histogram: Histogram, bounds: tuple[float, ...]) -> tuple[float, ...]:
         return histogram.counts
     known = dict(zip(histogram.upper_bounds, histogram.counts, strict=True))
     return tuple(known[bound] for bound in bounds)
+
+
+def _total(
+    totals: Iterable[float | None], together: Callable[[float, float], float]
+) -> float | None:
+    """Unknown where any is: what is summed up could not be told from what is counted."""
+    told = list(totals)
+    known = [each for each in told if each is not None]
+    return reduce(together, known) if len(known) == len(told) else None
 
 
 def _rising(counts: Iterable[float]) -> tuple[float, ...]:

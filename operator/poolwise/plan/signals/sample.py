@@ -13,13 +13,18 @@ class Histogram:
     """Upper bounds of the buckets, ascending; the last is infinity."""
     counts: tuple[float, ...]
     """Observations at or below each bound, ascending."""
-    total: float
-    """Sum of all observations."""
+    total: float | None
+    """Sum of all observations; None where it is not told, or cannot be true."""
 
     @property
     def count(self) -> float:
         """Observations in all."""
         return self.counts[-1]
+
+    @property
+    def mean(self) -> float | None:
+        """Of the observations; None without any, and where their sum is not known."""
+        return None if self.total is None or self.count <= 0.0 else self.total / self.count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from poolwise.plan.signals.histogram import difference, pooled
+from poolwise.plan.signals.histogram import credible, difference, pooled
 from poolwise.plan.signals.sample import Counted, Histogram, Sample
 
 COUNTERS = (
@@ -156,10 +156,12 @@ def _increase(earlier: Sample | None, later: Sample, name: str) -> float | None:
 
 def _grown(earlier: Sample | None, later: Sample, name: str) -> Histogram | None:
     after: Histogram | None = getattr(later, name)
-    if earlier is None or after is None:
-        return after
+    if after is None:
+        return None
+    if earlier is None:
+        return credible(after)
     before: Histogram | None = getattr(earlier, name)
-    return None if before is None else difference(after, before)
+    return None if before is None else credible(difference(after, before))
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.signals.exposition import MOST_SKEW_SECONDS, Nonsense, Series, series_of
+from poolwise.plan.signals.plausible import MOST_COUNTED
 from poolwise.plan.steps.sample import (
     CHECKPOINT,
     METRICS,
@@ -50,7 +51,9 @@ def _timed(told: Mapping[str, Sequence[Series]]) -> tuple[float | None, float | 
     """Steps that were timed, and their seconds; both or none."""
     natives = [each.histogram for each in told.get(STEP_SECONDS, ()) if each.histogram is not None]
     if natives:
-        return sum(each.count for each in natives), sum(each.total for each in natives)
+        counts = _plausible(STEP_SECONDS, [each.count for each in natives])
+        totals = _plausible(STEP_SECONDS, [each.total or 0.0 for each in natives])
+        return math.fsum(counts), math.fsum(totals)
     count, total = (_sum(told, STEP_SECONDS + end) for end in ("_count", "_sum"))
     return (None, None) if count is None or total is None else (count, total)
 
@@ -76,8 +79,11 @@ def _sum(told: Mapping[str, Sequence[Series]], name: str) -> float | None:
 
 
 def _checked(name: str, series: Iterable[Series]) -> list[float]:
-    values = [each.value for each in series]
+    return _plausible(name, [each.value for each in series])
+
+
+def _plausible(name: str, values: list[float]) -> list[float]:
     for value in values:
-        if not math.isfinite(value) or value < 0:
+        if not 0 <= value <= MOST_COUNTED:
             raise Nonsense(f"{name} is {value:g}, which no count or time can be")
     return values

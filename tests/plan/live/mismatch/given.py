@@ -109,6 +109,7 @@ def _more(
         counts = [float(sum(v <= bound for v in values)) for bound in before.upper_bounds]
         total = sum(values)
     summed = tuple(a + b for a, b in zip(before.counts, counts, strict=True))
+    assert before.total is not None
     return Histogram(before.upper_bounds, summed, before.total + total)
 
 

@@ -91,5 +91,6 @@ def _tokens(delta: Delta) -> Iterator[tuple[str, float]]:
 def _lengths(name: str, seen: Histogram | None) -> Iterator[tuple[str, float]]:
     found = percentile_of(seen, LENGTH_PERCENTILE) if seen is not None else None
     if seen is not None and found is not None:
-        yield f"{name} mean", seen.total / seen.count
+        if seen.mean is not None:
+            yield f"{name} mean", seen.mean
         yield f"{name} p{LENGTH_PERCENTILE:g}", found.estimate

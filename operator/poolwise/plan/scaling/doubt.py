@@ -1,7 +1,8 @@
 """What one look at a replica cannot truly tell: then nothing of it is used, and nothing shrinks.
 
-Bounds are far beyond what any engine does, so that no burst is ever taken for a lie; what lies
-within them cannot be told from the truth by one number.
+Beside what no number can be (:mod:`poolwise.plan.signals.plausible`), what one replica cannot have
+done. Bounds are far beyond what any engine does, so that no burst is ever taken for a lie; what
+lies within them cannot be told from the truth by one number.
 """
 
 from __future__ import annotations
