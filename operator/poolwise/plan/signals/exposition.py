@@ -1,7 +1,7 @@
 """The text that Prometheus endpoints answer, bounded: series of some metrics and nothing else.
 
 Hundreds of replicas answer the same series each few seconds, so what a series is called is parsed
-once (by prometheus_client) and remembered; each later line costs only its number.
+once (by prometheus_client) and remembered (:mod:`.heads`); each later line costs only its number.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from prometheus_client.parser import text_string_to_metric_families as plain
 
+from poolwise.plan.signals.heads import Head, Heads, Labels
 from poolwise.plan.signals.histogram import native
 from poolwise.plan.signals.sample import Histogram
 
@@ -31,8 +32,6 @@ _SCHEMAS = range(-4, 9)
 """Of exponential buckets; -53 means custom bounds, which no engine uses."""
 _PARSER_ERRORS = (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError)
 """What prometheus_client raises for text that it cannot read."""
-
-Labels = tuple[tuple[str, str], ...]
 
 
 class Nonsense(ValueError):
@@ -91,7 +90,7 @@ def _series(line: str, now_seconds: float) -> Series:
     if match is None:
         raise Nonsense(f"has the line {line[:80]!r}, which is no series")
     head, number, time_ms = match.groups()
-    name, labels = _head(head)
+    name, labels = _HEADS.of(head)
     if time_ms is not None and abs(int(time_ms) / 1000 - now_seconds) > MOST_SKEW_SECONDS:
         off_seconds = int(time_ms) / 1000 - now_seconds
         raise Nonsense(f"{name} bears a time that differs by {off_seconds:+.0f} s from ours")
@@ -105,8 +104,7 @@ def _value(name: str, text: str) -> float:
         raise Nonsense(f"{name} is {text[:40]!r}, which is no number") from None
 
 
-@lru_cache(maxsize=65_536)
-def _head(head: str) -> tuple[str, Labels]:
+def _head(head: str) -> Head:
     try:
         [family] = plain(head + " 0\n")
         [sample] = family.samples
@@ -115,13 +113,16 @@ def _head(head: str) -> tuple[str, Labels]:
     return sample.name, tuple(sorted(sample.labels.items()))
 
 
+_HEADS = Heads(_head)
+
+
 def _native(line: str) -> Series:
     """A native histogram, as OpenMetrics writes it on one line.
 
     Read here, since prometheus_client 0.26 loses spans that begin below zero.
     """
     head, _, body = line.rpartition("{")
-    name, labels = _head(head.strip())
+    name, labels = _HEADS.of(head.strip())
     told = dict(_NATIVE_FIELD.findall(body))
     try:
         schema, total = int(told["schema"]), float(told["sum"])
