@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 import pytest
@@ -138,3 +139,81 @@ def test_what_somebody_else_scales_over_nodes_is_not_set_back_either():
     after = shell.look(groups)
     assert after["spec"]["replicas"] == 2
     assert after["metadata"]["annotations"] != live["metadata"]["annotations"]
+
+
+FAST = {"metric": "TTFT", "percentile": 99, "target": "1ms"}
+
+
+def test_a_target_that_no_pool_keeps_is_told_with_the_floor_and_what_runs_is_looked_at(cluster):
+    before = deployment(cluster)["spec"]
+    edit(cluster, slo=[FAST])
+    cluster.fleet.asked.clear()
+    cluster.looks(4)
+    found = condition(service(cluster), "SLOMet")
+    assert (found["status"], found["reason"]) == ("False", "SLOUnreachable")
+    assert re.search(r"TTFT p99 at one request is [\d.]+ ms, target 1 ms", found["message"])
+    assert condition(service(cluster), "Placed")["reason"] == "NoFeasiblePool"
+    assert condition(service(cluster), "PodsReady")["reason"] != "NoPods"
+    assert condition(service(cluster), "ScalingActive")["reason"] == "FollowsLoad"
+    assert service(cluster)["status"]["scaling"]["mode"] == "Direct"
+    assert len({each.uid for each in cluster.fleet.asked}) == 3
+    assert deployment(cluster)["spec"]["template"] == before["template"]
+
+
+def test_what_runs_is_scaled_though_its_spec_has_no_place_and_nothing_else_of_it_changes(
+    cluster, monkeypatch
+):
+    before = deployment(cluster)
+    edit(cluster, slo=[FAST], run={"env": [{"name": "A", "value": "b"}]})
+    wanted = decided(monkeypatch, chat=5)
+    cluster.looks()
+    assert deployment(cluster)["spec"]["replicas"] == 5
+    assert deployment(cluster)["spec"]["template"] == before["spec"]["template"]
+    assert service(cluster)["status"]["scaling"]["desiredReplicas"] == 5
+    assert cluster.looks(3) == []
+    assert cluster.run() == []  # a new process, which has not looked yet
+    wanted["chat"] = 2
+    writes = cluster.looks()
+    assert writes.index("patch pods/chat-2") < writes.index("patch deployments/chat")
+    assert deployment(cluster)["spec"]["replicas"] == 2
+    assert budget(cluster) == 1
+    cluster.put(hpa())
+    wanted["chat"] = 4
+    cluster.looks()
+    assert deployment(cluster)["spec"]["replicas"] == 2
+
+
+def test_a_spec_that_is_mended_goes_on_with_what_runs(cluster, monkeypatch):
+    edit(cluster, slo=[FAST], run={"env": [{"name": "A", "value": "b"}]})
+    decided(monkeypatch, chat=5)
+    cluster.looks()
+    edit(cluster, slo=[{**FAST, "target": "5s"}])
+    cluster.run()
+    assert deployment(cluster)["spec"]["replicas"] == 5
+    assert "A" in env(cluster)
+    assert condition(service(cluster), "Placed")["status"] == "True"
+
+
+def test_a_model_that_what_runs_could_not_hold_leaves_the_number_alone(cluster, monkeypatch):
+    """Nobody can tell then what one replica bears."""
+    edit(cluster, model={"preset": "llama-3.1-405b", "uri": "pvc://models/405b"}, slo=[FAST])
+    decided(monkeypatch, chat=8)
+    cluster.looks(4)
+    assert condition(service(cluster), "Placed")["status"] == "False"
+    found = condition(service(cluster), "ScalingActive")
+    assert (found["status"], found["reason"]) == ("False", "EarlierSpec")
+    assert condition(service(cluster), "MetricsAvailable")["status"] == "True"
+    assert deployment(cluster)["spec"]["replicas"] == 3
+    assert service(cluster)["status"]["scaling"]["desiredReplicas"] == 3
+
+
+def test_a_new_service_whose_target_no_pool_keeps_is_told_so_too():
+    shell = Scaled()
+    chat = chat_service("a", "chat")
+    chat["spec"]["slo"] = [FAST]
+    shell.put(h100_node(name="n"), chat)
+    shell.run()
+    found = condition(service(shell), "SLOMet")
+    assert (found["status"], found["reason"]) == ("False", "SLOUnreachable")
+    assert condition(service(shell), "PodsReady")["reason"] == "NoPods"
+    assert condition(service(shell), "MetricsAvailable")["reason"] == "NotMeasured"

@@ -154,10 +154,35 @@ def test_a_decision_that_fails_keeps_the_replicas_and_the_others_going(cluster, 
         return controller.decide(service, memory, seen)
 
     monkeypatch.setattr("poolwise.handlers.scaling.decide", failing)
+    live = deployment(cluster)
     cluster.looks()
-    assert "scaling" not in service(cluster)["status"]
-    assert "scaling" in service(cluster, "other")["status"]
+    found = condition(service(cluster), "ScalingActive")
+    assert (found["status"], found["reason"]) == ("False", "DecisionFailed")
+    assert "ZeroDivisionError: ours" in found["message"]
+    assert condition(service(cluster), "SLOMet")["reason"] == "NotMeasured"
+    assert condition(service(cluster), "MetricsAvailable")["reason"] == "MetricsRead"
+    assert service(cluster)["status"]["scaling"]["desiredReplicas"] == 1
+    assert deployment(cluster) == live
+    assert condition(service(cluster, "other"), "ScalingActive")["status"] == "True"
+    assert events(cluster).count("DecisionFailed") == 1
     assert "scaling failed on one service" in log.getvalue()
+    assert cluster.looks(3) == cluster.looks(9)  # as long as it lasts, nothing is written again
+    assert deployment(cluster) == live
+
+
+def test_a_decision_that_fails_holds_what_there_is_until_one_does_not(cluster, monkeypatch):
+    wanted = decided(monkeypatch, chat=3)
+    cluster.looks()
+    with monkeypatch.context() as broken:
+        broken.setattr("poolwise.handlers.scaling.decide", lambda *_: 1 // 0)
+        cluster.looks(4)
+    assert deployment(cluster)["spec"]["replicas"] == 3
+    assert service(cluster)["status"]["scaling"]["desiredReplicas"] == 3
+    assert events(cluster).count("ScaledDown") == 0
+    wanted["chat"] = 2
+    cluster.looks()
+    assert condition(service(cluster), "ScalingActive")["status"] == "True"
+    assert deployment(cluster)["spec"]["replicas"] == 2
 
 
 def test_another_number_goes_to_the_deployment_and_stays_without_a_restart(cluster, monkeypatch):

@@ -36,6 +36,16 @@ class Children:
         wanted = {(resource_of(child), name_of(child)) for child in desired}
         await self._delete(workload, lambda each: (resource_of(each), name_of(each)) in wanted)
 
+    async def resize(self, workload: Object, of: Callable[[Object], Object]) -> None:
+        """Change of live children what ``of`` says (a merge patch each), and leave them otherwise
+        as they are."""
+        for live in self._cache.children_of(workload["metadata"]["uid"]):
+            wanted = of(live)
+            if "deletionTimestamp" in live["metadata"] or covers(live, wanted):
+                continue
+            await self._draining.before(workload, live, {**live, "spec": wanted["spec"]})
+            await self._writer.patch(live, wanted)
+
     async def clear(self, workload: Object) -> None:
         """Delete all that the workload owns, but for a run that has ended: that is history."""
         await self._delete(workload, is_finished)

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from poolwise.cluster.cache import Cache, name_of
+from poolwise.cluster.cache import Cache, Name, name_of
 from poolwise.cluster.resources import (
     AUTOSCALERS,
-    DEPLOYMENTS,
     DISRUPTION_BUDGETS,
     INFERENCE_SERVICES,
-    LEADER_WORKER_SETS,
     TRAINING_JOBS,
     resource_of,
 )
@@ -25,11 +23,13 @@ from poolwise.handlers.planner import Planner
 from poolwise.handlers.refusals import REASONS, REFUSALS, reason_of
 from poolwise.handlers.story import Story
 from poolwise.plan.children.manifests import check, children
+from poolwise.plan.children.resizing import RUNNERS, changes
 from poolwise.plan.children.serving import least_pods
 from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Key, Kind, Outcome, Plan
 from poolwise.plan.live.look import mode_of
 from poolwise.plan.live.rivals import rival
+from poolwise.plan.names import child_name
 from poolwise.plan.observed import Decisions, Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.status.figures import number, part
@@ -37,7 +37,6 @@ from poolwise.plan.status.workload import is_paused
 from poolwise.settings import Settings
 
 _RESOURCES = {Kind.TRAINING_JOB: TRAINING_JOBS, Kind.INFERENCE_SERVICE: INFERENCE_SERVICES}
-_SCALED = (DEPLOYMENTS.kind, LEADER_WORKER_SETS.kind)
 
 
 class Reconciler:
@@ -90,33 +89,50 @@ class Reconciler:
         if not isinstance(outcome, Plan) or not outcome.placed:
             return ()
         made = manifests(workload, outcome, self._planner.decisions, self._settings)
-        autoscalers = self._cache.stores[AUTOSCALERS]
         made = tuple(self._with_budget(workload, outcome, child) for child in made)
-        further = [part.claim.pool for part in outcome.parts if part.claim]
-        if rival(outcome.key, mode_of(workload), autoscalers, further):
+        if self._has_rival(workload, outcome):
             return tuple(self._as_it_is(child) for child in made)
         return made
 
+    def _has_rival(self, workload: Object, plan: Plan) -> bool:
+        further = [part.claim.pool for part in plan.parts if part.claim]
+        autoscalers = self._cache.stores[AUTOSCALERS]
+        return rival(plan.key, mode_of(workload), autoscalers, further) is not None
+
+    async def _resize(self, workload: Object, runs: Plan) -> None:
+        """The number of replicas of what goes on though the spec has no place, and no more."""
+        if self._has_rival(workload, runs) or runs.record is None:
+            return
+        default = least_pods(runs.record, _spare(workload), further=runs.further_replicas)
+        budget = workload["metadata"]["namespace"], child_name(runs.key.name)
+        least = self._least_pods(workload, runs, budget, default)
+        await self._children.resize(workload, lambda child: changes(child, runs, least))
+
     def _with_budget(self, workload: Object, plan: Plan, child: Object) -> Object:
-        """A disruption budget by the load of now; by that of the process before until this one has
-        looked."""
-        if child["kind"] != DISRUPTION_BUDGETS.kind or plan.record is None:
+        if child["kind"] != DISRUPTION_BUDGETS.kind:
             return child
-        least = child["spec"]["minAvailable"]
-        if plan.key in self._cache.least_replicas:
-            spare = part(part(workload, "spec"), "scaling").get("redundancy") or 0
-            now = self._cache.least_replicas[plan.key]
-            least = least_pods(plan.record, spare, now, plan.further_replicas)
-        elif part(part(workload, "status"), "scaling"):
-            live = self._cache.get(DISRUPTION_BUDGETS, *name_of(child)) or {}
-            told = number(part(live, "spec"), "minAvailable")
-            least = least if told is None else min(int(told), least)
+        default = child["spec"]["minAvailable"]
+        least = self._least_pods(workload, plan, name_of(child), default)
         return prepared({**child, "spec": {**child["spec"], "minAvailable": least}})
+
+    def _least_pods(self, workload: Object, plan: Plan, budget: Name, default: int) -> int:
+        """What drains of nodes leave by the load of now; by that of the process before until this
+        one has looked."""
+        if plan.record is None:
+            return default
+        if plan.key in self._cache.least_replicas:
+            now = self._cache.least_replicas[plan.key]
+            return least_pods(plan.record, _spare(workload), now, plan.further_replicas)
+        if part(part(workload, "status"), "scaling"):
+            live = self._cache.get(DISRUPTION_BUDGETS, *budget) or {}
+            told = number(part(live, "spec"), "minAvailable")
+            return default if told is None else min(int(told), default)
+        return default
 
     def _as_it_is(self, child: Object) -> Object:
         """With the replicas that there are, where somebody else scales too: to set another number
         each time would start and end pods for ever."""
-        if child["kind"] not in _SCALED:
+        if child["kind"] not in RUNNERS:
             return child
         live = self._cache.get(resource_of(child), *name_of(child))
         if live is None:
@@ -142,9 +158,11 @@ class Reconciler:
         self, workload: Object, outcome: Outcome, desired: tuple[Object, ...]
     ) -> None:
         """Where nothing is desired, what runs goes on, unless the spec says that nothing shall, or
-        it gives up its place."""
+        it gives up its place. Its number of replicas may follow the load even so."""
         if desired:
             await self._children.write(workload, desired)
+        elif isinstance(outcome, Plan) and outcome.goes_on_as is not None:
+            await self._resize(workload, outcome.goes_on_as)
         elif _has_no_place(outcome) and (runs_nothing(workload) or gives_up(outcome)):
             await self._children.clear(workload)
 
@@ -190,6 +208,10 @@ def gives_up(outcome: Outcome) -> bool:
 
 def _has_no_place(outcome: Outcome) -> bool:
     return isinstance(outcome, Plan) and not outcome.placed
+
+
+def _spare(workload: Object) -> int:
+    return int(part(part(workload, "spec"), "scaling").get("redundancy") or 0)
 
 
 def _is_new(outcome: Outcome) -> bool:

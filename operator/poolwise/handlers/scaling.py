@@ -30,10 +30,11 @@ from poolwise.handlers.turn import LOOKS_UNTIL_TOLD, Known, Turn
 from poolwise.model.calibration import shipped
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.children.replica import Replica
+from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind, Plan
 from poolwise.plan.live.knowledge import Knowledge
-from poolwise.plan.live.look import Look, Mode
-from poolwise.plan.live.overdue import together
+from poolwise.plan.live.look import Look, Mode, Standstill, failed, standing
+from poolwise.plan.live.overdue import Overdue, together
 from poolwise.plan.live.rivals import rival
 from poolwise.plan.live.seen import serving_pods
 from poolwise.plan.live.service import Placed
@@ -46,7 +47,6 @@ from poolwise.plan.running import is_overflow
 from poolwise.plan.scaling.controller import decide
 from poolwise.plan.scaling.decision import Decision, Remark
 from poolwise.plan.scaling.seen import Phase, Seen
-from poolwise.plan.scaling.service import Service
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.status.figures import part
 from poolwise.plan.status.workload import is_paused
@@ -141,6 +141,7 @@ class Scaler:
             rooms=self._kinds.rooms(key),
             by_maker=self._kinds.by_maker(key),
             mode=Mode(spec.scaling.mode),
+            standstill=plan.standstill,
             pods=pods,
             targets=tuple(
                 Target(
@@ -174,23 +175,13 @@ class Scaler:
         overdue = turn.overdue(self._settings.start_timeout_seconds, now.timestamp())
         late = together(overdue.values())
         seen, failing = turn.seen(told, known, late, now.timestamp())
-        service = self._kinds.service(turn, known, overdue)
-        decision = await self._decided(turn, known, service, seen)
-        if turn.offers and not turn.parts and Remark.AT_CAPACITY in decision.remarks:
-            service = self._kinds.service(turn, known, overdue, with_offers=True)
-            decision = await self._decided(turn, known, service, seen)
-        place = turn.place(decision, known.log_band)
-        learn = known.recall(turn.resource, seen.now_seconds).after
-        after = await asyncio.to_thread(learn, seen, decision, late, service.targets, place)
-        known.knowledge = after
-        decision = turn.in_full(decision, overdue, bool(seen.broken))
         known.looks += 1
+        decision, after, standstill = await self._found(turn, known, seen, overdue, late)
         if known.looks < (LOOKS_UNTIL_TOLD if known.failures else LEAST_LOOKS):
             return  # what was decided and told before a restart stands till then
-        kept = after.record.signals(service.targets, seen.now_seconds)
         held = sum(each.phase is not Phase.DRAINING for each in seen.replicas)
         self._looks[turn.key] = look = Look(
-            decision=replace(decision, signals=kept),
+            decision=decision,
             mode=turn.mode,
             held=held + len(late.names),
             told=len(seen.samples),
@@ -199,12 +190,46 @@ class Scaler:
                 turn.key, turn.mode, self._cache.stores[AUTOSCALERS], turn.held_elsewhere
             ),
             now=now,
-            mismatches=after.watch.told,
+            mismatches=() if standstill else after.watch.told,
             memory=after.text,
             by_pool=turn.held,
+            standstill=standstill,
         )
-        self._carry_out(turn, look, decision)
-        self._leave(turn.key, after.least.replicas)
+        self._carry_out(turn, look)
+        self._leave(turn.key, None if standstill else after.least.replicas)
+
+    async def _found(
+        self, turn: Turn, known: Known, seen: Seen, overdue: Mapping[str, Overdue], late: Overdue
+    ) -> tuple[Decision, Knowledge, Standstill | None]:
+        """What is decided and known from now on; or why the number stays, and all that is known."""
+        if turn.standstill is not None:
+            before = known.recall(turn.resource, seen.now_seconds)
+            why = Standstill(Reason.EARLIER_SPEC, turn.standstill)
+            return standing(turn.held, why), before, why
+        try:
+            decision, after = await self._decision(turn, known, seen, overdue, late)
+        except Exception as error:
+            _log.exception("scaling failed on one service", workload=str(turn.key))
+            known.knowledge = Knowledge()  # with what was remembered it would fail again
+            why = failed(error)
+            return standing(turn.held, why), known.knowledge, why
+        known.knowledge = after
+        return decision, after, None
+
+    async def _decision(
+        self, turn: Turn, known: Known, seen: Seen, overdue: Mapping[str, Overdue], late: Overdue
+    ) -> tuple[Decision, Knowledge]:
+        service = self._kinds.service(turn, known, overdue)
+        before = known.recall(turn.resource, seen.now_seconds)
+        decision = await asyncio.to_thread(decide, service, before.memory, seen)
+        if turn.offers and not turn.parts and Remark.AT_CAPACITY in decision.remarks:
+            service = self._kinds.service(turn, known, overdue, with_offers=True)
+            decision = await asyncio.to_thread(decide, service, before.memory, seen)
+        place = turn.place(decision, known.log_band)
+        after = await asyncio.to_thread(before.after, seen, decision, late, service.targets, place)
+        decision = turn.in_full(decision, overdue, bool(seen.broken))
+        kept = after.record.signals(service.targets, seen.now_seconds)
+        return replace(decision, signals=kept), after
 
     def _leave(self, key: Key, least_replicas: int | None) -> None:
         """Have drains of nodes leave so many."""
@@ -213,24 +238,16 @@ class Scaler:
             known[key] = least_replicas
             self._planner.look_again(key, 0)
 
-    async def _decided(self, turn: Turn, known: Known, service: Service, seen: Seen) -> Decision:
-        memory = known.recall(turn.resource, seen.now_seconds).memory
-        try:
-            return await asyncio.to_thread(decide, service, memory, seen)
-        except Exception:
-            known.knowledge = Knowledge()  # with what was remembered it would fail again
-            raise
-
-    def _carry_out(self, turn: Turn, look: Look, decision: Decision) -> None:
+    def _carry_out(self, turn: Turn, look: Look) -> None:
         """Ask for another pass where the number differs, and for a look at the status in any
         case: it is written where it says something else."""
-        scaling, first = self._cache.scaling, turn.placed
-        is_new, is_known = False, bool(look.told) and not look.conflict
-        if is_known and turn.mode is Mode.DIRECT:
+        scaling, first, decision = self._cache.scaling, turn.placed, look.decision
+        is_new = False
+        if look.moves and turn.mode is Mode.DIRECT:
             scaling[turn.key] = decision.by_pool[first.pool.name]
         else:
             scaling.pop(turn.key, None)
-        if is_known and turn.mode is not Mode.OFF:
+        if look.moves and turn.mode is not Mode.OFF:
             is_new = self._overflow(turn, decision)
         else:
             self._cache.overflow.pop(turn.key, None)

@@ -81,6 +81,8 @@ class Turn:
     by_maker: Mapping[str, str]
     """As :func:`poolwise.plan.live.seen.pool_by_maker`."""
     mode: Mode
+    standstill: str | None
+    """As :attr:`Plan.standstill`."""
     pods: tuple[Object, ...]
     targets: tuple[Target, ...]
     unaddressed: tuple[str, ...]

@@ -28,6 +28,7 @@ from poolwise.plan.kueue.waiting import admissions, in_queues, queued_plans, wai
 from poolwise.plan.learned import Lesson, learned, of_runs, of_service, paces, speeds
 from poolwise.plan.learning import Accelerators, Paces
 from poolwise.plan.live.beyond import fitted, followed, with_parts
+from poolwise.plan.live.going_on import going_on
 from poolwise.plan.live.rescaling import Wanted, rescaled, with_live_replicas
 from poolwise.plan.nodes.reading import mapping
 from poolwise.plan.observed import Decisions, Object, Observed
@@ -160,7 +161,7 @@ class _Pass:
                 situation = situation.with_ledger(free.with_claim(plan.claim))
                 plan, situation = with_parts(fit, plan, self.claims, situation)
             elif entry.holds is not None:
-                plan = replace(plan, goes_on_as=entry.kept(entry.holds))
+                plan, situation = going_on(entry, plan, self.claims, self.scaling, situation)
             outcomes[plan.key] = plan
         return situation
 

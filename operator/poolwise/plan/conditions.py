@@ -131,6 +131,8 @@ class Reason(enum.StrEnum):
     AT_CAPACITY = "AtCapacity"
     STARTS_PACED = "StartsPaced"
     AUTOSCALER_CONFLICT = "AutoscalerConflict"
+    EARLIER_SPEC = "EarlierSpec"
+    DECISION_FAILED = "DecisionFailed"
     NOTHING_HOLDS_REQUESTS = "NothingHoldsRequests"
 
     # What is wrong with replicas though their number may be right

@@ -235,6 +235,8 @@ class Plan:
     """Services: replicas on further pools, beside those of this plan, each with its own claim."""
     goes_on_as: Plan | None = None
     """Services that are planned again and find no place: what they run as, and hold, until then."""
+    standstill: str | None = None
+    """Of such a one: why the number of its replicas stays as it is; None: it follows the load."""
 
     @property
     def running(self) -> Plan | None:

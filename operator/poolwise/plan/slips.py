@@ -57,6 +57,18 @@ def nearest_deadline(request: Request, found: Iterable[Candidate]) -> str:
     return f"; nearest that would work: a deadline {duration(seconds)} from its start, on {on}"
 
 
+def unreachable_target(found: Iterable[Candidate]) -> str:
+    """That no pool keeps the targets even for one request, with the floor of the one that comes
+    nearest; empty where a pool would, or none gets so far that it counts."""
+    every = list(found)
+    missed = [each for each in every if each.reason_code == Verdict.TARGET_UNREACHABLE]
+    if not missed or any(each.prediction is not None for each in every):
+        return ""
+    nearest = min(missed, key=lambda each: (each.shortfall, each.pool))
+    told = "no pool keeps the targets even for one request"
+    return f"{told}; nearest is {nearest.pool}: {nearest.reason}"
+
+
 def _is_affordable(request: TrainingRequest, candidate: Candidate) -> bool:
     return request.max_cost is None or (candidate.total_cost or 0.0) <= request.max_cost
 

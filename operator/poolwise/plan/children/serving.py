@@ -149,7 +149,7 @@ def _deployment(
         "spec": {
             "replicas": record.replicas or 0,
             "selector": {"matchLabels": selector_labels(key)},
-            "strategy": {"type": "RollingUpdate", "rollingUpdate": _rolling_update(record)},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": rolling_update(record)},
             "progressDeadlineSeconds": PULL_SECONDS + (record.start_budget_seconds or 0),
             "template": pod,
         },
@@ -172,7 +172,7 @@ def _part(resource: Object, record: PlacementRecord, pool: Pool, settings: Setti
     }
 
 
-def _rolling_update(record: PlacementRecord) -> Manifest:
+def rolling_update(record: PlacementRecord) -> Manifest:
     """The new replica first where there is room for it; else the update would never end."""
     if record.may_surge:
         return {"maxSurge": 1, "maxUnavailable": 0}

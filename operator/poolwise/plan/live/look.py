@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from poolwise.plan.conditions import Reason
 from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.observed import Object
 from poolwise.plan.scaling.decision import Decision
+from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.status.figures import part
 
 
@@ -25,6 +27,14 @@ def mode_of(service: Object) -> Mode:
     """As the spec of a service says, or by default."""
     told = part(part(service, "spec"), "scaling").get("mode", Mode.DIRECT)
     return Mode(told) if told in set(Mode) else Mode.DIRECT
+
+
+@dataclass(frozen=True, slots=True)
+class Standstill:
+    """Why a number of replicas stays as it is, whatever the load."""
+
+    reason: Reason
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +58,29 @@ class Look:
     """What the controller has learned, for the next process."""
     by_pool: Mapping[str, int] = field(default_factory=dict)
     """Replicas on each pool, as they are planned now."""
+    standstill: Standstill | None = None
+    """Why the number stays as it is, whatever the load; None: it follows it."""
 
     @property
     def replicas(self) -> int:
         """Wanted from now on; where somebody else scales as well, what there is."""
         return self.held if self.conflict else self.decision.replicas
+
+    @property
+    def moves(self) -> bool:
+        """Whether the number that was decided is one to go by."""
+        return bool(self.told) and not self.conflict and self.standstill is None
+
+
+def standing(by_pool: Mapping[str, int], why: Standstill) -> Decision:
+    """A decision for the replicas that there are."""
+    return Decision(sum(by_pool.values()), Memory(), why.message, by_pool)
+
+
+def failed(error: Exception) -> Standstill:
+    """Of a decision that nobody got, since it cannot be right to guess."""
+    told = f"the decision failed ({type(error).__name__}: {error})"
+    return Standstill(
+        Reason.DECISION_FAILED,
+        f"{told}: the number of replicas stays; the operator's log has more",
+    )

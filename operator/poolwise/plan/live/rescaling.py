@@ -90,6 +90,20 @@ def rescaled(
     return situation, found
 
 
+def resized(
+    entry: Entry,
+    plan: Plan,
+    claims: Mapping[Holding, Claim],
+    wanted: Wanted,
+    situation: Situation,
+) -> tuple[Plan, Situation]:
+    """What a service runs by, with the replicas of ``wanted`` where there is room for them."""
+    request = request_of(entry)
+    if request is None:
+        return plan, situation
+    return _Service(entry, request, claims).scaled(plan, wanted, situation)
+
+
 def request_of(entry: Entry) -> ServingRequest | None:
     """Of a service that can be read."""
     wanted = entry.wanted

@@ -84,7 +84,7 @@ def _decisions(look: Look, before: Told) -> list[Any]:
     earlier = [each for each in before.get("decisions") or () if isinstance(each, Mapping)]
     last = number(before, "desiredReplicas")
     since = look.held if last is None else int(last)
-    if since == look.replicas:
+    if since == look.replicas or look.standstill is not None:
         return earlier[:DECISIONS_KEPT]
     made = {
         "time": timestamp(look.now),

@@ -32,6 +32,8 @@ def _metrics(look: Look) -> Condition:
 
 def _targets(look: Look) -> Sequence[Condition]:
     """Beyond a target, inside all of them, or not known: bounds count, not estimates."""
+    if look.standstill:
+        return [condition(Type.SLO_MET, None, Reason.NOT_MEASURED, look.standstill.message)]
     unreachable = look.decision.remarks.get(Remark.SLO_UNREACHABLE)
     if unreachable:
         return [condition(Type.SLO_MET, False, Reason.SLO_UNREACHABLE, unreachable)]
@@ -90,6 +92,9 @@ def _active(look: Look) -> Sequence[Condition]:
     if look.conflict:
         message = f"{look.conflict} scales it too: replicas stay as they are until one of both goes"
         return [condition(Type.SCALING_ACTIVE, False, Reason.AUTOSCALER_CONFLICT, message)]
+    if look.standstill:
+        why = look.standstill
+        return [condition(Type.SCALING_ACTIVE, False, why.reason, why.message)]
     if look.failing:
         message = "metrics of replicas cannot be read: replicas are added at most"
         return [condition(Type.SCALING_ACTIVE, False, Reason.METRICS_BROKEN, message)]
@@ -108,7 +113,7 @@ def _as_planned(look: Look) -> Sequence[Condition]:
         (first, _), *_ = look.mismatches
         message = ". Also, ".join(told for _, told in look.mismatches)
         return [condition(Type.AS_PLANNED, False, Reason(first), message)]
-    if not look.told:
+    if not look.told or look.standstill:
         return []
     message = "nothing that the replicas told speaks against the plan"
     return [condition(Type.AS_PLANNED, True, Reason.NO_MISMATCH, message)]

@@ -19,6 +19,7 @@ from poolwise.plan.live.look import Mode, mode_of
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition, Pool
+from poolwise.plan.slips import unreachable_target
 from poolwise.plan.status.budget import Money, within_budget
 from poolwise.plan.status.figures import speed
 from poolwise.plan.status.pods import Observation
@@ -146,7 +147,7 @@ def _under_way(view: View, plan: Plan) -> list[Condition]:
     placed, pods = _placed(view, plan), _pods_ready(view, plan)
     cause = _held_up(plan) or _first(placed, pods)
     queue = queue_conditions(view.spec, plan)
-    told = _measured(view) if view.is_job else _with_cut(view, plan)
+    told = _measured(view, plan) if view.is_job else _with_cut(view, plan)
     return [placed, pods, *queue, *told, *_progress(cause.status is True, cause)]
 
 
@@ -168,10 +169,21 @@ def _reason(view: View, plan: Plan) -> str:
 
 
 def _pods_ready(view: View, plan: Plan) -> Condition:
-    seen = view.seen
-    count = f"{seen.ready} of {plural(seen.desired, 'pod')}"
-    if not plan.placed or is_waiting(plan):
+    if not _runs(plan) or is_waiting(plan):
         return condition(Type.PODS_READY, False, Reason.NO_PODS, "nothing is placed")
+    found = _pods(view.seen)
+    if plan.placed:
+        return found
+    return replace(found, message=f"{found.message}; what runs is of an earlier spec")
+
+
+def _runs(plan: Plan) -> bool:
+    """Whether it has a place: its own, or the one that it goes on in."""
+    return plan.placed or plan.running is not None
+
+
+def _pods(seen: Observation) -> Condition:
+    count = f"{seen.ready} of {plural(seen.desired, 'pod')}"
     if seen.are_all_ready:
         reason = Reason.RUNNING if seen.desired else Reason.SCALED_TO_ZERO
         return condition(Type.PODS_READY, True, reason, f"{count} ready")
@@ -191,18 +203,32 @@ def _pods_ready(view: View, plan: Plan) -> Condition:
 _OF_SERVICES = (Type.SLO_MET, Type.SCALING_ACTIVE, Type.AS_PLANNED)
 
 
-def _measured(view: View) -> list[Condition]:
-    if view.measured is not None:
+def _measured(view: View, plan: Plan) -> list[Condition]:
+    """What was seen of what runs; a target that no pool keeps is missed whatever was."""
+    floor = _below_floor(plan)
+    told = [each for each in _seen(view, plan) if floor is None or each.type != Type.SLO_MET]
+    return told if floor is None else [*told, _rested(view, floor)]
+
+
+def _below_floor(plan: Plan) -> Condition | None:
+    if plan.placed or plan.reason_code != Reason.NO_FEASIBLE_POOL:
+        return None
+    told = unreachable_target(plan.candidates)
+    return condition(Type.SLO_MET, False, Reason.SLO_UNREACHABLE, told) if told else None
+
+
+def _seen(view: View, plan: Plan) -> list[Condition]:
+    if view.measured is not None and (view.is_job or _runs(plan)):
         return [_rested(view, each) for each in view.measured.conditions]
     types = [Type.METRICS_AVAILABLE, *([] if view.is_job else _OF_SERVICES)]
-    told = [_as_told(view, type_) for type_ in types]
+    told = [_as_told(view, plan, type_) for type_ in types]
     return [each for each in told if each is not None]
 
 
 def _with_cut(view: View, plan: Plan) -> list[Condition]:
     """With what keeps replicas that others ask for from running, unless the number stands still for
     a graver reason; what was told of that before is known anew, looked at or not."""
-    told, cut = _measured(view), cut_short(view.resource, plan)
+    told, cut = _measured(view, plan), cut_short(view.resource, plan)
     old = [each for each in told if each.type == Type.SCALING_ACTIVE]
     others = [each for each in told if each not in old]
     if cut is not None and all(each.status for each in old):
@@ -220,10 +246,11 @@ def _rested(view: View, each: Condition) -> Condition:
     return replace(each, message=message) if is_so and is_same(message, each.message) else each
 
 
-def _as_told(view: View, type_: Type) -> Condition | None:
+def _as_told(view: View, plan: Plan, type_: Type) -> Condition | None:
     """What was measured before the operator started anew stands until it has looked again."""
     before = view.previous(type_)
-    if before.get("reason") not in (None, Reason.NOT_MEASURED) and view.seen.desired:
+    is_there = view.seen.desired and (view.is_job or _runs(plan))
+    if before.get("reason") not in (None, Reason.NOT_MEASURED) and is_there:
         status = {"True": True, "False": False}.get(str(before.get("status")))
         return condition(type_, status, str(before["reason"]), str(before.get("message", "")))
     if type_ in (Type.SCALING_ACTIVE, Type.AS_PLANNED):
