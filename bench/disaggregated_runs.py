@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bench.serving_layouts import parts
 from bench.serving_runs import Run, found
 from bench.tables import Row, number
 from poolwise.model.efficiency import Calibration
@@ -83,9 +84,10 @@ def disaggregated(row: Row, tables: Tables) -> Disaggregated | str:
 
 
 def _sizes(text: str) -> dict[str, float]:
-    """``workers=,tp=4,...`` without what is blank."""
-    pairs = (part.partition("=") for part in text.split(",") if part)
-    return {name: float(value) for name, _, value in pairs if value}
+    """``workers=,tp=4,...`` without what is blank or no number."""
+    cells = parts(text)
+    found = {name: number(cells, name) for name in cells}
+    return {name: size for name, size in found.items() if size is not None}
 
 
 def _devices(sizes: Mapping[str, float]) -> float:

@@ -19,11 +19,11 @@ VOCABULARY = 51200
 SAMPLE_BYTES_PER_FLOP = 2e-4
 """Activations of a picture model by its FLOPs: ResNet-50 keeps about as much."""
 PICTURE_FLOPS = {
-    "Stable-Diffusion-v2": 0.76e12,
-    "RetinaNet": 0.26e12,
+    "stable-diffusion-v2": 0.76e12,
+    "retinanet": 0.26e12,
 }
-"""Forward, per sample of MLPerf Training: the U-Net on latents of 64 x 64 with text encoder, and
-ResNeXt50 with a pyramid on 800 x 800 pixels."""
+"""By name in small letters. Forward, per sample of MLPerf Training: the U-Net on latents of 64 x 64
+with text encoder, and ResNeXt50 with a pyramid on 800 x 800 pixels."""
 SMALL_FLUX = 512 / 4608
 """MLPerf trains FLUX on pictures of 256 x 256 and 256 words: its tokens over those of a 1024 x 1024
 picture with 512 words, which the shipped table counts."""
@@ -37,7 +37,7 @@ def model_of(row: Row, tables: Tables) -> Model | None:
     billions = number(row, "params_b") or _said_billions(row)
     if not billions:
         return None
-    flops = PICTURE_FLOPS.get(row["model"])
+    flops = PICTURE_FLOPS.get(row["model"].lower())
     if flops is not None:
         total = billions * 1e9
         return Model(row["model"], Custom(total, total, flops, flops * SAMPLE_BYTES_PER_FLOP))

@@ -11,14 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
+from bench.attempts import attempt
 from bench.disaggregated_runs import MODE as APART
 from bench.disaggregated_runs import Disaggregated, disaggregated
 from bench.disaggregated_runs import first_token_seconds as handed_over_seconds
 from bench.request_runs import POISSON, first_token_seconds, open_loop_first_token_seconds
 from bench.serving_figures import is_eligible, site, told
 from bench.serving_runs import Run, found
-from bench.tables import Row, number
+from bench.tables import Row, number, rate
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
 from poolwise.model.serving.front_end import REQUESTS
@@ -89,7 +91,8 @@ def figures(row: Row, tables: Tables) -> Iterator[RequestFigure]:
     for name in (*names, "ttft_p99", "tpot_p99"):
         milliseconds = number(row, COLUMNS[name])
         if milliseconds:
-            yield RequestFigure(name, row, 1e-3 * milliseconds, _run(row, name, tables))
+            run = attempt(partial(_run, row, name, tables))
+            yield RequestFigure(name, row, 1e-3 * milliseconds, run)
 
 
 def _run(row: Row, name: str, tables: Tables) -> Run | Disaggregated | str:
@@ -108,7 +111,7 @@ def _reader(run: Run | Disaggregated) -> Run:
 def _tail_seconds(run: Run, name: str, calibration: Calibration) -> float:
     """99th percentile over requests; a request's mean time per token follows its load."""
     served = replace(run.replica(calibration), arrival_dispersion=POISSON)
-    offered = number(run.row, "qps_offered")
+    offered = rate(run.row, "qps_offered")
     at = state_at_rate(served, offered) if offered else state(served, max(1.0, run.in_flight))
     if at is None:
         return math.inf

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from bench import request_settings as settings
 from bench.serving_runs import Run
-from bench.tables import number
+from bench.tables import rate
 from poolwise.model import transformer
 from poolwise.model.efficiency import Calibration
 from poolwise.model.serving.front_end import REQUESTS, early_share
@@ -117,7 +117,7 @@ def open_loop_first_token_seconds(run: Run, calibration: Calibration) -> float:
     read pile up until the last one has come.
     """
     served = replace(run.replica(calibration), arrival_dispersion=POISSON)
-    offered = number(run.row, "qps_offered") or math.inf
+    offered = rate(run.row, "qps_offered") or math.inf
     crowd = min(OPEN_LOOP_REQUESTS / 2.0, served.largest_load)
     at = state_at_rate(served, offered)
     if at is None or at.in_flight > crowd:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
+from bench.attempts import attempt
 from bench.fit.serving_folds import RATIOS
 from bench.fit.serving_samples import SCORED, THROUGHPUT, Target
 from bench.serving_runs import Run, found
@@ -79,7 +81,7 @@ def figures(row: Row, tables: Tables) -> Iterator[Figure]:
     for target in SCORED:
         value = number(row, target.column)
         if row["mode"] == target.mode and value:
-            run = found(row, tables, target.column)
+            run = attempt(partial(found, row, tables, target.column))
             measured = value if isinstance(run, str) else run.measured
             yield Figure(target.name, row, target, run, measured, is_eligible(row))
 

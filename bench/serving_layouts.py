@@ -61,8 +61,14 @@ def _together(row: Row) -> Sizes | str:
     return Sizes(tensor, pipeline, data, expert, clients, replicas, apart=apart)
 
 
+def parts(text: str) -> Row:
+    """Cells of ``workers=,tp=4,...`` by name."""
+    pairs = (part.partition("=") for part in text.split(","))
+    return {name.strip(): value.strip() for name, equals, value in pairs if equals}
+
+
 def _apart(row: Row) -> Sizes | str:
-    stated = dict(part.split("=") for part in row["decode_cfg"].split(",") if "=" in part)
+    stated = parts(row["decode_cfg"])
     cell = {name: whole(stated, name) for name in stated}
     clients, tensor = number(row, "concurrency"), cell.get("tp")
     if tensor is None:

@@ -17,7 +17,7 @@ from bench.serving_drafts import drafts
 from bench.serving_formats import cache_format_of, engine_of, weight_format_of
 from bench.serving_layouts import SHARE_OF_ONE_WORKER, Sizes, sizes
 from bench.serving_offline import requests_of, requests_per_second
-from bench.tables import Row, number
+from bench.tables import Row, number, rate
 from poolwise.model import presets
 from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import WEIGHT_BYTES
@@ -133,9 +133,9 @@ def found(row: Row, tables: Tables, column: str) -> Run | str:
 def token_seconds(run: Run, calibration: Calibration) -> float:
     """Time per token: a closed loop of clients, requests at a rate, or decoding apart."""
     served, tokens = run.replica(calibration), run.tokens_per_step(calibration)
-    rate = run.offered_requests_per_second
-    if rate is not None:
-        at = state_at_rate(served, rate) or state(served, max(1.0, served.largest_load))
+    offered = run.offered_requests_per_second
+    if offered is not None:
+        at = state_at_rate(served, offered) or state(served, max(1.0, served.largest_load))
         return at.token_seconds / tokens
     at = _closed_loop(served, run.sequences(calibration))
     if run.apart:
@@ -214,8 +214,8 @@ def _run(
 
 
 def _offered(row: Row, several: Sizes) -> float | None:
-    rate = number(row, "qps_offered")
-    return rate / several.replicas if rate and row["mode"] == "online" else None
+    offered = rate(row, "qps_offered")
+    return offered / several.replicas if offered and row["mode"] == "online" else None
 
 
 def _work(row: Row, model: Model, prompt: float, output: float) -> ServingWork:

@@ -1,41 +1,65 @@
-"""Measured tables as rows of text cells, and what is common to all of them."""
+"""Measured tables as rows of text cells, and what is common to all of them.
+
+Files come from many hands, so reading forgives what one cell or column can be: every row has every
+column of its table, names are as the shipped tables spell them, and cells hold no blanks around.
+"""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import math
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
+
+from bench.columns import CASELESS, COLUMNS
+from bench.names import with_known_names
+from poolwise.errors import InvalidInput
 
 Row = dict[str, str]
 MOST = 10**9
 """Of anything that is counted: beyond it a cell is wrong."""
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
+ENDINGS = (".csv.gz", ".csv")
+"""The first that is there is read."""
+NOT_TEXT = "\ufffd"
+"""Stands for bytes that are no UTF-8."""
 
 
 def read(folder: Path, table: str) -> list[Row]:
-    """All rows of ``table``.csv.gz or ``table``.csv. Raises FileNotFoundError for neither."""
-    packed = folder / f"{table}.csv.gz"
-    if packed.exists():
-        with gzip.open(packed, "rt", encoding="utf-8", newline="") as lines:
-            return list(csv.DictReader(lines))
-    with (folder / f"{table}.csv").open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
+    """All rows of ``table``.csv.gz or ``table``.csv.
+
+    Raises FileNotFoundError for neither, and InvalidInput for a file that is no such table.
+    """
+    path = _path(folder, table)
+    if path is None:
+        raise FileNotFoundError(f"{folder}: has no {table}.csv.gz or {table}.csv")
+    try:
+        with _opened(path) as lines:
+            rows = _rows(path, csv.DictReader(lines, restval=""), table)
+            return list(with_known_names(rows))
+    except (OSError, EOFError, zlib.error, csv.Error) as error:
+        raise InvalidInput(str(path), f"cannot be read: {error}") from error
 
 
 def exists(folder: Path, table: str) -> bool:
     """Whether ``folder`` has that table."""
-    return any((folder / f"{table}.csv{ending}").exists() for ending in (".gz", ""))
+    return _path(folder, table) is not None
 
 
 def number(row: Row, column: str) -> float | None:
-    """The cell as a number; None where it is empty or no number (``n/a``, ``512 max``, ``nan``)."""
-    try:
-        value = float(row.get(column) or "")
-    except ValueError:
-        return None
-    return None if math.isnan(value) else value
+    """The cell as a number; None where it is empty or none (``n/a``, ``512 max``, ``inf``)."""
+    value = _value(row, column)
+    return value if math.isfinite(value) else None
+
+
+def rate(row: Row, column: str) -> float | None:
+    """The cell as a number per second, where ``inf`` is all at once; None where it is neither."""
+    value = _value(row, column)
+    return value if value > 0.0 else None
 
 
 def whole(row: Row, column: str) -> int | None:
@@ -47,3 +71,40 @@ def whole(row: Row, column: str) -> int | None:
 def split_of(row: Row) -> str:
     """The split a row belongs to; only reserved rows name one, the others are ``open``."""
     return row.get("split") or "open"
+
+
+def _value(row: Row, column: str) -> float:
+    try:
+        return float(row.get(column) or "nan")
+    except ValueError:
+        return math.nan
+
+
+def _path(folder: Path, table: str) -> Path | None:
+    paths = (folder / f"{table}{ending}" for ending in ENDINGS)
+    return next((path for path in paths if path.exists()), None)
+
+
+def _opened(path: Path) -> TextIO:
+    """As text, whatever mark of its encoding it begins with; a byte that is none spoils a cell."""
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig", errors="replace", newline="")
+    return path.open(encoding="utf-8-sig", errors="replace", newline="")
+
+
+def _rows(path: Path, reader: csv.DictReader[str], table: str) -> Iterator[Row]:
+    columns = COLUMNS.get(table, ())
+    reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or ()]
+    if columns and not set(columns) & set(reader.fieldnames):
+        raise InvalidInput(str(path), f"has no column of {table}: is it another file?")
+    empty = dict.fromkeys(columns, "")
+    for cells in reader:
+        yield empty | _cleaned(cells, table)
+
+
+def _cleaned(cells: Row, table: str) -> Row:
+    """Without cells beyond the header; an identity that cannot be read is none."""
+    row = {column: cell.strip() for column, cell in cells.items() if column is not None}
+    if NOT_TEXT in row.get("row_id", ""):
+        row["row_id"] = ""
+    return row | {name: row[name].lower() for name in CASELESS.get(table, ()) if name in row}

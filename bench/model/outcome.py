@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from bench.attempts import attempt
 from bench.tables import Row
-from poolwise.errors import PoolwiseError
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
 from poolwise.model.site import Site
@@ -68,12 +68,7 @@ class Target:
 
 def attempted(predict: Callable[[], Interval | str]) -> tuple[Interval | None, str]:
     """A prediction, or the reason why there is none: cells may hold anything."""
-    try:
-        found = predict()
-    except PoolwiseError as error:
-        return None, str(error)
-    except (ArithmeticError, ValueError, LookupError) as error:
-        return None, f"a cell cannot be used: {error!r}"
+    found = attempt(predict)
     if isinstance(found, str):
         return None, found
     if not 0.0 < found.low <= found.mid <= found.high < math.inf:

@@ -11,11 +11,21 @@ from bench.fit.serving_constants import PHASE
 from bench.model.outcome import CalibrationOf, Outcome, Target, attempted
 from bench.request_figures import RequestFigure
 from bench.request_figures import figures as request_figures
-from bench.serving_figures import Figure
+from bench.serving_figures import Figure, is_eligible
 from bench.serving_figures import figures as step_figures
-from bench.tables import Row
+from bench.tables import Row, number
+from poolwise.model.prediction import Interval
 from poolwise.model.serving.front_end import REQUESTS
 from poolwise.tables import EfficiencyRow, Tables
+
+MODES = frozenset({
+    "online-agg", "online-disagg", "online", "offline-max-throughput", "static-batch",
+    "decode-bs1", "prefill-latency", "mlperf-offline", "mlperf-server", "mlperf-interactive",
+})  # fmt: skip
+"""All that a row can be; some have no figure that is scored."""
+OFFLINE = "offline_throughput"
+COLUMNS = {"tpot": "tpot_ms_mean", "ttft": "ttft_ms_mean", OFFLINE: "out_tok_s_total"}
+"""Figures that depend on the mode; the throughput of a row with times is no score of its own."""
 
 
 def outcomes(
@@ -26,8 +36,7 @@ def outcomes(
         every: list[Figure | RequestFigure] = [*step_figures(row, tables)]
         every += request_figures(row, tables)
         for figure in every:
-            calibration = calibration_of(row)
-            found, reason = attempted(partial(figure.predicted, calibration))
+            found, reason = attempted(partial(_predicted, figure, calibration_of))
             yield Outcome(
                 figure.score,
                 row,
@@ -35,8 +44,24 @@ def outcomes(
                 figure.is_eligible,
                 found,
                 reason,
-                figure.site(calibration) if found else None,
+                figure.site(calibration_of(row)) if found else None,
             )
+        if row["mode"] not in MODES:
+            yield from _of_no_mode(row)
+
+
+def _predicted(figure: Figure | RequestFigure, calibration_of: CalibrationOf) -> Interval | str:
+    return figure.predicted(calibration_of(figure.row))
+
+
+def _of_no_mode(row: Row) -> Iterator[Outcome]:
+    """What such a row states of the figures that a mode has: it decides how each is predicted."""
+    reason = f"mode is not known: {row['mode']}" if row["mode"] else "mode is not stated"
+    stated = {name: number(row, column) for name, column in COLUMNS.items()}
+    for name, measured in stated.items():
+        is_other = name == OFFLINE and (stated["tpot"] or stated["ttft"])
+        if measured and not is_other:
+            yield Outcome(name, row, measured, is_eligible(row), None, reason)
 
 
 def refit(rows: Sequence[Row], tables: Tables) -> list[EfficiencyRow]:

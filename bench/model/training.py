@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
+from bench.attempts import attempt
 from bench.fit import training as fit
 from bench.fit.training_constants import PHASE
 from bench.generic_models import model_of
@@ -13,7 +15,7 @@ from bench.tables import Row, number, whole
 from bench.training_runs import LaidRun, laid, problem, runs
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
-from poolwise.model.shapes import Transformer
+from poolwise.model.shapes import Model, Transformer
 from poolwise.model.training.memory import peak_bytes
 from poolwise.model.training.step import predict_training
 from poolwise.tables import EfficiencyRow, Tables
@@ -34,9 +36,10 @@ def outcomes(
 
 
 def _of_rate(row: Row, tables: Tables, calibration_of: CalibrationOf) -> Outcome:
-    rate, calibration = _rate(row), calibration_of(row)
+    rate = _rate(row)
 
     def predict() -> Interval | str:
+        calibration = calibration_of(row)
         found = _laid(row, tables, calibration)
         if isinstance(found, str):
             return found
@@ -81,8 +84,8 @@ def _rate(row: Row) -> float:
 
 def _name(row: Row, tables: Tables) -> str:
     """By the shape, else by the counts: some parameters rest, or none does."""
-    model = model_of(row, tables)
-    if model is not None and isinstance(model.shape, Transformer):
+    model = attempt(partial(model_of, row, tables))
+    if isinstance(model, Model) and isinstance(model.shape, Transformer):
         return "train_moe" if model.shape.experts else "train_dense"
     total, active = number(row, "params_b"), number(row, "active_b")
     return "train_moe" if total and active and active < 0.9 * total else "train_dense"

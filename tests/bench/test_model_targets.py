@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import math
 import random
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from bench.columns import COLUMNS
+from bench.generic_models import model_of
+from bench.model import serving, training
 from bench.model.outcome import Outcome, Target, attempted
 from bench.model.regression import SAMPLE
 from bench.model.targets import TARGETS
-from bench.tables import Row, read
+from bench.tables import Row, number, read
 from poolwise.errors import InvalidInput
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
@@ -17,7 +24,7 @@ from poolwise.tables import load
 
 TABLES = load()
 CALIBRATION = Calibration(TABLES.efficiencies)
-WILD = ("", "n/a", "-1", "0", "1e99", "nan", "x,y", "Mystery-7B")
+WILD = ("", "n/a", "-1", "0", "1e99", "1e300", "nan", "inf", "x,y", "tp=abc", "a=b=c", "Mystery-7B")
 KEPT = ("row_id", "source", "group")
 by_table = pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.table)
 
@@ -33,15 +40,84 @@ def test_the_sample_is_predicted(target: Target) -> None:
     assert all(each.predicted for each in found if each.is_eligible)
 
 
+@pytest.mark.parametrize("seed", range(5, 9))
 @by_table
-def test_wild_cells_are_told_and_stop_nothing(target: Target) -> None:
-    chosen = random.Random(5)
+def test_wild_cells_are_told_and_stop_nothing(target: Target, seed: int) -> None:
+    chosen = random.Random(seed)
     rows = read(SAMPLE, target.table)
     for row in rows:
         column = chosen.choice([each for each in row if each not in KEPT])
         row[column] = chosen.choice(WILD)
     for each in outcomes(target, rows):
         assert (each.predicted is None) is bool(each.reason), each.row["row_id"]
+        assert math.isfinite(each.measured)
+
+
+@pytest.mark.parametrize("cell", ["inf", "tp=abc", "a=b=c", "1e300"])
+@by_table
+def test_no_cell_stops_the_others(target: Target, cell: str) -> None:
+    rows = read(SAMPLE, target.table)
+    of_kinds = {(row.get("mode"), row.get("op"), row.get("task")): row for row in rows}
+    for row in of_kinds.values():
+        for column in row:
+            for each in outcomes(target, [row | {column: cell}]):
+                assert (each.predicted is None) is bool(each.reason), column
+
+
+@pytest.mark.parametrize(
+    ("target", "cells"),
+    [
+        (serving.TARGET, {"mode": "online-agg", "isl": "1e308", "osl": "1e308"}),
+        (serving.TARGET, {"mode": "online-disagg", "prefill_cfg": "tp=4,dp=0"}),
+        (training.TARGET, {"model": "Mystery-X", "params_b": "1e300"}),
+    ],
+)
+def test_what_no_run_can_be_built_of_is_told(target: Target, cells: Row) -> None:
+    rows = [row | cells for row in read(SAMPLE, target.table) if _is_of(row, cells)]
+    found = outcomes(target, rows)
+    assert found
+    assert any(each.reason.startswith("a cell cannot be used") for each in found)
+
+
+def _is_of(row: Row, cells: Row) -> bool:
+    return "mode" not in cells or row["mode"] == cells["mode"]
+
+
+@by_table
+def test_names_in_any_spelling_are_predicted_alike(target: Target, tmp_path: Path) -> None:
+    rows = read(SAMPLE, target.table)
+    spelt = [
+        row | {name: row[name].upper() for name in ("gpu", "model") if name in row} for row in rows
+    ]
+    with (tmp_path / f"{target.table}.csv").open("w", encoding="utf-8", newline="") as lines:
+        into = csv.DictWriter(lines, list(spelt[0]))
+        into.writeheader()
+        into.writerows(spelt)
+    found = outcomes(target, read(tmp_path, target.table))
+    expected = outcomes(target, rows)
+    assert [each.predicted for each in found] == [each.predicted for each in expected]
+    assert [each.row["gpu"] for each in found] == [each.row["gpu"] for each in expected]
+
+
+def test_benchmarks_of_pictures_are_found_in_any_case() -> None:
+    cells = dict.fromkeys(COLUMNS["train_measured"], "") | {"params_b": "0.037"}
+    counted = model_of(cells | {"model": "RetinaNet"}, TABLES)
+    assert counted is not None
+    assert model_of(cells | {"model": "RETINANET"}, TABLES) == replace(counted, name="RETINANET")
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason"), [("", "mode is not stated"), ("bulk", "mode is not known: bulk")]
+)
+def test_rows_of_no_known_mode_are_counted(mode: str, reason: str) -> None:
+    rows = [row | {"mode": mode} for row in read(SAMPLE, serving.TARGET.table)]
+    found = [each for each in outcomes(serving.TARGET, rows) if "p99" not in each.score]
+    timed = [row for row in rows if number(row, "tpot_ms_mean") or number(row, "ttft_ms_mean")]
+    assert {each.reason for each in found} == {reason}
+    assert {each.row["row_id"] for each in found if each.score != serving.OFFLINE} == {
+        row["row_id"] for row in timed
+    }
+    assert {each.row["row_id"] for each in found} == {row["row_id"] for row in rows}
 
 
 @by_table

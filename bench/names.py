@@ -1,0 +1,37 @@
+"""Accelerators and models by one spelling each, so that nothing behind compares two of them.
+
+The shipped tables find a name in any case and by alias; one that they do not know is spelt as it
+comes first, whatever its case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from poolwise.tables import AcceleratorRow, ModelRow, load
+
+Find = Callable[[str], AcceleratorRow | ModelRow | None]
+
+
+def with_known_names(rows: Iterable[Mapping[str, str]]) -> Iterator[dict[str, str]]:
+    """The same rows with ``gpu`` and ``model`` as the shipped tables call them."""
+    tables = load()
+    spellings = {"gpu": _Spellings(tables.accelerator), "model": _Spellings(tables.model)}
+    for row in rows:
+        names = {column: of[row[column]] for column, of in spellings.items() if column in row}
+        yield {**row, **names}
+
+
+class _Spellings(dict[str, str]):
+    """The one spelling of each name that was met, which is found out once."""
+
+    def __init__(self, find: Find) -> None:
+        super().__init__()
+        self._find = find
+        self._strangers: dict[str, str] = {}
+
+    def __missing__(self, name: str) -> str:
+        known = self._find(name)
+        first = self._strangers.setdefault(name.casefold(), name)
+        self[name] = known.name if known else first
+        return self[name]

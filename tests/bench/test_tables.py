@@ -1,0 +1,135 @@
+"""Tables as other hands write them are read as ours; a file that is none is told in a sentence."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+
+from bench.columns import COLUMNS
+from bench.model.regression import SAMPLE
+from bench.model.targets import TARGETS
+from bench.tables import Row, number, rate, read, whole
+from poolwise.errors import InvalidInput
+from poolwise.tables import load
+
+TABLES = [target.table for target in TARGETS]
+by_table = pytest.mark.parametrize("table", TABLES)
+
+
+def written(folder: Path, table: str, rows: Iterable[Row], columns: Sequence[str] = ()) -> Path:
+    several = list(rows)
+    path = folder / f"{table}.csv"
+    with path.open("w", encoding="utf-8", newline="") as lines:
+        into = csv.DictWriter(lines, columns or list(several[0]), extrasaction="ignore")
+        into.writeheader()
+        into.writerows(several)
+    return path
+
+
+@by_table
+def test_a_mark_of_the_encoding_is_no_part_of_the_first_column(tmp_path: Path, table: str) -> None:
+    plain = (SAMPLE / f"{table}.csv").read_bytes()
+    (tmp_path / f"{table}.csv").write_bytes(b"\xef\xbb\xbf" + plain)
+    assert read(tmp_path, table) == read(SAMPLE, table)
+    (tmp_path / f"{table}.csv.gz").write_bytes(gzip.compress(b"\xef\xbb\xbf" + plain))
+    assert read(tmp_path, table) == read(SAMPLE, table)
+
+
+@by_table
+def test_the_sample_has_all_columns(table: str) -> None:
+    for row in read(SAMPLE, table):
+        assert tuple(row) == COLUMNS[table]
+
+
+@by_table
+def test_columns_that_a_file_lacks_are_empty(tmp_path: Path, table: str) -> None:
+    written(tmp_path, table, read(SAMPLE, table), ["row_id"])
+    for row in read(tmp_path, table):
+        assert tuple(row) == COLUMNS[table]
+        assert row["row_id"]
+        assert not any(cell for column, cell in row.items() if column != "row_id")
+
+
+def test_short_and_long_rows_keep_the_cells_that_have_a_column(tmp_path: Path) -> None:
+    (tmp_path / "kernels_measured.csv").write_text("row_id, GPU ,m\nK1\nK2,L4, 7 ,8,9\n")
+    short, long = read(tmp_path, "kernels_measured")
+    assert (short["row_id"], short["gpu"], short["m"]) == ("K1", "", "")
+    assert (long["row_id"], long["gpu"], long["m"]) == ("K2", "L4", "7")
+
+
+def test_bytes_that_are_no_text_spoil_their_cell_alone(tmp_path: Path) -> None:
+    lines = b"row_id,gpu,m\nK\xff1,L4,1\nK2,L\xff4,2\nK3,L4,3\n"
+    (tmp_path / "kernels_measured.csv").write_bytes(lines)
+    first, second, third = read(tmp_path, "kernels_measured")
+    assert first["row_id"] == "", "it may be the row of a fit whose identity nobody can read"
+    assert second["gpu"] not in {row.name for row in load().accelerators}
+    assert (third["row_id"], third["gpu"], third["m"]) == ("K3", "L4", "3")
+
+
+@pytest.mark.parametrize(
+    ("ending", "content"),
+    [
+        ("csv", b""),
+        ("csv", b"a,b\n1,2\n"),
+        ("csv", "row_id,gpu\n".encode("utf-16")),
+        ("csv.gz", b""),
+        ("csv.gz", b"no archive"),
+        ("csv.gz", gzip.compress(b"row_id,gpu\n" * 999)[:40]),
+    ],
+)
+def test_what_is_no_table_is_told_with_its_file(
+    tmp_path: Path, ending: str, content: bytes
+) -> None:
+    path = tmp_path / f"serve_measured.{ending}"
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput, match=f"^{path}: .+"):
+        read(tmp_path, "serve_measured")
+
+
+def test_names_have_the_spelling_of_the_shipped_tables(tmp_path: Path) -> None:
+    known = next(row for row in load().accelerators if row.aliases)
+    model = next(row for row in load().models if row.aliases)
+    spelt = [
+        (known.name.lower(), model.aliases[0].upper()),
+        (known.aliases[0], f" {model.name} "),
+        ("Future Chip", "Mystery-7B"),
+        ("FUTURE CHIP", "mystery-7b"),
+        ("", ""),
+    ]
+    rows = [{"row_id": str(at), "gpu": gpu, "model": name} for at, (gpu, name) in enumerate(spelt)]
+    written(tmp_path, "train_measured", rows)
+    ours, strangers = (known.name, model.name), ("Future Chip", "Mystery-7B")
+    found = [(row["gpu"], row["model"]) for row in read(tmp_path, "train_measured")]
+    assert found == [ours, ours, strangers, strangers, ("", "")]
+
+
+def test_fixed_words_are_read_in_small_letters(tmp_path: Path) -> None:
+    rows = [{"row_id": "S1", "mode": "Online-AGG", "weight_precision": "FP8", "engine": "vLLM"}]
+    written(tmp_path, "serve_measured", rows)
+    row = read(tmp_path, "serve_measured")[0]
+    assert (row["mode"], row["weight_precision"], row["engine"]) == ("online-agg", "fp8", "vLLM")
+
+
+@pytest.mark.parametrize(
+    ("cell", "as_number", "as_whole", "as_rate"),
+    [
+        ("7", 7.0, 7, 7.0),
+        ("inf", None, None, float("inf")),
+        ("-inf", None, None, None),
+        ("nan", None, None, None),
+        ("-2", -2.0, None, None),
+        ("512 max", None, None, None),
+        ("", None, None, None),
+    ],
+)
+def test_a_cell_is_a_finite_number_or_none_and_a_rate_may_be_all_at_once(
+    cell: str, as_number: float | None, as_whole: int | None, as_rate: float | None
+) -> None:
+    row = {"cell": cell}
+    assert (number(row, "cell"), whole(row, "cell"), rate(row, "cell")) == (
+        as_number, as_whole, as_rate,
+    )  # fmt: skip
