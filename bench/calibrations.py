@@ -1,7 +1,8 @@
 """The constants that may score a measured row: none that the row had a part in.
 
 A row of no fit is scored with the shipped constants; one that was part of a fit with the constants
-that were fitted without its fold (``bench/folds``, written by ``bench/fit``). Rows that are
+that were fitted without its fold (``bench/folds``, written by ``bench/fit``). Its ``row_id`` tells
+which; a row without one may have been part of any fit, so nothing may score it. Rows that are
 compared with one another have folds of their own (:mod:`bench.jobs`).
 """
 
@@ -15,10 +16,13 @@ from bench.fit.residual_files import residual_without
 from bench.fit.shipping import FOLDS
 from bench.jobs import companions
 from bench.tables import Row
+from poolwise.errors import InvalidInput
 from poolwise.model import calibration
 from poolwise.model.efficiency import Calibration
 from poolwise.tables import Tables
 from poolwise.tables.efficiencies import parse
+
+UNIDENTIFIED = "no row_id, so that it may have been part of the fit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +49,11 @@ class Calibrations:
         return replace(self, fold_of_row={**self.fold_of_row, **companions(rows, self.fold_of_row)})
 
     def of(self, row: Row) -> Calibration:
-        """For one measured row."""
-        fold = self.fold_of_row.get(row.get("row_id", ""))
+        """For one measured row; InvalidInput for one that cannot be told from those of a fit."""
+        row_id = row.get("row_id", "")
+        if not row_id:
+            raise InvalidInput("", UNIDENTIFIED)
+        fold = self.fold_of_row.get(row_id)
         return self.shipped if fold is None else self.without[fold]
 
 

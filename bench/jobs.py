@@ -51,11 +51,9 @@ def shared(rows: Sequence[Row]) -> list[Row]:
 
 def companions(rows: Iterable[Row], fold_of_row: Mapping[str, int]) -> dict[str, int]:
     """Folds of rows that no fit has seen but whose job has rows that one has."""
-    several = list(rows)
+    several = [row for row in rows if row.get("row_id")]
     of_job = {
-        job_of(row): fold_of_row[row["row_id"]]
-        for row in several
-        if row.get("row_id", "") in fold_of_row
+        job_of(row): fold_of_row[row["row_id"]] for row in several if row["row_id"] in fold_of_row
     }
     return {row["row_id"]: of_job[job_of(row)] for row in several if job_of(row) in of_job}
 
