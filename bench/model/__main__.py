@@ -2,20 +2,22 @@
 
 DIR holds some of the measured tables. The shipped constants are used and nothing is fitted on DIR;
 rows that a shipped constant was fitted on are scored with constants fitted without their fold.
-``--leave-one-out`` refits without each accelerator and each model of DIR in turn, for the open
-data only; it takes long.
+A table that cannot be read is named on the standard error and under ``unreadable``, and the others
+are scored; without any the exit status is 2. ``--leave-one-out`` refits without each accelerator
+and each model of DIR in turn, for the open data only; it takes long.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 from bench.model.document import document
 from bench.model.leave_one_out import leave_one_out
 from bench.model.printing import lines
-from bench.model.targets import compared, outcomes
+from bench.model.targets import TARGETS, compared, outcomes, readable
 from bench.tables import DEFAULT_FOLDER
 from poolwise.tables import load
 
@@ -27,10 +29,19 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.add_argument("--leave-one-out", action="store_true", help="refit without each unit")
     asked = parser.parse_args()
-    tables = load()
-    several = list(compared(asked.data, tables))
-    found = document(list(outcomes(asked.data, tables)), several, tables)
-    found["leave_one_out"] = leave_one_out(asked.data) if asked.leave_one_out else {}
+    folder, tables = asked.data, load()
+    if not folder.is_dir():
+        parser.exit(2, f"{folder}: is not a folder\n")
+    targets, unreadable = readable(folder)
+    sys.stderr.writelines(f"{sentence}\n" for sentence in unreadable.values())
+    if not targets:
+        wanted = ", ".join(f"{target.table}.csv[.gz]" for target in TARGETS)
+        parser.exit(2, f"{folder}: holds none of {wanted} that can be read\n")
+    several = list(compared(folder, tables, targets))
+    found = document(list(outcomes(folder, tables, targets)), several, tables)
+    found |= {"unreadable": unreadable} if unreadable else {}
+    left_out = leave_one_out(folder, targets=targets) if asked.leave_one_out else {}
+    found["leave_one_out"] = left_out
     print(json.dumps(found, indent=1) if asked.json else "\n".join(lines(found)))
 
 

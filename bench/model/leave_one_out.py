@@ -12,7 +12,7 @@ back reversed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
@@ -47,12 +47,14 @@ class _Task:
     units: tuple[str, ...]
 
 
-def leave_one_out(folder: Path, workers: int | None = None) -> dict[str, Any]:
+def leave_one_out(
+    folder: Path, workers: int | None = None, targets: Collection[Target] = TARGETS
+) -> dict[str, Any]:
     """Scores by kind of unit, and beside a rival that has no run of the accelerator either;
     ``folder`` must hold rows of the open data only."""
     found: dict[str, list[Unit]] = {kind: [] for kind in UNITS}
     kinds = {column: kind for kind, column in UNITS.items()}
-    tasks, pairs = list(_tasks(folder)), list(_pairs(folder))
+    tasks, pairs = list(_tasks(folder, targets)), list(_pairs(folder, targets))
     with ProcessPoolExecutor(workers) as pool:
         for task, unit in zip(tasks, pool.map(_held_out, tasks), strict=True):
             found[kinds[task.column]].append(unit)
@@ -75,10 +77,10 @@ def left_out(folder: Path, target: Target, kind: str, workers: int | None = None
         return list(pool.map(_held_out, tasks))
 
 
-def _tasks(folder: Path) -> Iterator[_Task]:
+def _tasks(folder: Path, targets: Collection[Target]) -> Iterator[_Task]:
     tables = load()
     for index, target in enumerate(TARGETS):
-        if measured.exists(folder, target.table):
+        if target in targets and measured.exists(folder, target.table):
             yield from _tasks_of(folder, index, tables)
 
 
@@ -91,12 +93,13 @@ def _tasks_of(folder: Path, index: int, tables: Tables) -> Iterator[_Task]:
             yield _Task(folder, index, column, (unit,))
 
 
-def _pairs(folder: Path) -> Iterator[_Task]:
+def _pairs(folder: Path, targets: Collection[Target]) -> Iterator[_Task]:
     """Accelerators that differ in a job that both ran."""
     tables = load()
     shipped = Calibration(tables.efficiencies)
     for index, target in enumerate(TARGETS):
-        if target in WITH_JOBS and measured.exists(folder, target.table):
+        is_asked = target in WITH_JOBS and target in targets
+        if is_asked and measured.exists(folder, target.table):
             rows = shared(_rows(folder, target.table))
             counted = scored(target.outcomes(rows, tables, lambda _: shipped))
             for pair in sorted(decided([*training_jobs(counted), *serving_jobs(counted)])):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bench import tables as measured
 from bench.calibrations import Calibrations
 from bench.jobs import JOBS, shared
 from bench.model import kernels, links, serving, training
-from bench.model.outcome import Outcome
+from bench.model.outcome import Outcome, Target
+from poolwise.errors import InvalidInput
 from poolwise.tables import Tables
 
 TARGETS = (training.TARGET, serving.TARGET, links.TARGET, kernels.TARGET)
@@ -17,9 +18,25 @@ WITH_JOBS = (training.TARGET, serving.TARGET)
 """Those whose rows are compared with one another."""
 
 
-def outcomes(folder: Path, tables: Tables) -> Iterator[Outcome]:
-    """Every figure of the tables that are in ``folder``, no row by constants it had a part in."""
+def readable(folder: Path) -> tuple[list[Target], dict[str, str]]:
+    """Those whose tables are in ``folder``, and why each that is there cannot be read, if any."""
+    found, unreadable = [], {}
     for target in TARGETS:
+        if measured.exists(folder, target.table):
+            try:
+                measured.read(folder, target.table)
+            except InvalidInput as error:
+                unreadable[target.table] = str(error)
+            else:
+                found.append(target)
+    return found, unreadable
+
+
+def outcomes(
+    folder: Path, tables: Tables, targets: Iterable[Target] = TARGETS
+) -> Iterator[Outcome]:
+    """Every figure of the tables that are in ``folder``, no row by constants it had a part in."""
+    for target in targets:
         if measured.exists(folder, target.table):
             constants = Calibrations.load(target.phases, tables)
             rows = measured.read(folder, target.table)
@@ -27,11 +44,13 @@ def outcomes(folder: Path, tables: Tables) -> Iterator[Outcome]:
             yield from (each for each in found if each.measured > 0.0)
 
 
-def compared(folder: Path, tables: Tables) -> Iterator[Outcome]:
+def compared(
+    folder: Path, tables: Tables, targets: Iterable[Target] = TARGETS
+) -> Iterator[Outcome]:
     """Figures of jobs that several accelerators ran: all rows of a job by the same constants, that
     none of them had a part in (:mod:`bench.jobs`)."""
-    for target in WITH_JOBS:
-        if measured.exists(folder, target.table):
+    for target in targets:
+        if target in WITH_JOBS and measured.exists(folder, target.table):
             rows = shared(measured.read(folder, target.table))
             constants = Calibrations.load(target.phases, tables, JOBS).with_companions(rows)
             found = target.outcomes(rows, tables, constants.of)
