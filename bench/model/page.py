@@ -10,11 +10,13 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from bench import tables as measured
 from bench.model import plots
 from bench.model.attained import attained
+from bench.model.counted import counted, unstated
 from bench.model.document import document
 from bench.model.leave_one_out import UNITS, leave_one_out
-from bench.model.targets import compared, outcomes
+from bench.model.targets import TARGETS, compared, outcomes
 from bench.pictures import style
 from bench.tables import DEFAULT_FOLDER
 from poolwise.tables import load
@@ -45,6 +47,7 @@ def main() -> None:
     tables = load()
     found = list(outcomes(asked.data, tables))
     scores = document(found, list(compared(asked.data, tables)), tables)
+    scores |= {"counted": counted(_rows(asked.data), found), "unstated": unstated(found)}
     scores["leave_one_out"] = (
         json.loads(asked.left_out.read_text(encoding="utf-8"))["leave_one_out"]
         if asked.left_out
@@ -61,7 +64,9 @@ def page(scores: Mapping[str, Any]) -> str:
     """The text with its tables filled in."""
     text = TEMPLATE.read_text(encoding="utf-8")
     for name, table in {
+        "COUNTED": _counted(scores),
         "SCORES": _scores(scores),
+        "UNSTATED": _unstated(scores),
         "CHOICES": _choices(scores),
         "EXPERIMENTS": _experiments(scores),
         "SOURCES": _sources(scores),
@@ -71,6 +76,11 @@ def page(scores: Mapping[str, Any]) -> str:
     }.items():
         text = text.replace(f"<!-- {name} -->", "\n".join(table))
     return text
+
+
+def _rows(folder: Path) -> int:
+    present = [target.table for target in TARGETS if measured.exists(folder, target.table)]
+    return sum(len(measured.read(folder, table)) for table in present)
 
 
 def _draw(name: str, drawn: Figure, title: str) -> None:
@@ -88,6 +98,30 @@ def _head(*cells: str) -> list[str]:
 
 def _figure(value: float | int | None) -> str:
     return UNKNOWN if value is None else f"{value:.3g}"
+
+
+PLACES = {
+    "scored": "have a figure that is scored",
+    "unpredicted": "are eligible and not predicted",
+    "unstated": "are predicted without being eligible, and count in no score",
+    "unknowable": "leave out what no prediction can do without (lengths, layout, model)",
+    "without_figure": "have no figure that is scored (a training's minutes, a single batch, ...)",
+    "rows": "all",
+}
+"""Of rows (:class:`bench.model.counted.Counted`), in words."""
+
+
+def _counted(scores: Mapping[str, Any]) -> Iterator[str]:
+    yield from _head("rows of the tables", "count")
+    for place, words in PLACES.items():
+        yield _row(words, f"{scores['counted'][place]:,}")
+
+
+def _unstated(scores: Mapping[str, Any]) -> Iterator[str]:
+    yield from _head("not eligible, yet predicted", "figures", "median", "mean", "p90", "in 90 %")
+    for name, score in scores["unstated"].items():
+        figures = (score[error] for error in ("mdape", "mape", "p90", "coverage90"))
+        yield _row(name, score["predicted"], *map(_figure, figures))
 
 
 def _scores(scores: Mapping[str, Any]) -> Iterator[str]:
