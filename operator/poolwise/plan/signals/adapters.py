@@ -1,4 +1,10 @@
-"""From what an engine's ``/metrics`` tells to a :class:`Sample`, or to why it cannot be used."""
+"""From what an engine's ``/metrics`` tells to a :class:`Sample`, or to why it cannot be used.
+
+A replica may tell as several engines do, one inside the other: what the inner one tells of itself
+counts before what its server counts around it. Series of one metric are added up, since engines
+that share a replica tell one each, but for servers that tell each of their models apart and count a
+request in all that it passes (Triton): there one model counts (:mod:`.models`).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +17,7 @@ from typing import Any
 
 from poolwise.plan.signals.exposition import Nonsense, Series, series_of
 from poolwise.plan.signals.histogram import pooled
+from poolwise.plan.signals.models import of_one
 from poolwise.plan.signals.names import ADAPTERS, Adapter, Fold, Source
 from poolwise.plan.signals.plausible import implausible
 from poolwise.plan.signals.sample import Histogram, Sample
@@ -62,17 +69,26 @@ def loads(engine: str) -> tuple[str, ...]:
 
 
 def _read(text: str, adapters: Sequence[Adapter], replica: str, at_seconds: float) -> Sample | None:
+    found: dict[str, Any] = {}
     for adapter in adapters:
-        told = series_of(text, _names(adapter), at_seconds)
-        for prefix in adapter.prefixes if told else ():
-            values = {
-                field: value
-                for field, sources in adapter.fields.items()
-                if (value := _first(told, prefix, sources, field)) is not None
-            }
-            if values:
-                return Sample(replica, at_seconds, **values)
-    return None
+        found = {**_told(text, adapter, at_seconds), **found}
+    return Sample(replica, at_seconds, **found) if found else None
+
+
+def _told(text: str, adapter: Adapter, at_seconds: float) -> Mapping[str, Any]:
+    """By field, under the first prefix that is told."""
+    told = series_of(text, _names(adapter), at_seconds)
+    if adapter.one_model is not None:
+        told = of_one(told, adapter.one_model)
+    for prefix in adapter.prefixes if told else ():
+        values = {
+            field: value
+            for field, sources in adapter.fields.items()
+            if (value := _first(told, prefix, sources, field)) is not None
+        }
+        if values:
+            return values
+    return {}
 
 
 @lru_cache(maxsize=32)
@@ -81,8 +97,10 @@ def _names_of(prefixes: tuple[str, ...], names: frozenset[str]) -> frozenset[str
 
 
 def _names(adapter: Adapter) -> frozenset[str]:
-    sources = (source for each in adapter.fields.values() for source in each)
-    return _names_of(adapter.prefixes, frozenset(source.name for source in sources))
+    names = {source.name for each in adapter.fields.values() for source in each}
+    if adapter.one_model is not None:
+        names.update(adapter.one_model.durations)
+    return _names_of(adapter.prefixes, frozenset(names))
 
 
 def _example(engine: str) -> str:

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from poolwise.plan.signals.models import OneModel
+
 MILLI = 1e-3
 
 
@@ -43,6 +45,8 @@ class Adapter:
     """Before every name below; releases and wrappers (Ray) differ in it."""
     fields: Mapping[str, tuple[Source, ...]]
     """By field of :class:`Sample`, the newest name first."""
+    one_model: OneModel | None = None
+    """Which of the models counts where the server tells each apart; None: all are the replica's."""
 
 
 def _is(*names: str, unit: float = 1.0, fold: Fold = Fold.SUM) -> tuple[Source, ...]:
@@ -134,7 +138,18 @@ TRITON = Adapter(
         "tpot_seconds": _is("trtllm_time_per_output_token_seconds"),
         "e2e_seconds": _is("trtllm_e2e_request_latency_seconds"),
     },
+    OneModel(
+        "model",
+        generating=(_OF_REQUESTS,),
+        durations=(
+            "nv_inference_request_duration_us",
+            "nv_inference_first_response_histogram_ms_sum",
+        ),
+        requests="nv_inference_request_success",
+    ),
 )
+"""Triton itself and its TensorRT-LLM backend, and trtllm-serve. Of an ensemble the model that
+generates counts, which waits for no tokenising; of other models those of :class:`OneModel`."""
 
 GATEWAY = Adapter(
     ("llm_d_epp_", "inference_extension_", "inference_objective_", "inference_pool_"),
@@ -159,8 +174,10 @@ ADAPTERS: Mapping[str, tuple[Adapter, ...]] = {
     "vllm": (VLLM,),
     "sglang": (SGLANG,),
     "tgi": (TGI,),
-    "triton": (TRITON, VLLM),
+    "triton": (VLLM, TRITON),
     "custom": (VLLM, SGLANG, TGI, TRITON),
     "gateway": (GATEWAY,),
 }
-"""By ``spec.engine.type``: an engine may speak as another (Triton's vLLM backend does)."""
+"""By ``spec.engine.type``: an engine may speak as another (Triton's vLLM backend does). What the
+first tells counts, and what it does not tell is taken from the next: Triton counts requests around
+any backend, and knows nothing of batches and caches."""
