@@ -30,6 +30,7 @@ from poolwise.plan.learning import Accelerators, Paces
 from poolwise.plan.live.beyond import fitted, followed, with_parts
 from poolwise.plan.live.going_on import going_on
 from poolwise.plan.live.rescaling import Wanted, rescaled, with_live_replicas
+from poolwise.plan.live.surging import surging
 from poolwise.plan.nodes.reading import mapping
 from poolwise.plan.observed import Decisions, Object, Observed
 from poolwise.plan.placement import Placement
@@ -122,6 +123,7 @@ class _Pass:
         joint, situation = self._queued(queued, situation, standing, outcomes)
         outcomes |= {plan.key: plan for plan in queued_plans(guests, self.pools, situation)}
         outcomes |= dict(admissions(self.entries, outcomes))
+        outcomes |= surging(self.entries, self.claims, outcomes, situation.ledger)
         ordered = sorted(outcomes.items(), key=lambda item: str(item[0]))
         return Decisions(
             tuple(self.pools),

@@ -50,7 +50,7 @@ def leader_worker_set(resource: Object, replica: Replica, version: str) -> Manif
             "startupPolicy": "LeaderCreated",
             "rolloutStrategy": {
                 "type": "RollingUpdate",
-                "rollingUpdateConfiguration": _rolling_update(record),
+                "rollingUpdateConfiguration": rolling_update(record),
             },
             "leaderWorkerTemplate": {
                 "size": record.nodes_per_replica,
@@ -62,7 +62,7 @@ def leader_worker_set(resource: Object, replica: Replica, version: str) -> Manif
     }
 
 
-def _rolling_update(record: PlacementRecord) -> Manifest:
+def rolling_update(record: PlacementRecord) -> Manifest:
     """The new group first where there is room for it; else the update would never end."""
     surge = 1 if record.may_surge else 0
     return {"maxSurge": surge, "maxUnavailable": 1 - surge}

@@ -110,14 +110,15 @@ def _told(
 
 
 def _with_replicas(known: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]:
-    """A story whose replicas follow the load: their number, and what they cost together."""
+    """A story whose replicas follow the load: their number, what they cost together, and whether
+    there is room to update them one more at a time."""
+    if plan.record is not None and "rollout" in known:
+        known = {**known, "rollout": rollout(plan.record.may_surge)}
     before, after = number(known, "replicas"), plan.chosen.replicas if plan.chosen else None
     if before is None or after is None or before == after:
         return known
     cost_per_hour = number(known, "costPerHour")
     told = {**known, "replicas": after}
-    if plan.record is not None:
-        told["rollout"] = rollout(plan.record.may_surge)
     if before and cost_per_hour is not None:
         told["costPerHour"] = significant(cost_per_hour * after / before)
     return told
