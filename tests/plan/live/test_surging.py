@@ -31,7 +31,7 @@ def chat(**more):
 
 def deployments(answer, workload=None):
     plan = answer.outcomes[CHAT]
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, Plan) and plan.claim is not None
     pools = {pool.name: pool for pool in answer.pools}
     made = children(workload or chat(), plan, pools[plan.claim.pool], Settings(), further=pools)
     return [each for each in made if each["kind"] == "Deployment"]
