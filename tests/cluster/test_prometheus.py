@@ -49,17 +49,26 @@ class Server:
         query = str((await request.post())["query"])
         self.queries.append(query)
         at = utc_now().timestamp()
-        times = query.startswith("timestamp(")
-        result = [
-            {
-                "metric": {**labels, **({} if times else {"__name__": name})},
-                "value": [at, str(at - self.age_seconds if times else value)],
-            }
-            for name, labels, value in self._series()
-            if _selects(query, {**labels, "__name__": name})
-        ]
-        document = {"status": "success", "data": {"resultType": "vector", "result": result}}
-        return web.json_response(document)
+        if not query.startswith("timestamp("):
+            result = [
+                {"metric": {**labels, "__name__": name}, "value": [at, str(value)]}
+                for name, labels, value in self._series()
+                if _selects(query, {**labels, "__name__": name})
+            ]
+            return web.Response(body=_vector(*result), content_type="application/json")
+        times: dict[str, Any] = {}
+        for term in query.split(" or "):
+            found = [
+                labels
+                for name, labels, _ in self._series()
+                if _selects(term, {**labels, "__name__": name})
+            ]
+            if len({str(sorted(labels.items())) for labels in found}) < len(found):
+                return refusal("vector cannot contain metrics with the same labelset")
+            for labels in found:
+                value = [at, str(at - self.age_seconds)]
+                times.setdefault(str(sorted(labels.items())), {"metric": labels, "value": value})
+        return web.Response(body=_vector(*times.values()), content_type="application/json")
 
     def _series(self) -> Any:
         for (namespace, pod), text in self.texts.items():
@@ -68,6 +77,11 @@ class Server:
                     for job in self.jobs:
                         added = {"namespace": namespace, "pod": pod, "job": job}
                         yield sample.name, {**sample.labels, **added}, sample.value
+
+
+def refusal(error: str) -> web.Response:
+    document = {"status": "error", "errorType": "execution", "error": error}
+    return web.json_response(document, status=422)
 
 
 def _selects(query: str, labels: dict[str, str]) -> bool:
@@ -152,6 +166,18 @@ async def list_(_: web.Request) -> web.StreamResponse:
     return web.json_response([])
 
 
+async def result_of_text(_: web.Request) -> web.StreamResponse:
+    return web.json_response({"status": "success", "data": {"resultType": "vector", "result": "x"}})
+
+
+async def overloaded(_: web.Request) -> web.StreamResponse:
+    return refusal("query processing would load\ntoo many samples" + 1000 * "!")
+
+
+async def error_of_status_200(_: web.Request) -> web.StreamResponse:
+    return web.json_response({"status": "error", "error": "store down"})
+
+
 async def silent(_: web.Request) -> web.StreamResponse:
     await asyncio.sleep(5)
     return web.Response()
@@ -164,7 +190,14 @@ async def silent(_: web.Request) -> web.StreamResponse:
         (redirecting, "Prometheus cannot be asked: it answers HTTP 307"),
         (html, "Prometheus cannot be asked: "),
         (scalar, "Prometheus cannot be asked: it answers no instant vector"),
-        (list_, "Prometheus cannot be asked: "),
+        (list_, "Prometheus cannot be asked: it answers no instant vector"),
+        (result_of_text, "Prometheus cannot be asked: it answers no instant vector"),
+        (
+            overloaded,
+            "Prometheus cannot be asked: it answers HTTP 422: query processing would load too many"
+            " samples!!!",
+        ),
+        (error_of_status_200, "Prometheus cannot be asked: it answers an error: store down"),
         (silent, "Prometheus gives no answer within 0.5 s"),
     ],
 )
@@ -172,6 +205,30 @@ def test_what_it_does_wrong_is_one_sentence(handler, told):
     [found] = looks(handler, CHAT, request_timeout_seconds=0.5 if handler is silent else 30)
     assert isinstance(found, Fault)
     assert found.reason.startswith(told)
+    assert len(found.reason) < 300
+    assert "\n" not in found.reason
+
+
+def test_whatever_breaks_the_reader_holds_up_no_round(monkeypatch):
+    def broken(*_: object) -> None:
+        raise AttributeError("no such thing")
+
+    monkeypatch.setattr("poolwise.cluster.prometheus.texts", broken)
+    told = "Prometheus cannot be asked: AttributeError: no such thing"
+    assert looks(Server().query, CHAT) == [Fault(told)]
+
+
+@pytest.mark.parametrize("label", ["prometheus_replica", "replica", "cluster", "app", "any"])
+def test_two_servers_that_scrape_one_pod_count_once(label):
+    class Pair(Server):
+        def _series(self) -> Any:
+            for name, labels, value in super()._series():
+                for which in "ab":
+                    yield name, {**labels, label: which}, value
+
+    [found] = looks(Pair().query, CHAT)
+    assert isinstance(found, Sample)
+    assert found == read(texts.VLLM_NEW, "vllm", "chat-0", found.at_seconds)
 
 
 def test_the_token_is_as_it_is_on_its_file_now(tmp_path):
@@ -277,8 +334,9 @@ def test_what_cannot_be_read_of_one_pod_says_nothing_of_the_others():
     native = Natives((0, "0.5", "much", "4"), count="4", total="2")
     good, bad = looks(native.query, CHAT, OTHER)
     assert isinstance(good, Sample)
-    unread = "Prometheus tells of it what cannot be read"
-    assert bad == Fault(f"{unread}: it answers 'much', which is no number")
+    assert isinstance(bad, Fault)
+    assert bad.reason.startswith("Prometheus tells of it what cannot be read: vllm:time_to_first")
+    assert "'much'" in bad.reason
 
 
 class Relabelled(Server):
@@ -311,9 +369,10 @@ def test_a_pod_that_is_scraped_twice_counts_once(server: type[Server]):
 @pytest.mark.parametrize(
     ("status", "body", "told"),
     [
-        (200, b"[" * 200_000, "maximum recursion depth exceeded"),
-        (200, _vector({"metric": "x", "value": [0, "1"]}), "which is none"),
-        (200, _vector("x"), "it answers the series 'x', which is none"),
+        (200, b"[" * 200_000, "its answer is nested too deeply"),
+        (200, _vector({"metric": "x", "value": [0, "1"]}), "Prometheus has no series of it"),
+        (200, _vector("x"), "Prometheus has no series of it"),
+        (422, b"[" * 20_000, "it answers HTTP 422"),
         (422, b'{"status":"error","error":"too many samples"}', "HTTP 422: too many samples"),
         (502, b"<html>", "it answers HTTP 502"),
     ],

@@ -15,26 +15,28 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import aiohttp
+import structlog
 
 from poolwise.cluster import clock
 from poolwise.cluster.connection import USER_AGENT
-from poolwise.cluster.prometheus_series import Pod, Series, pods_of, text_of
 from poolwise.cluster.scraping import Look, Target, look_of, sentence
-from poolwise.plan.signals.adapters import Fault, loads, series_names
+from poolwise.plan.signals.adapters import Fault, loads, own_labels, series_names
+from poolwise.plan.signals.exposition import Nonsense
+from poolwise.plan.signals.vector import UP, Told, texts
 from poolwise.plan.steps.reading import ENGINE
-from poolwise.plan.steps.sample import METRICS
+from poolwise.plan.steps.sample import METRICS, RANK_LABELS, STEP_SECONDS
 from poolwise.settings import Settings
+
+_log = structlog.get_logger(__name__)
 
 PODS_PER_QUERY = 50
 """Of 150 to 300 series each."""
 LIMIT_BYTES = 2**25
 """Of one answer."""
 _CHUNK_BYTES = 65_536
-_SERVER_ERRORS = (
-    *(aiohttp.ClientError, OSError, ValueError, LookupError, TypeError, AttributeError),
-    RecursionError,
-)
-"""What comes of answers, however they lie."""
+_ERROR_BYTES = 65_536
+"""Of an answer that refuses: a sentence of it is told on."""
+_UNREADABLE = (aiohttp.ClientError, OSError, ValueError, LookupError, TypeError)
 
 
 class Prometheus:
@@ -66,37 +68,34 @@ class Prometheus:
                 return await self._asked(group)
         except TimeoutError:
             problem = f"Prometheus gives no answer within {seconds:g} s"
-        except _SERVER_ERRORS as error:
+        except _UNREADABLE as error:
             problem = f"Prometheus cannot be asked: {sentence(error)}"
+        except Exception as error:  # what one server answers holds up no round of all services
+            _log.exception("an answer of Prometheus breaks its reader", pods=len(group))
+            problem = f"Prometheus cannot be asked: {type(error).__name__}: {sentence(error)}"
         return dict.fromkeys(group, Fault(problem))
 
     async def _asked(self, group: Sequence[Target]) -> Mapping[Target, Look]:
         where = _selector(group)
         engine = group[0].engine
-        names, always = _asked_for(engine)
-        told = await self._query(f'{{__name__=~"{names}",{where}}}')
-        ages = await self._query(f'timestamp({{__name__=~"{always}",{where}}})')
+        every, always = _asked_for(engine)
+        told = await self._query(f'{{__name__=~"{"|".join(every)}|{UP}",{where}}}')
+        ages = await self._query(_ages(always, where))
         loop = asyncio.get_running_loop()
         now_seconds = clock.utc_now().timestamp()
         return await loop.run_in_executor(
             self._reader, _looks, group, told, ages, now_seconds, self._settings
         )
 
-    async def _query(self, query: str) -> list[Series]:
+    async def _query(self, query: str) -> list[object]:
         url = f"{self._settings.prometheus_url.rstrip('/')}/api/v1/query"
         session, headers = self._opened(), self._headers()
         form = {"query": query}
         async with session.post(url, data=form, headers=headers, allow_redirects=False) as response:
             body = await _bounded(response)
+            status = response.status
         loop = asyncio.get_running_loop()
-        if response.status != 200:
-            why = await loop.run_in_executor(self._reader, _reason, body)
-            raise ValueError(f"it answers HTTP {response.status}{why}")
-        document = await loop.run_in_executor(self._reader, json.loads, body)
-        if document["status"] != "success" or document["data"]["resultType"] != "vector":
-            raise ValueError("it answers no instant vector")
-        result: list[Series] = document["data"]["result"]
-        return result
+        return await loop.run_in_executor(self._reader, _result, status, body)
 
     def _headers(self) -> dict[str, str]:
         """The token is read each time: it is renewed on its file."""
@@ -126,15 +125,6 @@ async def _bounded(response: aiohttp.ClientResponse) -> bytes:
     return bytes(body)
 
 
-def _reason(body: bytes) -> str:
-    """What the server itself says of an error, as the end of a sentence."""
-    try:
-        told = json.loads(body).get("error")
-    except _SERVER_ERRORS:
-        return ""
-    return f": {sentence(told)}" if told else ""
-
-
 def _groups(targets: Iterable[Target]) -> Iterator[list[Target]]:
     """Of one namespace and one engine, so many at a time."""
     alike: defaultdict[tuple[str, str], list[Target]] = defaultdict(list)
@@ -145,11 +135,21 @@ def _groups(targets: Iterable[Target]) -> Iterator[list[Target]]:
             yield group[start : start + PODS_PER_QUERY]
 
 
-def _asked_for(engine: str) -> tuple[str, str]:
-    """Patterns of all series that an engine may tell, and of those that show when it was read."""
-    all_names = METRICS if engine == ENGINE else sorted(series_names(engine))
-    every = [f"{name}(_bucket|_sum|_count)?" for name in all_names]
-    return "|".join(every), "|".join(every if engine == ENGINE else loads(engine))
+def _asked_for(engine: str) -> tuple[list[str], list[str]]:
+    """All series that an engine may tell, as patterns, and those that show when it was read."""
+    if engine != ENGINE:
+        return _with_parts(sorted(series_names(engine))), list(loads(engine))
+    return _with_parts(METRICS), [*METRICS, f"{STEP_SECONDS}_count"]
+
+
+def _with_parts(names: Iterable[str]) -> list[str]:
+    return [f"{name}(_bucket|_sum|_count)?" for name in names]
+
+
+def _ages(names: Iterable[str], where: str) -> str:
+    """One query for each name: without it the series of two names are the same one, which
+    Prometheus refuses."""
+    return " or ".join(f'timestamp({{__name__="{name}",{where}}})' for name in names)
 
 
 def _selector(group: Sequence[Target]) -> str:
@@ -160,25 +160,63 @@ def _selector(group: Sequence[Target]) -> str:
 
 def _looks(
     group: Sequence[Target],
-    told: Sequence[Series],
-    ages: Sequence[Series],
+    told: Sequence[object],
+    ages: Sequence[object],
     now_seconds: float,
     settings: Settings,
 ) -> Mapping[Target, Look]:
-    pods = pods_of(told, ages)
+    engine = group[0].engine
+    found = texts(told, ages, RANK_LABELS if engine == ENGINE else own_labels(engine))
     return {
-        target: _look(pods.get(target.replica), target, now_seconds, settings) for target in group
+        target: _look(target, found.get(target.replica), now_seconds, settings) for target in group
     }
 
 
-def _look(pod: Pod | None, target: Target, now_seconds: float, settings: Settings) -> Look:
-    """What cannot be read of one pod says nothing of the others."""
-    if pod is None:
+def _look(
+    target: Target, told: Told | Nonsense | None, now_seconds: float, settings: Settings
+) -> Look:
+    if told is None:
         return Fault("Prometheus has no series of it")
-    off = now_seconds - pod.read_at_seconds
-    if not abs(off) <= settings.prometheus_max_age_seconds:
-        return Fault(f"Prometheus read it {off:.0f} s ago, or its clock differs")
+    if isinstance(told, Nonsense):
+        return Fault(f"Prometheus tells of it what cannot be read: {told}")
+    off_seconds = now_seconds - told.at_seconds
+    if abs(off_seconds) > settings.prometheus_max_age_seconds:
+        return Fault(f"Prometheus read it {off_seconds:.0f} s ago, or its clock differs")
+    return look_of(told.text, target, told.at_seconds)
+
+
+def _result(status: int, body: bytes) -> list[object]:
+    """The series of an answer.
+
+    :raises ValueError: for any other answer, with what it says of itself.
+    """
+    if status != 200:
+        error = _told_error(body)
+        raise ValueError(f"it answers HTTP {status}" + (f": {error}" if error else ""))
+    document = _document(body)
+    if isinstance(document, dict) and document.get("status") == "error":
+        raise ValueError(f"it answers an error: {_told_error(body)}")
+    data = document.get("data") if isinstance(document, dict) else None
+    if not isinstance(data, dict) or data.get("resultType") != "vector":
+        raise ValueError("it answers no instant vector")
+    result = data.get("result")
+    if not isinstance(result, list):
+        raise ValueError("it answers no instant vector")
+    return result
+
+
+def _told_error(body: bytes) -> str:
+    """What Prometheus itself says is wrong; empty where somebody else answers."""
     try:
-        return look_of(text_of(pod), target, pod.read_at_seconds)
-    except _SERVER_ERRORS as error:
-        return Fault(f"Prometheus tells of it what cannot be read: {sentence(error)}")
+        document = _document(body) if len(body) <= _ERROR_BYTES else None
+    except ValueError:
+        return ""
+    error = document.get("error") if isinstance(document, dict) else None
+    return sentence(error) if error else ""
+
+
+def _document(body: bytes) -> object:
+    try:
+        return json.loads(body)
+    except RecursionError:
+        raise ValueError("its answer is nested too deeply") from None

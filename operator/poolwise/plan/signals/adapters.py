@@ -68,6 +68,11 @@ def loads(engine: str) -> tuple[str, ...]:
     )
 
 
+def own_labels(engine: str) -> frozenset[str]:
+    """Labels that an engine itself puts on its :func:`loads`."""
+    return frozenset[str]().union(*(adapter.labels for adapter in ADAPTERS[engine]))
+
+
 def _read(text: str, adapters: Sequence[Adapter], replica: str, at_seconds: float) -> Sample | None:
     found: dict[str, Any] = {}
     for adapter in adapters:

@@ -21,23 +21,22 @@ _LEAST_EXPONENT, _MOST_EXPONENT = -14, 24
 
 
 def difference(later: Histogram, earlier: Histogram) -> Histogram:
-    """What came between, at the bounds that both have."""
-    bounds = common_bounds((later, earlier))
-    counts = map(operator.sub, _at(later, bounds), _at(earlier, bounds))
+    """What came between, at the bounds that both know."""
+    bounds, (after, before) = _aligned((later, earlier))
+    counts = map(operator.sub, after, before)
     return Histogram(bounds, _rising(counts), _total((later.total, earlier.total), operator.sub))
 
 
 def pooled(histograms: Sequence[Histogram]) -> Histogram | None:
-    """All observations together, at the bounds that all have; None of no histogram.
+    """All observations together, at the bounds that all know; None of no histogram.
 
     Engines of different versions differ in bounds; cumulative counts at shared ones stay exact.
     """
     if not histograms:
         return None
-    bounds = common_bounds(histograms)
-    columns = zip(*(_at(each, bounds) for each in histograms), strict=True)
-    totals = (each.total for each in histograms)
-    return Histogram(bounds, tuple(sum(column) for column in columns), _total(totals, operator.add))
+    bounds, rows = _aligned(histograms)
+    counts = tuple(sum(column) for column in zip(*rows, strict=True))
+    return Histogram(bounds, counts, _total((each.total for each in histograms), operator.add))
 
 
 def with_faded(before: Histogram | None, kept: float, now: Histogram | None) -> Histogram | None:
@@ -69,15 +68,6 @@ def credible(histogram: Histogram) -> Histogram:
     return replace(histogram, total=None)
 
 
-def common_bounds(histograms: Sequence[Histogram]) -> tuple[float, ...]:
-    """Upper bounds that all have, ascending; infinity always is one."""
-    first = histograms[0].upper_bounds
-    if all(each.upper_bounds == first for each in histograms):
-        return first
-    shared = frozenset[float].intersection(*(frozenset(each.upper_bounds) for each in histograms))
-    return tuple(sorted(shared))
-
-
 def native(schema: int, zero_count: float, buckets: Mapping[int, float], total: float) -> Histogram:
     """A native (exponential) histogram of values at or above 0, on bounds that never move.
 
@@ -102,11 +92,35 @@ def native(schema: int, zero_count: float, buckets: Mapping[int, float], total: 
     return Histogram((*bounds, math.inf), (*counts, running[-1]), total)
 
 
-def _at(histogram: Histogram, bounds: tuple[float, ...]) -> tuple[float, ...]:
-    if bounds == histogram.upper_bounds:
-        return histogram.counts
-    known = dict(zip(histogram.upper_bounds, histogram.counts, strict=True))
-    return tuple(known[bound] for bound in bounds)
+def _aligned(
+    histograms: Sequence[Histogram],
+) -> tuple[tuple[float, ...], list[tuple[float, ...]]]:
+    """Bounds that all know, ascending, and of each histogram the counts there; infinity always
+    is one of them."""
+    first = histograms[0].upper_bounds
+    if all(each.upper_bounds == first for each in histograms):
+        return first, [each.counts for each in histograms]
+    every = sorted({bound for each in histograms for bound in each.upper_bounds})
+    rows = [_known(each, every) for each in histograms]
+    shared = [at for at in range(len(every)) if all(row[at] is not None for row in rows)]
+    return tuple(every[at] for at in shared), [
+        tuple(count for at in shared if (count := row[at]) is not None) for row in rows
+    ]
+
+
+def _known(histogram: Histogram, bounds: Iterable[float]) -> list[float | None]:
+    """Observations at or below each bound, where that is known.
+
+    It is at the histogram's own bounds, and everywhere inside a bucket that is empty: a Prometheus
+    leaves out the empty buckets of native histograms, so that bounds come with the observations.
+    """
+    own, counts = histogram.upper_bounds, (0.0, *histogram.counts)
+    found: list[float | None] = []
+    for bound in bounds:
+        at = bisect.bisect_left(own, bound)
+        below, above = counts[at], counts[at + 1]
+        found.append(above if own[at] == bound or below == above else None)
+    return found
 
 
 def _total(

@@ -45,6 +45,8 @@ class Adapter:
     """Before every name below; releases and wrappers (Ray) differ in it."""
     fields: Mapping[str, tuple[Source, ...]]
     """By field of :class:`Sample`, the newest name first."""
+    labels: frozenset[str]
+    """Of the series that tell running requests: any other label there is of whoever scraped it."""
     one_model: OneModel | None = None
     """Which of the models counts where the server tells each apart; None: all are the replica's."""
 
@@ -56,6 +58,8 @@ def _is(*names: str, unit: float = 1.0, fold: Fold = Fold.SUM) -> tuple[Source, 
 def _labelled(name: str, label: str, value: str, fold: Fold = Fold.SUM) -> Source:
     return Source(name, MappingProxyType({label: value}), fold=fold)
 
+
+_OF_RAY = frozenset({"Component", "NodeAddress", "ReplicaId", "SessionName", "Version", "WorkerId"})
 
 VLLM = Adapter(
     ("vllm:", "ray_vllm_", "ray_vllm:", "vllm_"),
@@ -77,6 +81,7 @@ VLLM = Adapter(
         "prompt_lengths_tokens": _is("request_prompt_tokens"),
         "answer_lengths_tokens": _is("request_generation_tokens"),
     },
+    frozenset({"engine", "model_name"}) | _OF_RAY,
 )
 
 SGLANG = Adapter(
@@ -96,6 +101,18 @@ SGLANG = Adapter(
         "prompt_lengths_tokens": _is("prompt_tokens_histogram"),
         "answer_lengths_tokens": _is("generation_tokens_histogram"),
     },
+    frozenset(
+        {
+            "model_name",
+            "engine_type",
+            "tp_rank",
+            "pp_rank",
+            "dp_rank",
+            "moe_ep_rank",
+            "priority",
+            "pid",
+        }
+    ),
 )
 
 TGI = Adapter(
@@ -109,6 +126,7 @@ TGI = Adapter(
         "prompt_lengths_tokens": _is("request_input_length"),
         "answer_lengths_tokens": _is("request_generated_tokens"),
     },
+    frozenset(),
 )
 """It tells neither the time to the first token nor the use of its KV cache."""
 
@@ -138,6 +156,10 @@ TRITON = Adapter(
         "tpot_seconds": _is("trtllm_time_per_output_token_seconds"),
         "e2e_seconds": _is("trtllm_e2e_request_latency_seconds"),
     },
+    frozenset(
+        {"model", "version", "gpu_uuid", "request_type", "kv_cache_block_type"}
+        | {"model_name", "engine_type"}
+    ),
     OneModel(
         "model",
         generating=(_OF_REQUESTS,),
@@ -167,6 +189,9 @@ GATEWAY = Adapter(
         "prompt_lengths_tokens": _is("request_input_tokens", "input_tokens"),
         "answer_lengths_tokens": _is("request_output_tokens", "output_tokens"),
     },
+    frozenset(
+        {"name", "model_name", "target_model_name", "fairness_id", "priority", "inference_pool"}
+    ),
 )
 """The endpoint picker of an inference gateway: of a whole pool of replicas."""
 

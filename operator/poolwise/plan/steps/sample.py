@@ -50,3 +50,5 @@ SAMPLES = "training_samples_total"
 CHECKPOINT = "training_last_checkpoint_timestamp_seconds"
 METRICS = (STEPS, STEP_SECONDS, SAMPLES, CHECKPOINT)
 """What a training container may tell (docs/metrics.md)."""
+RANK_LABELS = frozenset({"rank", "local_rank", "node_rank", "global_rank"})
+"""What ranks that tell a series each are told apart by."""
