@@ -250,6 +250,28 @@ class TestReplica:
         assert sleep == settings.endpoint_removal_seconds + (0 if waits else drain_seconds)
         assert pod["terminationGracePeriodSeconds"] >= sleep
 
+    @pytest.mark.parametrize(
+        ("engine", "drain_seconds", "more_seconds"),
+        [
+            ({"type": "tgi"}, 600, 0),
+            ({"type": "tgi", "image": "tgi:2.4.0"}, 60, 0),
+            ({"type": "tgi", "image": "tgi:2.4.0"}, 600, 510),
+            ({"type": "sglang"}, 600, 0),
+        ],
+    )
+    def test_what_an_engine_does_not_wait_is_waited_for_it(
+        self, engine, drain_seconds, more_seconds
+    ):
+        """TGI waits for 90 s where nothing tells it how long."""
+        isvc, settings, pool = service(engine=engine), Settings(), h100_pool()
+        plan = placed_service(pool, ServingLayout())
+        record = replace(record_of(plan, pool, settings), drain_seconds=drain_seconds)
+        pod = pod_of(children(isvc, replace(plan, kept=True, record=record), pool, settings)[-1])
+        sleep = pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]
+        assert sleep == settings.endpoint_removal_seconds + more_seconds
+        told = "--graceful-termination-timeout=600" in pod["containers"][0]["args"]
+        assert told == (engine == {"type": "tgi"})
+
     def test_update_surges_only_where_there_is_room(self):
         def strategy(may_surge):
             child = deployment_of(service(), may_surge=may_surge)

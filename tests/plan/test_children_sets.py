@@ -242,6 +242,19 @@ class TestGroups:
         assert "--dist-init-addr=$(LWS_LEADER_ADDRESS):29500" in leader["args"]
         assert worker["args"] == leader["args"]
 
+    @pytest.mark.parametrize("engine", ["vllm", "sglang"])
+    def test_no_pod_of_a_group_is_told_to_end_before_its_requests_have_ended(self, engine):
+        """Workers end at once: the leader alone could not go on with what is in flight."""
+        *_, lws = groups_of(service(engine={"type": engine}))
+        group = lws["spec"]["leaderWorkerTemplate"]
+        for role in ("leader", "worker"):
+            pod = group[f"{role}Template"]["spec"]
+            sleep = container_of(group[f"{role}Template"])["lifecycle"]["preStop"]["sleep"]
+            removal_seconds = Settings().endpoint_removal_seconds
+            drain_seconds = pod["terminationGracePeriodSeconds"] - removal_seconds - 15
+            assert drain_seconds > 0
+            assert sleep["seconds"] == removal_seconds + drain_seconds
+
     @pytest.mark.parametrize(
         ("topology", "required", "preferred"),
         [

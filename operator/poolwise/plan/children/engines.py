@@ -11,6 +11,7 @@ keeps weights in fp16 the engine is told so: vLLM refuses bf16 checkpoints on Tu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -54,9 +55,10 @@ class Engine:
     """What each pod of a replica is told that spans nodes; empty: the engine keeps to one node."""
     worker_flags: tuple[str, ...] = ()
     """And those beside the leader, which alone answers requests."""
-    drains: bool = False
-    """Whether it answers what is in flight when it is told to end, without a flag for it: SGLang
-    (sgl-project/sglang#1838) and TGI do, vLLM aborts everything unless it is told a time."""
+    waits_seconds: float = 0.0
+    """For which it goes on with what is in flight once it is told to end, where no flag says how
+    long: SGLang till the last request (sgl-project/sglang#1838), TGI for a time of its own. vLLM
+    aborts everything."""
 
 
 ENGINES: Mapping[str, Engine] = {
@@ -119,7 +121,7 @@ ENGINES: Mapping[str, Engine] = {
             f"--node-rank={RANK}",
             f"--dist-init-addr={LEADER}:{RENDEZVOUS_PORT}",
         ),
-        drains=True,
+        waits_seconds=math.inf,
     ),
     "tgi": Engine(
         command=("text-generation-launcher",),
@@ -134,11 +136,12 @@ ENGINES: Mapping[str, Engine] = {
             "quantization": "--quantize={}",
             "number_type": "--dtype={}",
         },
+        default_image_flags={DRAIN: "--graceful-termination-timeout={}"},  # since 3.2.2
         images={NVIDIA: "tgi_image"},
         health_path="/health",
         live_path="/health",
         splits_pipeline=False,
-        drains=True,
+        waits_seconds=90.0,
     ),
     "triton": Engine(
         command=("tritonserver",),
@@ -181,11 +184,18 @@ def arguments(engine: Engine, values: Mapping[str, object], is_default: bool) ->
     return [*([str(first)] if first is not None else []), *given]
 
 
-def drains(engine: Engine, given: Sequence[str]) -> bool:
-    """Whether a replica with these arguments answers what is in flight when it is told to end."""
+def waits_seconds(engine: Engine, given: Sequence[str], nodes: int) -> float:
+    """For which a replica with these arguments goes on with what is in flight, told to end.
+
+    Not at all where it spans nodes: those beside the leader end at once, whatever its flags say,
+    and without them nobody computes.
+    """
+    if nodes > 1:
+        return 0.0
     texts = (flags.get(DRAIN) for flags in (engine.flags, engine.default_image_flags))
     known = {text.partition("=")[0] for text in texts if text}
-    return engine.drains or any(argument.partition("=")[0] in known for argument in given)
+    is_told = any(argument.partition("=")[0] in known for argument in given)
+    return math.inf if is_told else engine.waits_seconds
 
 
 def node_arguments(engine: Engine, nodes: int, is_worker: bool) -> list[str]:

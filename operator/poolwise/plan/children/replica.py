@@ -24,8 +24,8 @@ from poolwise.plan.children.engines import (
     Engine,
     arguments,
     default_image,
-    drains,
     node_arguments,
+    waits_seconds,
     without_overridden,
 )
 from poolwise.plan.children.metadata import pod_metadata, without_empty
@@ -238,11 +238,10 @@ def _check(path: str | None) -> Manifest:
 
 def _stay_seconds(replica: Replica, given: list[str]) -> int:
     """For which a replica goes on as ever before it is told to end: until no proxy sends to it, and
-    until what is in flight has ended, where its engine would not wait for that."""
-    removal_seconds = replica.settings.endpoint_removal_seconds
-    if drains(replica.engine, given):
-        return removal_seconds
-    return removal_seconds + (replica.record.drain_seconds or 0)
+    for as much of the time of its requests as its engine would not wait then."""
+    waited = waits_seconds(replica.engine, given, replica.nodes)
+    left_seconds = max(0.0, (replica.record.drain_seconds or 0) - waited)
+    return replica.settings.endpoint_removal_seconds + math.ceil(left_seconds)
 
 
 def _grace_seconds(replica: Replica) -> int:
