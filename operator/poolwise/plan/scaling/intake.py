@@ -91,6 +91,8 @@ class _Read:
     ready: list[ReplicaSeen]
     serving: list[ReplicaSeen]
     fresh: Mapping[str, Sample]
+    since: Mapping[str, Delta | WentBack]
+    """What came since the last look at each, where it is newer."""
     doubts: Mapping[str, str]
 
 
@@ -100,15 +102,10 @@ def intake(memory: Memory, seen: Seen, serves: Mapping[str, float]) -> Intake:
     :param serves: requests per second that a replica serves, by pool.
     """
     read = _read(memory, seen, serves)
-    ready, fresh = read.ready, read.fresh
-    known = {name: memory.samples[name] for name in fresh if name in memory.samples}
-    seconds = _newest(fresh.values()) - _newest(memory.samples.values())
-    seconds = max(seconds, 0.0) if memory.samples and fresh else 0.0
-    found = {
-        name: delta
-        for name, before in (known.items() if seconds else ())
-        if (delta := between(before, fresh[name])) is not None
-    }
+    ready, fresh, known = read.ready, read.fresh, memory.samples
+    seconds = _newest(fresh.values()) - _newest(known.values())
+    seconds = max(seconds, 0.0) if known and fresh else 0.0
+    found = read.since if seconds else {}
     faults = {**_faults(read, seen), **_went_back(found)}
     deltas = {name: delta for name, delta in found.items() if isinstance(delta, Delta)}
     new = _begun_in_new(ready, memory, fresh) if seconds else 0.0
@@ -149,29 +146,41 @@ def _read(memory: Memory, seen: Seen, serves: Mapping[str, float]) -> _Read:
     offered = [
         each for each in serving if each.name in seen.samples and each.name not in seen.broken
     ]
+    since = {
+        each.name: delta
+        for each in offered
+        if (known := memory.samples.get(each.name))
+        and (delta := between(known, seen.samples[each.name])) is not None
+    }
     doubts = {
         each.name: why
         for each in offered
-        if (why := _doubt(memory.samples.get(each.name), seen, each, serves.get(each.pool, 0.0)))
+        if (why := _doubt(memory, seen, each, since.get(each.name), serves.get(each.pool, 0.0)))
     }
+    believed = [each.name for each in offered if each.name not in doubts]
     return _Read(
         [each for each in serving if each.phase is Phase.READY],
         serving,
-        {each.name: seen.samples[each.name] for each in offered if each.name not in doubts},
+        {name: seen.samples[name] for name in believed},
+        {name: since[name] for name in believed if name in since},
         doubts,
     )
 
 
 def _doubt(
-    known: Sample | None, seen: Seen, replica: ReplicaSeen, requests_per_second: float
+    memory: Memory,
+    seen: Seen,
+    replica: ReplicaSeen,
+    delta: Delta | WentBack | None,
+    requests_per_second: float,
 ) -> str | None:
     """Against the last look at it, or against all that may have come since it was asked for."""
-    sample = seen.samples[replica.name]
+    known, sample = memory.samples.get(replica.name), seen.samples[replica.name]
     if problem := implausible(sample):
         return f"{replica.name}: {problem}"
     if known is None:
         seconds, arrivals = seen.now_seconds - replica.requested_at_seconds, _begun(sample)
-    elif isinstance(delta := between(known, sample), Delta):
+    elif isinstance(delta, Delta):
         seconds, arrivals = delta.seconds, _arrived(known, sample, delta)
     else:
         return None
