@@ -44,6 +44,10 @@ def deployment(plan, answer, workload=None):
     return next(each for each in made if each["kind"] == "Deployment")
 
 
+def replicas(answer, workload=None):
+    return deployment(answer.outcomes[CHAT], answer, workload)["spec"]["replicas"]
+
+
 @pytest.mark.parametrize("wanted", [1, 3, 8])
 def test_the_number_follows_and_nothing_restarts(wanted):
     nodes = h100(1)
@@ -131,6 +135,19 @@ def test_a_changed_spec_keeps_what_runs_where_the_load_is_not_known(runs_with, l
     assert not plan.kept
     wanted = min(max(runs_with, least, 1), most)
     assert deployment(plan, answer, edited)["spec"]["replicas"] == wanted
+
+
+@pytest.mark.parametrize(("runs_with", "load"), [(1, None), (8, None), (1, 0)])
+def test_a_larger_declared_peak_counts_until_the_load_is_known(runs_with, load):
+    """Requests that are announced have not been seen; those that are seen count alone."""
+    nodes = h100(1)
+    child = deployment(*scaled(nodes, runs_with))
+    edited = changed(service("chat", "100", scaling={"maxReplicas": 12}))
+    announced = replicas(decided(nodes, edited), edited)
+    assert 1 < announced < 8
+    asked = {} if load is None else {CHAT: load}
+    answer = decided(nodes, edited, children=[child], scaling=asked)
+    assert replicas(answer, edited) == (max(runs_with, announced) if load is None else 1)
 
 
 def test_services_that_nobody_asked_about_are_not_touched():

@@ -76,13 +76,15 @@ def planned_capacity(shape: ReplicaShape, work: ServingWork) -> float:
 
 
 def replicas_needed(request: ServingRequest, planned_requests_per_second: float) -> int:
-    """Enough for the peak with ``redundancy`` to spare; the fewest while no traffic is known."""
+    """What the load asks for where it is known; else enough for the declared peak with
+    ``redundancy`` to spare, and no fewer than run."""
     if request.given_replicas is not None:
         return request.given_replicas
     rate = request.work.requests_per_second
     least = max(request.least_replicas, 1)
     if request.live_replicas is not None:
         return max(least, min(request.live_replicas, request.most_replicas))
+    least = max(least, min(request.running_replicas, request.most_replicas))
     if rate is None:
         return least
     return max(least, math.ceil(rate / planned_requests_per_second) + request.redundancy)

@@ -90,6 +90,7 @@ def offered(request: ServingRequest, pool: Pool, situation: Situation) -> Furthe
         redundancy=0,
         given_replicas=None,
         live_replicas=None,
+        running_replicas=0,
         max_cost_per_hour=None,
     )
     for asked in (alone, replace(alone, live_replicas=1)):

@@ -43,19 +43,17 @@ class Wanted:
 
 def with_live_replicas(entries: Iterable[Entry], scaling: Mapping[Key, int]) -> Iterator[Entry]:
     """Entries that are planned with as many replicas as their load asks for, and where that is not
-    known, with as many as they run with: neither a change of a spec nor replicas that tell nothing
-    are a reason to forget the load."""
+    known, with no fewer than they run with: neither a change of a spec nor replicas that tell
+    nothing are a reason to forget the load. A larger declared peak counts before it is seen."""
     for entry in entries:
-        live, request = scaling.get(entry.identity.key, _recorded(entry)), request_of(entry)
-        if live is not None and request is not None:
-            request = replace(request, live_replicas=live)
+        if (request := request_of(entry)) is not None:
+            request = replace(
+                request,
+                live_replicas=scaling.get(entry.identity.key),
+                running_replicas=(entry.holds.replicas or 0) if entry.holds else 0,
+            )
             entry = replace(entry, wanted=replace(entry.workload, request=request))
         yield entry
-
-
-def _recorded(entry: Entry) -> int | None:
-    """Replicas that it runs with; None of one that has none, whose load nobody can have seen."""
-    return (entry.holds.replicas or None) if entry.holds else None
 
 
 def rescaled(

@@ -143,6 +143,8 @@ class ServingRequest:
     ``most_replicas``."""
     live_replicas: int | None = None
     """What the load of a service that runs already asks for; None: not known."""
+    running_replicas: int = 0
+    """Of a service whose load is not known: so many stay, whatever the declared peak takes."""
     goal: Goal = Goal.COST
     max_cost_per_hour: float | None = None
     has_image: bool = False
