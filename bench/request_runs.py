@@ -148,7 +148,7 @@ def first_token(run: Run, calibration: Calibration) -> FirstToken:
         layer_starts=starts * _sparse_layers(run),
         serial_requests=TOGETHER * others,
         polled_seconds=polls * at.token_seconds,
-        in_step_seconds=others * _added_seconds(at) if settings.stays_in_step(run) else 0.0,
+        in_step_seconds=others * _added_seconds(at) if run.in_step else 0.0,
         turn_seconds=turn if settings.lacks_slots(run) else 0.0,
         balance_seconds=settings.balance_steps(run) * at.token_seconds,
         held_seconds=settings.batch_wait_steps(run) * at.token_seconds,

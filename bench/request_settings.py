@@ -5,17 +5,15 @@ The continuous benchmark (``SemiAnalysisAI/InferenceX``) publishes the script of
 read from. A setting says how long at most; a fitted constant says which share of it is waited for.
 
 Runs of other origin carry no date. Their client sends equal lengths, which has two effects that no
-source states: they were seen in these rows, so their constants start from what theory says, or from
-next to nothing, and are fitted like all others.
+source states (the other one: :mod:`bench.serving_clients`): they were seen in these rows, so their
+constants start from what theory says, or from next to nothing, and are fitted like all others.
 """
 
 from __future__ import annotations
 
+from bench.serving_clients import draws_lengths, lengths
 from bench.serving_runs import Run
-from bench.tables import number
 
-DRAWN_LENGTHS = frozenset({(1024, 1024), (1024, 8192), (8192, 1024)})
-"""Prompt and output tokens of the continuous benchmark (``.github/configs``): at most so many."""
 BALANCE_STEPS = 60.0
 ONE_NODE = 8
 FEW_CLIENTS = 16
@@ -30,7 +28,7 @@ def poll_steps(run: Run) -> float:
     """
     if run.work.engine != "sglang" or run.machine.device.family != "blackwell":
         return 0.0
-    if not _draws_lengths(run):
+    if not draws_lengths(run.row):
         return 0.0
     name, is_fp8 = run.work.model.name.lower(), run.layout.weight_format == "fp8"
     if name.startswith("glm"):
@@ -46,7 +44,7 @@ def batch_wait_steps(run: Run) -> float:
     """``batch_wait_timeout_iters`` of TensorRT-LLM: ``70b_fp8_b200_trt_slurm.sh`` and its like."""
     name = run.work.model.name.lower()
     is_llama = name.startswith("llama-3") and "70b" in name
-    is_set = run.work.engine == "triton" and is_llama and _lengths(run) == (1024, 1024)
+    is_set = run.work.engine == "triton" and is_llama and lengths(run.row) == (1024, 1024)
     return 20.0 if is_set and run.layout.tensor < ONE_NODE else 0.0
 
 
@@ -59,19 +57,6 @@ def balance_steps(run: Run) -> float:
     return BALANCE_STEPS if is_set else 0.0
 
 
-def stays_in_step(run: Run) -> bool:
-    """Whether equal lengths keep clients in step: an engine that lets prompts go first does."""
-    return run.work.engine == "sglang" and not _draws_lengths(run)
-
-
 def lacks_slots(run: Run) -> bool:
     """Whether the server may have had fewer slots than clients (TensorRT-LLM's own runs)."""
-    return run.work.engine == "triton" and not _draws_lengths(run)
-
-
-def _draws_lengths(run: Run) -> bool:
-    return bool(run.row.get("source_date")) or _lengths(run) in DRAWN_LENGTHS
-
-
-def _lengths(run: Run) -> tuple[float | None, float | None]:
-    return number(run.row, "isl"), number(run.row, "osl")
+    return run.work.engine == "triton" and not draws_lengths(run.row)

@@ -8,11 +8,12 @@ the reason why there is none.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from bench.machines import machine
+from bench.serving_clients import BEFORE, stays_in_step
+from bench.serving_dates import software_year
 from bench.serving_drafts import drafts
 from bench.serving_formats import cache_format_of, engine_of, weight_format_of
 from bench.serving_layouts import SHARE_OF_ONE_WORKER, Sizes, sizes
@@ -60,6 +61,8 @@ class Run:
     """Whether ``in_flight`` rests on a guess of how many workers share the clients."""
     apart: bool = False
     """Whether prompts are read elsewhere."""
+    in_step: bool = False
+    """Whether all clients send together (:mod:`bench.serving_clients`)."""
     held: Replica | None = None
     """The replica by other constants of its steps: what these do not change is taken from it."""
 
@@ -141,6 +144,8 @@ def token_seconds(run: Run, calibration: Calibration) -> float:
     if run.apart:
         return at.decode.seconds / tokens
     others = max(at.in_flight - 1.0, 0.0) / at.in_flight
+    if run.in_step:
+        others *= 1.0 - BEFORE
     own = at.decode.seconds + others * (at.token_seconds - at.decode.seconds)
     return own / tokens
 
@@ -163,12 +168,6 @@ def prompt_seconds(run: Run, calibration: Calibration) -> float:
     """The steps of one prompt alone."""
     at = _closed_loop(run.replica(calibration), run.in_flight)
     return at.chunks * at.mixed.seconds
-
-
-def software_year(row: Row) -> float | None:
-    """When the run was, as a decimal year."""
-    date = re.match(r"(\d{4})-(\d\d)", row.get("source_date", ""))
-    return int(date[1]) + (int(date[2]) - 0.5) / 12 if date else None
 
 
 def _closed_loop(served: Replica, in_flight: float) -> State:
@@ -210,6 +209,7 @@ def _run(
         drafts=drafts(row),
         shares=several.shares,
         apart=several.apart or row["mode"] == "online-disagg",
+        in_step=stays_in_step(row, engine_of(row)),
     )
 
 

@@ -66,6 +66,7 @@ TERMS: Mapping[str, Factored] = {
     "expert_exchange_bytes": Factored(10.0, 0.7),
     "layer_seconds": Factored(4e-5, 0.7, {FAMILY: 0.15, ENGINE: 0.3}),
     "expert_layer_seconds": Factored(3e-5, 0.7, {ENGINE: 0.3}),
+    "early_expert_layer_seconds": Factored(2e-5, 0.7, {ENGINE: 0.3}),
     "index_layer_seconds": Factored(5e-5, 0.7),
     "sequence_seconds": Factored(7e-6, 1.0, {ENGINE: 0.4}),
     "host_seconds": Factored(5e-4, 0.7, {ENGINE: 0.4}),

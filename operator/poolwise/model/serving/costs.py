@@ -8,6 +8,7 @@ from poolwise.model.hardware import Machine
 from poolwise.model.kv_cache import reads
 from poolwise.model.serving.exchange import all_reduce, exchange_row_seconds, stage_seconds
 from poolwise.model.serving.experts import expert_products
+from poolwise.model.serving.front_end import early_share
 from poolwise.model.serving.iteration import AllReduce, Products, StepCosts
 from poolwise.model.serving.memory import (
     dense_weight_bytes,
@@ -62,7 +63,7 @@ def _transformer_costs(
         exchange_row_seconds=exchange_row_seconds(shape, layout, machine, calibration),
         data=float(layout.data),
         stage_seconds=stage_seconds(shape, layout, machine, calibration),
-        latency_seconds=_latency_seconds(shape, rates, work.engine),
+        latency_seconds=_latency_seconds(work, shape, rates),
         sequence_seconds=rates.constant("sequence_seconds", work.engine),
         host_seconds=rates.constant("host_seconds", work.engine) / machine.host.dispatch_speed,
     )
@@ -79,14 +80,24 @@ def _prompt_keys(work: ServingWork, shape: Transformer) -> float:
     return (whole - cached) / max(1.0 - hit, 1e-9)
 
 
-def _latency_seconds(shape: Transformer, rates: Rates, engine: str) -> float:
+def _latency_seconds(work: ServingWork, shape: Transformer, rates: Rates) -> float:
     """Launch and drain of all kernels; routing, and an index over the keys, have some more."""
-    per_layer = rates.constant("layer_seconds", engine)
+    per_layer = rates.constant("layer_seconds", work.engine)
     if shape.indexed_tokens:
         per_layer += rates.constant("index_layer_seconds")
     sparse = transformer.sparse_layers(shape)
-    routing = rates.constant("expert_layer_seconds", engine) * sparse if sparse else 0.0
+    routing = _routing_seconds(work, rates) * sparse if sparse else 0.0
     return per_layer * shape.layers + routing
+
+
+def _routing_seconds(work: ServingWork, rates: Rates) -> float:
+    """Of one layer of experts. Software matures: engines have fused what releases of 2025 launched
+    kernel by kernel."""
+    late = rates.constant("expert_layer_seconds", work.engine)
+    early = early_share(work.software_year)
+    if early <= 0.0:
+        return late
+    return late + early * rates.constant("early_expert_layer_seconds", work.engine)
 
 
 def _custom_costs(

@@ -7,7 +7,10 @@ kernels that were measured by themselves (:mod:`poolwise.model.kernels.experts`)
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from functools import cache
+from statistics import NormalDist
 
 from poolwise.model import formats, transformer
 from poolwise.model.hardware import Device
@@ -30,6 +33,10 @@ def expert_products(work: ServingWork, layout: ServingLayout, rates: Rates) -> P
     writes and reads them on the way; laid out whole (``expert``), it sees only its share. Slices
     that are narrow multiply slower: ``w / (w + half)``. Weights without a unit of their own are
     expanded on the way, by kernels that take small groups.
+
+    A step waits for the device with the most to do. Of ``n`` experts that it holds, each touched
+    with probability t, it reads ``n*t`` and a few deviations ``sqrt(n*t*(1-t))`` more; of ``r*k``
+    choices it gets one in R likewise. So few rows cost more where experts are laid out whole.
     """
     shape, count = work.model.shape, transformer.parameters(work.model)
     if isinstance(shape, Custom) or shape.experts is None:
@@ -40,7 +47,7 @@ def expert_products(work: ServingWork, layout: ServingLayout, rates: Rates) -> P
     whole = products(count.experts / layout.data, stored, layout.weight_format, layout, rates)
     exchanged = rates.constant("expert_exchange_bytes") * shape.hidden * shape.experts.top_k
     exchanged *= transformer.sparse_layers(shape) / owners
-    share = count.routed_fraction
+    share, fullest = count.routed_fraction, fullest_of(owners)
     return replace(
         whole,
         row_seconds=whole.row_seconds
@@ -49,7 +56,17 @@ def expert_products(work: ServingWork, layout: ServingLayout, rates: Rates) -> P
         row_traffic_seconds=exchanged / rates.weight_bandwidth,
         idle_share=1.0 - share,
         padding_rows=_padding_rows(layout, rates) / share,
+        touched_unevenness=fullest * math.sqrt(owners / shape.experts.count),
+        row_unevenness=fullest * math.sqrt((owners - 1.0) / shape.experts.top_k),
     )
+
+
+@cache
+def fullest_of(devices: int) -> float:
+    """How far the fullest of several devices is above their mean, in standard deviations: the
+    largest of so many normal variates, by Blom's approximation (Statistical Estimates and
+    Transformed Beta-Variables, 1958)."""
+    return NormalDist().inv_cdf((devices - 0.375) / (devices + 0.25)) if devices > 1 else 0.0
 
 
 def _expert_speed(

@@ -78,13 +78,23 @@ class Products:
     """Share of the weights that one token leaves alone: 1 - k/E."""
     padding_rows: float = 0.0
     """Rows that grouped products add when all experts are touched: each rounds up to a tile."""
+    touched_unevenness: float = 0.0
+    """Of whole experts on several devices: how many more of its own the fullest device has to read,
+    as a share, times ``sqrt(touched * (1 - touched))``."""
+    row_unevenness: float = 0.0
+    """The same of rows, times their root."""
 
     def split(self, rows: float) -> tuple[float, float]:
         """Memory and compute part of the time of ``rows`` tokens."""
         touched = 1.0 - self.idle_share**rows
+        read, multiplied = touched, rows
+        if self.row_unevenness:
+            fuller = self.touched_unevenness * math.sqrt(touched * (1.0 - touched))
+            read = min(1.0, touched + fuller)
+            multiplied += self.row_unevenness * math.sqrt(rows)
         return soft_maximum(
-            self.read_seconds * touched + self.row_traffic_seconds * rows,
-            self.row_seconds * (rows + self.padding_rows * touched),
+            self.read_seconds * read + self.row_traffic_seconds * rows,
+            self.row_seconds * (multiplied + self.padding_rows * touched),
         )
 
 
