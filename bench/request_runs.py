@@ -17,6 +17,7 @@ import math
 from dataclasses import dataclass, replace
 
 from bench import request_settings as settings
+from bench.serving_clients import stays_in_step
 from bench.serving_runs import Run
 from bench.tables import rate
 from poolwise.model import transformer
@@ -35,7 +36,8 @@ TOGETHER = 0.5
 STEP_TOKENS = 8192
 """Of prompts in one step, with the settings of the published scripts."""
 UNDATED_EARLY_SHARE = 0.5
-"""Of runs whose date is not known: neither early nor late."""
+"""Of runs without a date, neither early nor late: their clients are others, and what a request
+costs there, whatever the release, says little of dated ones."""
 OPEN_LOOP_REQUESTS = 500.0
 """Of the runs at an offered rate (TensorRT-LLM's performance overview)."""
 POISSON = 1.0
@@ -148,7 +150,9 @@ def first_token(run: Run, calibration: Calibration) -> FirstToken:
         layer_starts=starts * _sparse_layers(run),
         serial_requests=TOGETHER * others,
         polled_seconds=polls * at.token_seconds,
-        in_step_seconds=others * _added_seconds(at) if run.in_step else 0.0,
+        in_step_seconds=others * _added_seconds(at)
+        if stays_in_step(run.row, run.work.engine)
+        else 0.0,
         turn_seconds=turn if settings.lacks_slots(run) else 0.0,
         balance_seconds=settings.balance_steps(run) * at.token_seconds,
         held_seconds=settings.batch_wait_steps(run) * at.token_seconds,
@@ -161,8 +165,9 @@ def _added_seconds(at: State) -> float:
 
 
 def _early_share(run: Run) -> float:
-    year = run.work.software_year
-    return UNDATED_EARLY_SHARE if year is None else early_share(year)
+    if not run.row.get("source_date"):
+        return UNDATED_EARLY_SHARE
+    return early_share(run.work.software_year)
 
 
 def _sparse_layers(run: Run) -> float:

@@ -1,11 +1,12 @@
 """How the clients of measured runs send, as far as rows tell.
 
 The continuous benchmark draws lengths, so its clients drift apart and their requests come one by
-one. Runs of other origin carry no date, and their clients send equal lengths. Where an engine lets
-prompts go first (SGLang), such clients stay in step: all of them send together, and each prompt has
-half of the others before it and half behind it. Rows of one sweep alone show it, whose lengths are
-powers of two (Qwen3-32B); in one whose lengths are round in thousands first tokens come three times
-as early as they then would.
+one. Runs of other origin carry no date, and their clients send equal lengths: where an engine lets
+prompts go first (SGLang), they stay in step, so that prompts wait for one another. How far shows in
+first tokens (``in_step_share``, which is fitted). In one sweep, whose lengths are powers of two
+(Qwen3-32B), tokens show it as well: all send together, each prompt has half of the others before it
+and half behind it, and only those behind it delay its tokens. In the other one, whose lengths are
+round in thousands, all prompts delay them, as if its clients began apart.
 """
 
 from __future__ import annotations
@@ -29,8 +30,12 @@ def lengths(row: Row) -> tuple[float | None, float | None]:
 
 
 def stays_in_step(row: Row, engine: str) -> bool:
-    """Whether all clients send together, and go on so."""
-    if engine != "sglang" or row["mode"] != "online-agg" or draws_lengths(row):
-        return False
+    """Whether equal lengths keep clients in step, so that prompts wait for those of others."""
+    return engine == "sglang" and row["mode"] == "online-agg" and not draws_lengths(row)
+
+
+def sends_together(row: Row, engine: str) -> bool:
+    """Whether all clients in step send at once."""
     stated = whole(row, "isl"), whole(row, "osl")
-    return all(each is not None and each & (each - 1) == 0 for each in stated)
+    are_powers = all(each is not None and each & (each - 1) == 0 for each in stated)
+    return are_powers and stays_in_step(row, engine)

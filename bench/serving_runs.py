@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from bench.machines import machine
-from bench.serving_clients import BEFORE, stays_in_step
+from bench.serving_clients import BEFORE, sends_together
 from bench.serving_dates import software_year
 from bench.serving_drafts import drafts
 from bench.serving_formats import cache_format_of, engine_of, weight_format_of
@@ -61,8 +61,8 @@ class Run:
     """Whether ``in_flight`` rests on a guess of how many workers share the clients."""
     apart: bool = False
     """Whether prompts are read elsewhere."""
-    in_step: bool = False
-    """Whether all clients send together (:mod:`bench.serving_clients`)."""
+    together: bool = False
+    """Whether all clients send at once (:mod:`bench.serving_clients`)."""
     held: Replica | None = None
     """The replica by other constants of its steps: what these do not change is taken from it."""
 
@@ -144,7 +144,7 @@ def token_seconds(run: Run, calibration: Calibration) -> float:
     if run.apart:
         return at.decode.seconds / tokens
     others = max(at.in_flight - 1.0, 0.0) / at.in_flight
-    if run.in_step:
+    if run.together:
         others *= 1.0 - BEFORE
     own = at.decode.seconds + others * (at.token_seconds - at.decode.seconds)
     return own / tokens
@@ -209,7 +209,7 @@ def _run(
         drafts=drafts(row),
         shares=several.shares,
         apart=several.apart or row["mode"] == "online-disagg",
-        in_step=stays_in_step(row, engine_of(row)),
+        together=sends_together(row, engine_of(row)),
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.serving_clients import stays_in_step
+from bench.serving_clients import sends_together, stays_in_step
 from bench.serving_dates import software_year
 from bench.serving_runs import Run, runs, token_seconds
 from bench.tables import Row
@@ -41,31 +41,32 @@ def row(**cells: str) -> Row:
 
 
 @pytest.mark.parametrize(
-    ("cells", "expected"),
+    ("cells", "in_step", "together"),
     [
-        pytest.param({}, True, id="equal lengths, prompts first"),
-        pytest.param({"engine": "vllm"}, False, id="prompts beside tokens"),
-        pytest.param({"source_date": "2026-03-01"}, False, id="drawn lengths"),
-        pytest.param({"isl": "1024", "osl": "1024"}, False, id="lengths that are drawn"),
-        pytest.param({"isl": "4000", "osl": "100"}, False, id="another sweep"),
-        pytest.param({"mode": "online"}, False, id="requests at a rate"),
-        pytest.param({"isl": "many"}, False, id="no length"),
+        pytest.param({}, True, True, id="equal lengths, prompts first"),
+        pytest.param({"engine": "vllm"}, False, False, id="prompts beside tokens"),
+        pytest.param({"source_date": "2026-03-01"}, False, False, id="drawn lengths"),
+        pytest.param({"isl": "1024", "osl": "1024"}, False, False, id="lengths that are drawn"),
+        pytest.param({"isl": "4000", "osl": "100"}, True, False, id="another sweep"),
+        pytest.param({"mode": "online"}, False, False, id="requests at a rate"),
+        pytest.param({"isl": "many"}, True, False, id="no length"),
     ],
 )
-def test_who_stays_in_step(cells: dict[str, str], expected: bool) -> None:
+def test_who_stays_in_step(cells: dict[str, str], in_step: bool, together: bool) -> None:
     made = row(**cells)
-    assert stays_in_step(made, made["engine"]) is expected
+    assert stays_in_step(made, made["engine"]) is in_step
+    assert sends_together(made, made["engine"]) is together
 
 
-def test_half_of_the_prompts_of_clients_in_step_delay_tokens() -> None:
+def test_half_of_the_prompts_of_clients_that_send_together_delay_tokens() -> None:
     run = only()
     seconds = {
         each: token_seconds(replace(run, **{each: True}), CALIBRATION)
-        for each in ("in_step", "apart")
+        for each in ("together", "apart")
     }
-    drawn = token_seconds(replace(run, in_step=False), CALIBRATION)
-    added = seconds["in_step"] - seconds["apart"]
-    assert run.in_step
+    drawn = token_seconds(replace(run, together=False), CALIBRATION)
+    added = seconds["together"] - seconds["apart"]
+    assert run.together
     assert added == pytest.approx((drawn - seconds["apart"]) / 2.0)
     assert added > 0.3 * seconds["apart"]
 
