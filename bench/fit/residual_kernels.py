@@ -1,4 +1,4 @@
-"""Choose the residuals' kernels: ``python -m bench.fit.residual_kernels [--write]``.
+"""Choose residuals' kernels: ``python -m bench.fit.residual_kernels [--figure tpot] [--write]``.
 
 Few figures are chosen, from few values: which sets of labels share a function, one variance for all
 of them, one length for sizes, one for years, one for the shares of a step, and the noise. Forty
@@ -112,10 +112,11 @@ def _bounded(residuals: Vector, errors: Vector) -> Vector:
 
 def main() -> None:
     """Choose, report, and write where asked."""
-    asked, kernels = arguments(__doc__ or ""), read_kernels()
+    asked = arguments(__doc__ or "", [figure.name for figure in FIGURES])
+    kernels = read_kernels()
     every = shipped_runs(asked.data, load())
     for figure in FIGURES:
-        if figure.name in every:
+        if figure.name in every and figure.name in asked.figure:
             runs = every[figure.name].thinned()
             rows = list(candidates(figure, runs))
             held = [_errors(row, runs) for row in rows]

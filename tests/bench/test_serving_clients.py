@@ -60,15 +60,12 @@ def test_who_stays_in_step(cells: dict[str, str], in_step: bool, together: bool)
 
 def test_half_of_the_prompts_of_clients_that_send_together_delay_tokens() -> None:
     run = only()
-    seconds = {
-        each: token_seconds(replace(run, **{each: True}), CALIBRATION)
-        for each in ("together", "apart")
-    }
-    drawn = token_seconds(replace(run, together=False), CALIBRATION)
-    added = seconds["together"] - seconds["apart"]
     assert run.together
-    assert added == pytest.approx((drawn - seconds["apart"]) / 2.0)
-    assert added > 0.3 * seconds["apart"]
+    together = token_seconds(run, CALIBRATION)
+    drawn = token_seconds(replace(run, together=False), CALIBRATION)
+    alone = token_seconds(replace(run, apart=True), CALIBRATION)
+    assert together - alone == pytest.approx((drawn - alone) / 2.0)
+    assert together > 1.3 * alone
 
 
 def only(**cells: str) -> Run:
