@@ -28,10 +28,19 @@ COUNTS = {"h100": 2, "a100": 3}
 SECONDS, SETTLED_SHARE = 200.0, 0.25
 
 
+FASTER = 0.75
+"""Of the simulated replicas' time over the model's. Where both are the same, one request in a hundred
+is late at four fifths of what is counted and half of them at all of it; here the sum is asked for."""
+
+
 @functools.cache
 def kinds() -> tuple[Engine, Engine]:
     """Llama 3.1 8B on one accelerator of each."""
-    return engine("llama-3.1-8b", "H100-SXM5-80GB", 1), engine("llama-3.1-8b", "A100-SXM4-80GB", 1)
+    first, second = (
+        engine("llama-3.1-8b", name, 1).slower(FASTER)
+        for name in ("H100-SXM5-80GB", "A100-SXM4-80GB")
+    )
+    return first, second
 
 
 @functools.cache
