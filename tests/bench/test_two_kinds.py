@@ -29,8 +29,9 @@ SECONDS, SETTLED_SHARE = 200.0, 0.25
 
 
 FASTER = 0.75
-"""Of the simulated replicas' time over the model's. Where both are the same, one request in a hundred
-is late at four fifths of what is counted and half of them at all of it; here the sum is asked for."""
+"""Of the simulated replicas' time over the model's. Where both are the same, one request in a
+hundred is late at four fifths of what is counted, half of them at all of it; the sum is asked for.
+"""
 
 
 @functools.cache
