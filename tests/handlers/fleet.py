@@ -55,7 +55,7 @@ class Load:
             prompt_tokens=500.0 * count,
             generated_tokens=200.0 * count,
             ttft_seconds=_all_at(count, 0.1),
-            inter_token_seconds=_all_at(200.0 * count, 0.0105),
+            inter_token_seconds=_all_at(200.0 * count, 0.0145),
             prompt_lengths_tokens=_all_at(count, 500.0),
             answer_lengths_tokens=_all_at(count, 200.0),
         )
