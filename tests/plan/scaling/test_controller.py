@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poolwise.plan.scaling import account, surprise
-from poolwise.plan.scaling.controller import IDLE_SECONDS, decide
+from poolwise.plan.scaling.controller import LEAST_IDLE_SECONDS, decide, idle_seconds
 from poolwise.plan.scaling.decision import Remark
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.momentum import Momentum
@@ -112,7 +112,7 @@ def test_silence_of_healthy_metrics_shrinks_to_the_least():
 
 
 def test_zero_only_where_something_holds_the_next_request():
-    steps = [LOW] * 4 + [0.0] * int(IDLE_SECONDS / STEP_SECONDS + 20)
+    steps = [LOW] * 4 + [0.0] * int(LEAST_IDLE_SECONDS / STEP_SECONDS + 20)
     assert course(service(), steps, replicas=2).decision.replicas == 1
     held = service(can_scale_to_zero=True, least_replicas=0)
     asleep = course(held, steps, replicas=2)

@@ -13,7 +13,7 @@ from poolwise.plan.observed import Object
 METRICS_PORT, PORT_NAME = 9090, "metrics"
 """Of an endpoint picker: by default, and what its container calls it."""
 MOST_PICKERS = 8
-"""Ready pods of one Service that are asked: usually there is one, and its standbys are not ready."""
+"""Ready pods of one Service that are asked: usually one is, and its standbys are not ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,9 @@ def pickers(
     selector = texts(service, "spec", "selector")
     if not selector:
         return f"Service {pool.picker} selects no pods"
-    chosen = (each for each in pods if selector.items() <= texts(each, "metadata", "labels").items())
+    chosen = (
+        each for each in pods if selector.items() <= texts(each, "metadata", "labels").items()
+    )
     found = sorted(filter(None, map(_picker, chosen)), key=lambda each: each.name)
     if not found:
         return f"no pod of Service {pool.picker} is ready"

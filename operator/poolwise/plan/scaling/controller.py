@@ -167,7 +167,7 @@ def _least(situation: _Situation, memory: Memory) -> int:
     idle = memory.idle_since_seconds
     enough = idle_seconds(_start_seconds(service))
     is_idle = idle is not None and seen.now_seconds - idle >= enough
-    is_at_zero = not seen.replicas
+    is_at_zero = all(each.phase is Phase.DRAINING for each in seen.replicas)
     if service.can_scale_to_zero and not seen.held_requests and (is_idle or is_at_zero):
         return 0
     return max(service.least_replicas, 1)
