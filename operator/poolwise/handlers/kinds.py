@@ -156,7 +156,9 @@ class Kinds:
         told = measured_start_seconds(pods, budget_seconds)
         if told is not None:
             known.start_seconds[name] = told
-        return start_seconds(pods, budget_seconds, known.start_seconds.get(name))
+        is_first = name == turn.placed.pool.name
+        known_seconds = known.start_seconds.get(name, turn.told_start_seconds if is_first else None)
+        return start_seconds(pods, budget_seconds, known_seconds)
 
 
 def _affordable(count: int, cost: float, left: float) -> int:

@@ -29,7 +29,7 @@ from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import Predictor
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.signals.sample import Sample
-from poolwise.plan.status.figures import part
+from poolwise.plan.status.figures import number, part
 
 _log = structlog.get_logger(__name__)
 
@@ -109,6 +109,14 @@ class Turn:
         """Whether it has no replica, and none is asked for yet."""
         is_leaving = all("deletionTimestamp" in pod["metadata"] for pod in self.pods)
         return is_leaving and not any(self.held.values())
+
+    @property
+    def told_start_seconds(self) -> float | None:
+        """What its status says a start takes on its first pool: an earlier process may know."""
+        status = part(self.resource, "status")
+        if part(status, "plan").get("pool") != self.placed.pool.name:
+            return None
+        return number(part(part(status, "scaling"), "gateway"), "wakeUpSeconds")
 
     def is_routed(self, pools: Iterable[str]) -> bool:
         """Whether a gateway routes to its replicas on all of these pools, and so gives each as much

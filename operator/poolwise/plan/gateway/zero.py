@@ -12,7 +12,7 @@ from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition
 from poolwise.plan.scaling.controller import idle_seconds
 from poolwise.plan.status.figures import number, part
-from poolwise.plan.wording import duration
+from poolwise.plan.wording import duration, three_digits
 
 STAYS = "one replica at least is asked for"
 
@@ -61,8 +61,10 @@ class Zero:
             return condition(Type.SCALES_TO_ZERO, holding.holds, holding.reason, told)
         waits = f"a request then waits for about {duration(self.start_seconds)}"
         if self.is_asleep:
-            told = f"no replica runs; {holding.message}, and its queue is looked at each"
-            told = f"{told} {duration(self.interval_seconds)}: {waits}"
+            told = (
+                f"no replica runs; InferencePool {holding.pool} holds the next request, its queue"
+                f" is looked at each {three_digits(self.interval_seconds)} s: {waits}"
+            )
             return condition(Type.SCALES_TO_ZERO, True, Reason.ASLEEP, told)
         idle = duration(idle_seconds(self.start_seconds))
         told = f"{holding.message}; after {idle} without any the last one leaves: {waits}"

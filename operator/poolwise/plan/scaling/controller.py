@@ -151,6 +151,8 @@ def _decided(situation: _Situation, memory: Memory, ahead: Outlook) -> Decision:
         wanted = max(wanted, there)
     hold = hold_seconds(_start_seconds(service), felt_seconds(situation.first)) if least else 0.0
     result = restrained(memory, situation.seen.now_seconds, there, wanted, hold)
+    if why := _at_zero(situation, least):
+        result = replace(result, why=why)
     counts = _counts_for(situation, result.replicas, there, least)
     choice = _Choice(wanted, counts, _paced(situation, counts))
     return _told(situation, result, ahead, found, choice)
@@ -183,6 +185,16 @@ def _for_held(situation: _Situation) -> float:
     if situation.taken.ready or not situation.seen.held_requests:
         return 0.0
     return situation.seen.held_requests / max(situation.first.in_flight, 1.0)
+
+
+def _at_zero(situation: _Situation, least: int) -> str:
+    """What a number at zero, or from there, follows from: no rate of arrivals."""
+    held = situation.seen.held_requests
+    if not least:
+        return "nothing comes, and a gateway holds what may"
+    if held and not situation.taken.ready:
+        return f"a gateway holds {held:g} requests"
+    return ""
 
 
 def _may_shrink(situation: _Situation, memory: Memory) -> bool:

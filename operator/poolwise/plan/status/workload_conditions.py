@@ -22,7 +22,7 @@ from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.slips import unreachable_target
 from poolwise.plan.status.budget import Money, within_budget
-from poolwise.plan.status.figures import speed
+from poolwise.plan.status.figures import number, speed
 from poolwise.plan.status.pods import Observation
 from poolwise.plan.status.steady import is_same
 from poolwise.plan.wording import plural
@@ -183,10 +183,22 @@ def _reason(view: View, plan: Plan) -> str:
 def _pods_ready(view: View, plan: Plan) -> Condition:
     if not _runs(plan) or is_waiting(plan):
         return condition(Type.PODS_READY, False, Reason.NO_PODS, "nothing is placed")
-    found = _pods(view.seen)
+    found = _no_room(view) or _pods(view.seen)
     if plan.placed:
         return found
     return replace(found, message=f"{found.message}; what runs is of an earlier spec")
+
+
+def _no_room(view: View) -> Condition | None:
+    """Where the first replica is asked for, and there is no room for it."""
+    if view.measured is None or view.seen.desired or not view.seen.exists:
+        return None
+    told = view.measured.conditions
+    is_short = any((c.type, c.reason) == (Type.SCALING_ACTIVE, Reason.AT_CAPACITY) for c in told)
+    if not is_short or not number(view.measured.scaling, "desiredReplicas"):
+        return None
+    message = "requests wait, and there is no free room for the first replica"
+    return condition(Type.PODS_READY, False, Reason.AT_CAPACITY, message)
 
 
 def _runs(plan: Plan) -> bool:
