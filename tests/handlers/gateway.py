@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 from poolwise.cluster.resources import DEPLOYMENTS
-from poolwise.plan.conditions import timestamp
 from poolwise.plan.gateway.reading import ENGINE, read
 from poolwise.plan.names import INFERENCE, INFERENCE_OLD
 from poolwise.plan.signals.adapters import Fault
