@@ -274,7 +274,8 @@ def _rested(view: View, each: Condition) -> Condition:
 def _as_told(view: View, plan: Plan, type_: Type) -> Condition | None:
     """What was measured before the operator started anew stands until it has looked again."""
     before = view.previous(type_)
-    is_there = view.seen.desired and (view.is_job or _runs(plan))
+    is_looked_at = view.seen.desired or (not view.is_job and asks_for_zero(view.resource))
+    is_there = is_looked_at and (view.is_job or _runs(plan))
     if before.get("reason") not in (None, Reason.NOT_MEASURED) and is_there:
         return _repeated(before, type_)
     if type_ in (Type.SCALING_ACTIVE, Type.AS_PLANNED):
