@@ -8,6 +8,7 @@ import copy
 import pytest
 
 from poolwise.cluster import metric_table as table
+from poolwise.cluster.metric_table import Definition
 from poolwise.cluster.resources import EVENTS
 from poolwise.handlers.workload_series import samples_of_each
 from poolwise.plan.signals.adapters import Fault
@@ -71,9 +72,9 @@ def scaling(shell: Fronted):
     return shell.service()["status"]["scaling"]
 
 
-def published(shell: Fronted) -> float | None:
+def published(shell: Fronted, metric: Definition = table.SERVICE_DESIRED) -> float | None:
     samples = samples_of_each([shell.service()], shell.clock.now)
-    return next((value for each, _, value in samples if each is table.SERVICE_DESIRED), None)
+    return next((value for each, _, value in samples if each is metric), None)
 
 
 def test_its_endpoint_picker_is_read_at_its_pod_and_told(shell):
@@ -104,6 +105,7 @@ def test_an_idle_service_sleeps_and_says_so(asleep):
     assert "chat has no replica now, and runs on" in told
     assert "zero       no replica runs; InferencePool chat holds the next request" in told
     assert published(asleep) == 0
+    assert published(asleep, table.SERVICE_HELD) == 0
     assert asleep.service()["status"]["plan"]["costPerHour"] == 0
 
 
