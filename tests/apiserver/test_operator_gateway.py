@@ -126,7 +126,7 @@ def test_services_sleep_wake_on_a_held_request_and_come_back_without_a_gateway(
     silent.is_silent = True
     wait_replicas(operator, deaf, 1, 1)
     operator.wait_condition(deaf, "ScalesToZero", "False", "EndpointPickerSilent")
-    assert "EndpointPickerSilent" in reasons(operator, deaf)
+    operator.until(lambda: "EndpointPickerSilent" in reasons(operator, deaf), "it was not told")
 
 
 @pytest.mark.parametrize("api", [gateway.OLD_GROUP], indirect=True)
