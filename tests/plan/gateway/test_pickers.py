@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolwise.plan.gateway.pickers import MOST_PICKERS, pickers
+from poolwise.plan.gateway.pickers import MOST_PICKERS, Picker, pickers
 from poolwise.plan.gateway.pools import inference_pool
 from tests.handlers.gateway import inference_pool as written
 from tests.handlers.gateway import picker_pod, picker_service
@@ -16,10 +16,16 @@ def pod(name="chat-epp-0", **more):
     return found
 
 
+def asked(pods) -> tuple[Picker, ...]:
+    found = pickers(POOL, picker_service(), pods)
+    assert not isinstance(found, str), found
+    return found
+
+
 def test_ready_pods_of_its_service_are_asked_on_their_metrics_port():
     other = pod("other")
     other["metadata"]["labels"] = {"app": "else"}
-    found = pickers(POOL, picker_service(), [pod(port=9191), pod("b", is_ready=False), other])
+    found = asked([pod(port=9191), pod("b", is_ready=False), other])
     assert [(each.name, each.address, each.port) for each in found] == [
         ("chat-epp-0", "127.0.0.2", 9191)
     ]
@@ -36,9 +42,9 @@ def test_ready_pods_of_its_service_are_asked_on_their_metrics_port():
     ],
 )
 def test_without_a_port_of_that_name_the_default_is_taken(ports):
-    asked = pod()
-    asked["spec"]["containers"][0]["ports"] = ports
-    (found,) = pickers(POOL, picker_service(), [asked])
+    one = pod()
+    one["spec"]["containers"][0]["ports"] = ports
+    (found,) = asked([one])
     assert found.port == 9090
 
 
