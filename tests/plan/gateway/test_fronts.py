@@ -2,12 +2,13 @@
 
 import pytest
 
+from poolwise.plan.children.metadata import serving_labels
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.gateway.fronts import front, pod_labels
 from poolwise.plan.gateway.pools import InferencePool
 
-KEY = Key(Kind.INFERENCE_SERVICE, "a", "chat")
+KEY, OTHER = (Key(Kind.INFERENCE_SERVICE, "a", name) for name in ("chat", "other"))
 OWNER, KIND = "poolwise.dev/owner", "poolwise.dev/owner-kind"
 OURS = {OWNER: "chat", KIND: "InferenceService"}
 NEAR, FAR = pod_labels(KEY, "near", False), pod_labels(KEY, "far", False)
@@ -59,10 +60,10 @@ def test_one_that_takes_a_part_of_its_pods_routes_a_part_of_its_requests():
 
 
 def test_one_that_is_shared_routes_and_holds_for_nobody_knows_whom():
-    other = pod_labels(Key(Kind.INFERENCE_SERVICE, "a", "other"), "near", False)
-    shared = InferencePool("all", {KIND: "InferenceService"}, "epp")
-    found = front(KEY, [NEAR], [shared], [other])
-    assert (found.pool, found.reason) == (shared, Reason.SHARED_INFERENCE_POOL)
+    for more in ({}, {"poolwise.dev/pool": "near"}):
+        shared = InferencePool("all", {KIND: "InferenceService", **more}, "epp")
+        found = front(KEY, [NEAR], [shared], [serving_labels(OTHER, leaders_only=False)])
+        assert (found.pool, found.reason) == (shared, Reason.SHARED_INFERENCE_POOL)
 
 
 @pytest.mark.parametrize("problem", ["it names no endpoint picker", "no gateway accepts it (X)"])

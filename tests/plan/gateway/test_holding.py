@@ -80,7 +80,8 @@ def test_what_stands_against_it_is_one_sentence_with_what_to_do(look, reason, to
 
 @pytest.mark.parametrize("reason", [Reason.NOTHING_HOLDS_REQUESTS, Reason.SHARED_INFERENCE_POOL])
 def test_what_objects_say_counts_at_once(reason):
-    found = after([good()], [good()], front=Front(None, reason, "there is none"))
+    found = after([good()], [good(5.0)], front=Front(FRONT.pool, reason, "there is none"))
+    assert found.held_requests == 0.0
     assert (found.holds, found.reason, found.message) == (False, reason, "there is none")
 
 

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from poolwise.plan import names
-from poolwise.plan.children.metadata import serving_labels
+from poolwise.plan.children.metadata import WORKER_INDEX, serving_labels
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key
 from poolwise.plan.gateway.pools import InferencePool
 
 Labels = Mapping[str, str]
+_WHERE = (names.POOL, WORKER_INDEX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ def front(
 
     :param pods: labels of its pods, of each AcceleratorPool that it runs on.
     :param pools: of its namespace.
-    :param others: labels of the pods of other services there.
+    :param others: labels of the pods of other services there, on whatever pool.
     """
     near = [each for each in pools if any(map(each.takes, pods))]
     if not near:
@@ -56,10 +57,17 @@ def front(
     if not all(map(pool.takes, pods)):
         told = f"InferencePool {pool.name} takes the pods of some of its AcceleratorPools alone"
         return Front(None, Reason.NOTHING_HOLDS_REQUESTS, told)
-    if any(map(pool.takes, others)):
+    if any(_may_take(pool, each) for each in others):
         told = f"InferencePool {pool.name} takes pods of other services too"
         return Front(pool, Reason.SHARED_INFERENCE_POOL, told)
     if pool.problem:
         told = f"InferencePool {pool.name} cannot be asked: {pool.problem}"
         return Front(pool, Reason.NO_ENDPOINT_PICKER, told)
     return Front(pool)
+
+
+def _may_take(pool: InferencePool, labels: Labels) -> bool:
+    """Whether it takes pods with these labels and any of those that tell where they run."""
+    return all(
+        labels.get(name) == value for name, value in pool.selector.items() if name not in _WHERE
+    )

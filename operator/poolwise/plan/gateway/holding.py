@@ -64,8 +64,8 @@ def holding(
     name = front.pool.name if front.pool else ""
     looks = () if isinstance(told, str) else told
     queued = sum(_queued(each, name) for each in looks if isinstance(each, QueueTold))
-    if front.reason is not None:
-        return Holding(False, False, front.reason, front.problem, queued, name), Trust()
+    if front.reason is not None:  # whose requests are in its queue, nobody can tell
+        return Holding(False, False, front.reason, front.problem, pool=name), Trust()
     found, held = _problem(told, name), f"InferencePool {name} holds requests while no replica runs"
     if found is None:
         known = Holding(True, True, Reason.HOLDS_REQUESTS, held, queued, name)
