@@ -12,10 +12,11 @@ from poolwise.plan.pool import Pool
 def with_places(entries: Iterable[Entry], pools: Iterable[Pool]) -> Iterator[Entry]:
     """Entries of which none is placed where it has nothing and there is nothing any more.
 
-    Nodes of an idle pool go, and with the last one a pool that was discovered: what sleeps there is
-    placed anew, with its first replica, as far as it may have any.
+    Nodes of an idle pool go, and with the last one a pool that was discovered, or what is known of
+    its hardware: what sleeps there is placed anew, with its first replica, as far as it may have
+    any.
     """
-    there = {pool.name for pool in pools}
+    there = {pool.name for pool in pools if pool.machine is not None}
     for entry in entries:
         record = entry.holds
         is_empty = record is not None and record.replicas == 0 and not entry.parts
