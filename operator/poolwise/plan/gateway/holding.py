@@ -107,7 +107,8 @@ def _of_one(told: Told, pool: str) -> tuple[Reason, str] | None:
             what = "a queue, and not that it holds requests while there is no endpoint"
         return Reason.HOLDING_NOT_TOLD, (
             f"{picker} tells {what}: turn its feature gate flowControl on, in a release that tells"
-            " its dispatch cycles (Gateway API Inference Extension 1.4, llm-d router)"
+            " its dispatch cycles (Gateway API Inference Extension 1.4 and 1.5 from their first"
+            " request on, llm-d router 0.9 at once)"
         )
     return None
 

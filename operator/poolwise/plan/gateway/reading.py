@@ -4,9 +4,10 @@ Its flow control layer (feature gate ``flowControl``, off by default) keeps requ
 while the pool has no endpoints. The queue's gauge bears labels of each flow: there is none before
 the first request of a flow, and it goes minutes after the last. So an absent gauge is no queue only
 where something else tells that the layer runs: its dispatch cycles are counted every millisecond,
-and the saturation that they see, requests or none. Releases that tell neither (before 1.4 of the
-Gateway API Inference Extension) tell a queue too, and up to 1.2 refuse requests at once where there
-is no endpoint: of them nothing is taken for granted.
+and so is the saturation that they see, for as long as the process lives. They begin with it in the
+llm-d router 0.9, and with its first request in 0.7 and 0.8, which are 1.4 and 1.5 of the Gateway API
+Inference Extension. Older ones tell neither and yet a queue, and up to 1.2 of the extension refuse
+requests at once where there is no endpoint: of them nothing is taken for granted.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PREFIXES = ("llm_d_epp_", "inference_extension_")
 """The newest first; both are told for a while after a metric is renamed."""
 QUEUE = "flow_control_queue_size"
 CYCLES, SATURATION = "flow_control_dispatch_cycle_duration_seconds", "flow_control_pool_saturation"
-"""Told as soon as the layer runs."""
+"""Told once the layer runs, requests or none."""
 METRICS = tuple(prefix + name for name in (QUEUE, CYCLES, SATURATION) for prefix in PREFIXES)
 ALWAYS = tuple(
     prefix + name for name in (QUEUE, SATURATION, f"{CYCLES}_count") for prefix in PREFIXES
