@@ -5,9 +5,9 @@ while the pool has no endpoints. The queue's gauge bears labels of each flow: th
 the first request of a flow, and it goes minutes after the last. So an absent gauge is no queue only
 where something else tells that the layer runs: its dispatch cycles are counted every millisecond,
 and so is the saturation that they see, for as long as the process lives. They begin with it in the
-llm-d router 0.9, and with its first request in 0.7 and 0.8, which are 1.4 and 1.5 of the Gateway API
-Inference Extension. Older ones tell neither and yet a queue, and up to 1.2 of the extension refuse
-requests at once where there is no endpoint: of them nothing is taken for granted.
+llm-d router 0.9, and with its first request in 0.7 and 0.8, which are 1.4 and 1.5 of the Gateway
+API Inference Extension. Older ones tell neither and yet a queue, and up to 1.2 of the extension
+refuse requests at once where there is no endpoint: of them nothing is taken for granted.
 """
 
 from __future__ import annotations
