@@ -15,7 +15,7 @@ from poolwise.plan.scaling.decision import Remark
 from poolwise.plan.scaling.service import Service
 from poolwise.plan.signals.adapters import Fault
 from tests.handlers.shell import Looking, chat_service, condition, h100_node
-from tests.handlers.test_scaling import Scaled, deployment, hpa, service
+from tests.handlers.test_scaling import Scaled, deployment, hpa, service, settled
 
 LABELS = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "nvidia.com/gpu.compute.major": "8"}
 
@@ -45,7 +45,7 @@ class Wishes:
             left -= counts[pool.name]
         remarks = {Remark.AT_CAPACITY: "more are needed"} if left else {}
         total = sum(counts.values())
-        return replace(decision, replicas=total, by_pool=counts, remarks=remarks)
+        return replace(settled(decision), replicas=total, by_pool=counts, remarks=remarks)
 
 
 @pytest.fixture

@@ -282,11 +282,15 @@ class Scaler:
         """Ask for another pass where the number differs, and for a look at the status in any
         case: it is written where it says something else."""
         scaling, first, decision = self._cache.scaling, turn.placed, look.decision
-        is_new = False
-        if look.moves and turn.mode is Mode.DIRECT:
-            scaling[turn.key] = decision.by_pool[first.pool.name]
-        else:
+        wanted, is_new = decision.by_pool.get(first.pool.name, 0), False
+        is_early = decision.memory.is_young(look.now.timestamp())
+        if not look.moves or turn.mode is not Mode.DIRECT:
             scaling.pop(turn.key, None)
+        elif is_early and wanted <= self._planned(turn):
+            # Nothing is let go yet, so it is no word against a peak that was declared meanwhile.
+            scaling.pop(turn.key, None)
+        else:
+            scaling[turn.key] = wanted
         if look.moves and turn.mode is not Mode.OFF:
             is_new = self._overflow(turn, decision)
         else:
@@ -295,6 +299,13 @@ class Scaler:
             self._planner.want(turn.key)
         elif self._says_more(turn, look):
             self._planner.look_again(turn.key, 0)
+
+    def _planned(self, turn: Turn) -> int:
+        """Replicas on the first pool by the newest plan, which may be younger than the look."""
+        outcome = self._planner.decisions.outcomes.get(turn.key)
+        plan = outcome.running if isinstance(outcome, Plan) else None
+        record = plan.record if plan and plan.record else turn.placed.record
+        return record.replicas or 0
 
     def _overflow(self, turn: Turn, decision: Decision) -> bool:
         """Ask for replicas on further pools, or where there is room for some; whether another pass
