@@ -124,28 +124,17 @@ def test_what_it_gave_up_is_free_for_others(asleep):
 
 
 def test_the_first_held_request_wakes_it_without_waiting_for_a_round(asleep):
-    asleep.epp = queue(1)
-
-    async def watch() -> None:
+    async def watch(*told: str) -> None:
         engine = asleep.engine = await asleep._start()
         await engine.settle()
         await engine.scaler.step()
-        asleep.epp = HOLDS
-        await engine.settle()
+        for asleep.epp in told:
+            await engine.scaler.watch()
+            await engine.settle()
 
-    asleep.epp = HOLDS
-    asyncio.run(watch())
+    asyncio.run(watch(HOLDS, queue(0)))
     assert replicas(asleep) == 0
-
-    async def held() -> None:
-        engine = asleep.engine = await asleep._start()
-        await engine.settle()
-        await engine.scaler.step()
-        asleep.epp = queue(1)
-        await engine.scaler.watch()
-        await engine.settle()
-
-    asyncio.run(held())
+    asyncio.run(watch(queue(0), queue(1)))
     assert replicas(asleep) == 1
     assert "ScaledUp" in asleep.events()
     ready = condition(asleep.service(), "Ready")
