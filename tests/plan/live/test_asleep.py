@@ -7,6 +7,7 @@ import pytest
 from poolwise.plan.decision import Kind, Plan
 from tests.plan.cluster_given import decided, foreign_pod, h100, key, l40s, running, service
 from tests.plan.live.test_surging import deployment
+from tests.plan.provisioning.given import growing, node
 
 CHAT = key("chat", Kind.INFERENCE_SERVICE)
 
@@ -15,9 +16,10 @@ def chat():
     return service("chat", scaling={"minReplicas": 0, "scaleToZero": True})
 
 
-def asleep(nodes):
+def asleep(nodes, **more):
     """The Deployment of a service whose last replica has left."""
-    return deployment(decided(nodes, chat(), children=running(nodes, chat()), scaling={CHAT: 0}))
+    up = running(nodes, chat(), **more)
+    return deployment(decided(nodes, chat(), children=up, scaling={CHAT: 0}, **more))
 
 
 def plan(answer) -> Plan:
@@ -48,6 +50,15 @@ def test_without_room_it_stays_as_it_is():
     answer = decided(nodes, chat(), children=[asleep(nodes)], pods=full, scaling={CHAT: 1})
     assert plan(answer).kept
     assert deployment(answer)["spec"]["replicas"] == 0
+
+
+def test_a_pool_that_has_no_nodes_now_is_asked_for_one():
+    """Nodes of an idle pool are taken away: who slept there brings one back."""
+    up = asleep([node("a")], pools=[growing()])
+    kept = decided([], chat(), children=[up], pools=[growing()])
+    assert plan(kept).kept
+    woken = decided([], chat(), children=[up], pools=[growing()], scaling={CHAT: 1})
+    assert deployment(woken)["spec"]["replicas"] == 1
 
 
 def test_where_its_pool_is_gone_it_is_placed_anew_with_one_replica():

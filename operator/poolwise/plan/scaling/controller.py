@@ -32,8 +32,9 @@ LEAST_SECONDS = 29.0
 IDLE_STARTS, LEAST_IDLE_SECONDS, MOST_IDLE_SECONDS = 5.0, 300.0, 1800.0
 """Without any request before the last replica leaves, where something holds the next one: so many
 times what a start takes, which is what the next request waits. Whoever comes at the worst of all
-moments then waits for a sixth of the time at most, and who has been away for five starts has
-rarely just left for a moment. Five to ten minutes are what others take (KEDA, WVA)."""
+moments then waits for a sixth of the time at most (up to starts of six minutes), and who has been
+away for five starts has rarely just left for a moment. Five to ten minutes are what others take
+(KEDA, WVA)."""
 UNLIMITED = 10**9
 
 
