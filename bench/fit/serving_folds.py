@@ -9,6 +9,7 @@ from itertools import repeat
 
 import numpy as np
 
+from bench.dates import span_of
 from bench.fit.serving_constants import PHASE, fitted_rows, is_specified, not_fitted
 from bench.fit.serving_samples import Sample, residuals, thinned
 from bench.fit.serving_unlabelled import is_labelled, unlabelled_rows
@@ -144,4 +145,5 @@ def _row(
         count=len(wrong),
         provenance="fitted",
         source=source,
+        date=span_of(each.sample.run.row for each in scored),
     )

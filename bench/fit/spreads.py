@@ -10,8 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench.accuracy import Vector
+from bench.fit.rows import Behind
+from bench.tables import Row
 from poolwise.model.efficiency import EVERY
 from poolwise.model.hardware import Device
 from poolwise.model.prediction import NINE_IN_TEN
@@ -39,23 +42,23 @@ class Spread:
 
     scope: str
     value: float
-    count: int
+    behind: Behind
 
 
-def spreads(devices: Sequence[Device], errors: LeftOut) -> Iterator[Spread]:
+def spreads(devices: Sequence[Device], errors: LeftOut, rows: Sequence[Row]) -> Iterator[Spread]:
     """For all, for each family, for each accelerator with enough rows."""
     names = np.array([device.name for device in devices])
     families = np.array([device.family for device in devices])
-    yield _spread(EVERY, errors.families)
+    yield _spread(EVERY, errors.families, rows)
     has_siblings = np.array([len(set(names[families == each])) > 1 for each in families])
     if has_siblings.any():
-        inherited = _spread(EVERY, errors.units[has_siblings])
+        inherited = _spread(EVERY, errors.units[has_siblings], rows)
         for family in np.unique(families).tolist():
-            yield Spread(family, inherited.value, int(np.sum(families == family)))
+            yield Spread(family, inherited.value, Behind.of(_where(rows, families == family)))
     for name in np.unique(names).tolist():
         own = errors.groups[names == name]
         if len(own) >= FEW:
-            yield _spread(name, own)
+            yield _spread(name, own, _where(rows, names == name))
 
 
 def units(devices: Sequence[Device]) -> list[str]:
@@ -64,7 +67,11 @@ def units(devices: Sequence[Device]) -> list[str]:
     return [name if names.count(name) >= FEW else "few" for name in names]
 
 
-def _spread(scope: str, errors: Vector) -> Spread:
+def _spread(scope: str, errors: Vector, rows: Sequence[Row]) -> Spread:
     """Such that nine in ten lie inside, as a normal deviation."""
     nine_in_ten = float(np.percentile(np.abs(errors), 90))
-    return Spread(scope, nine_in_ten / NINE_IN_TEN, len(errors))
+    return Spread(scope, nine_in_ten / NINE_IN_TEN, Behind.of(rows))
+
+
+def _where(rows: Sequence[Row], inside: NDArray[np.bool_]) -> list[Row]:
+    return [row for row, is_inside in zip(rows, inside, strict=True) if is_inside]

@@ -18,21 +18,27 @@ DEVICES = [
     *[device("A100", "ampere")] * 100,
     device("A800", "ampere-small"),
 ]
+ROWS = [{"source_date": "2025-11"}] * len(DEVICES)
 
 
 def test_what_is_less_known_is_wider() -> None:
     ones = np.ones(len(DEVICES))
-    found = {each.scope: each for each in spreads(DEVICES, LeftOut(0.1 * ones, 0.2 * ones, ones))}
+    found = {
+        each.scope: each for each in spreads(DEVICES, LeftOut(0.1 * ones, 0.2 * ones, ones), ROWS)
+    }
     assert found["H100"].value == pytest.approx(0.1 / 1.645)
     assert found["hopper"].value == pytest.approx(0.2 / 1.645)
     assert found[EVERY].value == pytest.approx(1.0 / 1.645)
-    assert found["hopper"].count == 200
+    assert found["hopper"].behind.count == 200
+    assert found["hopper"].behind.date == "2025-11"
     assert "A800" not in found
 
 
 def test_nine_in_ten_rows_lie_inside() -> None:
     errors = np.random.default_rng(0).standard_t(3, len(DEVICES)) * 0.1
-    found = {each.scope: each.value for each in spreads(DEVICES, LeftOut(errors, errors, errors))}
+    found = {
+        each.scope: each.value for each in spreads(DEVICES, LeftOut(errors, errors, errors), ROWS)
+    }
     assert np.mean(np.abs(errors) <= 1.645 * found[EVERY]) == pytest.approx(0.9, abs=0.01)
 
 
