@@ -58,7 +58,12 @@ def test_only_what_is_exact_by_definition_has_no_spread() -> None:
     assert not others
 
 
+SHARED = ("_ratio", "seconds", "products", "experts")
+"""Ends of terms whose spread is that of predictions: many accelerators or formats share one."""
+
+
 def test_spreads_are_of_each_constant_and_not_one_for_all() -> None:
     for phase in efficiencies.PHASES:
-        rows = [row for row in efficiencies.load() if row.phase == phase and row.count]
-        assert len({row.spread for row in rows}) > len(rows) / 3
+        fitted = [row for row in efficiencies.load() if row.phase == phase and row.count]
+        spreads = [row.spread for row in fitted if not row.term.endswith(SHARED)]
+        assert len(set(spreads)) > len(spreads) / 2
