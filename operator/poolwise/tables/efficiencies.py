@@ -37,9 +37,10 @@ class EfficiencyRow(BaseModel):
     spread: float = Field(ge=0, allow_inf_nan=False)
     """Standard deviation of ln(value): how far the rows behind it, the errors of one configuration
     taken as one, and the fit's priors leave it open. Of terms that widen predictions (``seconds``
-    of collectives and kernels, ``*_ratio``, ``products`` and ``experts`` of training) that of
-    ln(measured / predicted) among rows that were left out. 0 only where nothing was measured and
-    the value is exact by definition: a date, an engine's setting, none of something."""
+    of collectives and kernels, ``*_ratio``, ``products`` and ``experts`` of training,
+    ``weights_bytes`` and ``working_bytes`` of serving) that of ln(measured / predicted). 0 only
+    where nothing was measured and the value is exact by definition: a date, an engine's setting,
+    none of something."""
     count: int = Field(ge=0)
     """Measured rows behind it; 0: from a data sheet or a paper."""
     provenance: Literal["measured", "fitted", "specification"]
