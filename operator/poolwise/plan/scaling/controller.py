@@ -152,8 +152,8 @@ def _decided(situation: _Situation, memory: Memory, ahead: Outlook) -> Decision:
         wanted = max(wanted, there)
     hold = hold_seconds(_start_seconds(service), felt_seconds(situation.first)) if least else 0.0
     result = restrained(memory, situation.seen.now_seconds, there, wanted, hold)
-    if why := _at_zero(situation, least):
-        result = replace(result, why=why)
+    if not result.why:
+        result = replace(result, why=_at_zero(situation, least))
     counts = _counts_for(situation, result.replicas, there, least)
     choice = _Choice(wanted, counts, _paced(situation, counts))
     return _told(situation, result, ahead, found, choice)
