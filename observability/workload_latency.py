@@ -146,12 +146,14 @@ SCALING = Section(
         series(
             About(
                 "Replicas",
-                "Replicas that the load asks for, and those that exist. Asked for more than there "
-                "are for long: see the condition ScalingActive and docs/scaling.md.",
+                "Replicas that the load asks for, those that exist, and requests that the gateway "
+                "before them holds. Asked for more than there are for long: see the condition "
+                "ScalingActive and docs/scaling.md.",
                 "none",
             ),
             Query(gauge(f"service_desired_replicas{{{_ENGINE}}}"), "asked for"),
             Query(gauge(f"service_current_replicas{{{_ENGINE}}}"), "there"),
+            Query(gauge(f"service_held_requests{{{_ENGINE}}}"), "held requests"),
         ),
         series(
             About(

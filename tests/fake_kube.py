@@ -10,11 +10,20 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from poolwise.cluster.clock import utc_now
-from poolwise.cluster.resources import CACHED, OPTIONAL, WATCHED, Resource, owner_uid, resource_of
+from poolwise.cluster.resources import (
+    BESIDE,
+    CACHED,
+    OPTIONAL,
+    WATCHED,
+    Resource,
+    owner_uid,
+    resource_of,
+)
 from poolwise.errors import Conflict, NotFound
 from poolwise.plan.conditions import timestamp
 
@@ -47,7 +56,9 @@ class FakeKube:
         found = [
             copy.deepcopy(document)
             for (kind, where, _), document in self.objects.items()
-            if kind == resource and namespace in (None, where) and _matches(resource, document)
+            if _is_alike(kind, resource)
+            and namespace in (None, where)
+            and _matches(resource, document)
         ]
         if metadata_only:
             found = [{"metadata": each["metadata"]} for each in found]
@@ -142,7 +153,8 @@ class FakeKube:
         key = _key(document)
         gone = self.objects.pop(key)
         self._applied.pop(str(key), None)
-        self.watcher("DELETED", key[0], copy.deepcopy(gone))
+        for resource in _watched_as(key[0], gone):
+            self.watcher("DELETED", resource, copy.deepcopy(gone))
         for child in [o for o in self.objects.values() if owner_uid(o) == gone["metadata"]["uid"]]:
             if _key(child) in self.objects:
                 self.vanish(child)
@@ -193,8 +205,8 @@ class FakeKube:
         self._version += 1
         document["metadata"]["resourceVersion"] = str(self._version)
         self.objects[key] = document
-        if _matches(key[0], document):
-            self.watcher(change, key[0], copy.deepcopy(document))
+        for resource in _watched_as(key[0], document):
+            self.watcher(change, resource, copy.deepcopy(document))
         return copy.deepcopy(document)
 
     def _record(self, verb: str, key: tuple[Resource, str | None, str]) -> None:
@@ -214,7 +226,22 @@ def _key(document: Document) -> tuple[Resource, str | None, str]:
 def _matches(resource: Resource, document: Document) -> bool:
     labels = document["metadata"].get("labels") or {}
     wanted = [pair.split("=") for pair in resource.label_selector.split(",") if pair]
-    return all(labels.get(label) == value for label, value in wanted)
+    return all(
+        (labels.get(label.removesuffix("!")) == value) != label.endswith("!")
+        for label, value in wanted
+    )
+
+
+def _is_alike(one: Resource, other: Resource) -> bool:
+    """Whether both are of one kind, whatever they select of it."""
+    return replace(one, label_selector="") == replace(other, label_selector="")
+
+
+def _watched_as(resource: Resource, document: Document) -> Iterator[Resource]:
+    """By whom an object is seen."""
+    for each in (resource, *BESIDE):
+        if _is_alike(each, resource) and _matches(each, document):
+            yield each
 
 
 def _without_version(document: Document) -> Document:

@@ -18,6 +18,7 @@ from bench.collective_runs import Collective, collectives
 from bench.collective_runs import predicted_seconds as predicted_seconds
 from bench.fit.arguments import arguments
 from bench.fit.link_constants import PCIE_TERMS, Inside, constant_row, network, terms
+from bench.fit.rows import Behind
 from bench.fit.shipping import ship, ship_folds
 from bench.fit.spreads import LeftOut, spreads, units
 from poolwise.model.collectives import PHASE as PHASE
@@ -29,6 +30,8 @@ from poolwise.tables.efficiencies import EfficiencyRow
 
 HEADER = """Constants of collectives: seconds, and shares of a link.
 Written by `python -m bench.fit.collectives --write`."""
+NO_SWITCH_SPREAD = 0.0
+"""A switch that does not add gains nothing: 1 by definition."""
 PCIE_SPREAD = 0.9
 """Of a PCIe fabric that nobody measured: bus bandwidth among 4 devices is from 0.16
 (L40S) to 0.75 (bridged pairs) of the link; ln of the one over the other is 1.645 times this."""
@@ -39,11 +42,13 @@ def constants(rows: Sequence[Collective]) -> list[EfficiencyRow]:
     within = [row for row in rows if row.members.domains == 1]
     on_bus = [row for row in within if fabric(row.machine.interconnect) is Fabric.PCIE]
     switched = [row for row in within if fabric(row.machine.interconnect) is not Fabric.PCIE]
-    found = [constant_row("in_switch_gain", EVERY, EVERY, 1.0, 0)]
+    every = [row.row for row in rows]
+    nobody = Behind.of((), every)
+    found = [constant_row("in_switch_gain", EVERY, EVERY, 1.0, nobody, NO_SWITCH_SPREAD)]
     found += Inside(Fabric.SWITCHED, terms(0.3), switched).constants()
     found += Inside(Fabric.PCIE, PCIE_TERMS, on_bus).constants()
     across = [row for row in rows if row.members.domains > 1]
-    return found + network(across, Calibration(found))
+    return found + network(across, Calibration(found), every)
 
 
 def left_out_errors(rows: Sequence[Collective], labels: Sequence[object]) -> Vector:
@@ -69,13 +74,15 @@ def spread_rows(rows: Sequence[Collective], errors: LeftOut) -> list[EfficiencyR
     kinds = np.array(
         [spread_kind(row.members, row.machine.interconnect, row.implementation) for row in rows]
     )
-    found = [constant_row(SPREAD, EVERY, EVERY, 1.0, 0, PCIE_SPREAD)]
+    nobody = Behind.of((), (row.row for row in rows))
+    found = [constant_row(SPREAD, EVERY, EVERY, 1.0, nobody, PCIE_SPREAD)]
     for kind in np.unique(kinds).tolist():
         of_kind = kinds == kind
-        devices = [row.machine.device for row, each in zip(rows, of_kind, strict=True) if each]
+        inside = [row for row, each in zip(rows, of_kind, strict=True) if each]
+        devices, measured = [row.machine.device for row in inside], [row.row for row in inside]
         found += [
-            constant_row(SPREAD, each.scope, kind, 1.0, each.count, each.value)
-            for each in spreads(devices, errors.of(of_kind))
+            constant_row(SPREAD, each.scope, kind, 1.0, each.behind, each.value)
+            for each in spreads(devices, errors.of(of_kind), measured)
             if each.scope in tuple(device.name for device in devices)
             or not kind.startswith(Fabric.PCIE)
         ]

@@ -15,6 +15,10 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from bench.accuracy import Vector
+from bench.dates import span
+from bench.fit.kriging import Matrix
+from bench.fit.rows import Behind, constant_row
+from bench.fit.uncertainty import covariance, deviation
 from bench.serving_runs import ENGINES
 from poolwise.model.efficiency import EVERY
 from poolwise.model.serving.front_end import REQUESTS as PHASE
@@ -47,6 +51,8 @@ class Rows:
     seconds: Vector
     engines: tuple[str, ...]
     groups: tuple[str, ...]
+    dates: tuple[str, ...]
+    """When each was measured."""
 
     @property
     def weights(self) -> Vector:
@@ -67,21 +73,23 @@ class Rows:
             self.seconds[indices],
             tuple(self.engines[index] for index in indices),
             tuple(self.groups[index] for index in indices),
+            tuple(self.dates[index] for index in indices),
         )
 
     def residuals(self, values: Vector) -> Vector:
         """ln(predicted / measured) with values by engine (rows) and constant (columns)."""
-        predicted = (values[self.engine_indices] * self.features).sum(axis=1) + self.certain
-        return np.asarray(np.log(predicted / self.seconds))
+        return np.asarray(np.log((self.parts(values).sum(axis=1) + self.certain) / self.seconds))
+
+    def parts(self, values: Vector) -> Vector:
+        """Seconds of each row (rows) by each constant (columns)."""
+        parts: Vector = values[self.engine_indices] * self.features
+        return parts
 
 
 def fit(constants: Sequence[Constant], rows: Rows, noise: float) -> Vector:
     """Values by engine (rows) and constant (columns); ``noise`` is the scatter of ln(measured)."""
     weights = np.sqrt(rows.weights)
-    start = np.log([each.start for each in constants])
-    common = [each.width for each in constants]
-    of_engine = [each.engine_width for each in constants]
-    widths = np.array([*common, *(of_engine * len(ENGINES))])
+    start, widths = np.log([each.start for each in constants]), _widths(constants)
 
     def values(parameters: Vector) -> Vector:
         levels = parameters.reshape(len(ENGINES) + 1, len(constants))
@@ -111,12 +119,42 @@ def left_out(
 def constant_rows(constants: Sequence[Constant], rows: Rows, noise: float) -> list[EfficiencyRow]:
     """Rows to ship: each constant of each engine, the common value where none was measured."""
     values = fit(constants, rows, noise)
-    spread, counts = nine_in_ten(rows.residuals(values)), Counter(rows.engines)
-    return [
-        row(constant.term, engine, float(value), spread, counts[engine] or len(rows.engines))
-        for constant, column in zip(constants, values.T, strict=True)
-        for engine, value in zip(ENGINES, column, strict=True)
-    ]
+    known, behind = _covariance(constants, rows, values, noise), _behind(rows)
+    found = []
+    for index, constant in enumerate(constants):
+        for place, engine in enumerate(ENGINES):
+            # Parameters are those common to all engines, and then those of each.
+            spread = deviation(known, (index, index + (place + 1) * len(constants)))
+            value = float(values[place, index])
+            found.append(row(constant.term, engine, value, spread, behind[engine]))
+    return found
+
+
+def _covariance(constants: Sequence[Constant], rows: Rows, values: Vector, noise: float) -> Matrix:
+    """Of the parameters of :func:`fit`."""
+    parts, errors = rows.parts(values), rows.residuals(values)
+    shares = parts / (parts.sum(axis=1) + rows.certain)[:, None]
+    of_engine = np.array(rows.engines)
+    own = [np.where((of_engine == each)[:, None], shares, 0.0) for each in ENGINES]
+    weights = rows.weights / (1 + (errors / noise) ** 2) / noise**2
+    slopes = np.concatenate([shares, *own], axis=1)
+    return covariance(slopes, errors, weights, _widths(constants), rows.groups)
+
+
+def _widths(constants: Sequence[Constant]) -> Vector:
+    common = [each.width for each in constants]
+    of_engine = [each.engine_width for each in constants]
+    return np.array([*common, *(of_engine * len(ENGINES))])
+
+
+def _behind(rows: Rows) -> dict[str, Behind]:
+    """By engine; all rows stand behind one that none was measured of."""
+    found = {}
+    for engine in ENGINES:
+        told = zip(rows.engines, rows.dates, strict=True)
+        own = [date for each, date in told if each == engine] or rows.dates
+        found[engine] = Behind(len(own), span(own))
+    return found
 
 
 def nine_in_ten(errors: Vector) -> float:
@@ -124,19 +162,9 @@ def nine_in_ten(errors: Vector) -> float:
     return float(np.quantile(np.abs(errors), 0.9)) / Z95
 
 
-def row(term: str, engine: str, value: float, spread: float, count: int) -> EfficiencyRow:
+def row(term: str, engine: str, value: float, spread: float, behind: Behind) -> EfficiencyRow:
     """A fitted one of this phase."""
-    return EfficiencyRow(
-        phase=PHASE,
-        term=term,
-        scope=EVERY,
-        format=engine,
-        value=value,
-        spread=spread,
-        count=count,
-        provenance="fitted",
-        source=SOURCE,
-    )
+    return constant_row((PHASE, term, EVERY, engine), value, behind, spread, SOURCE)
 
 
 def _softened(errors: Vector) -> Vector:

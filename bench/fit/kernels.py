@@ -19,7 +19,7 @@ from bench.accuracy import FOLDS, Vector, fold_of
 from bench.fit.arguments import arguments
 from bench.fit.kernel_constants import CONSTANTS
 from bench.fit.levels import Levels, Values
-from bench.fit.rows import constant_row
+from bench.fit.rows import Behind, constant_row
 from bench.fit.shipping import ship, ship_folds
 from bench.fit.spreads import LeftOut, spreads, units
 from bench.kernel_runs import KernelRun, kernel_runs
@@ -78,21 +78,40 @@ class Fit:
 
     def rows(self, parameters: Vector, left_out: Vector) -> list[EfficiencyRow]:
         """Common values, and the factors that say anything."""
-        kept = [each for each, out in zip(self.places, left_out, strict=True) if not out]
-        counts = Counter((str(level), place) for each in kept for level, place in each.items())
+        kept = [
+            (places, run.row)
+            for places, run, out in zip(self.places, self.runs, left_out, strict=True)
+            if not out
+        ]
+        known = self._deviations(parameters, left_out)
         found = []
-        for parameter, value in zip(self.levels.parameters, parameters.tolist(), strict=True):
+        for parameter, value, spread in zip(
+            self.levels.parameters, parameters.tolist(), known, strict=True
+        ):
             if parameter.level is None:
                 start = CONSTANTS[self.operation][parameter.term].start
                 common = term_of(self.operation, parameter.term)
-                found.append(_row(common, (EVERY, EVERY), start * math.exp(value), len(kept)))
+                behind = Behind.of(row for _, row in kept)
+                mid = start * math.exp(value)
+                found.append(_row(common, (EVERY, EVERY), mid, behind, spread))
                 continue
             level, place = Level(parameter.level), parameter.key
             assert isinstance(place, tuple)
-            if abs(value) > NEGLIGIBLE and counts[level, place]:
+            if abs(value) <= NEGLIGIBLE:
+                continue
+            behind = Behind.of(row for places, row in kept if places.get(level) == place)
+            if behind.count:
                 term = term_of(self.operation, parameter.term, level)
-                found.append(_row(term, place, math.exp(value), counts[level, place]))
+                found.append(_row(term, place, math.exp(value), behind, spread))
         return found
+
+    def _deviations(self, parameters: Vector, left_out: Vector) -> list[float]:
+        """Of each parameter; a factor's is its own, without that of what it multiplies."""
+        weights = np.where(left_out, 0.0, self.weights)
+        groups = [run.group for run in self.runs]
+        known = self.levels.covariance(self.predict, parameters, self.measured, weights, groups)
+        deviations: list[float] = np.sqrt(np.diag(known)).tolist()
+        return deviations
 
 
 def key(run: KernelRun) -> str:
@@ -101,9 +120,9 @@ def key(run: KernelRun) -> str:
 
 
 def _row(
-    term: str, place: tuple[str, str], value: float, count: int, spread: float = 0.0
+    term: str, place: tuple[str, str], value: float, behind: Behind, spread: float
 ) -> EfficiencyRow:
-    return constant_row((PHASE, term, *place), value, count, spread, SOURCE)
+    return constant_row((PHASE, term, *place), value, behind, spread, SOURCE)
 
 
 def by_operation(runs: Iterable[KernelRun]) -> dict[str, list[KernelRun]]:
@@ -141,8 +160,8 @@ def spread_rows(fit: Fit, start: Vector) -> list[EfficiencyRow]:
           f" {_figures(errors.families)} without its family", file=sys.stderr)  # fmt: skip
     term = spread_term(fit.operation)
     return [
-        _row(term, (each.scope, EVERY), 1.0, each.count, each.value)
-        for each in spreads(devices, errors)
+        _row(term, (each.scope, EVERY), 1.0, each.behind, each.value)
+        for each in spreads(devices, errors, [run.row for run in fit.runs])
     ]
 
 

@@ -7,13 +7,15 @@ loss by reweighting, and the factors' priors as a ridge).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.accuracy import Vector
+from bench.fit.kriging import Matrix
+from bench.fit.uncertainty import covariance, deviation
 
 NOISE = 0.1
 """Scatter of ln(measured) that no formula explains."""
@@ -99,6 +101,35 @@ class Levels:
                 break
         return parameters
 
+    def covariance(
+        self,
+        predict: Predict,
+        parameters: Vector,
+        measured: Vector,
+        weights: Vector,
+        groups: Sequence[Hashable],
+    ) -> Matrix:
+        """Of fitted parameters (:mod:`bench.fit.uncertainty`)."""
+        errors, slopes = self._slopes(predict, parameters, measured)
+        return covariance(slopes, errors, self._sturdy(errors, weights), self.widths, groups)
+
+    def deviation(self, known: Matrix, term: str, levels: Mapping[str, object]) -> float:
+        """Of ln of a constant with these factors; a key that no row has is not one of them."""
+        wanted = {(term, None, None), *((term, level, key) for level, key in levels.items())}
+        return deviation(
+            known,
+            (
+                index
+                for index, each in enumerate(self.parameters)
+                if (each.term, each.level, each.key) in wanted
+            ),
+        )
+
+    def _sturdy(self, errors: Vector, weights: Vector) -> Vector:
+        """Weights of a step: less for wild rows."""
+        sturdy: Vector = weights / np.sqrt(1 + (errors / NOISE) ** 2) / NOISE**2
+        return sturdy
+
     def _slopes(
         self, predict: Predict, parameters: Vector, measured: Vector
     ) -> tuple[Vector, Vector]:
@@ -115,7 +146,7 @@ class Levels:
     def _step(
         self, errors: Vector, slopes: Vector, weights: Vector, parameters: Vector, damping: float
     ) -> Vector:
-        weight = weights / np.sqrt(1 + (errors / NOISE) ** 2) / NOISE**2
+        weight = self._sturdy(errors, weights)
         prior = self.widths**-2
         weighted = slopes * weight[:, None]
         curvature = weighted.T @ slopes + np.diag(prior)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from bench.accuracy import Vector
 from bench.collective_runs import Collective
 from bench.fit.levels import Factored, Levels, Values
+from bench.fit.rows import Behind
 from bench.fit.rows import constant_row as keyed_row
+from bench.tables import Row
 from poolwise.model.collectives import (
     PHASE,
     across_seconds,
@@ -92,6 +94,8 @@ class Inside:
         weights = np.array([min(1.0, VOICE / of_group[row.group]) for row in rows])
         measured = np.log([row.seconds for row in rows])
         found = self.levels.fit(self._predict, measured, weights)
+        groups = [row.group for row in rows]
+        self._known = self.levels.covariance(self._predict, found, measured, weights, groups)
         self._found = {
             (each.term, each.level, each.key): value
             for each, value in zip(self.levels.parameters, found.tolist(), strict=True)
@@ -131,14 +135,14 @@ class Inside:
         levels: dict[str, object] = {"launched": launched, "operation": name}
         if family is not None:
             levels["family"] = (family, launched)
-        count = sum(self._is_of(row, name, family) for row in self.rows)
-        if not count and (family is not None or launched is not Implementation.NCCL):
+        behind = self._behind(row for row in self.rows if self._is_of(row, name, family))
+        if not behind.count and (family is not None or launched is not Implementation.NCCL):
             return []
         terms = [*LINK_TERMS, *(["shot_seconds"] if launched in ONE_SHOT else [])]
         if self.kind is Fabric.SWITCHED and family in IN_SWITCH_FAMILIES:
             terms.append("in_switch_gain")
         scope = family or EVERY
-        return [constant_row(term, scope, name, self._value(term, levels), count) for term in terms]
+        return [self._row(term, scope, name, levels, behind) for term in terms]
 
     def _of_host(self, families: Sequence[str]) -> list[EfficiencyRow]:
         found = []
@@ -148,15 +152,25 @@ class Inside:
                 levels: dict[str, object] = {"implementation": implementation}
                 if family is not None:
                     levels["host_family"] = (family, implementation)
-                count = sum(
-                    row.implementation is implementation
-                    and family in (None, row.machine.device.family)
+                behind = self._behind(
+                    row
                     for row in self.rows
+                    if row.implementation is implementation
+                    and family in (None, row.machine.device.family)
                 )
-                if count or family is None:
-                    value = self._value("host_seconds", levels)
-                    found.append(constant_row("host_seconds", family or EVERY, name, value, count))
+                if behind.count or family is None:
+                    scope = family or EVERY
+                    found.append(self._row("host_seconds", scope, name, levels, behind))
         return found
+
+    def _behind(self, chosen: Iterable[Collective]) -> Behind:
+        return Behind.of((each.row for each in chosen), (each.row for each in self.rows))
+
+    def _row(
+        self, term: str, scope: str, name: str, levels: Mapping[str, object], behind: Behind
+    ) -> EfficiencyRow:
+        spread = self.levels.deviation(self._known, term, levels)
+        return constant_row(term, scope, name, self._value(term, levels), behind, spread)
 
     def _is_of(self, row: Collective, name: str, family: str | None) -> bool:
         is_family = family in (None, row.machine.device.family)
@@ -199,8 +213,10 @@ def _link(row: Collective, values: Mapping[str, float]) -> Link:
     )
 
 
-def network(rows: Sequence[Collective], inside: Calibration) -> list[EfficiencyRow]:
-    """Constants across nodes, given those inside."""
+def network(
+    rows: Sequence[Collective], inside: Calibration, every: Sequence[Row]
+) -> list[EfficiencyRow]:
+    """Constants across nodes, given those inside; ``every`` row was looked through."""
     links = [inside_link(row.operation, row.members, row.machine, inside) for row in rows]
     shares = [network_share_bytes_per_second(row.machine.interconnect) for row in rows]
 
@@ -226,14 +242,28 @@ def network(rows: Sequence[Collective], inside: Calibration) -> list[EfficiencyR
     of_group = Counter(row.group for row in rows)
     weights = np.array([min(1.0, VOICE / of_group[row.group]) for row in rows])
     found = levels.fit(predict, measured, weights) if rows else np.zeros(len(NETWORK_TERMS))
+    groups, behind = [row.group for row in rows], Behind.of((row.row for row in rows), every)
+    known = (
+        levels.covariance(predict, found, measured, weights, groups)
+        if rows
+        else np.diag(levels.widths**2)
+    )
     return [
-        constant_row(term, EVERY, Fabric.NETWORK, factored.start * math.exp(value), len(rows))
+        constant_row(
+            term,
+            EVERY,
+            Fabric.NETWORK,
+            factored.start * math.exp(value),
+            behind,
+            levels.deviation(known, term, {}),
+        )
         for (term, factored), value in zip(NETWORK_TERMS.items(), found.tolist(), strict=True)
     ]
 
 
 def constant_row(
-    term: str, scope: str, number_format: str, value: float, count: int, spread: float = 0.0
+    term: str, scope: str, number_format: str, value: float, behind: Behind, spread: float
 ) -> EfficiencyRow:
+    """Of this phase."""
     key = (PHASE, term, scope, number_format)
-    return keyed_row(key, value, count, spread, SOURCE)
+    return keyed_row(key, value, behind, spread, SOURCE)

@@ -8,8 +8,7 @@ Bayesian fit does at its mode. A few wild rows do not bend it (soft L1 loss).
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +16,10 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from bench.accuracy import Vector
-from bench.fit.rows import Key, constant_row
+from bench.fit.kriging import Matrix
+from bench.fit.rows import Behind, Key, constant_row
+from bench.fit.uncertainty import covariance, deviation
+from bench.tables import Row
 from poolwise.model.efficiency import EVERY, Calibration
 from poolwise.model.hardware import Device
 from poolwise.tables.efficiencies import EfficiencyRow
@@ -29,6 +31,8 @@ TOLERANCE = 1e-3
 """Relative change at which a fit ends: constants are then good to far less than their spread."""
 MOST_STEPS = 20
 DIFFERENCE = 1e-5
+UNTOLD = Behind(0, "")
+"""Of rows that a fit tries, and never ships."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,50 +133,81 @@ class Pool:
     def calibration(self, parameters: Vector, fixed: Iterable[EfficiencyRow]) -> Calibration:
         """All constants at these parameters."""
         values = self.values(parameters)
-        rows = [constant_row(key, value, 0, 0.0, "fit") for key, value in values.items()]
+        rows = [constant_row(key, value, UNTOLD, 0.0, "fit") for key, value in values.items()]
         return Calibration([*fixed, *rows])
 
     def values(self, parameters: Vector) -> dict[Key, float]:
         """Values by scope: the common one, and those of families and accelerators with levels."""
-        found: dict[Key, float] = {}
-        levels = {
-            (id(each.constant), each.level): float(value)
-            for each, value in zip(self.parameters, parameters, strict=True)
+        starts = {(each.phase, each.term): each.start for each in self.constants}
+        return {
+            key: starts[key[:2]] * float(np.exp(sum(parameters[part] for part in parts)))
+            for key, parts in self._parts().items()
         }
-        for constant in self.constants:
-            for scope, parts in self._scopes(constant).items():
-                shift = sum(levels[id(constant), part] for part in parts)
-                for number_format in constant.formats:
-                    total = levels[id(constant), number_format] + shift
-                    key = (constant.phase, constant.term, scope, number_format)
-                    found[key] = constant.start * float(np.exp(total))
-        return found
+
+    def _parts(self) -> dict[Key, list[int]]:
+        """The parameters that each constant is made of."""
+        places = {
+            (id(each.constant), each.level): index for index, each in enumerate(self.parameters)
+        }
+        return {
+            (constant.phase, constant.term, scope, number_format): [
+                places[id(constant), level] for level in (number_format, *levels)
+            ]
+            for constant in self.constants
+            for scope, levels in self._scopes(constant).items()
+            for number_format in constant.formats
+        }
+
+    def covariance(
+        self,
+        residuals: Callable[[Calibration], Vector],
+        fixed: Iterable[EfficiencyRow],
+        parameters: Vector,
+        groups: Sequence[Hashable],
+    ) -> Matrix:
+        """Of fitted parameters (:mod:`bench.fit.uncertainty`); groups are those of the rows."""
+        others = tuple(fixed)
+
+        def errors_of(moved: Vector) -> Vector:
+            return np.concatenate([residuals(self.calibration(moved, others)), moved])
+
+        slopes = self._jacobian(errors_of, parameters)[: len(self.devices)]
+        errors = residuals(self.calibration(parameters, others))
+        weights = 1 / np.sqrt(1 + (errors / NOISE) ** 2) / NOISE**2
+        widths = np.array([each.width for each in self.parameters])
+        return covariance(slopes, errors, weights, widths, groups)
 
     def rows(
         self,
         parameters: Vector,
+        known: Matrix,
         formats: Sequence[str],
-        spreads: Callable[[str], float],
+        measured: Sequence[Row],
         source: str,
     ) -> list[EfficiencyRow]:
-        """Rows to ship; ``formats`` are those of the rows, spread is by scope.
+        """Rows to ship; ``formats`` are those of the measured rows, ``known`` the covariance.
 
         A scope that no row speaks for is left out, but for the common one.
         """
-        counts = self._counts(formats)
+        behind, parts = self._behind(formats, measured), self._parts()
         shipped = []
         for key, value in self.values(parameters).items():
-            count = counts[key[2], key[3]]
-            if count or key[2] == EVERY:
-                shipped.append(constant_row(key, value, count, spreads(key[2]), source))
+            rows = behind.get((key[2], key[3]), [])
+            if rows or key[2] == EVERY:
+                spread = deviation(known, parts[key])
+                told = Behind.of(rows, measured)
+                shipped.append(constant_row(key, value, told, spread, source))
         return shipped
 
-    def _counts(self, formats: Sequence[str]) -> Counter[tuple[str, str]]:
-        counts: Counter[tuple[str, str]] = Counter()
-        for device, number_format in zip(self.devices, formats, strict=True):
+    def _behind(
+        self, formats: Sequence[str], measured: Sequence[Row]
+    ) -> dict[tuple[str, str], list[Row]]:
+        found: dict[tuple[str, str], list[Row]] = {}
+        for device, number_format, row in zip(self.devices, formats, measured, strict=True):
             for scope in (device.name, device.family, EVERY):
-                counts.update([(scope, number_format), (scope, EVERY)])
-        return counts
+                for each in (number_format, EVERY):
+                    found.setdefault((scope, each), []).append(row)
+        return found
 
     def _levels(self, constant: Constant) -> list[_Parameter]:
         common = [_Parameter(constant, each, constant.width) for each in constant.formats]

@@ -17,6 +17,7 @@ import numpy as np
 from bench import tables as measured_tables
 from bench.accuracy import Vector, fold_of
 from bench.calibrations import Calibrations
+from bench.dates import date_of
 from bench.disaggregated_runs import MODE as DISAGGREGATED
 from bench.disaggregated_runs import Disaggregated, disaggregated
 from bench.fit.arguments import arguments
@@ -28,6 +29,7 @@ from bench.fit.engine_pool import (
     nine_in_ten,
     row,
 )
+from bench.fit.rows import Behind
 from bench.fit.shipping import FOLDS, ship, ship_folds
 from bench.jobs import JOBS, job_folds
 from bench.request_runs import first_token
@@ -90,6 +92,7 @@ class Figure:
             seconds=np.array([run.measured for run, _ in found]),
             engines=tuple(run.work.engine for run, _ in found),
             groups=tuple(run.group for run, _ in found),
+            dates=tuple(date_of(run.row) for run, _ in found),
         )
 
 
@@ -219,20 +222,25 @@ class _Fitted:
 
     def _spreads(self) -> list[EfficiencyRow]:
         """By engine, and less for accelerators that the fit has seen."""
-        rows = [self._spread(EVERY, EVERY, self.strangers, STRANGER_SOURCE)]
+        everybody = list(range(len(self.found)))
+        rows = [self._spread(EVERY, EVERY, everybody, self.strangers, STRANGER_SOURCE)]
         for engine in ENGINES:
             inside = [index for index, each in enumerate(self.rows.engines) if each == engine]
             if len(inside) < LEAST_ROWS:
                 continue
-            rows.append(self._spread(EVERY, engine, self.strangers[inside], STRANGER_SOURCE))
+            rows.append(self._spread(EVERY, engine, inside, self.strangers, STRANGER_SOURCE))
             gpus = {self.found[index][0].machine.device.name for index in inside}
             rows += [
-                self._spread(gpu, engine, self.known[inside], SPREAD_SOURCE) for gpu in sorted(gpus)
+                self._spread(gpu, engine, inside, self.known, SPREAD_SOURCE) for gpu in sorted(gpus)
             ]
         return rows
 
-    def _spread(self, scope: str, engine: str, errors: Vector, source: str) -> EfficiencyRow:
-        found = row(self.figure.ratio_term, engine, 1.0, nine_in_ten(errors), len(errors))
+    def _spread(
+        self, scope: str, engine: str, inside: list[int], errors: Vector, source: str
+    ) -> EfficiencyRow:
+        behind = Behind.of(self.found[index][0].row for index in inside)
+        spread = nine_in_ten(errors[inside])
+        found = row(self.figure.ratio_term, engine, 1.0, spread, behind)
         return found.model_copy(update={"scope": scope, "source": source})
 
 

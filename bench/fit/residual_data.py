@@ -18,6 +18,7 @@ import numpy as np
 from bench import tables as measured_tables
 from bench.accuracy import FOLDS, Vector, fold_of
 from bench.calibrations import Calibrations
+from bench.dates import date_of
 from bench.fit.kriging import Matrix
 from bench.jobs import JOBS, job_folds
 from bench.model import serving
@@ -69,6 +70,8 @@ class Runs:
     """The fold of each run's jobs."""
     shares: Matrix
     """Of each run's step, as the constants of each column have it."""
+    dates: list[str]
+    """When each run was measured."""
 
     @property
     def folds(self) -> Vector:
@@ -106,6 +109,7 @@ class Runs:
             self.slowness[kept],
             [self.job_folds[index] for index in kept],
             self.shares[kept],
+            [self.dates[index] for index in kept],
         )
 
 
@@ -166,6 +170,7 @@ def _runs(seen: Sequence[Mapping[_Key, Outcome]], job_folds: Mapping[str, int]) 
         np.array([[each[key].log_slowness for each in seen] for key in keys]),
         [job_folds[last[key].row["row_id"]] for key in keys],
         np.array([[_shares(each[key]) for each in seen] for key in keys]),
+        [date_of(last[key].row) for key in keys],
     )
 
 

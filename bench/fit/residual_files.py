@@ -86,6 +86,7 @@ def _document(row: ResidualRow) -> str:
         "\n[[residual]]",
         f'figure = "{row.figure}"',
         f'source = "{row.source}"',
+        f'date = "{row.date}"',
         f"count = {row.count}",
         f"noise = {row.noise}",
         f"labels = {_names(row.labels)}",

@@ -19,6 +19,7 @@ from itertools import product
 import numpy as np
 
 from bench.accuracy import Vector, fold_of
+from bench.dates import span
 from bench.fit.arguments import arguments
 from bench.fit.kriging import LeftOut, Matrix, covariances, left_out
 from bench.fit.residual_data import FIGURES, Figure, Runs, shipped_runs
@@ -75,6 +76,7 @@ def candidates(figure: Figure, runs: Runs) -> Iterator[ResidualRow]:
         yield ResidualRow(
             figure=figure.name,
             source=f"bench.fit.residual_kernels on {len(runs.sites)} open runs",
+            date=span(runs.dates),
             count=len(runs.sites),
             noise=noise,
             labels=figure.labels,

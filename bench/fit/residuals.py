@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.accuracy import FOLDS, Vector
+from bench.dates import span
 from bench.fit.arguments import arguments
 from bench.fit.kriging import LeftOut, Matrix, covariances, weights
 from bench.fit.residual_data import ALL, FIGURES, KINDS, Runs, runs, shipped_runs
@@ -130,7 +131,12 @@ def main() -> None:
 
 def _described(found: Fitted) -> ResidualRow:
     count = len(found.runs.sites)
-    told = {"spreads": spreads(found.held), "count": count, "source": SOURCE}
+    told = {
+        "spreads": spreads(found.held),
+        "count": count,
+        "source": SOURCE,
+        "date": span(found.runs.dates),
+    }
     return found.row.model_copy(update=told)
 
 

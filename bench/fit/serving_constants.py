@@ -9,16 +9,17 @@ groups, and these must not bend what the others agree on.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 
 import numpy as np
 
 from bench.accuracy import Vector
+from bench.fit.kriging import Matrix
 from bench.fit.levels import Factored, Levels, Predict, Values
-from bench.fit.rows import PRIOR, constant_row
+from bench.fit.rows import PRIOR, Behind, constant_row
 from bench.fit.serving_samples import Sample
+from bench.tables import Row
 from poolwise.model.efficiency import EVERY, Calibration, Efficiency
 from poolwise.model.hardware import Device
 from poolwise.model.residual import Residual
@@ -27,7 +28,8 @@ from poolwise.tables import EfficiencyRow, Tables
 PHASE = "serving"
 SOURCE = "bench.fit.serving on open rows of serve_measured (aiconfigurator, TensorRT-LLM, gpt-fast)"
 HEADER = """Constants of serving: fractions of what a device reaches, times in seconds, bytes.
-Rows with provenance "fitted" are written by `python -m bench.fit.serving --write`;
+Rows with provenance "fitted" are written by `python -m bench.fit.serving --write`, those of
+memory by `python -m bench.fit.serving_memory --write`;
 rows with provenance "specification" are kept by hand and stay."""
 UNITS = ("bf16", "fp16", "fp8", "int8", "fp4")
 NOISE = 0.06
@@ -36,8 +38,6 @@ STEPS = 12
 DAMPINGS = (1e-3, 0.1, 10.0)
 ENOUGH = 5e-4
 """Relative gain below which the search ends."""
-SPREAD = 0.2
-"""Of a constant, in ln; what a prediction is off by is in the ratios."""
 
 FAMILY, ENGINE = "family", "engine"
 EXPERTS = {
@@ -53,6 +53,8 @@ EXPERTS = {
 model shows is not what the next has; so the priors are those of the kernels that were measured by
 themselves (``efficiencies_kernels.toml``: ``experts.compute`` over ``gemm.compute``, TensorRT-LLM's
 and vLLM's libraries on Hopper and Blackwell), and so are those of width and padding."""
+LOGGED = ("reserve_bytes", "working_bytes", "weights_bytes")
+"""Terms of memory, which :mod:`bench.fit.serving_memory` reads from logs of engines."""
 UNIT_TERMS = ("compute", "expert_compute")
 """Terms whose format is what multiplies; others have a format by engine."""
 TERMS: Mapping[str, Factored] = {
@@ -144,16 +146,9 @@ class _Sturdy(Levels):
                 break
         return parameters
 
-    def _step(
-        self, errors: Vector, slopes: Vector, weights: Vector, parameters: Vector, damping: float
-    ) -> Vector:
-        sturdy = weights / (1 + (errors / NOISE) ** 2) / NOISE**2
-        prior = self.widths**-2
-        weighted = slopes * sturdy[:, None]
-        curvature = weighted.T @ slopes + np.diag(prior)
-        downhill = -(weighted.T @ errors + prior * parameters)
-        damped = curvature + damping * np.diag(np.diag(curvature))
-        return np.clip(np.linalg.solve(damped, downhill), -1, 1)
+    def _sturdy(self, errors: Vector, weights: Vector) -> Vector:
+        sturdy: Vector = weights / (1 + (errors / NOISE) ** 2) / NOISE**2
+        return sturdy
 
     def _loss(self, errors: Vector, weights: Vector, parameters: Vector) -> float:
         loss = np.log1p((errors / NOISE) ** 2)
@@ -172,8 +167,11 @@ def fitted_rows(several: Sequence[Sample], fixed: Iterable[EfficiencyRow]) -> li
         return np.array([each.at(of_row) for each, of_row in zip(predicted, terms, strict=True)])
 
     measured = np.log([each.run.measured for each in several])
-    parameters = levels.fit(predict, measured, np.ones(len(several)))
-    return _rows(levels, parameters, several)
+    weights = np.ones(len(several))
+    parameters = levels.fit(predict, measured, weights)
+    groups = [each.run.group for each in several]
+    known = levels.covariance(predict, parameters, measured, weights, groups)
+    return _rows(levels, parameters, known, several)
 
 
 def not_fitted(tables: Tables) -> list[EfficiencyRow]:
@@ -182,34 +180,43 @@ def not_fitted(tables: Tables) -> list[EfficiencyRow]:
 
 
 def is_specified(row: EfficiencyRow) -> bool:
-    """Whether a row of serving comes from a data sheet or a paper."""
-    return row.phase == PHASE and row.provenance == "specification" and row.source != PRIOR
+    """Whether a row of serving comes from a data sheet, a paper or logs, which this fit keeps."""
+    is_kept = row.provenance == "specification" or row.term in LOGGED
+    return row.phase == PHASE and is_kept and row.source != PRIOR
 
 
 def _keys(each: Sample) -> dict[str, object]:
     return {FAMILY: each.run.machine.device.family, ENGINE: each.run.work.engine}
 
 
-def _rows(levels: Levels, parameters: Vector, several: Sequence[Sample]) -> list[EfficiencyRow]:
+def _rows(
+    levels: Levels, parameters: Vector, known: Matrix, several: Sequence[Sample]
+) -> list[EfficiencyRow]:
     """Each product of levels as a row: the family is the scope, the engine or unit the format."""
     factors = {
         (each.term, each.level, each.key): float(value)
         for each, value in zip(levels.parameters, parameters, strict=True)
     }
-    counts = _counts(several)
+    behind = _behind(several)
+    every = [each.run.row for each in several]
     shipped = []
     for name, factored in TERMS.items():
         term, _, unit = name.partition(":")
         scopes = _labels(factors, name, FAMILY)
         formats = [unit] if unit else _labels(factors, name, ENGINE)
         for scope, number_format in product(scopes, formats):
-            count = counts[scope, number_format]
-            if scope != EVERY and not count:
+            rows = behind.get((scope, number_format), [])
+            if scope != EVERY and not rows:
                 continue
-            total = factors[name, None, None] + factors.get((name, FAMILY, scope), 0.0)
-            total += factors.get((name, ENGINE, number_format), 0.0)
+            own: dict[str, object] = {FAMILY: scope, ENGINE: number_format}
+            total = factors[name, None, None]
+            total += sum(factors.get((name, level, key), 0.0) for level, key in own.items())
             value = factored.start * float(np.exp(total))
-            shipped.append(_row(term, scope, number_format, value, count))
+            told = Behind.of(rows, every)
+            spread = levels.deviation(known, name, own)
+            shipped.append(
+                constant_row((PHASE, term, scope, number_format), value, told, spread, SOURCE)
+            )
     return shipped
 
 
@@ -220,14 +227,12 @@ def _labels(
     return [EVERY, *sorted(str(key) for name, at, key in factors if (name, at) == (term, level))]
 
 
-def _counts(several: Sequence[Sample]) -> Counter[tuple[str, str]]:
-    counts: Counter[tuple[str, str]] = Counter()
+def _behind(several: Sequence[Sample]) -> dict[tuple[str, str], list[Row]]:
+    """Rows by scope and format."""
+    found: dict[tuple[str, str], list[Row]] = {}
     for each in several:
         scopes = (each.run.machine.device.family, EVERY)
         keys = dict.fromkeys((each.unit, each.expert_format, each.run.work.engine, EVERY))
-        counts.update(product(scopes, keys))
-    return counts
-
-
-def _row(term: str, scope: str, number_format: str, value: float, count: int) -> EfficiencyRow:
-    return constant_row((PHASE, term, scope, number_format), value, count, SPREAD, SOURCE)
+        for key in product(scopes, keys):
+            found.setdefault(key, []).append(each.run.row)
+    return found

@@ -9,6 +9,7 @@ from itertools import repeat
 
 import numpy as np
 
+from bench.fit.rows import Behind, constant_row
 from bench.fit.serving_constants import PHASE, fitted_rows, is_specified, not_fitted
 from bench.fit.serving_samples import Sample, residuals, thinned
 from bench.fit.serving_unlabelled import is_labelled, unlabelled_rows
@@ -134,14 +135,6 @@ def _row(
     term: str, scope: str, number_format: str, scored: Sequence[Scored], source: str
 ) -> EfficiencyRow:
     wrong = [abs(each.residual) for each in scored]
-    return EfficiencyRow(
-        phase=PHASE,
-        term=term,
-        scope=scope,
-        format=number_format,
-        value=1.0,
-        spread=float(np.quantile(wrong, 0.9)) / Z95,
-        count=len(wrong),
-        provenance="fitted",
-        source=source,
-    )
+    behind = Behind.of(each.sample.run.row for each in scored)
+    spread = float(np.quantile(wrong, 0.9)) / Z95
+    return constant_row((PHASE, term, scope, number_format), 1.0, behind, spread, source)

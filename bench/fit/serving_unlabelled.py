@@ -8,6 +8,7 @@ same at its end).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,12 +17,13 @@ import numpy as np
 from bench.accuracy import FOLDS, Vector, fold_of
 from bench.calibrations import Calibrations
 from bench.fit.arguments import arguments
-from bench.fit.rows import PRIOR
+from bench.fit.rows import Behind, constant_row
 from bench.fit.serving_constants import HEADER, PHASE, SOURCE
 from bench.fit.serving_samples import FITTED, Sample, opened, residuals, samples, thinned
 from bench.fit.shipping import FOLDS as FOLDER
 from bench.fit.shipping import PACKAGE, ship, ship_folds
 from bench.serving_layouts import SHARE_OF_ONE_WORKER
+from bench.tables import Row
 from poolwise.model.efficiency import EVERY, Calibration
 from poolwise.tables import EfficiencyRow, load
 from poolwise.tables.efficiencies import file_of, parse
@@ -31,6 +33,8 @@ PRIORS = {ACCEPTANCE: 0.7, SHARE: SHARE_OF_ONE_WORKER}
 TRIED = {ACCEPTANCE: np.linspace(0.3, 0.95, 14), SHARE: np.geomspace(1 / 64, 1.0, 25)}
 WIDE = 1.0
 """Spread of what nobody measured."""
+TRIAL = Behind(1, "")
+"""What stands behind a value that is tried."""
 
 
 def unlabelled_rows(
@@ -39,7 +43,8 @@ def unlabelled_rows(
     """Both constants; ``known`` are all others."""
     drafted = thinned(each for each in several if each.run.drafts)
     shared = thinned(each for each in several if each.run.shares)
-    return [_fitted(ACCEPTANCE, drafted, known), _fitted(SHARE, shared, known)]
+    every = [each.run.row for each in several]
+    return [_fitted(ACCEPTANCE, drafted, known, every), _fitted(SHARE, shared, known, every)]
 
 
 def is_labelled(each: Sample) -> bool:
@@ -52,34 +57,39 @@ def is_unlabelled(row: EfficiencyRow) -> bool:
     return row.phase == PHASE and row.term in PRIORS
 
 
-def _fitted(term: str, chosen: Sequence[Sample], known: Sequence[EfficiencyRow]) -> EfficiencyRow:
-    """The value with the least median error; its spread is that of the single rows' best ones."""
+def _fitted(
+    term: str, chosen: Sequence[Sample], known: Sequence[EfficiencyRow], every: Sequence[Row]
+) -> EfficiencyRow:
+    """The value with the least median error; its spread is that of the mean of the groups' best
+    ones, and what the steps between tried values leave open."""
+    behind = Behind.of((each.run.row for each in chosen), every)
     if not chosen:
-        return _row(term, PRIORS[term], WIDE, 0)
+        return _row(term, PRIORS[term], WIDE, behind)
     wrong = np.array([_wrong(chosen, known, term, float(value)) for value in TRIED[term]])
     best = TRIED[term][np.argmin(np.median(wrong, axis=1))]
-    scatter = np.std(np.log(TRIED[term][np.argmin(wrong, axis=0)]))
-    return _row(term, float(best), float(scatter), len(chosen))
+    tried = np.log(TRIED[term])
+    scatter = _scatter_of_mean(tried[np.argmin(wrong, axis=0)], [each.run.group for each in chosen])
+    step = float(np.mean(np.diff(tried)))
+    return _row(term, float(best), math.hypot(scatter, step / math.sqrt(12.0)), behind)
+
+
+def _scatter_of_mean(values: Vector, groups: Sequence[str]) -> float:
+    """Deviation of the mean over groups; of one group it is that of single rows."""
+    labels = np.array(groups)
+    means = [float(values[labels == group].mean()) for group in dict.fromkeys(groups)]
+    if len(means) < 2:
+        return float(np.std(values))
+    return float(np.std(means, ddof=1)) / math.sqrt(len(means))
 
 
 def _wrong(
     chosen: Sequence[Sample], known: Sequence[EfficiencyRow], term: str, value: float
 ) -> Vector:
-    return np.abs(residuals(chosen, Calibration([*known, _row(term, value, WIDE, 1)])))
+    return np.abs(residuals(chosen, Calibration([*known, _row(term, value, WIDE, TRIAL)])))
 
 
-def _row(term: str, value: float, spread: float, count: int) -> EfficiencyRow:
-    return EfficiencyRow(
-        phase=PHASE,
-        term=term,
-        scope=EVERY,
-        format=EVERY,
-        value=value,
-        spread=spread,
-        count=count,
-        provenance="fitted" if count else "specification",
-        source=SOURCE if count else PRIOR,
-    )
+def _row(term: str, value: float, spread: float, behind: Behind) -> EfficiencyRow:
+    return constant_row((PHASE, term, EVERY, EVERY), value, behind, spread, SOURCE)
 
 
 def _shipped(

@@ -45,7 +45,7 @@ def _table(row: EfficiencyRow) -> str:
     figures = {"value": _figure(row.value), "spread": _figure(row.spread), "count": str(row.count)}
     words = {
         name: f'"{getattr(row, name)}"'
-        for name in ("term", "scope", "format", "provenance", "source")
+        for name in ("term", "scope", "format", "provenance", "source", "date")
     }
     kept = {name: word for name, word in words.items() if word != '"*"'}
     lines = [f"{name} = {value}\n" for name, value in (kept | figures).items()]

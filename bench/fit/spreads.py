@@ -2,6 +2,11 @@
 
 An accelerator that was measured is predicted as well as a whole group of rows left out; one whose
 family was measured, as well as a whole accelerator left out; any other, as well as a whole family.
+
+How far left-out accelerators are off differs from one to the next more than chance would have it,
+and rows of the well-known ones outvote the others. A stranger is not one more row of theirs but one
+more accelerator, so it is as wide as the widest of those that were left out: with k of them, the
+next one is no wider k times in k + 1 (conformal prediction with accelerators as the units).
 """
 
 from __future__ import annotations
@@ -10,8 +15,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench.accuracy import Vector
+from bench.fit.rows import Behind
+from bench.tables import Row
 from poolwise.model.efficiency import EVERY
 from poolwise.model.hardware import Device
 from poolwise.model.prediction import NINE_IN_TEN
@@ -39,23 +47,24 @@ class Spread:
 
     scope: str
     value: float
-    count: int
+    behind: Behind
 
 
-def spreads(devices: Sequence[Device], errors: LeftOut) -> Iterator[Spread]:
+def spreads(devices: Sequence[Device], errors: LeftOut, rows: Sequence[Row]) -> Iterator[Spread]:
     """For all, for each family, for each accelerator with enough rows."""
     names = np.array([device.name for device in devices])
     families = np.array([device.family for device in devices])
-    yield _spread(EVERY, errors.families)
+    yield Spread(EVERY, _widest(families, errors.families), Behind.of(rows))
     has_siblings = np.array([len(set(names[families == each])) > 1 for each in families])
     if has_siblings.any():
-        inherited = _spread(EVERY, errors.units[has_siblings])
+        labels = np.array(units(devices))[has_siblings]
+        inherited = _widest(labels, errors.units[has_siblings])
         for family in np.unique(families).tolist():
-            yield Spread(family, inherited.value, int(np.sum(families == family)))
+            yield Spread(family, inherited, Behind.of(_where(rows, families == family)))
     for name in np.unique(names).tolist():
         own = errors.groups[names == name]
         if len(own) >= FEW:
-            yield _spread(name, own)
+            yield Spread(name, _nine_in_ten(own), Behind.of(_where(rows, names == name)))
 
 
 def units(devices: Sequence[Device]) -> list[str]:
@@ -64,7 +73,18 @@ def units(devices: Sequence[Device]) -> list[str]:
     return [name if names.count(name) >= FEW else "few" for name in names]
 
 
-def _spread(scope: str, errors: Vector) -> Spread:
+def _widest(labels: NDArray[np.str_], errors: Vector) -> float:
+    """Of what was left out, by label. A few rows do not tell their own spread: labels with less
+    than :data:`FEW` count only where no other is."""
+    each = [errors[labels == label] for label in np.unique(labels)]
+    enough = [several for several in each if len(several) >= FEW]
+    return max(map(_nine_in_ten, enough or [errors]))
+
+
+def _nine_in_ten(errors: Vector) -> float:
     """Such that nine in ten lie inside, as a normal deviation."""
-    nine_in_ten = float(np.percentile(np.abs(errors), 90))
-    return Spread(scope, nine_in_ten / NINE_IN_TEN, len(errors))
+    return float(np.percentile(np.abs(errors), 90)) / NINE_IN_TEN
+
+
+def _where(rows: Sequence[Row], inside: NDArray[np.bool_]) -> list[Row]:
+    return [row for row, is_inside in zip(rows, inside, strict=True) if is_inside]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from bench import tables as measured_tables
 from bench.accuracy import Vector, fold_of
 from bench.fit.arguments import arguments
+from bench.fit.kriging import Matrix
 from bench.fit.pooling import Pool
 from bench.fit.shipping import ship, ship_folds
 from bench.fit.training_constants import CONSTANTS, PHASE, specified
@@ -69,7 +71,8 @@ def _shipped(
     spread: Callable[[str, str], float],
 ) -> list[EfficiencyRow]:
     formats = [each.run.work.precision for each in several]
-    rows = pool.rows(parameters, formats, lambda _: 0.0, SOURCE)
+    known, measured = _covariance(several, fixed, parameters), [each.run.row for each in several]
+    rows = pool.rows(parameters, known, formats, measured, SOURCE)
     return [*(row for row in fixed if row.phase == PHASE), *widened(rows, spread)]
 
 
@@ -97,6 +100,16 @@ def fit(several: Sequence[LaidRun], fixed: Iterable[EfficiencyRow]) -> tuple[Poo
     thinned = Pool(CONSTANTS, [each.run.machine.device for each in chosen])
     parameters = thinned.fit(lambda calibration: residuals(chosen, calibration), fixed)
     return Pool(CONSTANTS, [each.run.machine.device for each in several]), parameters
+
+
+def _covariance(
+    several: Sequence[LaidRun], fixed: Iterable[EfficiencyRow], parameters: Vector
+) -> Matrix:
+    """Of the parameters, by the runs that they were fitted on."""
+    chosen = _thinned(several)
+    thinned = Pool(CONSTANTS, [each.run.machine.device for each in chosen])
+    groups = [each.run.group for each in chosen]
+    return thinned.covariance(partial(residuals, chosen), fixed, parameters, groups)
 
 
 def _thinned(several: Sequence[LaidRun]) -> list[LaidRun]:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
+from bench.accuracy import Vector
+from bench.dates import span
 from bench.fit.pooling import Constant
 from poolwise.model.efficiency import EVERY
 from poolwise.model.training.maturity import MILLENNIUM
-from poolwise.tables import Tables
+from poolwise.tables import AcceleratorRow, Tables
 from poolwise.tables.efficiencies import EfficiencyRow
 
 PHASE = "training"
@@ -52,55 +57,108 @@ CONSTANTS = (
 )
 
 CPU = "cpu"
+WRITTEN = "2026-11-22"
+"""The day on which a figure without a document was judged and written here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Specified:
+    """A constant that no run in the tables measures."""
+
+    term: str
+    scope: str
+    value: float
+    spread: float
+    """Of ln of the value; 0 is exact by definition, as a date is."""
+    source: str
+    date: str = WRITTEN
+
+    @property
+    def row(self) -> EfficiencyRow:
+        """As it ships."""
+        return EfficiencyRow(
+            phase=PHASE, count=0, provenance="specification", **dataclasses.asdict(self)
+        )
+
+
 SPECIFIED = (
-    ("bandwidth", EVERY, 0.85, 0.1, "STREAM-like copies reach 80 to 92 % of the data sheet"),
-    ("bandwidth", CPU, 0.75, 0.2, "STREAM triad on two-socket servers"),
-    ("custom", EVERY, 0.45, 0.3, "ResNet-50 in MLPerf: 0.3 to 0.45 of the ceiling on A100, H100"),
-    ("custom", CPU, 0.3, 0.4, "oneDNN convolutions; the data sheet itself is good to 20 %"),
-    ("products", CPU, 0.5, 0.4, "oneDNN products in bf16; the data sheet is good to 20 %"),
-    ("attention", CPU, 0.3, 0.4, "as products, unfused"),
-    ("newest_software_years", EVERY, 26.6, 0.0, "newest release in train_measured: 26.08"),
+    Specified(
+        "bandwidth", EVERY, 0.85, 0.1, "STREAM-like copies reach 80 to 92 % of the data sheet"
+    ),
+    Specified("bandwidth", CPU, 0.75, 0.2, "STREAM triad on two-socket servers"),
+    Specified(
+        "custom", EVERY, 0.45, 0.3, "ResNet-50 in MLPerf: 0.3 to 0.45 of the ceiling on A100, H100"
+    ),
+    Specified(
+        "custom", CPU, 0.3, 0.4, "oneDNN convolutions; the data sheet itself is good to 20 %"
+    ),
+    Specified("products", CPU, 0.5, 0.4, "oneDNN products in bf16; the data sheet is good to 20 %"),
+    Specified("attention", CPU, 0.3, 0.4, "as products, unfused"),
+    Specified(
+        "newest_software_years",
+        EVERY,
+        26.6,
+        0.0,
+        "newest release in train_measured: 26.08",
+        "2026-08",
+    ),
 )
-"""Term, scope, value, spread, source of what no run in the tables measures."""
+"""What no run in the tables measures."""
 
 
 def specified(tables: Tables) -> list[EfficiencyRow]:
     """Rows that no run in the tables measures."""
-    return [_specified(each) for each in (*SPECIFIED, *_usual_power(tables), *_begun(tables))]
+    return [each.row for each in (*SPECIFIED, *_usual_power(tables), *_begun(tables))]
 
 
-def _usual_power(tables: Tables) -> Iterator[tuple[str, str, float, float, str]]:
-    """FLOP/s for each watt of a family's middle part: what others of it are held against."""
-    figures: dict[str, list[float]] = {}
+def _usual_power(tables: Tables) -> Iterator[Specified]:
+    """FLOP/s for each watt of a family's middle part: what others of it are held against.
+
+    Its spread is that of the family's parts. One part has none that could be known, and that of a
+    family is no sign of another's, so it has that of all families with several parts together.
+    """
+    families: dict[str, list[AcceleratorRow]] = {}
     for row in tables.accelerators:
         if row.bf16_flops_per_second and row.power_watts:
-            flops_per_watt = row.bf16_flops_per_second / row.power_watts
-            figures.setdefault(row.family, []).append(flops_per_watt)
-    for family, several in sorted(figures.items()):
+            families.setdefault(row.family, []).append(row)
+    figures = {family: _log_flops_per_watt(several) for family, several in families.items()}
+    pooled = _pooled_deviation(figures.values())
+    for family, several in sorted(families.items()):
+        logarithms = figures[family]
+        own = float(np.std(logarithms, ddof=1)) if len(several) > 1 else pooled
         source = f"median of the data sheets of {len(several)} parts"
-        yield "usual_flops_per_watt", family, float(np.median(several)), 0.0, source
+        value = float(np.median(np.exp(logarithms)))
+        yield Specified(
+            "usual_flops_per_watt", family, value, own or pooled, source, _years(several)
+        )
 
 
-def _begun(tables: Tables) -> Iterator[tuple[str, str, float, float, str]]:
+def _log_flops_per_watt(several: Iterable[AcceleratorRow]) -> Vector:
+    pairs = [(row.bf16_flops_per_second or 0.0, row.power_watts or 0.0) for row in several]
+    return np.log([flops / watts for flops, watts in pairs])
+
+
+def _pooled_deviation(families: Iterable[Vector]) -> float:
+    """Of parts about their family's mean."""
+    several = [each for each in families if len(each) > 1]
+    squares = sum(float(np.sum((each - each.mean()) ** 2)) for each in several)
+    return math.sqrt(squares / sum(len(each) - 1 for each in several))
+
+
+def _begun(tables: Tables) -> Iterator[Specified]:
     """When the first part of each family could be had: kernels are written for the family."""
-    years: dict[str, list[float]] = {}
+    families: dict[str, list[AcceleratorRow]] = {}
     for row in tables.accelerators:
         if row.released_year:
-            years.setdefault(row.family, []).append(row.released_year)
-    for family, several in sorted(years.items()):
-        since = min(several) - MILLENNIUM
-        yield "architecture_years", family, since, 0.0, "first release in accelerators.csv"
+            families.setdefault(row.family, []).append(row)
+    source = "first release in accelerators.csv"
+    for family, several in sorted(families.items()):
+        since = min(row.released_year or 0.0 for row in several) - MILLENNIUM
+        first = f"{int(since + MILLENNIUM)}"
+        yield Specified("architecture_years", family, since, 0.0, source, first)
 
 
-def _specified(figures: tuple[str, str, float, float, str]) -> EfficiencyRow:
-    name, scope, value, spread, source = figures
-    return EfficiencyRow(
-        phase=PHASE,
-        term=name,
-        scope=scope,
-        value=value,
-        spread=spread,
-        count=0,
-        provenance="specification",
-        source=source,
-    )
+def _years(several: Iterable[AcceleratorRow]) -> str:
+    """Of the parts' releases, which are those of their data sheets."""
+    years = [f"{int(row.released_year)}" for row in several if row.released_year]
+    return span(years) or WRITTEN

@@ -15,6 +15,8 @@ from poolwise.model.efficiency import EVERY
 from poolwise.model.prediction import NINE_IN_TEN
 from poolwise.tables.efficiencies import EfficiencyRow
 
+WIDENING = ("products", "experts")
+"""Terms whose spread is that of a step's time (:mod:`poolwise.model.training.step`)."""
 ENOUGH = 20
 """Rows at which an accelerator's own spread counts as much as everybody's."""
 
@@ -46,10 +48,10 @@ def spreads(several: Sequence[LaidRun], errors: Vector) -> Callable[[str, str], 
 def widened(
     rows: Iterable[EfficiencyRow], spread: Callable[[str, str], float]
 ) -> list[EfficiencyRow]:
-    """Fitted rows with these spreads; specified ones keep their own."""
+    """Rows of the terms that widen predictions with these spreads; all others keep their own."""
     return [
         row.model_copy(update={"spread": spread(row.term, row.scope)})
-        if row.count or row.source == PRIOR
+        if row.term in WIDENING and (row.count or row.source == PRIOR)
         else row
         for row in rows
     ]

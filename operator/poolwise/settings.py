@@ -175,6 +175,13 @@ class Settings(BaseModel):
         description="The replicas of services are looked at, and their number is decided, this "
         "often; 0 turns scaling off: services keep the replicas that they were placed with.",
     )
+    gateway_seconds: float = Field(
+        1,
+        ge=0.2,
+        le=60,
+        description="While a service has no replica, the queue of the gateway before it is looked "
+        "at this often; through a Prometheus as often as replicas.",
+    )
     scrape_timeout_seconds: float = Field(
         3, gt=0, le=30, description="Longest that a replica may take to tell its metrics."
     )
@@ -296,8 +303,9 @@ class Settings(BaseModel):
     discovery_seconds: float = Field(
         10,
         gt=0,
-        description="The API server is asked this often whether Kueue, JobSet, LeaderWorkerSet and "
-        "Kubeflow Trainer are served: one that comes or goes is noticed without a restart.",
+        description="The API server is asked this often whether Kueue, JobSet, LeaderWorkerSet, "
+        "Kubeflow Trainer and InferencePools are served: one that comes or goes is noticed without "
+        "a restart.",
     )
 
     # Health, metrics, logs

@@ -92,10 +92,18 @@ def _histogram(name: str, bounds: tuple[float, ...], count: int, value: float) -
 def engines() -> Iterator[Engines]:
     """They answer while the ``with`` lasts."""
     found = Engines()
+    with answering(found.answer) as found.port:
+        yield found
+
+
+@contextmanager
+def answering(answer: Callable[[str], tuple[int, str, str]]) -> Iterator[int]:
+    """One server at all addresses of this machine: ``answer`` is told which one is asked, and gives
+    status, content type and body. Its port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:  # the name that the library asks for
-            status, content_type, body = found.answer(self.connection.getsockname()[0])
+            status, content_type, body = answer(self.connection.getsockname()[0])
             content = body.encode()
             self.send_response(status)
             self.send_header("Content-Type", content_type)
@@ -108,11 +116,10 @@ def engines() -> Iterator[Engines]:
 
     server = ThreadingHTTPServer(("0.0.0.0", 0), Handler)
     server.daemon_threads = True
-    found.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield found
+        yield server.server_address[1]
     finally:
         server.shutdown()
         server.server_close()

@@ -7,6 +7,7 @@ from bench.accuracy import Vector
 from bench.fit.pooling import Constant, Pool
 from poolwise.model.efficiency import EVERY, Calibration
 from poolwise.model.hardware import Device
+from poolwise.tables import EfficiencyRow
 
 SPEED = Constant("training", "speed", 1.0, 1.0, family_width=0.2, accelerator_width=0.1)
 
@@ -55,9 +56,17 @@ def test_a_bound_holds() -> None:
     assert pool.values(pool.fit(residuals, []))["training", "speed", EVERY, EVERY] <= 0.6
 
 
-def test_rows_carry_their_counts() -> None:
+def shipped_rows() -> list[EfficiencyRow]:
     pool = Pool([SPEED], DEVICES)
-    shipped = pool.rows(np.zeros(len(pool.parameters)), ["bf16"] * len(DEVICES), lambda _: 0.1, "x")
+    parameters = np.zeros(len(pool.parameters))
+    groups = [f"{each.name} {index % 8}" for index, each in enumerate(DEVICES)]
+    known = pool.covariance(residuals, [], parameters, groups)
+    measured = [{"source_date": f"2025-{1 + index % 12:02d}"} for index in range(len(DEVICES))]
+    return pool.rows(parameters, known, ["bf16"] * len(DEVICES), measured, "x")
+
+
+def test_rows_carry_their_counts() -> None:
+    shipped = shipped_rows()
     assert {row.scope: row.count for row in shipped} == {
         "*": 121,
         "hopper": 80,
@@ -67,3 +76,14 @@ def test_rows_carry_their_counts() -> None:
         "A100": 40,
         "rare": 1,
     }
+
+
+def test_rows_carry_their_dates() -> None:
+    dates = {row.scope: row.date for row in shipped_rows()}
+    assert dates["H100"] == "2025-01/2025-12"
+    assert dates["rare"] == "2025-01"
+
+
+def test_an_accelerator_of_one_row_is_less_sure_than_its_siblings() -> None:
+    spreads = {row.scope: row.spread for row in shipped_rows()}
+    assert spreads["rare"] > 1.05 * spreads["A100"] > 0.0

@@ -235,7 +235,12 @@ def test_the_fit_finds_the_constants_of_each_engine() -> None:
     engines = ("vllm", "sglang") * 30
     true = np.array([[2.0, 0.5] if each == "vllm" else [1.0, 1.5] for each in engines])
     rows = Rows(
-        features, np.zeros(60), (true * features).sum(axis=1), engines, tuple(map(str, range(60)))
+        features,
+        np.zeros(60),
+        (true * features).sum(axis=1),
+        engines,
+        tuple(map(str, range(60))),
+        ("2025-11",) * 60,
     )
     constants = (Constant("a", 1.0, 1.0, 1.0), Constant("b", 1.0, 1.0, 1.0))
     values = fit(constants, rows, 0.1)

@@ -71,6 +71,7 @@ def test_a_group_has_at_most_so_many_runs() -> None:
         np.zeros((60, 11)),
         [0] * 60,
         np.zeros((60, 11, 4)),
+        ["2025-11"] * 60,
     )
     thin = several.thinned()
     assert thin.groups.count("big") == 16
@@ -80,7 +81,7 @@ def test_a_group_has_at_most_so_many_runs() -> None:
 
 def test_a_run_is_seen_with_the_shares_of_the_constants_that_are_asked_for() -> None:
     shares = np.arange(24.0).reshape(2, 3, 4)
-    several = Runs(sites(2), ["a", "b"], np.zeros((2, 3)), [0, 0], shares)
+    several = Runs(sites(2), ["a", "b"], np.zeros((2, 3)), [0, 0], shares, ["", ""])
     first, second = several.seen_by([2, 0])
     assert first.shares == (8.0, 9.0, 10.0, 11.0)
     assert second.shares == (12.0, 13.0, 14.0, 15.0)

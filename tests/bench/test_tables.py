@@ -35,7 +35,7 @@ def test_a_mark_of_the_encoding_is_no_part_of_the_first_column(tmp_path: Path, t
     plain = (SAMPLE / f"{table}.csv").read_bytes()
     (tmp_path / f"{table}.csv").write_bytes(b"\xef\xbb\xbf" + plain)
     assert read(tmp_path, table) == read(SAMPLE, table)
-    (tmp_path / f"{table}.csv.gz").write_bytes(gzip.compress(b"\xef\xbb\xbf" + plain))
+    (tmp_path / f"{table}.csv.gz").write_bytes(gzip.compress(b"\xef\xbb\xbf" + plain, mtime=0))
     assert read(tmp_path, table) == read(SAMPLE, table)
 
 
@@ -78,7 +78,7 @@ def test_bytes_that_are_no_text_spoil_their_cell_alone(tmp_path: Path) -> None:
         ("csv", "row_id,gpu\n".encode("utf-16")),
         ("csv.gz", b""),
         ("csv.gz", b"no archive"),
-        ("csv.gz", gzip.compress(b"row_id,gpu\n" * 999)[:40]),
+        ("csv.gz", gzip.compress(b"row_id,gpu\n" * 999, mtime=0)[:40]),
     ],
 )
 def test_what_is_no_table_is_told_with_its_file(

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.tools("helm")
 
 NEVER = {"*", "secrets", "escalate", "bind", "impersonate", "pods/exec", "serviceaccounts/token"}
 READ = {"get", "list", "watch"}
-READ_ONLY = {"nodes", "priorityclasses", "horizontalpodautoscalers"}
+READ_ONLY = {"nodes", "priorityclasses", "horizontalpodautoscalers", "inferencepools"}
 
 
 def rights() -> dict[str, list[dict[str, Any]]]:

@@ -109,15 +109,21 @@ def test_replicas_are_kept_apart_by_node_and_zone() -> None:
     assert term[0]["podAffinityTerm"]["topologyKey"] == "kubernetes.io/hostname"
 
 
-def test_the_network_is_closed_but_for_scrapes_probes_dns_the_api_server_and_engines() -> None:
+def test_the_network_is_closed_but_for_scrapes_probes_dns_the_api_server_and_what_is_read() -> None:
     spec = select(LEAN, "NetworkPolicy")["spec"]
     assert spec["policyTypes"] == ["Ingress", "Egress"]
-    *rules, engines = spec["ingress"] + spec["egress"]
+    *rules, engines, gateways = spec["ingress"] + spec["egress"]
     ports = [[port["port"] for port in rule["ports"]] for rule in rules]
     assert ports == [[8080], [8081], [53, 53], [443, 6443]]
     [peer] = engines["to"]  # on any port: an engine's is the user's choice
     assert peer["podSelector"] == {"matchLabels": {"app.kubernetes.io/managed-by": "poolwise"}}
     assert "ports" not in engines
+    assert gateways == {
+        "to": [{"namespaceSelector": {}}],
+        "ports": [{"port": 9090, "protocol": "TCP"}],
+    }
+    without = merged(LEAN, {"networkPolicy": {"gatewayMetricsPorts": []}})
+    assert gateways not in select(without, "NetworkPolicy")["spec"]["egress"]
     closed = select(merged(LEAN, {"networkPolicy": {"metricsFrom": []}}), "NetworkPolicy")["spec"]
     assert [rule["ports"][0]["port"] for rule in closed["ingress"]] == [8081]
 

@@ -60,6 +60,7 @@ CHANGES: dict[str, Any] = {
     "networkPolicy.dnsTo": PEER,
     "networkPolicy.apiServerTo": [{"ipBlock": {"cidr": "10.0.0.1/32"}}],
     "networkPolicy.apiServerPorts": [8443],
+    "networkPolicy.gatewayMetricsPorts": [9090, 9190],
     "networkPolicy.extraIngress": RULE,
     "networkPolicy.extraEgress": RULE,
     "admissionPolicy.operator.enabled": False,

@@ -9,15 +9,18 @@ import pytest
 
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.optional import OptionalApis
+from poolwise.cluster.pruning import pruned
 from poolwise.cluster.resources import (
     CLUSTER_QUEUES,
     JOB_SETS,
     LOCAL_QUEUES,
+    OTHER_SERVICES,
     QUEUED,
+    SERVICES,
     resource_of,
 )
 from poolwise.errors import Forbidden, Unavailable
-from poolwise.plan.names import JOBSET, KUEUE
+from poolwise.plan.names import INFERENCE, INFERENCE_OLD, JOBSET, KUEUE
 from poolwise.settings import Settings
 from tests.fake_kube import FakeKube
 
@@ -301,3 +304,74 @@ def test_kinds_that_are_not_watched_have_no_resource():
     with pytest.raises(KeyError):
         resource_of({"apiVersion": "kueue.x-k8s.io/v1", "kind": "Workload"})
     assert resource_of({"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload"}) == QUEUED
+
+
+def service(name, managed_by="Helm"):
+    labels = {"app.kubernetes.io/managed-by": managed_by}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"namespace": "search", "name": name, "labels": labels},
+        "spec": {"selector": {"app": name}, "clusterIP": "10.0.0.1"},
+    }
+
+
+def test_what_objects_point_to_is_followed_while_their_api_is_in_use():
+    async def story(given):
+        given.kube.put(service("epp"))
+        given.kube.put(service("chat", "poolwise"))
+        await given.look()
+        assert given.known(OTHER_SERVICES) == set()
+        given.kube.optional |= {INFERENCE: ("v1",), INFERENCE_OLD: ("v1alpha2",)}
+        await given.look()
+        assert given.known(OTHER_SERVICES) == {"epp"}
+        await passes()
+        late = given.kube.put(service("late"))
+        await given.kube.streams[OTHER_SERVICES].put(("ADDED", late))
+        await passes()
+        assert given.known(OTHER_SERVICES) == {"epp", "late"}
+        del given.kube.optional[INFERENCE]
+        await given.look()
+        assert given.known(OTHER_SERVICES) == {"epp", "late"}
+        del given.kube.optional[INFERENCE_OLD]
+        await given.look()
+        assert given.known(OTHER_SERVICES) == set()
+        assert given.known(SERVICES) == set(), "those are watched elsewhere"
+
+    Given().play(story)
+
+
+def test_services_that_may_not_be_read_cost_the_gateways_and_nothing_else():
+    async def story(given):
+        given.kube.put(service("epp"))
+        given.kube.optional |= {INFERENCE: ("v1",), JOBSET: ("v1alpha2",)}
+        heal = failing(given.kube, Forbidden("no services for you"), OTHER_SERVICES)
+        await given.look()
+        assert given.cache.apis == {JOBSET: "v1alpha2", INFERENCE: "v1"}
+        assert given.known(OTHER_SERVICES) == set()
+        heal()
+        await given.look()
+        assert given.known(OTHER_SERVICES) == {"epp"}
+
+    Given().play(story)
+
+
+def test_a_group_that_is_served_for_other_kinds_is_no_mistake():
+    """inference.networking.x-k8s.io goes on to be served without its InferencePool."""
+
+    async def story(given):
+        given.kube.optional |= {INFERENCE: ("v1",), INFERENCE_OLD: ("v1alpha1",)}
+        await given.look()
+
+    given = Given().play(story)
+    assert given.cache.apis == {INFERENCE: "v1"}
+    assert given.cache.apis_off == {}
+
+
+def test_of_others_services_little_is_kept():
+    assert pruned(OTHER_SERVICES, {**service("epp"), "status": {"loadBalancer": {}}}) == {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"namespace": "search", "name": "epp"},
+        "spec": {"selector": {"app": "epp"}},
+    }

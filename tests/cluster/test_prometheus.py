@@ -18,6 +18,8 @@ from poolwise.cluster.prometheus import PODS_PER_QUERY, Prometheus
 from poolwise.cluster.scraping import Look, Target
 from poolwise.environment import from_environment
 from poolwise.errors import InvalidInput
+from poolwise.plan.gateway import reading as gateway
+from poolwise.plan.gateway.reading import QueueTold
 from poolwise.plan.signals.adapters import Fault, read
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.steps.reading import ENGINE
@@ -385,3 +387,23 @@ def test_whatever_it_answers_is_a_fault_and_its_own_words_are_told(
 
     [found] = looks(answer, CHAT)
     assert isinstance(found, Fault) and told in found.reason
+
+
+def test_an_endpoint_picker_that_wants_a_login_is_read_through_it():
+    server = Server(jobs=("pods", "services"))
+    flow = 'fairness_id="default",inference_pool="chat",priority="0"'
+    server.texts = {
+        ("search", "epp-0"): "# TYPE llm_d_epp_flow_control_queue_size gauge\n"
+        f"llm_d_epp_flow_control_queue_size{{{flow}}} 3\n"
+        "# TYPE llm_d_epp_flow_control_pool_saturation gauge\n"
+        'llm_d_epp_flow_control_pool_saturation{inference_pool="chat",stage="effective"} 1\n'
+    }
+    picker = Target("uid", "epp-0", "10.0.0.2", 9090, gateway.ENGINE, "search")
+    [found] = looks(server.query, picker)
+    assert isinstance(found, QueueTold)
+    assert (found.runs_flow_control, dict(found.queues)) == (True, {"chat": 3.0})
+    idle = server.texts["search", "epp-0"].split("\n", 2)[2]
+    server.texts = {("search", "epp-0"): idle}
+    [found] = looks(server.query, picker)
+    assert isinstance(found, QueueTold)
+    assert (found.runs_flow_control, dict(found.queues)) == (True, {})

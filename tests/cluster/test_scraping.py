@@ -13,6 +13,8 @@ import pytest
 from aiohttp import web
 
 from poolwise.cluster.scraping import Look, Scraper, Target, url_of
+from poolwise.plan.gateway import reading as gateway
+from poolwise.plan.gateway.reading import QueueTold
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.steps.reading import ENGINE
@@ -31,6 +33,14 @@ async def honest(_: web.Request) -> web.StreamResponse:
 
 async def training(_: web.Request) -> web.StreamResponse:
     return web.Response(text="training_steps_total 7\npython_info 1\n")
+
+
+async def flow_control(_: web.Request) -> web.StreamResponse:
+    name = "llm_d_epp_flow_control"
+    labels = 'fairness_id="default",inference_pool="chat",priority="0"'
+    return web.Response(
+        text=f"{name}_dispatch_cycle_duration_seconds_count 9\n{name}_queue_size{{{labels}}} 4\n"
+    )
 
 
 async def html(_: web.Request) -> web.StreamResponse:
@@ -217,3 +227,45 @@ def test_rank_0_of_a_run_is_read_by_the_same_rules(handler, told):
         assert (look.steps, look.samples) == (7.0, None)
     else:
         assert isinstance(look, Fault) and told in look.reason
+
+
+@pytest.mark.parametrize(
+    ("handler", "told"),
+    [
+        (flow_control, None),
+        (html, "no Prometheus metrics"),
+        (endless, "more than 65536 bytes"),
+        (refusing, "HTTP 401"),
+        (redirecting, "HTTP 302"),
+        (silent, "no answer within 0.5 s"),
+    ],
+)
+def test_an_endpoint_picker_is_read_by_the_same_rules(handler, told):
+    async def run() -> Look:
+        async with serving(handler) as at:
+            target = replace(at, engine=gateway.ENGINE)
+            return (await looks_at([target]))[target]
+
+    look = asyncio.run(run())
+    if told is None:
+        assert isinstance(look, QueueTold)
+        assert (look.runs_flow_control, dict(look.queues)) == (True, {"chat": 4.0})
+    else:
+        assert isinstance(look, Fault) and told in look.reason
+
+
+def test_nobody_is_shown_a_token():
+    """An InferencePool may name any pods of its namespace: whoever makes one would get it."""
+    shown: list[dict[str, str]] = []
+
+    async def curious(request: web.Request) -> web.StreamResponse:
+        shown.append(dict(request.headers))
+        return web.Response(status=401, headers={"WWW-Authenticate": "Bearer"})
+
+    async def run() -> None:
+        async with serving(curious) as at:
+            await looks_at([replace(at, engine=gateway.ENGINE)])
+
+    asyncio.run(run())
+    (headers,) = shown
+    assert not {"Authorization", "Cookie", "Proxy-Authorization"} & headers.keys()

@@ -11,7 +11,16 @@ from poolwise.cluster.cache import Cache
 from poolwise.cluster.clock import utc_now
 from poolwise.cluster.events import Recorder
 from poolwise.cluster.metrics import Metrics
-from poolwise.cluster.resources import CACHED, DEPLOYMENTS, JOBS, WATCHED, Resource, resource_of
+from poolwise.cluster.resources import (
+    BESIDE,
+    CACHED,
+    DEPLOYMENTS,
+    JOBS,
+    OPTIONAL,
+    WATCHED,
+    Resource,
+    resource_of,
+)
 from poolwise.cluster.scraping import Look, Target
 from poolwise.cluster.writer import Writer
 from poolwise.handlers.decider import decider
@@ -107,11 +116,15 @@ class Shell:
         engine.touch_all()
         return engine
 
+    def _points(self) -> bool:
+        """Whether an API is served whose objects point to others."""
+        return any(api.beside and api.group in self.apis for api in OPTIONAL)
+
     def _served(self) -> list[Resource]:
         return [
             each.at(self.apis.get(each.group, each.version))
             for each in CACHED
-            if each in WATCHED or each.group in self.apis
+            if each in WATCHED or each.group in self.apis or (each in BESIDE and self._points())
         ]
 
 

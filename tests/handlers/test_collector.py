@@ -251,7 +251,9 @@ def test_the_planner_and_the_statuses_together_give_every_metric_of_the_table():
     for resource in (TRAINING_JOBS, INFERENCE_SERVICES, ACCELERATOR_POOLS):
         for document in shell.kube.all(resource):
             if resource is INFERENCE_SERVICES:  # as if its replicas had been looked at
-                scaling = measured(look(mismatches=[(Mismatch.PREEMPTIONS, "many")]), {}).scaling
+                gateway = {"inferencePool": "chat", "heldRequests": 0.0}
+                seen = look(mismatches=[(Mismatch.PREEMPTIONS, "many")], gateway=gateway)
+                scaling = measured(seen, {}).scaling
                 document = {**document, "status": {**document["status"], "scaling": scaling}}
             cache.put(resource, document)
     registry = registry_of(cache, shell.engine.planner.decisions.pools)

@@ -119,6 +119,23 @@ def test_limits_of_the_edited_spec_hold_all_the_same(cluster):
     assert deployment(cluster)["spec"]["replicas"] == 5
 
 
+@pytest.mark.parametrize("looks", [0, 1, 2, 5])
+def test_a_larger_peak_that_is_declared_early_is_there_and_stays(looks):
+    """Nothing is let go in the first minutes, so few requests then are no word against it."""
+    shell = Edited()
+    chat = chat_service("a", "chat")
+    chat["spec"]["scaling"] = {"minReplicas": 1, "maxReplicas": 8}
+    shell.put(h100_node(name="n"), chat)
+    shell.run()
+    shell.answer("n")
+    shell.looks(looks)
+    assert deployment(shell)["spec"]["replicas"] == 1
+    peak = {**service(shell)["spec"]["traffic"], "requestsPerSecond": "100"}
+    edit(shell, traffic=peak)
+    shell.looks(3)
+    assert deployment(shell)["spec"]["replicas"] > 1
+
+
 def test_what_somebody_else_scales_over_nodes_is_not_set_back_either():
     """Replicas that span nodes run in a LeaderWorkerSet."""
     shell = Shell(apis={LEADER_WORKER_SET: "v1"})

@@ -12,9 +12,10 @@ from poolwise.plan.live.leaving import DELETION_COST
 from poolwise.plan.names import OVERFLOW
 from poolwise.plan.scaling import controller
 from poolwise.plan.scaling.decision import Remark
+from poolwise.plan.scaling.service import Service
 from poolwise.plan.signals.adapters import Fault
 from tests.handlers.shell import Looking, chat_service, condition, h100_node
-from tests.handlers.test_scaling import Scaled, deployment, hpa, service
+from tests.handlers.test_scaling import Scaled, deployment, hpa, service, settled
 
 LABELS = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "nvidia.com/gpu.compute.major": "8"}
 
@@ -29,11 +30,13 @@ class Wishes:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.number: int | None = None
         self.asked: list[int] = []
+        self.services: list[Service] = []
         monkeypatch.setattr("poolwise.handlers.scaling.decide", self._decide)
 
     def _decide(self, told, memory, seen):
         decision = controller.decide(told, memory, seen)
         self.asked.append(len(told.pools))
+        self.services.append(told)
         if self.number is None:
             return decision
         left, counts = self.number, dict[str, int]()
@@ -42,7 +45,7 @@ class Wishes:
             left -= counts[pool.name]
         remarks = {Remark.AT_CAPACITY: "more are needed"} if left else {}
         total = sum(counts.values())
-        return replace(decision, replicas=total, by_pool=counts, remarks=remarks)
+        return replace(settled(decision), replicas=total, by_pool=counts, remarks=remarks)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from poolwise.handlers.turn import LOOKS_UNTIL_TOLD
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.live.leaving import DELETION_COST
 from poolwise.plan.scaling import controller
+from poolwise.plan.scaling.decision import Decision
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.signals.sample import Sample
 from tests.handlers.shell import Looking, Shell, chat_service, condition, h100_node
@@ -289,13 +291,19 @@ def test_in_mode_external_the_number_is_told_and_not_set(monkeypatch):
     assert condition(found, "ScalingActive")["status"] == "True"
 
 
+def settled(decision: Decision) -> Decision:
+    """Of a controller that has looked for long."""
+    return replace(decision, memory=replace(decision.memory, since_seconds=-math.inf))
+
+
 def decided(monkeypatch, **wanted: int) -> dict[str, int]:
-    """Have the controller want these numbers, by service; as it decides where none is given."""
+    """Have the controller want these numbers, by service, as one that has long been looking; as it
+    decides where none is given."""
 
     def decide(service, memory, seen):
         decision = controller.decide(service, memory, seen)
         number = wanted.get(service.name.rpartition("/")[2])
-        return decision if number is None else replace(decision, replicas=number)
+        return decision if number is None else replace(settled(decision), replicas=number)
 
     monkeypatch.setattr("poolwise.handlers.scaling.decide", decide)
     return wanted

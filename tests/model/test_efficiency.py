@@ -21,6 +21,8 @@ def row(scope: str, value: float, number_format: str = "*") -> EfficiencyRow:
         count=9,
         provenance="fitted",
         source="a table",
+        date="2025-11",
+        spread=0.1,
     )
 
 

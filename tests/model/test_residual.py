@@ -116,6 +116,7 @@ def test_every_shipped_site_has_a_finite_bounded_estimate() -> None:
 ROW = ResidualRow(
     figure="tpot",
     source="a test",
+    date="2025-11",
     count=1,
     noise=0.1,
     labels=("model",),

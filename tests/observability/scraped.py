@@ -65,7 +65,11 @@ def operator_registry() -> CollectorRegistry:
 def _looked_at(shell: Shell) -> None:
     """What a look at the service's replicas writes to its status."""
     [service] = shell.kube.all(INFERENCE_SERVICES)
-    scaling = measured(look(mismatches=[(Mismatch.PREEMPTIONS, "many")]), {}).scaling
+    seen = look(
+        mismatches=[(Mismatch.PREEMPTIONS, "many")],
+        gateway={"inferencePool": "chat", "heldRequests": 0.0},
+    )
+    scaling = measured(seen, {}).scaling
     told = {**service, "status": {**service["status"], "scaling": scaling}}
     told["metadata"] = {**told["metadata"], "resourceVersion": "1000000"}
     shell.engine._cache.put(INFERENCE_SERVICES, told)

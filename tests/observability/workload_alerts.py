@@ -50,6 +50,15 @@ _PLACED = of("condition", condition="Placed")
 _PLANNED = own("poolwise_workload_replicas", **SERVICE, state="planned")
 _READY = own("poolwise_workload_replicas", **SERVICE, state="ready")
 _THREE = {_PLANNED: "3x60", _PLACED: "1x60", _STALLED: "0x60"}
+_ASLEEP = {
+    _PLANNED: "0x90",
+    _READY: "0x90",
+    _PLACED: "1x90",
+    _STALLED: "0x90",
+    of("state", reason="ScaledToZero"): "1x90",
+    own("poolwise_service_desired_replicas", **SERVICE): "0x90",
+    own("poolwise_service_held_requests", **SERVICE): "0x90",
+}
 _MISMATCH = own("poolwise_service_mismatch", **SERVICE, reason="Preemptions")
 _NODES, _PRICE = _pool("nodes", state="usable"), _pool("price_per_hour", currency="USD")
 _ALL, _FREE = (_pool("accelerators", state=state) for state in ("all", "free"))
@@ -70,6 +79,7 @@ WORKLOAD_CASES = (
         {
             "stalled for ten minutes": {_STALLED: "1x10 0x30"},
             "waiting": {_STALLED: "0x30", of("state", reason="InsufficientCapacity"): "1x30"},
+            "asleep": _ASLEEP,
         },
     ),
     Case(
@@ -81,6 +91,7 @@ WORKLOAD_CASES = (
         {
             "placed after 59 minutes": {of("state", reason="InsufficientCapacity"): "1x59 stale"},
             "running": {of("state", reason="Running"): "1x90"},
+            "asleep": _ASLEEP,
         },
     ),
     Case(
@@ -89,7 +100,7 @@ WORKLOAD_CASES = (
         15,
         {**CHAT, "reason": "OutOfMemory"},
         "InferenceService chat/assistant has had the reason OutOfMemory for 15 minutes.",
-        {"starting": {of("state", reason="Starting"): "1x30"}},
+        {"starting": {of("state", reason="Starting"): "1x30"}, "asleep": _ASLEEP},
     ),
     Case(
         "PoolwiseReplicasMissing",
@@ -102,6 +113,20 @@ WORKLOAD_CASES = (
             "not placed": {**_THREE, _PLACED: "0x60", _READY: "0x60"},
             "stalled, which is told already": {**_THREE, _STALLED: "1x60", _READY: "2x60"},
             "ready in time": {**_THREE, _READY: "2x29 3x30"},
+            "asleep": _ASLEEP,
+        },
+    ),
+    Case(
+        "PoolwiseServiceCannotWake",
+        {of("state", reason="AtCapacity"): "1x30"},
+        5,
+        SERVICE,
+        "chat/assistant has no replica, a gateway has held requests for 5 minutes, and there is no "
+        "free room for the first one.",
+        {
+            "asleep": _ASLEEP,
+            "room in time": {of("state", reason="AtCapacity"): "1x4 stale"},
+            "waking": {of("state", reason="Starting"): "1x30"},
         },
     ),
     Case(

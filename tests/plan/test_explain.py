@@ -19,8 +19,8 @@ llama-70b is starting on h100-ib (16 x H100-SXM5-80GB, dp2 tp8): 125 s (116-136)
 time: Compute 74 %, Interconnect 14 %, Bubble 12 %
   based on   fitted on runs of this accelerator
   balance    1210 FLOP per byte, the ridge is at 295: on the side of compute
-  memory     61.0 of 79.0 GiB per accelerator: weights 17.0, gradients 17.0, optimizer 13.0, \
-activations 12.0, reserve 2.0
+  memory     61.0, at most 64.5, of 79.0 GiB per accelerator: weights 17.0, gradients 17.0, \
+optimizer 13.0, activations 12.0, reserve 2.0
   cost       $36,400 and 8610 kWh in all
   why here   h100-ib finishes first
   now        pods are about to be created

@@ -72,6 +72,17 @@ class PredictedTail(OpenModel):
     """One fewer, as many, and one more. Example: `[{replicas: 3, seconds: 0.82}]`."""
 
 
+class ScalingGateway(OpenModel):
+    """What stands before the service and gives each request to a replica."""
+
+    inference_pool: Word
+    """Its InferencePool. Example: `chat`."""
+    held_requests: float | None = None
+    """That waited in its queue at the last look. Example: `0`."""
+    wake_up_seconds: float | None = None
+    """What a start takes, and so the first request after none for long. Example: `95`."""
+
+
 class ScalingStatus(OpenModel):
     """How many replicas the load asks for, and why."""
 
@@ -95,6 +106,8 @@ class ScalingStatus(OpenModel):
     Example: `{low: 3.1, mid: 3.8, high: 4.7}`."""
     signals: Annotated[tuple[ScalingSignal, ...], Field(max_length=16)] = ()
     """What was measured of each target. Example: `[{metric: TTFT, percentile: 99}]`."""
+    gateway: ScalingGateway | None = None
+    """The gateway before it, if there is one. Example: `{inferencePool: chat}`."""
     predicted: Annotated[tuple[PredictedTail, ...], Field(max_length=16)] = ()
     """What each target would be with one replica fewer, and one more.
     Example: `[{metric: TTFT, percentile: 99, tails: [{replicas: 3, seconds: 0.82}]}]`."""

@@ -128,8 +128,9 @@ class Scaling(ApiModel):
     redundancy: int = Field(0, ge=0, le=100)
     """Replicas that may fail while the targets still hold. Example: `1`."""
     scale_to_zero: bool = False
-    """Whether an idle service may have no replica at all. Nothing holds requests meanwhile yet, so
-    one stays, and the condition ScalesToZero says so. Example: `false`."""
+    """Whether an idle service may have no replica at all, with minReplicas 0 and where the gateway
+    before it (InferencePool) holds requests meanwhile; the condition ScalesToZero says whether it
+    does. Example: `false`."""
 
 
 class Engine(ApiModel):

@@ -156,6 +156,11 @@ SERVICE_DESIRED = _gauge(
 SERVICE_REPLICAS = _gauge(
     "service_current_replicas", "Replicas of a service that exist.", "namespace", "name"
 )
+SERVICE_HELD = _gauge(
+    "service_held_requests",
+    "Requests that waited in the queue of the gateway before a service, as its status tells.",
+    *("namespace", "name"),
+)
 SERVICE_ATTAINMENT = _gauge(
     "service_slo_attainment",
     "Share of requests (of gaps between tokens for ITL) inside a target: at least this.",
@@ -191,7 +196,8 @@ EACH_WORKLOAD = (
     *(WORKLOAD_REPLICAS, WORKLOAD_COST, WORKLOAD_STEP, WORKLOAD_TOKENS, WORKLOAD_LATENCY),
     *(WORKLOAD_TARGET, WORKLOAD_INTENSITY, WORKLOAD_PREDICTED_COST),
     *(WORKLOAD_ACCRUED_COST, WORKLOAD_ACCRUED_ENERGY),
-    *(SERVICE_DESIRED, SERVICE_REPLICAS, SERVICE_ATTAINMENT, SERVICE_BURN_RATE, SERVICE_MISMATCH),
+    *(SERVICE_DESIRED, SERVICE_REPLICAS, SERVICE_HELD),
+    *(SERVICE_ATTAINMENT, SERVICE_BURN_RATE, SERVICE_MISMATCH),
 )
 
 SECTIONS: Mapping[str, tuple[Definition, ...]] = {

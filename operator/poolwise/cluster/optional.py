@@ -17,7 +17,7 @@ from poolwise.cluster.cache import Cache
 from poolwise.cluster.following import Follower, Listener, Silent
 from poolwise.cluster.kube import Kube
 from poolwise.cluster.listing import Patience, scopes
-from poolwise.cluster.resources import OPTIONAL, OptionalApi, Resource
+from poolwise.cluster.resources import BESIDE, OPTIONAL, OptionalApi, Resource
 from poolwise.errors import ClusterError, Forbidden, NotFound
 from poolwise.settings import Settings
 
@@ -47,6 +47,8 @@ class OptionalApis:
         self._cache = cache
         self._settings = settings
         self._in_use: dict[str, _InUse] = {}
+        self._beside: dict[Resource, tuple[asyncio.Task[None], ...]] = {}
+        """Watches of what objects of APIs in use point to."""
         self._listener: Listener = Silent(cache)
 
     async def open(self) -> None:
@@ -71,6 +73,8 @@ class OptionalApis:
         finally:
             for group in list(self._in_use):
                 await self._stop(group)
+            for watches in self._beside.values():
+                await _ended(watches)
 
     async def look(self) -> None:
         """Look once; an API server that does not answer changes nothing."""
@@ -86,6 +90,8 @@ class OptionalApis:
         served = await self._kube.groups()
         for api in OPTIONAL:
             await self._weigh(api, served.get(api.group, ()))
+        for resource in BESIDE:
+            await self._accompany(resource)
 
     async def _weigh(self, api: OptionalApi, served: Iterable[str]) -> None:
         versions = {each: await self._missing(api, each) for each in api.versions if each in served}
@@ -99,7 +105,26 @@ class OptionalApis:
         if version is not None:
             await self._try(api, version)
         else:
-            self._give_up(api, _mismatch(api, served, versions))
+            self._give_up(api, None if api.shares_group else _mismatch(api, served, versions))
+
+    async def _accompany(self, resource: Resource) -> None:
+        """Follow what objects of other APIs point to, while one of these is in use."""
+        watches = self._beside.get(resource, ())
+        is_wanted = any(api.group in self._in_use for api in OPTIONAL if resource in api.beside)
+        if is_wanted and watches and not any(watch.done() for watch in watches):
+            return
+        await _ended(self._beside.pop(resource, ()))
+        if not is_wanted:
+            self._cache.clear(resource)
+            return
+        namespaces = tuple(scopes(resource, self._settings))
+        try:
+            for namespace in namespaces:
+                await self._read(resource, namespace)
+        except Forbidden as error:
+            _log.warning("what an optional API points to cannot be read", error=str(error))
+            return
+        self._beside[resource] = tuple(self._follow(resource, each) for each in namespaces)
 
     async def _missing(self, api: OptionalApi, version: str) -> list[str]:
         """Kinds that are not served in that version."""
@@ -163,12 +188,15 @@ class OptionalApis:
             self._cache.clear(resource)
 
     async def _stop(self, group: str) -> None:
-        watches = self._in_use.pop(group).watches
-        for watch in watches:
-            watch.cancel()
-        for ended in await asyncio.gather(*watches, return_exceptions=True):
-            if isinstance(ended, Exception):
-                _log.error("a watch failed", group=group, exc_info=ended)
+        await _ended(self._in_use.pop(group).watches)
+
+
+async def _ended(watches: Iterable[asyncio.Task[None]]) -> None:
+    for watch in watches:
+        watch.cancel()
+    for ended in await asyncio.gather(*watches, return_exceptions=True):
+        if isinstance(ended, Exception):
+            _log.error("a watch failed", exc_info=ended)
 
 
 def _mismatch(

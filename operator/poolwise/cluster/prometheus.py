@@ -10,7 +10,7 @@ import asyncio
 import json
 import ssl
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,6 +20,7 @@ import structlog
 from poolwise.cluster import clock
 from poolwise.cluster.connection import USER_AGENT
 from poolwise.cluster.scraping import Look, Target, look_of, sentence
+from poolwise.plan.gateway import reading as gateway
 from poolwise.plan.signals.adapters import Fault, loads, own_labels, series_names
 from poolwise.plan.signals.exposition import Nonsense
 from poolwise.plan.signals.vector import UP, Told, texts
@@ -137,6 +138,8 @@ def _groups(targets: Iterable[Target]) -> Iterator[list[Target]]:
 
 def _asked_for(engine: str) -> tuple[list[str], list[str]]:
     """All series that an engine may tell, as patterns, and those that show when it was read."""
+    if engine == gateway.ENGINE:
+        return _with_parts(gateway.METRICS), list(gateway.ALWAYS)
     if engine != ENGINE:
         return _with_parts(sorted(series_names(engine))), list(loads(engine))
     return _with_parts(METRICS), [*METRICS, f"{STEP_SECONDS}_count"]
@@ -165,11 +168,16 @@ def _looks(
     now_seconds: float,
     settings: Settings,
 ) -> Mapping[Target, Look]:
-    engine = group[0].engine
-    found = texts(told, ages, RANK_LABELS if engine == ENGINE else own_labels(engine))
+    found = texts(told, ages, _own_labels(group[0].engine))
     return {
         target: _look(target, found.get(target.replica), now_seconds, settings) for target in group
     }
+
+
+def _own_labels(engine: str) -> Collection[str]:
+    if engine == gateway.ENGINE:
+        return gateway.LABELS
+    return RANK_LABELS if engine == ENGINE else own_labels(engine)
 
 
 def _look(

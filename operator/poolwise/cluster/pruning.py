@@ -13,10 +13,12 @@ from poolwise.cluster.resources import (
     AUTOSCALERS,
     FAILED_CREATIONS,
     NODES,
+    OTHER_SERVICES,
     PODS,
     QUEUED,
     Resource,
 )
+from poolwise.plan.gateway.pickers import PORT_NAME
 from poolwise.plan.observed import Object
 
 _METADATA = (
@@ -47,6 +49,10 @@ def pruned(resource: Resource, document: Object) -> Object:
     if resource is AUTOSCALERS:
         spec = _pick(document.get("spec") or {}, ("scaleTargetRef",))
         document = {**_pick(document, ("apiVersion", "kind", "metadata")), "spec": spec}
+    if resource == OTHER_SERVICES:
+        metadata = _pick(document["metadata"], ("name", "namespace", "uid", "resourceVersion"))
+        spec = _pick(document.get("spec") or {}, ("selector",))
+        return {**_pick(document, ("apiVersion", "kind")), "metadata": metadata, "spec": spec}
     if resource is FAILED_CREATIONS:
         document = _pick(
             document, ("apiVersion", "kind", "metadata", "regarding", "reason", "note")
@@ -122,7 +128,14 @@ def _asks(spec: Object) -> Object:
 
 
 def _container(container: Object) -> Object:
-    return _pick(container, ("name", "resources", "restartPolicy"))
+    """Of its ports the one that an endpoint picker tells its metrics on."""
+    found = _pick(container, ("name", "resources", "restartPolicy"))
+    ports = [
+        _pick(each, ("name", "containerPort"))
+        for each in container.get("ports") or []
+        if each.get("name") == PORT_NAME
+    ]
+    return {**found, "ports": ports} if ports else found
 
 
 def _pick(document: Object, fields: Iterable[str]) -> dict[str, Any]:

@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from poolwise.plan.names import GROUP, JOBSET, KUEUE, LEADER_WORKER_SET, MANAGED_BY, TRAINER
+from poolwise.plan.names import (
+    GROUP,
+    INFERENCE,
+    INFERENCE_OLD,
+    JOBSET,
+    KUEUE,
+    LEADER_WORKER_SET,
+    MANAGED_BY,
+    TRAINER,
+)
 from poolwise.plan.observed import Object
 
 
@@ -97,6 +106,11 @@ ADMISSION_CHECKS = Resource(KUEUE, "v1beta2", "AdmissionCheck", "admissionchecks
 QUEUED = Resource(KUEUE, "v1beta2", "Workload", "workloads")
 """Kueue's Workloads: one for each Job, JobSet or other thing that waits in a queue."""
 
+INFERENCE_POOLS = Resource(INFERENCE, "v1", "InferencePool", "inferencepools")
+OLD_INFERENCE_POOLS = Resource(INFERENCE_OLD, "v1alpha2", "InferencePool", "inferencepools")
+OTHER_SERVICES = replace(SERVICES, label_selector=f"{MANAGED_BY}!=poolwise")
+"""Of others: endpoint pickers of InferencePools are found by them."""
+
 WORKLOADS = (TRAINING_JOBS, INFERENCE_SERVICES)
 RUNNERS = (JOBS, DEPLOYMENTS, JOB_SETS, LEADER_WORKER_SETS, TRAIN_JOBS)
 """Children that run pods, and bear the record of the placement."""
@@ -130,6 +144,10 @@ class OptionalApi:
     """Those that Poolwise can speak, the preferred one first."""
     resources: tuple[Resource, ...]
     """All of them must be served in one version."""
+    beside: tuple[Resource, ...] = ()
+    """Of other APIs: what its objects point to, followed as long as this one is in use."""
+    shares_group: bool = False
+    """Whether the group is served for other kinds as well: that these are not is no mistake."""
 
 
 OPTIONAL = (
@@ -150,13 +168,31 @@ OPTIONAL = (
             *(QUEUE_PRIORITIES, ADMISSION_CHECKS, QUEUED),
         ),
     ),
+    OptionalApi(
+        INFERENCE,
+        "Gateway API Inference Extension",
+        ("v1",),
+        (INFERENCE_POOLS,),
+        beside=(OTHER_SERVICES,),
+    ),
+    OptionalApi(
+        INFERENCE_OLD,
+        "Gateway API Inference Extension (v1alpha2)",
+        ("v1alpha2",),
+        (OLD_INFERENCE_POOLS,),
+        beside=(OTHER_SERVICES,),
+        shares_group=True,
+    ),
 )
 """Children first: what waits in a queue is told by what it runs as."""
 
-CACHED = (*WATCHED, *(resource for api in OPTIONAL for resource in api.resources))
+BESIDE = tuple({resource: None for api in OPTIONAL for resource in api.beside})
+LOOKED_AT = (INFERENCE_POOLS, OLD_INFERENCE_POOLS, *BESIDE)
+"""What the next look at services finds out: no plan depends on it."""
+CACHED = (*WATCHED, *(resource for api in OPTIONAL for resource in api.resources), *BESIDE)
 """Everything that the cache can hold."""
 
-_BY_KIND = {(each.group, each.kind): each for each in (*CACHED, LEASES, EVENTS)}
+_BY_KIND = {(each.group, each.kind): each for each in (*CACHED, LEASES, EVENTS, SERVICES)}
 _VERSIONS = {(api.group, version) for api in OPTIONAL for version in api.versions} | {
     (each.group, each.version) for each in (*WATCHED, LEASES)
 }

@@ -19,6 +19,8 @@ from yarl import URL
 from poolwise.cluster import clock
 from poolwise.cluster.connection import USER_AGENT
 from poolwise.cluster.turns import Turns
+from poolwise.plan.gateway import reading as gateway
+from poolwise.plan.gateway.reading import QueueTold
 from poolwise.plan.signals.adapters import Fault, read
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.steps import reading as steps
@@ -49,7 +51,7 @@ class Target:
     namespace: str = ""
 
 
-Look = Sample | RunSample | Fault
+Look = Sample | RunSample | QueueTold | Fault
 Source = Callable[[Iterable[Target]], Awaitable[Mapping[Target, Look]]]
 """What tells the newest sample of each target, or why there is none."""
 
@@ -126,9 +128,12 @@ class Scraper:
 
 
 def look_of(text: str, target: Target, at_seconds: float) -> Look:
-    """What the target's text tells: of a run's rank 0, or of a replica of its engine."""
+    """What the target's text tells: of a run's rank 0, of a gateway's endpoint picker, or of a
+    replica of its engine."""
     if target.engine == steps.ENGINE:
         return steps.read(text, target.replica, at_seconds)
+    if target.engine == gateway.ENGINE:
+        return gateway.read(text, target.replica, at_seconds)
     return read(text, target.engine, target.replica, at_seconds)
 
 

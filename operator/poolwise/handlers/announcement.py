@@ -26,6 +26,7 @@ _TOLD = {
     "MetricsAvailable": {"False": True},
     "SLOMet": {"False": True},
     "ScalingActive": {"False": True},
+    "ScalesToZero": {"True": False, "False": True},
     "AsPlanned": {"False": True},
     "Suspended": {"True": False},
     "Complete": {"True": False},

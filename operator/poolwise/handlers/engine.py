@@ -21,6 +21,7 @@ from poolwise.cluster.queue import WorkQueue
 from poolwise.cluster.resources import (
     ACCELERATOR_POOLS,
     ADMISSION_CHECKS,
+    LOOKED_AT,
     QUEUED,
     WORKLOADS,
     Resource,
@@ -90,6 +91,8 @@ class Engine:
 
     def touch(self, resource: Resource, document: Object) -> None:
         """Look at what ``document`` is part of, and plan again."""
+        if resource in LOOKED_AT:
+            return
         targets = list(targets_of(self._cache, resource, document))
         if resource == QUEUED and not targets:
             return  # somebody else's job in somebody else's queue

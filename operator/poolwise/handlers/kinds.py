@@ -14,9 +14,10 @@ from poolwise.handlers.turn import Known, Turn
 from poolwise.model.efficiency import Calibration
 from poolwise.plan.children.budget import longest_over_told
 from poolwise.plan.decision import Key, Plan
+from poolwise.plan.gateway.zero import Zero, asks_for_zero, least_replicas
 from poolwise.plan.live.further import recorded
 from poolwise.plan.live.overdue import Overdue
-from poolwise.plan.live.seen import pool_by_maker, start_seconds
+from poolwise.plan.live.seen import measured_start_seconds, pool_by_maker, start_seconds
 from poolwise.plan.live.service import Placed
 from poolwise.plan.scaling.service import Pool as Kind
 from poolwise.plan.scaling.service import Predictor, Service
@@ -79,13 +80,33 @@ class Kinds:
             known.predictor, known.of = placed.predictor(self._calibration), of
             known.log_band = placed.log_band(self._calibration)
         others = (*turn.parts, *(turn.offers if with_offers or turn.parts else ()))
-        return placed.service(
+        found = placed.service(
             known.predictor,
-            self._start_seconds(turn, placed),
+            self.start_seconds(turn, known, placed),
             self._room(placed, turn.key),
             self._settings.scaling_interval_seconds,
             late[placed.pool.name].missing,
             tuple(self._further(turn, known, others, late)),
+        )
+        zero = self.zero(turn, known)
+        return replace(
+            found,
+            is_even=found.is_even and not turn.is_routed(each.name for each in found.pools),
+            can_scale_to_zero=zero is not None
+            and zero.may_fall
+            and not any(each.names for each in late.values()),
+        )
+
+    def zero(self, turn: Turn, known: Known) -> Zero | None:
+        """What is known of having no replica; None of who does not ask for it."""
+        if known.holding is None or not asks_for_zero(turn.resource):
+            return None
+        return Zero(
+            known.holding,
+            turn.is_asleep,
+            self.start_seconds(turn, known, turn.placed),
+            least_replicas(turn.resource),
+            self._settings.gateway_seconds,
         )
 
     def _room(self, placed: Placed, key: Key) -> int | None:
@@ -104,7 +125,7 @@ class Kinds:
         for each in others:
             name, held = each.pool.name, each.record.replicas or 0
             missing = late[name].missing if name in late else 0
-            start, more = self._start_seconds(turn, each), turn.rooms.get(name, 0)
+            start, more = self.start_seconds(turn, known, each), turn.rooms.get(name, 0)
             kind = each.kind(self._predictor(known, each), start, 0, usual)
             more = 0 if missing else _affordable(more, kind.cost_per_replica_hour, left)
             left -= more * kind.cost_per_replica_hour
@@ -118,8 +139,26 @@ class Kinds:
             known.further[name] = (of, placed.predictor(self._calibration))
         return known.further[name][1]
 
-    def _start_seconds(self, turn: Turn, placed: Placed) -> float:
-        return start_seconds(turn.pods_on(placed), float(placed.record.start_budget_seconds or 0))
+    def gateway(self, turn: Turn, known: Known) -> dict[str, Any]:
+        """What a status tells of the gateway before it."""
+        if known.holding is None or not known.holding.pool:
+            return {}
+        return {
+            "inferencePool": known.holding.pool,
+            "heldRequests": known.holding.held_requests,
+            "wakeUpSeconds": self.start_seconds(turn, known, turn.placed),
+        }
+
+    def start_seconds(self, turn: Turn, known: Known, placed: Placed) -> float:
+        """What a start takes on one pool, learned while replicas were there."""
+        pods, name = turn.pods_on(placed), placed.pool.name
+        budget_seconds = float(placed.record.start_budget_seconds or 0)
+        told = measured_start_seconds(pods, budget_seconds)
+        if told is not None:
+            known.start_seconds[name] = told
+        is_first = name == turn.placed.pool.name
+        known_seconds = known.start_seconds.get(name, turn.told_start_seconds if is_first else None)
+        return start_seconds(pods, budget_seconds, known_seconds)
 
 
 def _affordable(count: int, cost: float, left: float) -> int:

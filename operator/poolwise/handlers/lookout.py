@@ -36,6 +36,10 @@ class Lookout:
         there = {target.uid for turn in turns for target in turn.targets}
         for uid in self.samples.keys() - there:
             del self.samples[uid]
+        self.look(turns, source, tasks)
+
+    def look(self, turns: Sequence[Turn], source: Source, tasks: asyncio.TaskGroup) -> None:
+        """At some of them, beside the rounds."""
         free = [turn for turn in turns if turn.key not in self._under_way]
         for group in [free] if self._is_together else [[turn] for turn in free]:
             self._under_way |= {turn.key for turn in group}
@@ -44,7 +48,7 @@ class Lookout:
     async def _look_at(self, turns: Sequence[Turn], source: Source) -> None:
         """Never raises: a task that fails would end all others."""
         try:
-            told = await source([target for turn in turns for target in turn.targets])
+            told = await source([target for turn in turns for target in turn.everyone])
             for target, look in told.items():
                 self.samples.pop(target.uid, None)
                 if isinstance(look, Sample):

@@ -8,7 +8,7 @@ keeps its replicas, and no other service waits for it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import structlog
@@ -20,6 +20,7 @@ from poolwise.cluster.resources import AUTOSCALERS, INFERENCE_SERVICES
 from poolwise.cluster.scraping import Look as Told
 from poolwise.cluster.scraping import Source, Target
 from poolwise.errors import PoolwiseError
+from poolwise.handlers.gateways import Gateways
 from poolwise.handlers.kinds import Kinds
 from poolwise.handlers.lookout import Lookout
 from poolwise.handlers.planner import Planner
@@ -27,11 +28,13 @@ from poolwise.handlers.reconciler import pool_of
 from poolwise.handlers.rounds import forget, rounds
 from poolwise.handlers.story import seen_of
 from poolwise.handlers.turn import LOOKS_UNTIL_TOLD, Known, Turn
+from poolwise.handlers.vigil import Vigil
 from poolwise.model.calibration import shipped
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.children.replica import Replica
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind, Plan
+from poolwise.plan.gateway.fronts import pod_labels
 from poolwise.plan.live.knowledge import Knowledge
 from poolwise.plan.live.look import Look, Mode, Standstill, failed, standing
 from poolwise.plan.live.overdue import Overdue, together
@@ -78,6 +81,7 @@ class Scaler:
         self._tables = load()
         self._kinds = Kinds(planner, settings, shipped(self._tables))
         self._lookout = Lookout(self._take, is_together=bool(settings.prometheus_url))
+        self._vigil = Vigil(lambda targets: self._source(targets), self._wake)
 
     @property
     def samples(self) -> Mapping[str, Sample]:
@@ -91,6 +95,12 @@ class Scaler:
             async def begin() -> None:
                 self._begin(tasks)
 
+            async def watch() -> None:
+                self._vigil.begin(tasks)
+
+            if not self._settings.prometheus_url:  # which reads no more often than replicas
+                watching = rounds(watch, self._settings.gateway_seconds, "gateways")
+                tasks.create_task(watching)
             await rounds(begin, self._settings.scaling_interval_seconds, "scaling")
 
     async def step(self) -> None:
@@ -98,19 +108,31 @@ class Scaler:
         async with asyncio.TaskGroup() as tasks:
             self._begin(tasks)
 
+    async def watch(self) -> None:
+        """One look at the queues before all who sleep, and what follows from it."""
+        async with asyncio.TaskGroup() as tasks:
+            self._vigil.begin(tasks)
+
     def _begin(self, tasks: asyncio.TaskGroup) -> None:
-        turns = list(self._turns())
+        turns = list(self._turns(self._cache.stores[INFERENCE_SERVICES]))
         self._forget({turn.key for turn in turns})
         self._lookout.begin(turns, self._source, tasks)
 
     def _forget(self, present: set[Key]) -> None:
         cache = self._cache
         kept = (self._known, self._looks, cache.scaling, cache.overflow, cache.least_replicas)
-        forget(kept, present)
+        forget((*kept, self._vigil.watched), present)
 
-    def _turns(self) -> Iterator[Turn]:
+    def _wake(self, key: Key, tasks: asyncio.TaskGroup) -> None:
+        """Decide on one service now: a request waits for its first replica."""
+        resource = self._cache.get(INFERENCE_SERVICES, key.namespace, key.name)
+        turns = list(self._turns([resource] if resource else []))
+        self._lookout.look(turns, self._source, tasks)
+
+    def _turns(self, services: Iterable[Object]) -> Iterator[Turn]:
         """Services that run; what cannot be read is told of by its plan."""
-        for resource in self._cache.stores[INFERENCE_SERVICES]:
+        gateways = Gateways(self._cache)
+        for resource in services:
             key = key_of(resource)
             outcome = self._planner.decisions.outcomes.get(key)
             plan = outcome.running if isinstance(outcome, Plan) else None
@@ -120,17 +142,19 @@ class Scaler:
             if pool is None or pool.machine is None:
                 continue
             try:
-                yield self._turn(resource, plan, pool)
+                yield self._turn(resource, plan, pool, gateways)
             except (PoolwiseError, ValueError) as error:
                 _log.info("not looked at", workload=str(key), problem=str(error))
 
-    def _turn(self, resource: Object, plan: Plan, pool: Pool) -> Turn:
+    def _turn(self, resource: Object, plan: Plan, pool: Pool, gateways: Gateways) -> Turn:
         key, spec = plan.key, InferenceServiceSpec.model_validate(resource["spec"])
         assert plan.record is not None
         placed = Placed(str(key), self._request(key, resource), plan.record, pool)
         parts, offers = self._kinds.elsewhere(placed, plan, spec)
         port = Replica(key, spec, plan.record, pool, self._settings).metrics_port
         pods = tuple(serving_pods(seen_of(self._cache, resource)[1]))
+        spans_nodes, on = plan.record.nodes_per_replica > 1, (placed, *parts)
+        labels = [pod_labels(key, each.pool.name, spans_nodes) for each in on]
         found = [(pod, (pod.get("status") or {}).get("podIP")) for pod in pods]
         return Turn(
             key=key,
@@ -156,6 +180,7 @@ class Scaler:
                 if address
             ),
             unaddressed=tuple(pod["metadata"]["uid"] for pod, address in found if not address),
+            gateway=gateways.before(key, labels),
         )
 
     def _request(self, key: Key, resource: Object) -> ServingRequest:
@@ -174,10 +199,12 @@ class Scaler:
             return  # it went while its replicas were asked
         overdue = turn.overdue(self._settings.start_timeout_seconds, now.timestamp())
         late = together(overdue.values())
+        turn.hear(told, known, now.timestamp())
         seen, failing = turn.seen(told, known, late, now.timestamp())
         known.looks += 1
         decision, after, standstill = await self._found(turn, known, seen, overdue, late)
-        if known.looks < (LOOKS_UNTIL_TOLD if known.failures else LEAST_LOOKS):
+        self._watch(turn)
+        if known.looks < _least_looks(turn, known):
             return  # what was decided and told before a restart stands till then
         held = sum(each.phase is not Phase.DRAINING for each in seen.replicas)
         self._looks[turn.key] = look = Look(
@@ -194,6 +221,10 @@ class Scaler:
             memory=after.text,
             by_pool=turn.held,
             standstill=standstill,
+            is_asleep=turn.is_asleep,
+            is_heard=known.holding is not None and known.holding.is_told,
+            zero=zero.condition() if (zero := self._kinds.zero(turn, known)) else None,
+            gateway=self._kinds.gateway(turn, known),
         )
         self._carry_out(turn, look)
         self._leave(turn.key, None if standstill else after.least.replicas)
@@ -225,11 +256,20 @@ class Scaler:
         if turn.offers and not turn.parts and Remark.AT_CAPACITY in decision.remarks:
             service = self._kinds.service(turn, known, overdue, with_offers=True)
             decision = await asyncio.to_thread(decide, service, before.memory, seen)
+        if turn.is_asleep and not decision.replicas and Remark.AT_CAPACITY in decision.remarks:
+            decision = turn.with_one(decision)
         place = turn.place(decision, known.log_band)
         after = await asyncio.to_thread(before.after, seen, decision, late, service.targets, place)
-        decision = turn.in_full(decision, overdue, bool(seen.broken))
+        decision = turn.in_full(decision, overdue, bool(seen.broken) or not seen.samples)
         kept = after.record.signals(service.targets, seen.now_seconds)
         return replace(decision, signals=kept), after
+
+    def _watch(self, turn: Turn) -> None:
+        """Look at the queue before it often while it sleeps."""
+        if turn.is_asleep and turn.gateway.targets and turn.mode is not Mode.OFF:
+            self._vigil.watched[turn.key] = turn.gateway.targets
+        else:
+            self._vigil.watched.pop(turn.key, None)
 
     def _leave(self, key: Key, least_replicas: int | None) -> None:
         """Have drains of nodes leave so many."""
@@ -242,11 +282,15 @@ class Scaler:
         """Ask for another pass where the number differs, and for a look at the status in any
         case: it is written where it says something else."""
         scaling, first, decision = self._cache.scaling, turn.placed, look.decision
-        is_new = False
-        if look.moves and turn.mode is Mode.DIRECT:
-            scaling[turn.key] = decision.by_pool[first.pool.name]
-        else:
+        wanted, is_new = decision.by_pool.get(first.pool.name, 0), False
+        is_early = decision.memory.is_young(look.now.timestamp())
+        if not look.moves or turn.mode is not Mode.DIRECT:
             scaling.pop(turn.key, None)
+        elif is_early and wanted <= self._planned(turn):
+            # Nothing is let go yet, so it is no word against a peak that was declared meanwhile.
+            scaling.pop(turn.key, None)
+        else:
+            scaling[turn.key] = wanted
         if look.moves and turn.mode is not Mode.OFF:
             is_new = self._overflow(turn, decision)
         else:
@@ -255,6 +299,13 @@ class Scaler:
             self._planner.want(turn.key)
         elif self._says_more(turn, look):
             self._planner.look_again(turn.key, 0)
+
+    def _planned(self, turn: Turn) -> int:
+        """Replicas on the first pool by the newest plan, which may be younger than the look."""
+        outcome = self._planner.decisions.outcomes.get(turn.key)
+        plan = outcome.running if isinstance(outcome, Plan) else None
+        record = plan.record if plan and plan.record else turn.placed.record
+        return record.replicas or 0
 
     def _overflow(self, turn: Turn, decision: Decision) -> bool:
         """Ask for replicas on further pools, or where there is room for some; whether another pass
@@ -282,3 +333,10 @@ class Scaler:
         known = self._known[turn.key]
         before, known.told = known.told, told
         return before != told
+
+
+def _least_looks(turn: Turn, known: Known) -> int:
+    """Before anything is told: a single look tells of no load, but of a queue."""
+    if turn.is_asleep:
+        return 1
+    return LOOKS_UNTIL_TOLD if known.failures else LEAST_LOOKS

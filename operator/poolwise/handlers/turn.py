@@ -10,8 +10,12 @@ import structlog
 
 from poolwise.cluster.scraping import Look as Told
 from poolwise.cluster.scraping import Target
+from poolwise.handlers.gateways import Gateway
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Key
+from poolwise.plan.gateway.fronts import Front, pod_labels
+from poolwise.plan.gateway.holding import Holding, Trust, holding
+from poolwise.plan.gateway.reading import QueueTold
 from poolwise.plan.live.knowledge import Knowledge, Place, recalled
 from poolwise.plan.live.look import Mode
 from poolwise.plan.live.overdue import Overdue, overdue
@@ -25,10 +29,11 @@ from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import Predictor
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.signals.sample import Sample
-from poolwise.plan.status.figures import part
+from poolwise.plan.status.figures import number, part
 
 _log = structlog.get_logger(__name__)
 
+NOBODY = Gateway(Front(None))
 LOOKS_UNTIL_TOLD = 3
 """Failed looks at a replica in a row before a condition speaks of it: packets get lost. The number
 of replicas does not fall from the first one on."""
@@ -54,6 +59,11 @@ class Known:
     """Made by this process: a single one tells of no load."""
     told: Measured | None = None
     """What the status says of the last look."""
+    holding: Holding | None = None
+    """What is known of the gateway before it; None: nobody has looked."""
+    trust: Trust = field(default_factory=Trust)
+    start_seconds: dict[str, float] = field(default_factory=dict)
+    """What a start took, by pool."""
 
     def recall(self, resource: Object, now_seconds: float) -> Knowledge:
         """What this process knows; at its first look, what the process before wrote down."""
@@ -87,6 +97,43 @@ class Turn:
     targets: tuple[Target, ...]
     unaddressed: tuple[str, ...]
     """Uids of pods that have no address yet."""
+    gateway: Gateway = NOBODY
+
+    @property
+    def everyone(self) -> tuple[Target, ...]:
+        """Who is asked: its replicas, and the gateway before it."""
+        return (*self.targets, *self.gateway.targets)
+
+    @property
+    def is_asleep(self) -> bool:
+        """Whether it has no replica, and none is asked for yet."""
+        is_leaving = all("deletionTimestamp" in pod["metadata"] for pod in self.pods)
+        return is_leaving and not any(self.held.values())
+
+    @property
+    def told_start_seconds(self) -> float | None:
+        """What its status says a start takes on its first pool: an earlier process may know."""
+        status = part(self.resource, "status")
+        if part(status, "plan").get("pool") != self.placed.pool.name:
+            return None
+        return number(part(part(status, "scaling"), "gateway"), "wakeUpSeconds")
+
+    def is_routed(self, pools: Iterable[str]) -> bool:
+        """Whether a gateway routes to its replicas on all of these pools, and so gives each as much
+        as it bears."""
+        key, spans_nodes = self.key, self.placed.record.nodes_per_replica > 1
+        return self.gateway.front.takes_all(pod_labels(key, each, spans_nodes) for each in pools)
+
+    def hear(self, told: Mapping[Target, Told], known: Known, now_seconds: float) -> None:
+        """What its gateway told goes into what is known."""
+        looks = [
+            look
+            for target in self.gateway.targets
+            if isinstance(look := told[target], QueueTold | Fault)
+        ]
+        known.holding, known.trust = holding(
+            self.gateway.front, self.gateway.unasked or looks, known.trust, now_seconds
+        )
 
     def pods_on(self, placed: Placed) -> list[Object]:
         """Of the replicas on one pool."""
@@ -133,6 +180,11 @@ class Turn:
                 counts[name] = max(counts[name], each.record.replicas or 0)
         return replace(decision, replicas=sum(counts.values()), by_pool=counts)
 
+    def with_one(self, decision: Decision) -> Decision:
+        """Of one that sleeps while a request waits and no room is free: its first replica is asked
+        for even so, since nodes may come for it."""
+        return replace(decision, replicas=1, by_pool={self.placed.pool.name: 1})
+
     @property
     def held(self) -> dict[str, int]:
         """Replicas by pool, as they were asked for."""
@@ -164,6 +216,7 @@ class Turn:
             replicas=tuple(each for each in replicas.values() if each.name not in late.names),
             samples={look.replica: look for look in looks.values() if isinstance(look, Sample)},
             broken={replicas[uid].name: reason for uid, reason in faults.items()},
+            held_requests=known.holding.held_requests if known.holding else 0.0,
         )
         lasting = _lasting(known.failures)
         return seen, {replicas[uid].name: faults[uid] for uid in lasting}

@@ -115,6 +115,8 @@ def _scaling(name: tuple[str, str], status: Told) -> Iterator[Sample]:
         return
     yield from present(table.SERVICE_DESIRED, name, number(scaling, "desiredReplicas"))
     yield from present(table.SERVICE_REPLICAS, name, number(status, "replicas"))
+    held = number(part(scaling, "gateway"), "heldRequests")
+    yield from present(table.SERVICE_HELD, name, held)
     standing = scaling.get("mismatches") or ()
     for reason in Mismatch:
         yield table.SERVICE_MISMATCH, (*name, reason.value), float(reason.value in standing)

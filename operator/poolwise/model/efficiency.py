@@ -51,7 +51,8 @@ class Efficiency:
 
     value: float
     spread: float
-    """Standard deviation of ln(measured / predicted)."""
+    """Standard deviation of ln(value), or of ln(measured / predicted) where it widens predictions
+    (:class:`poolwise.tables.efficiencies.EfficiencyRow`)."""
     count: int
     provenance: Provenance
     source: str

@@ -70,6 +70,8 @@ class Memory:
     kv_cache_bytes: float = 0.0
     reserve_bytes: float = 0.0
     """Communication buffers, allocator slack; the driver's context is no part of what is usable."""
+    more_bytes: float = 0.0
+    """What may be needed beyond all uses: up to the upper end of the range of nine in ten."""
 
     @property
     def needed_bytes(self) -> float:
@@ -82,6 +84,11 @@ class Memory:
             + self.kv_cache_bytes
             + self.reserve_bytes
         )
+
+    @property
+    def most_bytes(self) -> float:
+        """The upper end of the need, which a placement is judged by."""
+        return self.needed_bytes + self.more_bytes
 
     @property
     def fits(self) -> bool:

@@ -27,6 +27,7 @@ from poolwise.plan.kueue.desk import answers, with_guests
 from poolwise.plan.kueue.waiting import admissions, in_queues, queued_plans, waits_for_kueue
 from poolwise.plan.learned import Lesson, learned, of_runs, of_service, paces, speeds
 from poolwise.plan.learning import Accelerators, Paces
+from poolwise.plan.live.asleep import with_places
 from poolwise.plan.live.beyond import fitted, followed, with_parts
 from poolwise.plan.live.going_on import going_on
 from poolwise.plan.live.rescaling import Wanted, rescaled, with_live_replicas
@@ -63,7 +64,8 @@ def decide(
     """
     remembered = Memo() if memo is None else memo
     known = pools(observed.nodes, observed.pools, tables, settings, remembered)
-    read = with_live_replicas(entries(observed, tables, settings), observed.scaling)
+    kept = with_places(entries(observed, tables, settings), known)
+    read = with_live_replicas(kept, observed.scaling)
     everything = in_queues(read, observed, known)
     start = starts(observed, everything, remembered.grown.each(known, grown), settings, now)
     book, claims = _ledger(start.pools, observed.pods, start.entries, remembered)

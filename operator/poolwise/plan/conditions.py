@@ -133,7 +133,18 @@ class Reason(enum.StrEnum):
     AUTOSCALER_CONFLICT = "AutoscalerConflict"
     EARLIER_SPEC = "EarlierSpec"
     DECISION_FAILED = "DecisionFailed"
+
+    # Scaling to zero, and the gateway that would hold requests
+    HOLDS_REQUESTS = "HoldsRequests"
+    ASLEEP = "Asleep"
+    MINIMUM_IS_ABOVE_ZERO = "MinimumIsAboveZero"
     NOTHING_HOLDS_REQUESTS = "NothingHoldsRequests"
+    SEVERAL_INFERENCE_POOLS = "SeveralInferencePools"
+    SHARED_INFERENCE_POOL = "SharedInferencePool"
+    NO_ENDPOINT_PICKER = "NoEndpointPicker"
+    PICKER_SILENT = "EndpointPickerSilent"
+    PICKER_REFUSES = "EndpointPickerRefuses"
+    HOLDING_NOT_TOLD = "HoldingNotTold"
 
     # What is wrong with replicas though their number may be right
     NO_MISMATCH = "NoMismatch"

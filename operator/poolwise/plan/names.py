@@ -35,6 +35,7 @@ JOBSET = "jobset.x-k8s.io"
 LEADER_WORKER_SET = "leaderworkerset.x-k8s.io"
 TRAINER = "trainer.kubeflow.org"
 KUEUE = "kueue.x-k8s.io"
+INFERENCE, INFERENCE_OLD = "inference.networking.k8s.io", "inference.networking.x-k8s.io"
 """Groups of the APIs that are used where they are served (``Observed.apis``)."""
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import tomllib
 from importlib import resources
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from poolwise.errors import TableError
 
+DATE = r"^\d{4}(-\d\d){0,2}(/\d{4}(-\d\d){0,2})?$"
+"""A year, a month or a day, or two of them from the oldest to the newest."""
 PHASES = ("training", "collectives", "serving", "requests", "kernels")
 
 
@@ -32,12 +34,26 @@ class EfficiencyRow(BaseModel):
     format: str = "*"
     """Arithmetic or class that it holds for; ``*`` for all."""
     value: float = Field(ge=0, allow_inf_nan=False)
-    spread: float = Field(default=0.0, ge=0)
-    """Standard deviation of ln(measured / predicted) among the rows behind it."""
+    spread: float = Field(ge=0, allow_inf_nan=False)
+    """Standard deviation of ln(value): how far the rows behind it, the errors of one configuration
+    taken as one, and the fit's priors leave it open. Of terms that widen predictions (``seconds``
+    of collectives and kernels, ``*_ratio``, ``products`` and ``experts`` of training,
+    ``weights_bytes`` and ``working_bytes`` of serving) that of ln(measured / predicted). 0 only
+    where nothing was measured and the value is exact by definition: a date, an engine's setting,
+    none of something."""
     count: int = Field(ge=0)
     """Measured rows behind it; 0: from a data sheet or a paper."""
     provenance: Literal["measured", "fitted", "specification"]
-    source: str
+    source: str = Field(min_length=1)
+    date: str = Field(pattern=DATE)
+    """When the rows behind it were measured, ``OLDEST/NEWEST`` (ISO 8601); of a specification the
+    date of its document, and of one without a document the day on which it was judged."""
+
+    @model_validator(mode="after")
+    def _is_uncertain(self) -> Self:
+        if self.count and not self.spread:
+            raise ValueError(f"spread is 0, but {self.count} measured rows leave more open")
+        return self
 
 
 def load() -> tuple[EfficiencyRow, ...]:

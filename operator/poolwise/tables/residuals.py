@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from poolwise.errors import TableError
+from poolwise.tables.efficiencies import DATE
 
 FILE = "residuals.toml"
 
@@ -48,6 +49,8 @@ class ResidualRow(_Strict):
     figure: str
     """``tpot``, ``train``, ...: what the sites' runs measured."""
     source: str
+    date: str = Field(pattern=DATE)
+    """When those rows were measured."""
     count: int = Field(ge=1)
     """Measured rows behind the weights."""
     noise: float = Field(gt=0)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poolwise.plan.scaling import account, surprise
-from poolwise.plan.scaling.controller import IDLE_SECONDS, decide
+from poolwise.plan.scaling.controller import LEAST_IDLE_SECONDS, decide, idle_seconds
 from poolwise.plan.scaling.decision import Remark
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.momentum import Momentum
@@ -112,7 +112,7 @@ def test_silence_of_healthy_metrics_shrinks_to_the_least():
 
 
 def test_zero_only_where_something_holds_the_next_request():
-    steps = [LOW] * 4 + [0.0] * int(IDLE_SECONDS / STEP_SECONDS + 20)
+    steps = [LOW] * 4 + [0.0] * int(LEAST_IDLE_SECONDS / STEP_SECONDS + 20)
     assert course(service(), steps, replicas=2).decision.replicas == 1
     held = service(can_scale_to_zero=True, least_replicas=0)
     asleep = course(held, steps, replicas=2)
@@ -121,6 +121,97 @@ def test_zero_only_where_something_holds_the_next_request():
     assert decide(held, asleep.memory, seen).replicas == 0
     waiting = dataclasses.replace(seen, held_requests=1.0)
     assert decide(held, asleep.memory, waiting).replicas == 1
+
+
+def asleep(**changes: object):
+    """A service without any replica, and a look at it in which its gateway holds so many."""
+    told = service(can_scale_to_zero=True, least_replicas=0, **changes)
+    so_far = course(told, [LOW] * 4 + [0.0] * 60, replicas=1)
+    assert so_far.decision.replicas == 0
+
+    def seen(held: float):
+        found = so_far.fleet.seen(so_far.now_seconds + STEP_SECONDS, 0.0)
+        return dataclasses.replace(found, held_requests=held)
+
+    return told, so_far.memory, seen
+
+
+@pytest.mark.parametrize("start_seconds", [20.0, 60.0, 120.0])
+def test_the_last_replica_leaves_as_soon_as_it_was_idle_for_long_enough(start_seconds):
+    pools = (Pool("h100", predictor(), start_seconds, 10.0),)
+    told = service(can_scale_to_zero=True, least_replicas=0, pools=pools)
+    enough = int(idle_seconds(start_seconds) / STEP_SECONDS)
+    little = [0.1 * LOW] * len(QUIET)  # for which one replica is always enough
+    assert course(told, [*little, *[0.0] * enough], replicas=1).decision.replicas == 1
+    gone = course(told, [*little, *[0.0] * (enough + 1)], replicas=1).decision
+    assert gone.replicas == 0
+    assert "a gateway holds what may" in gone.reason
+
+
+def test_what_drains_is_no_replica_that_could_serve_again():
+    """Its metrics end with it, and that is no sign of life."""
+    told, memory, seen = asleep()
+    draining = ReplicaSeen("h100-0", "h100", Phase.DRAINING, -1000.0, -900.0)
+    assert decide(told, memory, dataclasses.replace(seen(0.0), replicas=(draining,))).replicas == 0
+
+
+def test_the_first_held_request_brings_one_replica_and_many_bring_as_many_as_take_them():
+    told, memory, seen = asleep()
+    first = decide(told, memory, seen(1.0))
+    assert first.replicas == 1
+    assert "a gateway holds 1 requests" in first.reason
+    more = [decide(told, memory, seen(held)).replicas for held in (100.0, 1000.0, 4000.0)]
+    assert more == sorted(more) and more[-1] > more[0] >= 1
+    assert decide(told, memory, seen(1e7)).replicas == told.most_replicas
+
+
+def test_a_first_replica_that_starts_stays_though_nobody_waits_for_it_any_more():
+    told, memory, seen = asleep()
+    memory = decide(told, memory, seen(3.0)).memory
+    starting = ReplicaSeen("h100-0", "h100", Phase.STARTING, seen(0.0).now_seconds)
+    found = decide(told, memory, dataclasses.replace(seen(0.0), replicas=(starting,)))
+    assert found.replicas == 1
+
+
+def test_at_zero_it_comes_back_once_nothing_holds_requests_any_more():
+    told, memory, seen = asleep()
+    gone = dataclasses.replace(told, can_scale_to_zero=False)
+    assert decide(gone, memory, seen(0.0)).replicas == 1
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    held=st.sampled_from([0.0, 1.0, 500.0]),
+    silent=st.booleans(),
+    can_sleep=st.booleans(),
+    steps=st.integers(1, 4),
+)
+def test_no_gateway_takes_replicas_away_while_metrics_are_missing(held, silent, can_sleep, steps):
+    told = service(can_scale_to_zero=can_sleep, least_replicas=0)
+    so_far = busy()
+    fleet, memory, now = so_far.fleet, so_far.memory, so_far.now_seconds
+    for _ in range(steps):
+        now += 1000.0
+        count = len(fleet.counts)
+        seen = fleet.seen(now, 0.0, range(count) if silent else [0])
+        names = {each.name: "timed out" for each in seen.replicas if each.name not in seen.samples}
+        seen = dataclasses.replace(seen, broken=names, held_requests=held)
+        decision = decide(told, memory, seen)
+        assert decision.replicas >= count
+        memory, fleet = decision.memory, fleet.resized(dict(decision.by_pool))
+
+
+@settings(deadline=None, max_examples=20)
+@given(held=st.sampled_from([0.0, 2.0, 30.0]), rate=st.sampled_from([0.0, LOW, 60.0]))
+def test_who_may_not_sleep_never_does(held, rate):
+    told, so_far = service(), busy()
+    fleet, memory, now = so_far.fleet, so_far.memory, so_far.now_seconds
+    for _ in range(80):
+        now, fleet = now + STEP_SECONDS, fleet.after(rate * STEP_SECONDS)
+        seen = dataclasses.replace(fleet.seen(now, rate), held_requests=held)
+        decision = decide(told, memory, seen)
+        memory, fleet = decision.memory, fleet.resized(dict(decision.by_pool))
+        assert decision.replicas >= 1
 
 
 def test_redundancy_is_beside_what_the_load_needs():

@@ -7,12 +7,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from poolwise.model.serving.load import state
 from poolwise.model.serving.queueing import Lengths
 from poolwise.plan.scaling import fragility, surprise
 from poolwise.plan.scaling.budget import LEAST_FACTOR, MOST_FACTOR, Budget
 from poolwise.plan.scaling.evidence import evidence, rise
 from poolwise.plan.scaling.fragility import Belief, Lateness
-from poolwise.plan.scaling.learning import PRIOR_REQUESTS, mix, with_lengths
+from poolwise.plan.scaling.learning import PRIOR_REQUESTS, log_slowness, mix, with_lengths
 from poolwise.plan.scaling.level import growth, level
 from poolwise.plan.scaling.memory import Bin, Felt, Memory
 from poolwise.plan.scaling.mix import Mix
@@ -24,6 +25,7 @@ from poolwise.plan.scaling.surprise import Checked
 from poolwise.plan.scaling.unevenness import Unevenness, even
 from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.signals.window import Delta
+from tests.plan.scaling.given import predictor
 
 ALLOWED = 0.01
 SCALE = 25.0 / 200.0
@@ -55,6 +57,27 @@ def test_strength_is_learned_from_who_was_late(strength):
     belief = _taught(np.tile(np.linspace(0.8, 1.15, 8) * strength, 15), strength)
     assert fragility.summary(belief)[0] == pytest.approx(strength, rel=0.06)
     assert fragility.late_share(belief, strength, ALLOWED) == pytest.approx(ALLOWED, rel=0.5)
+
+
+@pytest.mark.parametrize(
+    ("gap_share", "expected_share"), [(0.8, 0.8), (1.0, 1.0), (1.02, 1.0), (1.5, None)]
+)
+def test_where_a_replica_idles_gaps_tell_only_what_no_router_can_make_of_them(
+    gap_share, expected_share
+):
+    """It may have sent all prompts to those that idle, or none: the model's word stands between."""
+    served = predictor().replica(predictor().prior_mix)
+    alone_seconds = state(served, 4.0).decode.seconds
+    gap_seconds = gap_share * alone_seconds
+    gaps = Histogram((1.0, math.inf), (1000.0, 1000.0), 1000.0 * gap_seconds)
+    told = Delta(
+        since_seconds=10.0, until_seconds=20.0, replica_seconds=10.0, inter_token_seconds=gaps,
+        finished_requests=80.0,
+    )  # fmt: skip
+    idle, busy = (log_slowness(0.0, served, told, 4.0, 1e6, each) for each in (True, False))
+    assert busy < math.log(gap_share) - 0.03
+    expected = busy if expected_share is None else math.log(expected_share)
+    assert idle == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_larger_share_allows_a_higher_load():

@@ -7,13 +7,14 @@ It refuses to start when the cache cannot hold one request of the maximum length
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from poolwise.model import kv_cache
 from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import weight_bytes
-from poolwise.model.hardware import Machine
-from poolwise.model.prediction import Memory
+from poolwise.model.hardware import Device, Machine
+from poolwise.model.prediction import NINE_IN_TEN, Memory
 from poolwise.model.shapes import Custom, Transformer
 from poolwise.model.transformer import parameters
 from poolwise.model.work import ServingLayout, ServingWork
@@ -24,10 +25,10 @@ ACTIVATION_BYTES = 2.0
 """Of one element; weight-only formats compute in 16 bits, and so do fp8 layers between products."""
 LOGITS_BYTES = 4.0
 """Of one entry of the vocabulary, in the fp32 that samplers take."""
-WEIGHTS_MARGIN = 0.02
-"""Of the weights, what a checkpoint may hold beyond their count: scales of blocks, norms kept wide,
-padded vocabularies, buffers. Published files of Llama 3.1 and gpt-oss are within it; DeepSeek-V3's
-689 GB are 2.6 % above 671 G parameters, with a prediction layer that is not loaded by default."""
+WEIGHTS, WORKING = "weights_bytes", "working_bytes"
+"""Terms whose spreads are those of the weights (by their format), and of what an engine works with
+beside them: activations and reserve together, for engines only log what both leave to the cache.
+Their value is 1."""
 CUSTOM_WORKING_SHARE = 0.25
 """Of the activations that training keeps, what a forward pass has alive at once, and also what it
 moves once norms and activations are fused into the products before them. It frees each layer's
@@ -47,6 +48,8 @@ class Footprint:
     weights_bytes: float
     activations_bytes: float
     reserve_bytes: float
+    more_bytes: float = 0.0
+    """What weights, activations and reserve may take beyond that: the upper end of nine in ten."""
 
     @property
     def cache_bytes(self) -> float:
@@ -55,9 +58,13 @@ class Footprint:
         return self.usable_bytes - taken
 
     def at_most(self) -> Footprint:
-        """Upper end of the prediction: the weights with their margin."""
-        weights = self.weights_bytes * (1.0 + WEIGHTS_MARGIN)
-        return Footprint(self.usable_bytes, weights, self.activations_bytes, self.reserve_bytes)
+        """The upper end as a footprint of its own: what may be needed beyond is reserve."""
+        return Footprint(
+            self.usable_bytes,
+            self.weights_bytes,
+            self.activations_bytes,
+            self.reserve_bytes + self.more_bytes,
+        )
 
     @property
     def holds_weights(self) -> bool:
@@ -65,8 +72,8 @@ class Footprint:
         return self.weights_bytes + self.reserve_bytes <= self.usable_bytes
 
     def surely_holds(self, kv_cache_bytes: float) -> bool:
-        """Whether a cache of that size fits even beside the largest weights."""
-        return kv_cache_bytes <= self.cache_bytes - WEIGHTS_MARGIN * self.weights_bytes
+        """Whether a cache of that size fits even beside the most that the rest may take."""
+        return kv_cache_bytes <= self.cache_bytes - self.more_bytes
 
     def with_cache(self, kv_cache_bytes: float) -> Memory:
         """The whole need, with a cache of that size."""
@@ -76,6 +83,7 @@ class Footprint:
             activations_bytes=self.activations_bytes,
             kv_cache_bytes=kv_cache_bytes,
             reserve_bytes=self.reserve_bytes,
+            more_bytes=self.more_bytes,
         )
 
 
@@ -131,7 +139,25 @@ def footprint(
         reserve_bytes=reserve,
     )
     found.usable_bytes -= (1.0 - free_fraction) * max(found.cache_bytes, 0.0)
+    found.more_bytes = _more_bytes(found, work.engine, layout.weight_format, device, calibration)
     return found
+
+
+def _more_bytes(
+    found: Footprint, engine: str, weight_format: str, device: Device, calibration: Calibration
+) -> float:
+    """How far the upper end is above the prediction.
+
+    The parts add in squares: a checkpoint that is larger than its count has nothing to do with an
+    engine that keeps more workspaces. Activations and reserve go together, as they are measured.
+    """
+    working = found.activations_bytes + found.reserve_bytes
+    parts = ((found.weights_bytes, WEIGHTS, weight_format), (working, WORKING, engine))
+    squares = 0.0
+    for size, term, number_format in parts:
+        spread = calibration.efficiency(PHASE, term, device, number_format).spread
+        squares += (size * math.expm1(NINE_IN_TEN * spread)) ** 2
+    return math.sqrt(squares)
 
 
 def resident_weight_bytes(work: ServingWork, layout: ServingLayout) -> float:

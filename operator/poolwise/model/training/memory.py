@@ -103,13 +103,16 @@ def training_memory(
     kept = footprint.activations_bytes(
         layout.recompute, layout.micro_batch_size, share.micro_batches
     )
+    held = weights + gradients + optimizer + kept
+    reserve = footprint.reserve_bytes(held)
     return Memory(
         usable_bytes=usable_bytes(machine.device),
         weights_bytes=weights,
         gradients_bytes=gradients,
         optimizer_bytes=optimizer,
         activations_bytes=kept,
-        reserve_bytes=footprint.reserve_bytes(weights + gradients + optimizer + kept),
+        reserve_bytes=reserve,
+        more_bytes=(held + reserve) * (MOST_OVER_NEEDED - 1.0),
     )
 
 

@@ -10,7 +10,6 @@ from datetime import datetime
 from poolwise.model.correction import Phase
 from poolwise.model.prediction import Interval, Memory, TrainingPrediction
 from poolwise.model.ranges import own_spread
-from poolwise.model.training.memory import peak_bytes
 from poolwise.plan.candidates.exclusions import (
     Exclusion,
     excluded,
@@ -235,13 +234,12 @@ def memory_clause(memory: Memory, pool: Pool) -> str:
 
 def _at_most(memory: Memory) -> Memory:
     """With the need at the upper end of its range, which decides; the rest is reserve."""
-    more = peak_bytes(memory).high - memory.needed_bytes
-    return replace(memory, reserve_bytes=memory.reserve_bytes + more)
+    reserve = memory.reserve_bytes + memory.more_bytes
+    return replace(memory, reserve_bytes=reserve, more_bytes=0.0)
 
 
 def _ratio(memory: Memory) -> float:
-    needed = peak_bytes(memory).high
-    return needed / memory.usable_bytes if memory.usable_bytes > 0 else math.inf
+    return memory.most_bytes / memory.usable_bytes if memory.usable_bytes > 0 else math.inf
 
 
 def _late(total_seconds: float, deadline: datetime, now: datetime) -> str:

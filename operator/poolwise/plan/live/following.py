@@ -1,5 +1,4 @@
-"""What of a service's wishes for its number of replicas cannot be met: a number that others set
-(modes External and Off), and none at all while it is idle."""
+"""What of a number of replicas that others set (modes External and Off) cannot be met."""
 
 from __future__ import annotations
 
@@ -28,20 +27,3 @@ def cut_short(service: Object, plan: Plan) -> Condition | None:
         return condition(Type.SCALING_ACTIVE, True, Reason.AT_MAXIMUM, told)
     told = f"spec.replicas is {asked:g}, there is room for {runs}: more start as room gets free"
     return condition(Type.SCALING_ACTIVE, True, Reason.AT_CAPACITY, told)
-
-
-def stays_at_one(service: Object) -> Condition | None:
-    """``ScalesToZero`` of a service that asks for it; None of one that does not, or whose number is
-    nobody's but its user's.
-
-    The last replica would take with it the only thing that can answer: nothing in front of a
-    service keeps requests until the next one is ready.
-    """
-    is_asked = part(part(service, "spec"), "scaling").get("scaleToZero") is True
-    if not is_asked or mode_of(service) is Mode.OFF:
-        return None
-    told = (
-        "scaling.scaleToZero is true, but nothing would hold the requests that come while no"
-        " replica runs: one replica at least is asked for"
-    )
-    return condition(Type.SCALES_TO_ZERO, False, Reason.NOTHING_HOLDS_REQUESTS, told)

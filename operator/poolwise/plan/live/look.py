@@ -6,10 +6,12 @@ import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from poolwise.plan.conditions import Reason
 from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.observed import Object
+from poolwise.plan.pool import Condition
 from poolwise.plan.scaling.decision import Decision
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.status.figures import part
@@ -60,6 +62,14 @@ class Look:
     """Replicas on each pool, as they are planned now."""
     standstill: Standstill | None = None
     """Why the number stays as it is, whatever the load; None: it follows it."""
+    is_asleep: bool = False
+    """Whether it has no replica, and none is asked for yet: then its gateway alone tells."""
+    is_heard: bool = False
+    """Whether the gateway before it told of its queue."""
+    zero: Condition | None = None
+    """``ScalesToZero`` of one that asks for it."""
+    gateway: Mapping[str, Any] = field(default_factory=dict)
+    """For ``status.scaling.gateway``; empty where none stands before it."""
 
     @property
     def replicas(self) -> int:
@@ -69,7 +79,8 @@ class Look:
     @property
     def moves(self) -> bool:
         """Whether the number that was decided is one to go by."""
-        return bool(self.told) and not self.conflict and self.standstill is None
+        is_known = bool(self.told) or self.is_asleep or self.is_heard
+        return is_known and not self.conflict and self.standstill is None
 
 
 def standing(by_pool: Mapping[str, int], why: Standstill) -> Decision:

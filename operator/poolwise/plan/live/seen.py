@@ -69,8 +69,20 @@ def not_ready_since(pod: Object) -> float:
     return max(made, lost or 0.0)
 
 
-def start_seconds(pods: Iterable[Object], budget_seconds: float) -> float:
-    """What a start takes: the median of those that are ready, else half of what it may take.
+def start_seconds(
+    pods: Iterable[Object], budget_seconds: float, known_seconds: float | None = None
+) -> float:
+    """What a start takes: as those that are ready show it, else as it was known before, else half
+    of what it may take."""
+    told = measured_start_seconds(pods, budget_seconds)
+    if told is not None:
+        return told
+    usual = budget_seconds / 2.0 if known_seconds is None else known_seconds
+    return max(min(usual, budget_seconds), LEAST_START_SECONDS)
+
+
+def measured_start_seconds(pods: Iterable[Object], budget_seconds: float) -> float | None:
+    """The median of those that are ready; None where none shows it.
 
     Who became ready long after a start may take lost its readiness since, and has it again.
     """
@@ -83,7 +95,7 @@ def start_seconds(pods: Iterable[Object], budget_seconds: float) -> float:
         and (seconds := replica.ready_at_seconds - replica.requested_at_seconds) <= LATE * most
     ]
     if not told:
-        return max(budget_seconds / 2.0, LEAST_START_SECONDS)
+        return None
     return min(max(statistics.median(told), LEAST_START_SECONDS), most)
 
 

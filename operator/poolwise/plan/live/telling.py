@@ -56,6 +56,7 @@ def _scaling(look: Look, before: Told) -> dict[str, Any]:
             "requestsPerSecondPerReplica": decision.capacity_requests_per_second or None,
             "forecast": _forecast(decision.forecast) if decision.forecast else None,
             "signals": [_signal(each) for each in decision.signals] or None,
+            "gateway": _present(look.gateway) or None,
             "mismatches": [kind.value for kind, _ in look.mismatches] or None,
             "memory": look.memory or None,
         }

@@ -14,7 +14,8 @@ from poolwise.plan.wording import duration, plural
 
 def conditions(look: Look) -> tuple[Condition, ...]:
     """One of each type at most."""
-    return (_metrics(look), *_targets(look), *_active(look), *_as_planned(look))
+    zero = () if look.zero is None else (look.zero,)
+    return (_metrics(look), *_targets(look), *_active(look), *zero, *_as_planned(look))
 
 
 def _metrics(look: Look) -> Condition:
@@ -23,6 +24,9 @@ def _metrics(look: Look) -> Condition:
         more = f"; and {plural(len(others), 'more replica')}" if others else ""
         message = f"{first}: {look.failing[first]}{more}: the number of replicas does not fall"
         return condition(Type.METRICS_AVAILABLE, False, Reason.METRICS_BROKEN, message)
+    if look.is_asleep:
+        message = "no replica runs: there is nothing to measure"
+        return condition(Type.METRICS_AVAILABLE, None, Reason.SCALED_TO_ZERO, message)
     if not look.told:
         message = "no replica has told its metrics yet"
         return condition(Type.METRICS_AVAILABLE, None, Reason.NOT_MEASURED, message)

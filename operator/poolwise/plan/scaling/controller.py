@@ -29,8 +29,12 @@ from poolwise.plan.scaling.sizing import Ratios, need, ratios, whole
 
 LEAST_SECONDS = 29.0
 """Of looks before anything is decided."""
-IDLE_SECONDS = 600.0
-"""Without any request before the last replica leaves, where something holds the next one."""
+IDLE_STARTS, LEAST_IDLE_SECONDS, MOST_IDLE_SECONDS = 5.0, 300.0, 1800.0
+"""Without any request before the last replica leaves, where something holds the next one: so many
+times what a start takes, which is what the next request waits. Whoever comes at the worst of all
+moments then waits for a sixth of the time at most (up to starts of six minutes), and who has been
+away for five starts has rarely just left for a moment. Five to ten minutes are what others take
+(KEDA, WVA)."""
 UNLIMITED = 10**9
 
 
@@ -87,6 +91,11 @@ def decide(service: Service, memory: Memory, seen: Seen) -> Decision:
     return _decided(situation, memory, ahead)
 
 
+def idle_seconds(start_seconds: float) -> float:
+    """Without any request, before the last replica leaves."""
+    return min(max(IDLE_STARTS * start_seconds, LEAST_IDLE_SECONDS), MOST_IDLE_SECONDS)
+
+
 def _able(service: Service, memory: Memory) -> dict[str, Capability]:
     """Of each pool, at the present mix and slowness."""
     return {
@@ -138,12 +147,13 @@ def _decided(situation: _Situation, memory: Memory, ahead: Outlook) -> Decision:
     if sum(each.seconds for each in memory.bins) >= LEAST_SECONDS:
         wanted = need(service, memory, ahead, found).of(there)
     least = _least(situation, memory)
-    wanted = _whole(wanted, least, offers) if least else 0.0
+    wanted = _whole(max(wanted, _for_held(situation)), least, offers) if least else 0.0
     if not _may_shrink(situation, memory):
         wanted = max(wanted, there)
-    start = max(each.start_seconds for each in service.pools)
-    hold = hold_seconds(start, felt_seconds(situation.first))
+    hold = hold_seconds(_start_seconds(service), felt_seconds(situation.first)) if least else 0.0
     result = restrained(memory, situation.seen.now_seconds, there, wanted, hold)
+    if not result.why:
+        result = replace(result, why=_at_zero(situation, least))
     counts = _counts_for(situation, result.replicas, there, least)
     choice = _Choice(wanted, counts, _paced(situation, counts))
     return _told(situation, result, ahead, found, choice)
@@ -158,11 +168,34 @@ def _least(situation: _Situation, memory: Memory) -> int:
     """0 only where something holds requests and none has come for a while."""
     service, seen = situation.service, situation.seen
     idle = memory.idle_since_seconds
-    is_idle = idle is not None and seen.now_seconds - idle >= IDLE_SECONDS
-    is_at_zero = not seen.replicas
+    enough = idle_seconds(_start_seconds(service))
+    is_idle = idle is not None and seen.now_seconds - idle >= enough
+    is_at_zero = all(each.phase is Phase.DRAINING for each in seen.replicas)
     if service.can_scale_to_zero and not seen.held_requests and (is_idle or is_at_zero):
         return 0
     return max(service.least_replicas, 1)
+
+
+def _start_seconds(service: Service) -> float:
+    return max(each.start_seconds for each in service.pools)
+
+
+def _for_held(situation: _Situation) -> float:
+    """Full replicas that take all requests which are held into their batches, while none serves
+    any: what they will turn out to ask for, only its looks can tell."""
+    if situation.taken.ready or not situation.seen.held_requests:
+        return 0.0
+    return situation.seen.held_requests / max(situation.first.in_flight, 1.0)
+
+
+def _at_zero(situation: _Situation, least: int) -> str:
+    """What a number at zero, or from there, follows from: no rate of arrivals."""
+    held = situation.seen.held_requests
+    if not least:
+        return "nothing comes, and a gateway holds what may"
+    if held and not situation.taken.ready:
+        return f"a gateway holds {held:g} requests"
+    return ""
 
 
 def _may_shrink(situation: _Situation, memory: Memory) -> bool:

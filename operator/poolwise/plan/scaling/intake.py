@@ -43,6 +43,11 @@ class Told:
         return self.arrivals / max(self.delta.seconds, LEAST_SECONDS)
 
     @property
+    def is_idle(self) -> bool:
+        """Whether nothing was in flight at the look."""
+        return not _in_flight(self.sample)
+
+    @property
     def is_warm(self) -> bool:
         """Whether its latencies tell of usual work."""
         return self.served_seconds >= WARM_UP_SECONDS

@@ -155,15 +155,23 @@ def computed_share(before: float | None, delta: Delta, kept: float) -> float | N
 
 
 def log_slowness(
-    before: float, served: Replica, delta: Delta, in_flight: float, seconds: float
+    before: float,
+    served: Replica,
+    delta: Delta,
+    in_flight: float,
+    seconds: float,
+    is_one_idle: bool,
 ) -> float:
     """ln(observed / predicted) time between two tokens at the load that was seen; fading.
 
     A replica that takes f times as long for every step spends the share ``f * rate * added`` of its
     time on prompts, so the observed gap o is ``f * D / (1 - f * rate * added)``, and
-    ``f = o / (D + o * rate * added)``.
+    ``f = o / (D + o * rate * added)``. Where a replica idles beside others, a router that looks
+    sends it the next prompt, which then delays nobody: ``f`` may be up to ``o / D``, and of what
+    lies between both the nearest to the model's own word is taken.
 
     :param in_flight: sequences in the batch of one replica.
+    :param is_one_idle: whether one of several replicas had nothing to do.
     """
     gaps, observed = delta.inter_token_seconds or delta.tpot_seconds, observed_gap_seconds(delta)
     if gaps is None or gaps.count < LEAST_TOKENS or not served.generates or in_flight <= 0.0:
@@ -174,8 +182,10 @@ def log_slowness(
     began = delta.ttft_seconds.count if delta.ttft_seconds else delta.finished_requests or 0.0
     rate = began / max(delta.replica_seconds, 1e-9)
     added = at.added_seconds * served.interference
-    factor = observed / (at.decode.seconds + observed * rate * added)
-    now = max(min(math.log(factor), math.log(MOST_SLOWNESS)), -math.log(MOST_SLOWNESS))
+    least = math.log(observed / (at.decode.seconds + observed * rate * added))
+    most = math.log(observed / at.decode.seconds) if is_one_idle else least
+    bound = math.log(MOST_SLOWNESS)
+    now = max(min(max(0.0, least), most, bound), -bound)
     kept = float(0.5 ** (seconds / SLOWNESS_HALF_LIFE_SECONDS))
     return kept * before + (1.0 - kept) * now
 

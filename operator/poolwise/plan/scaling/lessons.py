@@ -93,8 +93,15 @@ def _slowness(memory: Memory, taken: Intake, able: Mapping[str, Capability]) -> 
                 delta,
                 taken.running.get(pool, 0.0),
                 taken.seconds,
+                _is_one_idle(taken, pool),
             )
     return found
+
+
+def _is_one_idle(taken: Intake, pool: str) -> bool:
+    """Of several replicas of a pool, at the look."""
+    idle = [each.is_idle for each in taken.by_replica.values() if each.pool == pool]
+    return len(idle) > 1 and any(idle)
 
 
 def _observed(

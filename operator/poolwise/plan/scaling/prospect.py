@@ -48,13 +48,15 @@ def prospect(
     joined, horizon = _joined(seen, bins), horizon_seconds(service)
     everything = _held(seen, taken, able, first, math.inf)
     bounded = _held(seen, taken, able, first, FULLEST)
-    serving, queue, each = taken.ready - joined, taken.waiting, first.requests_per_second
+    # What a gateway holds waits for these replicas as well, and is in no queue of theirs.
+    serving, queue = taken.ready - joined, taken.waiting + seen.held_requests
+    each = first.requests_per_second
     if first.is_of_gaps:
         # Those that run beyond the most that a replica bears delay new ones, and it goes on at its
         # rate. Else those who wait for a prompt do.
         queue = max(queue, (everything - bounded) * first.in_flight)
     else:
-        each = each_serves(bins, queue, serving, first.most_per_second)
+        each = each_serves(bins, taken.waiting, serving, first.most_per_second)
     flow = Flow(
         arrivals_per_second=recent_rate(bins),
         held=everything,

@@ -46,4 +46,4 @@ class Seen:
     expected_requests_per_second: float | None = None
     """When a start would end, from who knows it (a schedule); None: to be forecast."""
     held_requests: float = 0.0
-    """That wait in front of the service (a gateway's queue) while it has no replica."""
+    """That wait in front of the service, in a gateway's queue."""

@@ -72,6 +72,8 @@ def _verb(status: Told, told: Told) -> str:
             return "is suspended, and would run on"
         case "PlanOnly":
             return "is only planned, and would run on"
+        case "ScaledToZero":
+            return "has no replica now, and runs on"
     if told.get("placed") is not True:
         return "waits for"
     return "runs on" if ready.get("status") == "True" else "is starting on"
@@ -120,6 +122,7 @@ def _details(status: Told, told: Told, now: datetime | None) -> Iterator[tuple[s
     yield from _scarce(told)
     yield "why here", sentence(str(told.get("reason") or "")) if told.get("placed") else ""
     yield "pools", mixture.words(figures.part(status, "scaling"))
+    yield "zero", sentence(str(_condition(status, Type.SCALES_TO_ZERO).get("message") or ""))
     yield "now", _now(status)
     yield "beware", _mismatch(status)
     yield from _others(told)

@@ -141,17 +141,19 @@ def shares(told: Told) -> str:
 
 
 def memory(told: Told) -> str:
-    """``61.0 of 79.0 GiB per accelerator: weights 17.0, ...``, largest first."""
+    """``61.0, at most 64.6, of 79.0 GiB per accelerator: weights 17.0, ...``, largest first."""
     uses = part(told, "memory")
     needed, usable = number(uses, "neededBytes"), number(uses, "usableBytes")
     if needed is None or usable is None:
         return ""
+    most = number(uses, "mostBytes")
+    bound = f", at most {most / GIB:.1f}," if most else ""
     sizes = {use: number(uses, f"{use}Bytes") or 0.0 for use in _USES}
     largest = sorted(sizes.items(), key=lambda item: -item[1])
     shown = [(use, size) for use, size in largest if size >= 0.05 * GIB]
     listed = ", ".join(f"{_spaced(use)} {size / GIB:.1f}" for use, size in shown)
     per = "replica" if told.get("accelerator") == "CPU" else "accelerator"
-    return f"{needed / GIB:.1f} of {usable / GIB:.1f} GiB per {per}: {listed}"
+    return f"{needed / GIB:.1f}{bound} of {usable / GIB:.1f} GiB per {per}: {listed}"
 
 
 def engine(told: Told) -> str:

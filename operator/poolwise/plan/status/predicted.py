@@ -15,7 +15,6 @@ from poolwise.model.prediction import (
     TrainingPrediction,
 )
 from poolwise.model.ranges import capacity_range
-from poolwise.model.training.memory import peak_bytes
 from poolwise.plan.status.rounding import Story, present
 
 LEAST_GAIN = 1e-6
@@ -78,7 +77,8 @@ def _memory(memory: Memory) -> Story:
         "reserveBytes": memory.reserve_bytes,
     }
     used = {name: size_bytes for name, size_bytes in uses.items() if size_bytes}
-    return {"usableBytes": memory.usable_bytes, "neededBytes": memory.needed_bytes, **used}
+    need = {"neededBytes": memory.needed_bytes, "mostBytes": memory.most_bytes}
+    return {"usableBytes": memory.usable_bytes, **need, **used}
 
 
 def _predicted(
@@ -96,7 +96,7 @@ def _training(prediction: TrainingPrediction) -> Story:
         "tokensPerSecond": prediction.tokens_per_second,
         "samplesPerSecond": None if has_tokens else prediction.samples_per_second,
         "memoryBytesPerAccelerator": prediction.memory.needed_bytes,
-        "memoryBytesPerAcceleratorHigh": peak_bytes(prediction.memory).high,
+        "memoryBytesPerAcceleratorHigh": prediction.memory.most_bytes,
     }
 
 
@@ -116,6 +116,7 @@ def _serving(prediction: ServingPrediction) -> Story:
         "concurrency": prediction.concurrency,
         "tokensPerSecond": prediction.tokens_per_second,
         "memoryBytesPerAccelerator": prediction.memory.needed_bytes,
+        "memoryBytesPerAcceleratorHigh": prediction.memory.most_bytes,
     }
 
 

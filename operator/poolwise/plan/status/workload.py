@@ -20,7 +20,7 @@ from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.attempts import remembered
 from poolwise.plan.provisioning.evidence import bearers, startable_since
-from poolwise.plan.status.accrual import accrued
+from poolwise.plan.status.accrual import accrued, nodes_held
 from poolwise.plan.status.budget import Money
 from poolwise.plan.status.figures import number, part
 from poolwise.plan.status.meter import read
@@ -103,13 +103,13 @@ def _told(
     if known and is_over:
         return known
     if known and outcome.kept and _is_about(known, outcome):
-        return _with_replicas(known, outcome)
+        return _with_replicas(known, outcome, pool)
     if outcome.chosen is None and not outcome.candidates:
         return {}
     return steady(known, story(outcome, pool, CANDIDATE_LIMIT), now)
 
 
-def _with_replicas(known: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]:
+def _with_replicas(known: Mapping[str, Any], plan: Plan, pool: Pool | None) -> Mapping[str, Any]:
     """A story whose replicas follow the load: their number, what they cost together, and whether
     there is room to update them one more at a time."""
     if plan.record is not None and "rollout" in known:
@@ -119,8 +119,12 @@ def _with_replicas(known: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]:
         return known
     cost_per_hour = number(known, "costPerHour")
     told = {**known, "replicas": after}
-    if before and cost_per_hour is not None:
+    if cost_per_hour is None:
+        return told
+    if before:
         told["costPerHour"] = significant(cost_per_hour * after / before)
+    elif plan.chosen and pool and pool.price:  # what nothing costs tells of no replica
+        told["costPerHour"] = significant(pool.price.per_node_hour * nodes_held(pool, plan.chosen))
     return told
 
 

@@ -12,16 +12,17 @@ from typing import Any
 
 from poolwise.plan.conditions import STALLING, WORDS, Reason, Type, condition
 from poolwise.plan.decision import Kind, Outcome, Plan, Rejection
+from poolwise.plan.gateway.zero import asks_for_zero
 from poolwise.plan.kueue.status import is_waiting, queue_conditions
 from poolwise.plan.kueue.status import placed as placed_later
-from poolwise.plan.live.following import cut_short, stays_at_one
+from poolwise.plan.live.following import cut_short
 from poolwise.plan.live.look import Mode, mode_of
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.slips import unreachable_target
 from poolwise.plan.status.budget import Money, within_budget
-from poolwise.plan.status.figures import speed
+from poolwise.plan.status.figures import number, speed
 from poolwise.plan.status.pods import Observation
 from poolwise.plan.status.steady import is_same
 from poolwise.plan.wording import plural
@@ -133,8 +134,19 @@ def _suspended(view: View) -> list[Condition]:
 
 
 def _scales_to_zero(view: View) -> list[Condition]:
-    found = None if view.is_job else stays_at_one(view.resource)
-    return [found] if found else []
+    """As the gateway before it told at the newest look, or at the last that an earlier process
+    took."""
+    if view.is_job or not asks_for_zero(view.resource):
+        return []
+    type_ = Type.SCALES_TO_ZERO
+    told = view.measured.conditions if view.measured else ()
+    found = [_rested(view, each) for each in told if each.type == type_]
+    if found:
+        return found
+    if before := view.previous(type_):
+        return [_repeated(before, type_)]
+    message = "nobody has looked for a gateway before it yet"
+    return [condition(type_, None, Reason.NOT_MEASURED, message)]
 
 
 def _under_way(view: View, plan: Plan) -> list[Condition]:
@@ -171,10 +183,22 @@ def _reason(view: View, plan: Plan) -> str:
 def _pods_ready(view: View, plan: Plan) -> Condition:
     if not _runs(plan) or is_waiting(plan):
         return condition(Type.PODS_READY, False, Reason.NO_PODS, "nothing is placed")
-    found = _pods(view.seen)
+    found = _no_room(view) or _pods(view.seen)
     if plan.placed:
         return found
     return replace(found, message=f"{found.message}; what runs is of an earlier spec")
+
+
+def _no_room(view: View) -> Condition | None:
+    """Where the first replica is asked for, and there is no room for it."""
+    if view.measured is None or view.seen.desired or not view.seen.exists:
+        return None
+    told = view.measured.conditions
+    is_short = any((c.type, c.reason) == (Type.SCALING_ACTIVE, Reason.AT_CAPACITY) for c in told)
+    if not is_short or not number(view.measured.scaling, "desiredReplicas"):
+        return None
+    message = "requests wait, and there is no free room for the first replica"
+    return condition(Type.PODS_READY, False, Reason.AT_CAPACITY, message)
 
 
 def _runs(plan: Plan) -> bool:
@@ -219,7 +243,8 @@ def _below_floor(plan: Plan) -> Condition | None:
 
 def _seen(view: View, plan: Plan) -> list[Condition]:
     if view.measured is not None and (view.is_job or _runs(plan)):
-        return [_rested(view, each) for each in view.measured.conditions]
+        seen = view.measured.conditions
+        return [_rested(view, each) for each in seen if each.type != Type.SCALES_TO_ZERO]
     types = [Type.METRICS_AVAILABLE, *([] if view.is_job else _OF_SERVICES)]
     told = [_as_told(view, plan, type_) for type_ in types]
     return [each for each in told if each is not None]
@@ -249,15 +274,20 @@ def _rested(view: View, each: Condition) -> Condition:
 def _as_told(view: View, plan: Plan, type_: Type) -> Condition | None:
     """What was measured before the operator started anew stands until it has looked again."""
     before = view.previous(type_)
-    is_there = view.seen.desired and (view.is_job or _runs(plan))
+    is_looked_at = view.seen.desired or (not view.is_job and asks_for_zero(view.resource))
+    is_there = is_looked_at and (view.is_job or _runs(plan))
     if before.get("reason") not in (None, Reason.NOT_MEASURED) and is_there:
-        status = {"True": True, "False": False}.get(str(before.get("status")))
-        return condition(type_, status, str(before["reason"]), str(before.get("message", "")))
+        return _repeated(before, type_)
     if type_ in (Type.SCALING_ACTIVE, Type.AS_PLANNED):
         return None
     whose = "rank 0" if view.is_job else "a replica"
     message = f"nobody has looked at {whose} yet: all figures are predictions"
     return condition(type_, None, Reason.NOT_MEASURED, message)
+
+
+def _repeated(before: Mapping[str, Any], type_: Type) -> Condition:
+    status = {"True": True, "False": False}.get(str(before.get("status")))
+    return condition(type_, status, str(before["reason"]), str(before.get("message", "")))
 
 
 def _first(placed: Condition, pods: Condition) -> Condition:

@@ -1,0 +1,51 @@
+"""Looks at the queues before services that have no replica, far more often than at services that
+have some: the first request waits for whoever sees it.
+
+One small answer each; who hangs keeps its own next look, and nobody else's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+
+import structlog
+
+from poolwise.cluster.scraping import Look, Source, Target
+from poolwise.plan.decision import Key
+from poolwise.plan.gateway.reading import QueueTold
+
+_log = structlog.get_logger(__name__)
+
+
+class Vigil:
+    """``watched`` are those who sleep, with whom to ask; ``wake`` is told of each whose gateway
+    holds a request."""
+
+    def __init__(self, source: Source, wake: Callable[[Key, asyncio.TaskGroup], None]) -> None:
+        self._source = source
+        self._wake = wake
+        self.watched: dict[Key, tuple[Target, ...]] = {}
+        self._under_way: set[Key] = set()
+
+    def begin(self, tasks: asyncio.TaskGroup) -> None:
+        """A round; who still waits for the answers to the round before is left alone."""
+        for key in self.watched.keys() - self._under_way:
+            self._under_way.add(key)
+            tasks.create_task(self._look(key, tasks))
+
+    async def _look(self, key: Key, tasks: asyncio.TaskGroup) -> None:
+        """Never raises: a task that fails would end all others."""
+        try:
+            told = await self._source(self.watched.get(key, ()))
+            if key in self.watched and _holds_any(told):
+                self._wake(key, tasks)
+        except Exception:
+            _log.exception("a look at a gateway failed; tried again soon", workload=str(key))
+        finally:
+            self._under_way.discard(key)
+
+
+def _holds_any(told: Mapping[Target, Look]) -> bool:
+    queues: Iterable[QueueTold] = (each for each in told.values() if isinstance(each, QueueTold))
+    return any(sum(each.queues.values()) > 0.0 for each in queues)
