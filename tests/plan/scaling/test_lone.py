@@ -116,7 +116,9 @@ def test_first_tokens_are_counted_and_those_under_way_are_as_late_as_those_that_
         ttft_seconds=Histogram((2.0, math.inf), (30.0, 40.0), 90.0),
         tpot_seconds=Histogram((0.1, math.inf), (9.0, 10.0), 0.5),
     )
-    assert late_requests(service(), delta) == (10.0, 40.0)
-    assert late_requests(replace(service(), is_joint=True), delta) == pytest.approx((14.0, 40.0))
+    assert late_requests(service(), service().targets, delta) == (10.0, 40.0)
+    assert late_requests(
+        replace(service(), is_joint=True), service().targets, delta
+    ) == pytest.approx((14.0, 40.0))
     ended = replace(delta, ttft_seconds=Histogram((2.0, math.inf), (3.0, 4.0), 9.0))
-    assert late_requests(service(), ended) == pytest.approx((1.0, 10.0))
+    assert late_requests(service(), service().targets, ended) == pytest.approx((1.0, 10.0))

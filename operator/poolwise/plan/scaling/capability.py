@@ -59,6 +59,11 @@ class Capability:
         """At the highest load."""
         return self.at.requests_per_second / self.slowness
 
+    def helped(self, targets: tuple[LatencyTarget, ...]) -> tuple[LatencyTarget, ...]:
+        """Of the service's targets, those that replicas can keep; all where they can keep none."""
+        told = zip(targets, self.floors, strict=True)
+        return tuple(target for target, floor in told if floor < HOPELESS) or targets
+
     @property
     def is_of_gaps(self) -> bool:
         """Whether gaps between tokens are what is late first."""

@@ -60,8 +60,8 @@ def lessons(
     ]
     whole = [late for _, late in found if late.relative_strength == 1.0]
     late, count = math.fsum(each.late for each in whole), math.fsum(each.count for each in whole)
-    lone = _lone(service, memory, taken)
     first = able[service.pools[0].name]
+    lone = _lone(service, memory, taken, first)
     alone = alone_share(service, first, memory.mix_of(service), lone)
     of_load = lone.of_load(alone)
     found = [(load, replace(each, late=of_load * each.late)) for load, each in found]
@@ -72,11 +72,12 @@ def lessons(
     return Lessons(evidence(found, scale, usable, rising), late, count, lone, alone)
 
 
-def _lone(service: Service, memory: Memory, taken: Intake) -> Lone:
+def _lone(service: Service, memory: Memory, taken: Intake, able: Capability) -> Lone:
     """With what came since."""
     if taken.warm is None:
         return memory.lone
-    late, count = learning.late_requests(service, taken.warm)
+    helped = able.helped(service.targets)
+    late, count = learning.late_requests(service, helped, taken.warm)
     return memory.lone.after(late, count, taken.warm.prompt_lengths_tokens, taken.seconds)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from poolwise.model.serving.load import Replica, state
@@ -212,7 +212,7 @@ def histogram_of(delta: Delta, target: LatencyTarget) -> Histogram | None:
 
 def lateness(service: Service, delta: Delta, able: Capability) -> Iterator[Lateness]:
     """Requests that were late, and those beyond shorter times than the target that limits."""
-    late, count = late_requests(service, delta)
+    late, count = late_requests(service, able.helped(service.targets), delta)
     if not count:
         return
     limit = able.limit
@@ -235,7 +235,9 @@ def _shorter(delta: Delta, limit: LatencyTarget, able: Capability) -> Iterator[L
             yield Lateness(beyond, seen.count, strength, TAIL_WEIGHT)
 
 
-def late_requests(service: Service, delta: Delta) -> tuple[float, float]:
+def late_requests(
+    service: Service, targets: Sequence[LatencyTarget], delta: Delta
+) -> tuple[float, float]:
     """Requests that were late, in units of the strictest target's allowance, and all of them.
 
     Of several targets the one that uses up most of its allowance counts; all together where one
@@ -243,7 +245,7 @@ def late_requests(service: Service, delta: Delta) -> tuple[float, float]:
     that are under way are taken to be as late as those that ended.
     """
     late, later, count = [0.0], [], 0.0
-    for target in service.targets:
+    for target in targets:
         seen = histogram_of(delta, target)
         share = share_within(seen, target.seconds) if seen is not None else None
         if share is None:

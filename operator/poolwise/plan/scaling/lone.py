@@ -96,8 +96,10 @@ def alone_share(service: Service, able: Capability, mix: Mix, lone: Lone) -> flo
     First tokens by the lengths that were told; before they are, and for other targets, by the law
     that the mean and the spread of lengths make.
     """
-    found = 0.0
+    found, helped = 0.0, able.helped(service.targets)
     for target, floor in zip(service.targets, able.floors, strict=True):
+        if target not in helped:
+            continue
         share = floor
         if lone.lengths and lone.is_told and target.latency is Latency.TTFT:
             predictor = service.pools[0].predictor
