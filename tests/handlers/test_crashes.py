@@ -65,12 +65,8 @@ def lasting(writes: list[str]) -> Counter[str]:
     return Counter(write for write in writes if "status" not in write and "events" not in write)
 
 
-REFERENCE = populated()
-WRITES = REFERENCE.run()
-
-
-@pytest.mark.parametrize("crash_at", range(1, len(WRITES) + 1))
-def test_a_crash_after_each_write(crash_at):
+def crashed(crash_at: int) -> Shell:
+    """After the end of a process right behind that write."""
     shell = populated()
     left = [crash_at]
 
@@ -83,10 +79,33 @@ def test_a_crash_after_each_write(crash_at):
     with pytest.raises(Crash):
         shell.run()
     shell.kube.after_write = lambda write: None
+    return shell
+
+
+REFERENCE = populated()
+WRITES = REFERENCE.run()
+
+
+@pytest.mark.parametrize("crash_at", range(1, len(WRITES) + 1))
+def test_a_crash_after_each_write(crash_at):
+    shell = crashed(crash_at)
     shell.run()
     assert end_state(shell) == end_state(REFERENCE)
     assert lasting(shell.kube.writes) == lasting(WRITES)
     assert shell.run() == []
+
+
+@pytest.mark.parametrize("crash_at", range(1, len(WRITES) + 1))
+def test_a_decision_is_told_whenever_the_process_ends(crash_at):
+    shell = crashed(crash_at)
+    shell.run()
+    assert set(told(shell)) == set(told(REFERENCE))
+
+
+def told(shell: Shell) -> Counter[tuple[str, str]]:
+    """Events, by whom they are about and why."""
+    events = [each for (key, *_), each in shell.kube.objects.items() if key.plural == "events"]
+    return Counter((each["regarding"]["name"], each["reason"]) for each in events)
 
 
 def test_the_reference_is_worth_comparing_with():

@@ -56,12 +56,13 @@ class Story:
         decisions = list(announcements(before, after))
         if changes and not decisions and self._is_too_soon(outcome.key, now):
             return self._planner.look_again(outcome.key, self._status_seconds)
+        # Events first: whoever reads the status next, were it another leader, finds no news in it.
+        for each in decisions:
+            await self._recorder.record(live, each.reason, each.note, warning=each.is_warning)
         if changes:
             self._told_at[outcome.key] = now
             await self._writer.patch(live, {"status": changes}, "status")
         self._planner.told(outcome)
-        for each in decisions:
-            await self._recorder.record(live, each.reason, each.note, warning=each.is_warning)
 
     def forget(self, key: Key) -> None:
         """The workload is gone."""
