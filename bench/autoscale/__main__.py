@@ -1,8 +1,8 @@
 """``python -m bench.autoscale --trace FILE|--data DIR [--json] [--full]``: policies on traces.
 
-``--trace`` replays one file as it is, ``--data`` the busiest hour of the largest long trace there
-(``--full``: every trace there, with all start delays and three sizes of fleet). A trace is scaled
-so that its busiest minute needs ``--peak-replicas``.
+``--trace`` replays one file as it is, ``--data`` the busiest hour of the first trace there, by name,
+that lasts six hours or more (``--full``: every trace there, with all start delays and three sizes of
+fleet). A trace is scaled so that its busiest minute needs ``--peak-replicas``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from bench.autoscale.engine import (
     USUAL_ACCELERATOR,
     USUAL_MODEL,
     USUAL_TENSOR,
+    Engine,
     Unknown,
     engine,
 )
@@ -28,6 +29,7 @@ from bench.tables import DEFAULT_FOLDER
 
 LONG_SECONDS = 6 * HOUR_SECONDS
 PEAKS = (10.0, 40.0, 150.0)
+_UNUSABLE = (traces.BadTrace, sizing.OutOfReach)
 MOST = 1e5
 """Of any number that is asked for."""
 
@@ -45,7 +47,7 @@ def main() -> int:
     asked = _arguments().parse_args()
     try:
         return _main(asked)
-    except (traces.BadTrace, Unknown) as error:
+    except (*_UNUSABLE, Unknown) as error:
         print(error, file=sys.stderr)
         return 2
 
@@ -71,17 +73,55 @@ def _main(asked: argparse.Namespace) -> int:
 
 
 def _cells(asked: argparse.Namespace) -> Iterator[Cell]:
+    """A trace of a folder that nothing can be said of is named, and the others are replayed."""
     on = engine(asked.model, asked.accelerator, asked.tensor, asked.batched_tokens, asked.sequences)
+    if asked.trace:
+        yield from _cells_of(traces.load(asked.trace, asked.prefixes), on, asked)
+        return
+    found = 0
+    for path in _paths(asked.data):
+        try:
+            trace = traces.load(path, asked.prefixes)
+            if asked.full or trace.seconds >= LONG_SECONDS:
+                for cell in _cells_of(trace, on, asked):
+                    found += 1
+                    yield cell
+        except _UNUSABLE as error:
+            print(f"{error}; left out", file=sys.stderr)
+        if found and not asked.full:
+            return
+    if not found:
+        which = "trace" if asked.full else "trace of six hours or more"
+        raise traces.BadTrace(f"no {which} lies below {asked.data}")
+
+
+def _cells_of(trace: traces.Trace, on: Engine, asked: argparse.Namespace) -> Iterator[Cell]:
+    if trace.complaint:
+        print(trace.complaint, file=sys.stderr)
     targets = sizing.Targets(asked.ttft_seconds, asked.tpot_seconds, asked.attainment)
-    for trace in _traces(asked):
-        work = sizing.measured(on, trace.requests, targets, asked.seed)
-        for peak in PEAKS if asked.full else (asked.peak_replicas,):
-            found = scene.of_peak(trace, on, targets, work, peak)
-            if not asked.trace and not asked.full:
-                found = scene.around_peak(found, HOUR_SECONDS, BEFORE_PEAK)
-            delays = scene.START_DELAYS_SECONDS if asked.full else (asked.start_delay_seconds,)
-            for delay in delays:
-                yield Cell(scene.with_settings(found, delay, **_settings(asked)), peak)
+    work = sizing.measured(on, trace.requests, targets, asked.seed)
+    for peak in PEAKS if asked.full else (asked.peak_replicas,):
+        found = scene.of_peak(trace, on, targets, work, peak)
+        if not asked.trace and not asked.full:
+            found = scene.around_peak(found, HOUR_SECONDS, BEFORE_PEAK)
+        delays = scene.START_DELAYS_SECONDS if asked.full else (asked.start_delay_seconds,)
+        for delay in delays:
+            yield Cell(_scored(scene.with_settings(found, delay, **_settings(asked))), peak)
+
+
+def _paths(folder: Path) -> Iterator[Path]:
+    """Of traces, the first by name first."""
+    return filter(traces.is_trace, sorted(folder.rglob("*.csv*")))
+
+
+def _scored(asked: scene.Scene) -> scene.Scene:
+    """Itself. A trace that ends before anything is scored would say that all is in time."""
+    if asked.trace.seconds < asked.warm_up_seconds:
+        raise traces.BadTrace(
+            f"{asked.trace.name}: its last request comes after {asked.trace.seconds:.0f} s, "
+            f"and the first {asked.warm_up_seconds:.0f} s are not scored"
+        )
+    return asked
 
 
 def _settings(asked: argparse.Namespace) -> dict[str, Any]:
@@ -93,29 +133,6 @@ def _settings(asked: argparse.Namespace) -> dict[str, Any]:
         "slowness": asked.slowness,
         "seed": asked.seed,
     }
-
-
-def _traces(asked: argparse.Namespace) -> Iterator[traces.Trace]:
-    """The one that is named; of a folder all, or the largest long one."""
-    if asked.trace:
-        yield _told(traces.load(asked.trace, asked.prefixes))
-        return
-    found = 0
-    for path in sorted(asked.data.rglob("*.csv*")):
-        if not traces.is_trace(path):
-            continue
-        trace = traces.load(path, asked.prefixes)
-        if asked.full or (trace.seconds >= LONG_SECONDS and not found):
-            found += 1
-            yield _told(trace)
-    if not found:
-        raise traces.BadTrace(f"no trace of six hours or more lies below {asked.data}")
-
-
-def _told(trace: traces.Trace) -> traces.Trace:
-    if trace.complaint:
-        print(trace.complaint, file=sys.stderr)
-    return trace
 
 
 def _arguments() -> argparse.ArgumentParser:

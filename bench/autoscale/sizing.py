@@ -91,8 +91,15 @@ def _passed(moments: Floats, edges: Floats) -> Floats:
     return np.asarray(before * edges - sums[before], np.float64)
 
 
+class OutOfReach(ValueError):
+    """Targets that no number of replicas meets; the sentence says which."""
+
+
 def measured(engine: Engine, requests: Requests, targets: Targets, seed: int = 0) -> Work:
-    """Work of requests of these lengths on this engine; by bisection over the rate."""
+    """Work of requests of these lengths on this engine; by bisection over the rate.
+
+    Raises :class:`OutOfReach`.
+    """
     draw = np.random.default_rng(seed)
     picked = draw.integers(0, len(requests), REQUESTS)
     gaps = draw.exponential(1.0, REQUESTS)
@@ -102,6 +109,11 @@ def measured(engine: Engine, requests: Requests, targets: Targets, seed: int = 0
         return _attained(engine, requests, picked, gaps / rate / REPLICAS, targets)
 
     least = targets.attainment * attained(guess * ALONE)
+    if least <= 0.0:
+        raise OutOfReach(
+            f"no request meets both targets even alone on an idle replica: first token within "
+            f"{targets.ttft_seconds:g} s, then {targets.tpot_seconds:g} s between tokens"
+        )
     low, high = guess * ALONE, guess
     while attained(high) >= least:
         low, high = high, 2.0 * high

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.autoscale import __main__ as program
-from bench.autoscale import document, suite
+from bench.autoscale import document, scene, suite
 from tests.bench.autoscale_cases import stream
 
 ENGINE = ("--model", "llama-3.1-8b", "--accelerator", "L4", "--tensor", "1", "--sequences", "8")
@@ -88,6 +88,44 @@ def test_so_are_numbers_out_of_range(
     with pytest.raises(SystemExit):
         _run(monkeypatch, *arguments)
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("row", "seconds", "words"),
+    [
+        ("300,50", 200, "its last request comes after 199 s, and the first 300 s are not scored"),
+        ("900000,50", 600, "no request meets both targets even alone on an idle replica"),
+    ],
+)
+def test_so_are_traces_that_nothing_can_be_said_of(
+    row: str,
+    seconds: int,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "odd.csv"
+    rows = [f"{second},{row}" for second in range(seconds)]
+    path.write_text("\n".join(["arrival_s,input_tokens,output_tokens", *rows]))
+    asked = ("--trace", str(path), "--peak-replicas", "3", *ENGINE)
+    assert _run(monkeypatch, *asked, "--policies", "static_mean") == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_folder_is_replayed_without_the_traces_that_nothing_can_be_said_of(
+    trace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(program, "PEAKS", (3.0,))
+    monkeypatch.setattr(scene, "START_DELAYS_SECONDS", (60.0,))
+    header = "arrival_s,input_tokens,output_tokens"
+    (trace.parent / "a-short.csv").write_text(f"{header}\n0,300,50\n9,300,50\n")
+    (trace.parent / "no-trace.csv").write_text("name\nx\n")
+    asked = ("--data", str(trace.parent), "--full", "--json", *ENGINE, "--policies", "static_mean")
+    assert _run(monkeypatch, *asked) == 0
+    told, complaints = capsys.readouterr()
+    assert [each["trace"] for each in json.loads(told)["grid"]] == ["half-hour"]
+    assert "a-short: its last request comes after" in complaints
 
 
 def test_every_policy_of_the_issue_has_its_name() -> None:
