@@ -1,8 +1,8 @@
 """``python -m bench.autoscale --trace FILE|--data DIR [--json] [--full]``: policies on traces.
 
-``--trace`` replays one file as it is, ``--data`` the busiest hour of the first trace there, by name,
-that lasts six hours or more (``--full``: every trace there, with all start delays and three sizes of
-fleet). A trace is scaled so that its busiest minute needs ``--peak-replicas``.
+``--trace`` replays one file as it is, ``--data`` the busiest hour of the first trace there that
+lasts six hours or more (by name), with ``--full`` every trace there at all start delays and three
+sizes of fleet. A trace is scaled so that its busiest minute needs ``--peak-replicas``.
 """
 
 from __future__ import annotations
