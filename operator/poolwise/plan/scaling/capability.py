@@ -28,10 +28,10 @@ BISECTIONS = 13
 LEAST_PROMPTS_SHARE = 0.05
 """Of the time; where steps take as long as their target, prompts are not what delays."""
 DISPERSION = 1.0
-"""Of the arrivals at one replica: variance over mean, as by chance (Poisson). What routers smooth of
-it and what a fleet's own bursts add is learned (:mod:`poolwise.plan.scaling.fragility`). With 1.5,
-services that miss first tokens take 5 to 8 % more replicas (Mooncake, llm-d's stages), others as
-many; with 0.6 they are late more often than they may."""
+"""Of the arrivals at one replica: variance over mean, as by chance (Poisson). What routers smooth
+of it and what a fleet's own bursts add is learned (:mod:`poolwise.plan.scaling.fragility`). With
+1.5, services that miss first tokens take 5 to 8 % more replicas (Mooncake, llm-d's stages), others
+as many; with 0.6 they are late more often than they may."""
 
 
 @dataclass(frozen=True, eq=False)
