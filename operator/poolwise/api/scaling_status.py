@@ -86,7 +86,7 @@ class ScalingGateway(OpenModel):
     and of the wait there alone. Decides nothing. Example: `[{metric: Queue, percentile: 99}]`."""
     problem: Sentence = ""
     """Why what the picker tells of latencies is not used.
-    Example: `chat-epp-0: llm_d_epp_request_duration_seconds has no bucket up to +Inf`."""
+    Example: `"chat-epp-0: llm_d_epp_request_duration_seconds has no bucket up to +Inf"`."""
 
 
 class ScalingStatus(OpenModel):
