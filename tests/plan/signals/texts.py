@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-VLLM_TTFT_BOUNDS = (0.001, 0.005, 0.01, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
-
 
 def family(name: str, counts: Mapping[str, float], total: float, labels: str = "") -> str:
     """A histogram; counts by ``le``, cumulative."""
