@@ -70,11 +70,6 @@ class Run:
         words = f"{self.row['model']} {self.row['notes']}"
         return self.has_known_shape and not any(each in words for each in NOT_COMPARABLE)
 
-    @property
-    def is_pretraining(self) -> bool:
-        """Whether all weights are trained from scratch."""
-        return self.row["task"] == "pretrain"
-
 
 @dataclass(frozen=True, slots=True)
 class LaidRun:

@@ -118,8 +118,10 @@ def test_nothing_names_a_machine() -> None:
 
 
 def tracked() -> Iterator[Path]:
-    """Files of the project; this one, which has to spell what it looks for, apart."""
+    """Files of the project; this one, which has to spell what it looks for, apart, and what git
+    writes into a second work tree, which names the first."""
     hidden = {"__pycache__", "build", "dist", *(each.name for each in ROOT.glob(".*"))} - {".ci"}
     for folder, folders, names in os.walk(ROOT):
         folders[:] = [each for each in folders if each not in hidden]
-        yield from (Path(folder, name) for name in names if Path(folder, name) != Path(__file__))
+        paths = (Path(folder, name) for name in names)
+        yield from (path for path in paths if path not in (Path(__file__), ROOT / ".git"))

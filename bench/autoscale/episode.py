@@ -9,7 +9,7 @@ import numpy as np
 
 from bench.autoscale.outcome import Outcome, Step, outcome
 from bench.autoscale.policy import Policy
-from bench.autoscale.replay import Scrapes, router, view
+from bench.autoscale.replay import asked, router
 from bench.autoscale.scene import Scene
 from poolwise.sim.serving.fleet import Fleet
 from poolwise.sim.serving.requests import Answers, Requests
@@ -113,22 +113,13 @@ def driven(episode: Episode, policy: Policy) -> tuple[Fleet, list[Step]]:
     scene = episode.scene
     fleet = Fleet(scene.trace.requests, scene.engine.costs, scene.engine.limits, router(scene))
     fleet.request(scene.first_replicas, 0.0)
-    scrapes, draw = Scrapes(scene.scraping, scene.seed), np.random.default_rng(scene.seed)
+    draw = np.random.default_rng(scene.seed)
     steps = [Step(0.0, scene.first_replicas)]
-    scrape_at, ask_at = scene.scraping.interval_seconds, policy.interval_seconds
-    while not _is_over(scene, fleet):
-        fleet.advance(min(scrape_at, ask_at))
-        if scrape_at <= ask_at:
-            scrapes.take(fleet)
-            scrape_at += scene.scraping.interval_seconds
-            continue
-        wanted = policy.desired(view(scene, fleet, scrapes))
-        wanted = min(max(wanted, scene.least_replicas), scene.most_replicas)
+    for wanted in asked(scene, policy, fleet, lambda _: not _is_over(scene, fleet)):
         for _ in range(wanted - fleet.wanted):
             fleet.request(1, float(draw.uniform(*episode.start_seconds)))
         fleet.drain(max(fleet.wanted - wanted, 0))
         steps.append(Step(fleet.now_seconds, wanted))
-        ask_at += policy.interval_seconds
     fleet.finish()
     return fleet, steps
 

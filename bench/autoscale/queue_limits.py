@@ -6,7 +6,6 @@ the sequences in them, it shares its processor among all of them (M/G/1-PS).
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -56,38 +55,6 @@ def many_servers(servers: int, load: float, requests: int, seed: int) -> Check:
     costs = IterationCosts(Curve.line(STEP_SECONDS, 0.0), Curve.line(0.0, 0.0), 0.0, 0.0)
     limits = EngineLimits(servers, 10**4, PLENTY_BLOCKS)
     return Check(f"M/M/{servers} at {load:g}", expected, _mean_seconds(arriving, costs, limits))
-
-
-def in_order(arrivals: Floats, services: Floats, servers: int) -> Floats:
-    """When each leaves a queue with so many servers, by its definition: whoever is free first."""
-    free_at = [0.0] * servers
-    found = np.empty(len(arrivals))
-    for place, (arrival, service) in enumerate(zip(arrivals, services, strict=True)):
-        found[place] = max(arrival, free_at[0]) + service
-        heapq.heapreplace(free_at, found[place])
-    return found
-
-
-def in_common(arrivals: Floats, services: Floats) -> Floats:
-    """When each leaves a processor that all present share alike.
-
-    ``given`` is what each would have had since the beginning; a request leaves when that has grown
-    by its service.
-    """
-    found = np.empty(len(arrivals))
-    present: list[tuple[float, int]] = []
-    now = given = 0.0
-    coming = [*zip(arrivals.tolist(), services.tolist(), strict=True), (math.inf, 0.0)]
-    for place, (arrival, service) in enumerate(coming):
-        while present and now + (present[0][0] - given) * len(present) <= arrival:
-            now += (present[0][0] - given) * len(present)
-            given, leaving = heapq.heappop(present)
-            found[leaving] = now
-        if present:
-            given += (arrival - now) / len(present)
-        now = arrival
-        heapq.heappush(present, (given + service, place))
-    return found
 
 
 def shared_processor(name: str, tokens: Floats, load: float, seed: int) -> Check:

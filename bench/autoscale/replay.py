@@ -7,7 +7,7 @@ they are. A missed one leaves the sample before.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -43,25 +43,37 @@ def router(scene: Scene) -> Router:
 
 def _driven(scene: Scene, policy: Policy, fleet: Fleet) -> Iterator[Step]:
     """What was wanted at each question."""
-    scrapes = Scrapes(scene.scraping, scene.seed)
-    ends = scene.trace.seconds + SETTLED_SECONDS
-    scrape_at, ask_at = scene.scraping.interval_seconds, policy.interval_seconds
-    while min(scrape_at, ask_at) <= ends and not (
-        fleet.is_done and fleet.now_seconds > scene.trace.seconds
-    ):
-        fleet.advance(min(scrape_at, ask_at))
-        if scrape_at <= ask_at:
-            scrapes.take(fleet)
-            scrape_at += scene.scraping.interval_seconds
-            continue
-        wanted = policy.desired(view(scene, fleet, scrapes))
-        wanted = min(max(wanted, scene.least_replicas), scene.most_replicas)
+
+    def goes_on(next_seconds: float) -> bool:
+        is_over = fleet.is_done and fleet.now_seconds > scene.trace.seconds
+        return next_seconds <= scene.trace.seconds + SETTLED_SECONDS and not is_over
+
+    for wanted in asked(scene, policy, fleet, goes_on):
         change = wanted - fleet.wanted
         if change > 0:
             fleet.request(change, scene.start_delay_seconds)
         elif change < 0:
             fleet.drain(-change)
         yield Step(fleet.now_seconds, wanted)
+
+
+def asked(
+    scene: Scene, policy: Policy, fleet: Fleet, goes_on: Callable[[float], bool]
+) -> Iterator[int]:
+    """Replicas that the policy wants at each question; the fleet has moved on to that moment.
+
+    :param goes_on: whether another scrape or question comes, at that moment.
+    """
+    scrapes = Scrapes(scene.scraping, scene.seed)
+    scrape_at, ask_at = scene.scraping.interval_seconds, policy.interval_seconds
+    while goes_on(min(scrape_at, ask_at)):
+        fleet.advance(min(scrape_at, ask_at))
+        if scrape_at <= ask_at:
+            scrapes.take(fleet)
+            scrape_at += scene.scraping.interval_seconds
+            continue
+        wanted = policy.desired(view(scene, fleet, scrapes))
+        yield min(max(wanted, scene.least_replicas), scene.most_replicas)
         ask_at += policy.interval_seconds
 
 

@@ -63,8 +63,6 @@ class Regret:
 
     first: float
     after5: float
-    worst_kinds: tuple[tuple[str, float], ...] = ()
-    """Kinds that lose most after five observations."""
 
 
 TRUTHS = ("gavel", "sia")
@@ -116,15 +114,10 @@ def regret(choosers: Sequence[Chooser], specs: Sequence[PoolSpec], seed: int) ->
     new = Rates(tuple(specs))
     seen = _after(new, choosers, draw)
     at_first, after = (_expected(rates, choosers) for rates in (new, seen))
-    lost: defaultdict[str, list[float]] = defaultdict(list)
-    for chooser, free in choices:
-        lost[chooser.kind].append(_lost(after, chooser, free))
-    by_kind = sorted(((sum(each) / len(each), kind) for kind, each in lost.items()), reverse=True)
-    return Regret(
-        first=sum(_lost(at_first, *each) for each in choices) / len(choices),
-        after5=sum(map(sum, lost.values())) / len(choices),
-        worst_kinds=tuple((kind, value) for value, kind in by_kind[:5]),
+    first, after5 = (
+        sum(_lost(rates, *each) for each in choices) / len(choices) for rates in (at_first, after)
     )
+    return Regret(first, after5)
 
 
 def _choices(

@@ -60,11 +60,6 @@ def image_exists(tag: str) -> bool:
     return bool(docker("images", "--quiet", tag).strip())
 
 
-def digest_of(tag: str) -> str:
-    """The image's own identifier, ``sha256:...``."""
-    return docker("image", "inspect", "--format", "{{.Id}}", tag).strip()
-
-
 def size_bytes(tag: str) -> int:
     """What the image's layers take, unpacked."""
     return int(docker("image", "inspect", "--format", "{{.Size}}", tag))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from e2e.controlplane.client import Object
+from tests.plan.gateway.told import router
 
 GROUP, OLD_GROUP = "inference.networking.k8s.io", "inference.networking.x-k8s.io"
 _TEXT: Object = {"type": "string"}
@@ -126,6 +127,8 @@ class Picker:
     pool: str
     held: int = 0
     is_silent: bool = False
+    passes_on: int = 0
+    """Requests between two looks, all within half a second."""
     asked: int = 0
 
     def answer(self, address: str) -> tuple[int, str, str]:
@@ -142,4 +145,5 @@ class Picker:
         ]
         if self.held:
             lines.append(f"llm_d_epp_flow_control_queue_size{flow} {self.held}")
-        return 200, "text/plain", "\n".join([*lines, ""])
+        passed_on = router(self.passes_on * self.asked) if self.passes_on else ""
+        return 200, "text/plain", "\n".join([*lines, passed_on])

@@ -21,6 +21,7 @@ from tests.apiserver.test_operator_scaling import (
     chat,
     reasons,
     replicas,
+    scaling,
     wait_replicas,
 )
 
@@ -133,7 +134,8 @@ def test_the_older_api_is_spoken_and_nonsense_blocks_nobody(
 ) -> None:
     nodes([h100_node()])
     fleet.requests_per_second = 0.5
-    service, _ = fronted.service("chat")
+    service, picker = fronted.service("chat")
+    picker.passes_on = 2000
     odd = fronted.pool("odd")
     odd["spec"]["extensionRef"]["kind"] = "Gadget"
     operator.client.create(odd)
@@ -144,5 +146,8 @@ def test_the_older_api_is_spoken_and_nonsense_blocks_nobody(
     of_chat = frozenset({("namespace", fronted.namespace), ("name", "chat")})
     operator.until(lambda: scrape(operator)[1].get((SERVICE_HELD.full_name, of_chat)) == 0.0,
                    "what the gateway holds is no metric")  # fmt: skip
+    signals = scaling(operator, service)["gateway"]["signals"]
+    assert {each["metric"] for each in signals} == {"TTFT", "Queue"}
+    assert all(each["highSeconds"] == 0.5 for each in signals)
     assert replicas(operator, other) == 1
     assert operator.process.is_running

@@ -19,7 +19,7 @@ from poolwise.cluster.scraping import Look, Target
 from poolwise.environment import from_environment
 from poolwise.errors import InvalidInput
 from poolwise.plan.gateway import reading as gateway
-from poolwise.plan.gateway.reading import QueueTold
+from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.signals.adapters import Fault, read
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.steps.reading import ENGINE
@@ -397,13 +397,21 @@ def test_an_endpoint_picker_that_wants_a_login_is_read_through_it():
         f"llm_d_epp_flow_control_queue_size{{{flow}}} 3\n"
         "# TYPE llm_d_epp_flow_control_pool_saturation gauge\n"
         'llm_d_epp_flow_control_pool_saturation{inference_pool="chat",stage="effective"} 1\n'
+        + texts.family(
+            "llm_d_epp_flow_control_request_queue_duration_seconds",
+            {"0.5": 10, "+Inf": 12},
+            9.0,
+            f'{flow},outcome="Dispatched"',
+        )
     }
     picker = Target("uid", "epp-0", "10.0.0.2", 9090, gateway.ENGINE, "search")
     [found] = looks(server.query, picker)
-    assert isinstance(found, QueueTold)
+    assert isinstance(found, PickerTold)
     assert (found.runs_flow_control, dict(found.queues)) == (True, {"chat": 3.0})
+    assert found.measured is not None and found.measured.queue_seconds is not None
+    assert found.measured.queue_seconds.counts == (10.0, 12.0)
     idle = server.texts["search", "epp-0"].split("\n", 2)[2]
     server.texts = {("search", "epp-0"): idle}
     [found] = looks(server.query, picker)
-    assert isinstance(found, QueueTold)
+    assert isinstance(found, PickerTold)
     assert (found.runs_flow_control, dict(found.queues)) == (True, {})

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from poolwise.cluster.scraping import Look, Scraper, Target, url_of
 from poolwise.plan.gateway import reading as gateway
-from poolwise.plan.gateway.reading import QueueTold
+from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.steps.reading import ENGINE
@@ -240,15 +240,16 @@ def test_rank_0_of_a_run_is_read_by_the_same_rules(handler, told):
         (silent, "no answer within 0.5 s"),
     ],
 )
-def test_an_endpoint_picker_is_read_by_the_same_rules(handler, told):
+@pytest.mark.parametrize("engine", [gateway.ENGINE, gateway.QUEUE_ALONE])
+def test_an_endpoint_picker_is_read_by_the_same_rules(handler, told, engine):
     async def run() -> Look:
         async with serving(handler) as at:
-            target = replace(at, engine=gateway.ENGINE)
+            target = replace(at, engine=engine)
             return (await looks_at([target]))[target]
 
     look = asyncio.run(run())
     if told is None:
-        assert isinstance(look, QueueTold)
+        assert isinstance(look, PickerTold)
         assert (look.runs_flow_control, dict(look.queues)) == (True, {"chat": 4.0})
     else:
         assert isinstance(look, Fault) and told in look.reason

@@ -3,10 +3,11 @@ plays."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from poolwise.cluster.resources import DEPLOYMENTS
-from poolwise.plan.gateway.reading import ENGINE, read
+from poolwise.plan.gateway.reading import ENGINE, QUEUE_ALONE, read, read_queue
 from poolwise.plan.names import INFERENCE, INFERENCE_OLD
 from poolwise.plan.signals.adapters import Fault
 from tests.handlers.fleet import Clock, Served
@@ -77,7 +78,8 @@ class Fronted(Served):
     """``chat`` behind InferencePool ``chat``; its replicas come and go as their Deployment says."""
 
     def __init__(self, clock: Clock, **scaling: object) -> None:
-        self.epp: str | Fault = HOLDS
+        self.epp: str | Fault | Iterator[str] = HOLDS
+        """What its picker tells; of an iterator, one after the other."""
         self.asked: list[tuple[str, int]] = []
         self.is_busy = True
         """Whether requests reach the replicas."""
@@ -92,12 +94,12 @@ class Fronted(Served):
 
     async def tell(self, targets):
         every = list(targets)
-        engines = [each for each in every if each.engine != ENGINE]
+        engines = [each for each in every if each.engine not in (ENGINE, QUEUE_ALONE)]
         told = dict(await self.load.look(engines))
         if not self.is_busy:
             self.load.requests -= 40.0 * bool(engines)
         for each in every:
-            if each.engine == ENGINE:
+            if each not in engines:
                 self.asked.append((each.address, each.port))
                 told[each] = self._epp(each)
         return told
@@ -105,7 +107,9 @@ class Fronted(Served):
     def _epp(self, target):
         if isinstance(self.epp, Fault):
             return self.epp
-        return read(self.epp, target.replica, self.clock.now.timestamp())
+        text = self.epp if isinstance(self.epp, str) else next(self.epp)
+        reader = read_queue if target.engine == QUEUE_ALONE else read
+        return reader(text, target.replica, self.clock.now.timestamp())
 
     def play_pods(self) -> None:
         """What Kubernetes does: as many ready pods as the Deployment wants."""

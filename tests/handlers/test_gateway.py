@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import itertools
 
 import pytest
 
@@ -26,6 +27,7 @@ from tests.handlers.gateway import (
 )
 from tests.handlers.shell import chat_service, condition, h100_node
 from tests.handlers.test_overflow import Wishes, a100_node
+from tests.plan.gateway.told import router
 
 UNAUTHORISED = Fault("answers HTTP 401 instead of metrics")
 IDLE_LOOKS = 70
@@ -91,6 +93,49 @@ def test_the_older_api_is_enough(clock):
     shell.looks(3)
     assert set(shell.asked) == {("127.0.0.2", 9191)}
     assert zero(shell) == ("True", "HoldsRequests")
+
+
+def test_what_its_clients_see_is_told_and_decides_nothing(monkeypatch):
+    """Half of them wait for a second in the gateway's queue, while replicas see nothing of it."""
+    told, begin = [], Clock().now
+    for is_measured in (True, False):
+        clock = Clock(begin)
+        monkeypatch.setattr("poolwise.cluster.clock.utc_now", clock.utc_now)
+        shell = Fronted(clock)
+        shell.serve_gateway()
+        counts = (router(100 * each, 100 * each) for each in itertools.count())
+        shell.epp = (HOLDS + each for each in counts) if is_measured else HOLDS
+        shell.looks(20)
+        told.append((replicas(shell), scaling(shell)))
+        shown = explain(shell.service())
+        assert ("  gateway    TTFT p" in shown) == is_measured
+    (count, measured), (other, blind) = told
+    seen = measured["gateway"].pop("signals")
+    assert [each["metric"] for each in seen] == ["TTFT", "Queue"]
+    assert all((each["lowSeconds"], each["highSeconds"]) == (0.5, 1.0) for each in seen)
+    assert (count, measured) == (other, blind)
+
+
+def test_clients_of_a_gateway_before_several_services_are_nobodys(shell):
+    shell.put(chat_service("a", "other"))
+    shared = {"poolwise.dev/owner-kind": "InferenceService"}
+    shell.serve_gateway(inference_pool(**shared), picker_service(), picker_pod())
+    shell.epp = (HOLDS + router(1000 * each) for each in itertools.count())
+    shell.looks(12)
+    assert zero(shell) == ("False", "SharedInferencePool")
+    assert "signals" not in scaling(shell)["gateway"]
+
+
+def test_latencies_that_are_nonsense_are_told_and_hold_nobody_up(shell):
+    shell.epp = HOLDS + router(-4, 4)
+    shell.looks(10)
+    problem = scaling(shell)["gateway"]["problem"]
+    assert problem.startswith("chat-epp-0: llm_d_epp_") and "-4 observations" in problem
+    assert problem in explain(shell.service())
+    assert zero(shell) == ("True", "HoldsRequests")
+    shell.epp = HOLDS
+    shell.looks(10)
+    assert "problem" not in scaling(shell)["gateway"]
 
 
 def test_an_idle_service_sleeps_and_says_so(asleep):

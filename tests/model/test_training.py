@@ -15,6 +15,7 @@ from poolwise.model.shapes import Custom, Experts, LatentAttention, Model, Trans
 from poolwise.model.training.shard import routed_width
 from poolwise.model.training.step import predict_training, step_seconds
 from poolwise.model.work import Method, Recompute, TrainingLayout, TrainingWork
+from tests.model.counted import forward_flops_per_token
 from tests.model.shapes import preset
 from tests.model.training_cases import CALIBRATION, cpu_machine, machine, pretraining
 
@@ -41,7 +42,7 @@ def is_input_bound(found: TrainingPrediction) -> bool:
 
 def utilisation(work: TrainingWork, layout: TrainingLayout, here: Machine) -> float:
     """Model FLOPs of the step over what the peak would do in its time."""
-    per_token = 3 * sum(transformer.forward_flops_per_token(work.model, 8192).values())
+    per_token = 3 * sum(forward_flops_per_token(work.model, 8192).values())
     tokens = work.global_batch_samples * (work.sequence_tokens or 0)
     peak = here.device.peak_flops_per_second["bf16"] * layout.count
     return per_token * tokens / peak / seconds(work, layout, here)

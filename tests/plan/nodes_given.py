@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from poolwise import tables
 from poolwise.plan.pool import Pool
 from poolwise.plan.pools.gathering import pools
+from poolwise.plan.pools.selectors import Expression
 from poolwise.settings import Settings
 
 TABLES = tables.load()
@@ -74,3 +75,15 @@ def condition(pool: Pool, kind: str) -> tuple[bool | None, str, str]:
     """Status, reason and message of a condition that must be there."""
     (found,) = (each for each in pool.conditions if each.type == kind)
     return found.status, found.reason, found.message
+
+
+def admits(expressions: Sequence[Expression], labels: Mapping[str, str]) -> bool:
+    """Whether Kubernetes takes a node with these labels to match expressions of a pool."""
+    return all(_matches(expression, labels) for expression in expressions)
+
+
+def _matches(expression: Expression, labels: Mapping[str, str]) -> bool:
+    key, values = str(expression["key"]), expression.get("values")
+    if expression["operator"] == "DoesNotExist":
+        return key not in labels
+    return isinstance(values, list) and labels.get(key) in values

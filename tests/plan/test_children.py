@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -168,6 +169,14 @@ class TestTrainingEnvironment:
     def test_every_name_once(self):
         names = [each["name"] for each in container_of(job_of(training_job()))["env"]]
         assert len(names) == len(set(names))
+
+    def test_docs_name_them_all(self):
+        run = {"image": "i", "processesPerNode": 1}
+        checkpoint = {"claimName": "c", "interval": "30m"}
+        job = job_of(training_job(run=run, checkpoint=checkpoint))
+        page = Path(__file__).parents[2].joinpath("docs", "api.md").read_text(encoding="utf-8")
+        told = page.partition("## What a training container gets")[2]
+        assert set(re.findall(r"`([A-Z]+_[A-Z_]+|RANK)`", told)) == set(environment_of(job))
 
 
 class TestJob:

@@ -98,6 +98,15 @@ def test_the_speed_of_tokens_is_told():
     assert f"  measured   {says}\n" in f"{shown}\n"
 
 
+def test_what_clients_of_its_gateway_see_is_told():
+    resource, outcome, seen = SITUATIONS["serving"]
+    status = told(resource, outcome, seen=seen)
+    waits = {"metric": "Queue", "percentile": 99.0, "lowSeconds": 1.0, "highSeconds": 2.5}
+    gateway = {"inferencePool": "chat", "heldRequests": 3.0, "signals": [waits]}
+    shown = explain({**resource, "status": {**status, "scaling": {"gateway": gateway}}})
+    assert "  gateway    Queue p99 1 s to 2.5 s; 3 requests held\n" in f"{shown}\n"
+
+
 def test_what_replicas_do_that_was_not_planned_is_told():
     resource, outcome, seen = SITUATIONS["serving"]
     status = told(resource, outcome, seen=seen)

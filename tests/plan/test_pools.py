@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from e2e import profiles
 from poolwise.plan.pool import Pool
-from poolwise.plan.pools.selectors import admits, selects
-from tests.plan.nodes_given import H100, all_pools, condition, node, only_pool
+from poolwise.plan.pools.selectors import selects
+from tests.plan.nodes_given import H100, admits, all_pools, condition, node, only_pool
 
 MACHINE = "node.kubernetes.io/instance-type"
 CLEAN = [name for name in profiles.names() if not name.startswith("dirty")]

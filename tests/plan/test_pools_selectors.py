@@ -3,7 +3,8 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from poolwise.plan.pools.selectors import admits, node_expressions, node_selector, selects
+from poolwise.plan.pools.selectors import node_expressions, node_selector, selects
+from tests.plan.nodes_given import admits
 
 POOL = "cloud.google.com/gke-nodepool"
 LABELS = st.dictionaries(

@@ -5,15 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.autoscale.queue_limits import (
-    STEP_SECONDS,
-    TOKENS,
-    erlang_c,
-    in_common,
-    in_order,
-)
+from bench.autoscale.queue_limits import STEP_SECONDS, TOKENS, erlang_c
 from poolwise.sim.serving.costs import Curve, EngineLimits, IterationCosts
 from poolwise.sim.serving.requests import Floats, Integers, Requests
+from tests.sim.queues import in_common, in_order
 from tests.sim.serving_cases import served
 
 

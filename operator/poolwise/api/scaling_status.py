@@ -39,7 +39,7 @@ class ScalingSignal(OpenModel):
     """What was measured of one target."""
 
     metric: Word
-    """TTFT, ITL or E2E. Example: `TTFT`."""
+    """TTFT, ITL, TPOT or E2E; of a gateway also Queue, the wait there alone. Example: `TTFT`."""
     percentile: float
     """Of the target. Example: `99`."""
     target_seconds: float | None = None
@@ -81,6 +81,12 @@ class ScalingGateway(OpenModel):
     """That waited in its queue at the last look. Example: `0`."""
     wake_up_seconds: float | None = None
     """What a start takes, and so the first request after none for long. Example: `95`."""
+    signals: Annotated[tuple[ScalingSignal, ...], Field(max_length=17)] = ()
+    """What its clients see of each target that its endpoint picker measures, its queue included,
+    and of the wait there alone. Decides nothing. Example: `[{metric: Queue, percentile: 99}]`."""
+    problem: Sentence = ""
+    """Why what the picker tells of latencies is not used.
+    Example: `"chat-epp-0: llm_d_epp_request_duration_seconds has no bucket up to +Inf"`."""
 
 
 class ScalingStatus(OpenModel):

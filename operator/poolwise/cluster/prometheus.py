@@ -23,6 +23,7 @@ from poolwise.cluster.scraping import Look, Target, look_of, sentence
 from poolwise.plan.gateway import reading as gateway
 from poolwise.plan.signals.adapters import Fault, loads, own_labels, series_names
 from poolwise.plan.signals.exposition import Nonsense
+from poolwise.plan.signals.names import ADAPTERS
 from poolwise.plan.signals.vector import UP, Told, texts
 from poolwise.plan.steps.reading import ENGINE
 from poolwise.plan.steps.sample import METRICS, RANK_LABELS, STEP_SECONDS
@@ -141,7 +142,7 @@ def _asked_for(engine: str) -> tuple[list[str], list[str]]:
     if engine == gateway.ENGINE:
         return _with_parts(gateway.METRICS), list(gateway.ALWAYS)
     if engine != ENGINE:
-        return _with_parts(sorted(series_names(engine))), list(loads(engine))
+        return _with_parts(sorted(series_names(ADAPTERS[engine]))), list(loads(engine))
     return _with_parts(METRICS), [*METRICS, f"{STEP_SECONDS}_count"]
 
 

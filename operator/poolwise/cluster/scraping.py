@@ -20,7 +20,7 @@ from poolwise.cluster import clock
 from poolwise.cluster.connection import USER_AGENT
 from poolwise.cluster.turns import Turns
 from poolwise.plan.gateway import reading as gateway
-from poolwise.plan.gateway.reading import QueueTold
+from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.signals.adapters import Fault, read
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.steps import reading as steps
@@ -51,7 +51,7 @@ class Target:
     namespace: str = ""
 
 
-Look = Sample | RunSample | QueueTold | Fault
+Look = Sample | RunSample | PickerTold | Fault
 Source = Callable[[Iterable[Target]], Awaitable[Mapping[Target, Look]]]
 """What tells the newest sample of each target, or why there is none."""
 
@@ -134,6 +134,8 @@ def look_of(text: str, target: Target, at_seconds: float) -> Look:
         return steps.read(text, target.replica, at_seconds)
     if target.engine == gateway.ENGINE:
         return gateway.read(text, target.replica, at_seconds)
+    if target.engine == gateway.QUEUE_ALONE:
+        return gateway.read_queue(text, target.replica, at_seconds)
     return read(text, target.engine, target.replica, at_seconds)
 
 

@@ -139,7 +139,7 @@ class Kinds:
             known.further[name] = (of, placed.predictor(self._calibration))
         return known.further[name][1]
 
-    def gateway(self, turn: Turn, known: Known) -> dict[str, Any]:
+    def gateway(self, turn: Turn, known: Known, now_seconds: float) -> dict[str, Any]:
         """What a status tells of the gateway before it."""
         if known.holding is None or not known.holding.pool:
             return {}
@@ -147,6 +147,7 @@ class Kinds:
             "inferencePool": known.holding.pool,
             "heldRequests": known.holding.held_requests,
             "wakeUpSeconds": self.start_seconds(turn, known, turn.placed),
+            **known.clients.told(turn.placed.targets, now_seconds),
         }
 
     def start_seconds(self, turn: Turn, known: Known, placed: Placed) -> float:

@@ -25,7 +25,7 @@ from poolwise.model.work import TrainingLayout, TrainingWork
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.corrections import alike, name_of, workload_of
 from poolwise.plan.decision import Key, Kind, PlacementRecord, Plan
-from poolwise.plan.gateway.reading import QueueTold
+from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.learning import Rated, is_undescribed
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.observed import Object
@@ -156,7 +156,7 @@ class Measurer:
         if known.place != (basis.pool, basis.alike):
             known.place, known.progress = (basis.pool, basis.alike), known.progress.moved()
         look = told.get(turn.target) if turn.target is not None else None
-        assert not isinstance(look, Sample | QueueTold), "runs are no engines, and no gateways"
+        assert not isinstance(look, Sample | PickerTold), "runs are no engines, and no gateways"
         known.failures = known.failures + 1 if isinstance(look, Fault) else 0
         if 0 < known.failures < LOOKS_UNTIL_TOLD:
             return  # packets get lost

@@ -35,6 +35,7 @@ from poolwise.plan.children.replica import Replica
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind, Plan
 from poolwise.plan.gateway.fronts import pod_labels
+from poolwise.plan.gateway.reading import QUEUE_ALONE
 from poolwise.plan.live.knowledge import Knowledge
 from poolwise.plan.live.look import Look, Mode, Standstill, failed, standing
 from poolwise.plan.live.overdue import Overdue, together
@@ -224,7 +225,7 @@ class Scaler:
             is_asleep=turn.is_asleep,
             is_heard=known.holding is not None and known.holding.is_told,
             zero=zero.condition() if (zero := self._kinds.zero(turn, known)) else None,
-            gateway=self._kinds.gateway(turn, known),
+            gateway=self._kinds.gateway(turn, known, now.timestamp()),
         )
         self._carry_out(turn, look)
         self._leave(turn.key, None if standstill else after.least.replicas)
@@ -267,7 +268,8 @@ class Scaler:
     def _watch(self, turn: Turn) -> None:
         """Look at the queue before it often while it sleeps."""
         if turn.is_asleep and turn.gateway.targets and turn.mode is not Mode.OFF:
-            self._vigil.watched[turn.key] = turn.gateway.targets
+            asked = (replace(each, engine=QUEUE_ALONE) for each in turn.gateway.targets)
+            self._vigil.watched[turn.key] = tuple(asked)
         else:
             self._vigil.watched.pop(turn.key, None)
 

@@ -13,9 +13,10 @@ from poolwise.cluster.scraping import Target
 from poolwise.handlers.gateways import Gateway
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Key
+from poolwise.plan.gateway.clients import Clients
 from poolwise.plan.gateway.fronts import Front, pod_labels
 from poolwise.plan.gateway.holding import Holding, Trust, holding
-from poolwise.plan.gateway.reading import QueueTold
+from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.live.knowledge import Knowledge, Place, recalled
 from poolwise.plan.live.look import Mode
 from poolwise.plan.live.overdue import Overdue, overdue
@@ -62,6 +63,8 @@ class Known:
     holding: Holding | None = None
     """What is known of the gateway before it; None: nobody has looked."""
     trust: Trust = field(default_factory=Trust)
+    clients: Clients = field(default_factory=Clients)
+    """What clients of that gateway saw lately."""
     start_seconds: dict[str, float] = field(default_factory=dict)
     """What a start took, by pool."""
 
@@ -129,11 +132,17 @@ class Turn:
         looks = [
             look
             for target in self.gateway.targets
-            if isinstance(look := told[target], QueueTold | Fault)
+            if isinstance(look := told[target], PickerTold | Fault)
         ]
+        front = self.gateway.front
         known.holding, known.trust = holding(
-            self.gateway.front, self.gateway.unasked or looks, known.trust, now_seconds
+            front, self.gateway.unasked or looks, known.trust, now_seconds
         )
+        if front.pool is None or front.reason is not None:  # whose clients, nobody can tell
+            known.clients = Clients()
+            return
+        told_of = [each for each in looks if isinstance(each, PickerTold)]
+        known.clients = known.clients.after(told_of, front.pool.name, now_seconds)
 
     def pods_on(self, placed: Placed) -> list[Object]:
         """Of the replicas on one pool."""

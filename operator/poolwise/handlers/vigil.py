@@ -13,7 +13,7 @@ import structlog
 
 from poolwise.cluster.scraping import Look, Source, Target
 from poolwise.plan.decision import Key
-from poolwise.plan.gateway.reading import QueueTold
+from poolwise.plan.gateway.reading import PickerTold
 
 _log = structlog.get_logger(__name__)
 
@@ -47,5 +47,5 @@ class Vigil:
 
 
 def _holds_any(told: Mapping[Target, Look]) -> bool:
-    queues: Iterable[QueueTold] = (each for each in told.values() if isinstance(each, QueueTold))
+    queues: Iterable[PickerTold] = (each for each in told.values() if isinstance(each, PickerTold))
     return any(sum(each.queues.values()) > 0.0 for each in queues)

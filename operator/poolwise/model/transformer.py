@@ -157,25 +157,6 @@ def sparse_layers(shape: Transformer) -> int:
     return (shape.layers - shape.experts.dense_layers) // shape.experts.every
 
 
-def forward_flops_per_token(model: Model, sequence_tokens: int) -> dict[str, float]:
-    """FLOPs of one token of a sequence processed whole, by term; the mean over its tokens.
-
-    A custom model has no tokens: its one term is the FLOPs of a sample.
-    """
-    shape = model.shape
-    if isinstance(shape, Custom):
-        return {"sample": shape.forward_flops_per_sample}
-    count = parameters(model)
-    share = count.routed_fraction
-    return {
-        "projections": 2 * (count.attention + count.norms),
-        "attention": attention_flops_per_key(shape) * attended_keys(shape, sequence_tokens),
-        "mlp": 2 * count.mlp,
-        "experts": 2 * (count.experts * share + count.shared_experts + count.router),
-        "head": 2 * (count.head + count.tied_head),
-    }
-
-
 def attention_flops_per_key(shape: Transformer) -> float:
     """Scores and weighted values of one query against one key, one layer."""
     latent = shape.latent_attention

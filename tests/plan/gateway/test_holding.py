@@ -8,7 +8,7 @@ from poolwise.plan.conditions import Reason
 from poolwise.plan.gateway.fronts import Front
 from poolwise.plan.gateway.holding import PATIENCE_SECONDS, Trust, holding
 from poolwise.plan.gateway.pools import InferencePool
-from poolwise.plan.gateway.reading import QueueTold
+from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.gateway.zero import Zero
 from poolwise.plan.scaling.controller import idle_seconds
 from poolwise.plan.signals.adapters import Fault
@@ -18,7 +18,7 @@ SILENT = Fault("no answer within 3 s")
 
 
 def good(held=0.0, pool="chat"):
-    return QueueTold("epp-0", 0.0, True, {pool: held}, frozenset({pool}))
+    return PickerTold("epp-0", 0.0, True, {pool: held}, frozenset({pool}))
 
 
 def after(*looks, front=FRONT, every=10.0):
@@ -67,8 +67,8 @@ def test_whom_nobody_picks_for_waits_in_the_same_way():
         ),
         (Fault("answers HTTP 403 instead of metrics"), Reason.PICKER_REFUSES, "Prometheus"),
         (Fault("answers HTTP 500 instead of metrics"), Reason.PICKER_SILENT, "HTTP 500"),
-        (QueueTold("e", 0.0, False), Reason.HOLDING_NOT_TOLD, "no queue: turn its feature gate"),
-        (QueueTold("e", 0.0, False, {"chat": 0.0}), Reason.HOLDING_NOT_TOLD, "a queue, and not"),
+        (PickerTold("e", 0.0, False), Reason.HOLDING_NOT_TOLD, "no queue: turn its feature gate"),
+        (PickerTold("e", 0.0, False, {"chat": 0.0}), Reason.HOLDING_NOT_TOLD, "a queue, and not"),
         (good(pool="other"), Reason.HOLDING_NOT_TOLD, "tells of InferencePool other alone"),
     ],
 )
@@ -88,7 +88,7 @@ def test_what_objects_say_counts_at_once(reason):
 looks = st.one_of(
     st.just("no pod is ready"),
     st.lists(
-        st.sampled_from([good(), good(5.0), SILENT, QueueTold("e", 0.0, False)]),
+        st.sampled_from([good(), good(5.0), SILENT, PickerTold("e", 0.0, False)]),
         min_size=1,
         max_size=3,
     ),
@@ -100,7 +100,7 @@ def test_only_good_word_from_all_of_them_lets_the_last_replica_go(told, every):
     found = after(*told, every=every)
     *_, last = told
     is_good = isinstance(last, list) and all(
-        isinstance(each, QueueTold) and each.runs_flow_control for each in last
+        isinstance(each, PickerTold) and each.runs_flow_control for each in last
     )
     assert found.is_told is is_good
     awake = Zero(found, False, 60.0, 0, 1.0)

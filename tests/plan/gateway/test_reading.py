@@ -1,20 +1,24 @@
 """What endpoint pickers tell of their queues, release by release."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolwise.plan.gateway.reading import QueueTold, read
+from poolwise.plan.gateway.reading import PickerTold, read, read_queue
 from poolwise.plan.signals.adapters import Fault
+from tests.plan.gateway.told import E2E, durations
 
 NEW, OLD = "llm_d_epp_", "inference_extension_"
 FLOW = '{fairness_id="default",inference_pool="chat",model_name="m",priority="0"}'
 OTHER = '{fairness_id="b",inference_pool="chat",model_name="m",priority="-1"}'
 
 
-def told(text: str) -> QueueTold:
+def told(text: str) -> PickerTold:
     found = read(text, "epp-0", 100.0)
-    assert isinstance(found, QueueTold), found
+    assert isinstance(found, PickerTold), found
+    assert read_queue(text, "epp-0", 100.0) == replace(found, measured=None, problem="")
     return found
 
 
@@ -88,7 +92,19 @@ def test_nonsense_is_one_sentence(text, why):
     assert isinstance(found, Fault) and why in found.reason
 
 
+def test_latencies_that_cannot_be_read_hide_no_queue():
+    """Whether requests are held is decided by, latencies are not."""
+    found = told(f"{NEW}flow_control_queue_size{FLOW} 2\n" + durations(E2E[NEW], -4, 6))
+    assert (found.queues, found.measured) == ({"chat": 2.0}, None)
+    assert "holds -4 observations" in found.problem
+    many = "".join(f'{E2E[NEW]}_count{{a="{each}"}} 1\n' for each in range(20_001))
+    found = told(f"{NEW}flow_control_queue_size{FLOW} 2\n" + many)
+    assert (found.queues, found.measured) == ({"chat": 2.0}, None)
+    assert "more than 20000 series" in found.problem
+
+
 @given(st.text(max_size=300))
 def test_no_text_breaks_the_reader(text):
     read(f"{NEW}flow_control_queue_size{text}\n", "epp-0", 100.0)
+    read(f"{E2E[NEW]}_bucket{text}\n", "epp-0", 100.0)
     read(text, "epp-0", 100.0)

@@ -62,8 +62,6 @@ def test_all_that_vllm_tells():
         (texts.VLLM_NEW, "triton"),
         (texts.SGLANG, "custom"),
         (texts.TRITON, "custom"),
-        (texts.gateway("llm_d_epp_"), "gateway"),
-        (texts.gateway("inference_extension_"), "gateway"),
     ],
 )
 def test_every_engine_tells_its_load(text, engine):

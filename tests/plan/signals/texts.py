@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-VLLM_TTFT_BOUNDS = (0.001, 0.005, 0.01, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
-
 
 def family(name: str, counts: Mapping[str, float], total: float, labels: str = "") -> str:
     """A histogram; counts by ``le``, cumulative."""
@@ -76,12 +74,3 @@ TRTLLM_SERVE = """trtllm_num_requests_running{model_name="m"} 3
 trtllm_num_requests_waiting{model_name="m"} 2
 trtllm_kv_cache_utilization{model_name="m"} 0.25
 """
-
-
-def gateway(prefix: str) -> str:
-    """What an endpoint picker tells."""
-    return f"""{prefix}request_running{{model_name="m"}} 3
-{prefix}flow_control_queue_size{{fairness_id="a"}} 1
-{prefix}flow_control_queue_size{{fairness_id="b"}} 1
-{prefix}average_kv_cache_utilization{{name="pool"}} 0.25
-""" + family(f"{prefix}request_ttft_seconds", {"0.5": 4, "+Inf": 10}, 6.5, 'model_name="m"')

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from poolwise.plan.conditions import Reason
 from poolwise.plan.gateway.fronts import Front
-from poolwise.plan.gateway.reading import QueueTold
+from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.wording import duration
 
@@ -20,7 +20,7 @@ PATIENCE_SECONDS = 30.0
 less, and packets get lost."""
 LOGIN = ("HTTP 401", "HTTP 403")
 
-Told = QueueTold | Fault
+Told = PickerTold | Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def holding(
     """
     name = front.pool.name if front.pool else ""
     looks = () if isinstance(told, str) else told
-    queued = sum(_queued(each, name) for each in looks if isinstance(each, QueueTold))
+    queued = sum(_queued(each, name) for each in looks if isinstance(each, PickerTold))
     if front.reason is not None:  # whose requests are in its queue, nobody can tell
         return Holding(False, False, front.reason, front.problem, pool=name), Trust()
     found, held = _problem(told, name), f"InferencePool {name} holds requests while no replica runs"
@@ -113,5 +113,5 @@ def _of_one(told: Told, pool: str) -> tuple[Reason, str] | None:
     return None
 
 
-def _queued(told: QueueTold, pool: str) -> float:
+def _queued(told: PickerTold, pool: str) -> float:
     return told.queues.get(pool, 0.0) + told.queues.get("", 0.0)

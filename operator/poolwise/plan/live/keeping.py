@@ -52,7 +52,7 @@ class Record:
         return tuple(self._signal(each, now_seconds) for each in targets)
 
     def _signal(self, target: LatencyTarget, now_seconds: float) -> Signal:
-        seen = self._histogram(target, now_seconds)
+        seen = self.observed(_HISTOGRAMS[target.latency], target.percentile, now_seconds)
         found = percentile_of(seen, target.percentile) if seen else None
         if seen is None or found is None:
             return Signal(target, None, None, 0.0, None)
@@ -62,14 +62,15 @@ class Record:
         late = (1.0 - share.upper, 1.0 - share.lower) if share else None
         return Signal(target, found.lower, found.upper, seen.count, late)
 
-    def _histogram(self, target: LatencyTarget, now_seconds: float) -> Histogram | None:
-        """Of the last minute, and further back until there are samples enough."""
-        needed, found = samples_needed(target.percentile), list[Histogram]()
+    def observed(self, name: str, percentile: float, now_seconds: float) -> Histogram | None:
+        """One of :data:`HISTOGRAMS`: of the last minute, and further back until there are samples
+        enough to speak of the percentile."""
+        needed, found = samples_needed(percentile), list[Histogram]()
         count = 0.0
         for span in reversed(self.spans):
             if count >= needed and now_seconds - span.until_seconds > SHORTEST_SECONDS:
                 break
-            seen: Histogram | None = getattr(span, _HISTOGRAMS[target.latency])
+            seen: Histogram | None = getattr(span, name)
             if seen is not None:
                 found.append(seen)
                 count += seen.count

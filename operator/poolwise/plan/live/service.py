@@ -41,6 +41,14 @@ class Placed:
         assert isinstance(self.record.layout, ServingLayout)
         return self.record.layout
 
+    @property
+    def targets(self) -> tuple[LatencyTarget, ...]:
+        """Of its requests."""
+        return tuple(
+            LatencyTarget(Latency(each.metric.value), each.percentile, each.seconds)
+            for each in self.request.work.targets
+        )
+
     def predictor(self, calibration: Calibration) -> Predictor:
         """How a replica behaves; keep it while the placement stays."""
         assert self.pool.machine is not None
@@ -81,10 +89,7 @@ class Placed:
         least = max(request.least_replicas, 1)
         return Service(
             name=self.name,
-            targets=tuple(
-                LatencyTarget(Latency(each.metric.value), each.percentile, each.seconds)
-                for each in request.work.targets
-            ),
+            targets=self.targets,
             pools=(
                 self.kind(predictor, start_seconds, most - overdue, self.cost_per_hour),
                 *further,

@@ -40,13 +40,13 @@ def measured(look: Look, before: Told) -> Measured:
 
 def _observed(look: Look) -> dict[str, Any]:
     """Told along with the rest: what of this moved alone is not worth a write."""
-    return _present({"ratio": look.decision.token_ratio})
+    return figures_told({"ratio": look.decision.token_ratio})
 
 
 def _scaling(look: Look, before: Told) -> dict[str, Any]:
     decision = look.decision
     wanted = {} if look.mode is Mode.OFF else _number(look, before)
-    return _present(
+    return figures_told(
         {
             "time": timestamp(look.now),
             "mode": look.mode.value,
@@ -55,8 +55,8 @@ def _scaling(look: Look, before: Told) -> dict[str, Any]:
             "limiting": decision.limiting or None,
             "requestsPerSecondPerReplica": decision.capacity_requests_per_second or None,
             "forecast": _forecast(decision.forecast) if decision.forecast else None,
-            "signals": [_signal(each) for each in decision.signals] or None,
-            "gateway": _present(look.gateway) or None,
+            "signals": [signal_told(each) for each in decision.signals] or None,
+            "gateway": figures_told(look.gateway) or None,
             "mismatches": [kind.value for kind, _ in look.mismatches] or None,
             "memory": look.memory or None,
         }
@@ -97,12 +97,13 @@ def _decisions(look: Look, before: Told) -> list[Any]:
 
 
 def _forecast(forecast: Forecast) -> dict[str, Any]:
-    return _present({"low": forecast.low, "mid": forecast.mid, "high": forecast.high})
+    return figures_told({"low": forecast.low, "mid": forecast.mid, "high": forecast.high})
 
 
-def _signal(signal: Signal) -> dict[str, Any]:
+def signal_told(signal: Signal) -> dict[str, Any]:
+    """Of ``signals``."""
     shares = signal.late_share
-    return _present(
+    return figures_told(
         {
             "metric": signal.target.latency.value,
             "percentile": signal.target.percentile,
@@ -119,7 +120,7 @@ def _signal(signal: Signal) -> dict[str, Any]:
 def _tail(tail: Tail) -> dict[str, Any]:
     """Seconds by number of replicas; a number that cannot keep up has none."""
     told = [
-        _present({"replicas": replicas, "seconds": seconds})
+        figures_told({"replicas": replicas, "seconds": seconds})
         for replicas, seconds in sorted(tail.seconds.items())
     ]
     return {
@@ -130,7 +131,7 @@ def _tail(tail: Tail) -> dict[str, Any]:
     }
 
 
-def _present(document: Mapping[str, Any]) -> dict[str, Any]:
+def figures_told(document: Mapping[str, Any]) -> dict[str, Any]:
     """Figures to three digits; without what is unknown, or without end."""
     return {
         name: significant(value, _DIGITS) if isinstance(value, float) else value

@@ -74,18 +74,6 @@ def selects(selector: Labels, labels: Labels) -> bool:
     return all(labels.get(key) == value for key, value in selector.items())
 
 
-def admits(expressions: Sequence[Expression], labels: Labels) -> bool:
-    """Whether a node with these labels matches expressions as :func:`node_expressions` gives."""
-    return all(_matches(expression, labels) for expression in expressions)
-
-
-def _matches(expression: Expression, labels: Labels) -> bool:
-    key, values = str(expression["key"]), expression.get("values")
-    if expression["operator"] == "DoesNotExist":
-        return key not in labels
-    return isinstance(values, list) and labels.get(key) in values
-
-
 def _identity(shared: Labels) -> Iterator[tuple[str, str]]:
     for keys in _IDENTITY_KEYS:
         found = nodes_labels.first(shared, keys)

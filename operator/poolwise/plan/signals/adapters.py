@@ -38,24 +38,32 @@ class Fault:
 def read(text: str, engine: str, replica: str, at_seconds: float) -> Sample | Fault:
     """What one replica told.
 
-    :param engine: ``spec.engine.type``, or ``gateway``.
+    :param engine: ``spec.engine.type``.
     :param at_seconds: Unix time of the look, by our clock.
     """
-    try:
-        found = _read(text, ADAPTERS[engine], replica, at_seconds)
-    except Nonsense as error:
-        return Fault(str(error))
+    found = sample(text, ADAPTERS[engine], replica, at_seconds)
     if found is None:
         example = _example(engine)
         return Fault(f"tells no metric that engine {engine} is known by, such as {example}")
+    return found
+
+
+def sample(
+    text: str, adapters: Sequence[Adapter], replica: str, at_seconds: float
+) -> Sample | Fault | None:
+    """What was told under the names that some adapters know; None: nothing."""
+    try:
+        found = _read(text, adapters, replica, at_seconds)
+    except Nonsense as error:
+        return Fault(str(error))
     # Of all series together: each may be finite, and their sum beyond all bounds.
-    problem = implausible(found)
+    problem = implausible(found) if found is not None else None
     return found if problem is None else Fault(problem)
 
 
-def series_names(engine: str) -> frozenset[str]:
-    """Every metric that an engine may tell, histograms by their base name."""
-    return frozenset[str]().union(*(_names(adapter) for adapter in ADAPTERS[engine]))
+def series_names(adapters: Iterable[Adapter]) -> frozenset[str]:
+    """Every metric that may be told, histograms by their base name."""
+    return frozenset[str]().union(*map(_names, adapters))
 
 
 def loads(engine: str) -> tuple[str, ...]:
@@ -148,11 +156,17 @@ def _number(series: Iterable[Series], name: str, source: Source, field: str) -> 
 
 def _histogram(told: Mapping[str, list[Series]], name: str, source: Source) -> Histogram | None:
     """All series of a histogram together; a native one where it is told, since it is finer."""
-    natives = [each.histogram for each in told.get(name, ()) if each.histogram is not None]
+    natives = [
+        each.histogram
+        for each in told.get(name, ())
+        if each.histogram is not None and _has(each, source.labels)
+    ]
     if natives:
         return pooled(natives)
     buckets: dict[tuple[tuple[str, str], ...], dict[float, float]] = {}
     for each in told.get(name + "_bucket", ()):
+        if not _has(each, source.labels):
+            continue
         rest = tuple(pair for pair in each.labels if pair[0] != "le")
         bound = _bound(each, name) * source.unit
         buckets.setdefault(rest, {})[bound] = each.value

@@ -3,7 +3,8 @@
 Engines rename metrics between releases, and a renamed one must not read as zero: each canonical
 field has all names it ever had, and the first that is told counts. Sources: the engines' own lists
 (vLLM docs/usage/metrics, SGLang srt/metrics/collector.py, TGI docs/reference/metrics, Triton
-docs/user_guide/metrics, TensorRT-LLM backend docs/metrics, Gateway API Inference Extension).
+docs/user_guide/metrics, TensorRT-LLM backend docs/metrics). What a gateway's endpoint picker tells
+is in :mod:`poolwise.plan.gateway.latencies`.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ class Adapter:
     """Which of the models counts where the server tells each apart; None: all are the replica's."""
 
 
-def _is(*names: str, unit: float = 1.0, fold: Fold = Fold.SUM) -> tuple[Source, ...]:
+def named(*names: str, unit: float = 1.0, fold: Fold = Fold.SUM) -> tuple[Source, ...]:
     return tuple(Source(name, unit=unit, fold=fold) for name in names)
 
 
-def _labelled(name: str, label: str, value: str, fold: Fold = Fold.SUM) -> Source:
+def labelled(name: str, label: str, value: str, fold: Fold = Fold.SUM) -> Source:
     return Source(name, MappingProxyType({label: value}), fold=fold)
 
 
@@ -64,22 +65,24 @@ _OF_RAY = frozenset({"Component", "NodeAddress", "ReplicaId", "SessionName", "Ve
 VLLM = Adapter(
     ("vllm:", "ray_vllm_", "ray_vllm:", "vllm_"),
     {
-        "running": _is("num_requests_running"),
-        "waiting": _is("num_requests_waiting"),
-        "kv_cache_usage": _is("kv_cache_usage_perc", "gpu_cache_usage_perc", fold=Fold.MOST),
-        "finished_requests": _is("request_success_total", "request_success"),
-        "preemptions": _is("num_preemptions_total", "num_preemptions"),
-        "prompt_tokens": _is("prompt_tokens_total"),
-        "cached_prompt_tokens": _is(
+        "running": named("num_requests_running"),
+        "waiting": named("num_requests_waiting"),
+        "kv_cache_usage": named("kv_cache_usage_perc", "gpu_cache_usage_perc", fold=Fold.MOST),
+        "finished_requests": named("request_success_total", "request_success"),
+        "preemptions": named("num_preemptions_total", "num_preemptions"),
+        "prompt_tokens": named("prompt_tokens_total"),
+        "cached_prompt_tokens": named(
             "prompt_tokens_cached_total", "prefix_cache_hits_total", "gpu_prefix_cache_hits_total"
         ),
-        "generated_tokens": _is("generation_tokens_total"),
-        "ttft_seconds": _is("time_to_first_token_seconds"),
-        "inter_token_seconds": _is("inter_token_latency_seconds", "time_per_output_token_seconds"),
-        "tpot_seconds": _is("request_time_per_output_token_seconds"),
-        "e2e_seconds": _is("e2e_request_latency_seconds"),
-        "prompt_lengths_tokens": _is("request_prompt_tokens"),
-        "answer_lengths_tokens": _is("request_generation_tokens"),
+        "generated_tokens": named("generation_tokens_total"),
+        "ttft_seconds": named("time_to_first_token_seconds"),
+        "inter_token_seconds": named(
+            "inter_token_latency_seconds", "time_per_output_token_seconds"
+        ),
+        "tpot_seconds": named("request_time_per_output_token_seconds"),
+        "e2e_seconds": named("e2e_request_latency_seconds"),
+        "prompt_lengths_tokens": named("request_prompt_tokens"),
+        "answer_lengths_tokens": named("request_generation_tokens"),
     },
     frozenset({"engine", "model_name"}) | _OF_RAY,
 )
@@ -87,19 +90,21 @@ VLLM = Adapter(
 SGLANG = Adapter(
     ("sglang:", "sglang_"),
     {
-        "running": _is("num_running_reqs", "num_running_requests"),
-        "waiting": _is("num_queue_reqs", "num_queue_requests"),
-        "kv_cache_usage": _is("token_usage", fold=Fold.MOST),
-        "finished_requests": _is("num_requests_total"),
-        "preemptions": _is("num_retracted_requests_total", "num_retracted_reqs_total"),
-        "prompt_tokens": _is("prompt_tokens_total"),
-        "cached_prompt_tokens": _is("cached_tokens_total"),
-        "generated_tokens": _is("generation_tokens_total"),
-        "ttft_seconds": _is("time_to_first_token_seconds"),
-        "inter_token_seconds": _is("inter_token_latency_seconds", "time_per_output_token_seconds"),
-        "e2e_seconds": _is("e2e_request_latency_seconds"),
-        "prompt_lengths_tokens": _is("prompt_tokens_histogram"),
-        "answer_lengths_tokens": _is("generation_tokens_histogram"),
+        "running": named("num_running_reqs", "num_running_requests"),
+        "waiting": named("num_queue_reqs", "num_queue_requests"),
+        "kv_cache_usage": named("token_usage", fold=Fold.MOST),
+        "finished_requests": named("num_requests_total"),
+        "preemptions": named("num_retracted_requests_total", "num_retracted_reqs_total"),
+        "prompt_tokens": named("prompt_tokens_total"),
+        "cached_prompt_tokens": named("cached_tokens_total"),
+        "generated_tokens": named("generation_tokens_total"),
+        "ttft_seconds": named("time_to_first_token_seconds"),
+        "inter_token_seconds": named(
+            "inter_token_latency_seconds", "time_per_output_token_seconds"
+        ),
+        "e2e_seconds": named("e2e_request_latency_seconds"),
+        "prompt_lengths_tokens": named("prompt_tokens_histogram"),
+        "answer_lengths_tokens": named("generation_tokens_histogram"),
     },
     frozenset(
         {
@@ -118,13 +123,13 @@ SGLANG = Adapter(
 TGI = Adapter(
     ("tgi_",),
     {
-        "running": _is("batch_current_size"),
-        "waiting": _is("queue_size"),
-        "finished_requests": _is("request_success", "request_success_total"),
-        "tpot_seconds": _is("request_mean_time_per_token_duration"),
-        "e2e_seconds": _is("request_duration"),
-        "prompt_lengths_tokens": _is("request_input_length"),
-        "answer_lengths_tokens": _is("request_generated_tokens"),
+        "running": named("batch_current_size"),
+        "waiting": named("queue_size"),
+        "finished_requests": named("request_success", "request_success_total"),
+        "tpot_seconds": named("request_mean_time_per_token_duration"),
+        "e2e_seconds": named("request_duration"),
+        "prompt_lengths_tokens": named("request_input_length"),
+        "answer_lengths_tokens": named("request_generated_tokens"),
     },
     frozenset(),
 )
@@ -137,24 +142,24 @@ TRITON = Adapter(
     ("",),
     {
         "running": (
-            _labelled(_OF_REQUESTS, "request_type", "active"),
-            *_is("trtllm_num_requests_running"),
+            labelled(_OF_REQUESTS, "request_type", "active"),
+            *named("trtllm_num_requests_running"),
         ),
         "waiting": (
-            _labelled(_OF_REQUESTS, "request_type", "waiting"),
-            *_is("trtllm_num_requests_waiting", "nv_inference_pending_request_count"),
+            labelled(_OF_REQUESTS, "request_type", "waiting"),
+            *named("trtllm_num_requests_waiting", "nv_inference_pending_request_count"),
         ),
         "kv_cache_usage": (
-            _labelled(_OF_BLOCKS, "kv_cache_block_type", "fraction", Fold.MOST),
-            *_is("trtllm_kv_cache_utilization", fold=Fold.MOST),
+            labelled(_OF_BLOCKS, "kv_cache_block_type", "fraction", Fold.MOST),
+            *named("trtllm_kv_cache_utilization", fold=Fold.MOST),
         ),
-        "finished_requests": _is("nv_inference_request_success", "trtllm_request_success_total"),
+        "finished_requests": named("nv_inference_request_success", "trtllm_request_success_total"),
         "ttft_seconds": (
-            *_is("trtllm_time_to_first_token_seconds"),
-            *_is("nv_inference_first_response_histogram_ms", unit=MILLI),
+            *named("trtllm_time_to_first_token_seconds"),
+            *named("nv_inference_first_response_histogram_ms", unit=MILLI),
         ),
-        "tpot_seconds": _is("trtllm_time_per_output_token_seconds"),
-        "e2e_seconds": _is("trtllm_e2e_request_latency_seconds"),
+        "tpot_seconds": named("trtllm_time_per_output_token_seconds"),
+        "e2e_seconds": named("trtllm_e2e_request_latency_seconds"),
     },
     frozenset(
         {"model", "version", "gpu_uuid", "request_type", "kv_cache_block_type"}
@@ -173,35 +178,12 @@ TRITON = Adapter(
 """Triton itself and its TensorRT-LLM backend, and trtllm-serve. Of an ensemble the model that
 generates counts, which waits for no tokenising; of other models those of :class:`OneModel`."""
 
-GATEWAY = Adapter(
-    ("llm_d_epp_", "inference_extension_", "inference_objective_", "inference_pool_"),
-    {
-        "running": _is("request_running", "running_requests"),
-        "waiting": _is("flow_control_queue_size", "average_queue_size"),
-        "kv_cache_usage": _is("average_kv_cache_utilization", fold=Fold.MOST),
-        "finished_requests": _is("request_total"),
-        "ttft_seconds": _is("request_ttft_seconds"),
-        "inter_token_seconds": _is("request_streaming_itl_seconds"),
-        "tpot_seconds": _is(
-            "request_streaming_tpot_seconds", "normalized_time_per_output_token_seconds"
-        ),
-        "e2e_seconds": _is("request_duration_seconds"),
-        "prompt_lengths_tokens": _is("request_input_tokens", "input_tokens"),
-        "answer_lengths_tokens": _is("request_output_tokens", "output_tokens"),
-    },
-    frozenset(
-        {"name", "model_name", "target_model_name", "fairness_id", "priority", "inference_pool"}
-    ),
-)
-"""The endpoint picker of an inference gateway: of a whole pool of replicas."""
-
 ADAPTERS: Mapping[str, tuple[Adapter, ...]] = {
     "vllm": (VLLM,),
     "sglang": (SGLANG,),
     "tgi": (TGI,),
     "triton": (VLLM, TRITON),
     "custom": (VLLM, SGLANG, TGI, TRITON),
-    "gateway": (GATEWAY,),
 }
 """By ``spec.engine.type``: an engine may speak as another (Triton's vLLM backend does). What the
 first tells counts, and what it does not tell is taken from the next: Triton counts requests around

@@ -42,17 +42,13 @@ class Percentile:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Share of observations within a target, 0 to 1."""
+    """Share of observations within a target, 0 to 1; counted, so that all three are one, where the
+    target is a bound of a bucket."""
 
     lower: float
     upper: float
     estimate: float
     samples: float
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the target is a bound of a bucket, so that observations were counted."""
-        return self.lower == self.upper
 
 
 def samples_needed(percentile: float) -> float:

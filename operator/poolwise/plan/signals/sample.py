@@ -43,6 +43,8 @@ class Counted:
     tpot_seconds: Histogram | None = None
     """One mean gap for each finished request."""
     e2e_seconds: Histogram | None = None
+    queue_seconds: Histogram | None = None
+    """The wait before a replica is chosen: gateways tell it."""
     prompt_lengths_tokens: Histogram | None = None
     """One prompt length for each request."""
     answer_lengths_tokens: Histogram | None = None

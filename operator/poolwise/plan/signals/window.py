@@ -27,6 +27,7 @@ HISTOGRAMS = (
     "inter_token_seconds",
     "tpot_seconds",
     "e2e_seconds",
+    "queue_seconds",
     "prompt_lengths_tokens",
     "answer_lengths_tokens",
 )

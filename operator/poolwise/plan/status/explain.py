@@ -21,6 +21,7 @@ from datetime import datetime
 from typing import Any
 
 from poolwise.plan.conditions import Reason, Type
+from poolwise.plan.gateway import clients
 from poolwise.plan.live import mixture
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import CPU
@@ -122,6 +123,7 @@ def _details(status: Told, told: Told, now: datetime | None) -> Iterator[tuple[s
     yield from _scarce(told)
     yield "why here", sentence(str(told.get("reason") or "")) if told.get("placed") else ""
     yield "pools", mixture.words(figures.part(status, "scaling"))
+    yield "gateway", clients.words(figures.part(figures.part(status, "scaling"), "gateway"))
     yield "zero", sentence(str(_condition(status, Type.SCALES_TO_ZERO).get("message") or ""))
     yield "now", _now(status)
     yield "beware", _mismatch(status)
