@@ -34,6 +34,10 @@ from poolwise.plan import wording
         (wording.quantity(20e9), "20G"),
         (wording.quantity(12.5), "12.5"),
         (wording.plural(1, "node"), "1 node"),
+        (wording.apart(91.2, 44.0), ("91.2", "44.0")),
+        (wording.apart(23.24, 23.18), ("23.24", "23.18")),
+        (wording.apart(12_400.6, 23.2), ("12,400.6", "23.2")),
+        (wording.apart(7.0, 7.0), ("7.000000", "7.000000")),
         (wording.plural(8, "node"), "8 nodes"),
     ],
 )

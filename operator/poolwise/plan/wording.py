@@ -6,6 +6,8 @@ import math
 import unicodedata
 
 GIB = 2**30
+MOST_DECIMALS = 6
+"""Of an amount in GiB: kibibytes."""
 MESSAGE_LIMIT = 1024
 """Characters of one sentence in a status; Kubernetes allows 32768 in a condition's message."""
 
@@ -39,6 +41,21 @@ def gib(size_bytes: float) -> str:
     if 0 < size_bytes < 0.1 * GIB:
         return f"{size_bytes / 2**20:.0f} MiB"
     return f"{size_bytes / GIB:.1f} GiB"
+
+
+def apart(first: float, second: float) -> tuple[str, str]:
+    """Two amounts with one decimal, or with as many as it takes to tell one from the other.
+
+    >>> apart(23.24, 23.18)
+    ('23.24', '23.18')
+    >>> apart(2162.3, 78.6)
+    ('2,162.3', '78.6')
+    """
+    for decimals in range(1, MOST_DECIMALS):
+        shown = f"{first:,.{decimals}f}", f"{second:,.{decimals}f}"
+        if shown[0] != shown[1]:
+            return shown
+    return f"{first:,.{MOST_DECIMALS}f}", f"{second:,.{MOST_DECIMALS}f}"
 
 
 def money(amount: float, currency: str = "USD") -> str:

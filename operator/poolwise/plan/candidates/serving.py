@@ -29,6 +29,8 @@ MOST_SATURATION = 0.9
 """Of the saturated rate: a single-server queue then waits 9 services (M/M/1, rho / (1 - rho))."""
 ALIKE = 1.02
 """Offers within 2 % of the best objective count as equally good."""
+NEAR = 0.8
+"""Of a target, from where a lone request's latency is told beside the replicas that it asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ class _Assessment:
     def _judged(self, offer: Offer) -> Candidate:
         where = offer.gang, self.pool, offer.wish
         if offer.broken:
-            return self._described(offer, offer.broken)
+            return self._described(offer, self._explained(offer, offer.broken))
         if offer.has_room:
             broken = self.situation.breaks(*where)
             remark = "; ".join(filter(None, (self._remark(offer), broken.words())))
@@ -222,6 +224,14 @@ class _Assessment:
             over = cost / limit if limit else math.inf
             return Exclusion(Verdict.TOO_EXPENSIVE, told + money(limit, currency), over)
         return None
+
+    def _explained(self, offer: Offer, broken: Exclusion) -> Exclusion:
+        """With the target that leaves next to no room for load, where that is why so many are
+        needed."""
+        if broken.reason_code != Verdict.TOO_MANY_REPLICAS or not self.request.work.targets:
+            return broken
+        of_target, told = self._worst_miss(offer.shape.layout)
+        return replace(broken, reason=f"{broken.reason}; {told}") if of_target > NEAR else broken
 
     def _remark(self, offer: Offer) -> str:
         """What a user must know who set fewer replicas than the targets need."""
