@@ -29,10 +29,8 @@ def show(report: Mapping[str, Any]) -> None:
     console.print()
     _print(console, pools(report["pools"]))
     for row in report["pools"]:
-        for condition in row.get("conditions", ()):
-            if condition["status"] == "False":
-                line = f"{row['name']}: {condition['message']}"
-                console.print(line, markup=False, soft_wrap=True)
+        for message in notes(row):
+            console.print(f"{row['name']}: {message}", markup=False, soft_wrap=True)
 
 
 def show_workloads(rows: Sequence[Row]) -> None:
@@ -84,6 +82,18 @@ def pools(rows: Sequence[Row]) -> Table:
             f"{money(price, row.get('currency', 'USD'))}/h" if price is not None else "-",
         )
     return table
+
+
+def notes(row: Row) -> list[str]:
+    """What is amiss with a pool, each once: one condition may say what another adds a remedy to."""
+    amiss = dict.fromkeys(
+        each["message"] for each in row.get("conditions", ()) if each["status"] == "False"
+    )
+    return [
+        message
+        for message in amiss
+        if not any(other != message and other.startswith(message) for other in amiss)
+    ]
 
 
 def _table(*headers: str) -> Table:
