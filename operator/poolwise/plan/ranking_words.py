@@ -50,7 +50,7 @@ class _Words:
         others = [each for each in ranking.ordered if each is not winner]
         best = ranking.ordered[0]
         if ranking.because:
-            return f"{self._measure(winner)} for {self._price(winner)}; {ranking.because}"
+            return f"{self._deal(winner)}; {ranking.because}"
         if not others:
             return f"the only pool that can take it now: {self._measure(winner)}"
         if winner is best:
@@ -58,7 +58,7 @@ class _Words:
         if ranking.stays:
             told = f"stays where it runs: {self._measure(winner)}"
             return f"{told}; {best.pool} would take {self._measure(best)}"
-        told = f"{self._measure(winner)} for {self._price(winner)}"
+        told = self._deal(winner)
         if winner in ranking.level and not ranking.is_for_idleness:
             level = f"{best.pool} ({self._measure(best)}; {_doubt(winner, best)})"
             spares = best.broken_accelerators > 0 == winner.broken_accelerators
@@ -134,6 +134,11 @@ class _Words:
             amount = three_digits(value / JOULES_PER_KILOWATT_HOUR)
             return f"{amount} kWh" if is_run else f"{amount} kW"
         return duration(value) + ("" if is_run else " per request")
+
+    def _deal(self, candidate: Candidate) -> str:
+        """The objective, and what it costs where that is another thing."""
+        measure = self._measure(candidate)
+        return measure if self._goal is Goal.COST else f"{measure} for {self._price(candidate)}"
 
     def _price(self, candidate: Candidate) -> str:
         cost = cost_of(candidate)
