@@ -125,6 +125,14 @@ def test_reasons_of_speed_that_is_not_worth_it():
     assert told["b200"] == f"5 h: {trade}"
 
 
+def test_speed_that_two_digits_do_not_show_is_none():
+    bound = {"bound_by": Resource.INPUT, "own_spread": 0.0}
+    told = words(run("b200", 9.999, 900, **bound), run("h100", 10, 400, **bound))
+    hardly = "hardly faster for 2.25 times the cost ($900 against $400)"
+    assert f"b200 would be {hardly}" in told["h100"] or hardly in told["b200"]
+    assert all("1 times" not in each for each in told.values())
+
+
 def test_the_reason_names_the_rule_that_decided_however_unsure_the_times_are():
     """Level is what nobody knows; what decides beyond 30 % is what idle accelerators are worth."""
     unsure = {"own_spread": 0.3, "bound_by": Resource.INPUT}

@@ -12,7 +12,7 @@ from poolwise.plan.decision import Candidate
 from poolwise.plan.provisioning.growth import startup_words
 from poolwise.plan.ranking import Difference, Ranking, cost_of, most_cost, stands_idle
 from poolwise.plan.requests.request import Goal
-from poolwise.plan.wording import duration, measured, money, percent, three_digits
+from poolwise.plan.wording import duration, measured, money, percent, plural, three_digits
 
 JOULES_PER_KILOWATT_HOUR = 3.6e6
 HARDLY = 5e-5
@@ -109,12 +109,16 @@ class _Words:
         winner = self._ranking.winner
         speed = (winner.objective_value or 0.0) / (candidate.objective_value or math.inf)
         cost = cost_of(candidate) / cost_of(winner) if cost_of(winner) else math.inf
-        faster, prices = f"{three_digits(speed)} times as fast", self._prices(candidate)
+        times = three_digits(speed)
+        is_faster, prices = times != three_digits(1.0), self._prices(candidate)
+        faster = f"{times} times as fast" if is_faster else "hardly faster"
         if math.isinf(cost):
             return f"{faster} for {prices}{_wait_for_data(candidate)}"
         told = f"{faster} for {three_digits(cost)} times the cost ({prices})"
         told += _wait_for_data(candidate)
         if not (self._ranking.is_for_idleness and stands_idle(candidate)):
+            return told
+        if not is_faster:
             return told
         most = three_digits(most_cost(speed))
         return f"{told}, which makes such speed worth {most} times the cost at most"
@@ -129,10 +133,11 @@ class _Words:
         if value is None:
             return candidate.price_problem or "at an unknown price"
         if self._goal is Goal.COST:
-            return money(value, self._currency) + ("" if is_run else " per hour")
+            told = money(value, self._currency) + ("" if is_run else " per hour")
+            return told + _weighed(candidate)
         if self._goal is Goal.ENERGY:
             amount = three_digits(value / JOULES_PER_KILOWATT_HOUR)
-            return f"{amount} kWh" if is_run else f"{amount} kW"
+            return f"{amount} kWh" if is_run else f"{amount} kW{_weighed(candidate)}"
         return duration(value) + ("" if is_run else " per request")
 
     def _deal(self, candidate: Candidate) -> str:
@@ -144,8 +149,15 @@ class _Words:
         cost = cost_of(candidate)
         if math.isinf(cost):
             return "no comparable price" if candidate.price_problem else "no known price"
-        per_hour = "" if candidate.total_cost is not None else " per hour"
+        is_run = candidate.total_cost is not None
+        per_hour = "" if is_run else f" per hour{_weighed(candidate)}"
         return f"{money(cost, self._currency)}{per_hour}"
+
+
+def _weighed(candidate: Candidate) -> str:
+    """For how many replicas, where that is not the number that somebody set."""
+    weighed, held = candidate.weighed_replicas, candidate.replicas
+    return "" if weighed == held else f" for the {plural(weighed or 0, 'replica')} that it needs"
 
 
 def _doubt(first: Candidate, second: Candidate) -> str:

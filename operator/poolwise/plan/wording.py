@@ -8,6 +8,8 @@ import unicodedata
 GIB = 2**30
 MOST_DECIMALS = 6
 """Of an amount in GiB: kibibytes."""
+LEAST_MONEY = 1e-4
+"""That is told in digits."""
 MESSAGE_LIMIT = 1024
 """Characters of one sentence in a status; Kubernetes allows 32768 in a condition's message."""
 
@@ -59,7 +61,10 @@ def apart(first: float, second: float) -> tuple[str, str]:
 
 
 def money(amount: float, currency: str = "USD") -> str:
-    """``$36,400``, ``$38.20``, ``0.31 CHF``: cents below 100, four digits where it is tiny."""
+    """``$36,400``, ``$38.20``, ``0.31 CHF``: cents below 100, four digits where it is tiny, and
+    below those that it is less."""
+    if 0 < abs(amount) < LEAST_MONEY / 2:
+        return f"less than {money(LEAST_MONEY, currency)}"
     shown = f"{amount:,.4f}" if 0 < abs(amount) < 0.1 else f"{amount:,.2f}"
     if abs(amount) >= 100:
         shown = f"{amount:,.0f}"

@@ -39,6 +39,8 @@ class Offer:
 
     shape: ReplicaShape
     replicas: int
+    weighed: int
+    """Replicas by which it is compared with others: at least those."""
     load_requests_per_second: float
     """Of each replica at the peak; at most what it can serve, where somebody set too few."""
     price_share: float
@@ -55,8 +57,8 @@ class Offer:
 
     @property
     def held(self) -> float:
-        """Nodes' worth of what all replicas hold."""
-        return self.price_share * self.replicas
+        """Nodes' worth of what all replicas hold that it is weighed by."""
+        return self.price_share * self.weighed
 
 
 def serving_candidate(request: ServingRequest, pool: Pool, situation: Situation) -> Candidate:
@@ -90,6 +92,16 @@ def replicas_needed(request: ServingRequest, planned_requests_per_second: float)
     if rate is None:
         return least
     return max(least, math.ceil(rate / planned_requests_per_second) + request.redundancy)
+
+
+def replicas_weighed(request: ServingRequest, planned_requests_per_second: float) -> int:
+    """By which pools are compared: those that run, and where others set their number as many as
+    the targets need. One that is cheap for too few would win else, and stay when more come."""
+    held = replicas_needed(request, planned_requests_per_second)
+    rate = request.work.requests_per_second
+    if request.given_replicas is None or rate is None:
+        return held
+    return max(held, math.ceil(rate / planned_requests_per_second) + request.redundancy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +186,7 @@ class _Assessment:
         return Offer(
             shape=shape,
             replicas=replicas,
+            weighed=replicas_weighed(self.request, planned),
             load_requests_per_second=min(rate / max(replicas, 1), planned),
             price_share=share,
             cost_per_hour=cost,
@@ -197,14 +210,14 @@ class _Assessment:
         prediction = self._predicted(offer)
         if goal is Goal.TIME:
             return prediction.e2e_seconds.mid
-        return self._watts(offer, prediction)
+        return self._watts(offer, prediction, offer.weighed)
 
     def _predicted(self, offer: Offer) -> ServingPrediction:
         """At the planned load."""
         return self.answers.predicted(offer.shape.layout, offer.load_requests_per_second)
 
-    def _watts(self, offer: Offer, prediction: ServingPrediction) -> float:
-        devices = max(offer.shape.layout.count, 1) * offer.replicas
+    def _watts(self, offer: Offer, prediction: ServingPrediction, replicas: int) -> float:
+        devices = max(offer.shape.layout.count, 1) * replicas
         return prediction.power_watts * devices
 
     def _limit_broken(self, replicas: int, planned: float, cost: float | None) -> Exclusion | None:
@@ -250,11 +263,13 @@ class _Assessment:
         rate = offer.load_requests_per_second
         layout, prediction = self.answers.bounded(offer.shape, rate)
         bottleneck = self.answers.bottleneck(offer.shape.layout)
-        joules = self._watts(offer, prediction) * HOUR_SECONDS
+        joules = self._watts(offer, prediction, offer.replicas) * HOUR_SECONDS
+        price = self.pool.price
+        weighed_cost = price.per_node_hour * offer.held if price else None
         values = {
-            Goal.COST: offer.cost_per_hour,
+            Goal.COST: weighed_cost,
             Goal.TIME: prediction.e2e_seconds.mid,
-            Goal.ENERGY: joules,
+            Goal.ENERGY: self._watts(offer, prediction, offer.weighed) * HOUR_SECONDS,
         }
         return Candidate(
             pool=self.pool.name,
@@ -265,10 +280,12 @@ class _Assessment:
             shortfall=told.shortfall,
             count=layout.count,
             replicas=offer.replicas,
+            weighed_replicas=offer.weighed,
             layout=layout,
             prediction=prediction,
             bottleneck=bottleneck,
             cost_per_hour=offer.cost_per_hour,
+            weighed_cost_per_hour=weighed_cost,
             energy_joules=joules,
             objective_value=values[self.request.goal],
             own_spread=self._own_spread(offer, prediction, bottleneck),
@@ -290,7 +307,7 @@ class _Assessment:
         factor = math.exp(NINE_IN_TEN * own)
         planned = planned_capacity(offer.shape, self.request.work)
         most, least = (
-            replicas_needed(self.request, rate) for rate in (planned / factor, planned * factor)
+            replicas_weighed(self.request, rate) for rate in (planned / factor, planned * factor)
         )
         return math.log(max(most, 1) / max(least, 1)) / (2 * NINE_IN_TEN)
 
