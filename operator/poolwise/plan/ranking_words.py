@@ -108,13 +108,15 @@ class _Words:
         """What the speed of a candidate would cost, against the winner."""
         winner = self._ranking.winner
         speed = (winner.objective_value or 0.0) / (candidate.objective_value or math.inf)
-        cost = cost_of(candidate) / cost_of(winner) if cost_of(winner) else math.inf
+        mine, best = cost_of(candidate), cost_of(winner)
         times = three_digits(speed)
         is_faster, prices = times != three_digits(1.0), self._prices(candidate)
         faster = f"{times} times as fast" if is_faster else "hardly faster"
-        if math.isinf(cost):
+        if math.isinf(mine) and math.isinf(best):
+            return f"{faster}{_wait_for_data(candidate)}, and no price of either is known"
+        if math.isinf(mine) or math.isinf(best) or not best:
             return f"{faster} for {prices}{_wait_for_data(candidate)}"
-        told = f"{faster} for {three_digits(cost)} times the cost ({prices})"
+        told = f"{faster} for {three_digits(mine / best)} times the cost ({prices})"
         told += _wait_for_data(candidate)
         if not (self._ranking.is_for_idleness and stands_idle(candidate)):
             return told
