@@ -126,7 +126,9 @@ def shape(row: Row) -> str:
     summary: Mapping[str, str] = row.get("summary", {})
     parts = [summary.get("accelerators", ""), summary.get("shape", "")]
     shown = " ".join(part for part in parts if part) or "-"
-    return f"{row['replicas']} x {shown}" if "replicas" in row else shown
+    own = f"{row['replicas']} x {shown}" if "replicas" in row else shown
+    further = (f" + {shape(each)} in {each['pool']}" for each in row.get("further", ()))
+    return own + "".join(further)
 
 
 def predicted(row: Row) -> str:

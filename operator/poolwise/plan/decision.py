@@ -238,6 +238,8 @@ class Plan:
     """Jobs that ran before: what times, costs and energy are of; None: of the whole run."""
     parts: tuple[Plan, ...] = ()
     """Services: replicas on further pools, beside those of this plan, each with its own claim."""
+    parts_asked: tuple[Plan, ...] = ()
+    """The same of a service that only asks: nothing of it is ever made."""
     goes_on_as: Plan | None = None
     """Services that are planned again and find no place: what they run as, and hold, until then."""
     standstill: str | None = None

@@ -19,6 +19,7 @@ from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_groups import gang_of_replicas, nodes_of, wish_of_replicas
 from poolwise.plan.candidates.situation import Situation
+from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, Further, Holding, Key, Outcome, Plan
 from poolwise.plan.entries import Entry
 from poolwise.plan.live.further import begun, elsewhere, offered, planned_again, room
@@ -171,12 +172,34 @@ def with_parts(
     plan = replace(plan, parts=parts)
     if fit.replicas is not None:
         plan, situation = _with_all(fit, plan, claims, situation)
-    told = "".join(
+    return replace(plan, reason=plan.reason + _beyond(plan.parts)), situation
+
+
+def asked_parts(fit: Fitted, plan: Plan, situation: Situation) -> Plan:
+    """A service that only asks, with what it would have on further pools."""
+    request, chosen = request_of(fit.entry), plan.chosen
+    is_answered = plan.reason_code == Reason.PLAN_ONLY and chosen is not None
+    if request is None or fit.replicas is None or not is_answered:
+        return plan
+    assert chosen is not None and isinstance(chosen.layout, ServingLayout)
+    pool = situation.ledger.pools[chosen.pool]
+    gang = gang_of_replicas(_replicas(plan), chosen.layout, request, pool)
+    nodes = situation.nodes_for(gang, pool, chosen.wish)
+    if nodes is None:
+        return plan
+    claim = gang.claim(plan.key, pool.name, nodes)
+    left = situation.with_ledger(situation.ledger.with_claim(claim))
+    parts = _with_all(fit, replace(plan, claim=claim), {}, left)[0].parts
+    return replace(plan, reason=plan.reason + _beyond(parts), parts_asked=parts)
+
+
+def _beyond(parts: Iterable[Plan]) -> str:
+    """How many are on which further pools, as clauses."""
+    return "".join(
         f"; {plural(each.chosen.replicas or 0, 'replica')} on {each.chosen.pool}, beyond its room"
-        for each in plan.parts
+        for each in parts
         if each.chosen
     )
-    return replace(plan, reason=plan.reason + told), situation
 
 
 def _with_all(
