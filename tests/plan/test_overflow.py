@@ -332,3 +332,26 @@ def test_who_only_asks_holds_nothing_on_further_pools():
 def test_a_service_in_one_pool_has_no_further_ones(placed):
     (told,) = report(placed)["workloads"]
     assert "further" not in told
+
+
+@pytest.mark.parametrize("rate", [60, 80, 100])
+def test_each_replica_of_a_new_service_bears_its_even_share(rate):
+    """A Service spreads evenly, so that the weakest bounds what all may get."""
+    plan = plan_of(decided(alike(), chat(requests_per_second=str(rate))))
+    spread = [plan.chosen, *(part.chosen for part in plan.parts)]
+    assert len(spread) == 2
+    share = rate / sum(each.replicas for each in spread)
+    assert min(each.prediction.capacity_requests_per_second for each in spread) >= share
+
+
+def test_a_pool_too_weak_for_an_even_share_takes_no_part():
+    """Five H100 would bear 120 requests a second, and two do not with four L40S beside them."""
+    refused = plan_of(decided(nodes(), chat(requests_per_second="120")))
+    assert not refused.placed
+    assert "has room for 2 replicas like this at most, needs 5" in refused.reason
+    mixed = [*alike(), *l40s(1, per_node=1)]
+    told = plan_of(decided(mixed, chat(requests_per_second="80")))
+    (weak,) = (each for each in told.candidates if each.accelerator == "L40S")
+    assert not weak.feasible
+    assert "requests/s, and each gets" in weak.reason
+    assert weak.pool not in by_pool(decided(mixed, chat(requests_per_second="80")))

@@ -116,7 +116,9 @@ class _Assessment:
         if isinstance(found, NoReplicaShape):
             return self._no_shape(found)
         best = self._best_of(found)
-        return self._judged(best) if best else self._target_missed(found)
+        if best:
+            return self._judged(best)
+        return self._too_weak(found) or self._target_missed(found)
 
     def _best_of(self, layouts: list[ServingLayout]) -> Offer | None:
         """The best of all sizes, each at its best chunk of prompts.
@@ -132,9 +134,25 @@ class _Assessment:
             if self._is_beyond(least, offers):
                 continue
             shape = self.answers.tuned(layout)
-            if shape.serves:
+            if shape.serves and self._bears(shape):
                 offers.append(self._offer(shape))
         return self._preferred(offers)
+
+    def _bears(self, shape: ReplicaShape) -> bool:
+        least = self.request.least_requests_per_second
+        return planned_capacity(shape, self.request.work) >= least
+
+    def _too_weak(self, layouts: list[ServingLayout]) -> Candidate | None:
+        """What the largest replica bears, where each must bear more; None: none has to."""
+        least = self.request.least_requests_per_second
+        shapes = [self.answers.tuned(layout) for layout in layouts] if least else []
+        most = max((planned_capacity(each, self.request.work) for each in shapes), default=0.0)
+        if not most:
+            return None
+        told = f"a replica bears {three_digits(most)} requests/s, and each gets"
+        told = f"{told} {three_digits(least)} where several pools share the load"
+        weak = Exclusion(Verdict.TARGET_UNREACHABLE, told, least / most)
+        return excluded(self.pool, weak)
 
     def _is_beyond(self, least_held: float, offers: list[Offer]) -> bool:
         """Whether an offer with room costs surely less than a size that holds so much can."""

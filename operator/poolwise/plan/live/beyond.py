@@ -47,27 +47,36 @@ def fitted(entry: Entry, situation: Situation) -> Fitted:
     if request is None:
         return Fitted(entry)
     given = request.given_replicas if entry.parts else None
-    first = _first(entry, request, situation)
-    if first is None:
-        return Fitted(entry, given)
-    wanted = first.candidate.replicas or 0
-    fit = min(first.room + _room_beside(first, entry, request, situation), wanted)
-    if fit < wanted and not _takes_fewer(entry, request, fit):
-        return Fitted(entry, given)
-    return Fitted(_with_replicas(entry, request, first.room), fit)
+    for first in _firsts(entry, request, situation):
+        wanted = first.candidate.replicas or 0
+        shared = _with_share(request, wanted)
+        fit = min(first.room + _room_beside(first, entry, shared, situation), wanted)
+        if fit == wanted or _takes_fewer(entry, shared, fit):
+            return Fitted(_with_replicas(entry, shared, first.room), fit)
+    return Fitted(entry, given)
 
 
-def _first(entry: Entry, request: ServingRequest, situation: Situation) -> Further | None:
-    """The pool that lacks room alone: where it runs, or the best where none has room for all."""
+def _with_share(request: ServingRequest, wanted: int) -> ServingRequest:
+    """A new service's: so many replicas bear its peak, each its even share, on whatever pool."""
+    rate, bearing = request.work.requests_per_second, wanted - request.redundancy
+    is_set = request.given_replicas is not None or request.live_replicas is not None
+    if is_set or rate is None or bearing < 1:
+        return request
+    return replace(request, least_requests_per_second=rate / bearing)
+
+
+def _firsts(entry: Entry, request: ServingRequest, situation: Situation) -> list[Further]:
+    """The pools that lack room alone: where it runs, or all, the best first, where none has room
+    for all."""
     every = candidates(request, situation.ledger.pools.values(), situation)
     if entry.holds is not None:
         every = tuple(each for each in every if each.pool == entry.holds.pool)
     if any(each.feasible for each in every):
-        return None
+        return []
     short = (each for each in every if each.reason_code == Verdict.INSUFFICIENT_CAPACITY)
     found = (Further(each, _room_for(each, request, situation)) for each in short)
-    best = (each for each in found if each.room)
-    return min(best, key=lambda each: _objective(each.candidate), default=None)
+    able = (each for each in found if each.room)
+    return sorted(able, key=lambda each: _objective(each.candidate))
 
 
 def _room_for(found: Candidate, request: ServingRequest, situation: Situation) -> int:
