@@ -248,3 +248,13 @@ def test_files_do_not_tell_what_a_cluster_runs_jobs_with(tmp_path: Path, nodes: 
             "workloads"
         ]
         assert planned["placed"]
+
+
+def test_what_is_amiss_with_a_pool_is_told_once(tmp_path: Path) -> None:
+    """Two conditions say it, one with what to do about it."""
+    odd = written(tmp_path / "odd.yaml", {"kind": "List", "items": render("dirty-labels")})
+    job = EXAMPLES / "training-llama-8b.yaml"
+    shown = [line for line in run("-f", job, "--nodes", odd).stdout.splitlines() if ": " in line]
+    [unlabelled] = [line for line in shown if line.startswith("unknown-")]
+    assert unlabelled.endswith("; to use the pool, name its hardware in spec.accelerator")
+    assert len(set(shown)) == len(shown)

@@ -221,6 +221,27 @@ def test_services(nodes, spec, code, says):
     assert says in told.reason
 
 
+def test_a_target_that_leaves_no_room_for_load_is_told_beside_the_replicas():
+    """22 ms between tokens without any load: the many replicas follow from a target of 25 ms."""
+    spec = {
+        "slo": [{"metric": "ITL", "percentile": 99, "target": "25ms"}],
+        "requests_per_second": "40",
+        "accelerators": {"perReplica": 1},
+    }
+    (told,) = plan_of(l40s(4), service(**spec)).candidates
+    assert told.reason_code == Verdict.TOO_MANY_REPLICAS
+    assert "scaling.maxReplicas is 10; ITL p99 at one request is" in told.reason
+    assert told.reason.endswith("target 25 ms")
+    loose = {**spec, "slo": [{"metric": "ITL", "percentile": 99, "target": "80ms"}]}
+    (told,) = plan_of(l40s(4), service(**loose | {"requests_per_second": "400"})).candidates
+    assert told.reason.endswith("scaling.maxReplicas is 10")
+
+
+def test_one_accelerator_is_not_several():
+    (told,) = plan_of(gpu_nodes("t4", 1, "Tesla-T4", 1), job(count=1_024)).candidates
+    assert told.reason.startswith("has 1 accelerator, needs 1,024")
+
+
 def test_slices_serve_alone():
     small = {"model": {"preset": "llama-3.2-1b", "maxModelLength": 4096}}
     plan = plan_of(mig_nodes(), service(requests_per_second="0.5", **small))

@@ -3,6 +3,8 @@
 import re
 from datetime import timedelta
 
+import pytest
+
 from poolwise.model.work import ServingLayout
 from poolwise.plan.decision import Rejection
 from tests.plan.cluster_given import (
@@ -11,6 +13,7 @@ from tests.plan.cluster_given import (
     decided,
     finished,
     foreign_pod,
+    gpu_nodes,
     h100,
     job,
     l40s,
@@ -231,3 +234,26 @@ def test_a_run_whose_end_is_told_is_waited_for():
     waits = outcomes(nodes, first, job("second", 8), children=children)["second"]
     assert (waits.placed, waits.chosen.accelerator) == (False, "H100-SXM5-80GB")
     assert NOW < waits.expected_start < NOW + timedelta(seconds=0.2 * total_seconds)
+
+
+@pytest.mark.parametrize("goal", ["Cost", "Energy"])
+@pytest.mark.parametrize("mode", ["External", "Off"])
+@pytest.mark.parametrize("replicas", [0, 1, 3])
+def test_a_number_that_others_set_does_not_choose_the_pool(mode, replicas, goal):
+    """The weakest pool is the cheapest for one replica, and takes the most of them for the load."""
+    nodes = [*l40s(4), *gpu_nodes("t4", 20, "Tesla-T4", 4)]
+    spec = {"requests_per_second": "12", "objective": {"goal": goal}}
+    best = plan_of(nodes, service(**spec)).chosen
+    plan = plan_of(nodes, service(**spec, scaling={"mode": mode}, replicas=replicas))
+    assert (plan.chosen.pool, plan.chosen.layout) == (best.pool, best.layout)
+    assert plan.chosen.replicas == replicas
+    assert plan.chosen.weighed_replicas == max(best.replicas, replicas)
+    if replicas < best.replicas:
+        assert f"for the {best.replicas} replicas that it needs" in plan.reason
+
+
+def test_the_cost_of_a_number_that_others_set_is_that_of_the_number():
+    spec = {"requests_per_second": "40", "scaling": {"mode": "Off"}}
+    one, two = (plan_of(l40s(1), service(**spec, replicas=count)).chosen for count in (1, 2))
+    assert two.cost_per_hour == pytest.approx(2 * one.cost_per_hour)
+    assert one.objective_value == two.objective_value > two.cost_per_hour

@@ -209,8 +209,14 @@ def test_a_profile_that_the_device_cannot_have_is_unknown_hardware() -> None:
             8,
             "time-sharing, each device advertised 3 times",
         ),
+        (
+            {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3-SHARED"},
+            {"nvidia.com/gpu": "8"},
+            8,
+            "time-slicing",
+        ),
     ],
-    ids=["time-slicing", "mps", "renamed", "gke"],
+    ids=["time-slicing", "mps", "renamed", "gke", "marked alone"],
 )
 def test_shared_devices_are_counted_once(
     labels: dict[str, str], resources: dict[str, str], physical: int, words: str

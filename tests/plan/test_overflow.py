@@ -6,14 +6,17 @@ from types import MappingProxyType
 
 import pytest
 
+from poolwise.cli.table import shape
 from poolwise.plan.children.manifests import children
 from poolwise.plan.decision import Kind, Plan
 from poolwise.plan.names import OVERFLOW, PAUSED, POOL
+from poolwise.plan.report import report
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
     changed,
     decided,
     foreign_pod,
+    gpu_nodes,
     h100,
     key,
     l40s,
@@ -292,3 +295,63 @@ def test_a_new_service_that_is_too_large_for_each_pool_alone_takes_several(pools
     assert not plan_of(
         decided(nodes(), service("chat", scaling={"minReplicas": 7, "maxReplicas": 12}))
     ).placed
+
+
+def alike():
+    """Two pools of two whose replicas bear much the same: neither bears 80 requests a second."""
+    return [*h100(1, per_node=2), *gpu_nodes("h200", 1, "NVIDIA-H200", 2)]
+
+
+@pytest.mark.parametrize("mode", ["Run", "Plan"])
+def test_a_plan_on_files_has_all_pools_and_the_cost_of_all(mode):
+    answer = decided(alike(), chat(requests_per_second="80", mode=mode))
+    (told,) = report(answer)["workloads"]
+    assert told["placed"] is (mode == "Run")
+    (further,) = told["further"]
+    assert {told["pool"], further["pool"]} == {pool.name for pool in answer.pools}
+    assert further["replicas"] > 0
+    prices = {each.name: each.price.per_node_hour for each in answer.pools}
+    sizes = {each.name: each.accelerators_per_node for each in answer.pools}
+    costs = [
+        each["replicas"] * each["count"] * prices[each["pool"]] / sizes[each["pool"]]
+        for each in (told, further)
+    ]
+    assert told["costPerHour"] == pytest.approx(sum(costs), rel=1e-3)
+    assert further["costPerHour"] == pytest.approx(costs[1], rel=1e-3)
+    assert f"on {further['pool']}, beyond its room" in told["reason"]
+    assert f" in {further['pool']}" in shape(told)
+
+
+def test_who_only_asks_holds_nothing_on_further_pools():
+    plan = plan_of(decided(alike(), chat(requests_per_second="80", mode="Plan")))
+    assert plan.parts_asked
+    assert not plan.parts
+    assert plan.claim is None
+
+
+def test_a_service_in_one_pool_has_no_further_ones(placed):
+    (told,) = report(placed)["workloads"]
+    assert "further" not in told
+
+
+@pytest.mark.parametrize("rate", [60, 80, 100])
+def test_each_replica_of_a_new_service_bears_its_even_share(rate):
+    """A Service spreads evenly, so that the weakest bounds what all may get."""
+    plan = plan_of(decided(alike(), chat(requests_per_second=str(rate))))
+    spread = [plan.chosen, *(part.chosen for part in plan.parts)]
+    assert len(spread) == 2
+    share = rate / sum(each.replicas for each in spread)
+    assert min(each.prediction.capacity_requests_per_second for each in spread) >= share
+
+
+def test_a_pool_too_weak_for_an_even_share_takes_no_part():
+    """Five H100 would bear 120 requests a second, and two do not with four L40S beside them."""
+    refused = plan_of(decided(nodes(), chat(requests_per_second="120")))
+    assert not refused.placed
+    assert "has room for 2 replicas like this at most, needs 5" in refused.reason
+    mixed = [*alike(), *l40s(1, per_node=1)]
+    told = plan_of(decided(mixed, chat(requests_per_second="80")))
+    (weak,) = (each for each in told.candidates if each.accelerator == "L40S")
+    assert not weak.feasible
+    assert "requests/s, and each gets" in weak.reason
+    assert weak.pool not in by_pool(decided(mixed, chat(requests_per_second="80")))

@@ -125,6 +125,30 @@ def test_reasons_of_speed_that_is_not_worth_it():
     assert told["b200"] == f"5 h: {trade}"
 
 
+@pytest.mark.parametrize(
+    ("theirs", "mine", "says"),
+    [
+        (None, None, "2 times as fast, and no price of either is known"),
+        (400, None, "2 times as fast for $400 against no known price"),
+        (None, 400, "2 times as fast for no known price against $400"),
+    ],
+)
+def test_pools_without_a_price_are_told_as_such(theirs, mine, says):
+    """The better one was left to others, and nobody knows what one or both cost."""
+    better, taken = run("a", 5, theirs), run("b", 10, mine)
+    ranking = replace(ranked([better, taken]), winner=taken, because="loses 100 % against a")
+    told = {each.pool: each.reason for each in judged([better, taken], ranking, Goal.TIME, "USD")}
+    assert told["a"] == f"5 h: {says}"
+
+
+def test_speed_that_two_digits_do_not_show_is_none():
+    bound = {"bound_by": Resource.INPUT, "own_spread": 0.0}
+    told = words(run("b200", 9.999, 900, **bound), run("h100", 10, 400, **bound))
+    hardly = "hardly faster for 2.25 times the cost ($900 against $400)"
+    assert f"b200 would be {hardly}" in told["h100"] or hardly in told["b200"]
+    assert all("1 times" not in each for each in told.values())
+
+
 def test_the_reason_names_the_rule_that_decided_however_unsure_the_times_are():
     """Level is what nobody knows; what decides beyond 30 % is what idle accelerators are worth."""
     unsure = {"own_spread": 0.3, "bound_by": Resource.INPUT}

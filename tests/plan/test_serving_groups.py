@@ -59,6 +59,15 @@ def test_without_leader_worker_set_the_reason_says_what_it_would_make_possible()
     )
 
 
+@pytest.mark.parametrize("apis", [{}, APIS], ids=["without", "with LeaderWorkerSet"])
+def test_what_would_not_help_is_not_asked_for(apis):
+    """Three nodes of eight L40S hold what one does not, and there are two."""
+    reason = candidate(plan_of(l40s(2), large(), apis=apis), "L40S").reason
+    assert "LeaderWorkerSet" not in reason
+    if not apis:
+        assert reason.endswith("3 nodes together would hold a replica, but the pool has 2")
+
+
 def test_an_engine_that_starts_on_one_node_says_so():
     plan = plan_of(h100(4), large(engine={"type": "tgi"}), apis=APIS)
     assert "engine tgi starts on one node (sglang and vllm start on several)" in plan.reason

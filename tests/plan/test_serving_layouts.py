@@ -80,6 +80,18 @@ def test_a_replica_that_starts_only_with_luck_is_none():
     assert tensors(work("deepseek-v3", longest=None), on=machine("H200-SXM-141GB")) == [8]
 
 
+def test_items_with_large_activations_start_with_a_small_batch():
+    """Whisper: 3.1 GB of weights, and 0.75 GB alive for each of at most 1,024 items."""
+    for name in ("whisper-large-v3", "sdxl", "flux.1-schnell"):
+        on = machine("H200-SXM-141GB")
+        (layout,) = layouts(work(name, longest=None), on=on)
+        assert 1 <= layout.max_num_seqs < 1024
+        assert serving_memory(work(name), layout, on, CALIBRATION).fits
+        more = replace(layout, max_num_seqs=layout.max_num_seqs * 2)
+        memory = serving_memory(work(name), more, on, CALIBRATION)
+        assert memory.most_bytes > memory.usable_bytes
+
+
 def test_heads_limit_tensor_parallelism():
     """falcon-7b has 71 heads: nothing divides it, so larger replicas need a pipeline."""
     found = layouts(work("falcon-7b", longest=2048))
@@ -107,6 +119,7 @@ def test_what_is_fixed_is_kept(fixed, expected):
     [
         pytest.param({"tensor": 16}, "tensor 16", id="beyond a node"),
         pytest.param({"accelerators": 3}, "accelerators per replica 3", id="three"),
+        pytest.param({"tensor": 3}, "tensor 3 does not divide the model's 32 heads", id="heads"),
         pytest.param({"tensor": 2, "expert": 4}, "expert 4", id="expert"),
     ],
 )

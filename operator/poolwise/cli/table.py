@@ -29,10 +29,8 @@ def show(report: Mapping[str, Any]) -> None:
     console.print()
     _print(console, pools(report["pools"]))
     for row in report["pools"]:
-        for condition in row.get("conditions", ()):
-            if condition["status"] == "False":
-                line = f"{row['name']}: {condition['message']}"
-                console.print(line, markup=False, soft_wrap=True)
+        for message in notes(row):
+            console.print(f"{row['name']}: {message}", markup=False, soft_wrap=True)
 
 
 def show_workloads(rows: Sequence[Row]) -> None:
@@ -86,6 +84,18 @@ def pools(rows: Sequence[Row]) -> Table:
     return table
 
 
+def notes(row: Row) -> list[str]:
+    """What is amiss with a pool, each once: one condition may say what another adds a remedy to."""
+    amiss = dict.fromkeys(
+        each["message"] for each in row.get("conditions", ()) if each["status"] == "False"
+    )
+    return [
+        message
+        for message in amiss
+        if not any(other != message and other.startswith(message) for other in amiss)
+    ]
+
+
 def _table(*headers: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for header in headers:
@@ -116,7 +126,9 @@ def shape(row: Row) -> str:
     summary: Mapping[str, str] = row.get("summary", {})
     parts = [summary.get("accelerators", ""), summary.get("shape", "")]
     shown = " ".join(part for part in parts if part) or "-"
-    return f"{row['replicas']} x {shown}" if "replicas" in row else shown
+    own = f"{row['replicas']} x {shown}" if "replicas" in row else shown
+    further = (f" + {shape(each)} in {each['pool']}" for each in row.get("further", ()))
+    return own + "".join(further)
 
 
 def predicted(row: Row) -> str:

@@ -28,7 +28,7 @@ from poolwise.plan.kueue.waiting import admissions, in_queues, queued_plans, wai
 from poolwise.plan.learned import Lesson, learned, of_runs, of_service, paces, speeds
 from poolwise.plan.learning import Accelerators, Paces
 from poolwise.plan.live.asleep import with_places
-from poolwise.plan.live.beyond import fitted, followed, with_parts
+from poolwise.plan.live.beyond import asked_parts, fitted, followed, with_parts
 from poolwise.plan.live.going_on import going_on
 from poolwise.plan.live.rescaling import Wanted, rescaled, with_live_replicas
 from poolwise.plan.live.surging import surging
@@ -164,7 +164,9 @@ class _Pass:
             if plan.claim is not None:
                 situation = situation.with_ledger(free.with_claim(plan.claim))
                 plan, situation = with_parts(fit, plan, self.claims, situation)
-            elif entry.holds is not None:
+            elif entry.holds is None:
+                plan = asked_parts(fit, plan, alone)
+            else:
                 plan, situation = going_on(entry, plan, self.claims, self.scaling, situation)
             outcomes[plan.key] = plan
         return situation

@@ -76,11 +76,16 @@ class Candidate:
     count: int = 0
     """Accelerators of the job, or of one replica."""
     replicas: int | None = None
+    weighed_replicas: int | None = None
+    """By which it is compared: more than ``replicas`` where somebody set fewer than the targets
+    need."""
     layout: TrainingLayout | ServingLayout | None = None
     prediction: TrainingPrediction | ServingPrediction | None = None
     bottleneck: Bottleneck | None = None
     cost_per_hour: float | None = None
     """Of the whole workload."""
+    weighed_cost_per_hour: float | None = None
+    """Serving: of the replicas by which it is compared."""
     total_cost: float | None = None
     """Training: of the whole run."""
     total_seconds: float | None = None
@@ -233,6 +238,8 @@ class Plan:
     """Jobs that ran before: what times, costs and energy are of; None: of the whole run."""
     parts: tuple[Plan, ...] = ()
     """Services: replicas on further pools, beside those of this plan, each with its own claim."""
+    parts_asked: tuple[Plan, ...] = ()
+    """The same of a service that only asks: nothing of it is ever made."""
     goes_on_as: Plan | None = None
     """Services that are planned again and find no place: what they run as, and hold, until then."""
     standstill: str | None = None

@@ -145,8 +145,8 @@ def _loss(candidate: Candidate, ranking: Ranking) -> float:
 
 def cost_of(candidate: Candidate) -> float:
     """Of the run, or per hour of a service; infinite where nobody priced the pool."""
-    cost = candidate.cost_per_hour if candidate.total_cost is None else candidate.total_cost
-    return math.inf if cost is None else cost
+    known = candidate.total_cost, candidate.weighed_cost_per_hour, candidate.cost_per_hour
+    return next((cost for cost in known if cost is not None), math.inf)
 
 
 def stands_idle(candidate: Candidate) -> bool:

@@ -12,7 +12,7 @@ from poolwise.plan.decision import Candidate
 from poolwise.plan.provisioning.growth import startup_words
 from poolwise.plan.ranking import Difference, Ranking, cost_of, most_cost, stands_idle
 from poolwise.plan.requests.request import Goal
-from poolwise.plan.wording import duration, measured, money, percent, three_digits
+from poolwise.plan.wording import duration, measured, money, percent, plural, three_digits
 
 JOULES_PER_KILOWATT_HOUR = 3.6e6
 HARDLY = 5e-5
@@ -50,7 +50,7 @@ class _Words:
         others = [each for each in ranking.ordered if each is not winner]
         best = ranking.ordered[0]
         if ranking.because:
-            return f"{self._measure(winner)} for {self._price(winner)}; {ranking.because}"
+            return f"{self._deal(winner)}; {ranking.because}"
         if not others:
             return f"the only pool that can take it now: {self._measure(winner)}"
         if winner is best:
@@ -58,7 +58,7 @@ class _Words:
         if ranking.stays:
             told = f"stays where it runs: {self._measure(winner)}"
             return f"{told}; {best.pool} would take {self._measure(best)}"
-        told = f"{self._measure(winner)} for {self._price(winner)}"
+        told = self._deal(winner)
         if winner in ranking.level and not ranking.is_for_idleness:
             level = f"{best.pool} ({self._measure(best)}; {_doubt(winner, best)})"
             spares = best.broken_accelerators > 0 == winner.broken_accelerators
@@ -108,13 +108,19 @@ class _Words:
         """What the speed of a candidate would cost, against the winner."""
         winner = self._ranking.winner
         speed = (winner.objective_value or 0.0) / (candidate.objective_value or math.inf)
-        cost = cost_of(candidate) / cost_of(winner) if cost_of(winner) else math.inf
-        faster, prices = f"{three_digits(speed)} times as fast", self._prices(candidate)
-        if math.isinf(cost):
+        mine, best = cost_of(candidate), cost_of(winner)
+        times = three_digits(speed)
+        is_faster, prices = times != three_digits(1.0), self._prices(candidate)
+        faster = f"{times} times as fast" if is_faster else "hardly faster"
+        if math.isinf(mine) and math.isinf(best):
+            return f"{faster}{_wait_for_data(candidate)}, and no price of either is known"
+        if math.isinf(mine) or math.isinf(best) or not best:
             return f"{faster} for {prices}{_wait_for_data(candidate)}"
-        told = f"{faster} for {three_digits(cost)} times the cost ({prices})"
+        told = f"{faster} for {three_digits(mine / best)} times the cost ({prices})"
         told += _wait_for_data(candidate)
         if not (self._ranking.is_for_idleness and stands_idle(candidate)):
+            return told
+        if not is_faster:
             return told
         most = three_digits(most_cost(speed))
         return f"{told}, which makes such speed worth {most} times the cost at most"
@@ -129,18 +135,31 @@ class _Words:
         if value is None:
             return candidate.price_problem or "at an unknown price"
         if self._goal is Goal.COST:
-            return money(value, self._currency) + ("" if is_run else " per hour")
+            told = money(value, self._currency) + ("" if is_run else " per hour")
+            return told + _weighed(candidate)
         if self._goal is Goal.ENERGY:
             amount = three_digits(value / JOULES_PER_KILOWATT_HOUR)
-            return f"{amount} kWh" if is_run else f"{amount} kW"
+            return f"{amount} kWh" if is_run else f"{amount} kW{_weighed(candidate)}"
         return duration(value) + ("" if is_run else " per request")
+
+    def _deal(self, candidate: Candidate) -> str:
+        """The objective, and what it costs where that is another thing."""
+        measure = self._measure(candidate)
+        return measure if self._goal is Goal.COST else f"{measure} for {self._price(candidate)}"
 
     def _price(self, candidate: Candidate) -> str:
         cost = cost_of(candidate)
         if math.isinf(cost):
             return "no comparable price" if candidate.price_problem else "no known price"
-        per_hour = "" if candidate.total_cost is not None else " per hour"
+        is_run = candidate.total_cost is not None
+        per_hour = "" if is_run else f" per hour{_weighed(candidate)}"
         return f"{money(cost, self._currency)}{per_hour}"
+
+
+def _weighed(candidate: Candidate) -> str:
+    """For how many replicas, where that is not the number that somebody set."""
+    weighed, held = candidate.weighed_replicas, candidate.replicas
+    return "" if weighed == held else f" for the {plural(weighed or 0, 'replica')} that it needs"
 
 
 def _doubt(first: Candidate, second: Candidate) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from poolwise.plan.conditions import WORDS
@@ -10,7 +11,7 @@ from poolwise.plan.joint.outcome import Price
 from poolwise.plan.observed import Decisions
 from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.status.rounding import rounded
-from poolwise.plan.status.story import story
+from poolwise.plan.status.story import candidate_story, story, summary
 from poolwise.plan.wording import sentence
 
 Document = dict[str, Any]
@@ -40,7 +41,7 @@ def report(decisions: Decisions) -> Document:
 def workload_document(outcome: Outcome, pool: Pool | None) -> Document:
     """One workload: what was decided and every candidate, or why it cannot be planned."""
     if isinstance(outcome, Plan):
-        return {**_identity(outcome.key), **story(outcome, pool)}
+        return {**_identity(outcome.key), **story(outcome, pool), **_on_further_pools(outcome)}
     return {
         **_identity(outcome.key),
         "placed": False,
@@ -85,6 +86,23 @@ def _scarcity(price: Price | None) -> Document:
         return {}
     found = {"shadowPricePerAcceleratorHour": price.per_hour or None, "scarcity": price.reason}
     return {name: rounded(value) for name, value in found.items() if value}
+
+
+def _on_further_pools(plan: Plan) -> Document:
+    """What a service has where its own pool had no room, and the cost of all of it."""
+    found = [part.chosen for part in plan.parts or plan.parts_asked if part.chosen]
+    if not found or plan.chosen is None:
+        return {}
+    shown = ("pool", "accelerator", "count", "replicas", "shape", "summary", "costPerHour")
+    stories = [
+        {name: told[name] for name in shown if name in told}
+        for each in found
+        for told in [{**candidate_story(each), "summary": summary(each)}]
+    ]
+    costs = [each.cost_per_hour for each in (plan.chosen, *found)]
+    known = [cost for cost in costs if cost is not None]
+    whole = {"costPerHour": rounded(math.fsum(known))} if len(known) == len(costs) else {}
+    return {"further": stories, **whole}
 
 
 def _pool_name(outcome: Outcome) -> str:

@@ -6,6 +6,10 @@ import math
 import unicodedata
 
 GIB = 2**30
+MOST_DECIMALS = 6
+"""Of an amount in GiB: kibibytes."""
+LEAST_MONEY = 1e-4
+"""That is told in digits."""
 MESSAGE_LIMIT = 1024
 """Characters of one sentence in a status; Kubernetes allows 32768 in a condition's message."""
 
@@ -41,8 +45,26 @@ def gib(size_bytes: float) -> str:
     return f"{size_bytes / GIB:.1f} GiB"
 
 
+def apart(first: float, second: float) -> tuple[str, str]:
+    """Two amounts with one decimal, or with as many as it takes to tell one from the other.
+
+    >>> apart(23.24, 23.18)
+    ('23.24', '23.18')
+    >>> apart(2162.3, 78.6)
+    ('2,162.3', '78.6')
+    """
+    for decimals in range(1, MOST_DECIMALS):
+        shown = f"{first:,.{decimals}f}", f"{second:,.{decimals}f}"
+        if shown[0] != shown[1]:
+            return shown
+    return f"{first:,.{MOST_DECIMALS}f}", f"{second:,.{MOST_DECIMALS}f}"
+
+
 def money(amount: float, currency: str = "USD") -> str:
-    """``$36,400``, ``$38.20``, ``0.31 CHF``: cents below 100, four digits where it is tiny."""
+    """``$36,400``, ``$38.20``, ``0.31 CHF``: cents below 100, four digits where it is tiny, and
+    below those that it is less."""
+    if 0 < abs(amount) < LEAST_MONEY / 2:
+        return f"less than {money(LEAST_MONEY, currency)}"
     shown = f"{amount:,.4f}" if 0 < abs(amount) < 0.1 else f"{amount:,.2f}"
     if abs(amount) >= 100:
         shown = f"{amount:,.0f}"

@@ -215,3 +215,49 @@ def test_an_empty_problem_has_an_empty_plan():
     assert found.decisions == ()
     assert found.prices == ()
     assert by_key(plan(problem([], job("w", option("p", 1)))))["w"].act is Act.REFUSE
+
+
+@BOTH
+def test_a_service_that_starts_has_no_end_either(optimise):
+    """A gang of two nodes would wait for ever for the node that the service takes in this pass:
+    nothing is kept for it, and nobody is told of a day."""
+    chat = job("chat", option("p", None))
+    wide = job("wide", option("p", 5, pods=2))
+    long = job("long", option("p", 100))
+    found = plan(problem([pool("p", 8, 8)], chat, wide, long), optimise)
+    assert starts(found) == {"chat": "p", "long": "p"}
+    waits = by_key(found)["wide"]
+    assert (waits.act, waits.starts) == (Act.WAIT, None)
+    assert "nobody can tell when more will be" in waits.reason
+    assert not found.reservations
+
+
+@BOTH
+def test_only_those_before_came_first(optimise):
+    """Both keep half a node, and the first of them is not told that it waits for the second."""
+    halves = {f"p-{at}": 1 for at in range(4)}
+    busy = running("busy", option("p", 10, each=4, pods=4), halves)
+    first, second = job("first", option("p", 5)), job("second", option("p", 6))
+    found = by_key(plan(problem([pool("p", 4, 4, 4, 4)], busy, first, second), optimise))
+    assert {found[key].act for key in ("first", "second")} == {Act.WAIT}
+    assert found["first"].because == ""
+    assert found["second"].because == "what is free is kept for first, which came first"
+
+
+@BOTH
+def test_a_loss_of_nothing_is_no_loss(optimise):
+    """Where the ranking holds two pools equal, who leaves one of them is told so."""
+    able = job("able", option("a", 10), option("b", 10))
+    tied = job("tied", option("a", 10))
+    found = by_key(plan(problem([pool("a", 8), pool("b", 8)], able, tied), optimise))
+    assert where(found["able"]) == "b"
+    assert found["able"].because.startswith("level with a")
+    assert "loses" not in found["able"].because
+
+
+@BOTH
+def test_a_wait_without_end_is_told_as_such(optimise):
+    busy = running("busy", option("fast", None), {"fast-0": 1})
+    goes = job("goes", option("fast", 10), option("slow", 30))
+    found = by_key(plan(problem([pool("fast", 0), pool("slow", 8)], busy, goes), optimise))
+    assert "loses 200 % against fast, where nobody can tell how long" in found["goes"].because

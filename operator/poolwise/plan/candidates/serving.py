@@ -29,6 +29,8 @@ MOST_SATURATION = 0.9
 """Of the saturated rate: a single-server queue then waits 9 services (M/M/1, rho / (1 - rho))."""
 ALIKE = 1.02
 """Offers within 2 % of the best objective count as equally good."""
+NEAR = 0.8
+"""Of a target, from where a lone request's latency is told beside the replicas that it asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class Offer:
 
     shape: ReplicaShape
     replicas: int
+    weighed: int
+    """Replicas by which it is compared with others: at least those."""
     load_requests_per_second: float
     """Of each replica at the peak; at most what it can serve, where somebody set too few."""
     price_share: float
@@ -53,8 +57,8 @@ class Offer:
 
     @property
     def held(self) -> float:
-        """Nodes' worth of what all replicas hold."""
-        return self.price_share * self.replicas
+        """Nodes' worth of what all replicas hold that it is weighed by."""
+        return self.price_share * self.weighed
 
 
 def serving_candidate(request: ServingRequest, pool: Pool, situation: Situation) -> Candidate:
@@ -90,6 +94,16 @@ def replicas_needed(request: ServingRequest, planned_requests_per_second: float)
     return max(least, math.ceil(rate / planned_requests_per_second) + request.redundancy)
 
 
+def replicas_weighed(request: ServingRequest, planned_requests_per_second: float) -> int:
+    """By which pools are compared: those that run, and where others set their number as many as
+    the targets need. One that is cheap for too few would win else, and stay when more come."""
+    held = replicas_needed(request, planned_requests_per_second)
+    rate = request.work.requests_per_second
+    if request.given_replicas is None or rate is None:
+        return held
+    return max(held, math.ceil(rate / planned_requests_per_second) + request.redundancy)
+
+
 @dataclass(frozen=True, slots=True)
 class _Assessment:
     request: ServingRequest
@@ -102,7 +116,9 @@ class _Assessment:
         if isinstance(found, NoReplicaShape):
             return self._no_shape(found)
         best = self._best_of(found)
-        return self._judged(best) if best else self._target_missed(found)
+        if best:
+            return self._judged(best)
+        return self._too_weak(found) or self._target_missed(found)
 
     def _best_of(self, layouts: list[ServingLayout]) -> Offer | None:
         """The best of all sizes, each at its best chunk of prompts.
@@ -118,9 +134,25 @@ class _Assessment:
             if self._is_beyond(least, offers):
                 continue
             shape = self.answers.tuned(layout)
-            if shape.serves:
+            if shape.serves and self._bears(shape):
                 offers.append(self._offer(shape))
         return self._preferred(offers)
+
+    def _bears(self, shape: ReplicaShape) -> bool:
+        least = self.request.least_requests_per_second
+        return planned_capacity(shape, self.request.work) >= least
+
+    def _too_weak(self, layouts: list[ServingLayout]) -> Candidate | None:
+        """What the largest replica bears, where each must bear more; None: none has to."""
+        least = self.request.least_requests_per_second
+        shapes = [self.answers.tuned(layout) for layout in layouts] if least else []
+        most = max((planned_capacity(each, self.request.work) for each in shapes), default=0.0)
+        if not most:
+            return None
+        told = f"a replica bears {three_digits(most)} requests/s, and each gets"
+        told = f"{told} {three_digits(least)} where several pools share the load"
+        weak = Exclusion(Verdict.TARGET_UNREACHABLE, told, least / most)
+        return excluded(self.pool, weak)
 
     def _is_beyond(self, least_held: float, offers: list[Offer]) -> bool:
         """Whether an offer with room costs surely less than a size that holds so much can."""
@@ -147,7 +179,7 @@ class _Assessment:
     def _judged(self, offer: Offer) -> Candidate:
         where = offer.gang, self.pool, offer.wish
         if offer.broken:
-            return self._described(offer, offer.broken)
+            return self._described(offer, self._explained(offer, offer.broken))
         if offer.has_room:
             broken = self.situation.breaks(*where)
             remark = "; ".join(filter(None, (self._remark(offer), broken.words())))
@@ -172,6 +204,7 @@ class _Assessment:
         return Offer(
             shape=shape,
             replicas=replicas,
+            weighed=replicas_weighed(self.request, planned),
             load_requests_per_second=min(rate / max(replicas, 1), planned),
             price_share=share,
             cost_per_hour=cost,
@@ -195,14 +228,14 @@ class _Assessment:
         prediction = self._predicted(offer)
         if goal is Goal.TIME:
             return prediction.e2e_seconds.mid
-        return self._watts(offer, prediction)
+        return self._watts(offer, prediction, offer.weighed)
 
     def _predicted(self, offer: Offer) -> ServingPrediction:
         """At the planned load."""
         return self.answers.predicted(offer.shape.layout, offer.load_requests_per_second)
 
-    def _watts(self, offer: Offer, prediction: ServingPrediction) -> float:
-        devices = max(offer.shape.layout.count, 1) * offer.replicas
+    def _watts(self, offer: Offer, prediction: ServingPrediction, replicas: int) -> float:
+        devices = max(offer.shape.layout.count, 1) * replicas
         return prediction.power_watts * devices
 
     def _limit_broken(self, replicas: int, planned: float, cost: float | None) -> Exclusion | None:
@@ -223,6 +256,14 @@ class _Assessment:
             return Exclusion(Verdict.TOO_EXPENSIVE, told + money(limit, currency), over)
         return None
 
+    def _explained(self, offer: Offer, broken: Exclusion) -> Exclusion:
+        """With the target that leaves next to no room for load, where that is why so many are
+        needed."""
+        if broken.reason_code != Verdict.TOO_MANY_REPLICAS or not self.request.work.targets:
+            return broken
+        of_target, told = self._worst_miss(offer.shape.layout)
+        return replace(broken, reason=f"{broken.reason}; {told}") if of_target > NEAR else broken
+
     def _remark(self, offer: Offer) -> str:
         """What a user must know who set fewer replicas than the targets need."""
         capacity = planned_capacity(offer.shape, self.request.work)
@@ -240,11 +281,13 @@ class _Assessment:
         rate = offer.load_requests_per_second
         layout, prediction = self.answers.bounded(offer.shape, rate)
         bottleneck = self.answers.bottleneck(offer.shape.layout)
-        joules = self._watts(offer, prediction) * HOUR_SECONDS
+        joules = self._watts(offer, prediction, offer.replicas) * HOUR_SECONDS
+        price = self.pool.price
+        weighed_cost = price.per_node_hour * offer.held if price else None
         values = {
-            Goal.COST: offer.cost_per_hour,
+            Goal.COST: weighed_cost,
             Goal.TIME: prediction.e2e_seconds.mid,
-            Goal.ENERGY: joules,
+            Goal.ENERGY: self._watts(offer, prediction, offer.weighed) * HOUR_SECONDS,
         }
         return Candidate(
             pool=self.pool.name,
@@ -255,10 +298,12 @@ class _Assessment:
             shortfall=told.shortfall,
             count=layout.count,
             replicas=offer.replicas,
+            weighed_replicas=offer.weighed,
             layout=layout,
             prediction=prediction,
             bottleneck=bottleneck,
             cost_per_hour=offer.cost_per_hour,
+            weighed_cost_per_hour=weighed_cost,
             energy_joules=joules,
             objective_value=values[self.request.goal],
             own_spread=self._own_spread(offer, prediction, bottleneck),
@@ -280,7 +325,7 @@ class _Assessment:
         factor = math.exp(NINE_IN_TEN * own)
         planned = planned_capacity(offer.shape, self.request.work)
         most, least = (
-            replicas_needed(self.request, rate) for rate in (planned / factor, planned * factor)
+            replicas_weighed(self.request, rate) for rate in (planned / factor, planned * factor)
         )
         return math.log(max(most, 1) / max(least, 1)) / (2 * NINE_IN_TEN)
 

@@ -156,7 +156,7 @@ def serving_answers(request: ServingRequest, pool: Pool, situation: Situation) -
     if problem is None:
         return beyond
     fewest = min(nodes_of(layout, pool) for layout in found)
-    return replace(within, remark=remark(fewest, problem))
+    return replace(within, remark=remark(fewest, pool, problem))
 
 
 def _answers(

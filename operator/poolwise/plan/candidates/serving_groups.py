@@ -102,9 +102,14 @@ def why_not_over_nodes(request: ServingRequest, apis: Mapping[str, str]) -> str 
     return None
 
 
-def remark(nodes: int, problem: str) -> str:
-    """For a pool whose nodes are each too small: what would make it possible."""
-    return f"; {plural(nodes, 'node')} together would hold a replica, but {problem}"
+def remark(nodes: int, pool: Pool, problem: str) -> str:
+    """For a pool whose nodes are each too small: what would make it possible.
+
+    Where the pool has too few of them, nothing else is told: what else is missing would not help.
+    """
+    told = f"; {plural(nodes, 'node')} together would hold a replica, but"
+    most = max(len(pool.usable_nodes), pool.max_nodes or 0)
+    return f"{told} the pool has {most:,}" if most < nodes else f"{told} {problem}"
 
 
 def sizes_over_nodes(

@@ -178,7 +178,12 @@ class ServingSearch:
         )
 
     def _starting(self, size: ServingLayout) -> ServingLayout | None:
-        """The size with as many sequences and as much context as fit beside the weights."""
+        """The size with as many sequences and as much context as fit beside the weights.
+
+        Whether fewer help is asked of one sequence: the upper end of many has the range of their
+        working memory in it, which says nothing about the weights.
+        """
+        one = self._taken(replace(size, max_num_seqs=1))
         sequences = MOST_SEQUENCES
         while sequences >= 1:
             layout = replace(size, max_num_seqs=sequences)
@@ -186,7 +191,7 @@ class ServingSearch:
             longest = self._with_context(layout, taken)
             if longest is not None:
                 return self._with_memory(longest, taken)
-            sequences = sequences // 2 if taken.holds_weights else 0
+            sequences = sequences // 2 if one.holds_weights else 0
         return None
 
     def _with_context(self, layout: ServingLayout, taken: Footprint) -> ServingLayout | None:

@@ -90,7 +90,9 @@ class Sizes:
 
     def why_none(self) -> str:
         """What was fixed, and what it does not fit, as a clause."""
-        fixed = self.fixed
+        fixed, shape = self.fixed, self.shape
+        if isinstance(shape, Transformer) and fixed.tensor and shape.heads % fixed.tensor:
+            return f"tensor {fixed.tensor} does not divide the model's {shape.heads} heads"
         given = {
             "accelerators per replica": fixed.accelerators,
             "tensor": fixed.tensor,

@@ -29,7 +29,7 @@ from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal, TrainingRequest
 from poolwise.plan.supply import interruptions
-from poolwise.plan.wording import GIB, duration, money
+from poolwise.plan.wording import GIB, apart, duration, money, plural
 
 
 def training_candidate(request: TrainingRequest, pool: Pool, situation: Situation) -> Candidate:
@@ -187,7 +187,7 @@ class _Assessment:
 
     def _too_small(self, most: int) -> Candidate:
         least = self.request.least
-        told = f"has {most} accelerators, needs {least}"
+        told = f"has {plural(most, 'accelerator')}, needs {least:,}"
         found = self.answers.shape(most) if most else None
         if isinstance(found, NoTrainingShape) and found.smallest is not None:
             need = f"{told}, and at {most} {self._memory_clause(found.smallest)}"
@@ -223,12 +223,12 @@ def _own_spread(prediction: TrainingPrediction, goal: Goal) -> float:
 
 def memory_clause(memory: Memory, pool: Pool) -> str:
     """What is needed and what there is, in one clause."""
-    needed, usable = memory.needed_bytes / GIB, memory.usable_bytes / GIB
+    needed, usable = apart(memory.needed_bytes / GIB, memory.usable_bytes / GIB)
     if pool.is_cpu:
-        return f"needs {needed:.1f} GiB at the smallest shape, a node has {usable:.1f} usable"
+        return f"needs {needed} GiB at the smallest shape, a node has {usable} usable"
     return (
-        f"needs {needed:.1f} GiB per accelerator at the smallest shape,"
-        f" {pool.accelerator} has {usable:.1f} usable"
+        f"needs {needed} GiB per accelerator at the smallest shape,"
+        f" {pool.accelerator} has {usable} usable"
     )
 
 

@@ -38,6 +38,12 @@ class Offer:
     """Of the whole cluster's time."""
 
     @property
+    def holds_for(self) -> float:
+        """Seconds until its room is another's: a service that starts is as endless as one that
+        runs."""
+        return math.inf if self.option.seconds is None else self.seconds
+
+    @property
     def ends_within(self) -> float:
         """Seconds in which it surely ends."""
         return math.inf if self.option.seconds is None else self.option.seconds.high

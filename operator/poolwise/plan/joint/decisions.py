@@ -37,7 +37,7 @@ class Story:
         self._turns = {turn.bid.workload.key: turn for turn in turns}
         self._losses = Losses(turns, problem.rules.currency)
         self._prices = {each.pool: each for each in self.prices()}
-        self._teller = Teller(problem, self._losses, self._prices, queue.holds)
+        self._teller = Teller(problem, self._losses, self._prices, queue)
 
     def decisions(self) -> tuple[Decision, ...]:
         """One per workload, by key."""

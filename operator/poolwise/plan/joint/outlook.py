@@ -50,10 +50,10 @@ def outlook(
     ]
     for each, offer in starting:
         nodes = taken[each.workload.key].nodes
-        walk.start(offer.option, nodes, offer.seconds, each.workload.namespace)
+        walk.start(offer.option, nodes, offer.holds_for, each.workload.namespace)
     moved = [move for key, move in moves.items() if key in taken]
     for move in moved:
-        walk.start(move.offer.option, taken[move.bid.workload.key].nodes, move.offer.seconds, "")
+        walk.start(move.offer.option, taken[move.bid.workload.key].nodes, move.offer.holds_for, "")
     waiting = [each for each in known if each.workload.key not in taken]
     turns = walk.turns(waiting)
     delays = [

@@ -161,11 +161,11 @@ class Walk:
         """Takes room now, or books it; whether it starts."""
         option = best.offer.option
         if best.nodes is not None:
-            self.start(option, best.nodes, best.offer.seconds, bid.workload.namespace)
+            self.start(option, best.nodes, best.offer.holds_for, bid.workload.namespace)
             return True
         if math.isfinite(best.starts) and self._may_take(bid, option):
             self.reserve(option, bid.workload.key)
-            self.timeline.book(option, best.starts + best.offer.seconds)
+            self.timeline.book(option, best.starts + best.offer.holds_for)
         return False
 
     def start(

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from poolwise.plan.joint.bids import Offer
 from poolwise.plan.joint.losses import Losses
 from poolwise.plan.joint.moves import Move
 from poolwise.plan.joint.outcome import Price
 from poolwise.plan.joint.problem import Option, Problem, Workload
-from poolwise.plan.joint.rooms import Hold
-from poolwise.plan.joint.walk import Chance, Turn
+from poolwise.plan.joint.walk import Chance, Turn, Walked
 from poolwise.plan.wording import duration, money, percent, plural
+
+LEAST_TOLD = 1e-4
+"""Of a loss: below, the ranking holds both pools equal."""
+ENDLESS = ", where nobody can tell how long it would wait"
 
 
 class Teller:
@@ -23,9 +26,11 @@ class Teller:
         problem: Problem,
         losses: Losses,
         prices: Mapping[str, Price],
-        holds: Mapping[str, Sequence[Hold]],
+        queue: Walked,
     ) -> None:
-        self._problem, self._losses, self._prices, self._holds = problem, losses, prices, holds
+        self._problem, self._losses, self._prices = problem, losses, prices
+        self._holds = queue.holds
+        self._places = {turn.bid.workload.key: place for place, turn in enumerate(queue.turns)}
         self._pools = {pool.name: pool for pool in problem.pools}
         self._holders = _largest_holders(problem.workloads)
 
@@ -52,10 +57,10 @@ class Teller:
         return self._spurned(turn, chance).removeprefix("; ") or self._kept(turn, chance)
 
     def _kept(self, turn: Turn, chance: Chance) -> str:
-        """For whom the room is that it would need."""
-        option = chance.offer.option
-        holds = self._holds.get(option.pool, ())
-        others = sorted({each.key for each in holds} - {turn.bid.workload.key})
+        """For whom the room is that it would need: gangs that had their turn before it."""
+        option, mine = chance.offer.option, self._places[turn.bid.workload.key]
+        holders = {each.key for each in self._holds.get(option.pool, ())}
+        others = sorted(key for key in holders if self._places.get(key, mine) < mine)
         free = sum(max(node.free, 0) for node in self._pools[option.pool].nodes)
         if not others or free < option.accelerators:
             return ""
@@ -112,10 +117,12 @@ class Teller:
         slower = mine.lateness_seconds / best.lateness_seconds - 1.0 if best.lateness_seconds else 0
         pool = best.option.pool
         chance = next(each for each in turn.chances if each.offer is best)
-        told = f"loses {percent(slower)} against {pool}"
+        is_level = slower < LEAST_TOLD
+        told = f"level with {pool}" if is_level else f"loses {percent(slower)} against {pool}"
         wait = chance.starts - self._problem.now
         if chance.nodes is None and wait > 0:
-            told += f", where it would wait {_about(wait)}"
+            is_told = math.isfinite(wait)
+            told += f", where it would wait about {duration(wait)}" if is_told else ENDLESS
         rival = self._losses.rival(pool, turn.bid.workload.key)
         if rival is not None and rival.share > slower:
             told += f"; {rival.key} would lose {percent(rival.share)} away from it"
@@ -128,7 +135,8 @@ class Teller:
         if price.per_hour:
             worth = money(price.per_hour, self._problem.rules.currency)
             return f" ({pool} is scarce: {worth} per accelerator-hour)"
-        return f" ({pool} is scarce: an hour of it delays others by {_about(price.delay * 3600)})"
+        delay = duration(price.delay * 3600)
+        return f" ({pool} is scarce: an hour of it delays others by about {delay})"
 
     def _missing(self, option: Option) -> str:
         nodes = self._pools[option.pool].nodes
@@ -186,7 +194,3 @@ def where(option: Option) -> str:
     """``8 of h100 (dp2 tp4)``."""
     shape = f" ({option.shape})" if option.shape else ""
     return f"{option.accelerators} of {option.pool}{shape}"
-
-
-def _about(seconds: float) -> str:
-    return f"about {duration(seconds)}" if math.isfinite(seconds) else "nobody knows how long"

@@ -19,6 +19,7 @@ from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_groups import gang_of_replicas, nodes_of, wish_of_replicas
 from poolwise.plan.candidates.situation import Situation
+from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, Further, Holding, Key, Outcome, Plan
 from poolwise.plan.entries import Entry
 from poolwise.plan.live.further import begun, elsewhere, offered, planned_again, room
@@ -46,27 +47,36 @@ def fitted(entry: Entry, situation: Situation) -> Fitted:
     if request is None:
         return Fitted(entry)
     given = request.given_replicas if entry.parts else None
-    first = _first(entry, request, situation)
-    if first is None:
-        return Fitted(entry, given)
-    wanted = first.candidate.replicas or 0
-    fit = min(first.room + _room_beside(first, entry, request, situation), wanted)
-    if fit < wanted and not _takes_fewer(entry, request, fit):
-        return Fitted(entry, given)
-    return Fitted(_with_replicas(entry, request, first.room), fit)
+    for first in _firsts(entry, request, situation):
+        wanted = first.candidate.replicas or 0
+        shared = _with_share(request, wanted)
+        fit = min(first.room + _room_beside(first, entry, shared, situation), wanted)
+        if fit == wanted or _takes_fewer(entry, shared, fit):
+            return Fitted(_with_replicas(entry, shared, first.room), fit)
+    return Fitted(entry, given)
 
 
-def _first(entry: Entry, request: ServingRequest, situation: Situation) -> Further | None:
-    """The pool that lacks room alone: where it runs, or the best where none has room for all."""
+def _with_share(request: ServingRequest, wanted: int) -> ServingRequest:
+    """A new service's: so many replicas bear its peak, each its even share, on whatever pool."""
+    rate, bearing = request.work.requests_per_second, wanted - request.redundancy
+    is_set = request.given_replicas is not None or request.live_replicas is not None
+    if is_set or rate is None or bearing < 1:
+        return request
+    return replace(request, least_requests_per_second=rate / bearing)
+
+
+def _firsts(entry: Entry, request: ServingRequest, situation: Situation) -> list[Further]:
+    """The pools that lack room alone: where it runs, or all, the best first, where none has room
+    for all."""
     every = candidates(request, situation.ledger.pools.values(), situation)
     if entry.holds is not None:
         every = tuple(each for each in every if each.pool == entry.holds.pool)
     if any(each.feasible for each in every):
-        return None
+        return []
     short = (each for each in every if each.reason_code == Verdict.INSUFFICIENT_CAPACITY)
     found = (Further(each, _room_for(each, request, situation)) for each in short)
-    best = (each for each in found if each.room)
-    return min(best, key=lambda each: _objective(each.candidate), default=None)
+    able = (each for each in found if each.room)
+    return sorted(able, key=lambda each: _objective(each.candidate))
 
 
 def _room_for(found: Candidate, request: ServingRequest, situation: Situation) -> int:
@@ -171,12 +181,34 @@ def with_parts(
     plan = replace(plan, parts=parts)
     if fit.replicas is not None:
         plan, situation = _with_all(fit, plan, claims, situation)
-    told = "".join(
+    return replace(plan, reason=plan.reason + _beyond(plan.parts)), situation
+
+
+def asked_parts(fit: Fitted, plan: Plan, situation: Situation) -> Plan:
+    """A service that only asks, with what it would have on further pools."""
+    request, chosen = request_of(fit.entry), plan.chosen
+    is_answered = plan.reason_code == Reason.PLAN_ONLY and chosen is not None
+    if request is None or fit.replicas is None or not is_answered:
+        return plan
+    assert chosen is not None and isinstance(chosen.layout, ServingLayout)
+    pool = situation.ledger.pools[chosen.pool]
+    gang = gang_of_replicas(_replicas(plan), chosen.layout, request, pool)
+    nodes = situation.nodes_for(gang, pool, chosen.wish)
+    if nodes is None:
+        return plan
+    claim = gang.claim(plan.key, pool.name, nodes)
+    left = situation.with_ledger(situation.ledger.with_claim(claim))
+    parts = _with_all(fit, replace(plan, claim=claim), {}, left)[0].parts
+    return replace(plan, reason=plan.reason + _beyond(parts), parts_asked=parts)
+
+
+def _beyond(parts: Iterable[Plan]) -> str:
+    """How many are on which further pools, as clauses."""
+    return "".join(
         f"; {plural(each.chosen.replicas or 0, 'replica')} on {each.chosen.pool}, beyond its room"
-        for each in plan.parts
+        for each in parts
         if each.chosen
     )
-    return replace(plan, reason=plan.reason + told), situation
 
 
 def _with_all(

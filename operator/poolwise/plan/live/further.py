@@ -132,9 +132,16 @@ def _on(
             claim = gang.claim(entry.identity.key, pool.name, nodes)
             ledger = situation.ledger.with_claim(claim)
             may_surge = ledger.fit(pool, replace(gang, pods=1)) is not None
-            plan = _plan(entry, request, replace(found, replicas=count), claim, may_surge)
+            plan = _plan(entry, request, _of_so_many(found, count), claim, may_surge)
             return plan, situation.with_ledger(ledger)
     return None
+
+
+def _of_so_many(found: Candidate, count: int) -> Candidate:
+    """With another number of replicas, and what those cost."""
+    cost, before = found.cost_per_hour, found.replicas
+    hourly = cost * count / before if cost is not None and before else cost
+    return replace(found, replicas=count, cost_per_hour=hourly)
 
 
 def _plan(

@@ -33,7 +33,7 @@ def _by_nvidia(resource: str, labels: Mapping[str, str]) -> Sharing | None:
     if replicas < 2 and not (is_renamed or is_marked):
         return None
     strategy = labels.get(f"{prefix}.sharing-strategy", "time-slicing")
-    return Sharing(replicas, f"{strategy}, each device advertised {replicas} times")
+    return Sharing(replicas, _words(strategy, replicas))
 
 
 def _by_gke(labels: Mapping[str, str]) -> Sharing | None:
@@ -41,7 +41,7 @@ def _by_gke(labels: Mapping[str, str]) -> Sharing | None:
     if not strategy:
         return None
     clients = _count(labels.get(GKE_CLIENTS_KEY, ""))
-    return Sharing(clients, f"{strategy}, each device advertised {clients} times")
+    return Sharing(clients, _words(strategy, clients))
 
 
 def _by_amd(labels: Mapping[str, str]) -> Sharing | None:
@@ -50,6 +50,11 @@ def _by_amd(labels: Mapping[str, str]) -> Sharing | None:
         return None
     parts = {"dpx": 2, "tpx": 3, "qpx": 4, "cpx": 8}.get(mode.lower().partition("_")[0], 1)
     return Sharing(parts, f"partitions of mode {mode}, {parts} of each device")
+
+
+def _words(strategy: str, times: int) -> str:
+    """How often a device is advertised is told where a label tells it."""
+    return f"{strategy}, each device advertised {times} times" if times > 1 else strategy
 
 
 def _count(digits: str) -> int:

@@ -138,6 +138,8 @@ class ServingRequest:
     least_replicas: int = 1
     most_replicas: int = 10
     redundancy: int = 0
+    least_requests_per_second: float = 0.0
+    """That a replica must bear where several pools share the load: a Service spreads it evenly."""
     given_replicas: int | None = None
     """Where somebody else sets the number (scaling modes External and Off); at most
     ``most_replicas``."""
