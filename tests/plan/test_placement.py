@@ -1,6 +1,7 @@
 """What goes where, and in which words: the rule of thumb has to come out of the numbers."""
 
 import copy
+import re
 from typing import Any
 
 import pytest
@@ -138,6 +139,24 @@ def test_memory_that_does_not_fit_is_told_with_its_number():
     assert "GiB per accelerator at the smallest shape, L40S has 43.9 usable" in told.reason
     assert not plan.placed and plan.chosen is None
     assert plan.reason_code == "NoFeasiblePool"
+
+
+def test_a_run_that_finds_no_memory_is_told_how_many_accelerators_would_hold_it():
+    """The number is the first of those that would be tried at which it has a shape."""
+    told = candidate(plan_of(l40s(2), job(count=8, **LLAMA_70B)), "L40S").reason
+    found = re.search(r"; (\d+) together would hold it(, and the pool has 16)?$", told)
+    assert found, told
+    enough = int(found[1])
+    assert bool(found[2]) == (enough > 16)
+    nodes = l40s(enough // 8)
+    assert candidate(plan_of(nodes, job(count=enough, **LLAMA_70B)), "L40S").feasible
+    less = candidate(plan_of(nodes, job(count=enough // 2, **LLAMA_70B)), "L40S")
+    assert less.reason_code == Verdict.MEMORY_DOES_NOT_FIT
+    whole = {"tensor": 1, "pipeline": 1, "context": 1, "zeroStage": 0}
+    given = {"training": {**LLAMA_70B["training"], "parallelism": whole}}
+    hopeless = candidate(plan_of(l40s(1), job(count=4, **{**LLAMA_70B, **given})), "L40S")
+    assert hopeless.reason_code == Verdict.MEMORY_DOES_NOT_FIT
+    assert "would hold it" not in hopeless.reason
 
 
 def test_pool_that_is_too_small_is_not_waited_for():
