@@ -19,6 +19,7 @@ from tests.plan.cluster_given import (
     h100,
     job,
     l40s,
+    outcomes,
     plan_of,
     running,
     service,
@@ -404,3 +405,25 @@ def test_a_far_faster_pool_is_told_apart():
     assert plan.is_significant
     assert story(plan, None)["significant"] is True
     assert plan.chosen.accelerator == "H100-SXM5-80GB"
+
+
+def test_of_counts_that_cost_the_same_the_fastest_is_taken():
+    """On the goal Cost 8 H100 were taken for $193, where 16 take half the time for $190."""
+    training = {"globalBatchSize": 256, "sequenceLength": 8192, "tokens": "1G"}
+    nodes = h100(2, **{"feature.node.kubernetes.io/rdma.available": "true"})
+    asked = {"objective": {"goal": "Cost"}, "training": training}
+
+    def planned(**accelerators):
+        return plan_of(nodes, job(**asked, accelerators=accelerators)).chosen
+
+    free, least = planned(min=2, max=32), planned(count=8)
+    assert free.total_cost <= 1.02 * least.total_cost
+    assert free.total_seconds < 0.6 * least.total_seconds
+
+
+def test_who_waits_says_what_is_against_the_pools_that_are_free():
+    first, second = job("first", count=8), job("second", count=8)
+    found = outcomes([*h100(1), *l40s(1)], first, second)
+    (waits,) = (each for each in found.values() if not each.placed)
+    told = candidate(waits, "L40S")
+    assert told.feasible and "times h100" in told.reason

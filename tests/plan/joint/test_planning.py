@@ -112,6 +112,15 @@ def test_a_short_wait_is_better_than_a_slow_pool(optimise):
     assert "slow is free, but would take 200 % longer" in found.reason
 
 
+def test_fewer_of_the_same_pool_are_told_by_their_number():
+    """8 of 16 were told as "p is free, but would take 73 % longer"."""
+    busy = running("busy", option("p", 0.1), {"p-0": 1})
+    waits = job("waits", option("p", 10, pods=2), option("p", 17.3))
+    found = by_key(plan(problem([pool("p", 0, 8)], busy, waits)))["waits"]
+    assert found.act is Act.WAIT
+    assert "; 8 are free, but would take 73 % longer" in found.reason
+
+
 @BOTH
 def test_a_long_wait_is_worse_than_a_slow_pool(optimise):
     busy = running("busy", option("fast", 50), {"fast-0": 1})
