@@ -15,6 +15,8 @@ from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal
 from poolwise.plan.supply import Interruptions
 
+STEPS_PER_DOUBLING = 4
+"""Of numbers of nodes that are tried: 1 to 8, then 10, 12, 14, 16, 20, ..."""
 AS_CHEAP = 0.02
 """Costs (or joules) of two counts that differ by less are one: the faster count is taken."""
 
@@ -70,13 +72,16 @@ class Offer:
 
 
 def counts_between(least: int, most: int, pool: Pool) -> Iterable[int]:
-    """Counts worth a search: the ends, whole nodes in powers of two, and parts of a node."""
+    """Counts worth a search: the ends, parts of a node, and whole nodes in steps of a quarter or
+    less, so that a pool with a node more than divides well still offers what one less would."""
     node = max(pool.accelerators_per_node, 1)
     parts = [d for d in divisors(node) if least < d < most]
-    wholes, size = [], node
-    while size < most:
-        wholes.append(size)
-        size *= 2
+    wholes, nodes, step = [], 1, 1
+    while nodes * node < most:
+        wholes.append(nodes * node)
+        nodes += step
+        if nodes == STEPS_PER_DOUBLING * 2 * step:
+            step *= 2
     return sorted({least, most, *parts, *(size for size in wholes if size > least)})
 
 
