@@ -179,6 +179,18 @@ def test_sums_are_over_workloads_and_forget_the_gone(cache):
     assert names(registry) == set()
 
 
+def test_what_a_service_costs_is_counted_at_the_pools_that_bear_it(cache):
+    far = {"pool": "far", "count": 2, "replicas": 3, "costPerHour": 30.0}
+    cache.put(TRAINING_JOBS, job("spread", further=[far]))
+    registry = registry_of(cache)
+    assert value(registry, "cost_per_hour", kind="TrainingJob", pool="h100") == 20
+    assert value(registry, "cost_per_hour", kind="TrainingJob", pool="far") == 30
+    held = value(
+        registry, "workload_accelerators", kind="TrainingJob", namespace="a", name="spread"
+    )
+    assert held == job("spread")["status"]["plan"]["count"] + 6
+
+
 def test_what_makes_no_tokens_has_no_series_of_them(cache):
     cache.put(TRAINING_JOBS, job("vision", predicted={"stepSeconds": 0.6}))
     registry = registry_of(cache)

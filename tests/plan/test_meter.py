@@ -242,15 +242,29 @@ def test_replicas_on_a_further_pool_are_paid_for_at_its_price(price):
         kept(placed_service(pool, ServingLayout(), replicas=count))
         for pool, count in ((POOL, 2), (far, 3))
     )
-    shown = status(
-        service(), replace(first, parts=(second,)), POOL,
-        [live_deployment(replicas=5, readyReplicas=5)], GANG, at(1), None, {"far": far},
-    )["observed"]["accrued"]["perHour"]  # fmt: skip
+    spread = replace(first, parts=(second,))
+
+    def told(plan, resource):
+        return status(
+            resource, plan, POOL, [live_deployment(replicas=5, readyReplicas=5)], GANG, at(1),
+            None, {"far": far},
+        )  # fmt: skip
+
+    found = told(spread, service())
+    shown, plan = found["observed"]["accrued"]["perHour"], found["plan"]
     assert shown["accelerators"] == 5
+    assert [(each["pool"], each["replicas"]) for each in plan["further"]] == [("far", 3)]
     if price is None:
-        assert "cost" not in shown
+        assert "cost" not in shown and "costPerHour" not in plan
     else:
-        assert shown["cost"] == pytest.approx((2 * 55 + 3 * price) / 8)
+        whole = (2 * 55 + 3 * price) / 8
+        assert shown["cost"] == pytest.approx(whole)
+        assert plan["costPerHour"] == pytest.approx(whole, rel=1e-3)
+        assert plan["further"][0]["costPerHour"] == pytest.approx(3 * price / 8)
+    before = {**service(), "status": found}
+    assert told(spread, before)["plan"] == plan, "told again it is the same"
+    alone = told(first, before)["plan"]
+    assert "further" not in alone and alone["costPerHour"] == pytest.approx(2 * 55 / 8)
 
 
 def test_cores_are_paid_for_by_their_share_of_a_node():

@@ -1,6 +1,7 @@
 """What goes where, and in which words: the rule of thumb has to come out of the numbers."""
 
 import copy
+import re
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tests.plan.cluster_given import (
     h100,
     job,
     l40s,
+    outcomes,
     plan_of,
     running,
     service,
@@ -138,6 +140,24 @@ def test_memory_that_does_not_fit_is_told_with_its_number():
     assert "GiB per accelerator at the smallest shape, L40S has 43.9 usable" in told.reason
     assert not plan.placed and plan.chosen is None
     assert plan.reason_code == "NoFeasiblePool"
+
+
+def test_a_run_that_finds_no_memory_is_told_how_many_accelerators_would_hold_it():
+    """The number is the first of those that would be tried at which it has a shape."""
+    told = candidate(plan_of(l40s(2), job(count=8, **LLAMA_70B)), "L40S").reason
+    found = re.search(r"; (\d+) together would hold it(, and the pool has 16)?$", told)
+    assert found, told
+    enough = int(found[1])
+    assert bool(found[2]) == (enough > 16)
+    nodes = l40s(enough // 8)
+    assert candidate(plan_of(nodes, job(count=enough, **LLAMA_70B)), "L40S").feasible
+    less = candidate(plan_of(nodes, job(count=enough // 2, **LLAMA_70B)), "L40S")
+    assert less.reason_code == Verdict.MEMORY_DOES_NOT_FIT
+    whole = {"tensor": 1, "pipeline": 1, "context": 1, "zeroStage": 0}
+    given = {"training": {**LLAMA_70B["training"], "parallelism": whole}}
+    hopeless = candidate(plan_of(l40s(1), job(count=4, **{**LLAMA_70B, **given})), "L40S")
+    assert hopeless.reason_code == Verdict.MEMORY_DOES_NOT_FIT
+    assert "would hold it" not in hopeless.reason
 
 
 def test_pool_that_is_too_small_is_not_waited_for():
@@ -385,3 +405,25 @@ def test_a_far_faster_pool_is_told_apart():
     assert plan.is_significant
     assert story(plan, None)["significant"] is True
     assert plan.chosen.accelerator == "H100-SXM5-80GB"
+
+
+def test_of_counts_that_cost_the_same_the_fastest_is_taken():
+    """On the goal Cost 8 H100 were taken for $193, where 16 take half the time for $190."""
+    training = {"globalBatchSize": 256, "sequenceLength": 8192, "tokens": "1G"}
+    nodes = h100(2, **{"feature.node.kubernetes.io/rdma.available": "true"})
+    asked = {"objective": {"goal": "Cost"}, "training": training}
+
+    def planned(**accelerators):
+        return plan_of(nodes, job(**asked, accelerators=accelerators)).chosen
+
+    free, least = planned(min=2, max=32), planned(count=8)
+    assert free.total_cost <= 1.02 * least.total_cost
+    assert free.total_seconds < 0.6 * least.total_seconds
+
+
+def test_who_waits_says_what_is_against_the_pools_that_are_free():
+    first, second = job("first", count=8), job("second", count=8)
+    found = outcomes([*h100(1), *l40s(1)], first, second)
+    (waits,) = (each for each in found.values() if not each.placed)
+    told = candidate(waits, "L40S")
+    assert told.feasible and "times h100" in told.reason

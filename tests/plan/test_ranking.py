@@ -214,3 +214,15 @@ def test_little_is_given_up_for_money_however_little_is_known():
     assert winner(fast, run("slow", 12.9, 400, **unsure)) == "slow"
     assert winner(fast, run("slow", 13.1, 400, **unsure)) == "fast"
     assert not ranked([fast, run("slow", 13.1, 400, **unsure)]).is_significant
+
+
+def test_a_cheaper_pool_that_is_left_to_others_is_no_faster_one():
+    """$13.75 per hour was "2.91 times as fast for 0.344 times the cost" of $40.00."""
+    better, taken = (
+        replace(run(name, cost, cost), total_seconds=None, objective_value=cost)
+        for name, cost in (("a", 13.75), ("b", 40.0))
+    )
+    ranking = replace(ranked([better, taken]), winner=taken, because="loses 191 % against a")
+    told = {each.pool: each.reason for each in judged([better, taken], ranking, Goal.COST, "USD")}
+    assert "against $40.00" in told["a"] and told["a"].endswith(", and left to others")
+    assert "fast" not in told["a"]

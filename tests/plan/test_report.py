@@ -4,8 +4,9 @@ import json
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
-from poolwise.cli.table import energy
+from poolwise.cli.table import energy, workloads
 from poolwise.model.hardware import Resource
 from poolwise.model.prediction import Bottleneck, Interval, Term
 from poolwise.model.work import ServingLayout
@@ -14,7 +15,9 @@ from poolwise.plan.joint.outcome import Price
 from poolwise.plan.observed import Decisions
 from poolwise.plan.pool import Condition
 from poolwise.plan.report import pool_document, report
+from poolwise.plan.status.rounding import rounded
 from poolwise.plan.status.story import candidate_story
+from poolwise.plan.wording import money
 from tests.plan.children_given import (
     GIB,
     JOB,
@@ -31,8 +34,21 @@ POOLS = (h100_pool(), cpu_pool())
 
 
 def entry(outcome):
-    (workload,) = report(Decisions(POOLS, {outcome.key: outcome}))["workloads"]
+    (workload,) = rounded(report(Decisions(POOLS, {outcome.key: outcome})))["workloads"]
     return workload
+
+
+def test_a_row_says_the_cost_that_its_reason_says():
+    """2.7449 is 2.745 in four digits, which is 2.75 in three."""
+    plan = placed_job()
+    assert plan.chosen is not None
+    plan = replace(plan, chosen=replace(plan.chosen, cost_per_hour=2.7449))
+    assert entry(plan)["costPerHour"] == 2.745
+    rows = report(Decisions(POOLS, {plan.key: plan}))["workloads"]
+    console = Console(width=400)
+    with console.capture() as shown:
+        console.print(workloads(rows, with_reasons=False))
+    assert f"{money(2.7449)}/h" in shown.get()
 
 
 def chosen_candidate(**changes):
@@ -174,7 +190,7 @@ def test_a_pools_conditions():
 
 
 def test_is_json():
-    text = json.dumps(report(Decisions(POOLS, {JOB: placed_job()})), allow_nan=False)
+    text = json.dumps(rounded(report(Decisions(POOLS, {JOB: placed_job()}))), allow_nan=False)
     assert JOB_UID not in text
 
 

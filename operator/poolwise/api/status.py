@@ -103,7 +103,8 @@ class PlanStatus(OpenModel):
     ridge_point: float | None = None
     """FLOP per byte where compute and bandwidth of the accelerator balance. Example: `295.0`."""
     cost_per_hour: float | None = None
-    """Cost of all that it holds, in the operator's currency. Example: `440.0`."""
+    """Cost of all that it holds, on `further` pools too, in the operator's currency.
+    Example: `440.0`."""
     total_cost: float | None = None
     """Predicted cost of the run: of what is ahead of it. Example: `36400.0`."""
     steps_ahead: int | None = Field(None, ge=0)

@@ -25,6 +25,7 @@ from poolwise.plan.decision import Rejection
 from poolwise.plan.names import GROUP, LEADER_WORKER_SET
 from poolwise.plan.observed import Decisions, Observed
 from poolwise.plan.report import report
+from poolwise.plan.status.rounding import rounded
 
 KINDS = ("AcceleratorPool", "TrainingJob", "InferenceService")
 PRIORITIES = "PriorityClass"
@@ -79,7 +80,7 @@ def plan(  # noqa: PLR0913  # an option each
     answer = _decide(observed, now)
     _refuse(_rejections(documents, answer))
     if output is Output.JSON:
-        typer.echo(json.dumps(report(answer), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(rounded(report(answer)), indent=2, ensure_ascii=False))
     else:
         table.show(report(answer))
 

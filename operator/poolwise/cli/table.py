@@ -1,4 +1,5 @@
-"""The plan as a table on a terminal; the input is the JSON report, so the two cannot disagree."""
+"""The plan as a table on a terminal; the input is what ``-o json`` rounds, so that a row says what
+its reason says."""
 
 from __future__ import annotations
 

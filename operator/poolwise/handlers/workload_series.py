@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from poolwise.api.quantity import parse_duration
@@ -34,7 +34,12 @@ def sums(workloads: Iterable[Object]) -> Iterator[Sample]:
         states[workload["kind"], _reason(status)] += 1
         if _is_placed(told):
             where = workload["kind"], str(told["pool"])
-            cost[where] += number(told, "costPerHour") or 0.0
+            left = number(told, "costPerHour") or 0.0
+            for part_ in _further(told):
+                there = min(number(part_, "costPerHour") or 0.0, left)
+                cost[where[0], str(part_.get("pool"))] += there
+                left -= there
+            cost[where] += left
             if (each := _tokens_per_second(told)) is not None:  # an encoder makes none
                 tokens[where] += each
     for metric, values in ((table.WORKLOADS, states), (table.COST, cost), (table.TOKENS, tokens)):
@@ -74,7 +79,10 @@ def _plan(workload: Object, told: Told) -> Iterator[Sample]:
     words = (told["pool"], told.get("accelerator"), shape, told.get("bottleneck"))
     yield table.WORKLOAD_INFO, (*key, *(str(word or "") for word in words)), 1
     if _is_placed(told):
-        yield table.WORKLOAD_ACCELERATORS, key, (number(told, "count") or 0.0) * _replicas(told)
+        held = (
+            (number(each, "count") or 0.0) * _replicas(each) for each in (told, *_further(told))
+        )
+        yield table.WORKLOAD_ACCELERATORS, key, sum(held)
         yield from present(table.WORKLOAD_COST, key, number(told, "costPerHour"))
     yield from present(table.WORKLOAD_PREDICTED_COST, key, number(told, "totalCost"))
     yield from present(table.WORKLOAD_TOKENS, key, _tokens_per_second(told))
@@ -151,6 +159,14 @@ def _tokens_per_second(told: Told) -> float | None:
     """Of all replicas; what is told is of one."""
     each = number(part(told, "predicted"), "tokensPerSecond")
     return None if each is None else each * _replicas(told)
+
+
+def _further(told: Told) -> list[Told]:
+    """Parts of a service on pools beyond the first."""
+    listed = told.get("further")
+    return (
+        [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+    )
 
 
 def _replicas(told: Told) -> float:

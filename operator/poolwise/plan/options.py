@@ -16,9 +16,11 @@ from poolwise.plan.closeness import Wish
 from poolwise.plan.decision import Candidate, CountOffer
 from poolwise.plan.joint.problem import Option
 from poolwise.plan.pool import Pool
-from poolwise.plan.ranking import losses, rank
+from poolwise.plan.ranking import NEXT_TO_NOTHING, losses, rank
 from poolwise.plan.requests.request import Goal, Request, TrainingRequest
 
+SLOWER_LOSS = NEXT_TO_NOTHING / 100
+"""Of a count that costs the same and takes longer: less than what is told between pools."""
 MILLICORES = 1000
 """Of a core: what stands for accelerators where a pool has none."""
 
@@ -58,11 +60,13 @@ class _Ways:
             pods = gang(request, found, pool)
             yield from self._near(pods, found.wish, None, found.cost_per_hour, loss)
             return
-        least = _as_good(found.offers, request.goal)
+        level = _level(found.offers, request.goal)
         for offer in found.offers:
-            value, pods = offer.objective_value, gang_of(offer.count, request, pool)
-            is_as_good = value is not None and value <= least
-            lost = loss if is_as_good else loss * self._times(offer)
+            pods = gang_of(offer.count, request, pool)
+            if offer in level:
+                lost = loss * (1 + SLOWER_LOSS * level.index(offer))
+            else:
+                lost = loss * self._times(offer)
             yield from self._near(pods, offer.wish, offer.seconds, offer.cost_per_hour, lost)
 
     def _times(self, offer: CountOffer) -> float:
@@ -103,7 +107,11 @@ class _Ways:
         return self.situation.ledger.pools[self.candidate.pool]
 
 
-def _as_good(offers: Iterable[CountOffer], goal: Goal) -> float:
-    """Costs (or joules) that are as good as the least."""
-    known = [each.objective_value for each in offers if each.objective_value is not None]
-    return -math.inf if goal is Goal.TIME or not known else min(known) * (1 + AS_CHEAP)
+def _level(offers: Iterable[CountOffer], goal: Goal) -> list[CountOffer]:
+    """Those whose cost (or joules) are as good as the least, the fastest first."""
+    values = [(each.objective_value, each) for each in offers]
+    known = [(value, each) for value, each in values if value is not None]
+    if goal is Goal.TIME or not known:
+        return []
+    most = min(value for value, _ in known) * (1 + AS_CHEAP)
+    return sorted((each for value, each in known if value <= most), key=lambda one: one.seconds.mid)

@@ -136,8 +136,21 @@ class Placement:
             told += f": {awaited.reason}"
         because = turn.decision.because or ("" if awaited.waits else OTHERS_FIRST)
         told += ("; " if awaited.waits else ": ") + because if because else ""
+        found = self._spurned(found, awaited, because or OTHERS_FIRST)
         plan = self._plan(Verdict.INSUFFICIENT_CAPACITY, told, awaited, found)
         return replace(plan, expected_start=turn.expected_start)
+
+    def _spurned(
+        self, found: tuple[Candidate, ...], awaited: Candidate, because: str
+    ) -> tuple[Candidate, ...]:
+        """What is free and not taken, with what is against it beside what it waits for."""
+        goal, currency = self.workload.request.goal, self.situation.settings.currency
+        ranking = rank([each for each in found if each.feasible or each is awaited], goal)
+        if ranking is None:
+            return found
+        told = judged(found, replace(ranking, winner=awaited, because=because), goal, currency)
+        pairs = zip(found, told, strict=True)
+        return tuple(before if before is awaited else after for before, after in pairs)
 
     def _alone(self, found: tuple[Candidate, ...]) -> Plan:
         """The best candidate that can run now; it waits only where none can."""

@@ -84,6 +84,10 @@ class _Words:
             return f"{told}, {_more(mine / best)} {winner.pool}{self._in_doubt(candidate)}"
         if ranking.stays:
             return f"{told}, and moving there would restart it"
+        if ranking.because and self._goal is not Goal.TIME:
+            prices = "" if self._goal is Goal.COST else f", for {self._prices(candidate)}"
+            against = f"{told} against {self._measure(winner)}{self._in_doubt(candidate)}"
+            return f"{against}{prices}, and left to others"
         is_level = candidate in ranking.level and winner in ranking.level
         if is_level and not ranking.is_for_idleness:
             level = f"{told} against {self._measure(winner)}{self._in_doubt(candidate)}"

@@ -1,4 +1,7 @@
-"""All decisions as the JSON of ``poolwise plan -o json`` (api.md): workloads, then pools."""
+"""All decisions as ``poolwise plan`` tells them (api.md): workloads, then pools.
+
+Figures are as they were worked out; ``-o json`` rounds them as it writes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from poolwise.plan.decision import Key, Outcome, Plan
 from poolwise.plan.joint.outcome import Price
 from poolwise.plan.observed import Decisions
 from poolwise.plan.pool import Condition, Pool
-from poolwise.plan.status.rounding import rounded
+from poolwise.plan.status.rounding import present
 from poolwise.plan.status.story import candidate_story, story, summary
 from poolwise.plan.wording import sentence
 
@@ -72,7 +75,7 @@ def pool_document(pool: Pool, free_accelerators: int | None) -> Document:
         "discovered": pool.is_discovered,
         "conditions": [_condition(condition) for condition in pool.conditions],
     }
-    return {name: rounded(value) for name, value in document.items() if value is not None}
+    return present(document)
 
 
 def _left_idle(nodes: tuple[str, ...] | None) -> Document:
@@ -85,7 +88,7 @@ def _scarcity(price: Price | None) -> Document:
     if price is None:
         return {}
     found = {"shadowPricePerAcceleratorHour": price.per_hour or None, "scarcity": price.reason}
-    return {name: rounded(value) for name, value in found.items() if value}
+    return {name: value for name, value in found.items() if value}
 
 
 def _on_further_pools(plan: Plan) -> Document:
@@ -101,7 +104,7 @@ def _on_further_pools(plan: Plan) -> Document:
     ]
     costs = [each.cost_per_hour for each in (plan.chosen, *found)]
     known = [cost for cost in costs if cost is not None]
-    whole = {"costPerHour": rounded(math.fsum(known))} if len(known) == len(costs) else {}
+    whole = {"costPerHour": math.fsum(known)} if len(known) == len(costs) else {}
     return {"further": stories, **whole}
 
 

@@ -46,6 +46,8 @@ def test_a_price_says_who_stays_and_who_leaves():
         job("llama", dear, option("a100", 10.8)),
         job("bert", dear, option("a100", 16, cost_per_hour=20.0)),
         job("more", dear),
+        running("busy", option("h100", 1), {"h100-0": 1}),
+        running("as-busy", option("a100", 1), {"a100-0": 1}),
     ]
     found = plan(problem([pool("h100", 0), pool("a100", 0)], *work))
     price = next(each for each in found.prices if each.pool == "h100")
@@ -53,6 +55,40 @@ def test_a_price_says_who_stays_and_who_leaves():
     assert price.per_hour > 0
     assert "bert would lose 60 % on a100" in price.reason
     assert "first to leave is llama, which would lose 8.0 % on a100" in price.reason
+
+
+def _services(is_running):
+    """Two of one accelerator: each breaks a node."""
+    if not is_running:
+        return [job(f"chat-{at}", option("h100", None, 1), priority=9) for at in range(2)]
+    return [running(f"chat-{at}", option("h100", None, 1), {f"h100-{at}": 1}) for at in range(2)]
+
+
+@BOTH
+@pytest.mark.parametrize("is_running", [False, True], ids=["starting", "running"])
+def test_nothing_is_kept_scarce_for_who_can_never_have_it(optimise, is_running):
+    """The gang needs both nodes, which services hold for good: who can use the rest does."""
+    free = 7 if is_running else 8
+    pools = [pool("h100", free, free), pool("a100", 8, 8)]
+    gangs = [job(f"gang-{at}", option("h100", 500, 8, 2)) for at in range(20)]
+    bert = job("bert", option("h100", 10, 1), option("a100", 10.4, 1))
+    found = plan(problem(pools, *_services(is_running), *gangs, bert), optimise)
+    assert starts(found)["bert"] == "h100"
+    assert {each.delay for each in found.prices} == {0.0}
+    assert by_key(found)["gang-3"].act is Act.WAIT
+
+
+def test_prices_count_those_alone_who_can_be_delayed():
+    """One of the two pools of ``bert`` is held for good: the other is scarce for it and ``t5``."""
+    pools = [pool("h100", 0), pool("a100", 8)]
+    serves = running("chat", option("h100", None), {"h100-0": 1})
+    gang = job("gang", option("h100", 500))
+    work = [job(key, option("h100", 1), option("a100", 3)) for key in ("bert", "t5")]
+    found = plan(problem(pools, serves, gang, *work))
+    price = {each.pool: each for each in found.prices}
+    assert price["h100"].delay == 0.0
+    assert price["a100"].delay == pytest.approx(3 * 2 / 8, rel=0.05)
+    assert "delays the 2 workloads that wait" in price["a100"].reason
 
 
 @BOTH
@@ -74,6 +110,15 @@ def test_a_short_wait_is_better_than_a_slow_pool(optimise):
     assert "may start in about 60 min" in found.reason
     assert "largest holder: busy (8, ends in about 60 min)" in found.reason
     assert "slow is free, but would take 200 % longer" in found.reason
+
+
+def test_fewer_of_the_same_pool_are_told_by_their_number():
+    """8 of 16 were told as "p is free, but would take 73 % longer"."""
+    busy = running("busy", option("p", 0.1), {"p-0": 1})
+    waits = job("waits", option("p", 10, pods=2), option("p", 17.3))
+    found = by_key(plan(problem([pool("p", 0, 8)], busy, waits)))["waits"]
+    assert found.act is Act.WAIT
+    assert "; 8 are free, but would take 73 % longer" in found.reason
 
 
 @BOTH

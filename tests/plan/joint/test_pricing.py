@@ -2,14 +2,22 @@
 
 import pytest
 
-from poolwise.plan.joint.pricing import shares
-from tests.plan.joint.cluster_given import job, option, pool
+from poolwise.plan.joint.pricing import capacity, shares
+from tests.plan.joint.cluster_given import job, option, pool, running
 
 FAST, SLOW = pool("fast", 8), pool("slow", 8)
 
 
 def found(*workloads, pools=(FAST, SLOW)):
-    return shares([(each, each.options) for each in workloads], pools)
+    return shares([(each, each.options) for each in workloads], capacity(pools, ()))
+
+
+def test_what_is_held_without_end_is_nobodys_to_share_out():
+    run = running("run", option("fast", 1), {"fast-0": 1})
+    serves = running("serves", option("slow", None), {"slow-0": 1})
+    foreign = pool("other", 3)
+    pools = (pool("fast", 0, 8), pool("slow", 0, 8), foreign)
+    assert capacity(pools, [run, serves]) == {"fast": 16, "slow": 8, "other": 3}
 
 
 def test_shares_add_up_to_the_whole_cluster():

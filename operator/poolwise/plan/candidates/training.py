@@ -41,6 +41,10 @@ def training_candidate(request: TrainingRequest, pool: Pool, situation: Situatio
     return _Assessment(request, pool, situation, answers).candidate()
 
 
+MOST_TRIED = 1024
+"""Accelerators up to which it is looked for a count that holds a run which finds no room."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Assessment:
     request: TrainingRequest
@@ -200,9 +204,19 @@ class _Assessment:
         assert isinstance(found, NoTrainingShape), "only called when no count has a shape"
         if found.smallest is None:
             return self._infeasible(count, Exclusion(Verdict.SHAPE_DOES_NOT_FIT, found.problem))
-        told = self._memory_clause(found.smallest)
+        told = self._memory_clause(found.smallest) + self._where_it_fits(count)
         shortfall = _ratio(found.smallest)
         return self._infeasible(count, Exclusion(Verdict.MEMORY_DOES_NOT_FIT, told, shortfall))
+
+    def _where_it_fits(self, count: int) -> str:
+        """Clause: the next count at which memory is enough, as far as that is looked for."""
+        larger = (each for each in counts_between(count, MOST_TRIED, self.pool) if each > count)
+        enough = next((each for each in larger if self.answers.has_room_on(each)), None)
+        if enough is None or self.pool.is_cpu:
+            return ""
+        most = sum(node.accelerators for node in self.pool.nodes)
+        there = f", and the pool has {most:,}" if enough > most else ""
+        return f"; {enough:,} together would hold it{there}"
 
     def _memory_clause(self, memory: Memory) -> str:
         return memory_clause(_at_most(memory), self.pool)

@@ -69,6 +69,10 @@ class TrainingAnswers:
         told = place.page.get(("told", found), lambda: place.search.told(found))
         return TrainingShape(found, self.measured.corrected(told, found))
 
+    def has_room_on(self, count: int) -> bool:
+        """Whether memory leaves any layout over so many accelerators, free or not."""
+        return self._place(count).fed.has_room_on(count)
+
     def bottleneck(self, layout: TrainingLayout) -> Bottleneck:
         """Elasticities of the throughput; more memory may change micro-batch and recomputation."""
         place = self._place(layout.count)

@@ -213,13 +213,22 @@ class TrainingSearch:
                     yield self._timed(with_batch(layout, layout.recompute, size))
 
     def _none(self, count: int) -> NoTrainingShape:
-        question = ("least", self.machine.device.is_cpu, *self._linked_count(count))
-        least = self.shared.get(question, lambda: self._least_memory(count))
+        least = self._least(count)
         if least:
-            usable = usable_bytes(self.machine.device)
-            return NoTrainingShape(replace(least, usable_bytes=usable), "")
+            return NoTrainingShape(least, "")
         in_pod = min(count, self.machine.interconnect.accelerators_per_node)
         return NoTrainingShape(None, why_indivisible(count, in_pod, self.work, self.fixed))
+
+    def has_room_on(self, count: int) -> bool:
+        """Whether memory leaves any layout over so many accelerators; nothing is timed."""
+        least = self._least(count)
+        return least is not None and least.most_bytes <= least.usable_bytes
+
+    def _least(self, count: int) -> Memory | None:
+        """What the smallest layout needs, beside what the device has."""
+        question = ("least", self.machine.device.is_cpu, *self._linked_count(count))
+        least = self.shared.get(question, lambda: self._least_memory(count))
+        return least and replace(least, usable_bytes=usable_bytes(self.machine.device))
 
     def _least_memory(self, count: int) -> Memory | None:
         """Of the layout that needs least; all accelerators need as much."""

@@ -63,6 +63,8 @@ class Bid:
     """Until its deadline."""
     is_urgent: bool = False
     """Whether its deadline allows no more waiting to speak of."""
+    is_hopeless: bool = False
+    """Whether all that it could run on is held without end: nobody delays it."""
 
     @property
     def is_service(self) -> bool:
@@ -87,6 +89,11 @@ class Bid:
         """In a tier the shortest by weight first, then the oldest."""
         per_weight = self.length_seconds / self.weight
         return self.tier, per_weight, self.workload.created, self.workload.key
+
+
+def weight_of_all(bids: Iterable[Bid]) -> float:
+    """Of those who can be delayed at all."""
+    return math.fsum(each.weight for each in bids if not each.is_hopeless)
 
 
 def _loss(offer: Offer) -> tuple[float, str, int]:

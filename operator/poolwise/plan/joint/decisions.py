@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from poolwise.plan.joint.admission import Admission
+from poolwise.plan.joint.bids import Bid, weight_of_all
 from poolwise.plan.joint.items import Assignment, Taken
 from poolwise.plan.joint.losses import Losses
 from poolwise.plan.joint.moves import Move
@@ -35,7 +36,7 @@ class Story:
         self._problem, self._shares = problem, shares
         self._admissions, self._taken, self._moves = admissions, taken, offered
         self._turns = {turn.bid.workload.key: turn for turn in turns}
-        self._losses = Losses(turns, problem.rules.currency)
+        self._losses = Losses((turn.bid for turn in turns), problem.rules.currency)
         self._prices = {each.pool: each for each in self.prices()}
         self._teller = Teller(problem, self._losses, self._prices, queue)
 
@@ -64,12 +65,12 @@ class Story:
 
     def prices(self) -> tuple[Price, ...]:
         """One per pool."""
-        waiting = math.fsum(turn.bid.weight for turn in self._turns.values())
-        worth = _worth_per_hour(self._turns.values())
+        bids = [turn.bid for turn in self._turns.values() if not turn.bid.is_hopeless]
+        waiting, worth = weight_of_all(bids), _worth_per_hour(bids)
         found = []
         for pool in self._problem.pools:
             delay = significant(EXTERNALITY * waiting * self._shares.get(pool.name, 0.0), DIGITS)
-            reason = self._losses.price(pool.name, delay, delay * worth, len(self._turns))
+            reason = self._losses.price(pool.name, delay, delay * worth, len(bids))
             found.append(Price(pool.name, delay, delay * worth, reason))
         return tuple(found)
 
@@ -94,11 +95,10 @@ class Story:
         )  # fmt: skip
 
 
-def _worth_per_hour(turns: Iterable[Turn]) -> float:
+def _worth_per_hour(bids: Iterable[Bid]) -> float:
     """Of an hour of one waiting workload: what it would pay per hour where it pays least."""
     costs = [
-        (turn.bid.weight, min(offer.option.cost_per_hour for offer in turn.bid.offers))
-        for turn in turns
+        (each.weight, min(offer.option.cost_per_hour for offer in each.offers)) for each in bids
     ]
     weights = math.fsum(weight for weight, _ in costs)
     return math.fsum(weight * cost for weight, cost in costs) / weights if weights else 0.0

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from poolwise.plan.joint.bids import Bid
-from poolwise.plan.joint.walk import Turn
 from poolwise.plan.wording import duration, money, percent, plural
 
 
@@ -24,17 +23,18 @@ class Loss:
 class Losses:
     """Of all that wait, by pool, the smallest first."""
 
-    def __init__(self, turns: Iterable[Turn], currency: str) -> None:
+    def __init__(self, bids: Iterable[Bid], currency: str) -> None:
         self._currency = currency
         self._by_pool: dict[str, list[Loss]] = {}
-        for turn in turns:
-            for pool, loss in _losses(turn.bid):
-                self._by_pool.setdefault(pool, []).append(loss)
+        """Of those who can be delayed at all."""
+        self._own: dict[tuple[str, str], Loss] = {}
+        for each in bids:
+            for pool, loss in _losses(each):
+                self._own[pool, loss.key] = loss
+                if not each.is_hopeless:
+                    self._by_pool.setdefault(pool, []).append(loss)
         for losses in self._by_pool.values():
             losses.sort(key=lambda each: (each.share, each.key))
-        self._own = {
-            (pool, each.key): each for pool, losses in self._by_pool.items() for each in losses
-        }
 
     def of(self, pool: str, key: str) -> Loss | None:
         """What one workload loses away from a pool."""

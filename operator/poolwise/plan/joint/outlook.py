@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from poolwise.plan.joint.bids import Bid, Offer
+from poolwise.plan.joint.bids import Bid, Offer, weight_of_all
 from poolwise.plan.joint.items import Taken
 from poolwise.plan.joint.moves import Move
 from poolwise.plan.joint.walk import Turn, Walk, cost_seconds
@@ -40,7 +40,7 @@ def outlook(
 ) -> Outlook:
     """When everybody starts once these have; ``walk`` is a fresh one, and used up by this."""
     known = list(bids)
-    all_weight = math.fsum(each.weight for each in known)
+    all_weight = weight_of_all(known)
     starting = [
         (each, offer)
         for each in known

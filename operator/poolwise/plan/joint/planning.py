@@ -6,13 +6,12 @@ what could start now (:mod:`.assignment`); its answer is taken only where it is 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from poolwise.plan.joint.admission import Admission, Gate
 from poolwise.plan.joint.assignment import tiered
-from poolwise.plan.joint.bids import Bid, Tier, bid
+from poolwise.plan.joint.bids import Bid, Tier, bid, weight_of_all
 from poolwise.plan.joint.decisions import Story
 from poolwise.plan.joint.exchange import exchanged
 from poolwise.plan.joint.items import Assignment, Choice, Floor, Item
@@ -20,8 +19,8 @@ from poolwise.plan.joint.moves import Move, movable, moves
 from poolwise.plan.joint.outcome import JointPlan
 from poolwise.plan.joint.outlook import outlook
 from poolwise.plan.joint.preemption import preemptions
-from poolwise.plan.joint.pricing import shares
-from poolwise.plan.joint.problem import PoolState, Problem, Reservation, Workload
+from poolwise.plan.joint.pricing import capacity, shares
+from poolwise.plan.joint.problem import Option, PoolState, Problem, Reservation, Workload
 from poolwise.plan.joint.rooms import Rooms
 from poolwise.plan.joint.timeline import Timeline
 from poolwise.plan.joint.walk import Turn, Walk, Walked
@@ -33,9 +32,7 @@ def plan(problem: Problem, optimise: bool = True) -> JointPlan:
 
     :param optimise: False: the queue in order alone.
     """
-    found = _Pass.of(problem)
-    walk = found.walk()
-    turns = walk.turns(found.bids)
+    found, walk, turns = _walked(problem)
     floor = Floor(problem.pools, found.limits, {p: tuple(h) for p, h in walk.holds.items()})
     greedy, tiers, offered = found.greedy(turns, floor)
     taken = greedy
@@ -59,6 +56,20 @@ def plan(problem: Problem, optimise: bool = True) -> JointPlan:
     )
 
 
+def _walked(problem: Problem) -> tuple[_Pass, Walk, list[Turn]]:
+    """The queue in order. Where services hold for good what somebody could run on, it is walked
+    again at prices that do not count it: nothing is kept scarce for who can never have it."""
+    found = _Pass.of(problem)
+    walk = found.walk()
+    turns = walk.turns(found.bids)
+    if not found.has_room_for_all and any(turn.has_hopeless_chances for turn in turns):
+        reach = {turn.bid.workload.key: turn.within_reach for turn in turns}
+        found = _Pass.of(problem, reach)
+        walk = found.walk()
+        turns = walk.turns(found.bids)
+    return found, walk, turns
+
+
 @dataclass(frozen=True, slots=True)
 class _Pass:
     """What one pass knows before anything is placed."""
@@ -74,7 +85,8 @@ class _Pass:
     """Whether everybody may start at once where it is best: there is nothing to optimise."""
 
     @staticmethod
-    def of(problem: Problem) -> _Pass:
+    def of(problem: Problem, reach: Mapping[str, Sequence[Option]] | None = None) -> _Pass:
+        """``reach``: of each that waits, the options that may ever start; absent: all."""
         now, rules = problem.now, problem.rules
         gate = Gate(problem.pools, rules, now)
         pending = [each for each in problem.workloads if each.running is None]
@@ -84,12 +96,20 @@ class _Pass:
 
         def bids(shares: Mapping[str, float]) -> list[Bid]:
             open_to = ((each, admissions[each.key].options) for each in pending)
-            return [bid(each, ways, shares, now, rules) for each, ways in open_to if ways]
+            found = (bid(each, ways, shares, now, rules) for each, ways in open_to if ways)
+            return [replace(each, is_hopeless=not within(each.workload)) for each in found]
+
+        def within(workload: Workload) -> Sequence[Option]:
+            return (reach or {}).get(workload.key, admissions[workload.key].options)
 
         free = bids({})
-        if not may_go and _is_room_for_all(free, problem.pools, limits):
+        hopeful = [each for each in free if not each.is_hopeless]
+        if not may_go and _is_room_for_all(hopeful, problem.pools, limits):
             return _Pass(problem, admissions, {}, free, limits, may_go, True)
-        known = dict(problem.shares) or _shares(problem, admissions)
+        known = dict(problem.shares) or shares(
+            [(each, within(each)) for each in [*pending, *may_go]],
+            capacity(problem.pools, problem.workloads),
+        )
         return _Pass(problem, admissions, known, bids(known), limits, may_go)
 
     def walk(self) -> Walk:
@@ -107,7 +127,7 @@ class _Pass:
     ) -> tuple[Assignment, list[list[Item]], dict[str, Move]]:
         """The walk's answer with the moves that still find room; all items by tier; the moves."""
         tiers: dict[Tier, list[Item]] = {}
-        all_weight = math.fsum(each.weight for each in self.bids)
+        all_weight = weight_of_all(self.bids)
         for turn in turns:
             item = item_of(turn, self.problem.now, all_weight)
             if item.choices:
@@ -166,12 +186,6 @@ def _is_room_for_all(
 
 def _by_key(all_moves: Iterable[Sequence[Move]]) -> dict[str, Move]:
     return {each[0].bid.workload.key: each[0] for each in all_moves}
-
-
-def _shares(problem: Problem, admissions: Mapping[str, Admission]) -> dict[str, float]:
-    """Prices of all work that waits or may be moved."""
-    here = (each for each in problem.workloads if each.key in admissions)
-    return shares(((each, admissions[each.key].options) for each in here), problem.pools)
 
 
 def _limits(problem: Problem, gate: Gate) -> dict[str, int]:

@@ -5,6 +5,7 @@ pool to finish finishes as early as possible::
 
     min t   with   sum_o x_io = 1 for each workload i,   sum_io a_o T_o x_io <= m_p t per pool p
 
+``m_p`` is what comes free in time: what services and pods of others hold is nobody's to share out.
 The dual of pool ``p`` is its share ``y_p`` (sum of m_p y_p = 1): one accelerator-second there takes
 ``y_p`` seconds of the whole cluster's time. A workload that uses least of it goes where it loses
 least against the others: that is comparative advantage. (The static planning problem of networks
@@ -27,14 +28,25 @@ Type = tuple[tuple[str, int], ...]
 
 
 def shares(
-    workloads: Iterable[tuple[Workload, Sequence[Option]]], pools: Sequence[PoolState]
+    workloads: Iterable[tuple[Workload, Sequence[Option]]], capacity: Mapping[str, int]
 ) -> dict[str, float]:
-    """``y`` by pool; even shares where there is no work to tell."""
-    types = _types(options for _, options in workloads)
-    capacity = {pool.name: float(pool.total) for pool in pools if pool.total > 0}
+    """``y`` by pool, of the accelerators that can be had there; even shares where there is no work
+    to tell."""
+    capacity = {name: count for name, count in capacity.items() if count > 0}
+    types = _types([each for each in options if each.pool in capacity] for _, options in workloads)
     even = {name: 1.0 / sum(capacity.values()) for name in capacity}
     found = _duals(types, capacity) if types else {}
     return found or even
+
+
+def capacity(pools: Iterable[PoolState], workloads: Iterable[Workload]) -> dict[str, int]:
+    """Accelerators by pool that are free, or will be when a run ends."""
+    found = {pool.name: sum(max(node.free, 0) for node in pool.nodes) for pool in pools}
+    for each in workloads:
+        option = each.running.option if each.running else None
+        if option is not None and option.seconds is not None and option.pool in found:
+            found[option.pool] += option.accelerators
+    return found
 
 
 def _types(all_options: Iterable[Sequence[Option]]) -> dict[Type, float]:
@@ -48,7 +60,7 @@ def _types(all_options: Iterable[Sequence[Option]]) -> dict[Type, float]:
     return {key: math.fsum(found[key]) for key in sorted(found)}  # in whatever order they came
 
 
-def _duals(types: Mapping[Type, float], capacity: Mapping[str, float]) -> dict[str, float]:
+def _duals(types: Mapping[Type, float], capacity: Mapping[str, int]) -> dict[str, float]:
     programme = Programme()
     scale = sum(types.values()) / sum(capacity.values())
     rows = {name: programme.row(most=0.0) for name in capacity}
@@ -56,9 +68,8 @@ def _duals(types: Mapping[Type, float], capacity: Mapping[str, float]) -> dict[s
     for kind, work in types.items():
         whole = programme.row(1.0, 1.0)
         for pool, step in kind:
-            if pool in rows:
-                needed = work * math.exp(step / LOG_STEPS) / scale
-                programme.column(0.0, {whole: 1.0, rows[pool]: needed})
+            needed = work * math.exp(step / LOG_STEPS) / scale
+            programme.column(0.0, {whole: 1.0, rows[pool]: needed})
     duals = programme.relaxed().duals
     return {name: max(duals[row], 0.0) for name, row in rows.items()} if duals else {}
 

@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from poolwise.plan.joint.bids import Bid, Offer
+from poolwise.plan.joint.bids import Bid, Offer, weight_of_all
 from poolwise.plan.joint.problem import Option
 from poolwise.plan.joint.rooms import Hold, Rooms
 from poolwise.plan.joint.timeline import Timeline
@@ -55,6 +55,13 @@ class Chance:
         is_gang = self.offer.option.accelerators > 1
         return is_gang and self.nodes is None and math.isfinite(self.starts)
 
+    @property
+    def is_within_reach(self) -> bool:
+        """Whether it may ever start, as far as anybody can tell: shares of namespaces, cores and
+        memory come free otherwise than accelerators do."""
+        is_told = self.nodes is not None or math.isfinite(self.starts)
+        return is_told or self.is_beyond_share or self.offer.option.is_blocked
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -71,6 +78,16 @@ class Turn:
     def best(self) -> Chance:
         """What it takes, or waits for."""
         return self.chances[0]
+
+    @property
+    def within_reach(self) -> tuple[Option, ...]:
+        """Options that may ever start."""
+        return tuple(each.offer.option for each in self.chances if each.is_within_reach)
+
+    @property
+    def has_hopeless_chances(self) -> bool:
+        """Whether any of its options can never start, as far as anybody can tell."""
+        return not all(each.is_within_reach for each in self.chances)
 
     @property
     def starting(self) -> Chance | None:
@@ -119,11 +136,11 @@ class Walk:
     def turns(self, bids: Iterable[Bid]) -> list[Turn]:
         """Everybody's turn."""
         ordered = sorted(bids, key=lambda each: each.rank)
-        behind = math.fsum(each.weight for each in ordered)
+        behind = weight_of_all(ordered)
         waiting: dict[str, int] = {}
         turns = []
         for each in ordered:
-            behind = max(behind - each.weight, 0.0)
+            behind -= 0.0 if each.is_hopeless else min(each.weight, behind)
             chances = self._chances(each, behind)
             pool = chances[0].offer.option.pool
             turns.append(Turn(each, chances, waiting.get(pool, 0), behind))

@@ -174,9 +174,12 @@ class Teller:
             return ""
         other = min(now, key=lambda each: each.cost_seconds).offer
         more = other.lateness_seconds / mine.lateness_seconds - 1.0
+        what = f"{other.option.pool} is free"
+        if other.option.pool == mine.option.pool:
+            what = f"{other.option.accelerators} are free"
         if more <= 0:
-            return f"; {other.option.pool} is free, but worth more to others"
-        return f"; {other.option.pool} is free, but would take {percent(more)} longer"
+            return f"; {what}, but worth more to others"
+        return f"; {what}, but would take {percent(more)} longer"
 
 
 def _offer_of(turn: Turn, option: Option) -> Offer:

@@ -1,4 +1,8 @@
-"""Figures for people: four significant digits, so that computing again writes nothing."""
+"""Figures for people: four significant digits, so that computing again writes nothing.
+
+A story keeps them as they are until it is written (:func:`rounded`), so that words made of it say
+the same as sentences of the plan: what is rounded twice may not.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,8 @@ Story = dict[str, Any]
 
 
 def present(document: Mapping[str, Any]) -> Story:
-    """Rounded, without what has no meaning."""
-    return {name: rounded(value) for name, value in document.items() if _is_told(value)}
+    """Without what has no meaning."""
+    return {name: value for name, value in document.items() if _is_told(value)}
 
 
 def rounded(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """A plan as JSON: what ``poolwise plan -o json`` prints and ``status.plan`` holds.
 
-Both tell the same, in the form of api.md: numbers rounded to four significant digits (so that
-computing again writes nothing), and absent where they have no meaning.
+Both tell the same, in the form of api.md: absent where they have no meaning, and rounded by who
+writes them.
 """
 
 from __future__ import annotations

@@ -23,9 +23,11 @@ from poolwise.plan.provisioning.evidence import bearers, startable_since
 from poolwise.plan.status.accrual import accrued, nodes_held
 from poolwise.plan.status.budget import Money
 from poolwise.plan.status.figures import number, part
+from poolwise.plan.status.further import with_further
 from poolwise.plan.status.meter import read
 from poolwise.plan.status.meter import told as meter_told
 from poolwise.plan.status.pods import Observation, observe
+from poolwise.plan.status.rounding import rounded
 from poolwise.plan.status.steady import steady
 from poolwise.plan.status.story import rollout, story
 from poolwise.plan.status.workload_conditions import FINISHED, View, workload_conditions
@@ -60,7 +62,7 @@ def status(  # noqa: PLR0913  # all that a status is made of
         return {**before, "conditions": _with_paused(before, generation, now)}
     children = list(children)
     seen = observe(outcome.uid, children, pods)
-    told = _told(before, outcome, seen, pool, now)
+    told = with_further(_told(before, outcome, seen, pool, now), outcome, pool, further)
     meter = read(part(part(before, "observed"), "accrued"))
     meter = accrued(meter, outcome, told, pool, seen, now, further)
     run = measured.observed if measured else part(before, "observed")
@@ -106,7 +108,7 @@ def _told(
         return _with_replicas(known, outcome, pool)
     if outcome.chosen is None and not outcome.candidates:
         return {}
-    return steady(known, story(outcome, pool, CANDIDATE_LIMIT), now)
+    return steady(known, rounded(story(outcome, pool, CANDIDATE_LIMIT)), now)
 
 
 def _with_replicas(known: Mapping[str, Any], plan: Plan, pool: Pool | None) -> Mapping[str, Any]:
