@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench.accuracy import Vector, fold_of
 from bench.fit.rows import PRIOR
@@ -17,27 +18,33 @@ from poolwise.tables.efficiencies import EfficiencyRow
 
 WIDENING = ("products", "experts")
 """Terms whose spread is that of a step's time (:mod:`poolwise.model.training.step`)."""
-ENOUGH = 20
-"""Rows at which an accelerator's own spread counts as much as everybody's."""
+ENOUGH = 5
+"""Groups at which an accelerator's own spread counts as much as everybody's."""
 
 
 def spreads(several: Sequence[LaidRun], errors: Vector) -> Callable[[str, str], float]:
     """Spread by term and scope, so that nine in ten lie within 1.645 of them.
 
-    An accelerator's is that of its own rows, drawn towards everybody's by :data:`ENOUGH` rows; one
-    that only its family, or nobody, speaks for may also differ by what families and accelerators
-    differ by.
+    An accelerator's is that of its own rows, drawn towards everybody's by :data:`ENOUGH` groups;
+    one that only its family, or nobody, speaks for may also differ by what families and
+    accelerators differ by. What is counted is groups: rows of one are no independent witnesses.
     """
     names = np.array([each.run.machine.device.name for each in several])
     sparse = np.array([each.run.is_sparse for each in several])
+    groups = np.array([each.run.group for each in several])
+
+    def of(chosen: NDArray[np.bool_]) -> tuple[float, int]:
+        count = len(np.unique(groups[chosen]))
+        return _spread(errors[chosen], count), count
 
     def spread(term: str, scope: str) -> float:
         chosen = sparse if term == "experts" else ~sparse
-        everybody = _spread(errors[chosen])
-        own = errors[chosen & (names == scope)]
-        if len(own):
-            weight = len(own) / (len(own) + ENOUGH)
-            return math.sqrt(weight * _spread(own) ** 2 + (1 - weight) * everybody**2)
+        everybody, _ = of(chosen)
+        is_own = chosen & (names == scope)
+        if is_own.any():
+            own, count = of(is_own)
+            weight = count / (count + ENOUGH)
+            return math.sqrt(weight * own**2 + (1 - weight) * everybody**2)
         if scope == EVERY:
             return math.hypot(everybody, FAMILY, ACCELERATOR)
         return math.hypot(everybody, ACCELERATOR)
@@ -70,7 +77,7 @@ def spread_by_others(
     return found
 
 
-def _spread(errors: Vector) -> float:
-    """From the value that holds the next row nine times in ten (split conformal prediction)."""
-    level = min(1.0, 0.9 * (1 + 1 / len(errors)))
+def _spread(errors: Vector, groups: int) -> float:
+    """From the value that holds the next group nine times in ten (split conformal prediction)."""
+    level = min(1.0, 0.9 * (1 + 1 / groups))
     return float(np.quantile(np.abs(errors), level)) / NINE_IN_TEN
