@@ -98,6 +98,27 @@ def test_at_the_same_cost_more_and_smaller_replicas_are_taken():
     assert (small.count, small.replicas) == (1, 2 * large.replicas)
 
 
+def test_unless_they_serve_far_less_beyond_what_is_declared():
+    """On two H100 the weights of 70B leave little cache: two such replicas cost as much as one on
+    four for a request per second, and the one serves several times as many."""
+    given = {
+        "model": {"preset": "llama-3.1-70b", "maxModelLength": 8192},
+        "traffic": {
+            "requestsPerSecond": "1",
+            "inputTokens": {"p50": 1000, "p95": 3000},
+            "outputTokens": {"p50": 400, "p95": 1000},
+        },
+        "scaling": ROOMY,
+    }
+    small, free = (
+        plan_of(fleet("h100"), service(**given, **fixed)).chosen
+        for fixed in ({"accelerators": {"perReplica": 2}}, {})
+    )
+    assert (small.count, small.replicas) == (2, 2)
+    assert (free.count, free.replicas) == (4, 1)
+    assert free.cost_per_hour == pytest.approx(small.cost_per_hour)
+
+
 def test_memory_is_told_of_the_batch_that_the_engine_is_started_with():
     """A tight target lets few sequences run at once, and so needs smaller buffers of a step."""
     chosen = plan_of(fleet("h100"), chat("llama-3.1-8b", itl="12ms")).chosen

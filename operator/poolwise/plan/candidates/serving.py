@@ -29,6 +29,9 @@ MOST_SATURATION = 0.9
 """Of the saturated rate: a single-server queue then waits 9 services (M/M/1, rho / (1 - rho))."""
 ALIKE = 1.02
 """Offers within 2 % of the best objective count as equally good."""
+LEAST_SERVED = 0.5
+"""Of what the best of equally good offers serves for the same price: less is no equal offer, since
+loads grow beyond what was declared."""
 NEAR = 0.8
 """Of a target, from where a lone request's latency is told beside the replicas that it asks for."""
 
@@ -59,6 +62,11 @@ class Offer:
     def held(self) -> float:
         """Nodes' worth of what all replicas hold that it is weighed by."""
         return self.price_share * self.weighed
+
+    @property
+    def served_per_price(self) -> float:
+        """Requests per second of one replica for each node's worth that it holds."""
+        return self.shape.capacity_requests_per_second / self.price_share
 
 
 def serving_candidate(request: ServingRequest, pool: Pool, situation: Situation) -> Candidate:
@@ -164,7 +172,9 @@ class _Assessment:
         """With room inside the limits if any has; of those alike, the smallest replica, and of as
         small ones the one that serves most.
 
-        The loss of one replica of many is felt less than that of one of few.
+        The loss of one replica of many is felt less than that of one of few. But a replica whose
+        cache is nearly all weights may cost as much for what is declared and serve a tenth: then
+        whatever comes beyond it is dear.
         """
         placeable = [offer for offer in offers if offer.has_room] or offers
         valued = [(self._objective(offer), offer) for offer in placeable]
@@ -174,7 +184,9 @@ class _Assessment:
             for value, offer in valued
             if value <= most
         ]
-        return min(alike, key=itemgetter(0, 1, 2))[3] if alike else None
+        best = max((each.served_per_price for *_, each in alike), default=0.0)
+        growing = [each for each in alike if each[3].served_per_price >= LEAST_SERVED * best]
+        return min(growing, key=itemgetter(0, 1, 2))[3] if growing else None
 
     def _judged(self, offer: Offer) -> Candidate:
         where = offer.gang, self.pool, offer.wish
