@@ -5,7 +5,6 @@ Figures are as they were worked out; ``-o json`` rounds them as it writes.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from poolwise.plan.conditions import WORDS
@@ -13,6 +12,7 @@ from poolwise.plan.decision import Key, Outcome, Plan
 from poolwise.plan.joint.outcome import Price
 from poolwise.plan.observed import Decisions
 from poolwise.plan.pool import Condition, Pool
+from poolwise.plan.status.further import FIELD, total
 from poolwise.plan.status.rounding import present
 from poolwise.plan.status.story import candidate_story, story, summary
 from poolwise.plan.wording import sentence
@@ -102,10 +102,8 @@ def _on_further_pools(plan: Plan) -> Document:
         for each in found
         for told in [{**candidate_story(each), "summary": summary(each)}]
     ]
-    costs = [each.cost_per_hour for each in (plan.chosen, *found)]
-    known = [cost for cost in costs if cost is not None]
-    whole = {"costPerHour": math.fsum(known)} if len(known) == len(costs) else {}
-    return {"further": stories, **whole}
+    whole = total([each.cost_per_hour for each in (plan.chosen, *found)])
+    return present({FIELD: stories, "costPerHour": whole})
 
 
 def _pool_name(outcome: Outcome) -> str:

@@ -99,7 +99,7 @@ def replicas_needed(request: ServingRequest, planned_requests_per_second: float)
     least = max(least, min(request.running_replicas, request.most_replicas))
     if rate is None:
         return least
-    return max(least, math.ceil(rate / planned_requests_per_second) + request.redundancy)
+    return max(least, _for_rate(rate, planned_requests_per_second, request))
 
 
 def replicas_weighed(request: ServingRequest, planned_requests_per_second: float) -> int:
@@ -109,7 +109,11 @@ def replicas_weighed(request: ServingRequest, planned_requests_per_second: float
     rate = request.work.requests_per_second
     if request.given_replicas is None or rate is None:
         return held
-    return max(held, math.ceil(rate / planned_requests_per_second) + request.redundancy)
+    return max(held, _for_rate(rate, planned_requests_per_second, request))
+
+
+def _for_rate(rate: float, planned_requests_per_second: float, request: ServingRequest) -> int:
+    return math.ceil(rate / planned_requests_per_second) + request.redundancy
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +177,7 @@ class _Assessment:
         small ones the one that serves most.
 
         The loss of one replica of many is felt less than that of one of few. But a replica whose
-        cache is nearly all weights may cost as much for what is declared and serve a tenth: then
+        memory is nearly all weights may cost as much for what is declared and serve a quarter: then
         whatever comes beyond it is dear.
         """
         placeable = [offer for offer in offers if offer.has_room] or offers

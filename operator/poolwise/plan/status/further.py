@@ -7,7 +7,7 @@ pool. The parts are priced at what their pools cost now, as the meter prices the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from poolwise.plan.decision import Candidate, Outcome, Plan
@@ -33,10 +33,15 @@ def with_further(
         return told
     without = {name: value for name, value in told.items() if name not in (FIELD, "costPerHour")}
     costs = [_cost(outcome.chosen, pool), *(_cost(each, pools.get(each.pool)) for each in parts)]
-    known = [cost for cost in costs if cost is not None]
-    whole = {"costPerHour": rounded(math.fsum(known))} if len(known) == len(costs) else {}
+    whole = present({"costPerHour": rounded(total(costs))})
     shown = [_part(each, cost) for each, cost in zip(parts, costs[1:], strict=True)]
     return {**without, **whole, **({FIELD: shown} if shown else {})}
+
+
+def total(costs: Sequence[float | None]) -> float | None:
+    """None where one is not known."""
+    known = [cost for cost in costs if cost is not None]
+    return math.fsum(known) if len(known) == len(costs) else None
 
 
 def _part(chosen: Candidate, cost: float | None) -> dict[str, Any]:
