@@ -229,6 +229,24 @@ def test_demand_that_lasts_is_believed_and_bursts_are_not():
     assert bursts.slope < 0.2 and bursts.expected(50.0) < 30.0
 
 
+def test_the_first_looks_of_one_rise_foretell_no_second_one():
+    told = Persistence()
+    assert told.expected(2.0) == 2.0
+    for foreseen, came in ((0.69, 1.51), (0.69, 1.98), (0.96, 1.91)):  # before two real engines
+        told = told.after(foreseen, came, 5.0)
+    assert 2.0 < told.expected(2.0) < 2.8
+
+
+def test_one_high_look_among_low_ones_tells_no_more_than_one():
+    low = Persistence()
+    for index in range(200):
+        low = low.after(1.0 + 0.2 * (index % 3), 1.0 + 0.2 * (index % 2), 5.0)
+    jumped, often = low.after(1.2, 60.0, 5.0), low
+    for _ in range(60):
+        often = often.after(1.2, 60.0, 5.0).after(1.0, 1.0, 5.0)
+    assert 0.0 < jumped.growth < 1.0 < often.growth
+
+
 def test_a_rise_within_a_long_start_is_hardly_expected_again():
     told = Persistence()
     for index in range(40):

@@ -122,6 +122,6 @@ def test_the_controller_goes_on_in_the_next_pool_and_says_where_all_are_full():
     decision = decide(shared, so_far.memory, seen)
     assert decision.by_pool["h100"] == 2 and decision.by_pool["a100"] > 0
     assert decision.replicas == sum(decision.by_pool.values())
-    far = course(shared, [*QUIET, *[800.0] * 8], replicas=2).decision
+    far = course(shared, [*QUIET, *[800.0] * 4], replicas=2).decision
     assert far.by_pool == {"h100": 2, "a100": 6}
     assert "room for 8" in far.remarks[Remark.AT_CAPACITY]

@@ -3,7 +3,8 @@
 Bursts that are shorter than a start are over when what was asked for is there; then the usual
 demand says more than the present one does. Optimal linear prediction of ln(demand): towards its
 mean by the slope of its regression on what was foreseen. The slope is 1 where demand lasts, and 0
-where nothing that is seen tells of what comes; it begins at 1.
+where nothing that is seen tells of what comes; it begins at 1. The mean of what comes begins at the
+mean of what was foreseen.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ Vector = npt.NDArray[np.float64]
 HALF_LIFE_SECONDS = 5400.0
 PRIOR_STEPS, PRIOR_DEVIATION = 40.0, 0.4
 """How many steps of so large a deviation, all of them come to pass, the slope begins with."""
+PRIOR_OF_MEAN_STEPS = 5.0
+"""How many steps at which as much came as was foreseen the mean begins with. The first that can be
+judged lie within one start of each other, and so within one rise: at their word three of them had a
+service that had just doubled ask for twice as much again."""
 LEAST_SHARE = 0.03
 """Of the mean demand: less is as good as none, and its logarithm would count too much."""
 
@@ -35,6 +40,7 @@ class Persistence:
     products: float = 0.0
     demand: float = 0.0
     steps: float = 0.0
+    weights_squared: float = 0.0
 
     def after(self, foreseen: float, came: float, seconds: float) -> Persistence:
         """What had been foreseen came out as this."""
@@ -52,12 +58,26 @@ class Persistence:
             kept * self.products + weight * x * y,
             kept * self.demand + weight / 2.0,
             kept * self.steps + 1.0,
+            kept * kept * self.weights_squared + weight * weight,
         )
 
     @property
     def mean(self) -> float:
         """Demand."""
         return self.demand / self.steps if self.steps else 0.0
+
+    @property
+    def growth(self) -> float:
+        """ln(what comes / what is foreseen) on average.
+
+        One step of a high demand outweighs a hundred of a low one, and says no more than one step
+        does: so many count as there would have to be of equal weight (Kish's effective sample).
+        """
+        if self.weights_squared <= 0.0:
+            return 0.0
+        equal_steps = self.weight**2 / self.weights_squared
+        share = equal_steps / (equal_steps + PRIOR_OF_MEAN_STEPS)
+        return share * (self.came - self.foreseen) / self.weight
 
     @property
     def slope(self) -> float:
@@ -85,9 +105,9 @@ class Persistence:
             of whatever there is.
         """
         slope = self.slope
-        if slope >= 1.0:
+        if slope >= 1.0:  # what is there lasts; a level that has jumped since jumps once
             return log_foreseen
-        x, y = self.foreseen / self.weight, self.came / self.weight
+        usual = self.foreseen / self.weight
         held = np.maximum(log_foreseen, math.log(LEAST_SHARE * self.mean))
-        told: Vector = x + trusted_share * (y - x) + slope * (held - x)
+        told: Vector = usual + trusted_share * self.growth + slope * (held - usual)
         return told
