@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
@@ -10,7 +11,7 @@ from poolwise.cli.table import shape
 from poolwise.plan.children.manifests import children
 from poolwise.plan.decision import Kind, Plan
 from poolwise.plan.names import OVERFLOW, PAUSED, POOL
-from poolwise.plan.report import report
+from poolwise.plan.report import report, workload_document
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
     changed,
@@ -318,8 +319,19 @@ def test_a_plan_on_files_has_all_pools_and_the_cost_of_all(mode):
     ]
     assert told["costPerHour"] == pytest.approx(sum(costs), rel=1e-3)
     assert further["costPerHour"] == pytest.approx(costs[1], rel=1e-3)
+    plan = plan_of(answer)
+    joules = [each.chosen.energy_joules for each in (plan, *plan.parts, *plan.parts_asked)]
+    assert told["energyJoules"] == pytest.approx(sum(joules)) and all(joules)
     assert f"on {further['pool']}, beyond its room" in told["reason"]
     assert f" in {further['pool']}" in shape(told)
+
+
+def test_what_all_pools_take_is_not_told_where_one_of_them_does_not_tell():
+    plan = plan_of(decided(alike(), chat(requests_per_second="80")))
+    (part,) = plan.parts
+    unknown = replace(part.chosen, cost_per_hour=None, energy_joules=None)
+    told = workload_document(replace(plan, parts=(replace(part, chosen=unknown),)), None)
+    assert told["further"] and not {"costPerHour", "energyJoules"} & set(told)
 
 
 def test_who_only_asks_holds_nothing_on_further_pools():

@@ -12,6 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from poolwise.plan.conditions import Reason
+from poolwise.plan.status.further import FIELD
 from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR
 from poolwise.plan.wording import duration, money, plural, three_digits
 
@@ -128,7 +129,7 @@ def shape(row: Row) -> str:
     parts = [summary.get("accelerators", ""), summary.get("shape", "")]
     shown = " ".join(part for part in parts if part) or "-"
     own = f"{row['replicas']} x {shown}" if "replicas" in row else shown
-    further = (f" + {shape(each)} in {each['pool']}" for each in row.get("further", ()))
+    further = (f" + {shape(each)} in {each['pool']}" for each in row.get(FIELD, ()))
     return own + "".join(further)
 
 

@@ -15,6 +15,7 @@ from poolwise.plan.decision import Kind
 from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.observed import Object
 from poolwise.plan.status.figures import Told, number, part
+from poolwise.plan.status.further import FIELD
 from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR, read
 
 UNTOLD = "Untold"
@@ -163,7 +164,7 @@ def _tokens_per_second(told: Told) -> float | None:
 
 def _further(told: Told) -> list[Told]:
     """Parts of a service on pools beyond the first."""
-    listed = told.get("further")
+    listed = told.get(FIELD)
     return (
         [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
     )

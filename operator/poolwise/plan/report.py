@@ -44,7 +44,7 @@ def report(decisions: Decisions) -> Document:
 def workload_document(outcome: Outcome, pool: Pool | None) -> Document:
     """One workload: what was decided and every candidate, or why it cannot be planned."""
     if isinstance(outcome, Plan):
-        return {**_identity(outcome.key), **story(outcome, pool), **_on_further_pools(outcome)}
+        return {**_identity(outcome.key), **_with_further_pools(story(outcome, pool), outcome)}
     return {
         **_identity(outcome.key),
         "placed": False,
@@ -91,19 +91,25 @@ def _scarcity(price: Price | None) -> Document:
     return {name: value for name, value in found.items() if value}
 
 
-def _on_further_pools(plan: Plan) -> Document:
-    """What a service has where its own pool had no room, and the cost of all of it."""
+def _with_further_pools(told: Document, plan: Plan) -> Document:
+    """With what a service has where its own pool had no room. What all of it costs and takes is
+    left out where that is not known of a part: the first pool's alone would pass for it."""
     found = [part.chosen for part in plan.parts or plan.parts_asked if part.chosen]
     if not found or plan.chosen is None:
-        return {}
+        return told
     shown = ("pool", "accelerator", "count", "replicas", "shape", "summary", "costPerHour")
     stories = [
-        {name: told[name] for name in shown if name in told}
+        {name: part[name] for name in shown if name in part}
         for each in found
-        for told in [{**candidate_story(each), "summary": summary(each)}]
+        for part in [{**candidate_story(each), "summary": summary(each)}]
     ]
-    whole = total([each.cost_per_hour for each in (plan.chosen, *found)])
-    return present({FIELD: stories, "costPerHour": whole})
+    everywhere = (plan.chosen, *found)
+    sums = {
+        "costPerHour": total([each.cost_per_hour for each in everywhere]),
+        "energyJoules": total([each.energy_joules for each in everywhere]),
+    }
+    own = {name: value for name, value in told.items() if name not in sums}
+    return {**own, FIELD: stories, **present(sums)}
 
 
 def _pool_name(outcome: Outcome) -> str:
