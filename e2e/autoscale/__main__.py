@@ -40,6 +40,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--compression", type=float, default=10.0, help="so many times as fast")
     parser.add_argument("--peak", type=float, default=3.0, help="replicas that its peak takes up")
     parser.add_argument("--start-seconds", type=float, default=Wish().start_seconds)
+    parser.add_argument("--accelerators", type=int, help="of one replica; else as is best")
     parser.add_argument("--seed", type=int, default=0, help="of the built-in loads")
     parser.add_argument("--repeat", type=int, default=1, help="runs, one after the other")
     parser.add_argument("--logs", type=Path, help="a folder that keeps those of all processes")
@@ -50,7 +51,11 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 def course(given: argparse.Namespace) -> Course:
     """What the command line asks for; raises :class:`BadTrace`."""
     (port,) = ports.free(1)
-    wish = Wish(metrics_port=port, start_seconds=given.start_seconds)
+    wish = Wish(
+        metrics_port=port,
+        start_seconds=given.start_seconds,
+        accelerators=given.accelerators,
+    )
     if given.trace is None:
         return steps(COURSES[given.course], wish, given.seed)
     shape = (given.compression, given.begin, given.seconds, given.peak)

@@ -33,6 +33,8 @@ class Wish:
     requests_per_second: str = "1"
     """For which it is placed at first."""
     most_replicas: int = 6
+    accelerators: int | None = None
+    """Of one replica; as the operator chooses when None."""
     start_seconds: float = 12.0
     """That an engine loads its model, on top of what its process takes to start."""
     metrics_port: int = 8000
@@ -57,6 +59,8 @@ class Wish:
             "engine": {"type": "vllm", "metricsPort": self.metrics_port},
             "run": {"env": [*environment, start, *told]},
         }
+        if self.accelerators is not None:
+            wish["accelerators"] = {"perReplica": self.accelerators}
         return chat_service(namespace, name, **{**wish, **spec})
 
 
