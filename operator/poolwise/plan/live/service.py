@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from poolwise.model.efficiency import Calibration
-from poolwise.model.formats import weight_bytes
 from poolwise.model.prediction import NINE_IN_TEN
 from poolwise.model.serving.prediction import predict_serving
 from poolwise.model.shapes import Transformer
-from poolwise.model.transformer import parameters
 from poolwise.model.work import ServingLayout
 from poolwise.plan.decision import PlacementRecord
 from poolwise.plan.live.mismatch.cache import Room
@@ -137,7 +135,6 @@ class Placed:
             return None
         host = self.pool.machine.host
         return Loading(
-            model_bytes=parameters(model).total * weight_bytes(self.layout.weight_format),
             replica_bytes_per_second=host.model_load_bytes_per_second,
             shared_bytes_per_second=host.shared_read_bytes_per_second,
         )

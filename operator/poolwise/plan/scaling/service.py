@@ -116,7 +116,6 @@ def _tokens(lengths: queueing.Lengths) -> Tokens:
 class Loading:
     """How weights reach a starting replica."""
 
-    model_bytes: float
     replica_bytes_per_second: float
     """The most that one replica can take: its node's link or disk."""
     shared_bytes_per_second: float = math.inf
