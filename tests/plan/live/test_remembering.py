@@ -58,6 +58,12 @@ def test_what_was_learned_comes_back(learned):
     assert len(text) < LONGEST_CHARACTERS / 4
 
 
+def test_who_has_seen_nobody_is_young_after_a_restart():
+    found = read(written(Memory(), WATCH, NOW), NOW + 60.0)
+    assert found is not None
+    assert found[0].is_young(NOW + 60.0)
+
+
 def test_errors_of_every_kind_still_fit():
     """The largest are kept, and the text is no longer than a status takes."""
     draw = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from poolwise.plan.scaling.controller import LEAST_IDLE_SECONDS, decide, idle_se
 from poolwise.plan.scaling.decision import Remark
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.momentum import Momentum
-from poolwise.plan.scaling.seen import Phase, ReplicaSeen
+from poolwise.plan.scaling.seen import Phase, ReplicaSeen, Seen
 from poolwise.plan.scaling.service import Latency, LatencyTarget, Loading, Pool
 from tests.plan.scaling.given import STEP_SECONDS, Course, Fleet, course, predictor, service, target
 
@@ -59,6 +59,21 @@ def test_what_rose_and_fell_before_is_foreseen_to_go_on_rising():
 
 def test_nothing_is_taken_away_right_at_the_beginning():
     assert course(service(), [LOW] * 10, replicas=6).decision.replicas == 6
+
+
+def test_looks_at_replicas_that_start_are_no_beginning():
+    told, memory, fleet = service(), Memory(), Fleet.of(6, "h100")
+    ready = fleet.seen(0.0, 0.0).replicas
+    starting = tuple(ReplicaSeen(each.name, "h100", Phase.STARTING, -600.0) for each in ready)
+    for now in range(-600, 0, int(STEP_SECONDS)):
+        memory = decide(told, memory, Seen(float(now), starting, {})).memory
+    assert memory.since_seconds is None
+    for look in range(11):
+        now = look * STEP_SECONDS
+        decision = decide(told, memory, fleet.seen(now, LOW))
+        memory, fleet = decision.memory, fleet.after(LOW * STEP_SECONDS)
+    assert memory.since_seconds == 0.0
+    assert decision.replicas == 6
 
 
 def test_equal_looks_give_equal_decisions():

@@ -40,13 +40,14 @@ CLOCK_SECONDS = 300.0
 
 def written(memory: Memory, watch: Watch, now_seconds: float) -> str:
     """What is worth keeping; the same text for the same knowledge at the same time."""
-    learned, since = memory.as_mapping(), memory.since_seconds
+    learned = memory.as_mapping()
+    since = now_seconds if memory.since_seconds is None else memory.since_seconds
     belief = np.minimum(np.round(-np.array(learned["belief"]) / STEP), STEPS).astype(int)
     errors = sorted(learned["errors"], key=lambda each: -each[-1])[:MOST_ERRORS]
     document = {
         "version": VERSION,
         "at": now_seconds,
-        "since": since if since is not None and math.isfinite(since) else None,
+        "since": since if math.isfinite(since) else None,
         "memory": {**learned, "belief": belief.ravel().tolist(), "errors": sorted(errors)},
         "shape": list(belief.shape),
         "told": {kind.value: asdict(each) for kind, each in watch.raised.items()},

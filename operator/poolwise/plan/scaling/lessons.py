@@ -75,7 +75,9 @@ def _dispersion(memory: Memory, taken: Intake) -> Dispersion:
 
 
 def _with_time(memory: Memory, seen: Seen, taken: Intake) -> Memory:
-    since = seen.now_seconds if memory.since_seconds is None else memory.since_seconds
+    since = memory.since_seconds
+    if since is None and taken.samples:  # looks at replicas that start tell nothing
+        since = seen.now_seconds
     idle = memory.idle_since_seconds
     if taken.seconds > 0.0 or taken.ready == 0:
         is_idle = taken.state is State.IDLE

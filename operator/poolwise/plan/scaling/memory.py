@@ -24,8 +24,8 @@ from poolwise.plan.scaling.unevenness import Unevenness, even
 from poolwise.plan.signals.sample import Histogram, Sample
 
 YOUNG_SECONDS = 300.0
-"""After the first look: what ended first were the short answers, and who is late is no fault of
-what was decided."""
+"""After the first look at a replica that told: what ended first were the short answers, and who is
+late is no fault of what was decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Memory:
     met: frozenset[str] = frozenset()
     """Replicas that are there and were ever read."""
     since_seconds: float | None = None
-    """When it began; of one that was read from a record: long ago."""
+    """When the first replica told; None: none has yet. Long ago where it was read from a record."""
     idle_since_seconds: float | None = None
     """Since when nothing came and nothing ran; None: something does."""
     observed: Mapping[str, Histogram] = field(default_factory=dict)
