@@ -65,8 +65,8 @@ def test_looks_at_replicas_that_start_are_no_beginning():
     told, memory, fleet = service(), Memory(), Fleet.of(6, "h100")
     ready = fleet.seen(0.0, 0.0).replicas
     starting = tuple(ReplicaSeen(each.name, "h100", Phase.STARTING, -600.0) for each in ready)
-    for now in range(-600, 0, int(STEP_SECONDS)):
-        memory = decide(told, memory, Seen(float(now), starting, {})).memory
+    for ago in range(600, 0, -int(STEP_SECONDS)):
+        memory = decide(told, memory, Seen(-float(ago), starting, {})).memory
     assert memory.since_seconds is None
     for look in range(11):
         now = look * STEP_SECONDS
