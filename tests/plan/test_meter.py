@@ -261,10 +261,14 @@ def test_replicas_on_a_further_pool_are_paid_for_at_its_price(price):
         assert shown["cost"] == pytest.approx(whole)
         assert plan["costPerHour"] == pytest.approx(whole, rel=1e-3)
         assert plan["further"][0]["costPerHour"] == pytest.approx(3 * price / 8)
+    # 5 accelerators as the meter counts them, not the 2 of the first pool.
+    assert plan["energyJoules"] == pytest.approx(5 * plan["powerWatts"] * 3600.0, rel=1e-3)
+    assert plan["energyJoules"] == pytest.approx(shown["kilowatts"] * 3.6e6, rel=1e-3)
     before = {**service(), "status": found}
     assert told(spread, before)["plan"] == plan, "told again it is the same"
     alone = told(first, before)["plan"]
     assert "further" not in alone and alone["costPerHour"] == pytest.approx(2 * 55 / 8)
+    assert alone["energyJoules"] == pytest.approx(2 * alone["powerWatts"] * 3600.0, rel=1e-3)
 
 
 def test_cores_are_paid_for_by_their_share_of_a_node():

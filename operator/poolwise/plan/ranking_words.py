@@ -12,9 +12,9 @@ from poolwise.plan.decision import Candidate
 from poolwise.plan.provisioning.growth import startup_words
 from poolwise.plan.ranking import Difference, Ranking, cost_of, most_cost, stands_idle
 from poolwise.plan.requests.request import Goal
+from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR
 from poolwise.plan.wording import duration, measured, money, percent, plural, three_digits
 
-JOULES_PER_KILOWATT_HOUR = 3.6e6
 HARDLY = 5e-5
 """Relative difference that two decimals of a per cent do not show."""
 

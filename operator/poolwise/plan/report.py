@@ -12,7 +12,7 @@ from poolwise.plan.decision import Key, Outcome, Plan
 from poolwise.plan.joint.outcome import Price
 from poolwise.plan.observed import Decisions
 from poolwise.plan.pool import Condition, Pool
-from poolwise.plan.status.further import FIELD, total
+from poolwise.plan.status.further import spread, total
 from poolwise.plan.status.rounding import present
 from poolwise.plan.status.story import candidate_story, story, summary
 from poolwise.plan.wording import sentence
@@ -92,8 +92,7 @@ def _scarcity(price: Price | None) -> Document:
 
 
 def _with_further_pools(told: Document, plan: Plan) -> Document:
-    """With what a service has where its own pool had no room. What all of it costs and takes is
-    left out where that is not known of a part: the first pool's alone would pass for it."""
+    """With what a service has where its own pool had no room, and what all of it takes."""
     found = [part.chosen for part in plan.parts or plan.parts_asked if part.chosen]
     if not found or plan.chosen is None:
         return told
@@ -108,8 +107,7 @@ def _with_further_pools(told: Document, plan: Plan) -> Document:
         "costPerHour": total([each.cost_per_hour for each in everywhere]),
         "energyJoules": total([each.energy_joules for each in everywhere]),
     }
-    own = {name: value for name, value in told.items() if name not in sums}
-    return {**own, FIELD: stories, **present(sums)}
+    return spread(told, stories, sums)
 
 
 def _pool_name(outcome: Outcome) -> str:

@@ -101,7 +101,7 @@ def _current(meter: Meter, outcome: Outcome, told: Told, pool: Pool | None) -> R
         return meter.rate
     chosen = outcome.chosen
     return rate(
-        chosen.count * _replicas(chosen), _cost(chosen, pool, told, meter), _kilowatts(chosen, told)
+        chosen.count * _replicas(chosen), _cost(chosen, pool, told, meter), kilowatts(chosen, told)
     )
 
 
@@ -112,10 +112,10 @@ def _with_part(found: Rate, part_: Plan, pools: Mapping[str, Pool], told: Told) 
     pool = pools.get(chosen.pool) if chosen else None
     if chosen is None or pool is None:
         return found
-    cost, kilowatts = None, _kilowatts(chosen, told)
+    cost, power = None, kilowatts(chosen, told)
     if found.cost is not None and pool.price is not None and pool.price_problem is None:
         cost = found.cost + pool.price.per_node_hour * nodes_held(pool, chosen)
-    both = None if found.kilowatts is None or kilowatts is None else found.kilowatts + kilowatts
+    both = None if found.kilowatts is None or power is None else found.kilowatts + power
     return rate(found.accelerators + chosen.count * _replicas(chosen), cost, both)
 
 
@@ -135,8 +135,8 @@ def nodes_held(pool: Pool, chosen: Candidate) -> float:
     return chosen.count * _replicas(chosen) / max(pool.accelerators_per_node, 1)
 
 
-def _kilowatts(chosen: Candidate, told: Told) -> float | None:
-    """Predicted; of a CPU replica as a whole."""
+def kilowatts(chosen: Candidate, told: Told) -> float | None:
+    """Predicted for what this holds, each accelerator as ``told``; of a CPU replica as a whole."""
     watts = number(told, "powerWatts")
     devices = max(chosen.count, 1) * _replicas(chosen)
     return None if watts is None else watts * devices / _WATTS_PER_KILOWATT

@@ -1,7 +1,8 @@
-"""Of a service that is spread over several pools: what it holds on each, and what all of it costs.
+"""Of a service that is spread over several pools: what it holds on each, and what all of it takes.
 
-``costPerHour`` of a plan is of the whole workload (api.md); the rest of its story is of the first
-pool. The parts are priced at what their pools cost now, as the meter prices them.
+Cost and energy of a plan are of the whole workload (api.md); the rest of its story is of the first
+pool. The parts are priced at what their pools cost now, and an accelerator of theirs takes as much
+power as one of the first pool, as the meter counts them.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import Any
 
 from poolwise.plan.decision import Candidate, Outcome, Plan
 from poolwise.plan.pool import Pool
-from poolwise.plan.status.accrual import nodes_held
+from poolwise.plan.status.accrual import kilowatts, nodes_held
 from poolwise.plan.status.figures import Told
+from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR
 from poolwise.plan.status.rounding import present, rounded
 
 FIELD = "further"
@@ -22,20 +24,32 @@ FIELD = "further"
 def with_further(
     told: Told, outcome: Outcome, pool: Pool | None, pools: Mapping[str, Pool]
 ) -> Mapping[str, Any]:
-    """A story with the parts on further pools, and the cost of all; as it is where there are none.
+    """A story with the parts on further pools, and the cost and energy of all; as it is where there
+    are none.
 
-    ``pool`` is the first one. Nothing is summed up where a price is not known.
+    ``pool`` is the first one. Nothing is summed up where a part of the sum is not known.
     """
     if not isinstance(outcome, Plan) or outcome.chosen is None or told.get("pool") is None:
         return told
     parts = [each.chosen for each in (*outcome.parts, *outcome.parts_asked) if each.chosen]
     if not parts and FIELD not in told:
         return told
-    without = {name: value for name, value in told.items() if name not in (FIELD, "costPerHour")}
     costs = [_cost(outcome.chosen, pool), *(_cost(each, pools.get(each.pool)) for each in parts)]
-    whole = present({"costPerHour": rounded(total(costs))})
+    energies = [_joules_per_hour(each, told) for each in (outcome.chosen, *parts)]
     shown = [_part(each, cost) for each, cost in zip(parts, costs[1:], strict=True)]
-    return {**without, **whole, **({FIELD: shown} if shown else {})}
+    sums = {"costPerHour": rounded(total(costs)), "energyJoules": rounded(total(energies))}
+    return spread(told, shown, sums)
+
+
+def spread(
+    told: Told, parts: Sequence[Mapping[str, Any]], sums: Mapping[str, float | None]
+) -> dict[str, Any]:
+    """A story with ``parts`` on further pools, and sums over all pools instead of the first one's.
+
+    A sum that is not known is left out: the first pool's alone would pass for it.
+    """
+    own = {name: value for name, value in told.items() if name not in {FIELD, *sums}}
+    return {**own, **present(dict(sums)), **({FIELD: list(parts)} if parts else {})}
 
 
 def total(costs: Sequence[float | None]) -> float | None:
@@ -59,3 +73,8 @@ def _cost(chosen: Candidate, pool: Pool | None) -> float | None:
     if pool is None or pool.price is None or pool.price_problem is not None:
         return None
     return pool.price.per_node_hour * nodes_held(pool, chosen)
+
+
+def _joules_per_hour(chosen: Candidate, told: Told) -> float | None:
+    power_kilowatts = kilowatts(chosen, told)
+    return None if power_kilowatts is None else power_kilowatts * JOULES_PER_KILOWATT_HOUR
