@@ -18,16 +18,19 @@ import numpy as np
 
 from bench.accuracy import Accuracy, accuracy
 from bench.rivals.questions import wanted
+from bench.serving_figures import is_eligible
 from bench.tables import DEFAULT_FOLDER, Row, number, read
 
 Times = tuple[float | None, float | None]
 """Seconds per output token and to the first token; None where not predicted."""
 Slice = tuple[str, str, str]
-"""Target, the column that is sliced by (``all`` for none), and its value."""
+"""Target, what it is sliced by (``all`` for nothing, ``eligible`` for rows that state all that is
+scored, else a column), and the value."""
 
 PREDICTIONS: Final = Path(__file__).with_name("aiconfigurator_0.12.csv")
 TARGETS: Final = (("tpot", "tpot_ms_mean"), ("ttft", "ttft_ms_mean"))
 COLUMNS: Final = ("gpu", "engine")
+ALL, ELIGIBLE = "all", "eligible"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +94,17 @@ def scores(predicted: Mapping[str, Times], rows: Iterable[Row]) -> dict[Slice, A
     found: defaultdict[Slice, list[tuple[float, float]]] = defaultdict(list)
     for row in wanted(rows):
         for name, pair in _pairs(row, predicted.get(row["row_id"], (None, None))):
-            for key in (("all", ""), *((column, row[column]) for column in COLUMNS)):
+            for key in _slices(row):
                 found[name, *key].append(pair)
     return {key: accuracy(*np.array(pairs).T) for key, pairs in sorted(found.items())}
+
+
+def _slices(row: Row) -> Iterator[tuple[str, str]]:
+    """Where the weights' format is not stated, a model is asked for a guessed one."""
+    yield ALL, ""
+    if is_eligible(row):
+        yield ELIGIBLE, ELIGIBLE
+    yield from ((column, row[column]) for column in COLUMNS)
 
 
 def _pairs(row: Row, times: Times) -> Iterator[tuple[str, tuple[float, float]]]:

@@ -182,6 +182,15 @@ def test_both_are_scored_on_the_rows_that_both_predict():
     assert ("tpot", "gpu", "B200-SXM-180GB") in found
 
 
+def test_rows_that_state_no_format_are_scored_apart_from_those_that_count():
+    times = {"S1": (0.011, 0.2), "S2": (0.02, 0.2)}
+    unstated = {"row_id": "S2", "weight_precision": "", "moe_precision": ""}
+    found = scores(times, [ROW, ROW | unstated])
+    assert found["tpot", "all", ""].rows == 2
+    assert found["tpot", "eligible", "eligible"].rows == 1
+    assert found["tpot", "eligible", "eligible"].mdape == pytest.approx(10)
+
+
 def test_our_figures_are_gathered_by_row():
     figures = [("S1", "tpot", 0.01), ("S1", "ttft", 0.2), ("S2", "ttft_disagg", 0.3)]
     assert by_row(figures) == {"S1": (0.01, 0.2), "S2": (None, 0.3)}
