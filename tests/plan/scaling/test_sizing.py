@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
+import pytest
+
+from poolwise.plan.scaling.capability import capability
 from poolwise.plan.scaling.level import Level
 from poolwise.plan.scaling.memory import Bin, Memory
 from poolwise.plan.scaling.outlook import Outlook
-from poolwise.plan.scaling.sizing import BEYOND_PEAK, WHILE_CLIMBING, Bounds, Ratios, need
+from poolwise.plan.scaling.restraint import restrained
+from poolwise.plan.scaling.sizing import (
+    BEYOND_PEAK,
+    CALM_SECONDS,
+    UNCALM_SECONDS,
+    WHILE_CLIMBING,
+    Bounds,
+    Ratios,
+    need,
+    ratios,
+)
 from tests.plan.scaling.given import service
 
 CALM, JUMPY = Bounds(1.0, 1.0, 1.0), Bounds(0.1, 0.1, 0.1)
@@ -45,3 +59,38 @@ def test_more_are_ready_while_demand_climbs_to_what_it_never_was():
 def test_the_first_minutes_are_no_climb():
     young = replace(remembered(top_at_seconds=3585.0), since_seconds=3500.0)
     assert aim(young) == TOP * BEYOND_PEAK
+
+
+def needed(raised_seconds: float | None, now_seconds: float = 3600.0) -> tuple[float, float, float]:
+    """What is least, asked for and enough, where more were last asked for at a moment."""
+    given = service()
+    memory = replace(remembered(3000.0, now_seconds), raised_seconds=raised_seconds)
+    able = capability(
+        given.pools[0].predictor, given.pools[0].predictor.prior_mix, given.targets, 1.0
+    )
+    found = need(given, memory, ahead(TOP), ratios(given, memory, able, ahead(TOP)))
+    return found.least, found.aim, found.enough
+
+
+def test_who_has_not_risen_for_long_lets_go_closer_to_what_would_be_started():
+    rising, settling, calm = (
+        needed(3600.0 - seconds) for seconds in (UNCALM_SECONDS, 900.0, CALM_SECONDS)
+    )
+    assert rising[:2] == settling[:2] == calm[:2]
+    assert rising[2] > settling[2] > calm[2] > calm[1]
+    assert needed(3600.0) == needed(3590.0) == rising
+
+
+def test_a_service_that_never_rose_counts_from_its_beginning():
+    assert needed(None) == needed(0.0) == needed(3600.0 - CALM_SECONDS)
+    assert needed(None, now_seconds=UNCALM_SECONDS)[2] == needed(3600.0)[2]
+
+
+def test_a_rise_is_remembered_over_a_restart():
+    raised = restrained(Memory(), 700.0, held=2.0, wanted=3.0, hold_seconds=120.0).memory
+    fallen = restrained(raised, 900.0, held=3.0, wanted=2.0, hold_seconds=120.0).memory
+    assert raised.raised_seconds == fallen.raised_seconds == 700.0
+    document = json.loads(json.dumps(fallen.as_mapping()))
+    assert Memory.read(document).calm_seconds(1000.0) == pytest.approx(300.0)
+    del document["raisedSeconds"]
+    assert Memory.read(document).raised_seconds is None

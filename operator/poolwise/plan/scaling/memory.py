@@ -135,6 +135,8 @@ class Memory:
     """When scaling last changed from up to down."""
     direction: int = 0
     """Of the last change: 1 up, -1 down, 0 none yet."""
+    raised_seconds: float | None = None
+    """When more were last asked for; None: never yet."""
 
     def mix_of(self, service: Service) -> Mix:
         """As it was seen, or declared."""
@@ -147,6 +149,11 @@ class Memory:
     def is_young(self, now_seconds: float) -> bool:
         """Whether it has seen too little: nothing is let go then."""
         return self.age_seconds(now_seconds) < YOUNG_SECONDS
+
+    def calm_seconds(self, now_seconds: float) -> float:
+        """Since more were asked for, or since it began."""
+        since = self.since_seconds if self.raised_seconds is None else self.raised_seconds
+        return 0.0 if since is None else now_seconds - since
 
     def as_mapping(self) -> dict[str, Any]:
         """What is worth keeping over a restart, for JSON; :meth:`read` reads it."""
@@ -170,12 +177,14 @@ class Memory:
             "dispersion": list(astuple(self.dispersion)),
             "turns": list(self.turns),
             "direction": self.direction,
+            "raisedSeconds": self.raised_seconds,
         }
 
     @staticmethod
     def read(document: Mapping[str, Any]) -> Memory:
         """What :meth:`as_mapping` made. ValueError, TypeError or KeyError for anything else."""
         share, context = document["computedShare"], document["contextTokens"]
+        raised = document.get("raisedSeconds")  # younger than the others
         return Memory(
             since_seconds=float("-inf"),
             prompts=Moments(*map(float, document["prompts"])),
@@ -189,7 +198,7 @@ class Memory:
             errors=Errors.read(document["errors"]),
             unevenness=Unevenness.read(document["unevenness"]),
             persistence=Persistence(*map(float, document["persistence"])),
-            momentum=Momentum(*map(float, document.get("momentum", ()))),  # younger than the others
+            momentum=Momentum(*map(float, document.get("momentum", ()))),  # as well
             budget=Budget(*map(float, document["budget"])),
             lone=Lone.read(document.get("lone", Lone().as_mapping())),  # as well
             peak=float(document["peak"]),
@@ -197,6 +206,7 @@ class Memory:
             dispersion=Dispersion(*map(float, document.get("dispersion", ()))),  # as well
             turns=tuple(map(float, document["turns"])),
             direction=int(document["direction"]),
+            raised_seconds=None if raised is None else float(raised),
         )
 
 

@@ -48,7 +48,7 @@ def restrained(
     kept = tuple(each for each in memory.wanted if each[0] >= since)
     memory = replace(memory, wanted=(*kept, (now_seconds, wanted)))
     if wanted > held:
-        return Held(wanted, replace(memory, direction=1))
+        return Held(wanted, replace(memory, direction=1, raised_seconds=now_seconds))
     lately = min(max(each[1] for each in memory.wanted), held)
     if lately >= held:
         return Held(held, memory, "" if wanted == held else "so many were needed a moment ago")

@@ -19,8 +19,12 @@ from poolwise.plan.scaling.swings import as_strain, strain, swing_of, usable_sha
 MOST_SHARE, AIM_SHARE, LEAST_SHARE = 1.0, 0.7, 0.5
 """Of the allowance, expected to be late: replicas are added above the first, as many as come to the
 second; one is taken away where the third would still hold without it."""
-
-
+CALM_SHARE = 0.6
+UNCALM_SECONDS, CALM_SECONDS = 600.0, 1200.0
+"""What takes the place of the third, from the first to the second time after more were asked for:
+who has just risen may rise again, and a level would else keep one replica or two of fifteen for
+ever. Over 42 cells that is 0.9 % cheaper, with the second share 1.2 % but six of them come near
+their aim from below."""
 BEYOND_PEAK, WHILE_CLIMBING = 1.1, 1.2
 """Times the highest demand so far: usually, and while demand is climbing to it."""
 LOG_FELT = np.linspace(
@@ -83,7 +87,7 @@ def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -
     factor = memory.budget.factor(allowed)
     late = [
         factor * max(share * allowed - floor, share * allowed / 2.0)
-        for share in (MOST_SHARE, AIM_SHARE, LEAST_SHARE)
+        for share in (MOST_SHARE, AIM_SHARE, _least_share(memory))
     ]
     errors = surprise.shares(
         memory.errors,
@@ -101,6 +105,13 @@ def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -
     )
     foreseen, there = (Bounds(*map(highest, late)) for highest in curves)
     return Ratios(foreseen, there, swing)
+
+
+def _least_share(memory: Memory) -> float:
+    """Of the allowance, at which one may leave."""
+    calm_seconds = memory.calm_seconds(_now_seconds(memory))
+    settled = (calm_seconds - UNCALM_SECONDS) / (CALM_SECONDS - UNCALM_SECONDS)
+    return LEAST_SHARE + (CALM_SHARE - LEAST_SHARE) * min(max(settled, 0.0), 1.0)
 
 
 def need(service: Service, memory: Memory, ahead: Outlook, found: Ratios) -> Need:
@@ -130,13 +141,18 @@ def need(service: Service, memory: Memory, ahead: Outlook, found: Ratios) -> Nee
 def _is_climbing(memory: Memory, ahead: Outlook) -> bool:
     """Whether demand was as high as never before when what starts now had not been asked for:
     nobody knows yet where the rise stops."""
-    now_seconds = memory.bins[-1].at_seconds if memory.bins else 0.0
+    now_seconds = _now_seconds(memory)
     if memory.is_young(now_seconds):
         return False  # all demand is the highest so far
     since_seconds = now_seconds - ahead.horizon_seconds
     return any(
         each.demand >= memory.peak for each in memory.bins if each.at_seconds >= since_seconds
     )
+
+
+def _now_seconds(memory: Memory) -> float:
+    """Of the newest look."""
+    return memory.bins[-1].at_seconds if memory.bins else 0.0
 
 
 def whole(needed: float) -> int:
