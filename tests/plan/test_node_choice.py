@@ -229,8 +229,17 @@ def test_a_replica_on_a_rack_in_use_spoils_nothing() -> None:
     assert "breaks" not in plan.reason
 
 
-@pytest.mark.parametrize(("broken", "winner"), [(0, "cheap"), (71, "dear")])
-def test_of_equals_the_one_that_breaks_nothing_is_taken(broken: int, winner: str) -> None:
+@pytest.mark.parametrize(
+    ("broken", "cost", "winner"),
+    [
+        pytest.param(0, 1.2, "cheap", id="none breaks any"),
+        pytest.param(71, 1.2, "dear", id="it is worth that much"),
+        pytest.param(71, 1.4, "cheap", id="but not everything"),
+    ],
+)
+def test_of_equals_the_one_that_breaks_nothing_is_taken(
+    broken: int, cost: float, winner: str
+) -> None:
     def candidate(pool: str, cost: float, spoilt: int) -> Candidate:
         return Candidate(
             pool=pool, accelerator="X", feasible=True, reason="", reason_code="Lost",
@@ -238,7 +247,7 @@ def test_of_equals_the_one_that_breaks_nothing_is_taken(broken: int, winner: str
             broken_accelerators=spoilt,
         )  # fmt: skip
 
-    pair = [candidate("cheap", 1.0, broken), candidate("dear", 2.0, 0)]
+    pair = [candidate("cheap", 1.0, broken), candidate("dear", cost, 0)]
     ranking = rank(pair, Goal.TIME)
     assert ranking is not None
     assert ranking.winner.pool == winner

@@ -1,5 +1,6 @@
 """Layouts divide what they must, keep what was fixed, fit the memory, and are fast."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -14,6 +15,7 @@ from poolwise.model.training.step import step_seconds
 from poolwise.model.work import Recompute, TrainingLayout, TrainingWork
 from poolwise.plan.candidates.training_divisions import divisions_of, divisors
 from poolwise.plan.candidates.training_layouts import (
+    CLEARLY_FASTER,
     NoTrainingShape,
     TrainingSearch,
     TrainingShape,
@@ -111,6 +113,18 @@ def test_uneven_stages_where_layers_are_odd():
 def test_context_parallelism_only_for_long_sequences(sequence, most):
     found = layouts(256, work("llama-3.1-8b", sequence=sequence))
     assert max(layout.context for layout in found) == most
+
+
+@pytest.mark.parametrize("name", ["mpt-1b", "llama-3.1-8b", "falcon-7b"])
+def test_a_faster_network_never_slows_a_run_down_much(name):
+    """A pipeline that idles at its largest micro-batch may be the fastest at a smaller one."""
+    of = work(name, batch=256)
+    seconds = []
+    for network_bytes_per_second in (1e9, 3e9, 5e9, 6e9, 8e9, 12.5e9, 50e9):
+        on = machine("H100-SXM5-80GB", network_bytes_per_second=network_bytes_per_second)
+        seconds.append(search(of, on).best(16).prediction.step_seconds.mid)
+    for slower, faster in itertools.pairwise(seconds):
+        assert faster <= slower / CLEARLY_FASTER
 
 
 def test_chosen_layout_fits_and_none_of_its_neighbours_is_faster():

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from poolwise.model.hardware import Resource
 from poolwise.model.ranges import ratio_margin
@@ -28,10 +29,10 @@ IDLE_COST_WEIGHT = 2.0
 is worth the root of s times the cost."""
 
 MOST_GIVEN_UP = 0.3
-"""Of the objective, for money, where nobody knows which is better: what is in doubt between two
-fitted accelerators (own spreads of 0.11, margin 28 %). Without a limit, runs that no model
-describes took 19 and 26 % longer than on the fastest pools (T1, load 0.5, seeds 0 and 1), with it
-1 % less and 0.2 % more (``bench.placement``)."""
+"""Of the objective, for money, where nobody knows which is better, and of money, so that a domain
+stays whole: what is in doubt between two fitted accelerators (own spreads of 0.11, margin 28 %).
+Without a limit, runs that no model describes took 19 and 26 % longer than on the fastest pools (T1,
+load 0.5, seeds 0 and 1), with it 1 % less and 0.2 % more (``bench.placement``)."""
 
 NEXT_TO_NOTHING = 1e-6
 """Relative; it only decides between what is else the same."""
@@ -109,7 +110,7 @@ def rank(candidates: Iterable[Candidate], goal: Goal) -> Ranking | None:
         return None
     level = tuple(each for each in ordered if Difference.of(each, ordered[0]).is_level)
     equals = tuple(each for each in level if Difference.of(each, ordered[0]).apart <= MOST_GIVEN_UP)
-    winner = min(equals, key=_by_cost)
+    winner = min(equals, key=partial(_by_cost, cheapest=min(map(cost_of, equals))))
     if goal is Goal.TIME and stands_idle(winner) and math.isfinite(cost_of(winner)):
         winner = min((winner, *ordered), key=_time_and_cost)
         return Ranking(ordered, level, equals, winner, weighs_idleness=True)
@@ -127,7 +128,8 @@ def losses(ranking: Ranking) -> dict[str, float]:
     Those that are taken for as good as the best one lose next to nothing, the cheaper the less.
     """
     winner = ranking.winner
-    in_doubt = sorted(ranking.equals, key=_by_cost)
+    cheapest = min(map(cost_of, ranking.equals))
+    in_doubt = sorted(ranking.equals, key=partial(_by_cost, cheapest=cheapest))
     found = {each.pool: _loss(each, ranking) for each in ranking.ordered}
     if not ranking.weighs_idleness:
         found |= {each.pool: 1.0 + NEXT_TO_NOTHING * at for at, each in enumerate(in_doubt)}
@@ -171,7 +173,9 @@ def _by_objective(candidate: Candidate) -> tuple[float, float, float, str]:
     return _by_value(candidate), cost_of(candidate), wait_seconds, candidate.pool
 
 
-def _by_cost(candidate: Candidate) -> tuple[bool, float, float, float, str]:
-    """Who breaks no whole domain first: it costs nobody what only gangs could pay for."""
+def _by_cost(candidate: Candidate, cheapest: float) -> tuple[bool, float, float, float, str]:
+    """Who breaks no whole domain first: it costs nobody what only gangs could pay for. That these
+    come is not known, so it is paid for within bounds."""
     value, cost, wait_seconds, pool = _by_objective(candidate)
-    return candidate.broken_accelerators > 0, cost, value, wait_seconds, pool
+    spares = not candidate.broken_accelerators and cost <= cheapest * (1.0 + MOST_GIVEN_UP)
+    return not spares, cost, value, wait_seconds, pool

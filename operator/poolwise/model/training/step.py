@@ -147,6 +147,12 @@ class Alone:
         return self.once.seconds + self.launches
 
     @property
+    def unfilled_seconds(self) -> float:
+        """The least that any cut into micro-batches leaves: a pipeline that is never idle."""
+        rounds = self.share.micro_batches
+        return rounds * self.occupied_seconds + self.optimizer + self.overhead
+
+    @property
     def seconds(self) -> float:
         """The least that the step takes, on any machine around this device."""
         rounds = self.share.micro_batches + self.fill

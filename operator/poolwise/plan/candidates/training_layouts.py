@@ -38,7 +38,10 @@ from poolwise.plan.requests.request import FixedLayout
 from poolwise.plan.wording import significant
 
 REFINED = 3
-"""Best parallel sizes whose smaller micro-batches are tried too: only the best can change."""
+"""Best parallel sizes whose smaller micro-batches are tried too."""
+CLEARLY_FASTER = 0.95
+"""Factor on the time of the best of these, below which a pipeline that was none of them is taken:
+for less nobody runs more stages."""
 SURELY_SLOWER = 1.01
 """Factor on a time beyond which its three digits are larger."""
 
@@ -111,13 +114,22 @@ class TrainingSearch:
         if not fitting:
             return self._none(count)
         leaders = self._leaders(fitting)
-        refined = [each for leader in leaders for each in self._smaller_batches(leader)]
-        return min([*leaders, *refined], key=_speed_then_simplicity).layout
+        refined = [each for leader in leaders for each in self._smaller_batches(leader.layout)]
+        best = min([*leaders, *refined], key=_speed_then_simplicity)
+        return min([best, *self._deeper(fitting, best)], key=_speed_then_simplicity).layout
+
+    def _deeper(self, fitting: list[_Ranked], best: _Timed) -> Iterator[_Timed]:
+        """Pipelines that lead only with smaller micro-batches, and then clearly."""
+        enough = CLEARLY_FASTER * best.step_seconds
+        for _, layout, own in fitting:
+            if layout.pipeline > 1 and own.unfilled_seconds < enough:
+                smaller = self._smaller_batches(layout)
+                yield from (each for each in smaller if each.step_seconds < enough)
 
     def rechosen(self, layout: TrainingLayout) -> float:
         """Step time of the same parallel sizes with micro-batch and recomputation chosen anew."""
         timed = list(self._fitting(layout))
-        refined = [each for leader in timed for each in self._smaller_batches(leader)]
+        refined = [each for larger in timed for each in self._smaller_batches(larger.layout)]
         return min((each.step_seconds for each in [*timed, *refined]), default=math.inf)
 
     def told(self, layout: TrainingLayout) -> TrainingPrediction:
@@ -204,9 +216,8 @@ class TrainingSearch:
         )
         return needs.fitting(usable_bytes(self.machine.device))
 
-    def _smaller_batches(self, larger: _Timed) -> Iterator[_Timed]:
+    def _smaller_batches(self, layout: TrainingLayout) -> Iterator[_Timed]:
         """More and smaller micro-batches: slower each, but they shorten a pipeline's bubble."""
-        layout = larger.layout
         if layout.pipeline > 1:
             for size in micro_batches(self.work, self.fixed, layout):
                 if size < layout.micro_batch_size:
