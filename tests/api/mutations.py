@@ -149,6 +149,8 @@ def _bad_values(schema: Schema, value: Any) -> Iterator[tuple[str, Any]]:
     for bound, step in (("minimum", -1), ("maximum", 1)):
         if bound in schema:
             yield f"beyond {bound}", schema[bound] + step
+    if "integer" in own:
+        yield from (("beyond 64 bits", value) for value in (10**20, -(10**20)))
     if "string" in own:
         yield from _bad_texts(schema)
     if schema.get("type") == "array":

@@ -126,6 +126,13 @@ def test_no_mutation_of_a_type_gets_past_the_schema(resource: type[Resource]) ->
         assert str(field) in "\n".join(problems(mutation.document)), str(mutation)
 
 
+@pytest.mark.parametrize("value", [2**63, -(10**20), 10**400], ids=["2^63", "-1e20", "1e400"])
+def test_a_whole_number_beyond_64_bits_is_none(value: int) -> None:
+    changes = {"training": {"globalBatchSize": value}}
+    sentences = problems(changed(BASES["job"], changes))
+    assert any('spec.training.globalBatchSize: Invalid value: "number"' in s for s in sentences)
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: (

@@ -14,7 +14,7 @@ from typing import Any
 from poolwise.api import GROUP, RESOURCES, VERSION
 from poolwise.api.base import Resource
 from poolwise.api.crd import validation_schema
-from poolwise.api.validation.decoding import undecodable
+from poolwise.api.validation.decoding import decoded, undecodable
 from poolwise.api.validation.defaulting import apply_defaults, drop_nulls
 from poolwise.api.validation.field_error import FieldError
 from poolwise.api.validation.list_types import duplicates
@@ -43,7 +43,7 @@ def problems(document: Mapping[str, Any]) -> list[str]:
     schema = validation_schema(resource)
     if unknown := unknown_fields(document, schema):
         return [f'unknown field "{path}"' for path in unknown]
-    return [str(error) for error in _errors(resource, defaulted(document))]
+    return [str(error) for error in _errors(resource, defaulted(decoded(document)))]
 
 
 def defaulted(document: Mapping[str, Any]) -> dict[str, Any]:

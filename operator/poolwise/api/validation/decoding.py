@@ -1,4 +1,4 @@
-"""Metadata that cannot be decoded at all, in the words of Go's JSON decoder.
+"""How Go's JSON decoder reads an object, and what it says of metadata that it cannot decode.
 
 The server decodes metadata into its own struct before it looks at anything else, and speaks of
 nothing but the first field that has another type.
@@ -6,6 +6,7 @@ nothing but the first field that has another type.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -17,6 +18,32 @@ _LISTS = {
     "ownerReferences": "[]v1.OwnerReference",
     "managedFields": "[]v1.ManagedFieldsEntry",
 }
+
+
+def decoded(value: Any) -> Any:
+    """A copy in which whole numbers that an int64 cannot hold are floats."""
+    match value:
+        case bool():
+            return value
+        case int():
+            return value if fits_int64(value) else _as_float(value)
+        case list():
+            return [decoded(each) for each in value]
+        case dict():
+            return {key: decoded(each) for key, each in value.items()}
+    return value
+
+
+def _as_float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def fits_int64(value: float) -> bool:
+    """Whether a whole number is one for Go."""
+    return -(2**63) <= value < 2**63
 
 
 def undecodable(metadata: Any) -> str | None:

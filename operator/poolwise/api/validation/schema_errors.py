@@ -11,9 +11,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from poolwise.api.markers import INT_OR_STRING
+from poolwise.api.validation.decoding import fits_int64
 from poolwise.api.validation.field_error import OMITTED, FieldError, Kind
 
 Schema = Mapping[str, Any]
+PLAIN_DIGITS = 6
+"""Of a float, shown without an exponent."""
 
 
 def schema_errors(value: Any, schema: Schema, path: str = "") -> Iterator[FieldError]:
@@ -35,7 +38,7 @@ def schema_errors(value: Any, schema: Schema, path: str = "") -> Iterator[FieldE
 def _type_errors(value: Any, schema: Schema, path: str) -> Iterator[FieldError]:
     expected = ["integer", "string"] if schema.get(INT_OR_STRING) else [schema.get("type")]
     found = _type_of(value)
-    is_whole = found == "number" and float(value).is_integer() and "integer" in expected
+    is_whole = found == "number" and _is_integer(value) and "integer" in expected
     is_number = found == "integer" and "number" in expected
     if found not in expected and expected != [None] and not is_whole and not is_number:
         detail = f'{path} in body must be of type {",".join(map(str, expected))}: "{found}"'
@@ -73,15 +76,30 @@ def _string_errors(value: str, schema: Schema, path: str) -> Iterator[FieldError
 
 
 def _number_errors(value: float, schema: Schema, path: str) -> Iterator[FieldError]:
-    if schema.get("type") == "integer" and not float(value).is_integer():
+    if schema.get("type") == "integer" and not _is_integer(value):
         detail = f"Checked value must be of type integer (default format) in {path}"
         yield FieldError("<nil>", Kind.INVALID, detail, "")
     if value > schema.get("maximum", value):
-        detail = f"{path} in body should be less than or equal to {schema['maximum']}"
+        bound = _shown(schema["maximum"], value)
+        detail = f"{path} in body should be less than or equal to {bound}"
         yield FieldError(path, Kind.INVALID, detail, value)
     if value < schema.get("minimum", value):
-        detail = f"{path} in body should be greater than or equal to {schema['minimum']}"
+        bound = _shown(schema["minimum"], value)
+        detail = f"{path} in body should be greater than or equal to {bound}"
         yield FieldError(path, Kind.INVALID, detail, value)
+
+
+def _is_integer(value: float) -> bool:
+    return float(value).is_integer() and fits_int64(value)
+
+
+def _shown(bound: int, value: float) -> str:
+    """A bound as the server shows it beside a value of its own type: floats by ``%g``."""
+    digits = str(abs(bound))
+    if isinstance(value, int) or len(digits) <= PLAIN_DIGITS:
+        return str(bound)
+    mantissa = f"{digits[0]}.{digits[1:]}".rstrip("0").removesuffix(".")
+    return f"{'-' if bound < 0 else ''}{mantissa}e+{len(digits) - 1:02d}"
 
 
 def _list_errors(value: list[Any], schema: Schema, path: str) -> Iterator[FieldError]:
