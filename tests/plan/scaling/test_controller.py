@@ -52,6 +52,25 @@ def test_what_rose_and_fell_before_is_foreseen_to_go_on_rising():
     assert rising.replicas > level.replicas
 
 
+@pytest.mark.parametrize(
+    ("waiting", "peak", "is_whole"),
+    [(900.0, 0.0, True), (5.0, 0.0, False), (900.0, 100.0, False)],
+)
+def test_a_jump_beyond_all_before_counts_whole_once_a_queue_is_late(waiting, peak, is_whole):
+    """What its usual ups and downs came to says nothing of it."""
+    told, ups = service(targets=(target(),)), [*[4.0] * 5, *[9.0] * 5] * 12
+    before = course(told, ups)
+    looked = before.fleet.after(HIGH * STEP_SECONDS).seen(before.now_seconds + STEP_SECONDS, HIGH)
+    queued = {
+        name: dataclasses.replace(sample, waiting=waiting / len(looked.samples))
+        for name, sample in looked.samples.items()
+    }
+    memory = dataclasses.replace(before.memory, peak=max(before.memory.peak, peak))
+    look = decide(told, memory, dataclasses.replace(looked, samples=queued)).memory.bins[-1]
+    assert before.memory.persistence.slope < 0.9
+    assert (look.expected == pytest.approx(look.foreseen)) == is_whole
+
+
 def test_nothing_is_taken_away_right_at_the_beginning():
     assert course(service(), [LOW] * 10, replicas=6).decision.replicas == 6
 

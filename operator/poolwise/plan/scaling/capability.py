@@ -203,7 +203,7 @@ def _slots(served: Replica, at: State, nearest: LatencyTarget | None) -> str:
     ceiling = KV_CACHE if served.cache_slots <= served.batch_slots else "Batch"
     if served.generates and at.in_flight >= served.largest_load * (1.0 - 1e-6):
         return ceiling
-    if nearest is None or nearest.latency not in (Latency.TTFT, Latency.E2E):
+    if nearest is None or not nearest.latency.is_from_arrival:
         return ""
     times = latencies(served, at)
     return ceiling if _size(times.slot_wait) > _size(times.queue) else ""
@@ -211,7 +211,7 @@ def _slots(served: Replica, at: State, nearest: LatencyTarget | None) -> str:
 
 def _arrivals_share(served: Replica, at: State, limit: LatencyTarget | None) -> float:
     """By the elasticities of a token's time, ``D(b) / (1 - busy)``, in the arrivals and in b."""
-    if limit is None or not served.generates or limit.latency in (Latency.TTFT, Latency.E2E):
+    if limit is None or not served.generates or limit.latency.is_from_arrival:
         return 1.0
     busy = min(1.0 - at.decode.seconds / max(at.token_seconds, 1e-12), 0.99)
     of_arrivals = busy / (1.0 - busy)

@@ -35,6 +35,9 @@ LEAST_SLOPE_STEPS = 5
 LEAST_SLOPE_SECONDS = 59.0
 SLOPE_DEVIATIONS = 2.0
 """By which a slope must be above chance."""
+UNHEARD_OF = 1.5
+"""Times the highest demand so far. What usually comes of less says nothing of how much of such a
+jump lasts. On thirteen hours of seven traces with 1.0 instead, R1 takes 5 % more replicas."""
 
 
 def prospect(
@@ -74,7 +77,18 @@ def prospect(
     growing = math.exp(trusted_share(horizon) * memory.momentum.following(grown))
     found = outlook(first, coming, flow, horizon, growing)
     lasting = memory.persistence.expected(found.coming, found.trusted_share)
+    waiting = taken.waiting + seen.held_requests
+    if found.coming > UNHEARD_OF * memory.peak and is_late_in(waiting, taken.ready, first, service):
+        lasting = max(lasting, found.coming)
     return replace(found, lasting=lasting, growth=grown)
+
+
+def is_late_in(waiting: float, ready: float, able: Capability, service: Service) -> bool:
+    """Whether a queue before so many replicas takes longer than a first token or an answer may:
+    whatever comes is late until there are more."""
+    patience = [each.seconds for each in service.targets if each.latency.is_from_arrival]
+    served = able.most_per_second * max(ready, 1.0)
+    return bool(patience) and waiting > min(patience) * served
 
 
 def _held(

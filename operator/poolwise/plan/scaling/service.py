@@ -32,6 +32,11 @@ class Latency(enum.StrEnum):
     E2E = "E2E"
     """From arrival to the last token."""
 
+    @property
+    def is_from_arrival(self) -> bool:
+        """Whether who waits longer for a replica has it later."""
+        return self in (Latency.TTFT, Latency.E2E)
+
 
 @dataclass(frozen=True, slots=True)
 class LatencyTarget:
