@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from bench.tables import Row, number
+from poolwise.errors import InvalidInput
 from poolwise.model import presets
 from poolwise.model.mixtures import usual_experts
 from poolwise.model.shapes import Custom, Model, Transformer
@@ -54,7 +55,12 @@ def _said_billions(row: Row) -> float | None:
 
 def decoder(name: str, parameters: float, active_parameters: float) -> Model:
     """A decoder of GPT-3's proportions: ``12*L*h*h`` parameters used by each token, h near 128 L,
-    and a multiple of what usual tensor-parallel sizes divide."""
+    and a multiple of what usual tensor-parallel sizes divide.
+
+    Raises InvalidInput where none are used: below 0 the width has no real root.
+    """
+    if active_parameters <= 0:
+        raise InvalidInput(name, f"{active_parameters:.4g} active parameters are no count")
     wanted = WIDTH_PER_LAYER * (active_parameters / (12 * WIDTH_PER_LAYER**2)) ** (1 / 3)
     hidden = WIDTH_STEP * max(1, round(wanted / WIDTH_STEP))
     layers = max(1, round(active_parameters / (12 * hidden**2)))

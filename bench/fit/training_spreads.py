@@ -30,7 +30,7 @@ def spreads(several: Sequence[LaidRun], errors: Vector) -> Callable[[str, str], 
     accelerators differ by. What is counted is groups: rows of one are no independent witnesses.
     """
     names = np.array([each.run.machine.device.name for each in several])
-    sparse = np.array([each.run.is_sparse for each in several])
+    sparse = np.array([each.run.is_sparse for each in several], dtype=np.bool_)
     groups = np.array([each.run.group for each in several])
 
     def of(chosen: NDArray[np.bool_]) -> tuple[float, int]:

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NoReturn
 
 from bench import tables as measured
+from bench.attempts import attempt
 from bench.fit import residuals
 from bench.fit.residual_data import always
 from bench.jobs import job_of, shared
@@ -30,6 +31,7 @@ from bench.model.scores import by_name
 from bench.model.targets import TARGETS, WITH_JOBS
 from bench.rivals.comparison import by_row, compare, predictions
 from bench.tables import Row
+from poolwise.errors import InvalidInput
 from poolwise.model.efficiency import Calibration
 from poolwise.tables import Tables, load
 
@@ -126,18 +128,35 @@ class Unit:
 def _held_out(task: _Task) -> Unit:
     target, tables = TARGETS[task.target], load()
     rows = _rows(task.folder, target.table)
-    constants = _without(task, rows, tables)
-    others = [row for row in rows if row[task.column] not in task.units]
-    learnt = constants.with_residuals(residuals.refit(target, others, tables, constants))
+    found = attempt(partial(_learnt, task, rows, tables))
+    if isinstance(found, str):
+        unpredicted = target.outcomes(_inside(task, rows), tables, partial(_unfitted, found))
+        return Unit(task.units[0], list(unpredicted), [])
+    constants, learnt = found
     beside = _outcomes(task, _beside(task, rows), tables, constants)
     return Unit(task.units[0], _outcomes(task, _inside(task, rows), tables, learnt), beside)
+
+
+def _learnt(task: _Task, rows: Sequence[Row], tables: Tables) -> tuple[Calibration, Calibration]:
+    """Constants without the unit, and the same with residuals."""
+    target, constants = TARGETS[task.target], _without(task, rows, tables)
+    others = [row for row in rows if row[task.column] not in task.units]
+    learnt = residuals.refit(target, others, tables, constants)
+    return constants, constants.with_residuals(learnt)
+
+
+def _unfitted(problem: str, _: Row) -> NoReturn:
+    """What the rest is too little for: some constants need rows of several kinds."""
+    raise InvalidInput("", f"what is left cannot be fitted: {problem}")
 
 
 def _held_out_formulas(task: _Task) -> list[Outcome]:
     """Two accelerators that are both unknown share one residual, which cancels."""
     target, tables = TARGETS[task.target], load()
     rows = _rows(task.folder, target.table)
-    constants = _without(task, rows, tables)
+    constants = attempt(partial(_without, task, rows, tables))
+    if isinstance(constants, str):
+        return []
     return _outcomes(task, _inside(task, shared(rows)), tables, constants)
 
 

@@ -1,9 +1,14 @@
 """Choices between accelerators that a fit has not seen: one set of constants for both."""
 
+from pathlib import Path
+
+from bench.model import training
 from bench.model.choice import choices
-from bench.model.leave_one_out import Unit, beside_known
+from bench.model.leave_one_out import Unit, beside_known, left_out
 from bench.model.outcome import Outcome
 from poolwise.model.prediction import Interval
+
+SAMPLE = Path(__file__).parents[2] / "bench" / "sample" / "train_measured.csv"
 
 
 def ran(gpu: str, measured: float, predicted: float) -> Outcome:
@@ -30,3 +35,11 @@ def test_a_new_accelerator_is_compared_with_each_known_one_alone() -> None:
 
 def test_without_a_job_in_common_there_is_no_choice() -> None:
     assert beside_known([Unit("A", [], [])])["serve"]["pairs"] == 0
+
+
+def test_what_is_left_may_be_too_little_for_a_fit(tmp_path: Path) -> None:
+    head, row, *_ = SAMPLE.read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / SAMPLE.name).write_text(head + row, encoding="utf-8")
+    (unit,) = left_out(tmp_path, training.TARGET, "accelerator", workers=1)
+    assert [each.predicted for each in unit.outcomes] == [None]
+    assert "what is left cannot be fitted" in unit.outcomes[0].reason

@@ -4,6 +4,7 @@ import pytest
 
 from bench.tables import Row
 from bench.training_runs import Run, laid, problem, runs
+from poolwise.errors import InvalidInput
 from poolwise.model import transformer
 from poolwise.model.efficiency import Calibration
 from poolwise.model.shapes import Transformer
@@ -162,6 +163,12 @@ def test_a_sparse_model_of_unknown_shape_has_its_active_count() -> None:
     assert found.is_sparse
     assert count.total == pytest.approx(100e9)
     assert count.active == pytest.approx(10e9)
+
+
+@pytest.mark.parametrize("active", ["-1", "-10"])
+def test_a_model_that_nothing_of_is_active_is_no_model(active: str) -> None:
+    with pytest.raises(InvalidInput, match="active parameters are no count"):
+        run(model="A-100B-MoE", params_b="100", active_b=active)
 
 
 @pytest.mark.parametrize(

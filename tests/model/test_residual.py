@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from poolwise import tables
-from poolwise.errors import TableError
+from poolwise.errors import InvalidInput, TableError
 from poolwise.model import calibration
 from poolwise.model.efficiency import Calibration, Efficiency, Provenance
 from poolwise.model.residual import BOUND, REMEMBERED, Kernel, Nearness, Residual, kernel
@@ -40,6 +40,11 @@ def test_it_fades_with_distance() -> None:
     assert near.log_factor == pytest.approx(0.2 * math.exp(-0.5))
     assert abs(far.log_factor) < 1e-5
     assert far.spread == 0.5
+
+
+def test_a_site_of_sizes_beyond_all_numbers_is_near_to_nothing_that_can_be_told() -> None:
+    with pytest.raises(InvalidInput, match="too large"):
+        residual().at(Site(KNOWN.labels, (math.nan,)))
 
 
 def test_functions_that_span_accelerators_fade_with_the_shares_of_a_step_and_others_do_not() -> (

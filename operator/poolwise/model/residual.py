@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from poolwise.errors import InvalidInput
 from poolwise.model.efficiency import Efficiency, Provenance
 from poolwise.model.site import Site
 
@@ -229,9 +230,14 @@ class Residual:
         self._spreads = tuple(spreads)
 
     def at(self, site: Site) -> Learnt:
-        """Bounded factor, and how sure the prediction is with it."""
+        """Bounded factor, and how sure the prediction is with it.
+
+        Raises InvalidInput for a site whose coordinates are beyond all numbers.
+        """
         kin, alike = self._sites.alike(site)
         found = self._kernel.variance * float(alike @ self._weights[kin.indices])
         nearness = float(alike.max(initial=0.0)) / len(self._kernel.levels)
+        if math.isnan(nearness):
+            raise InvalidInput("", "sizes are too large to be held against measured runs")
         spread = next(each.spread for each in self._spreads if nearness >= each.least)
         return Learnt(max(-BOUND, min(BOUND, found)), spread, has_kin=len(kin.indices) > 0)
