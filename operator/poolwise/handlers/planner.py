@@ -19,6 +19,7 @@ from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.queue import WorkQueue
 from poolwise.cluster.resources import Resource, resource_of
 from poolwise.handlers.isolation import Decide, decide_or_isolate, without
+from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Key, Outcome, Plan
 from poolwise.plan.observed import Decisions, Object
 from poolwise.plan.pool import Pool
@@ -93,6 +94,12 @@ class Planner:
             self._queue.add_after(target, seconds)
         else:
             self._queue.add(target)
+
+    def outcome_of(self, workload: Object) -> Outcome | None:
+        """What was last decided for this very object, whatever its spec said then."""
+        outcome = self.decisions.outcomes.get(key_of(workload))
+        is_of_it = outcome is not None and outcome.uid == workload["metadata"]["uid"]
+        return outcome if is_of_it else None
 
     def is_fresh(self, outcome: Outcome) -> bool:
         """Whether it is a placement that nobody was told of."""
