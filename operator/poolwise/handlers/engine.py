@@ -195,7 +195,7 @@ class Engine:
             self._queue.add_failed(target)
 
     def _failed(self, target: Target, reason_code: str, reason: str) -> None:
-        kind = target.kind.value if isinstance(target, Key) else ACCELERATOR_POOLS.kind
+        kind = ACCELERATOR_POOLS.kind if isinstance(target, str) else str(target.kind)
         self._metrics.failures.labels(kind, reason_code).inc()
         _log.warning("not done", target=str(target), reason=reason_code, problem=reason)
 

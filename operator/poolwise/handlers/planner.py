@@ -17,7 +17,7 @@ from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache, name_of
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.queue import WorkQueue
-from poolwise.cluster.resources import Resource, resource_of
+from poolwise.cluster.resources import ADMISSION_CHECKS, QUEUED, Resource, resource_of
 from poolwise.handlers.isolation import Decide, decide_or_isolate, without
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Key, Outcome, Plan
@@ -35,8 +35,13 @@ class Guest:
     namespace: str
     name: str
 
+    @property
+    def kind(self) -> str:
+        """Of its object."""
+        return QUEUED.kind if self.namespace else ADMISSION_CHECKS.kind
+
     def __str__(self) -> str:
-        return f"Workload/{self.namespace}/{self.name}"
+        return f"{self.kind}/{self.namespace}/{self.name}"
 
 
 Target = Key | str | Guest
