@@ -76,6 +76,8 @@ class Planner:
         self._expected: dict[Key, list[tuple[Resource, tuple[str | None, str]]]] = {}
         self._refused: dict[Key, Outcome] = {}
         """What became of plans that could not be carried out."""
+        self._pardons: dict[Key, asyncio.TimerHandle] = {}
+        """When each of those is planned again, if nothing asks for it before."""
         self._due: asyncio.TimerHandle | None = None
         self.decisions = Decisions((), {})
         """The newest answer."""
@@ -126,17 +128,25 @@ class Planner:
         It is planned again after a while, later with each refusal.
         """
         key = outcome.key
+        self._pardon(key)
         self._refused[key] = outcome
         self._fresh.pop(key, None)
         self.settle(key)
         self.want(key)
-        delay = self._queue.backoff_seconds(key)
-        asyncio.get_running_loop().call_later(delay, self.forgive, key)
+        delay_seconds = self._queue.backoff_seconds(key)
+        loop = asyncio.get_running_loop()
+        self._pardons[key] = loop.call_later(delay_seconds, self.forgive, key)
 
     def forgive(self, key: Key) -> None:
         """Plan ``key`` again in spite of an earlier refusal."""
-        if self._refused.pop(key, None) is not None:
+        if self._pardon(key):
             self.want(key)
+
+    def _pardon(self, key: Key) -> bool:
+        """End a refusal, with its timer; whether there was one."""
+        if key in self._pardons:
+            self._pardons.pop(key).cancel()
+        return self._refused.pop(key, None) is not None
 
     def is_refused(self, key: Key) -> bool:
         """Whether ``key`` waits for another attempt."""
@@ -144,7 +154,7 @@ class Planner:
 
     def forget(self, key: Key) -> None:
         """The workload is gone."""
-        self._refused.pop(key, None)
+        self._pardon(key)
         self._fresh.pop(key, None)
         self.settle(key)
 
