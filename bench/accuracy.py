@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -25,15 +24,13 @@ class Accuracy:
     spearman: float
     bias: float
     """Median of the signed error."""
-    covered: float | None = None
-    """Share of rows inside the interval that should hold nine in ten."""
 
-    def as_dict(self) -> dict[str, float | None]:
+    def as_dict(self) -> dict[str, float]:
         """For JSON."""
         return asdict(self)
 
 
-def accuracy(predicted: Vector, measured: Vector, covered: Vector | None = None) -> Accuracy:
+def accuracy(predicted: Vector, measured: Vector) -> Accuracy:
     """Errors of ``predicted`` against ``measured``, rows in the same order."""
     signed = 100 * (predicted / measured - 1)
     wrong = np.abs(signed)
@@ -45,19 +42,9 @@ def accuracy(predicted: Vector, measured: Vector, covered: Vector | None = None)
         p90=float(np.percentile(wrong, 90)),
         spearman=float(rank),
         bias=float(np.median(signed)),
-        covered=None if covered is None else 100 * float(np.mean(covered)),
     )
 
 
 def fold_of(group: str, folds: int = FOLDS) -> int:
     """The fold of a family of near-identical rows; the same on every machine and day."""
     return zlib.crc32(group.encode()) % folds
-
-
-def folds(groups: Sequence[str], count: int = FOLDS) -> Iterator[tuple[list[int], list[int]]]:
-    """Indices to fit on and to score, fold by fold; a group is never split."""
-    member = [fold_of(group, count) for group in groups]
-    for fold in range(count):
-        inside = [index for index, each in enumerate(member) if each == fold]
-        if inside:
-            yield [index for index, each in enumerate(member) if each != fold], inside

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
 from bench.autoscale import (
     borrowed,
     cells,
@@ -124,8 +122,8 @@ def write(replayed: Sequence[Cell], tables: Mapping[str, str]) -> None:
     """The page and its pictures; ``tables`` by their place in the template."""
     there = {each.case: each for each in standings(replayed)}
     found = [there[case] for case in grid.USUAL if case in there]
-    _draw("pareto", plots.pareto(found), "Missed targets against cost by trace")
-    _draw("calm", plots.calm(found), "Direction changes and recovery by policy")
+    style.save(PICTURES / "pareto.svg", plots.pareto(found), "Missed targets against cost by trace")
+    style.save(PICTURES / "calm.svg", plots.calm(found), "Direction changes and recovery by policy")
     text = TEMPLATE.read_text(encoding="utf-8")
     text = text.replace("<!-- STANDINGS -->", _words(found))
     text = text.replace("<!-- RESULTS -->", "\n\n".join("\n".join(_table(s)) for s in found))
@@ -173,11 +171,6 @@ def _line(standing: Standing, each: Cell) -> str:
         f"{1e3 * each.p99_tpot_seconds:.0f}",
     )
     return f"| {' | '.join(values)} |"
-
-
-def _draw(name: str, drawn: Figure, title: str) -> None:
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    (PICTURES / f"{name}.svg").write_text(style.as_svg(drawn, title), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -157,12 +157,3 @@ def _of(own: Requests, arrivals: NDArray[np.float64], kept: NDArray[np.integer])
     return Requests.of(
         arrivals, own.input_tokens[kept], own.output_tokens[kept], own.cached_tokens[kept]
     )
-
-
-def dispersion(trace: Trace, bin_seconds: float) -> float:
-    """Variance over mean of the arrivals in bins: 1 for a Poisson stream."""
-    bins = max(int(trace.seconds / bin_seconds), 1)
-    inside = trace.requests.arrival_seconds < bins * bin_seconds
-    arrivals = trace.requests.arrival_seconds[inside]
-    counts = np.bincount((arrivals / bin_seconds).astype(np.int64), minlength=bins)
-    return float(counts.var() / counts.mean())

@@ -97,15 +97,8 @@ def refit(rows: Sequence[Collective]) -> list[EfficiencyRow]:
         left_out_errors(rows, units(devices)),
         left_out_errors(rows, [device.family for device in devices]),
     )
-    print(f"{len(rows)} rows, {_figures(errors.groups)} without the group,"
-          f" {_figures(errors.units)} without the accelerator,"
-          f" {_figures(errors.families)} without its family", file=sys.stderr)  # fmt: skip
+    print(f"{len(rows)} rows, {errors}", file=sys.stderr)
     return constants(rows) + spread_rows(rows, errors)
-
-
-def _figures(errors: Vector) -> str:
-    wrong = 100 * np.abs(np.exp(errors) - 1)
-    return f"MdAPE {np.median(wrong):.1f} % p90 {np.percentile(wrong, 90):.0f} %"
 
 
 def without_folds(

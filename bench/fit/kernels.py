@@ -155,9 +155,7 @@ def spread_rows(fit: Fit, start: Vector) -> list[EfficiencyRow]:
         left_out_errors(fit, np.array(units(devices)), start),
         left_out_errors(fit, np.array([device.family for device in devices]), start),
     )
-    print(f"{fit.operation}: {len(devices)} rows, {_figures(errors.groups)} without the group,"
-          f" {_figures(errors.units)} without the accelerator,"
-          f" {_figures(errors.families)} without its family", file=sys.stderr)  # fmt: skip
+    print(f"{fit.operation}: {len(devices)} rows, {errors}", file=sys.stderr)
     term = spread_term(fit.operation)
     return [
         _row(term, (each.scope, EVERY), 1.0, each.behind, each.value)
@@ -189,11 +187,6 @@ def without_folds(
             parameters = fit.without(folds == fold, start)
             found[fold] += fit.rows(parameters, folds == fold)
     return found
-
-
-def _figures(errors: Vector) -> str:
-    wrong = 100 * np.abs(np.exp(errors) - 1)
-    return f"MdAPE {np.median(wrong):.1f} % p90 {np.percentile(wrong, 90):.0f} %"
 
 
 def measured(folder: Path, tables: Tables) -> list[KernelRun]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -213,30 +213,35 @@ def _link(row: Collective, values: Mapping[str, float]) -> Link:
     )
 
 
-def network(
-    rows: Sequence[Collective], inside: Calibration, every: Sequence[Row]
-) -> list[EfficiencyRow]:
-    """Constants across nodes, given those inside; ``every`` row was looked through."""
+def _across(rows: Sequence[Collective], inside: Calibration) -> Callable[[Values], Vector]:
+    """ln(seconds) of each row at some constants of the network."""
     links = [inside_link(row.operation, row.members, row.machine, inside) for row in rows]
     shares = [network_share_bytes_per_second(row.machine.interconnect) for row in rows]
 
     def predict(values: Values) -> Vector:
         columns = zip(*(values[term].tolist() for term in NETWORK_TERMS), strict=True)
-        return np.log(
-            [
-                across_seconds(
-                    row.operation,
-                    row.size_bytes,
-                    row.members,
-                    link,
-                    Link(launch, hop, ramp, share * fraction),
-                )
-                for row, link, share, (launch, hop, ramp, fraction) in zip(
-                    rows, links, shares, columns, strict=True
-                )
-            ]
-        )
+        seconds = [
+            across_seconds(
+                row.operation,
+                row.size_bytes,
+                row.members,
+                link,
+                Link(launch, hop, ramp, share * fraction),
+            )
+            for row, link, share, (launch, hop, ramp, fraction) in zip(
+                rows, links, shares, columns, strict=True
+            )
+        ]
+        return np.log(seconds)
 
+    return predict
+
+
+def network(
+    rows: Sequence[Collective], inside: Calibration, every: Sequence[Row]
+) -> list[EfficiencyRow]:
+    """Constants across nodes, given those inside; ``every`` row was looked through."""
+    predict = _across(rows, inside)
     levels = Levels(NETWORK_TERMS, [{} for _ in rows])
     measured = np.log([row.seconds for row in rows])
     of_group = Counter(row.group for row in rows)

@@ -40,6 +40,12 @@ class LeftOut:
         """Some of the rows."""
         return LeftOut(self.groups[chosen], self.units[chosen], self.families[chosen])
 
+    def __str__(self) -> str:
+        return (
+            f"{_figures(self.groups)} without the group, {_figures(self.units)} without the"
+            f" accelerator, {_figures(self.families)} without its family"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Spread:
@@ -88,3 +94,8 @@ def _nine_in_ten(errors: Vector) -> float:
 
 def _where(rows: Sequence[Row], inside: NDArray[np.bool_]) -> list[Row]:
     return [row for row, is_inside in zip(rows, inside, strict=True) if is_inside]
+
+
+def _figures(errors: Vector) -> str:
+    wrong = 100 * np.abs(np.exp(errors) - 1)
+    return f"MdAPE {np.median(wrong):.1f} % p90 {np.percentile(wrong, 90):.0f} %"

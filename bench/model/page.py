@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from bench import tables as measured
 from bench.model import plots
 from bench.model.attained import attained
@@ -53,10 +51,20 @@ def main() -> None:
         if asked.left_out
         else leave_one_out(asked.data)
     )
-    _draw("predicted", plots.predicted_against_measured(found), "Predicted and measured")
-    _draw("accelerators", plots.error_by_accelerator(scores), "Error by accelerator")
+    style.save(
+        PICTURES / "predicted.svg",
+        plots.predicted_against_measured(found),
+        "Predicted and measured",
+    )
+    style.save(
+        PICTURES / "accelerators.svg", plots.error_by_accelerator(scores), "Error by accelerator"
+    )
     under = attained(found, plots.ROOFED, tables)
-    _draw("rooflines", plots.rooflines(under, tables), "What was measured, under the roofs")
+    style.save(
+        PICTURES / "rooflines.svg",
+        plots.rooflines(under, tables),
+        "What was measured, under the roofs",
+    )
     (DOCS / "accuracy.md").write_text(page(scores), encoding="utf-8")
 
 
@@ -81,11 +89,6 @@ def page(scores: Mapping[str, Any]) -> str:
 def _rows(folder: Path) -> int:
     present = [target.table for target in TARGETS if measured.exists(folder, target.table)]
     return sum(len(measured.read(folder, table)) for table in present)
-
-
-def _draw(name: str, drawn: Figure, title: str) -> None:
-    PICTURES.mkdir(exist_ok=True)
-    (PICTURES / f"{name}.svg").write_text(style.as_svg(drawn, title), encoding="utf-8")
 
 
 def _row(*cells: object) -> str:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from bench.pictures import style
 from bench.pictures.examples import CALIBRATION, machine, model
 from poolwise.model.prediction import Memory
-from poolwise.model.serving.prediction import kv_tokens, serving_memory
+from poolwise.model.serving.memory import kv_tokens, serving_memory
 from poolwise.model.work import ServingLayout, ServingWork, Tokens
 
 REQUEST_TOKENS = 4000

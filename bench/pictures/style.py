@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -80,6 +81,12 @@ def as_svg(drawn: Figure, title: str) -> str:
     opened = text.index(">", text.index("<svg ")) + 1
     head = f"\n <title>{title}</title>\n <style>{_dark_rules()}</style>"
     return "\n".join(line.rstrip() for line in (text[:opened] + head + text[opened:]).splitlines())
+
+
+def save(path: Path, drawn: Figure, title: str) -> None:
+    """The picture as a file, in a folder that need not be there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(as_svg(drawn, title), encoding="utf-8")
 
 
 def _with_plain_names(text: str) -> str:

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
 from bench.pictures import style
 from bench.placement import plots, report, suite
 from bench.placement.bars import bars
@@ -33,8 +31,12 @@ def main() -> None:
 
 def write(found: report.Found) -> None:
     """The page and its pictures."""
-    _draw("completions", plots.completions(found), "Mean time to completion by policy")
-    _draw("choices", plots.choices(found), "Regret of choices, and allocation of openb")
+    style.save(
+        PICTURES / "completions.svg", plots.completions(found), "Mean time to completion by policy"
+    )
+    style.save(
+        PICTURES / "choices.svg", plots.choices(found), "Regret of choices, and allocation of openb"
+    )
     text = TEMPLATE.read_text(encoding="utf-8")
     text = text.replace("<!-- BARS -->", "\n".join(_bars(found)))
     text = text.replace("<!-- RESULTS -->", re.sub("^## ", "### ", report.text(found), flags=re.M))
@@ -47,11 +49,6 @@ def _bars(found: report.Found) -> Iterator[str]:
     for bar in bars(found):
         verdict = "met" if bar.is_met else "**missed**"
         yield f"| {bar.name} | {bar.value:.4g} | {bar.aim:g} | {verdict} |"
-
-
-def _draw(name: str, drawn: Figure, title: str) -> None:
-    PICTURES.mkdir(exist_ok=True)
-    (PICTURES / f"{name}.svg").write_text(style.as_svg(drawn, title), encoding="utf-8")
 
 
 if __name__ == "__main__":

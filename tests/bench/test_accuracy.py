@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.accuracy import accuracy, fold_of, folds
+from bench.accuracy import accuracy, fold_of
 
 
 def test_errors_are_in_percent_of_the_measurement() -> None:
@@ -11,15 +11,6 @@ def test_errors_are_in_percent_of_the_measurement() -> None:
     assert found.mdape == pytest.approx(10)
     assert found.mape == pytest.approx((10 + 10 + 50) / 3)
     assert found.bias == pytest.approx(-10)
-
-
-def test_a_group_is_never_split() -> None:
-    groups = [f"family {index // 4}" for index in range(40)]
-    seen = []
-    for others, inside in folds(groups):
-        assert not {groups[index] for index in others} & {groups[index] for index in inside}
-        seen += inside
-    assert sorted(seen) == list(range(40))
 
 
 def test_folds_are_the_same_everywhere() -> None:

@@ -107,7 +107,6 @@ def test_bursts_of_copies_do_not_fall_together() -> None:
     moments, sizes = np.unique(grown.requests.arrival_seconds, return_counts=True)
     assert len(moments) == 90
     assert set(sizes) == {10}
-    assert traces.dispersion(grown, 1.0) == pytest.approx(traces.dispersion(trace, 1.0), rel=0.1)
 
 
 def test_thinning_keeps_a_subset_and_the_larger_share_all_of_the_smaller() -> None:

@@ -7,7 +7,7 @@ import copy
 import pytest
 
 from poolwise.cluster.resources import ADMISSION_CHECKS, JOBS, QUEUED
-from poolwise.errors import Conflict
+from poolwise.errors import Conflict, Forbidden
 from poolwise.plan.kueue.words import CONTROLLER, GATE, PLANNER, QUEUE_LABEL
 from poolwise.plan.names import KUEUE, PLACEMENT
 from tests.handlers.shell import Shell, condition, h100_node, training_job
@@ -236,6 +236,26 @@ def test_no_room_is_a_retry_with_the_numbers(shell):
     (ours,) = answered["status"]["admissionChecks"]
     assert (ours["state"], ours["requeueAfterSeconds"]) == ("Retry", 60)
     assert "0 of 16 are free" in ours["message"]
+
+
+@pytest.mark.parametrize(
+    ("plural", "kind"), [("workloads", "Workload"), ("admissionchecks", "AdmissionCheck")]
+)
+def test_what_kueue_could_not_be_told_is_counted_as_its_own(shell, plural, kind):
+    def fail(write):
+        if write.startswith(f"patch status {plural}/"):
+            raise Forbidden("may not write there")
+
+    shell.kube.before_write = fail
+    shell.put(check(), guest())
+    shell.run()
+    counted = {
+        sample.labels["kind"]
+        for metric in shell.metrics.registry.collect()
+        for sample in metric.samples
+        if sample.name == "poolwise_reconcile_failures_total"
+    }
+    assert counted == {kind}
 
 
 def test_checks_of_others_are_not_ours_to_declare(shell):

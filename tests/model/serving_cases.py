@@ -6,8 +6,10 @@ from poolwise import tables
 from poolwise.model import presets
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Host, Interconnect, Machine
+from poolwise.model.serving.capacity import capacity
+from poolwise.model.serving.replica import replica
 from poolwise.model.shapes import Model
-from poolwise.model.work import Metric, ServingWork, Target, Tokens
+from poolwise.model.work import Metric, ServingLayout, ServingWork, Target, Tokens
 from poolwise.plan.pools.machines import cpu_device, device
 
 TABLES = tables.load()
@@ -67,3 +69,8 @@ def service(
         targets=targets,
         arrival_dispersion=arrival_dispersion,
     )
+
+
+def capacity_requests_per_second(work: ServingWork, layout: ServingLayout, where: Machine) -> float:
+    """The highest rate of one replica at which every target holds."""
+    return capacity(replica(work, layout, where, CALIBRATION), work.targets).requests_per_second

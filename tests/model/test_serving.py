@@ -8,15 +8,19 @@ import pytest
 from poolwise.model.bottleneck import bottleneck
 from poolwise.model.hardware import Machine, Resource
 from poolwise.model.serving.load import state
-from poolwise.model.serving.prediction import (
-    capacity_requests_per_second,
-    predict_serving,
-)
+from poolwise.model.serving.prediction import predict_serving
 from poolwise.model.serving.replica import replica
 from poolwise.model.serving.tuning import tuned
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
-from tests.model.serving_cases import CALIBRATION, CHAT, cpu_node, machine, service
+from tests.model.serving_cases import (
+    CALIBRATION,
+    CHAT,
+    capacity_requests_per_second,
+    cpu_node,
+    machine,
+    service,
+)
 
 H100 = machine("H100-SXM5-80GB")
 SERVICE = service("Llama-3.1-8B", (400, 1500), (200, 600), CHAT)
@@ -25,9 +29,7 @@ LARGE_STEPS = ServingLayout(max_batched_tokens=8192)
 
 def label(work: ServingWork, layout: ServingLayout, where: Machine) -> Resource:
     chosen, _ = tuned(work, layout, where, CALIBRATION)
-    return bottleneck(
-        lambda each: capacity_requests_per_second(work, chosen, each, CALIBRATION), where
-    ).resource
+    return bottleneck(lambda each: capacity_requests_per_second(work, chosen, each), where).resource
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ def test_more_bandwidth_and_memory_alone(prompt: float, output: float, measured:
     work = replace(work, engine="triton")
     layout = replace(LARGE_STEPS, tensor=2, weight_format="fp8", kv_format="fp8", max_num_seqs=2048)
     old, new = (
-        capacity_requests_per_second(work, layout, machine(each), CALIBRATION)
+        capacity_requests_per_second(work, layout, machine(each))
         for each in ("H100-SXM5-80GB", "H200-SXM-141GB")
     )
     assert new / old == pytest.approx(measured, rel=0.12)
@@ -136,7 +138,7 @@ def test_nobody_measured_how_this_accelerator_generates() -> None:
 
 
 def test_memory_at_the_load_is_within_what_the_engine_takes() -> None:
-    capacity = capacity_requests_per_second(SERVICE, ServingLayout(), H100, CALIBRATION)
+    capacity = capacity_requests_per_second(SERVICE, ServingLayout(), H100)
     idle, busy = (
         predict_serving(SERVICE, ServingLayout(), H100, CALIBRATION, rate).memory
         for rate in (0.01, capacity)
@@ -179,7 +181,7 @@ def test_a_small_encoder_meets_its_target_on_cpu(
     work = service(name, lengths, (1, 1), E2E_200_MS)
     node = cpu_node("Xeon-8488C", 48, 192e9)
     layout = ServingLayout(cpu_cores=8, cpu_memory_bytes=8e9, max_num_seqs=16)
-    assert capacity_requests_per_second(work, layout, node, CALIBRATION) > 20.0
+    assert capacity_requests_per_second(work, layout, node) > 20.0
     predicted = predict_serving(work, layout, node, CALIBRATION, 5.0)
     assert predicted.e2e_seconds.mid < 0.2
     assert predicted.memory.fits
@@ -190,7 +192,7 @@ def test_more_cores_serve_more() -> None:
     node = cpu_node("Xeon-8488C", 48, 192e9)
     rates = [
         capacity_requests_per_second(
-            work, ServingLayout(cpu_cores=cores, cpu_memory_bytes=8e9), node, CALIBRATION
+            work, ServingLayout(cpu_cores=cores, cpu_memory_bytes=8e9), node
         )
         for cores in (4, 8, 16, 32)
     ]
@@ -205,7 +207,7 @@ def test_bert_large_offline_on_two_xeons() -> None:
     layout = ServingLayout(
         cpu_cores=256, cpu_memory_bytes=900e9, weight_format="int8", max_batched_tokens=8192
     )
-    rate = capacity_requests_per_second(work, layout, node, CALIBRATION)
+    rate = capacity_requests_per_second(work, layout, node)
     assert rate == pytest.approx(1667, rel=0.25)
 
 
@@ -225,7 +227,7 @@ def test_bert_large_offline_on_two_xeons() -> None:
 def test_an_answer_is_all_of_its_passes(name: str, device: str, items_per_second: float) -> None:
     work = service(name, (1, 1), (1, 1))
     layout = ServingLayout(max_num_seqs=64 if name.startswith("Whisper") else 8)
-    rate = capacity_requests_per_second(work, layout, machine(device), CALIBRATION)
+    rate = capacity_requests_per_second(work, layout, machine(device))
     assert rate == pytest.approx(items_per_second, rel=0.4)
 
 
@@ -239,9 +241,9 @@ def test_an_answer_is_all_of_its_passes(name: str, device: str, items_per_second
 )
 def test_an_encoder_is_bound_by_the_device(device: str, samples_per_second: float) -> None:
     work, layout = service("BERT-large", (178, 178), (1, 1)), ServingLayout(max_batched_tokens=8192)
-    rate = capacity_requests_per_second(work, layout, machine(device), CALIBRATION)
+    rate = capacity_requests_per_second(work, layout, machine(device))
     assert 0.5 * samples_per_second < rate < samples_per_second
-    half = capacity_requests_per_second(work, layout, machine("L4"), CALIBRATION)
+    half = capacity_requests_per_second(work, layout, machine("L4"))
     assert half < rate / 5
 
 

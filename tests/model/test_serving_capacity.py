@@ -5,11 +5,16 @@ import pytest
 from poolwise.model.serving.capacity import NOTHING, capacity
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import state
-from poolwise.model.serving.prediction import capacity_requests_per_second
 from poolwise.model.serving.replica import replica
 from poolwise.model.serving.tuning import tuned
 from poolwise.model.work import Metric, ServingLayout, Target
-from tests.model.serving_cases import CALIBRATION, CHAT, machine, service
+from tests.model.serving_cases import (
+    CALIBRATION,
+    CHAT,
+    capacity_requests_per_second,
+    machine,
+    service,
+)
 
 H100 = machine("H100-SXM5-80GB")
 PROMPT, OUTPUT = (400.0, 1500.0), (200.0, 600.0)
@@ -17,7 +22,7 @@ PROMPT, OUTPUT = (400.0, 1500.0), (200.0, 600.0)
 
 def rate(targets: tuple[Target, ...], layout: ServingLayout | None = None) -> float:
     work = service("Llama-3.1-8B", PROMPT, OUTPUT, targets)
-    return capacity_requests_per_second(work, layout or ServingLayout(), H100, CALIBRATION)
+    return capacity_requests_per_second(work, layout or ServingLayout(), H100)
 
 
 @pytest.mark.parametrize("metric", list(Metric))
@@ -63,7 +68,7 @@ def test_a_target_below_one_idle_step_cannot_be_met() -> None:
 
 def test_a_model_that_does_not_fit_serves_nothing() -> None:
     work = service("Llama-3.1-70B", PROMPT, OUTPUT)
-    assert capacity_requests_per_second(work, ServingLayout(), H100, CALIBRATION) == 0.0
+    assert capacity_requests_per_second(work, ServingLayout(), H100) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -102,9 +107,9 @@ def test_a_tight_token_target_wants_small_chunks() -> None:
     large = ServingLayout(max_batched_tokens=8192)
     small, _ = tuned(work, large, l40s, CALIBRATION)
     assert small.max_batched_tokens < 2048
-    assert capacity_requests_per_second(
-        work, small, l40s, CALIBRATION
-    ) > 2 * capacity_requests_per_second(work, large, l40s, CALIBRATION)
+    assert capacity_requests_per_second(work, small, l40s) > 2 * capacity_requests_per_second(
+        work, large, l40s
+    )
 
 
 def test_long_prompts_without_a_token_target_want_large_chunks() -> None:

@@ -8,7 +8,7 @@ import pytest
 from poolwise.model.hardware import Host, Interconnect, Machine
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import state
-from poolwise.model.serving.prediction import kv_tokens, serving_memory
+from poolwise.model.serving.memory import kv_tokens, serving_memory
 from poolwise.model.serving.replica import replica
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import Metric, ServingWork, Target, Tokens

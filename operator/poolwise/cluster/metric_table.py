@@ -47,7 +47,7 @@ DECISIONS = _counter("decisions", "Decisions that were told to users.", "kind", 
 REQUESTS = _counter(
     "api_requests", "Requests to the API server, watches apart.", "verb", "resource", "code"
 )
-FAILURES = _counter("reconcile_failures", "Workloads whose reconciliation failed.", "kind", "error")
+FAILURES = _counter("reconcile_failures", "Objects whose reconciliation failed.", "kind", "error")
 GHOSTS = _counter("cache_ghosts", "Objects whose deletion no watch told of.", "resource")
 PLAN_SECONDS = Definition(
     "histogram", "plan_duration_seconds", "Time of one planning pass over the whole cluster."

@@ -13,7 +13,7 @@ from dataclasses import replace
 import structlog
 
 from poolwise.cluster import clock
-from poolwise.cluster.cache import Cache
+from poolwise.cluster.cache import Cache, name_of
 from poolwise.cluster.events import Recorder
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.prometheus import Prometheus
@@ -42,6 +42,7 @@ from poolwise.handlers.refusals import REFUSALS, internal_error, reason_of
 from poolwise.handlers.routing import targets_of
 from poolwise.handlers.scaling import Scaler
 from poolwise.handlers.story import Story
+from poolwise.plan.children.metadata import key_of
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Plan, Rejection
 from poolwise.plan.observed import Decisions, Object
@@ -85,9 +86,17 @@ class Engine:
         if change == "DELETED":
             changed = self._cache.remove(resource, document)
         else:
+            known = self._cache.get(resource, *name_of(document))
             changed = self._cache.put(resource, document)
+            if changed and resource in WORKLOADS and not _is_same(known, document):
+                self._forget(key_of(document))
         if changed:
             self.touch(resource, document)
+
+    def _forget(self, key: Key) -> None:
+        """Looks at a workload that had this name before tell nothing of the one that has it now."""
+        self.scaler.forget(key)
+        self.measurer.forget(key)
 
     def touch(self, resource: Resource, document: Object) -> None:
         """Look at what ``document`` is part of, and plan again."""
@@ -186,13 +195,17 @@ class Engine:
             self._queue.add_failed(target)
 
     def _failed(self, target: Target, reason_code: str, reason: str) -> None:
-        kind = target.kind.value if isinstance(target, Key) else ACCELERATOR_POOLS.kind
+        kind = ACCELERATOR_POOLS.kind if isinstance(target, str) else str(target.kind)
         self._metrics.failures.labels(kind, reason_code).inc()
         _log.warning("not done", target=str(target), reason=reason_code, problem=reason)
 
     def _manifests(self, plan: Plan, decisions: Decisions) -> tuple[Object, ...]:
         workload = workload_of(self._cache, plan.key)
         return manifests(workload, plan, decisions, self._settings) if workload else ()
+
+
+def _is_same(known: Object | None, document: Object) -> bool:
+    return known is not None and known["metadata"]["uid"] == document["metadata"]["uid"]
 
 
 def _undone(plan: Plan, reason_code: str, reason: str) -> Plan:

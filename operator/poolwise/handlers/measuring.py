@@ -111,11 +111,16 @@ class Measurer:
             except Exception:
                 _log.exception("measuring failed on one run", workload=str(turn.key))
 
+    def forget(self, key: Key) -> None:
+        """Another run has the name now."""
+        self._known.pop(key, None)
+        self._looks.pop(key, None)
+
     def _turns(self) -> Iterator[_Turn]:
         """Runs that have a place; what cannot be read is told of by its plan."""
         for resource in self._cache.stores[TRAINING_JOBS]:
             key = key_of(resource)
-            plan = self._planner.decisions.outcomes.get(key)
+            plan = self._planner.outcome_of(resource)
             if is_paused(resource) or not isinstance(plan, Plan) or plan.record is None:
                 continue
             if not plan.kept or not plan.placed:
@@ -153,6 +158,8 @@ class Measurer:
 
     def _take(self, turn: _Turn, told: Mapping[Target, Look]) -> None:
         known, basis = turn.known, self._basis(turn)
+        if self._known.get(turn.key) is not known:
+            return  # it went while it was asked
         if known.place != (basis.pool, basis.alike):
             known.place, known.progress = (basis.pool, basis.alike), known.progress.moved()
         look = told.get(turn.target) if turn.target is not None else None

@@ -17,8 +17,9 @@ from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache, name_of
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.queue import WorkQueue
-from poolwise.cluster.resources import Resource, resource_of
+from poolwise.cluster.resources import ADMISSION_CHECKS, QUEUED, Resource, resource_of
 from poolwise.handlers.isolation import Decide, decide_or_isolate, without
+from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Key, Outcome, Plan
 from poolwise.plan.observed import Decisions, Object
 from poolwise.plan.pool import Pool
@@ -34,8 +35,13 @@ class Guest:
     namespace: str
     name: str
 
+    @property
+    def kind(self) -> str:
+        """Of its object."""
+        return QUEUED.kind if self.namespace else ADMISSION_CHECKS.kind
+
     def __str__(self) -> str:
-        return f"Workload/{self.namespace}/{self.name}"
+        return f"{self.kind}/{self.namespace}/{self.name}"
 
 
 Target = Key | str | Guest
@@ -70,6 +76,8 @@ class Planner:
         self._expected: dict[Key, list[tuple[Resource, tuple[str | None, str]]]] = {}
         self._refused: dict[Key, Outcome] = {}
         """What became of plans that could not be carried out."""
+        self._pardons: dict[Key, asyncio.TimerHandle] = {}
+        """When each of those is planned again, if nothing asks for it before."""
         self._due: asyncio.TimerHandle | None = None
         self.decisions = Decisions((), {})
         """The newest answer."""
@@ -94,6 +102,12 @@ class Planner:
         else:
             self._queue.add(target)
 
+    def outcome_of(self, workload: Object) -> Outcome | None:
+        """What was last decided for this very object, whatever its spec said then."""
+        outcome = self.decisions.outcomes.get(key_of(workload))
+        is_of_it = outcome is not None and outcome.uid == workload["metadata"]["uid"]
+        return outcome if is_of_it else None
+
     def is_fresh(self, outcome: Outcome) -> bool:
         """Whether it is a placement that nobody was told of."""
         return self._fresh.get(outcome.key) == outcome
@@ -114,17 +128,25 @@ class Planner:
         It is planned again after a while, later with each refusal.
         """
         key = outcome.key
+        self._pardon(key)
         self._refused[key] = outcome
         self._fresh.pop(key, None)
         self.settle(key)
         self.want(key)
-        delay = self._queue.backoff_seconds(key)
-        asyncio.get_running_loop().call_later(delay, self.forgive, key)
+        delay_seconds = self._queue.backoff_seconds(key)
+        loop = asyncio.get_running_loop()
+        self._pardons[key] = loop.call_later(delay_seconds, self.forgive, key)
 
     def forgive(self, key: Key) -> None:
         """Plan ``key`` again in spite of an earlier refusal."""
-        if self._refused.pop(key, None) is not None:
+        if self._pardon(key):
             self.want(key)
+
+    def _pardon(self, key: Key) -> bool:
+        """End a refusal, with its timer; whether there was one."""
+        if key in self._pardons:
+            self._pardons.pop(key).cancel()
+        return self._refused.pop(key, None) is not None
 
     def is_refused(self, key: Key) -> bool:
         """Whether ``key`` waits for another attempt."""
@@ -132,7 +154,7 @@ class Planner:
 
     def forget(self, key: Key) -> None:
         """The workload is gone."""
-        self._refused.pop(key, None)
+        self._pardon(key)
         self._fresh.pop(key, None)
         self.settle(key)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import structlog
 
@@ -116,13 +117,20 @@ class Scaler:
 
     def _begin(self, tasks: asyncio.TaskGroup) -> None:
         turns = list(self._turns(self._cache.stores[INFERENCE_SERVICES]))
-        self._forget({turn.key for turn in turns})
+        forget(self._by_key, {turn.key for turn in turns})
         self._lookout.begin(turns, self._source, tasks)
 
-    def _forget(self, present: set[Key]) -> None:
-        cache = self._cache
-        kept = (self._known, self._looks, cache.scaling, cache.overflow, cache.least_replicas)
-        forget((*kept, self._vigil.watched), present)
+    def forget(self, key: Key) -> None:
+        """Another service has the name now."""
+        for known in self._by_key:
+            known.pop(key, None)
+
+    @property
+    def _by_key(self) -> tuple[dict[Key, Any], ...]:
+        """All that is known of services."""
+        cache, watched = self._cache, self._vigil.watched
+        told = cache.scaling, cache.overflow, cache.least_replicas
+        return self._known, self._looks, *told, watched
 
     def _wake(self, key: Key, tasks: asyncio.TaskGroup) -> None:
         """Decide on one service now: a request waits for its first replica."""
@@ -135,7 +143,7 @@ class Scaler:
         gateways = Gateways(self._cache)
         for resource in services:
             key = key_of(resource)
-            outcome = self._planner.decisions.outcomes.get(key)
+            outcome = self._planner.outcome_of(resource)
             plan = outcome.running if isinstance(outcome, Plan) else None
             if is_paused(resource) or plan is None or plan.record is None:
                 continue
@@ -194,8 +202,13 @@ class Scaler:
             known.request, known.of = read.request, version
         return known.request
 
+    def _known_of(self, turn: Turn) -> Known | None:
+        """Of this very service; None where it went since, or another one has its name."""
+        known = self._known.get(turn.key)
+        return known if known and known.of[:1] == (turn.resource["metadata"]["uid"],) else None
+
     async def _take(self, turn: Turn, told: Mapping[Target, Told]) -> None:
-        known, now = self._known.get(turn.key), clock.utc_now()
+        known, now = self._known_of(turn), clock.utc_now()
         if known is None:
             return  # it went while its replicas were asked
         overdue = turn.overdue(self._settings.start_timeout_seconds, now.timestamp())
@@ -204,6 +217,8 @@ class Scaler:
         seen, failing = turn.seen(told, known, late, now.timestamp())
         known.looks += 1
         decision, after, standstill = await self._found(turn, known, seen, overdue, late)
+        if self._known_of(turn) is not known:
+            return  # it went while it was decided
         self._watch(turn)
         if known.looks < _least_looks(turn, known):
             return  # what was decided and told before a restart stands till then

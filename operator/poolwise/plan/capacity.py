@@ -191,8 +191,8 @@ class Ledger:
         pool = self.pools.get(claim.pool)
         resource = pool.resource if pool else None
         rooms = dict(self.rooms)
-        for name in _nodes_of(claim) & rooms.keys():
-            rooms[name] = rooms[name].less(_usage(claim, name, resource), factor)
+        for name in claim.nodes & rooms.keys():
+            rooms[name] = rooms[name].less(usage_on(name, claim, resource), factor)
         return rooms
 
     def _free_on(self, node: Node, pool: Pool) -> int:
@@ -248,9 +248,9 @@ def _slots(room: Room, resource: str, gang: Gang) -> int:
     if gang.accelerators:
         slots = min(slots, room.accelerators.get(resource, 0) // gang.accelerators)
     if gang.cores:
-        slots = min(slots, _times(room.cores, gang.cores))
+        slots = min(slots, times(room.cores, gang.cores))
     if gang.memory_bytes:
-        slots = min(slots, _times(room.memory_bytes, gang.memory_bytes))
+        slots = min(slots, times(room.memory_bytes, gang.memory_bytes))
     return slots
 
 
@@ -281,15 +281,13 @@ def _each(pods_by_node: Mapping[str, int], amount: N) -> dict[str, N]:
     return {name: pods * amount for name, pods in pods_by_node.items() if pods * amount}
 
 
-def _times(available: float, each: float) -> int:
+def times(available: float, each: float) -> int:
+    """How often an amount is there; rounding costs nobody a whole pod."""
     return int(available / each * (1 + ROUNDING_SLACK))
 
 
-def _nodes_of(claim: Claim) -> set[str]:
-    return {*claim.accelerators_by_node, *claim.cores_by_node, *claim.memory_bytes_by_node}
-
-
-def _usage(claim: Claim, node: str, resource: str | None) -> Usage:
+def usage_on(node: str, claim: Claim, resource: str | None) -> Usage:
+    """What a claim holds of one node."""
     count = claim.accelerators_by_node.get(node, 0)
     return Usage(
         {resource: count} if resource and count else {},

@@ -128,6 +128,11 @@ class Claim:
     cores_by_node: Mapping[str, float]
     memory_bytes_by_node: Mapping[str, float]
 
+    @property
+    def nodes(self) -> set[str]:
+        """All that it holds a part of."""
+        return {*self.accelerators_by_node, *self.cores_by_node, *self.memory_bytes_by_node}
+
 
 @dataclass(frozen=True, slots=True)
 class PlacementRecord:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-GROUP = "poolwise.dev"
+from poolwise import api
+
+GROUP = api.GROUP
 FIELD_MANAGER = "poolwise"
 
 MANAGED_BY = "app.kubernetes.io/managed-by"

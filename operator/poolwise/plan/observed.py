@@ -14,6 +14,8 @@ from poolwise.plan.standing import Standing
 
 Object = Mapping[str, Any]
 """A Kubernetes object as a plain dict, never changed."""
+Manifest = dict[str, Any]
+"""One that is being made, or a part of it."""
 
 
 @dataclass(frozen=True, slots=True)

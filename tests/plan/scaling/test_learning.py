@@ -56,7 +56,9 @@ def _felt(load, worst=None, now=None):
 def test_strength_is_learned_from_who_was_late(strength):
     belief = _taught(np.tile(np.linspace(0.8, 1.15, 8) * strength, 15), strength)
     assert fragility.summary(belief)[0] == pytest.approx(strength, rel=0.06)
-    assert fragility.late_share(belief, strength, ALLOWED) == pytest.approx(ALLOWED, rel=0.5)
+    late = fragility.curve_of(belief, ALLOWED)
+    at_strength = np.interp(np.log(strength), fragility.LOG_RATIOS, late)
+    assert at_strength == pytest.approx(ALLOWED, rel=0.5)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
-"""Differences of counters: restarts, repeats, what goes back, warm-up, sums over replicas."""
+"""Differences of counters: restarts, repeats, what goes back, sums over replicas."""
 
 import math
 from dataclasses import replace
+from itertools import pairwise, starmap
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from poolwise.plan.signals.histogram import credible, difference, native, pooled, with_faded
 from poolwise.plan.signals.percentile import percentile_of
-from poolwise.plan.signals.window import Delta, WentBack, between, deltas, joined
+from poolwise.plan.signals.window import Delta, WentBack, between, joined
 from tests.plan.signals.given import histogram, latencies, of_values, sample
 
 
@@ -51,20 +52,6 @@ def test_counters_that_go_back_without_a_restart_are_no_number(later):
     assert "went back from" in str(found)
 
 
-def test_warm_up_is_left_out_with_all_that_was_observed_in_it():
-    looks = [sample(at, finished_requests=count) for at, count in ((0, 0), (15, 7), (30, 9))]
-    [only] = deltas(looks, warm_from_seconds=10)
-    assert isinstance(only, Delta)
-    assert (only.since_seconds, only.finished_requests) == (15, 2)
-
-
-def test_repeated_look_between_two_changes_nothing():
-    looks = [sample(0, finished_requests=1), sample(15, finished_requests=4)]
-    repeated = [*looks, looks[1], looks[0], sample(30, finished_requests=6)]
-    found = [each for each in deltas(repeated) if isinstance(each, Delta)]
-    assert [each.finished_requests for each in found] == [3, 2]
-
-
 def test_replicas_with_other_bounds_meet_at_those_they_share():
     coarse = histogram(3, 4, bounds=(0.5, math.inf))
     assert pooled([coarse, histogram(1, 1, 1, 1)]) == histogram(6, 5, bounds=(0.5, math.inf))
@@ -85,7 +72,7 @@ def test_differences_add_up_to_the_whole(rounds):
     for at, values in enumerate(rounds, start=1):
         seen += values
         looks.append(sample(at, finished_requests=len(seen), ttft_seconds=of_values(seen)))
-    total = joined([each for each in deltas(looks) if isinstance(each, Delta)])
+    total = joined([each for each in starmap(between, pairwise(looks)) if isinstance(each, Delta)])
     assert total is not None
     assert total.finished_requests == len(seen)
     assert total.ttft_seconds is not None
@@ -97,9 +84,10 @@ def test_differences_add_up_to_the_whole(rounds):
 )
 def test_nothing_is_ever_counted_below_zero(looks):
     """Whatever an endpoint tells and whenever, no difference is negative."""
-    for each in deltas(sample(at, finished_requests=count) for at, count in looks):
-        assert isinstance(each, WentBack) or (each.finished_requests or 0) >= 0
-        assert isinstance(each, WentBack) or each.seconds > 0
+    told = [sample(at, finished_requests=count) for at, count in looks]
+    for each in starmap(between, pairwise(told)):
+        assert not isinstance(each, Delta) or (each.finished_requests or 0) >= 0
+        assert not isinstance(each, Delta) or each.seconds > 0
 
 
 def test_native_buckets_keep_the_percentile_within_their_width():

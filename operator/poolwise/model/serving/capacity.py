@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from poolwise.model.serving.climb import LEAST_LOAD, PRECISION, Climb, Highest
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, state
-from poolwise.model.serving.queueing import Delay
 from poolwise.model.serving.targets import first_missed
 from poolwise.model.work import Metric, Target
 
@@ -75,11 +74,6 @@ def _limiting(served: Replica, load: float, targets: tuple[Target, ...]) -> str:
     missed = first_missed(times, targets)
     if missed is None:
         return "Rate"
-    if missed.metric is not Metric.ITL and _size(times.slot_wait) > _size(times.queue):
+    if missed.metric is not Metric.ITL and times.slot_wait.high_seconds > times.queue.high_seconds:
         return _ceiling(served)
     return f"{missed.metric} p{missed.percentile:g}"
-
-
-def _size(delay: Delay) -> float:
-    """One deviation above the mean: what a delay adds to a tail."""
-    return delay.mean_seconds + math.sqrt(delay.variance_seconds2)

@@ -33,10 +33,8 @@ from poolwise.model.serving.load import Replica, State, state, state_at_rate
 from poolwise.model.serving.memory import (
     PHASE,
     footprint,
-    kv_tokens,
     replica_machine,
     request_cache_bytes,
-    serving_memory,
 )
 from poolwise.model.serving.rates import arithmetic
 from poolwise.model.serving.replica import (
@@ -52,29 +50,11 @@ from poolwise.model.serving.targets import metric_percentile
 from poolwise.model.site import Site
 from poolwise.model.work import Metric, ServingLayout, ServingWork
 
-__all__ = [
-    "Known",
-    "capacity_requests_per_second",
-    "kv_tokens",
-    "predict_serving",
-    "serving_memory",
-]
-
 REPORTED_PERCENTILE = 95.0
 """Of a latency that no target names."""
 IDLE_POWER, TOKEN_POWER, PROMPT_POWER = 0.2, 0.60, 1.0
 """Shares of a device's power limit: waiting, generating (0.60 average of 41 A100 runs that mostly
 generate) and reading prompts (1.01 peak of the same runs; Splitwise, arXiv 2311.18677)."""
-
-
-def capacity_requests_per_second(
-    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
-) -> float:
-    """The highest rate of one replica at which every target holds; at saturation without targets.
-
-    0 where the model does not fit, or where a target fails even for a lone request.
-    """
-    return capacity(replica(work, layout, machine, calibration), work.targets).requests_per_second
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,11 @@ class Delay:
         return math.isinf(mean) or self.variance_seconds2 <= (LEAST_VARIATION * mean) ** 2
 
     @property
+    def high_seconds(self) -> float:
+        """One deviation above the mean: what a delay adds to a tail."""
+        return self.mean_seconds + math.sqrt(self.variance_seconds2)
+
+    @property
     def third_moment_seconds3(self) -> float:
         """About zero."""
         mean = self.mean_seconds

@@ -12,11 +12,11 @@ replaced whenever the number of replicas changes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from poolwise.plan import names
 from poolwise.plan.children.metadata import without_empty
 from poolwise.plan.decision import Kind, PlacementRecord
+from poolwise.plan.observed import Manifest
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.growth import is_to_come
 
@@ -24,8 +24,6 @@ HOSTNAME_LABEL = "kubernetes.io/hostname"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 GROUP_KEY = "leaderworkerset.sigs.k8s.io/group-key"
 """Label that all pods of one group have, and no others."""
-
-Manifest = dict[str, Any]
 
 
 def of_group(

@@ -8,18 +8,15 @@ this rank in a Job, the restarts of all ranks in a JobSet.
 
 from __future__ import annotations
 
-from typing import Any
-
 from poolwise.api import TrainingJobSpec
 from poolwise.model.work import TrainingLayout
 from poolwise.plan.children.pods import literal
 from poolwise.plan.decision import PlacementRecord
+from poolwise.plan.observed import Manifest
 
 RENDEZVOUS_PORT = 29500
 """torchrun's default."""
 INDEX = "batch.kubernetes.io/job-completion-index"
-
-Manifest = dict[str, Any]
 
 
 def training_environment(

@@ -12,22 +12,18 @@ link, which ends at that domain.
 
 from __future__ import annotations
 
-from typing import Any
-
 from poolwise.plan import names
 from poolwise.plan.children.affinity import of_group
 from poolwise.plan.children.metadata import recorded_metadata, selector_labels, without_empty
 from poolwise.plan.children.replica import Replica, template
 from poolwise.plan.decision import PlacementRecord
 from poolwise.plan.names import child_name
-from poolwise.plan.observed import Object
+from poolwise.plan.observed import Manifest, Object
 
 NAME_LIMIT = 46
 """Each group has a StatefulSet ``NAME-INDEX``, whose pods bear that name and a hash of eleven
 characters as a label."""
 REQUIRED, UNCONSTRAINED = "Required", "Unconstrained"
-
-Manifest = dict[str, Any]
 
 
 def group_set_name(name: str) -> str:

@@ -13,23 +13,19 @@ the nodes already, and other work may share their domain.
 
 from __future__ import annotations
 
-from typing import Any
-
 from poolwise.api import TrainingJob, TrainingJobSpec
 from poolwise.plan import names
 from poolwise.plan.children.metadata import recorded_metadata, without_empty
 from poolwise.plan.children.ranks import Gang, disruption_rule, rank_template, service_name
 from poolwise.plan.decision import PlacementRecord
 from poolwise.plan.names import child_name
-from poolwise.plan.observed import Object
+from poolwise.plan.observed import Manifest, Object
 from poolwise.plan.pool import Pool
 
 NAME_LIMIT = 44
 """Pods add ``-node-0``, an index of at most five digits and a random part, within a DNS label."""
 ROLE = "node"
 ATTEMPT = "jobset.sigs.k8s.io/restart-attempt"
-
-Manifest = dict[str, Any]
 
 
 def job_set_name(name: str) -> str:

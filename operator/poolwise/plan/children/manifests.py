@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 from poolwise.api import InferenceService, TrainingJob
 from poolwise.errors import InvalidInput
@@ -34,7 +33,7 @@ from poolwise.plan.children.train_job import train_job_children
 from poolwise.plan.children.training import training_children
 from poolwise.plan.decision import Kind, PlacementRecord, Plan
 from poolwise.plan.kueue.child import queued
-from poolwise.plan.observed import Object
+from poolwise.plan.observed import Manifest, Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.runtimes import Runtime, find_runtime, runtime_of_run
 from poolwise.settings import Settings
@@ -43,8 +42,6 @@ __all__ = ["changes_to_run", "check", "children", "record_of"]
 
 WITHOUT_RECORD = (Runtime.JOB, Runtime.DEPLOYMENT)
 """Kinds that a record does not name."""
-
-Manifest = dict[str, Any]
 
 
 def children(  # noqa: PLR0913  # all that children are made of

@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from poolwise.api import InferenceServiceSpec
 from poolwise.errors import InvalidInput
 from poolwise.plan.children import pods
 from poolwise.plan.decision import PlacementRecord
+from poolwise.plan.observed import Manifest
 
 MODEL_PATH = "/mnt/models"
 CACHE_PATH = "/mnt/model-cache"
 HUB_ID = re.compile(r"(?P<id>\w[\w.-]*(/\w[\w.-]*)?)([:@](?P<revision>\w[\w./-]*))?", re.ASCII)
 """An id that cannot be taken for a flag or a path, and the revision that KServe writes after it."""
-
-Manifest = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

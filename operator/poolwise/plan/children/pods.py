@@ -18,13 +18,12 @@ from typing import Any
 from poolwise.api.run import Run
 from poolwise.plan.children.metadata import without_empty
 from poolwise.plan.children.quantity import canonical, size
+from poolwise.plan.observed import Manifest
 from poolwise.plan.pool import Pool
 
 SHARED_MEMORY_PATH = "/dev/shm"
 VOLUME_PREFIX = "poolwise-"
 """Names of our own volumes."""
-
-Manifest = dict[str, Any]
 
 
 def pod_spec(

@@ -7,7 +7,6 @@ ready. Objects differ in that name, and in what they write on a pod about its at
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from poolwise.api import TrainingJobSpec
 from poolwise.plan.children import pods
@@ -21,12 +20,10 @@ from poolwise.plan.children.metadata import (
 )
 from poolwise.plan.decision import PlacementRecord
 from poolwise.plan.names import child_name
-from poolwise.plan.observed import Object
+from poolwise.plan.observed import Manifest, Object
 from poolwise.plan.pool import Pool
 
 CONTAINER = "train"
-
-Manifest = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from poolwise.api import InferenceServiceSpec
 from poolwise.errors import InvalidInput
@@ -32,6 +31,7 @@ from poolwise.plan.children.metadata import pod_metadata, without_empty
 from poolwise.plan.children.model import Weights, weights
 from poolwise.plan.children.quantity import cores, size
 from poolwise.plan.decision import Key, PlacementRecord
+from poolwise.plan.observed import Manifest
 from poolwise.plan.pool import Pool
 from poolwise.settings import Settings
 
@@ -45,8 +45,6 @@ STOP_MARGIN_SECONDS = 15
 MIB, GIB = 2**20, 2**30
 SHARED_BYTES_PER_ACCELERATOR = GIB
 """Of /dev/shm: message queues and NCCL's buffers of one worker are well below."""
-
-Manifest = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

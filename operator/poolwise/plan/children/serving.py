@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 from poolwise.api import InferenceService, InferenceServiceSpec
 from poolwise.plan import names
@@ -42,7 +41,7 @@ from poolwise.plan.children.metadata import (
 from poolwise.plan.children.replica import HTTP, Replica, template
 from poolwise.plan.decision import Key, PlacementRecord
 from poolwise.plan.names import child_name
-from poolwise.plan.observed import Object
+from poolwise.plan.observed import Manifest, Object
 from poolwise.plan.pool import Pool
 from poolwise.settings import Settings
 
@@ -50,8 +49,6 @@ SERVICE_PORT = 80
 PULL_SECONDS = 1800
 """Allowed for pulling an engine's image (8 GB and more) before an update counts as stuck."""
 SPREAD_OVER = ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
-
-Manifest = dict[str, Any]
 
 
 def serving_children(

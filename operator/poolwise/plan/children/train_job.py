@@ -22,7 +22,7 @@ from poolwise.plan.children.job_set import ATTEMPT, job_set_name
 from poolwise.plan.children.metadata import recorded_metadata, without_empty
 from poolwise.plan.children.ranks import Gang, rank_template
 from poolwise.plan.decision import PlacementRecord
-from poolwise.plan.observed import Object
+from poolwise.plan.observed import Manifest, Object
 from poolwise.plan.pool import Pool
 
 MANAGER = f"{names.GROUP}/planner"
@@ -38,8 +38,6 @@ PATCHED = (
     *("tolerations", "volumes"),
 )
 """Fields of our pods that a runtime can be patched with."""
-
-Manifest = dict[str, Any]
 
 
 def train_job_children(

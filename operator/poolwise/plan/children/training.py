@@ -8,8 +8,6 @@ failures would be used up by the first incident of a large gang. Pods that were 
 
 from __future__ import annotations
 
-from typing import Any
-
 from poolwise.api import TrainingJob, TrainingJobSpec
 from poolwise.plan.children.environment import RENDEZVOUS_PORT
 from poolwise.plan.children.metadata import (
@@ -23,12 +21,10 @@ from poolwise.plan.children.metadata import (
 from poolwise.plan.children.ranks import Gang, disruption_rule, rank_template, service_name
 from poolwise.plan.decision import PlacementRecord
 from poolwise.plan.names import child_name
-from poolwise.plan.observed import Object
+from poolwise.plan.observed import Manifest, Object
 from poolwise.plan.pool import Pool
 
 FAILURES = "batch.kubernetes.io/job-index-failure-count"
-
-Manifest = dict[str, Any]
 
 
 def job_name(name: str) -> str:

@@ -16,9 +16,7 @@ from poolwise.plan.kueue.admission import is_held, is_queued
 from poolwise.plan.kueue.record import Queueing
 from poolwise.plan.kueue.words import GATE, PLANNER, PRIORITY_LABEL, QUEUE_LABEL, SECONDS_LABEL
 from poolwise.plan.names import PLACEMENT, POOL
-from poolwise.plan.observed import Object
-
-Manifest = dict[str, Any]
+from poolwise.plan.observed import Manifest, Object
 
 RUNS = ("Job", "JobSet", "TrainJob")
 """Kinds that Kueue starts for us; all of them have ``spec.suspend``."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from poolwise.api import GROUP, VERSION
 from poolwise.plan import idle, names
 from poolwise.plan.conditions import Type, merged
-from poolwise.plan.observed import Object
+from poolwise.plan.observed import Manifest, Object
 from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.wording import plural, significant
-
-Manifest = dict[str, Any]
 
 READY, UNUSABLE, NO_NODES = "Ready", "Unusable", "NoUsableNodes"
 """Reasons of a pool's condition ``Ready``."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from poolwise.plan.capacity import ROUNDING_SLACK, Ledger, Room
+from poolwise.plan.capacity import Ledger, Room, times, usage_on
 from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.decision import Claim, Holding, Kind, PlacementRecord
 from poolwise.plan.pool import Node, Pool
@@ -32,8 +32,8 @@ def landed(
     held: dict[Holding, Claim] = {}
     waiting: list[_Waiting] = []
     for key, claim in sorted(claims.items(), key=lambda item: str(item[0])):
-        pool, to_come = book.pools.get(claim.pool), set(filter(is_to_come, nodes_of(claim)))
-        here = _only(claim, nodes_of(claim) - to_come)
+        pool, to_come = book.pools.get(claim.pool), set(filter(is_to_come, claim.nodes))
+        here = _only(claim, claim.nodes - to_come)
         waiting += [_waiting(key, claim, name, records[key], pool) for name in sorted(to_come)]
         held[key] = here
         _take(here, pool, rooms)
@@ -50,13 +50,8 @@ def landed(
 
 def awaited(pool: Pool, claims: Iterable[Claim]) -> int:
     """Nodes to come of a grown pool that claims hold a part of."""
-    held = set().union(*(nodes_of(claim) for claim in claims if claim.pool == pool.name))
+    held = set().union(*(claim.nodes for claim in claims if claim.pool == pool.name))
     return sum(node.is_to_come and node.name in held for node in pool.nodes)
-
-
-def nodes_of(claim: Claim) -> set[str]:
-    """All nodes that it holds a part of."""
-    return {*claim.accelerators_by_node, *claim.cores_by_node, *claim.memory_bytes_by_node}
 
 
 def _holds(claim: Claim, node: str) -> bool:
@@ -93,7 +88,7 @@ class _Waiting:
             most = min(most, room.accelerators.get(resource, 0) // count)
         amounts = (room.cores, self.usage.cores), (room.memory_bytes, self.usage.memory_bytes)
         for free, each in amounts:
-            most = min(most, int(free / each * (1 + ROUNDING_SLACK))) if each else most
+            most = min(most, times(free, each)) if each else most
         return max(0, min(most, self.count))
 
     def on(self, node: str, count: int, held: Claim) -> Claim:
@@ -171,14 +166,8 @@ def _left(room: Room) -> tuple[float, float]:
 
 def _take(claim: Claim, pool: Pool | None, rooms: dict[str, Room]) -> None:
     resource = pool.resource if pool else None
-    for name in nodes_of(claim) & rooms.keys():
-        count = claim.accelerators_by_node.get(name, 0)
-        usage = Usage(
-            {resource: count} if resource and count else {},
-            claim.cores_by_node.get(name, 0.0),
-            claim.memory_bytes_by_node.get(name, 0.0),
-        )
-        rooms[name] = rooms[name].less(usage)
+    for name in claim.nodes & rooms.keys():
+        rooms[name] = rooms[name].less(usage_on(name, claim, resource))
 
 
 def _only(claim: Claim, names: set[str]) -> Claim:

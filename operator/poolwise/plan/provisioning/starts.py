@@ -21,7 +21,6 @@ from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.attempts import GivenUp, given_up, latest, moment, started_at
 from poolwise.plan.provisioning.evidence import bearers, startable_since, starting
 from poolwise.plan.provisioning.growth import is_to_come
-from poolwise.plan.provisioning.landing import nodes_of
 from poolwise.plan.requests.reading import identity
 from poolwise.plan.requests.request import Workload
 from poolwise.settings import Settings
@@ -164,7 +163,7 @@ class _Look:
             pods=total,
             limit_seconds=limit_seconds,
             attempts=earlier.attempts + 1 if earlier else 1,
-            has_missed_nodes=found.bound < total and any(map(is_to_come, nodes_of(record.claim))),
+            has_missed_nodes=found.bound < total and any(map(is_to_come, record.claim.nodes)),
         )
 
     def _limit_seconds(self, entry: Entry) -> float:

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, State, decode_seconds, state
-from poolwise.model.serving.queueing import Delay, Lengths
+from poolwise.model.serving.queueing import Lengths
 from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.service import Latency, LatencyTarget, Predictor
 from poolwise.plan.scaling.tails import LONE_SHARE, floor_seconds, holds, late_share, tail_seconds
@@ -206,7 +206,7 @@ def _slots(served: Replica, at: State, nearest: LatencyTarget | None) -> str:
     if nearest is None or not nearest.latency.is_from_arrival:
         return ""
     times = latencies(served, at)
-    return ceiling if _size(times.slot_wait) > _size(times.queue) else ""
+    return ceiling if times.slot_wait.high_seconds > times.queue.high_seconds else ""
 
 
 def _arrivals_share(served: Replica, at: State, limit: LatencyTarget | None) -> float:
@@ -228,11 +228,6 @@ def _prompts_per_second(served: Replica, at: State, asked: Sequence[LatencyTarge
         return most
     share = max(1.0 - at.decode.seconds / min(gaps), LEAST_PROMPTS_SHARE)
     return min(share / added, most)
-
-
-def _size(delay: Delay) -> float:
-    """One deviation above the mean."""
-    return delay.mean_seconds + math.sqrt(delay.variance_seconds2)
 
 
 def rounded_slowness(log_slowness: float) -> float:

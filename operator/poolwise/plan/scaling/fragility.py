@@ -147,11 +147,6 @@ def observed(belief: Belief, evidence: Evidence, allowed_share: float) -> Belief
     return Belief(belief.log_weights + told)
 
 
-def late_share(belief: Belief, ratio: float, allowed_share: float) -> float:
-    """Expected share of requests that a load makes late, beside those that always are."""
-    return float(np.interp(math.log(ratio), LOG_RATIOS, curve_of(belief, allowed_share)))
-
-
 def bearable(curve: Vector, log_errors: Vector, shares: Vector) -> Callable[[float], float]:
     """The highest load to aim at for which no more than a given share is expected to be late,
     when what comes differs from what is aimed at by errors that such shares of requests meet.

@@ -16,7 +16,7 @@ from functools import lru_cache
 from prometheus_client.parser import text_string_to_metric_families as plain
 
 from poolwise.plan.signals.heads import Head, Heads, Labels
-from poolwise.plan.signals.histogram import native
+from poolwise.plan.signals.histogram import SCHEMAS, native
 from poolwise.plan.signals.sample import Histogram
 
 MOST_LINES = 20_000
@@ -28,8 +28,6 @@ MOST_SKEW_SECONDS = 60.0
 _LINE = re.compile(r"([a-zA-Z_:][\w:]*(?:\{.*\})?)\s+(\S+)(?:\s+(-?\d+))?\s*$")
 _NATIVE_FIELD = re.compile(r"(\w+):(\[[^\]]*\]|[^,\[\]{}]+)")
 _SPAN = re.compile(r"(-?\d+):(\d+)")
-_SCHEMAS = range(-4, 9)
-"""Of exponential buckets; -53 means custom bounds, which no engine uses."""
 _PARSER_ERRORS = (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError)
 """What prometheus_client raises for text that it cannot read."""
 
@@ -133,7 +131,7 @@ def _native(line: str) -> Series:
     except (KeyError, ValueError, StopIteration):
         raise Nonsense(f"{name} is a native histogram that cannot be read") from None
     numbers = (total, zero_count, *buckets.values())
-    if schema not in _SCHEMAS or not all(math.isfinite(each) and each >= 0 for each in numbers):
+    if schema not in SCHEMAS or not all(math.isfinite(each) and each >= 0 for each in numbers):
         raise Nonsense(f"{name} is a native histogram of impossible numbers")
     histogram = native(schema, zero_count, buckets, total)
     return Series(name, labels, histogram.count, histogram)

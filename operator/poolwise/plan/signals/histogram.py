@@ -12,6 +12,8 @@ from itertools import accumulate
 
 from poolwise.plan.signals.sample import Histogram
 
+SCHEMAS = range(-4, 9)
+"""Of exponential buckets; -53 means custom bounds, which no engine uses."""
 FINEST_SCHEMA = 3
 """Native buckets are merged to 8 per doubling at most: bounds 9 % apart."""
 TOLD_APART_SHARE = 0.05

@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Any
 
 from poolwise.plan.signals.exposition import MOST_NATIVE_BUCKETS, Nonsense
-from poolwise.plan.signals.histogram import FINEST_SCHEMA
+from poolwise.plan.signals.histogram import FINEST_SCHEMA, SCHEMAS
 
 UP = "up"
 """What Prometheus tells of each target itself: it bears the target's labels and no others."""
@@ -37,7 +37,6 @@ _PARTS = ("_bucket", "_sum", "_count")
 _MOST_ZERO = 2.0**-14
 """Upper bound of an exponential histogram's bucket around zero; one with bounds of its own has its
 first bucket there."""
-_SCHEMAS = range(-4, 9)
 _INDEX_SLACK = 1e-3
 """By which a bound may differ from a power of two's root, in buckets."""
 
@@ -211,7 +210,7 @@ def _schema(buckets: Sequence[Bucket]) -> int | None:
         return None
     doublings = math.log2(buckets[0][1] / buckets[0][0])
     schema = round(-math.log2(doublings)) if doublings > 0.0 else None
-    if schema is None or schema not in _SCHEMAS:
+    if schema is None or schema not in SCHEMAS:
         return None
     ends = [2.0**schema * math.log2(end) for lower, upper, _ in buckets for end in (lower, upper)]
     is_exponential = all(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from poolwise.plan.signals.histogram import credible, difference, pooled
@@ -85,23 +84,6 @@ def between(earlier: Sample, later: Sample) -> Delta | WentBack | None:
     if fallen and any(after > before * RESTART_SHARE for _, before, after in counts):
         return WentBack(later.replica, *max(fallen, key=lambda each: each[1] - each[2]))
     return _delta(None if fallen else earlier, later, earlier.at_seconds)
-
-
-def deltas(
-    samples: Iterable[Sample], warm_from_seconds: float = float("-inf")
-) -> tuple[Delta | WentBack, ...]:
-    """Of each pair of successive looks at one replica, oldest first.
-
-    Looks before ``warm_from_seconds`` are left out, and with them all that a replica observed while
-    it warmed up: compilation and empty caches make its first requests slower than any later one.
-    """
-    newest: list[Sample] = []
-    for sample in samples:
-        is_newer = not newest or sample.at_seconds > newest[-1].at_seconds
-        if is_newer and sample.at_seconds >= warm_from_seconds:
-            newest.append(sample)
-    found = (between(earlier, later) for earlier, later in pairwise(newest))
-    return tuple(each for each in found if each is not None)
 
 
 def joined(parts: Sequence[Delta]) -> Delta | None:
