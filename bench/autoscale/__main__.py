@@ -25,13 +25,12 @@ from bench.autoscale.engine import (
     engine,
 )
 from bench.autoscale.grid import BEFORE_PEAK, HOUR_SECONDS
+from bench.autoscale.numbers import count, count_or_none, not_negative, positive, share
 from bench.tables import DEFAULT_FOLDER
 
 LONG_SECONDS = 6 * HOUR_SECONDS
 PEAKS = (10.0, 40.0, 150.0)
 _UNUSABLE = (traces.BadTrace, sizing.OutOfReach)
-MOST = 1e5
-"""Of any number that is asked for."""
 
 
 @dataclass(frozen=True)
@@ -143,57 +142,33 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--full", action="store_true", help="all traces, start delays and peaks")
     parser.add_argument("--policies", nargs="*", choices=suite.NAMES, help="only these")
-    parser.add_argument("--processes", type=int, default=suite.PROCESSES)
+    parser.add_argument("--processes", type=count, default=suite.PROCESSES)
     parser.add_argument("--model", default=USUAL_MODEL)
     parser.add_argument("--accelerator", default=USUAL_ACCELERATOR)
     parser.add_argument(
-        "--tensor", type=int, default=USUAL_TENSOR, help="accelerators of a replica"
+        "--tensor", type=count, default=USUAL_TENSOR, help="accelerators of a replica"
     )
-    parser.add_argument("--batched-tokens", type=int, help="of a step; default: vLLM's")
-    parser.add_argument("--sequences", type=int, help="of a step; default: vLLM's")
-    parser.add_argument("--peak-replicas", type=_positive, default=scene.PEAK_REPLICAS)
+    parser.add_argument("--batched-tokens", type=count, help="of a step; default: vLLM's")
+    parser.add_argument("--sequences", type=count, help="of a step; default: vLLM's")
+    parser.add_argument("--peak-replicas", type=positive, default=scene.PEAK_REPLICAS)
     delay = scene.START_DELAY_SECONDS
-    parser.add_argument("--start-delay-seconds", type=_not_negative, default=delay)
-    parser.add_argument("--ttft-seconds", type=_positive, default=5.0)
-    parser.add_argument("--tpot-seconds", type=_positive, default=0.1)
+    parser.add_argument("--start-delay-seconds", type=not_negative, default=delay)
+    parser.add_argument("--ttft-seconds", type=positive, default=5.0)
+    parser.add_argument("--tpot-seconds", type=positive, default=0.1)
     parser.add_argument(
-        "--attainment", type=_share, default=sizing.ATTAINMENT, help="share that is to meet both"
+        "--attainment", type=share, default=sizing.ATTAINMENT, help="share that is to meet both"
     )
     parser.add_argument("--router", choices=list(scene.Routing), default="least-outstanding")
-    parser.add_argument("--scrape-seconds", type=_positive, default=15.0)
-    parser.add_argument("--noise", type=_not_negative, default=0.05, help="of gauges, as a share")
-    parser.add_argument("--missing-share", type=_not_negative, default=0.0, help="of scrapes")
+    parser.add_argument("--scrape-seconds", type=positive, default=15.0)
+    parser.add_argument("--noise", type=not_negative, default=0.05, help="of gauges, as a share")
+    parser.add_argument("--missing-share", type=not_negative, default=0.0, help="of scrapes")
     parser.add_argument(
         "--no-lengths", action="store_true", help="engines without histograms of lengths"
     )
-    parser.add_argument("--slowness", type=_positive, default=1.0, help="true steps over told ones")
+    parser.add_argument("--slowness", type=positive, default=1.0, help="true steps over told ones")
     parser.add_argument("--prefixes", action="store_true", help="use the column of cached tokens")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=count_or_none, default=0)
     return parser
-
-
-def _positive(text: str) -> float:
-    value = _not_negative(text)
-    if not value:
-        raise argparse.ArgumentTypeError(f"is {text}, must be above 0")
-    return value
-
-
-def _share(text: str) -> float:
-    value = _positive(text)
-    if value >= 1.0:
-        raise argparse.ArgumentTypeError(f"is {text}, must be above 0 and below 1")
-    return value
-
-
-def _not_negative(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"is {text}, must be a number") from None
-    if not 0.0 <= value < MOST:
-        raise argparse.ArgumentTypeError(f"is {text}, must be from 0 to {MOST:g}")
-    return value
 
 
 if __name__ == "__main__":

@@ -26,7 +26,8 @@ import numpy as np
 
 from bench.autoscale import oracles, ours, sizing, suite
 from bench.autoscale.engine import Engine, engine
-from bench.autoscale.episode import Episode, Score, requests, run, waited_seconds
+from bench.autoscale.episode import Episode, Score, durations, requests, run, waited_seconds
+from bench.autoscale.numbers import count, count_or_none
 from bench.autoscale.outcome import Outcome
 from bench.autoscale.policies.llmd_slo import LlmdSlo
 from bench.autoscale.policies.profiling import service
@@ -66,9 +67,11 @@ def main() -> int:
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--stages", type=rates, default=STAGES_PER_SECOND, metavar="R,R,...")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--episodes", type=int, default=1, help="with seeds one after the other")
-    parser.add_argument("--permutations", type=int, default=0, help="further orders of the stages")
+    parser.add_argument("--seed", type=count_or_none, default=0)
+    parser.add_argument("--episodes", type=count, default=1, help="with seeds one after the other")
+    parser.add_argument(
+        "--permutations", type=count_or_none, default=0, help="further orders of the stages"
+    )
     parser.add_argument("--waits", action="store_true", help="each stage waits for its answers")
     parser.add_argument("--policies", nargs="*", choices=POLICIES, help="only these")
     asked = parser.parse_args()
@@ -87,6 +90,10 @@ def rates(text: str) -> tuple[float, ...]:
         raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers like 2,4,6") from error
     if not all(0.0 < rate < 1000.0 for rate in found):
         raise argparse.ArgumentTypeError(f"a rate must be between 0 and 1000/s, got {text}")
+    if not any(
+        int(rate * seconds) for rate, seconds in zip(found, durations(len(found)), strict=True)
+    ):
+        raise argparse.ArgumentTypeError(f"no stage of {text}/s is long enough for one request")
     return found
 
 

@@ -24,6 +24,8 @@ REQUESTS = 6000
 BISECTIONS = 9
 ALONE = 0.01
 """Of the rate that products alone would allow: requests hardly ever meet."""
+AT_ONCE = 1000.0
+"""Times the rate that products alone would allow: all requests of the measurement come at once."""
 ATTAINMENT = 0.99
 """Of requests that shall meet both targets, where nothing else is said."""
 
@@ -92,7 +94,8 @@ def _passed(moments: Floats, edges: Floats) -> Floats:
 
 
 class OutOfReach(ValueError):
-    """Targets that no number of replicas meets; the sentence says which."""
+    """Targets that no number of replicas meets, or that one meets at any rate; the sentence says
+    which."""
 
 
 def measured(engine: Engine, requests: Requests, targets: Targets, seed: int = 0) -> Work:
@@ -117,6 +120,12 @@ def measured(engine: Engine, requests: Requests, targets: Targets, seed: int = 0
     low, high = guess * ALONE, guess
     while attained(high) >= least:
         low, high = high, 2.0 * high
+        if high > guess * AT_ONCE:
+            raise OutOfReach(
+                f"{REQUESTS} requests at once meet both targets, which so tell nothing of the rate "
+                f"that a replica bears: first token within {targets.ttft_seconds:g} s, then "
+                f"{targets.tpot_seconds:g} s between tokens"
+            )
     for _ in range(BISECTIONS):
         middle = (low + high) / 2.0
         low, high = (middle, high) if attained(middle) >= least else (low, middle)

@@ -1,5 +1,6 @@
 """llm-d's protocol: its load, its scoring, and its law on the simulated engine."""
 
+import argparse
 import json
 import subprocess
 import sys
@@ -83,3 +84,9 @@ def test_the_command_prints_json_and_refuses_stages_that_are_none():
     bad = subprocess.run([*command, "--stages", "2,x"], capture_output=True, text=True)
     assert bad.returncode == 2
     assert "'2,x' is no list of numbers" in bad.stderr
+
+
+def test_stages_too_slow_for_any_request_are_refused() -> None:
+    assert llmd.rates("0.001,2") == (0.001, 2.0)
+    with pytest.raises(argparse.ArgumentTypeError, match="long enough for one request"):
+        llmd.rates("0.0001")

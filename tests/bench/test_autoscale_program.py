@@ -77,6 +77,10 @@ def test_bad_input_is_said_in_one_sentence(
         (("--start-delay-seconds", "-5"), "is -5, must be from 0 to 100000"),
         (("--ttft-seconds", "nan"), "is nan, must be from 0"),
         (("--slowness", "x"), "is x, must be a number"),
+        (("--tensor", "0"), "--tensor: is 0, must be from 1 to 100000"),
+        (("--sequences", "-3"), "--sequences: is -3, must be from 1 to 100000"),
+        (("--processes", "0.5"), "--processes: is 0.5, must be a whole number"),
+        (("--seed", "-1"), "--seed: is -1, must be 0 or more"),
     ],
 )
 def test_so_are_numbers_out_of_range(
@@ -111,6 +115,14 @@ def test_so_are_traces_that_nothing_can_be_said_of(
     asked = ("--trace", str(path), "--peak-replicas", "3", *ENGINE)
     assert _run(monkeypatch, *asked, "--policies", "static_mean") == 2
     assert words in capsys.readouterr().err
+
+
+def test_targets_that_are_met_at_any_rate_end_the_search_for_one(
+    trace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wide = ("--ttft-seconds", "99999", "--tpot-seconds", "99999")
+    assert _run(monkeypatch, "--trace", str(trace), *wide, *ENGINE) == 2
+    assert "requests at once meet both targets" in capsys.readouterr().err
 
 
 def test_a_folder_is_replayed_without_the_traces_that_nothing_can_be_said_of(
