@@ -26,6 +26,9 @@ COLUMNS = ("arrival_s", "input_tokens", "output_tokens")
 CACHED = ("cached_tokens", "prefix_reuse_tokens_infinite_cache")
 """Names of the optional column of prompt tokens found in a prefix cache."""
 MOST_TOKENS = 10_000_000
+DAY_SECONDS = 86400.0
+MOST_DAYS = 100
+"""Every policy acts each few seconds of a trace: longer ones are in milliseconds, or one row is."""
 OFFSET_SECONDS = 60.0
 GOLDEN = 0.6180339887498949
 """Multiples of it spread evenly modulo one, however many there are."""
@@ -53,7 +56,8 @@ class Trace:
 def load(path: Path, with_prefixes: bool = False) -> Trace:
     """Read one. Bad rows are left out and named in ``complaint``.
 
-    Raises :class:`BadTrace` for a file without the columns or without any good row.
+    Raises :class:`BadTrace` for a file without the columns or without any good row, or one that
+    spans more than :data:`MOST_DAYS`.
     """
     try:
         with _opened(path) as file:
@@ -61,6 +65,11 @@ def load(path: Path, with_prefixes: bool = False) -> Trace:
     except (OSError, UnicodeDecodeError, EOFError, csv.Error) as error:
         raise BadTrace(f"{path}: cannot be read: {error}") from error
     arrivals = table[:, 0]
+    days = float(np.ptp(arrivals)) / DAY_SECONDS
+    if days > MOST_DAYS:
+        raise BadTrace(
+            f"{path}: arrival_s spans {days:.0f} days, must be {MOST_DAYS} at most (of seconds)"
+        )
     inputs, outputs = table[:, 1].astype(np.int64), table[:, 2].astype(np.int64)
     cached = np.minimum(table[:, 3].astype(np.int64), inputs - 1)
     requests = Requests.of(arrivals - arrivals.min(), inputs, outputs, cached)
@@ -71,22 +80,23 @@ def is_trace(path: Path) -> bool:
     """Whether its header has the columns."""
     try:
         with _opened(path) as file:
-            header = next(csv.reader(file), [])
+            header = [name.strip() for name in next(csv.reader(file), [])]
     except (OSError, UnicodeDecodeError, EOFError, csv.Error):
         return False
     return all(name in header for name in COLUMNS)
 
 
 def _opened(path: Path) -> IO[str]:
+    """As text, whatever mark of its encoding it begins with: spreadsheets write one."""
     if path.suffix == ".gz":
-        return gzip.open(path, "rt", newline="", encoding="utf-8")
-    return path.open(newline="", encoding="utf-8")
+        return gzip.open(path, "rt", newline="", encoding="utf-8-sig")
+    return path.open(newline="", encoding="utf-8-sig")
 
 
 def _table(
     path: Path, rows: Iterator[list[str]], with_prefixes: bool
 ) -> tuple[NDArray[np.float64], str]:
-    header = next(rows, [])
+    header = [name.strip() for name in next(rows, [])]
     missing = [name for name in COLUMNS if name not in header]
     if missing:
         raise BadTrace(f"{path}: the header has no column {' and no '.join(missing)}")

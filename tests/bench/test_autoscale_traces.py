@@ -33,6 +33,12 @@ def test_rows_are_sorted_and_begin_at_zero(tmp_path: Path, name: str) -> None:
     assert not trace.complaint
 
 
+def test_a_header_may_have_a_mark_of_its_encoding_and_blanks(tmp_path: Path) -> None:
+    path = _file(tmp_path, "\ufeffarrival_s, input_tokens ,output_tokens\n0,20,7\n")
+    assert traces.is_trace(path)
+    assert traces.load(path).requests.input_tokens.tolist() == [20]
+
+
 def test_columns_may_come_in_any_order_and_prefixes_only_when_asked(tmp_path: Path) -> None:
     path = _file(tmp_path, "output_tokens,cached_tokens,arrival_s,input_tokens\n7,16,0,20\n")
     assert traces.load(path).requests.cached_tokens.tolist() == [0]
@@ -64,6 +70,7 @@ def test_bad_rows_are_left_out_and_named(tmp_path: Path, row: str, words: str) -
         ("arrival_s,input_tokens\n1,2\n", "no column output_tokens"),
         ("arrival_s,input_tokens,output_tokens\n", "no row is a request"),
         ("arrival_s,input_tokens,output_tokens\n1,2,x\n", "no row is a request (line 2"),
+        (f"{GOOD}1700000000,2,3\n", "spans 19676 days, must be 100 at most"),
     ],
 )
 def test_no_trace_is_said_in_a_sentence(tmp_path: Path, text: str, words: str) -> None:
