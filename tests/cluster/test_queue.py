@@ -92,3 +92,26 @@ def test_a_forgotten_key_does_not_come_back():
         return await keys.get(), len(keys)
 
     assert run(scenario) == ("b", 0)
+
+
+def test_a_full_queue_lets_others_have_their_turn():
+    """Nothing else of the process may wait until all of thousands of keys are done."""
+    turns = 0
+
+    async def somebody_else():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def work():
+        keys = queue()
+        other = asyncio.create_task(somebody_else())
+        for number in range(10):
+            keys.add(str(number))
+        while not keys.is_idle:
+            keys.done(await keys.get())
+        other.cancel()
+
+    run(work)
+    assert turns >= 10

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from poolwise.cluster.clock import utc_now
 from poolwise.cluster.resources import ACCELERATOR_POOLS, DEPLOYMENTS, JOBS, NODES, SERVICES
 from poolwise.errors import Conflict, Forbidden, Refused, Unavailable
 from poolwise.plan.observed import Observed
+from poolwise.settings import Settings
 from tests.handlers.shell import Shell, chat_service, condition, h100_node, training_job
 
 
@@ -31,6 +33,32 @@ def test_a_job_is_told_before_it_is_made(shell):
         "apply services/train-ranks",
         "apply jobs/train",
     ]
+
+
+def test_an_edit_is_carried_out_at_once_however_lately_its_status_was_written(shell, monkeypatch):
+    """A plan on the same pool for the same reason is no news, but children wait for its story."""
+    monkeypatch.setattr("tests.handlers.shell.SETTINGS", Settings(status_seconds=3600))
+    times, now = [], utc_now()
+
+    def looked_at_the_clock():
+        times.append(now)
+        if len(times) > 100:
+            raise AssertionError("it does nothing but ask what time it is")
+        return now
+
+    monkeypatch.setattr("poolwise.handlers.story.utc_now", looked_at_the_clock)
+    shell.put(chat_service("a", "chat"))
+
+    def edit():
+        live = shell.look(chat_service("a", "chat"))
+        env = {"env": [{"name": "A", "value": "b"}]}
+        shell.put({**live, "spec": {**live["spec"], "run": env}})
+
+    shell.run(edit)
+    [deployment] = shell.kube.all(DEPLOYMENTS)
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    assert {"name": "A", "value": "b"} in container["env"]
+    assert len(times) < 20
 
 
 def test_two_jobs_that_want_the_last_nodes_never_both_get_them(shell):

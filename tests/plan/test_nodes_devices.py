@@ -81,6 +81,21 @@ def test_other_resources_leave_a_cpu_node_what_it_is(resource: str) -> None:
     assert only_pool([node(resources={resource: "8"})]).is_cpu
 
 
+@pytest.mark.parametrize(
+    ("gpus", "labels"), [("8Gi", {}), ("9" * 25, {}), ("8", {"nvidia.com/gpu.count": "9" * 25})]
+)
+def test_a_node_that_tells_of_more_devices_than_any_has_is_not_believed(
+    gpus: str, labels: dict[str, str]
+) -> None:
+    """Every count up to that of a pool is weighed: one node held all planning up."""
+    told = {"nvidia.com/gpu": gpus}
+    pool = only_pool([node(labels={**H100, **labels}, resources=told)])
+    status, reason, message = condition(pool, "HardwareKnown")
+    assert (status, reason) == (False, "UnknownHardware")
+    assert "nvidia.com/gpu, and none has more than 4096" in message
+    assert pool.unusable_reason is not None
+
+
 def test_a_resource_of_which_the_node_has_none_says_nothing() -> None:
     assert only_pool([node(resources={"huawei.com/Ascend910": "0"})]).is_cpu
 

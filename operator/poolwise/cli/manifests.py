@@ -88,7 +88,7 @@ def read(paths: Iterable[str]) -> Iterator[Document]:
     """
     for path in paths:
         for file in _files(path):
-            yield from _objects(file, _text(file))
+            yield from _objects(file)
 
 
 def _files(path: str) -> list[str]:
@@ -112,8 +112,8 @@ def _text(path: str) -> str:
         raise InvalidInput(path, f"is not UTF-8 text: byte {error.start} {error.reason}") from error
 
 
-def _objects(path: str, text: str) -> Iterator[Document]:
-    for index, content in enumerate(_parsed(path, text), start=1):
+def _objects(path: str) -> Iterator[Document]:
+    for index, content in enumerate(parsed(path), start=1):
         if content is None:
             continue
         if not isinstance(content, dict):
@@ -122,8 +122,12 @@ def _objects(path: str, text: str) -> Iterator[Document]:
         yield from _expanded(path, index, content)
 
 
-def _parsed(path: str, text: str) -> Iterator[Any]:
-    stream = yaml.load_all(text, _Loader)
+def parsed(path: str) -> Iterator[Any]:
+    """The YAML documents of one file, whatever they hold.
+
+    Raises :class:`InvalidInput` for one that cannot be read or parsed, naming line and column.
+    """
+    stream = yaml.load_all(_text(path), _Loader)
     for index in itertools.count(1):
         try:
             yield next(stream)

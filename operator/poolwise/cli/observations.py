@@ -12,11 +12,10 @@ over the predicted one; without ``at`` it was measured now.
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 
-import yaml
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from poolwise.cli.manifests import parsed
 from poolwise.errors import InvalidInput
 from poolwise.model.correction import Correction, Phase, Sample
 from poolwise.plan.corrections import Corrections, Subject
@@ -38,14 +37,13 @@ _MEASUREMENTS = TypeAdapter(list[_Measurement])
 
 def read_corrections(path: str, tables: Tables, now: datetime) -> Corrections:
     """The corrections that a file's measurements make. Raises InvalidInput."""
+    documents = list(parsed(path))
     try:
-        found = _MEASUREMENTS.validate_python(yaml.safe_load(Path(path).read_text("utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InvalidInput(path, str(error)) from error
+        found = _MEASUREMENTS.validate_python(documents[0] if len(documents) == 1 else documents)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise InvalidInput(path, f"{where}: {first['msg']}") from error
+        raise InvalidInput(path, f"{where}: {first['msg']}" if where else first["msg"]) from error
     known: dict[Subject, Correction] = {}
     for each in found:
         row = tables.model(each.model)

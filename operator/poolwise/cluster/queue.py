@@ -86,6 +86,7 @@ class WorkQueue(Generic[K]):
 
     async def get(self) -> K:
         """The next key; the caller owes a :meth:`done`."""
+        await asyncio.sleep(0)  # asyncio's own queue never gives way while it holds anything
         key = await self._ready.get()
         self._waiting.discard(key)
         self._active.add(key)

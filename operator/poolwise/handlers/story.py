@@ -44,7 +44,10 @@ class Story:
         self._told_at: dict[Key, datetime] = {}
 
     async def tell(self, workload: Object, outcome: Outcome, pool: Pool | None) -> None:
-        """Write the status if it differs: decisions at once, observations now and then."""
+        """Write the status if it differs: decisions at once, observations now and then.
+
+        A placement is a decision also where it makes no Event: its children wait to be told of.
+        """
         live = self._cache.get(resource_of(workload), *name_of(workload)) or workload
         before, now = live.get("status") or {}, utc_now()
         told = self._looks.measured(outcome.key, before)
@@ -54,7 +57,8 @@ class Story:
             after = brought_up_to_date(after, now, self._accrual_seconds)
         changes = merge_patch(before, after)
         decisions = list(announcements(before, after))
-        if changes and not decisions and self._is_too_soon(outcome.key, now):
+        is_decision = bool(decisions) or self._planner.is_fresh(outcome)
+        if changes and not is_decision and self._is_too_soon(outcome.key, now):
             return self._planner.look_again(outcome.key, self._status_seconds)
         # Events first: whoever reads the status next, were it another leader, finds no news in it.
         for each in decisions:

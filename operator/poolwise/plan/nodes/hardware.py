@@ -30,6 +30,9 @@ from poolwise.plan.observed import Object
 from poolwise.plan.pools.machines import mig_slice
 from poolwise.tables import AcceleratorRow, CpuRow, Tables
 
+MOST_DEVICES = 4096
+"""Of one node, slices and shares of devices included."""
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -61,6 +64,20 @@ class Offer:
 
 def offers(node: Object, tables: Tables) -> tuple[Offer, ...]:
     """Everything that a node offers; CPU cores only where it has no accelerator at all."""
+    return tuple(map(_believed, _told(node, tables)))
+
+
+def _believed(offer: Offer) -> Offer:
+    """A kubelet tells of its own node whatever it likes, and counts are gone through one by one."""
+    told = max(offer.count, offer.nominal_count)
+    if told <= MOST_DEVICES or offer.problem is not None:
+        return offer
+    text = f"the node tells of {told:.3g} {offer.resource}, and none has more than {MOST_DEVICES}"
+    problem = Problem(Reason.UNKNOWN_HARDWARE, text)
+    return replace(offer, count=0, nominal_count=0, accelerator=None, problem=problem)
+
+
+def _told(node: Object, tables: Tables) -> tuple[Offer, ...]:
     labels = texts(node, "metadata", "labels")
     known = devices(node, tables)
     if known:
