@@ -114,6 +114,14 @@ def test_bursts_of_copies_do_not_fall_together() -> None:
     moments, sizes = np.unique(grown.requests.arrival_seconds, return_counts=True)
     assert len(moments) == 90
     assert set(sizes) == {10}
+    assert _dispersion(grown) == pytest.approx(_dispersion(trace), rel=0.1)
+
+
+def _dispersion(trace: Trace) -> float:
+    """Variance over mean of the arrivals in a second: 1 for a Poisson stream."""
+    seconds = trace.requests.arrival_seconds.astype(np.int64)
+    counts = np.bincount(seconds[seconds < int(trace.seconds)], minlength=int(trace.seconds))
+    return float(counts.var() / counts.mean())
 
 
 def test_thinning_keeps_a_subset_and_the_larger_share_all_of_the_smaller() -> None:

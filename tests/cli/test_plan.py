@@ -211,8 +211,10 @@ def test_measurements_correct_the_plan(tmp_path: Path, nodes: Path) -> None:
         ("[" * 20_000, "seen.yaml: document 1, line 2"),
         ("- {ratio: " + "9" * 5_000 + "}", "seen.yaml: document 1: is no YAML"),
         ("a: 1", "seen.yaml: Input should be a valid list"),
+        ("# nothing\n", "seen.yaml: holds 0 documents, must hold one list"),
+        ("--- []\n--- []\n", "seen.yaml: holds 2 documents, must hold one list"),
     ],
-    ids=["model", "phase", "ratio", "cut-off", "deep", "long-number", "no-list"],
+    ids=["model", "phase", "ratio", "cut-off", "deep", "long-number", "no-list", "empty", "two"],
 )
 def test_measurements_that_cannot_be_used_are_refused(
     tmp_path: Path, nodes: Path, text: str, says: str

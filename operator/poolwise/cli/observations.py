@@ -38,8 +38,10 @@ _MEASUREMENTS = TypeAdapter(list[_Measurement])
 def read_corrections(path: str, tables: Tables, now: datetime) -> Corrections:
     """The corrections that a file's measurements make. Raises InvalidInput."""
     documents = list(parsed(path))
+    if len(documents) != 1:
+        raise InvalidInput(path, f"holds {len(documents)} documents, must hold one list")
     try:
-        found = _MEASUREMENTS.validate_python(documents[0] if len(documents) == 1 else documents)
+        found = _MEASUREMENTS.validate_python(documents[0])
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

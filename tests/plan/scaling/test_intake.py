@@ -72,6 +72,16 @@ def test_all_that_a_new_replica_counts_is_new():
     assert found.arrivals == 60.0
 
 
+def test_what_a_replica_told_while_it_warmed_up_is_left_out():
+    """Compilation and empty caches make its first requests slower than any later one."""
+    fleet = Fleet.of(2)
+    seen = fleet.after(60.0).seen(15.0, 2.0)
+    new = replace(seen.replicas[1], ready_at_seconds=5.0)
+    found = intake(looked(fleet), replace(seen, replicas=(seen.replicas[0], new)), SERVES)
+    assert found.arrivals == 60.0
+    assert found.warm is not None and found.warm.finished_requests == 30.0
+
+
 def test_who_is_gone_is_forgotten():
     two = looked(Fleet.of(2))
     assert intake(two, Fleet.of(1).seen(15.0, 0.0), SERVES).met == {"h100-0"}
