@@ -23,6 +23,7 @@ from pathlib import Path
 from bench.autoscale import grid, suite
 from bench.autoscale.cells import Cell, Standing, read, standings
 from bench.autoscale.kept import RESULTS
+from bench.autoscale.numbers import count
 from bench.autoscale.outcome import Outcome
 from bench.autoscale.policies.laws import LAWS, Setting
 from bench.autoscale.policies.profiling import service
@@ -61,7 +62,7 @@ def main() -> int:
     )
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="folder of the traces")
     parser.add_argument("--results", type=Path, default=RESULTS, help="lines of JSON of the page")
-    parser.add_argument("--processes", type=int, default=suite.PROCESSES)
+    parser.add_argument("--processes", type=count, default=suite.PROCESSES)
     asked = parser.parse_args()
     there = usual(read(asked.results))
     if len(there) < len(grid.USUAL):

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.autoscale import drawn, suite
+from bench.autoscale.numbers import count
 from bench.autoscale.outcome import Outcome
 from bench.autoscale.scene import Scene
 from bench.tables import DEFAULT_FOLDER
@@ -65,7 +66,7 @@ def main() -> int:
     """Replay all of them and tell."""
     parser = argparse.ArgumentParser(prog="python -m bench.autoscale.courses", description=__doc__)
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="folder of the traces")
-    parser.add_argument("--processes", type=int, default=suite.PROCESSES)
+    parser.add_argument("--processes", type=count, default=suite.PROCESSES)
     asked = parser.parse_args()
     print(text(run(asked.data, asked.processes)))
     return 0

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bench.autoscale import suite
 from bench.autoscale.grid import HOUR_SECONDS, sized, trace_of
+from bench.autoscale.numbers import count
 from bench.autoscale.outcome import Outcome
 from bench.autoscale.reach import aim
 from bench.autoscale.traces import window
@@ -60,7 +61,7 @@ def main() -> int:
     """Replay all of them and tell."""
     parser = argparse.ArgumentParser(prog="python -m bench.autoscale.hours", description=__doc__)
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="folder of the traces")
-    parser.add_argument("--processes", type=int, default=suite.PROCESSES)
+    parser.add_argument("--processes", type=count, default=suite.PROCESSES)
     asked = parser.parse_args()
     print(text(run(asked.data, asked.processes)))
     return 0

@@ -28,6 +28,7 @@ from bench.autoscale import (
 )
 from bench.autoscale.cells import Cell, Standing, cell, read, standings
 from bench.autoscale.kept import RESULTS
+from bench.autoscale.numbers import count
 from bench.autoscale.policies.laws import LAWS
 from bench.autoscale.rows import Rows
 from bench.pictures import style
@@ -46,7 +47,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.autoscale.page", description=__doc__)
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="folder of the traces")
     parser.add_argument("--results", type=Path, default=RESULTS, help="lines of JSON")
-    parser.add_argument("--processes", type=int, default=suite.PROCESSES)
+    parser.add_argument("--processes", type=count, default=suite.PROCESSES)
     parser.add_argument("--again", nargs="*", default=(), choices=suite.NAMES, help="run anew")
     parser.add_argument("--only", nargs="*", choices=suite.NAMES, help="replay nobody else")
     asked = parser.parse_args()

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.autoscale import drawn, suite
+from bench.autoscale.numbers import count
 from bench.autoscale.ours import Ours, service
 from bench.autoscale.replay import replay
 from bench.autoscale.scene import Scene
@@ -60,7 +61,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.autoscale.steps", description=__doc__)
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="folder of the traces")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("--processes", type=int, default=suite.PROCESSES)
+    parser.add_argument("--processes", type=count, default=suite.PROCESSES)
     asked = parser.parse_args()
     found = run(asked.data, asked.processes)
     print(json.dumps([_listed(each) for each in found]) if asked.json else text(found))

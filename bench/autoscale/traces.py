@@ -80,7 +80,7 @@ def is_trace(path: Path) -> bool:
     """Whether its header has the columns."""
     try:
         with _opened(path) as file:
-            header = [name.strip() for name in next(csv.reader(file), [])]
+            header = _header(csv.reader(file))
     except (OSError, UnicodeDecodeError, EOFError, csv.Error):
         return False
     return all(name in header for name in COLUMNS)
@@ -93,10 +93,14 @@ def _opened(path: Path) -> IO[str]:
     return path.open(newline="", encoding="utf-8-sig")
 
 
+def _header(rows: Iterator[list[str]]) -> list[str]:
+    return [name.strip() for name in next(rows, [])]
+
+
 def _table(
     path: Path, rows: Iterator[list[str]], with_prefixes: bool
 ) -> tuple[NDArray[np.float64], str]:
-    header = [name.strip() for name in next(rows, [])]
+    header = _header(rows)
     missing = [name for name in COLUMNS if name not in header]
     if missing:
         raise BadTrace(f"{path}: the header has no column {' and no '.join(missing)}")

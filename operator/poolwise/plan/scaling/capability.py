@@ -15,7 +15,7 @@ from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, State, decode_seconds, state
 from poolwise.model.serving.queueing import Lengths
 from poolwise.plan.scaling.mix import Mix
-from poolwise.plan.scaling.service import Latency, LatencyTarget, Predictor
+from poolwise.plan.scaling.service import LatencyTarget, Predictor
 from poolwise.plan.scaling.tails import LONE_SHARE, floor_seconds, holds, late_share, tail_seconds
 
 KV_CACHE = "KV cache"
@@ -69,7 +69,7 @@ class Capability:
     @property
     def is_of_gaps(self) -> bool:
         """Whether gaps between tokens are what is late first."""
-        return self.limit is not None and self.limit.latency in (Latency.TPOT, Latency.ITL)
+        return self.limit is not None and not self.limit.latency.is_from_arrival
 
     @cached_property
     def most_per_second(self) -> float:
@@ -223,7 +223,7 @@ def _prompts_per_second(served: Replica, at: State, asked: Sequence[LatencyTarge
     """At which tokens, ``D / (1 - rate * added)``, take as long as their target on average."""
     most = 1.0 / max(at.prompt_service_seconds, 1e-12)
     added = at.added_seconds * served.interference
-    gaps = [each.seconds for each in asked if each.latency in (Latency.TPOT, Latency.ITL)]
+    gaps = [each.seconds for each in asked if not each.latency.is_from_arrival]
     if not gaps or not served.generates or added <= 0.0:
         return most
     share = max(1.0 - at.decode.seconds / min(gaps), LEAST_PROMPTS_SHARE)

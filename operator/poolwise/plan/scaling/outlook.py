@@ -128,9 +128,9 @@ def outlook(
     )
 
 
-def is_queue(waiting: float, served_per_second: float) -> bool:
-    """Whether so many wait for longer than prompts usually do for each other."""
-    return waiting > served_per_second * USUAL_WAIT_SECONDS
+def is_queue(waiting: float, served_per_second: float, seconds: float = USUAL_WAIT_SECONDS) -> bool:
+    """Whether so many wait for longer than that: usually, than prompts do for each other."""
+    return waiting > served_per_second * seconds
 
 
 def _backlog(flow: Flow, rate: float, horizon_seconds: float) -> float:

@@ -37,7 +37,7 @@ SLOPE_DEVIATIONS = 2.0
 """By which a slope must be above chance."""
 UNHEARD_OF = 1.5
 """Times the highest demand so far. What usually comes of less says nothing of how much of such a
-jump lasts. On thirteen hours of seven traces with 1.0 instead, R1 takes 5 % more replicas."""
+jump lasts. With 1.0 instead R1 takes 4 to 6 % more replicas at peaks of 20 and 40."""
 
 
 def prospect(
@@ -52,7 +52,8 @@ def prospect(
     everything = _held(seen, taken, able, first, math.inf)
     bounded = _held(seen, taken, able, first, FULLEST)
     # What a gateway holds waits for these replicas as well, and is in no queue of theirs.
-    serving, queue = taken.ready - joined, taken.waiting + seen.held_requests
+    waiting = taken.waiting + seen.held_requests
+    serving, queue = taken.ready - joined, waiting
     each = first.requests_per_second
     if first.is_of_gaps:
         # Those that run beyond the most that a replica bears delay new ones, and it goes on at its
@@ -77,18 +78,20 @@ def prospect(
     growing = math.exp(trusted_share(horizon) * memory.momentum.following(grown))
     found = outlook(first, coming, flow, horizon, growing)
     lasting = memory.persistence.expected(found.coming, found.trusted_share)
-    waiting = taken.waiting + seen.held_requests
-    if found.coming > UNHEARD_OF * memory.peak and is_late_in(waiting, taken.ready, first, service):
+    if found.coming > UNHEARD_OF * memory.peak and _is_late(waiting, taken.ready, first, service):
         lasting = max(lasting, found.coming)
     return replace(found, lasting=lasting, growth=grown)
 
 
-def is_late_in(waiting: float, ready: float, able: Capability, service: Service) -> bool:
+def _is_late(waiting: float, ready: float, able: Capability, service: Service) -> bool:
     """Whether a queue before so many replicas takes longer than a first token or an answer may:
     whatever comes is late until there are more."""
-    patience = [each.seconds for each in service.targets if each.latency.is_from_arrival]
     served = able.most_per_second * max(ready, 1.0)
-    return bool(patience) and waiting > min(patience) * served
+    return any(
+        is_queue(waiting, served, each.seconds)
+        for each in service.targets
+        if each.latency.is_from_arrival
+    )
 
 
 def _held(
