@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from bench.formats import number_format
 from bench.tables import Row
 
-FORMATS = {
-    "fp8_block": "fp8",
-    "fp4": "nvfp4",
-    "int8-wo": "int8",
-    "int4-g32-wo": "int4",
-    "uint4": "int4",
-    "fp16 (bf16 matmul)": "fp16",
-}
+UNTOLD = ("", "auto")
+"""Cells of a cache's format that leave it to the engine."""
 
 
 def engine_of(row: Row) -> str:
@@ -25,15 +20,13 @@ def weight_format_of(row: Row, native: str) -> str:
 
     gpt-oss is labelled by the format of its activations, and has mxfp4 weights in all of them.
     """
-    label = (row["moe_precision"] or row["weight_precision"]).lower()
-    if not label or native == "mxfp4":
-        return native
-    return FORMATS.get(label, label)
+    label = row["moe_precision"] or row["weight_precision"]
+    return native if not label or native == "mxfp4" else number_format(label)
 
 
 def cache_format_of(row: Row) -> str:
     """TensorRT-LLM quantises the cache with the weights where a source does not say."""
-    if row["kv_precision"]:
-        return row["kv_precision"]
-    is_quantised = FORMATS.get(row["weight_precision"], row["weight_precision"]) in ("fp8", "nvfp4")
+    if row["kv_precision"].lower() not in UNTOLD:
+        return number_format(row["kv_precision"])
+    is_quantised = number_format(row["weight_precision"]) in ("fp8", "nvfp4")
     return "fp8" if is_quantised and engine_of(row) == "triton" else "bf16"

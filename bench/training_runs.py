@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from bench.formats import number_format
 from bench.generic_models import model_of
 from bench.machines import machine, network_bytes_per_second
 from bench.tables import Row, number, whole
@@ -26,12 +27,9 @@ from poolwise.plan.requests.request import FixedLayout
 from poolwise.tables import Tables
 from poolwise.tables.accelerators import AcceleratorRow
 
-PRECISIONS = {
-    "mxfp8": "fp8",
-    "fp8-cs": "fp8",
-    "fp8-mx": "fp8",
-    "fp8/bf16 mixed (see submission)": "fp8",
-}
+ALIKE = {"tf32": "fp32", "mxfp4": "nvfp4"}
+"""Products of the one are computed on the units of the other, and weights are kept apart."""
+UNSTATED = "bf16"
 NOT_COMPARABLE = ("FLUX", "variable-length", "CPU offload")
 """Predicted, but no constant is fitted on them: MLPerf trains FLUX on small pictures and BERT
 without its padding, which no column says; weights kept on the host are not modelled."""
@@ -140,7 +138,8 @@ def _work(row: Row, model: Model, batch: int, precision: str) -> TrainingWork:
 
 def _precision(row: Row, model: Model, accelerator: AcceleratorRow) -> str:
     """MLPerf's submissions train pictures in 16 bits, and language models in 8 on what has them."""
-    precision = PRECISIONS.get(row["precision"], row["precision"])
+    stated = number_format(row["precision"]) or UNSTATED
+    precision = ALIKE.get(stated, stated)
     if row["precision"].endswith("(see submission)"):
         computes = native_arithmetic(precision, accelerator.peak_flops_per_second) is not None
         return precision if computes and not isinstance(model.shape, Custom) else "bf16"
