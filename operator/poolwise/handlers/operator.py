@@ -110,7 +110,9 @@ class Operator:
         )
         lease.owner_references = self._connection.account_references(self._settings.lease_namespace)
         writer = Writer(kube, self._cache, lambda: not self._elects or lease.is_held)
-        recorder = Recorder(writer, identity, clock.utc_now, self._metrics.decisions)
+        recorder = Recorder(
+            writer, identity, clock.utc_now, time.monotonic, self._metrics.decisions
+        )
         self._engine = Engine(
             self._cache, writer, recorder, self._decide, self._settings, self._metrics
         )
