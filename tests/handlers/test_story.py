@@ -16,7 +16,7 @@ from tests.handlers.shell import Shell, chat_service, h100_node, training_job
 @pytest.fixture
 def shell():
     shell = Shell()
-    shell.put(h100_node("one"), h100_node())
+    shell.put(h100_node(), h100_node())
     return shell
 
 
