@@ -356,6 +356,29 @@ def test_services_that_may_not_be_read_cost_the_gateways_and_nothing_else():
     Given().play(story)
 
 
+def test_why_they_may_not_be_read_is_told_once_until_it_is_another_reason(log):
+    def told():
+        return log.getvalue().count("points to cannot be read")
+
+    async def story(given):
+        given.kube.optional[INFERENCE] = ("v1",)
+        for expected, reason in ((1, "no services for you"), (2, "nor for anybody")):
+            heal = failing(given.kube, Forbidden(reason), OTHER_SERVICES)
+            for _ in range(3):
+                await given.look()
+            assert told() == expected
+            heal()
+        await given.look()
+        assert log.getvalue().count("can be read again") == 1
+        failing(given.kube, Forbidden(reason), OTHER_SERVICES)
+        await passes()  # the watch lists, and ends
+        for _ in range(3):
+            await given.look()
+        assert told() == 3
+
+    Given().play(story)
+
+
 def test_a_group_that_is_served_for_other_kinds_is_no_mistake():
     """inference.networking.x-k8s.io goes on to be served without its InferencePool."""
 

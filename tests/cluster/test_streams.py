@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
 import time
 from functools import partial
 
 import aiohttp
 import kopf
 import pytest
-import structlog
 from aiohttp import web
 from kubernetes.aio.client import ApiClient, Configuration
 
-from poolwise.cluster import logs, streams
+from poolwise.cluster import streams
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.following import Follower, Silent
 from poolwise.cluster.freshness import Freshness
@@ -41,15 +39,6 @@ STREAMS = [
     pytest.param(b"", "", id="empty"),
     pytest.param(page, "the answer is text/html", id="a-page"),
 ]
-
-
-@pytest.fixture
-def log():
-    """What was logged."""
-    stream = io.StringIO()
-    logs.configure("info", stream)
-    yield stream
-    structlog.reset_defaults()
 
 
 @pytest.fixture(autouse=True)

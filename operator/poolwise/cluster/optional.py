@@ -49,6 +49,8 @@ class OptionalApis:
         self._in_use: dict[str, _InUse] = {}
         self._beside: dict[Resource, tuple[asyncio.Task[None], ...]] = {}
         """Watches of what objects of APIs in use point to."""
+        self._unread: dict[Resource, str] = {}
+        """Why some of that cannot be read, as it was logged."""
         self._listener: Listener = Silent(cache)
 
     async def open(self) -> None:
@@ -116,15 +118,22 @@ class OptionalApis:
         await _ended(self._beside.pop(resource, ()))
         if not is_wanted:
             self._cache.clear(resource)
+            self._unread.pop(resource, None)
             return
         namespaces = tuple(scopes(resource, self._settings))
         try:
             for namespace in namespaces:
                 await self._read(resource, namespace)
         except Forbidden as error:
-            _log.warning("what an optional API points to cannot be read", error=str(error))
-            return
+            return self._complain(resource, str(error))
+        if self._unread.pop(resource, None):
+            _log.info("what an optional API points to can be read again", resource=str(resource))
         self._beside[resource] = tuple(self._follow(resource, each) for each in namespaces)
+
+    def _complain(self, resource: Resource, problem: str) -> None:
+        if self._unread.get(resource) != problem:
+            _log.warning("what an optional API points to cannot be read", error=problem)
+        self._unread[resource] = problem
 
     async def _missing(self, api: OptionalApi, version: str) -> list[str]:
         """Kinds that are not served in that version."""
