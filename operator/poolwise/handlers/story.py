@@ -16,8 +16,8 @@ from poolwise.handlers.looks import Looks
 from poolwise.handlers.planner import Planner
 from poolwise.plan.decision import Key, Outcome
 from poolwise.plan.observed import Object
-from poolwise.plan.pool import Pool
 from poolwise.plan.status.accrual import brought_up_to_date
+from poolwise.plan.status.pods import Live
 from poolwise.plan.status.workload import is_paused, status
 from poolwise.settings import Settings
 
@@ -47,7 +47,7 @@ class Story:
         """Events of a status that could not be written yet, with the uid of what they are about:
         the next attempt finds the same news in it."""
 
-    async def tell(self, workload: Object, outcome: Outcome, pool: Pool | None) -> None:
+    async def tell(self, workload: Object, outcome: Outcome) -> None:
         """Write the status if it differs: decisions at once, observations now and then.
 
         A placement is a decision also where it makes no Event: its children wait to be told of.
@@ -56,7 +56,7 @@ class Story:
         before, now = live.get("status") or {}, utc_now()
         told = self._looks.measured(outcome.key, before)
         pools = {each.name: each for each in self._planner.decisions.pools}
-        after = status(live, outcome, pool, *seen_of(self._cache, live), now, told, pools)
+        after = status(live, outcome, pools, seen_of(self._cache, live), now, told)
         if not is_paused(live):
             after = brought_up_to_date(after, now, self._accrual_seconds)
         changes = merge_patch(before, after)
@@ -91,13 +91,13 @@ class Story:
         return told_at is not None and time.monotonic() - told_at < self._status_seconds
 
 
-def seen_of(cache: Cache, workload: Object) -> tuple[list[Object], list[Object]]:
+def seen_of(cache: Cache, workload: Object) -> Live:
     """Children of a workload, with what keeps a Job from creating its pods, and its pods."""
     children = cache.children_of(workload["metadata"]["uid"])
     owners = [*children, *_below(cache, children)]
     pods = [pod for pod in cache.pods_of(workload) if _belongs(pod, owners)]
     failures = map(cache.failed_creation_of, filter(_lacks_pods, owners))
-    return [*children, *filter(None, failures)], pods
+    return Live([*children, *filter(None, failures)], pods)
 
 
 def _below(cache: Cache, children: list[Object]) -> Iterator[Object]:
