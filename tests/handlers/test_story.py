@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from poolwise.cluster.clock import utc_now
-from poolwise.cluster.resources import DEPLOYMENTS, EVENTS
+from poolwise.cluster.resources import DEPLOYMENTS, EVENTS, SERVICES
 from poolwise.errors import Unavailable
 from poolwise.settings import Settings
-from tests.handlers.shell import Shell, chat_service, h100_node, training_job
+from tests.handlers.shell import Shell, chat_service, condition, h100_node, training_job
 
 
 @pytest.fixture
@@ -95,3 +95,31 @@ def test_a_clock_that_is_set_back_holds_no_status_up(shell, monkeypatch):
 
     shell.run(set_back, pause_seconds=0.2)
     assert shell.look(chat)["status"]["readyReplicas"] == 1
+
+
+def test_what_was_decided_for_an_object_is_never_told_of_the_next_one_of_its_name(shell):
+    """Deleted and made anew while its children are written."""
+    runs = chat_service("a", "chat")
+    wrong = chat_service("a", "chat", model={"preset": "no-such-model"})
+    shell.put(runs)
+    told = []
+
+    def replace_once(write):
+        if write == "apply services/chat":
+            shell.kube.before_write = lambda write: None
+            shell.kube.after_write = lambda write: told.append(accepted(shell.look(wrong)))
+            shell.kube.vanish(shell.look(runs))
+            shell.put(wrong)
+
+    def lose_a_child():
+        shell.kube.before_write = replace_once
+        [service] = shell.kube.all(SERVICES)
+        shell.kube.vanish(service)
+
+    shell.run(lose_a_child)
+    assert set(told) == {None, "False"}
+    assert len(events(shell, "Placed")) == 1
+
+
+def accepted(document):
+    return condition(document, "Accepted").get("status")

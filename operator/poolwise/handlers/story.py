@@ -52,7 +52,9 @@ class Story:
 
         A placement is a decision also where it makes no Event: its children wait to be told of.
         """
-        live = self._cache.get(resource_of(workload), *name_of(workload)) or workload
+        live = self._cache.get(resource_of(workload), *name_of(workload))
+        if live is None or live["metadata"]["uid"] != outcome.uid:
+            return  # it went while its children were written
         before, now = live.get("status") or {}, utc_now()
         told = self._looks.measured(outcome.key, before)
         pools = {each.name: each for each in self._planner.decisions.pools}
