@@ -191,6 +191,51 @@ def test_an_answer_that_is_none_is_tried_again_later(log, text):
     asyncio.run(play())
 
 
+def test_a_list_that_is_too_old_from_its_beginning_is_not_asked_for_without_a_rest(log):
+    def too_old():
+        return web.json_response({"code": 410}, status=410)
+
+    async def play():
+        server = BrokenServer(lists=[too_old] * 100)
+        async with client(server) as kube:
+            with pytest.raises(Unavailable, match="list"):
+                async for _ in kube.pages(PODS):
+                    pass
+        return server.asked["list"]
+
+    assert asyncio.run(play()) == 1
+
+
+def test_a_watch_that_is_too_old_again_and_again_is_opened_now_and_then(log, monkeypatch):
+    monkeypatch.setattr("poolwise.cluster.following._PAUSE_SECONDS", 0.1)
+    server = BrokenServer(streams=[error(410)] * 1000)
+
+    async def play():
+        async with client(server) as kube:
+            following = Follower(kube, Cache(), lambda: Silent(Cache()), PODS, None)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(following.run(), 0.5)
+
+    asyncio.run(play())
+    assert 1 < server.asked["watch"] < 10
+
+
+def test_a_watch_waits_as_long_as_the_server_asks(log):
+    def busy():
+        return web.json_response({"code": 429}, status=429, headers={"Retry-After": "60"})
+
+    server = BrokenServer(streams=[busy])
+
+    async def play():
+        async with client(server) as kube:
+            following = Follower(kube, Cache(), lambda: Silent(Cache()), PODS, None)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(following.run(), 0.5)
+
+    asyncio.run(play())
+    assert server.asked["watch"] == 1
+
+
 def test_nor_does_a_list_for_ghosts(log):
     answer = partial(web.Response, text="<html>", content_type="application/json")
 

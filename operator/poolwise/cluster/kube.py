@@ -125,14 +125,14 @@ class ApiKube:
         if version not in (await self.groups()).get(group, ()):
             return frozenset()
         kinds = await self._discover(f"/apis/{group}/{version}")
-        return frozenset(each["name"] for each in kinds["resources"])
+        return frozenset(each["name"] for each in kinds.get("resources") or ())
 
     async def groups(self) -> Mapping[str, tuple[str, ...]]:
         """Versions that are served, by group of the API."""
         answer = await self._discover("/apis")
         return {
             group["name"]: tuple(each["version"] for each in group["versions"])
-            for group in answer["groups"]
+            for group in answer.get("groups") or ()
         }
 
     async def watch(
