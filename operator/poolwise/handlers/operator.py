@@ -82,7 +82,7 @@ class Operator:
         self._readiness.server = self._connection.configuration.host
         kube = self._client(self._connection.client())
         watches = self._client(self._connection.watch_client())
-        apis = OptionalApis(kube, watches, self._cache, self._settings)
+        apis = OptionalApis(kube, watches, self._cache, self._settings, self._readiness)
         await fill(self._cache, kube, self._settings, self._readiness)
         await apis.open()
         known = {str(resource): len(self._cache.stores[resource]) for resource in WATCHED}
