@@ -77,6 +77,8 @@ class Reconciler:
         if not is_paused(workload):
             await self._try_children(workload, outcome, desired)
             self._planner.settle(outcome.key)
+        elif self._planner.settle(outcome.key):
+            self._planner.want(outcome.key)  # paused before its children were written: others go
         if is_fresh or not _is_new(outcome):
             await self._story.tell(workload, outcome)
         if _is_new(outcome) or gives_up(outcome):
