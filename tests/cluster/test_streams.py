@@ -26,6 +26,7 @@ from poolwise.errors import Unavailable
 from poolwise.settings import Settings
 from tests.cluster.broken_server import EVENT, BrokenServer, error, page
 
+DATE = "Wed, 21 Oct 2026 07:28:00 GMT"
 HALF = EVENT[: len(EVENT) // 2]
 PATIENCE_SECONDS = 20.0
 
@@ -123,9 +124,14 @@ def test_what_cannot_be_read_ends_neither_kopf_nor_its_watch(log, stream, told):
     ("answer", "told"),
     [
         (page, "the answer is text/html"),
-        (lambda: web.json_response({"code": 410}, status=410), "too old half-way"),
+        (lambda: web.json_response({"message": "too old"}, status=410), "410 too old"),
+        (lambda: web.json_response({"message": "what token?"}, status=400), "400 what token?"),
+        (lambda: web.json_response({}, status=429, headers={"Retry-After": DATE}), "429 "),
+        (lambda: web.json_response({}, status=429, headers={"Retry-After": "0"}), ""),
+        (lambda: web.Response(text='{"items": [', content_type="application/json"), "no end"),
+        (lambda: web.json_response({}, status=503), ""),
     ],
-    ids=["a-page", "too-old"],
+    ids=["a-page", "too-old", "no-token", "a-date", "too-many", "half-a-list", "not-ready"],
 )
 def test_nor_does_a_list_that_cannot(log, answer, told):
     server = BrokenServer(lists=(answer,))

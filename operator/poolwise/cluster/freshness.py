@@ -19,7 +19,8 @@ from poolwise.cluster.streams import Lines, broken
 from poolwise.errors import ClusterError, Forbidden, NotFound
 
 _REFUSALS: dict[int, type[ClusterError]] = {403: Forbidden, 404: NotFound}
-_EXPIRED = 410
+_TOO_MANY = 429
+_KNOWN_TO_KOPF = (401, 403, 404)
 _JSON = "application/json"
 
 
@@ -99,7 +100,7 @@ class Freshness:
 
         :raises KindIsGone: for a kind that is watched and not there.
         :raises NotKubernetes: for an answer that is not the API server's.
-        :raises Broken: for a list that is too old to be read to its end.
+        :raises Broken: for a list that cannot be read to its end, as one that is too old (410).
         """
         response = await handler(request)
         path = self._path(request.url.path)
@@ -117,8 +118,8 @@ class Freshness:
             self.refused(path, _REFUSALS[response.status](message))
             if response.status == 404:
                 raise KindIsGone(path)
-        elif response.status == _EXPIRED and not is_watch:
-            raise await broken(path, "its list grew too old half-way")
+        elif _ends_kopf(response):
+            raise await broken(path, f"{response.status} {await _message(response)}")
         elif response.ok and response.content_type != _JSON:
             problem = f"watch {path}: the answer is {response.content_type} instead of {_JSON}"
             self.refused(path, ClusterError(problem))
@@ -126,10 +127,19 @@ class Freshness:
         elif response.ok and is_watch:
             self.opened(path, response)
             response.content = cast(Any, Lines(response.content, path))
+        elif response.ok and not (await response.read()).rstrip().endswith(b"}"):
+            raise await broken(path, "its list has no end")
 
     def _path(self, path: str) -> str | None:
         """The watch of that path; a proxy that serves several clusters puts a prefix before it."""
         return next((known for known in self._watches if path.endswith(known)), None)
+
+
+def _ends_kopf(response: aiohttp.ClientResponse) -> bool:
+    """Whether kopf, and the process with it, ends at an answer instead of asking again."""
+    if response.status == _TOO_MANY:  # a date, as proxies write it, is more than it can read
+        return not response.headers.get("Retry-After", "0").isdigit()
+    return 400 <= response.status < 500 and response.status not in _KNOWN_TO_KOPF
 
 
 async def _message(response: aiohttp.ClientResponse) -> str:
