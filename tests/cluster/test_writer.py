@@ -9,7 +9,7 @@ import pytest
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.resources import SERVICES
 from poolwise.cluster.writer import Writer
-from poolwise.errors import NameTaken, Unavailable
+from poolwise.errors import Conflict, NameTaken, Unavailable
 from tests.fake_kube import FakeKube
 
 
@@ -59,6 +59,15 @@ def test_an_object_of_somebody_else_is_not_touched(kube, cache, owner):
     with pytest.raises(NameTaken, match="Service chat exists and is not ours"):
         asyncio.run(Writer(kube, cache, lambda: True).apply(service("me")))
     assert kube.writes == []
+
+
+def test_nor_is_one_that_took_the_name_of_ours_unseen(kube, cache):
+    writer = Writer(kube, cache, lambda: True)
+    kube.vanish(asyncio.run(writer.apply(service("me"))))
+    stranger = kube.put(service("somebody-else"))
+    with pytest.raises(Conflict):
+        asyncio.run(writer.apply(service("me", tier="other")))
+    assert kube.all(SERVICES) == [stranger]
 
 
 def test_without_the_lease_nothing_is_written(kube, cache):

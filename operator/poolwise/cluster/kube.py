@@ -69,7 +69,10 @@ class Kube(Protocol):
         """Write an object whole; Conflict unless its resourceVersion is the current one."""
 
     async def apply(self, document: Object) -> Document:
-        """Server-side apply, as field manager ``poolwise``, taking fields over by force."""
+        """Server-side apply, as field manager ``poolwise``, taking fields over by force.
+
+        With a uid in the document, Conflict unless it is that of the object.
+        """
 
     async def patch(self, document: Object, changes: Object, subresource: str = "") -> Document:
         """Merge ``changes`` into exactly this object (its uid), or into its ``status``."""
@@ -198,7 +201,10 @@ class ApiKube:
         )
 
     async def apply(self, document: Object) -> Document:
-        """Server-side apply, as field manager ``poolwise``, taking fields over by force."""
+        """Server-side apply, as field manager ``poolwise``, taking fields over by force.
+
+        With a uid in the document, Conflict unless it is that of the object.
+        """
         return await self._request(
             "apply",
             *_target(document),

@@ -27,6 +27,7 @@ class Writer:
     async def apply(self, document: Object) -> Object:
         """Apply an object of ours; the object as it is then.
 
+        :raises Conflict: when the one that is known has gone, and another may have its name.
         :raises NameTaken: when an object of that name belongs to somebody else.
         """
         resource = resource_of(document)
@@ -34,7 +35,8 @@ class Writer:
         if live is not None and self._cache.stores[resource].is_futile(live, document):
             return live
         self._check_lead()
-        return self._written(resource, live, document, await self._kube.apply(document))
+        applied = await self._kube.apply(_exactly(document, live))
+        return self._written(resource, live, document, applied)
 
     async def patch(self, document: Object, changes: Object, subresource: str = "") -> Object:
         """Merge ``changes`` into an object, or into its ``status``; the object as it is then."""
@@ -95,3 +97,10 @@ class Writer:
     def _check_lead(self) -> None:
         if not self._may_write():
             raise Unavailable("this process does not lead (any more)")
+
+
+def _exactly(document: Object, live: Object | None) -> Object:
+    """``document`` for the live object alone: an apply by force takes over who has the name."""
+    if live is None:
+        return document
+    return {**document, "metadata": {**document["metadata"], "uid": live["metadata"]["uid"]}}
