@@ -108,9 +108,12 @@ class FakeKube:
         return self._write("replace", key, document)
 
     async def apply(self, document):
-        """Server-side apply: what was applied before and is no longer, goes."""
+        """Server-side apply, of that object alone where a uid is told: what was applied before and
+        is no longer, goes."""
         key, document = _key(document), copy.deepcopy(dict(document))
-        live = self.objects.get(key)
+        live, uid = self.objects.get(key), document["metadata"].pop("uid", None)
+        if uid is not None and (live is None or live["metadata"]["uid"] != uid):
+            raise Conflict(f"{key[2]} is another object now")
         if live is None:
             self._applied[str(key)] = document
             return self._write("apply", key, self._born(copy.deepcopy(document)))

@@ -14,10 +14,9 @@ from e2e.controlplane.client import Client, Object
 from e2e.workloads import API
 from poolwise.cluster.cache import is_discovered
 from poolwise.handlers.decider import decider
-from poolwise.handlers.reconciler import pool_of
 from poolwise.model.calibration import shipped
 from poolwise.plan.children.metadata import key_of
-from poolwise.plan.decision import Kind, Plan
+from poolwise.plan.decision import Kind, Plan, chosen_pool
 from poolwise.plan.live.service import Placed
 from poolwise.plan.observed import Observed
 from poolwise.plan.requests.reading import workload
@@ -91,7 +90,7 @@ def twin(client: Client, service: Object, settings: Settings) -> Twin:
         raise NotPlaced(f"there is no InferenceService {name}")
     decisions = decider(settings)(_observed(client, [resource]))
     plan = decisions.outcomes[key_of(resource)]
-    pool = pool_of(plan, decisions)
+    pool = chosen_pool(plan, {each.name: each for each in decisions.pools})
     if not isinstance(plan, Plan) or plan.record is None or pool is None or pool.machine is None:
         raise NotPlaced(f"{name} runs nowhere yet: {plan.reason}")
     tables = load()

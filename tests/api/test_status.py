@@ -16,6 +16,7 @@ from poolwise.api.validation.unknown_fields import unknown_fields
 from poolwise.model.work import ServingLayout
 from poolwise.plan.children.manifests import children
 from poolwise.plan.pools.objects import pool_status
+from poolwise.plan.status.pods import Live
 from poolwise.plan.status.workload import status
 from poolwise.settings import Settings
 from tests.plan.children_given import (
@@ -29,18 +30,19 @@ from tests.plan.children_given import (
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 POOL = h100_pool()
+POOLS = {POOL.name: POOL}
 
 
 def of_job(**job_status: Any) -> dict[str, Any]:
     job = training_job()
     made = children(job, placed_job(), POOL, Settings())[-1]
-    return status(job, placed_job(), POOL, [{**made, "status": job_status}], [], NOW)
+    return status(job, placed_job(), POOLS, Live([{**made, "status": job_status}], []), NOW)
 
 
 def of_service() -> dict[str, Any]:
     plan = placed_service(POOL, ServingLayout())
     made = children(service(), plan, POOL, Settings())
-    return status(service(), plan, POOL, made, [], NOW)
+    return status(service(), plan, POOLS, Live(made, []), NOW)
 
 
 def of_pool() -> dict[str, Any]:

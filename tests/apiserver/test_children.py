@@ -75,3 +75,24 @@ def test_applying_again_writes_nothing(kubectl, namespace):
         time.sleep(1.1)  # the times are in whole seconds
     assert entries[0]
     assert entries[0] == entries[1]
+
+
+@pytest.mark.parametrize("now", ["another-object", "nothing"])
+def test_an_apply_with_a_uid_is_for_that_object_alone(kubectl, namespace, now):
+    """What was deleted, and made anew by somebody else, is never taken over."""
+    children = in_namespace("vllm", namespace)
+    service = next(each for each in children if each["kind"] == "Service")
+    del service["metadata"]["ownerReferences"]
+    first = stored(kubectl(*APPLY, "-o", "json", stdin=[service]).stdout)[0]
+    gone = {"uid": first["metadata"]["uid"]}
+    mine = {**service, "metadata": {**service["metadata"], **gone}}
+    again = kubectl(*APPLY, "-o", "json", stdin=[mine])
+    [live] = stored(again.stdout)
+    assert live["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+    kind, name = service["kind"], service["metadata"]["name"]
+    assert kubectl("delete", kind, name, "-n", namespace).returncode == 0
+    if now == "another-object":
+        assert kubectl("create", "-f", "-", stdin=[service]).returncode == 0
+    answer = kubectl(*APPLY, "--force-conflicts", stdin=[mine])
+    assert answer.returncode != 0
+    assert "Conflict" in answer.stderr or "uid" in answer.stderr.lower(), answer.stderr

@@ -203,5 +203,18 @@ def test_the_lease_goes_with_its_owner_and_one_from_before_is_given_it(kube, clo
     assert stored(kube)["metadata"]["ownerReferences"] == [owner]
 
 
+def test_a_lease_that_loses_its_spec_is_free(kube, clock):
+    first, second = lease(kube, clock), lease(kube, clock, "b")
+
+    async def scenario():
+        await first.acquire()
+        assert not await second._try()
+        del stored(kube)["spec"]
+        assert await second._try()
+
+    asyncio.run(scenario())
+    assert record(kube)["holderIdentity"] == "b"
+
+
 def stored(kube):
     return kube.objects[LEASES, "poolwise-system", "poolwise"]

@@ -10,6 +10,7 @@ import pytest
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.optional import OptionalApis
 from poolwise.cluster.pruning import pruned
+from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import (
     CLUSTER_QUEUES,
     JOB_SETS,
@@ -58,8 +59,8 @@ class Given:
     """Discovery on a fake cluster; ``await self.look()`` is what the timer does."""
 
     def __init__(self):
-        self.kube, self.cache = FakeKube(), Cache()
-        self.apis = OptionalApis(self.kube, self.kube, self.cache, Settings())
+        self.kube, self.cache, self.readiness = FakeKube(), Cache(), Readiness()
+        self.apis = OptionalApis(self.kube, self.kube, self.cache, Settings(), self.readiness)
         self.listener = Listener(self.cache)
         self.apis.listen(self.listener)
         self.look = self.apis.look
@@ -255,6 +256,46 @@ def test_an_api_server_that_does_not_answer_changes_nothing(method):
     assert given.known(LOCAL_QUEUES) == {"team-a"}
 
 
+def test_one_that_cannot_be_read_holds_up_no_other(log):
+    """As while the webhook that converts its objects is down."""
+    broken = Unavailable("500 conversion webhook failed")
+
+    async def story(given):
+        given.kube.optional |= {KUEUE: ("v1beta2",), JOBSET: ("v1alpha2",), INFERENCE: ("v1",)}
+        given.kube.put(service("epp"))
+        heal = failing(given.kube, broken, CLUSTER_QUEUES)
+        for _ in range(3):
+            await given.look()
+        assert given.cache.apis == {JOBSET: "v1alpha2", INFERENCE: "v1"}
+        assert given.known(OTHER_SERVICES) == {"epp"}
+        assert log.getvalue().count("conversion webhook failed") == 1
+        heal()
+        await given.look()
+        assert KUEUE in given.cache.apis
+        assert log.getvalue().count("can be read again") == 1
+
+    Given().play(story)
+
+
+def test_what_is_waited_for_at_the_start_is_said():
+    """What runs there must be known before anything is decided."""
+
+    async def story(given):
+        given.readiness.filled()
+        given.kube.optional[KUEUE] = ("v1beta2",)
+        heal = failing(given.kube, Unavailable("500 conversion webhook failed", 0.05))
+        opening = asyncio.create_task(given.apis.open())
+        await passes()
+        assert given.readiness.problem == (
+            "optional APIs cannot be read: 500 conversion webhook failed"
+        )
+        heal()
+        await opening
+        assert given.readiness.problem is None
+
+    assert Given().play(story).cache.apis == {KUEUE: "v1beta2"}
+
+
 def test_discovery_that_is_behind_the_lists_is_not_believed():
     """An API server that starts answers for its groups before it has found all of them."""
 
@@ -352,6 +393,29 @@ def test_services_that_may_not_be_read_cost_the_gateways_and_nothing_else():
         heal()
         await given.look()
         assert given.known(OTHER_SERVICES) == {"epp"}
+
+    Given().play(story)
+
+
+def test_why_they_may_not_be_read_is_told_once_until_it_is_another_reason(log):
+    def told():
+        return log.getvalue().count("cannot be read; tried again")
+
+    async def story(given):
+        given.kube.optional[INFERENCE] = ("v1",)
+        for expected, reason in ((1, "no services for you"), (2, "nor for anybody")):
+            heal = failing(given.kube, Forbidden(reason), OTHER_SERVICES)
+            for _ in range(3):
+                await given.look()
+            assert told() == expected
+            heal()
+        await given.look()
+        assert log.getvalue().count("can be read again") == 1
+        failing(given.kube, Forbidden(reason), OTHER_SERVICES)
+        await passes()  # the watch lists, and ends
+        for _ in range(3):
+            await given.look()
+        assert told() == 3
 
     Given().play(story)
 

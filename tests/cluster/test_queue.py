@@ -72,6 +72,17 @@ def test_the_server_may_ask_for_a_longer_delay():
     assert run(scenario) == ("b", 0)
 
 
+def test_what_the_server_asks_for_is_never_made_shorter():
+    async def scenario():
+        keys = queue(jitter=lambda: 0.8)
+        started = asyncio.get_running_loop().time()
+        keys.add_failed("a", at_least_seconds=0.1)
+        await keys.get()
+        return asyncio.get_running_loop().time() - started
+
+    assert run(scenario) >= 0.099
+
+
 def test_of_two_delays_the_shorter_holds():
     async def scenario():
         keys = queue()
@@ -81,17 +92,6 @@ def test_of_two_delays_the_shorter_holds():
         return await keys.get()
 
     assert run(scenario) == "a"
-
-
-def test_a_forgotten_key_does_not_come_back():
-    async def scenario():
-        keys = queue()
-        keys.add_after("a", 0.001)
-        keys.forget("a")
-        keys.add_after("b", 0.002)
-        return await keys.get(), len(keys)
-
-    assert run(scenario) == ("b", 0)
 
 
 def test_a_full_queue_lets_others_have_their_turn():

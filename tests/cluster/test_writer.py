@@ -9,7 +9,7 @@ import pytest
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.resources import SERVICES
 from poolwise.cluster.writer import Writer
-from poolwise.errors import NameTaken, Unavailable
+from poolwise.errors import Conflict, NameTaken, Unavailable
 from tests.fake_kube import FakeKube
 
 
@@ -61,6 +61,15 @@ def test_an_object_of_somebody_else_is_not_touched(kube, cache, owner):
     assert kube.writes == []
 
 
+def test_nor_is_one_that_took_the_name_of_ours_unseen(kube, cache):
+    writer = Writer(kube, cache, lambda: True)
+    kube.vanish(asyncio.run(writer.apply(service("me"))))
+    stranger = kube.put(service("somebody-else"))
+    with pytest.raises(Conflict):
+        asyncio.run(writer.apply(service("me", tier="other")))
+    assert kube.all(SERVICES) == [stranger]
+
+
 def test_without_the_lease_nothing_is_written(kube, cache):
     writer = Writer(kube, cache, lambda: False)
     known = kube.put(service("me"))
@@ -95,3 +104,39 @@ def test_a_futile_write_is_tried_again_once_the_object_has_changed(kube, cache):
     cache.put(SERVICES, kube.put(edited))
     asyncio.run(writer.apply(service("me")))
     assert len(kube.writes) == 3
+
+
+def test_two_writes_that_change_nothing_do_not_send_each_other_again(kube, cache):
+    """A server that knows neither a field of the spec nor one of the status."""
+    writer = Writer(kube, cache, lambda: True)
+    live = asyncio.run(writer.apply(service("me")))
+    for _ in range(3):
+        live = asyncio.run(writer.apply(service("me")))
+        live = asyncio.run(writer.patch(live, {"spec": {}}))
+    assert kube.writes == ["apply services/chat"] * 2 + ["patch services/chat"]
+
+
+@pytest.mark.parametrize("by", ["an-event", "a-list", "its-api"])
+def test_nothing_is_kept_of_what_others_deleted(kube, cache, by):
+    writer = Writer(kube, cache, lambda: True)
+    for _ in range(2):
+        live = asyncio.run(writer.apply(service("me")))
+    kube.vanish(live)
+    if by == "an-event":
+        cache.remove(SERVICES, live)
+    elif by == "a-list":
+        cache.drop(SERVICES, {live["metadata"]["uid"]})
+    else:
+        cache.clear(SERVICES)
+    assert not cache.stores[SERVICES]._futile
+    asyncio.run(writer.apply(service("me")))
+    assert len(kube.writes) == 3
+
+
+def test_writes_without_effect_are_remembered_a_few_at_a_time(kube, cache):
+    writer = Writer(kube, cache, lambda: True)
+    live = asyncio.run(writer.apply(service("me")))
+    for number in range(100):
+        asyncio.run(writer.patch(live, {"spec": {f"unknown{number}": None}}))
+    [(_, writes)] = cache.stores[SERVICES]._futile.values()
+    assert len(writes) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -108,7 +109,7 @@ class Shell:
                 for document in page:
                     cache.put(resource, document)
         writer = Writer(self.kube, cache, lambda: True)
-        recorder = Recorder(writer, "test", utc_now, self.metrics.decisions)
+        recorder = Recorder(writer, "test", utc_now, time.monotonic, self.metrics.decisions)
         engine = Engine(cache, writer, recorder, self.decide, SETTINGS, self.metrics)
         self.kube.watcher = lambda change, resource, document: (
             engine.see(resource, change, document) if resource in self._served() else None

@@ -10,6 +10,7 @@ from poolwise.model.work import ServingLayout
 from poolwise.plan.children.manifests import children
 from poolwise.plan.decision import Claim, Plan
 from poolwise.plan.pool import Pool
+from poolwise.plan.runtimes import Served
 from poolwise.settings import Settings
 from tests.plan.children_cases import FULL_RUN, Case
 from tests.plan.children_given import (
@@ -104,4 +105,4 @@ SET_CASES: Mapping[str, Callable[[], Case]] = {
 def set_manifests(case: Case) -> tuple[dict[str, Any], ...]:
     """The children of a case, where everything is served."""
     resource, plan, pool = case
-    return children(resource, plan, pool, Settings(), APIS, [runtime()])
+    return children(resource, plan, pool, Settings(), Served(APIS, [runtime()]))

@@ -13,7 +13,7 @@ from poolwise.plan.decision import Plan
 from poolwise.plan.names import PLACEMENT
 from poolwise.plan.observed import Observed
 from poolwise.plan.placement_record import parse
-from poolwise.plan.runtimes import check_runtime
+from poolwise.plan.runtimes import Served, check_runtime
 from poolwise.settings import Settings
 from tests.plan.children_given import h100_pool, placed_job, placed_service, service, training_job
 from tests.plan.set_cases import (
@@ -33,7 +33,7 @@ LONG = "x" * 250
 
 def run_of(job, apis=APIS, plan=None, runtimes=None):
     runtimes = [runtime()] if runtimes is None else runtimes
-    return children(job, plan or placed_job(), h100_pool(), Settings(), apis, runtimes)
+    return children(job, plan or placed_job(), h100_pool(), Settings(), Served(apis, runtimes))
 
 
 def served(runtimes):
@@ -43,7 +43,7 @@ def served(runtimes):
 def groups_of(isvc, layout=None, pool=None, replicas=2, **plan):
     pool = pool or fabric_pool()
     layout = layout or ServingLayout(tensor=8, pipeline=2)
-    return children(isvc, spanning(pool, layout, replicas, **plan), pool, Settings(), APIS)
+    return children(isvc, spanning(pool, layout, replicas, **plan), pool, Settings(), Served(APIS))
 
 
 def job_of(job_set):
@@ -82,7 +82,7 @@ def test_nothing_takes_the_place_of_a_child_whose_api_is_gone(name):
         set_manifests((resource, plan, pool))[-1]["metadata"]["annotations"][PLACEMENT], plan.key
     )
     kept = Plan(plan.key, plan.uid, 1, True, "", "PlanReady", None, (), plan.claim, True, record)
-    assert children(resource, kept, pool, Settings(), {}, [runtime()]) == ()
+    assert children(resource, kept, pool, Settings(), Served({}, [runtime()])) == ()
 
 
 class TestWhichRuntime:
@@ -288,7 +288,8 @@ class TestGroups:
 
     def test_a_replica_of_one_node_stays_a_deployment(self):
         plan = placed_service(h100_pool(), ServingLayout(tensor=8))
-        assert children(service(), plan, h100_pool(), Settings(), APIS)[-1]["kind"] == "Deployment"
+        made = children(service(), plan, h100_pool(), Settings(), Served(APIS))
+        assert made[-1]["kind"] == "Deployment"
         assert record_of(plan, h100_pool(), Settings()).nodes_per_replica == 1
 
     @pytest.mark.parametrize("owner", ["a.b." + "c" * 200, "0-digit", LONG])

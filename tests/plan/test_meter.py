@@ -11,6 +11,7 @@ from poolwise.model.work import ServingLayout
 from poolwise.plan.pool import Price
 from poolwise.plan.status.accrual import brought_up_to_date
 from poolwise.plan.status.meter import Meter, rate, read, told
+from poolwise.plan.status.pods import Live
 from poolwise.plan.status.workload import status
 from tests.plan.children_given import (
     cpu_pool,
@@ -79,7 +80,9 @@ class Operator:
 
     def look(self, hours, children, pods, accrual_seconds=0.0, plan=None):
         before = self.resource.get("status")
-        shown = status(self.resource, plan or self.plan, self.pool, children, pods, at(hours))
+        pools = {self.pool.name: self.pool} if self.pool else {}
+        live = Live(children, pods)
+        shown = status(self.resource, plan or self.plan, pools, live, at(hours))
         shown = brought_up_to_date(shown, at(hours), accrual_seconds)
         self.resource = {**self.resource, "status": shown}
         return shown != before
@@ -245,10 +248,8 @@ def test_replicas_on_a_further_pool_are_paid_for_at_its_price(price):
     spread = replace(first, parts=(second,))
 
     def told(plan, resource):
-        return status(
-            resource, plan, POOL, [live_deployment(replicas=5, readyReplicas=5)], GANG, at(1),
-            None, {"far": far},
-        )  # fmt: skip
+        live = Live([live_deployment(replicas=5, readyReplicas=5)], GANG)
+        return status(resource, plan, {POOL.name: POOL, "far": far}, live, at(1))
 
     found = told(spread, service())
     shown, plan = found["observed"]["accrued"]["perHour"], found["plan"]

@@ -12,6 +12,7 @@ from poolwise.plan.children.manifests import children
 from poolwise.plan.decision import Kind, Plan
 from poolwise.plan.names import OVERFLOW, PAUSED, POOL
 from poolwise.plan.report import report, workload_document
+from poolwise.plan.runtimes import Served
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
     changed,
@@ -47,7 +48,7 @@ def made(answer, workload=None, apis=MappingProxyType({})):
     plan = plan_of(answer)
     pools = {pool.name: pool for pool in answer.pools}
     first = pools[plan.chosen.pool]
-    return children(workload or chat(), plan, first, Settings(), apis, further=pools)
+    return children(workload or chat(), plan, first, Settings(), Served(apis), pools)
 
 
 def deployments(answer, workload=None):

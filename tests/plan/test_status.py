@@ -13,6 +13,7 @@ from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Candidate, Plan, Rejection
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.names import PAUSED
+from poolwise.plan.status.pods import Live
 from poolwise.plan.status.workload import CANDIDATE_LIMIT, status
 from poolwise.settings import Settings
 from tests.plan.children_given import (
@@ -67,7 +68,8 @@ def hopeless_job():
 
 
 def told(resource, outcome, *, seen=(), pods=(), now=NOON, pool=POOL):
-    return status(resource, outcome, pool, list(seen), list(pods), now)
+    pools = {pool.name: pool} if pool else {}
+    return status(resource, outcome, pools, Live(list(seen), list(pods)), now)
 
 
 def conditions_of(shown):
@@ -176,7 +178,7 @@ def test_a_ratio_stands_until_another_is_told():
     def after(before, observed):
         measured = None if observed is None else Measured(scaling, (), observed)
         resource_now = {**resource, "status": before}
-        return status(resource_now, outcome, POOL, seen, (), NOON, measured)
+        return status(resource_now, outcome, {POOL.name: POOL}, Live(seen, ()), NOON, measured)
 
     first = after({}, {"ratio": 1.04})
     assert first["observed"]["ratio"] == 1.04

@@ -7,7 +7,7 @@ import pytest
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.running import Children
-from poolwise.plan.status.pods import observe
+from poolwise.plan.status.pods import Live, observe
 from poolwise.plan.status.workload import status
 from tests.plan.children_given import JOB, JOB_UID, SERVICE, SERVICE_UID, training_job
 from tests.plan.set_cases import SET_CASES, set_manifests
@@ -119,7 +119,7 @@ def test_groups_are_replicas_and_pods_are_pods():
     resource, plan, pool = SET_CASES["vllm-two-nodes"]()
     lws = child_of("vllm-two-nodes", replicas=2, readyReplicas=1)
     pods = [pod("r-0"), pod("r-1"), pod("s-2"), pod("s-3", is_ready=False)]
-    shown = status(resource, plan, pool, [lws], pods, NOW)
+    shown = status(resource, plan, {pool.name: pool}, Live([lws], pods), NOW)
     assert (shown["replicas"], shown["readyReplicas"]) == (2, 1)
     assert shown["observed"]["pods"] == {"desired": 4, "ready": 3, "existing": 4}
     assert "leaderworkerset.sigs.k8s.io/worker-index=0" in shown["selector"]

@@ -12,7 +12,7 @@ Three things a plain dict would get wrong:
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Collection, Hashable, Iterable, Iterator
 from types import MappingProxyType
 
@@ -51,6 +51,8 @@ _WORKLOADS = {resource.kind: resource for resource in WORKLOADS}
 
 _GRAVES = 4096
 """Deleted objects that are remembered by uid: more than events can be late for."""
+_FUTILE = 4
+"""Writes without effect that are remembered of an object: its parts are written apart."""
 
 
 def name_of(document: Object) -> Name:
@@ -59,13 +61,19 @@ def name_of(document: Object) -> Name:
     return metadata.get("namespace"), metadata["name"]
 
 
+_State = tuple[str, str | None]
+"""Uid and version."""
+
+
 class Store:
-    """Objects of one kind by name, and by one attribute that they are looked up by."""
+    """Objects of one kind by name, and by one attribute that they are looked up by; and which
+    writes would change nothing about them."""
 
     def __init__(self) -> None:
         self._objects: dict[Name, Object] = {}
         self._by_index: dict[Hashable, dict[Name, Object]] = defaultdict(dict)
         self._graves: dict[str, None] = {}
+        self._futile: dict[Name, tuple[_State, deque[Object]]] = {}
 
     def __iter__(self) -> Iterator[Object]:
         return iter(list(self._objects.values()))
@@ -102,7 +110,21 @@ class Store:
         if known is None or known["metadata"]["uid"] != uid:
             return False
         self._forget(name_of(document))
+        self._futile.pop(name_of(document), None)
         return True
+
+    def is_futile(self, live: Object, write: Object) -> bool:
+        """Whether ``write`` was tried on exactly this version of an object, and changed nothing."""
+        state, writes = self._futile.get(name_of(live), (None, ()))
+        return state == _state(live) and write in writes
+
+    def found_futile(self, live: Object, write: Object) -> None:
+        """``write`` changed nothing; remembered until the object changes or goes."""
+        state, writes = self._futile.get(name_of(live), (None, deque[Object]()))
+        if state != _state(live):
+            writes = deque(maxlen=_FUTILE)
+        writes.append(write)
+        self._futile[name_of(live)] = _state(live), writes
 
     def _forget(self, name: Name) -> None:
         known = self._objects.pop(name, None)
@@ -125,6 +147,11 @@ def index_of(document: Object) -> Hashable:
     if kind in _WORKLOADS:
         return metadata.get("namespace"), kind, child_name(metadata["name"])
     return owner_uid(document)
+
+
+def _state(document: Object) -> _State:
+    metadata = document["metadata"]
+    return metadata["uid"], metadata.get("resourceVersion")
 
 
 def _is_older(document: Object, known: Object | None) -> bool:

@@ -12,7 +12,7 @@ from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.kube import Kube
 from poolwise.cluster.kube_errors import Expired
-from poolwise.cluster.listing import Patience, prune
+from poolwise.cluster.listing import Patience, pause_seconds, prune
 from poolwise.cluster.resources import Resource
 from poolwise.errors import ClusterError, Forbidden, NotFound
 from poolwise.plan.observed import Object
@@ -88,9 +88,10 @@ class Follower:
                 return
             except Expired:
                 self._version = None
+                await asyncio.sleep(_PAUSE_SECONDS * clock.jitter())
             except ClusterError as error:
                 _log.info("a watch broke", resource=str(self._resource), error=str(error))
-                await asyncio.sleep(next(pauses) * clock.jitter())
+                await asyncio.sleep(pause_seconds(error, next(pauses)))
 
     async def _follow(self) -> None:
         """One stream from its beginning to its end."""

@@ -1,21 +1,27 @@
 """Whether each watch is alive, judged by the bytes that arrive: events, or a bookmark a minute.
 
 kopf does not hand bookmarks on, and a watch that hangs looks just like a quiet cluster, so the
-connections themselves are looked at. So are the refusals: kopf would end at a kind that vanished.
+connections themselves are looked at. So are the refusals, and answers that are none: kopf would end
+at a kind that vanished, at a list that grew too old half-way, and at the page of a proxy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any, cast
 
 import aiohttp
 
 from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import Resource
+from poolwise.cluster.streams import Lines, broken
 from poolwise.errors import ClusterError, Forbidden, NotFound
 
 _REFUSALS: dict[int, type[ClusterError]] = {403: Forbidden, 404: NotFound}
+_TOO_MANY = 429
+_KNOWN_TO_KOPF = (401, 403, 404)
+_JSON = "application/json"
 
 
 class KindIsGone(aiohttp.ClientConnectionError):
@@ -23,6 +29,10 @@ class KindIsGone(aiohttp.ClientConnectionError):
 
     kopf takes it for a broken connection, and tries again until the kind is back.
     """
+
+
+class NotKubernetes(aiohttp.ClientConnectionError):
+    """Somebody else answers, such as the login page of a proxy; kopf tries again, as above."""
 
 
 @dataclass
@@ -56,7 +66,7 @@ class Freshness:
         self._watches[path] = _Watch(watch.resource, self._monotonic_seconds(), response)
         self._readiness.solved(f"watch {path}")
 
-    def refused(self, path: str, status: int, message: str) -> None:
+    def refused(self, path: str, error: ClusterError) -> None:
         """A watch or its list was refused.
 
         That is a sign of life: kopf asks again, and a new process would be told the same.
@@ -64,7 +74,6 @@ class Freshness:
         watch = self._watches[path] = _Watch(
             self._watches[path].resource, self._monotonic_seconds()
         )
-        error = _REFUSALS[status](f"watch {path}: {message}")
         self._readiness.refused(f"watch {path}", watch.resource, error)
 
     def ages_seconds(self) -> dict[str, float]:
@@ -90,21 +99,47 @@ class Freshness:
         """Look at the answer to each request of the session.
 
         :raises KindIsGone: for a kind that is watched and not there.
+        :raises NotKubernetes: for an answer that is not the API server's.
+        :raises Broken: for a list that cannot be read to its end, as one that is too old (410).
         """
         response = await handler(request)
         path = self._path(request.url.path)
-        if path and response.ok and request.url.query.get("watch"):
-            self.opened(path, response)
-        elif path and response.status in _REFUSALS:
-            self.refused(path, response.status, await _message(response))
-            if response.status == 404:
+        if path:
+            try:
+                await self._inspect(path, response, is_watch="watch" in request.url.query)
+            except aiohttp.ClientError:
                 response.close()
-                raise KindIsGone(path)
+                raise
         return response
+
+    async def _inspect(self, path: str, response: aiohttp.ClientResponse, is_watch: bool) -> None:
+        if response.status in _REFUSALS:
+            message = f"watch {path}: {await _message(response)}"
+            self.refused(path, _REFUSALS[response.status](message))
+            if response.status == 404:
+                raise KindIsGone(path)
+        elif _ends_kopf(response):
+            raise await broken(path, f"{response.status} {await _message(response)}")
+        elif response.ok and response.content_type != _JSON:
+            problem = f"watch {path}: the answer is {response.content_type} instead of {_JSON}"
+            self.refused(path, ClusterError(problem))
+            raise NotKubernetes(problem)
+        elif response.ok and is_watch:
+            self.opened(path, response)
+            response.content = cast(Any, Lines(response.content, path))
+        elif response.ok and not (await response.read()).rstrip().endswith(b"}"):
+            raise await broken(path, "its list has no end")
 
     def _path(self, path: str) -> str | None:
         """The watch of that path; a proxy that serves several clusters puts a prefix before it."""
         return next((known for known in self._watches if path.endswith(known)), None)
+
+
+def _ends_kopf(response: aiohttp.ClientResponse) -> bool:
+    """Whether kopf, and the process with it, ends at an answer instead of asking again."""
+    if response.status == _TOO_MANY:  # a date, as proxies write it, is more than it can read
+        return not response.headers.get("Retry-After", "0").isdigit()
+    return 400 <= response.status < 500 and response.status not in _KNOWN_TO_KOPF
 
 
 async def _message(response: aiohttp.ClientResponse) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -13,14 +12,13 @@ from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.dynamic import DynamicClient
 from prometheus_client import Counter
 
+from poolwise.cluster.answers import Document, read_answer, read_event
 from poolwise.cluster.kube_errors import Expired, translated
 from poolwise.cluster.resources import Resource, resource_of
 from poolwise.errors import ClusterError, Conflict, NotFound, Unreachable
 from poolwise.plan.names import FIELD_MANAGER
 from poolwise.plan.observed import Object
 from poolwise.settings import Settings
-
-Document = dict[str, Any]
 
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _STREAM_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=75)
@@ -71,7 +69,10 @@ class Kube(Protocol):
         """Write an object whole; Conflict unless its resourceVersion is the current one."""
 
     async def apply(self, document: Object) -> Document:
-        """Server-side apply, as field manager ``poolwise``, taking fields over by force."""
+        """Server-side apply, as field manager ``poolwise``, taking fields over by force.
+
+        With a uid in the document, Conflict unless it is that of the object.
+        """
 
     async def patch(self, document: Object, changes: Object, subresource: str = "") -> Document:
         """Merge ``changes`` into exactly this object (its uid), or into its ``status``."""
@@ -106,6 +107,8 @@ class ApiKube:
                     resource, namespace, metadata_only, limit=self._page_size, _continue=token
                 )
             except Expired:
+                if token is None:
+                    raise
                 token = None
                 continue
             yield [
@@ -125,14 +128,14 @@ class ApiKube:
         if version not in (await self.groups()).get(group, ()):
             return frozenset()
         kinds = await self._discover(f"/apis/{group}/{version}")
-        return frozenset(each["name"] for each in kinds["resources"])
+        return frozenset(each["name"] for each in kinds.get("resources") or ())
 
     async def groups(self) -> Mapping[str, tuple[str, ...]]:
         """Versions that are served, by group of the API."""
         answer = await self._discover("/apis")
         return {
             group["name"]: tuple(each["version"] for each in group["versions"])
-            for group in answer["groups"]
+            for group in answer.get("groups") or ()
         }
 
     async def watch(
@@ -156,7 +159,7 @@ class ApiKube:
             )
             try:
                 async for line in response.content:
-                    yield _event(json.loads(line), what)
+                    yield read_event(line, what)
             finally:
                 response.close()
 
@@ -198,7 +201,10 @@ class ApiKube:
         )
 
     async def apply(self, document: Object) -> Document:
-        """Server-side apply, as field manager ``poolwise``, taking fields over by force."""
+        """Server-side apply, as field manager ``poolwise``, taking fields over by force.
+
+        With a uid in the document, Conflict unless it is that of the object.
+        """
         return await self._request(
             "apply",
             *_target(document),
@@ -246,7 +252,7 @@ class ApiKube:
                 response = await self._dynamic.request(
                     _METHODS[verb], path, serialize=False, _request_timeout=self._timeout, **options
                 )
-                answer: Document = await response.json()
+                document = read_answer(await response.read(), f"{verb} {path}")
             code = "200"
         except ClusterError as error:
             if isinstance(error.__cause__, ApiException):
@@ -254,7 +260,7 @@ class ApiKube:
             raise
         finally:
             self._requests.labels(verb, plural, code).inc()
-        return answer
+        return document
 
 
 @contextmanager
@@ -266,15 +272,6 @@ def _answers(what: str) -> Iterator[None]:
         raise translated(error, what) from error
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         raise Unreachable(f"{what}: {type(error).__name__} {error}".rstrip()) from error
-
-
-def _event(event: Document, what: str) -> tuple[str, Document]:
-    """An event of a watch; an error that the stream tells of is raised."""
-    if event["type"] != "ERROR":
-        return event["type"], event["object"]
-    status = event["object"]
-    error = ApiException(status=status.get("code"), reason=status.get("message"))
-    raise translated(error, what)
 
 
 def _target(document: Object) -> tuple[str, str]:

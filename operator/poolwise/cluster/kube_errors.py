@@ -26,8 +26,8 @@ _MESSAGE_LIMIT = 1000
 """Characters of a server's message that we keep: it ends up in logs and conditions."""
 
 
-class Expired(ClusterError):
-    """The continue token of a list is too old."""
+class Expired(Unavailable):
+    """The continue token of a list, or the version that a watch goes on from, is too old."""
 
 
 _ERRORS: Mapping[int, type[ClusterError]] = {

@@ -77,7 +77,7 @@ class Lease:
         if self._renewed_at is None or self._record is None:
             return
         self._renewed_at = None
-        spec = {**self._record["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
+        spec = {**(self._record.get("spec") or {}), "holderIdentity": "", "leaseDurationSeconds": 1}
         try:
             await self._kube.replace({**self._record, "spec": spec})
         except ClusterError as error:
@@ -124,7 +124,8 @@ class Lease:
         return True
 
     def _observe(self, record: Object | None) -> None:
-        if record is None or self._record is None or record["spec"] != self._record["spec"]:
+        known = self._record
+        if record is None or known is None or record.get("spec") != known.get("spec"):
             self._changed_at = self._monotonic_seconds()
         self._record = record
 

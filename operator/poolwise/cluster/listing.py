@@ -29,6 +29,12 @@ class Patience:
         return itertools.chain((1, 1, 2, 3, 5), itertools.repeat(8))
 
 
+def pause_seconds(error: ClusterError, usual_seconds: float) -> float:
+    """How long to wait after ``error``: what the server asks for, else about as long as usual."""
+    asked = error.retry_after_seconds if isinstance(error, Unavailable) else None
+    return asked or usual_seconds * clock.jitter()
+
+
 def targets(settings: Settings) -> tuple[tuple[Resource, str | None], ...]:
     """Every list that we read: kinds, and where."""
     return tuple(
@@ -51,13 +57,12 @@ async def _until_answered(
     readiness: Readiness,
     read: Callable[[Resource, str | None], Awaitable[None]],
 ) -> None:
-    for pause_seconds in Patience():
+    for usual_seconds in Patience():
         try:
             return await read(resource, namespace)
         except WAITS_FOR as error:
             readiness.refused(resource.path(namespace), resource, error)
-            asked = error.retry_after_seconds if isinstance(error, Unavailable) else None
-            await asyncio.sleep(asked or pause_seconds * clock.jitter())
+            await asyncio.sleep(pause_seconds(error, usual_seconds))
 
 
 async def _read(cache: Cache, kube: Kube, resource: Resource, namespace: str | None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -16,12 +17,15 @@ from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.following import Follower, Listener, Silent
 from poolwise.cluster.kube import Kube
-from poolwise.cluster.listing import Patience, scopes
+from poolwise.cluster.listing import Patience, pause_seconds, scopes
+from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import BESIDE, OPTIONAL, OptionalApi, Resource
 from poolwise.errors import ClusterError, Forbidden, NotFound
 from poolwise.settings import Settings
 
 _log = structlog.get_logger(__name__)
+
+_WHAT = "optional APIs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +44,31 @@ class _InUse:
 class OptionalApis:
     """Which optional APIs can be used now; the cache holds what they say."""
 
-    def __init__(self, kube: Kube, watches: Kube, cache: Cache, settings: Settings) -> None:
+    def __init__(
+        self, kube: Kube, watches: Kube, cache: Cache, settings: Settings, readiness: Readiness
+    ) -> None:
         """``watches`` is a client with connections of its own."""
         self._kube = kube
         self._watches = watches
         self._cache = cache
         self._settings = settings
+        self._readiness = readiness
         self._in_use: dict[str, _InUse] = {}
         self._beside: dict[Resource, tuple[asyncio.Task[None], ...]] = {}
         """Watches of what objects of APIs in use point to."""
+        self._problems: dict[str, str] = {}
+        """Why something cannot be read, as it was logged."""
         self._listener: Listener = Silent(cache)
 
     async def open(self) -> None:
         """Take up what is served, before anything is decided: what runs there must be known."""
-        for pause_seconds in Patience():
+        for usual_seconds in Patience():
             try:
-                return await self._look()
+                await self._look()
+                return self._readiness.solved(_WHAT)
             except ClusterError as error:
-                _log.warning("discovery failed", error=str(error))
-                await asyncio.sleep(pause_seconds * clock.jitter())
+                self._readiness.blocked(_WHAT, f"optional APIs cannot be read: {error}")
+                await asyncio.sleep(pause_seconds(error, usual_seconds))
 
     def listen(self, listener: Listener) -> None:
         """From now on ``listener`` is told of events, and of APIs that come or go."""
@@ -81,17 +91,27 @@ class OptionalApis:
         before = dict(self._cache.apis), dict(self._cache.apis_off)
         try:
             await self._look()
+            self._solved(_WHAT)
         except ClusterError as error:
-            _log.info("discovery failed; tried again later", error=str(error))
+            self._complain(_WHAT, str(error))
         if before != (self._cache.apis, self._cache.apis_off):
             self._listener.touch_all()
 
     async def _look(self) -> None:
+        """:raises ClusterError: for the first that could not be read, after all were tried."""
         served = await self._kube.groups()
-        for api in OPTIONAL:
-            await self._weigh(api, served.get(api.group, ()))
-        for resource in BESIDE:
-            await self._accompany(resource)
+        steps = [
+            *(partial(self._weigh, api, served.get(api.group, ())) for api in OPTIONAL),
+            *(partial(self._accompany, resource) for resource in BESIDE),
+        ]
+        errors: list[ClusterError] = []
+        for step in steps:
+            try:
+                await step()
+            except ClusterError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     async def _weigh(self, api: OptionalApi, served: Iterable[str]) -> None:
         versions = {each: await self._missing(api, each) for each in api.versions if each in served}
@@ -116,15 +136,25 @@ class OptionalApis:
         await _ended(self._beside.pop(resource, ()))
         if not is_wanted:
             self._cache.clear(resource)
+            self._problems.pop(str(resource), None)
             return
         namespaces = tuple(scopes(resource, self._settings))
         try:
             for namespace in namespaces:
                 await self._read(resource, namespace)
         except Forbidden as error:
-            _log.warning("what an optional API points to cannot be read", error=str(error))
-            return
+            return self._complain(str(resource), str(error))
+        self._solved(str(resource))
         self._beside[resource] = tuple(self._follow(resource, each) for each in namespaces)
+
+    def _complain(self, what: str, problem: str) -> None:
+        if self._problems.get(what) != problem:
+            _log.warning("cannot be read; tried again later", what=what, error=problem)
+        self._problems[what] = problem
+
+    def _solved(self, what: str) -> None:
+        if self._problems.pop(what, None):
+            _log.info("can be read again", what=what)
 
     async def _missing(self, api: OptionalApi, version: str) -> list[str]:
         """Kinds that are not served in that version."""

@@ -50,8 +50,11 @@ class WorkQueue(Generic[K]):
 
     def add_after(self, key: K, seconds: float) -> None:
         """Work on ``key`` in so many seconds, give or take the jitter, or sooner if asked again."""
+        self._add_in(key, seconds * self._jitter())
+
+    def _add_in(self, key: K, seconds: float) -> None:
         loop = asyncio.get_running_loop()
-        when = loop.time() + seconds * self._jitter()
+        when = loop.time() + seconds
         known = self._timers.get(key)
         if known is None or known.when() > when:
             if known is not None:
@@ -71,18 +74,12 @@ class WorkQueue(Generic[K]):
 
     def add_failed(self, key: K, at_least_seconds: float | None = None) -> None:
         """Work on ``key`` again, later with each failure."""
-        self.add_after(key, max(self.backoff_seconds(key), at_least_seconds or 0))
+        delay_seconds = self.backoff_seconds(key) * self._jitter()
+        self._add_in(key, max(delay_seconds, at_least_seconds or 0.0))
 
     def forgive(self, key: K) -> None:
         """It worked: the next failure starts from the shortest delay."""
         self._failures.pop(key, None)
-
-    def forget(self, key: K) -> None:
-        """The key is of no more interest."""
-        self._failures.pop(key, None)
-        timer = self._timers.pop(key, None)
-        if timer is not None:
-            timer.cancel()
 
     async def get(self) -> K:
         """The next key; the caller owes a :meth:`done`."""

@@ -23,40 +23,37 @@ class Writer:
         self._kube = kube
         self._cache = cache
         self._may_write = may_write
-        self._futile: dict[str, tuple[str, Object]] = {}
-        """By uid: version of the object, and the write that did not change it."""
 
     async def apply(self, document: Object) -> Object:
         """Apply an object of ours; the object as it is then.
 
+        :raises Conflict: when the one that is known has gone, and another may have its name.
         :raises NameTaken: when an object of that name belongs to somebody else.
         """
         resource = resource_of(document)
         live = await self._ours(resource, document)
-        if live is not None and self._is_futile(live, document):
+        if live is not None and self._cache.stores[resource].is_futile(live, document):
             return live
         self._check_lead()
-        return self._written(resource, live, document, await self._kube.apply(document))
+        applied = await self._kube.apply(_exactly(document, live))
+        return self._written(resource, live, document, applied)
 
     async def patch(self, document: Object, changes: Object, subresource: str = "") -> Object:
         """Merge ``changes`` into an object, or into its ``status``; the object as it is then."""
-        if self._is_futile(document, changes):
+        resource = resource_of(document)
+        if self._cache.stores[resource].is_futile(document, changes):
             return document
         self._check_lead()
         patched = await self._kube.patch(document, changes, subresource)
-        return self._written(resource_of(document), document, changes, patched)
-
-    def _is_futile(self, live: Object, write: Object) -> bool:
-        metadata = live["metadata"]
-        return self._futile.get(metadata["uid"]) == (metadata.get("resourceVersion"), write)
+        return self._written(resource, document, changes, patched)
 
     def _written(
         self, resource: Resource, before: Object | None, write: Object, after: Object
     ) -> Object:
-        uid, version = after["metadata"]["uid"], after["metadata"]["resourceVersion"]
-        if before is not None and before["metadata"].get("resourceVersion") == version:
-            self._futile[uid] = version, write
         self._cache.put(resource, after)
+        version = after["metadata"]["resourceVersion"]
+        if before is not None and before["metadata"].get("resourceVersion") == version:
+            self._cache.stores[resource].found_futile(after, write)
         return after
 
     async def delete(self, document: Object) -> None:
@@ -64,7 +61,6 @@ class Writer:
         self._check_lead()
         await self._kube.delete(document)
         self._cache.remove(resource_of(document), document)
-        self._futile.pop(document["metadata"]["uid"], None)
 
     async def replace(self, live: Object, document: Object) -> None:
         """Delete an object, and apply another one of its name as soon as it is gone.
@@ -74,7 +70,6 @@ class Writer:
         self._check_lead()
         resource = resource_of(live)
         await self._kube.delete(live)
-        self._futile.pop(live["metadata"]["uid"], None)
         rest = await self._kube.get(resource, *name_of(live))
         if rest is not None:
             self._cache.put(resource, rest)
@@ -102,3 +97,10 @@ class Writer:
     def _check_lead(self) -> None:
         if not self._may_write():
             raise Unavailable("this process does not lead (any more)")
+
+
+def _exactly(document: Object, live: Object | None) -> Object:
+    """``document`` for the live object alone: an apply by force takes over who has the name."""
+    if live is None:
+        return document
+    return {**document, "metadata": {**document["metadata"], "uid": live["metadata"]["uid"]}}

@@ -36,7 +36,7 @@ class Draining:
         leaving = (live["spec"].get("replicas") or 0) - child["spec"]["replicas"]
         if leaving <= 0:
             return
-        pods = [pod for pod in seen_of(self._cache, workload)[1] if is_of(pod, live)]
+        pods = [pod for pod in seen_of(self._cache, workload).pods if is_of(pod, live)]
         for pod, cost in deletion_costs(pods, self._samples, leaving):
             changes = {"metadata": {"annotations": {DELETION_COST: cost}}}
             try:

@@ -131,7 +131,7 @@ class Measurer:
                 _log.info("not measured", workload=str(key), problem=str(error))
 
     def _turn(self, key: Key, resource: Object, record: PlacementRecord) -> _Turn:
-        known, pod = self._read(key, resource), rank_zero(seen_of(self._cache, resource)[1])
+        known, pod = self._read(key, resource), rank_zero(seen_of(self._cache, resource).pods)
         address = ((pod or {}).get("status") or {}).get("podIP")
         target = None
         if pod is not None and address and known.port is not None:

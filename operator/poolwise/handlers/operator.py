@@ -82,7 +82,7 @@ class Operator:
         self._readiness.server = self._connection.configuration.host
         kube = self._client(self._connection.client())
         watches = self._client(self._connection.watch_client())
-        apis = OptionalApis(kube, watches, self._cache, self._settings)
+        apis = OptionalApis(kube, watches, self._cache, self._settings, self._readiness)
         await fill(self._cache, kube, self._settings, self._readiness)
         await apis.open()
         known = {str(resource): len(self._cache.stores[resource]) for resource in WATCHED}
@@ -110,7 +110,9 @@ class Operator:
         )
         lease.owner_references = self._connection.account_references(self._settings.lease_namespace)
         writer = Writer(kube, self._cache, lambda: not self._elects or lease.is_held)
-        recorder = Recorder(writer, identity, clock.utc_now, self._metrics.decisions)
+        recorder = Recorder(
+            writer, identity, clock.utc_now, time.monotonic, self._metrics.decisions
+        )
         self._engine = Engine(
             self._cache, writer, recorder, self._decide, self._settings, self._metrics
         )

@@ -51,6 +51,16 @@ Children = Callable[[Plan, Decisions], tuple[Object, ...]]
 """Manifests of a placed plan; none when its pool or its workload is gone."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """A plan that could not be carried out."""
+
+    outcome: Outcome
+    """What became of it."""
+    pardon: asyncio.TimerHandle
+    """When it is planned again, if nothing asks for it before."""
+
+
 class Planner:
     """Turns wishes for a look into passes, and passes into work."""
 
@@ -74,10 +84,8 @@ class Planner:
         self._fresh: dict[Key, Plan] = {}
         """Placements whose story is not in the status yet."""
         self._expected: dict[Key, list[tuple[Resource, tuple[str | None, str]]]] = {}
-        self._refused: dict[Key, Outcome] = {}
-        """What became of plans that could not be carried out."""
-        self._pardons: dict[Key, asyncio.TimerHandle] = {}
-        """When each of those is planned again, if nothing asks for it before."""
+        self._refusals: dict[Key, _Refusal] = {}
+        """Of plans that could not be carried out."""
         self._due: asyncio.TimerHandle | None = None
         self.decisions = Decisions((), {})
         """The newest answer."""
@@ -128,14 +136,11 @@ class Planner:
         It is planned again after a while, later with each refusal.
         """
         key = outcome.key
-        self._pardon(key)
-        self._refused[key] = outcome
-        self._fresh.pop(key, None)
-        self.settle(key)
+        self.forget(key)
         self.want(key)
         delay_seconds = self._queue.backoff_seconds(key)
-        loop = asyncio.get_running_loop()
-        self._pardons[key] = loop.call_later(delay_seconds, self.forgive, key)
+        pardon = asyncio.get_running_loop().call_later(delay_seconds, self.forgive, key)
+        self._refusals[key] = _Refusal(outcome, pardon)
 
     def forgive(self, key: Key) -> None:
         """Plan ``key`` again in spite of an earlier refusal."""
@@ -144,13 +149,14 @@ class Planner:
 
     def _pardon(self, key: Key) -> bool:
         """End a refusal, with its timer; whether there was one."""
-        if key in self._pardons:
-            self._pardons.pop(key).cancel()
-        return self._refused.pop(key, None) is not None
+        refusal = self._refusals.pop(key, None)
+        if refusal is not None:
+            refusal.pardon.cancel()
+        return refusal is not None
 
     def is_refused(self, key: Key) -> bool:
         """Whether ``key`` waits for another attempt."""
-        return key in self._refused
+        return key in self._refusals
 
     def forget(self, key: Key) -> None:
         """The workload is gone."""
@@ -186,7 +192,7 @@ class Planner:
         self.is_planning = True
         try:
             with self._metrics.plan_seconds.time():
-                observed = without(self._cache.observed(), self._refused)
+                observed = without(self._cache.observed(), self._refusals)
                 decisions = await asyncio.to_thread(decide_or_isolate, self._decide, observed)
         except Exception:
             self._touched |= touched
@@ -223,7 +229,8 @@ class Planner:
             and kept.kept
             and (kept.uid, kept.generation) == (plan.uid, plan.generation)
         }
-        return replace(decisions, outcomes={**decisions.outcomes, **fresh, **self._refused})
+        refused = {key: refusal.outcome for key, refusal in self._refusals.items()}
+        return replace(decisions, outcomes={**decisions.outcomes, **fresh, **refused})
 
     def _expect(self, outcome: Outcome | None) -> None:
         if not isinstance(outcome, Plan) or not outcome.placed or outcome.kept:

@@ -26,12 +26,12 @@ from poolwise.plan.children.manifests import check, children
 from poolwise.plan.children.resizing import RUNNERS, changes
 from poolwise.plan.children.serving import least_pods
 from poolwise.plan.conditions import Type
-from poolwise.plan.decision import Key, Kind, Outcome, Plan
+from poolwise.plan.decision import Key, Kind, Outcome, Plan, chosen_pool
 from poolwise.plan.live.look import mode_of
 from poolwise.plan.live.rivals import rival
 from poolwise.plan.names import child_name
 from poolwise.plan.observed import Decisions, Object
-from poolwise.plan.pool import Pool
+from poolwise.plan.runtimes import Served
 from poolwise.plan.status.figures import number, part
 from poolwise.plan.status.workload import is_paused
 from poolwise.settings import Settings
@@ -66,20 +66,21 @@ class Reconciler:
             await self._carry_out(workload, outcome)
 
     async def _carry_out(self, workload: Object, outcome: Outcome) -> None:
-        pool = pool_of(outcome, self._planner.decisions)
         desired = self._desired(workload, outcome)
         is_fresh = self._planner.is_fresh(outcome)
         if is_fresh and not _was_refused(workload):
-            await self._story.tell(workload, outcome, pool)
+            await self._story.tell(workload, outcome)
             self._planner.look_again(outcome.key, 0)  # behind those that were not told yet
             return
         if gives_up(outcome):
-            await self._story.tell(workload, outcome, pool)  # what was tried outlives its pods
+            await self._story.tell(workload, outcome)  # what was tried outlives its pods
         if not is_paused(workload):
             await self._try_children(workload, outcome, desired)
             self._planner.settle(outcome.key)
+        elif self._planner.settle(outcome.key):
+            self._planner.want(outcome.key)  # paused before its children were written: others go
         if is_fresh or not _is_new(outcome):
-            await self._story.tell(workload, outcome, pool)
+            await self._story.tell(workload, outcome)
         if _is_new(outcome) or gives_up(outcome):
             self._planner.want()  # what was placed now runs: the next pass finds it so
 
@@ -150,8 +151,7 @@ class Reconciler:
                 if self._planner.settle(outcome.key):  # kept for children that were never written
                     self._planner.want(outcome.key)
                 held_up = replace(outcome, reason_code=reason_of(error), reason=str(error))
-                pool = pool_of(outcome, self._planner.decisions)
-                await self._story.tell(workload, held_up, pool)
+                await self._story.tell(workload, held_up)
             raise
 
     async def _write_children(
@@ -171,12 +171,12 @@ def manifests(
     workload: Object, plan: Plan, decisions: Decisions, settings: Settings
 ) -> tuple[Object, ...]:
     """Children of a placed plan; none while its pool is gone: then they are left alone."""
-    pool = pool_of(plan, decisions)
+    pools = {each.name: each for each in decisions.pools}
+    pool = chosen_pool(plan, pools)
     if pool is None:
         return ()
-    apis, runtimes = decisions.apis, decisions.training_runtimes
-    pools = {each.name: each for each in decisions.pools}
-    made = children(workload, plan, pool, settings, apis, runtimes, pools)
+    served = Served(decisions.apis, decisions.training_runtimes)
+    made = children(workload, plan, pool, settings, served, pools)
     return tuple(prepared(child) for child in made)
 
 
@@ -186,13 +186,6 @@ def workload_of(cache: Cache, key: Key) -> Object | None:
     if found is None or "deletionTimestamp" in found["metadata"]:
         return None
     return found
-
-
-def pool_of(outcome: Outcome, decisions: Decisions) -> Pool | None:
-    """The pool that a plan is on, or waits for."""
-    if not isinstance(outcome, Plan) or outcome.chosen is None:
-        return None
-    return next((pool for pool in decisions.pools if pool.name == outcome.chosen.pool), None)
 
 
 def runs_nothing(workload: Object) -> bool:

@@ -25,7 +25,6 @@ from poolwise.handlers.gateways import Gateways
 from poolwise.handlers.kinds import Kinds
 from poolwise.handlers.lookout import Lookout
 from poolwise.handlers.planner import Planner
-from poolwise.handlers.reconciler import pool_of
 from poolwise.handlers.rounds import forget, rounds
 from poolwise.handlers.story import seen_of
 from poolwise.handlers.turn import LOOKS_UNTIL_TOLD, Known, Turn
@@ -34,7 +33,7 @@ from poolwise.model.calibration import shipped
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.children.replica import Replica
 from poolwise.plan.conditions import Reason
-from poolwise.plan.decision import Key, Kind, Plan
+from poolwise.plan.decision import Key, Kind, Plan, chosen_pool
 from poolwise.plan.gateway.fronts import pod_labels
 from poolwise.plan.gateway.reading import QUEUE_ALONE
 from poolwise.plan.live.knowledge import Knowledge
@@ -141,13 +140,14 @@ class Scaler:
     def _turns(self, services: Iterable[Object]) -> Iterator[Turn]:
         """Services that run; what cannot be read is told of by its plan."""
         gateways = Gateways(self._cache)
+        pools = {pool.name: pool for pool in self._planner.decisions.pools}
         for resource in services:
             key = key_of(resource)
             outcome = self._planner.outcome_of(resource)
             plan = outcome.running if isinstance(outcome, Plan) else None
             if is_paused(resource) or plan is None or plan.record is None:
                 continue
-            pool = pool_of(plan, self._planner.decisions)
+            pool = chosen_pool(plan, pools)
             if pool is None or pool.machine is None:
                 continue
             try:
@@ -161,7 +161,7 @@ class Scaler:
         placed = Placed(str(key), self._request(key, resource), plan.record, pool)
         parts, offers = self._kinds.elsewhere(placed, plan, spec)
         port = Replica(key, spec, plan.record, pool, self._settings).metrics_port
-        pods = tuple(serving_pods(seen_of(self._cache, resource)[1]))
+        pods = tuple(serving_pods(seen_of(self._cache, resource).pods))
         spans_nodes, on = plan.record.nodes_per_replica > 1, (placed, *parts)
         labels = [pod_labels(key, each.pool.name, spans_nodes) for each in on]
         found = [(pod, (pod.get("status") or {}).get("podIP")) for pod in pods]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
+import time
+from collections.abc import Iterable, Iterator
 
 from poolwise.cluster.cache import Cache, name_of
 from poolwise.cluster.clock import utc_now
@@ -11,13 +11,13 @@ from poolwise.cluster.difference import merge_patch
 from poolwise.cluster.events import Recorder
 from poolwise.cluster.resources import resource_of
 from poolwise.cluster.writer import Writer
-from poolwise.handlers.announcement import announcements
+from poolwise.handlers.announcement import Announcement, announcements
 from poolwise.handlers.looks import Looks
 from poolwise.handlers.planner import Planner
 from poolwise.plan.decision import Key, Outcome
 from poolwise.plan.observed import Object
-from poolwise.plan.pool import Pool
 from poolwise.plan.status.accrual import brought_up_to_date
+from poolwise.plan.status.pods import Live
 from poolwise.plan.status.workload import is_paused, status
 from poolwise.settings import Settings
 
@@ -41,49 +41,65 @@ class Story:
         self._status_seconds = settings.status_seconds
         self._accrual_seconds = settings.accrual_seconds
         self._looks = looks
-        self._told_at: dict[Key, datetime] = {}
+        self._told_at: dict[Key, float] = {}
+        """Of the newest status, on a clock that never goes back, in seconds."""
+        self._announced: dict[Key, set[tuple[str, Announcement]]] = {}
+        """Events of a status that could not be written yet, with the uid of what they are about:
+        the next attempt finds the same news in it."""
 
-    async def tell(self, workload: Object, outcome: Outcome, pool: Pool | None) -> None:
+    async def tell(self, workload: Object, outcome: Outcome) -> None:
         """Write the status if it differs: decisions at once, observations now and then.
 
         A placement is a decision also where it makes no Event: its children wait to be told of.
         """
-        live = self._cache.get(resource_of(workload), *name_of(workload)) or workload
+        live = self._cache.get(resource_of(workload), *name_of(workload))
+        if live is None or live["metadata"]["uid"] != outcome.uid:
+            return  # it went while its children were written
         before, now = live.get("status") or {}, utc_now()
         told = self._looks.measured(outcome.key, before)
         pools = {each.name: each for each in self._planner.decisions.pools}
-        after = status(live, outcome, pool, *seen_of(self._cache, live), now, told, pools)
+        after = status(live, outcome, pools, seen_of(self._cache, live), now, told)
         if not is_paused(live):
             after = brought_up_to_date(after, now, self._accrual_seconds)
         changes = merge_patch(before, after)
         decisions = list(announcements(before, after))
         is_decision = bool(decisions) or self._planner.is_fresh(outcome)
-        if changes and not is_decision and self._is_too_soon(outcome.key, now):
+        if changes and not is_decision and self._is_too_soon(outcome.key):
             return self._planner.look_again(outcome.key, self._status_seconds)
         # Events first: whoever reads the status next, were it another leader, finds no news in it.
-        for each in decisions:
-            await self._recorder.record(live, each.reason, each.note, warning=each.is_warning)
+        await self._announce(outcome.key, live, decisions)
         if changes:
-            self._told_at[outcome.key] = now
+            self._told_at[outcome.key] = time.monotonic()
             await self._writer.patch(live, {"status": changes}, "status")
+        self._announced.pop(outcome.key, None)
         self._planner.told(outcome)
+
+    async def _announce(self, key: Key, live: Object, decisions: Iterable[Announcement]) -> None:
+        announced, uid = self._announced.setdefault(key, set()), live["metadata"]["uid"]
+        for each in decisions:
+            is_told = (uid, each) in announced or await self._recorder.record(
+                live, each.reason, each.note, warning=each.is_warning
+            )
+            if is_told:
+                announced.add((uid, each))
 
     def forget(self, key: Key) -> None:
         """The workload is gone."""
         self._told_at.pop(key, None)
+        self._announced.pop(key, None)
 
-    def _is_too_soon(self, key: Key, now: datetime) -> bool:
+    def _is_too_soon(self, key: Key) -> bool:
         told_at = self._told_at.get(key)
-        return told_at is not None and (now - told_at).total_seconds() < self._status_seconds
+        return told_at is not None and time.monotonic() - told_at < self._status_seconds
 
 
-def seen_of(cache: Cache, workload: Object) -> tuple[list[Object], list[Object]]:
+def seen_of(cache: Cache, workload: Object) -> Live:
     """Children of a workload, with what keeps a Job from creating its pods, and its pods."""
     children = cache.children_of(workload["metadata"]["uid"])
     owners = [*children, *_below(cache, children)]
     pods = [pod for pod in cache.pods_of(workload) if _belongs(pod, owners)]
     failures = map(cache.failed_creation_of, filter(_lacks_pods, owners))
-    return [*children, *filter(None, failures)], pods
+    return Live([*children, *filter(None, failures)], pods)
 
 
 def _below(cache: Cache, children: list[Object]) -> Iterator[Object]:

@@ -18,6 +18,7 @@ from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.joint.outcome import Price
 from poolwise.plan.kueue.record import Admission, Queueing
+from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.attempts import GivenUp
 
 
@@ -274,6 +275,13 @@ class Rejection:
 
 
 Outcome = Plan | Rejection
+
+
+def chosen_pool(outcome: Outcome, pools: Mapping[str, Pool]) -> Pool | None:
+    """The pool that a plan is on, or waits for; None where it is gone, or there is no plan."""
+    if not isinstance(outcome, Plan) or outcome.chosen is None:
+        return None
+    return pools.get(outcome.chosen.pool)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from poolwise.errors import InvalidInput
@@ -28,6 +29,17 @@ class Runtime(enum.StrEnum):
     LEADER_WORKER_SET = "LeaderWorkerSet"
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a cluster has beside Kubernetes' own kinds, for runs and services to be made of."""
+
+    apis: Mapping[str, str] = field(default_factory=dict)
+    """Versions of the optional APIs by group, as :attr:`Observed.apis`."""
+    training_runtimes: Iterable[Object] = ()
+    """Runtimes of Kubeflow Trainer."""
+
+
+NOTHING_SERVED = Served()
 _AUTO = "Auto"
 _GROUPS = {
     Runtime.JOB_SET: names.JOBSET,

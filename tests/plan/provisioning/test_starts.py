@@ -6,6 +6,7 @@ from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Kind
 from poolwise.plan.provisioning.attempts import given_up, started_at
+from poolwise.plan.status.pods import Live
 from poolwise.plan.status.workload import status
 from tests.plan.cluster_given import NOW, job, key, service
 from tests.plan.provisioning.given import (
@@ -31,9 +32,8 @@ def told(workload, decisions, children, seen, moment):
     """The workload with the status that a pass writes."""
     kind = Kind(workload["kind"])
     outcome = decisions.outcomes[key(workload["metadata"]["name"], kind)]
-    chosen = outcome.chosen.pool if outcome.chosen else ""
-    pool = next((each for each in decisions.pools if each.name == chosen), None)
-    document = status(workload, outcome, pool, children, seen, moment)
+    pools = {pool.name: pool for pool in decisions.pools}
+    document = status(workload, outcome, pools, Live(children, seen), moment)
     return {**workload, "status": document}
 
 

@@ -18,7 +18,7 @@ where there is none; :func:`changes_to_run` has what may still change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -35,7 +35,7 @@ from poolwise.plan.decision import Kind, PlacementRecord, Plan
 from poolwise.plan.kueue.child import queued
 from poolwise.plan.observed import Manifest, Object
 from poolwise.plan.pool import Pool
-from poolwise.plan.runtimes import Runtime, find_runtime, runtime_of_run
+from poolwise.plan.runtimes import NOTHING_SERVED, Runtime, Served, find_runtime, runtime_of_run
 from poolwise.settings import Settings
 
 __all__ = ["changes_to_run", "check", "children", "record_of"]
@@ -44,20 +44,18 @@ WITHOUT_RECORD = (Runtime.JOB, Runtime.DEPLOYMENT)
 """Kinds that a record does not name."""
 
 
-def children(  # noqa: PLR0913  # all that children are made of
+def children(
     resource: Object,
     plan: Plan,
     pool: Pool,
     settings: Settings,
-    apis: Mapping[str, str] = MappingProxyType({}),
-    training_runtimes: Iterable[Object] = (),
+    served: Served = NOTHING_SERVED,
     further: Mapping[str, Pool] = MappingProxyType({}),
 ) -> tuple[Manifest, ...]:
     """Manifests in the order in which they should be applied; what runs pods comes last.
 
-    ``apis`` are the optional APIs that are served (``Observed.apis``), ``training_runtimes`` the
-    runtimes of Kubeflow Trainer; ``further`` the pools by name that parts of a service are on: a
-    part whose pool is gone has no nodes either, and is left out.
+    ``further`` are the pools by name that parts of a service are on: a part whose pool is gone has
+    no nodes either, and is left out.
 
     :raises InvalidInput: where the engine of a service has no build for the pool, its model cannot
         be loaded from where the spec says, or a runtime has nothing to train in.
@@ -68,11 +66,11 @@ def children(  # noqa: PLR0913  # all that children are made of
         record = record_of(plan, pool, settings, longest)
         at = [(part, further.get(part.claim.pool)) for part in plan.parts if part.claim]
         parts = [(record_of(part, each, settings, longest), each) for part, each in at if each]
-        return serving_children(resource, record, pool, settings, apis, parts)
+        return serving_children(resource, record, pool, settings, served.apis, parts)
     record = record_of(plan, pool, settings)
     if not plan.kept:
-        record = _with_runtime(record, resource, apis)
-    made = _of_run(resource, record, pool, apis, training_runtimes)
+        record = _with_runtime(record, resource, served.apis)
+    made = _of_run(resource, record, pool, served)
     deadline = TrainingJob.model_validate(resource).spec.active_deadline_seconds
     return tuple(queued(child, record.queue, deadline) for child in made)
 
@@ -97,19 +95,16 @@ def _with_runtime(
 
 
 def _of_run(
-    resource: Object,
-    record: PlacementRecord,
-    pool: Pool,
-    apis: Mapping[str, str],
-    training_runtimes: Iterable[Object],
+    resource: Object, record: PlacementRecord, pool: Pool, served: Served
 ) -> tuple[Manifest, ...]:
+    apis = served.apis
     match record.runtime:
         case None:
             return training_children(resource, record, pool)
         case Runtime.JOB_SET if names.JOBSET in apis:
             return job_set_children(resource, record, pool, apis[names.JOBSET])
         case Runtime.TRAIN_JOB if names.TRAINER in apis:
-            found = find_runtime(resource, training_runtimes)
+            found = find_runtime(resource, served.training_runtimes)
             if found is not None:
                 return train_job_children(resource, record, pool, apis[names.TRAINER], found)
     return ()

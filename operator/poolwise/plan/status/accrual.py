@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import Any
 
 from poolwise.model.work import ServingLayout
-from poolwise.plan.decision import Candidate, Outcome, Plan
+from poolwise.plan.decision import Candidate, Outcome, Plan, chosen_pool
 from poolwise.plan.pool import Pool
 from poolwise.plan.status.figures import Told, number, part
 from poolwise.plan.status.meter import Meter, Rate, rate, read
@@ -26,23 +25,22 @@ from poolwise.plan.status.span import Span
 _WATTS_PER_KILOWATT = 1000.0
 
 
-def accrued(  # noqa: PLR0913  # all that a meter is moved on by
+def accrued(
     meter: Meter,
     outcome: Outcome,
     told: Told,
-    pool: Pool | None,
+    pools: Mapping[str, Pool],
     seen: Observation,
     now: datetime,
-    further: Mapping[str, Pool] = MappingProxyType({}),
 ) -> Meter:
     """The meter as it should stand in the status; ``told`` is ``status.plan`` as it will be, and
-    ``further`` the pools by name that parts of a service are on."""
+    ``pools`` are those that there are, by name."""
     now = now.replace(microsecond=0)  # statuses tell whole seconds: a fraction would count twice
-    span = _span(seen)
+    span, pool = _span(seen), chosen_pool(outcome, pools)
     found = _current(meter, outcome, told, pool)
     if found is not None and isinstance(outcome, Plan):
         for part_ in outcome.parts:
-            found = _with_part(found, part_, further, told)
+            found = _with_part(found, part_, pools, told)
     if span.is_active and found is not None:
         currency = pool.price.currency if pool and pool.price else ""
         return _running(meter, found, currency or meter.currency, span.since or now, now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.observed import Object
@@ -54,6 +54,14 @@ class Observation:
     def are_all_ready(self) -> bool:
         """Whether every pod that should run does, or is done."""
         return self.exists and self.ready + self.succeeded >= self.desired
+
+
+class Live(NamedTuple):
+    """What there is of one workload."""
+
+    children: Sequence[Object]
+    """Those of the workload alone; Events about them may be among them."""
+    pods: Sequence[Object]
 
 
 def observe(uid: str, children: Iterable[Object], pods: Sequence[Object]) -> Observation:

@@ -6,14 +6,13 @@ the same bytes, and a converged cluster is never written to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import Any
 
 from poolwise.plan.children.metadata import selector_text
 from poolwise.plan.conditions import Reason, Type, condition, is_true, merged, timestamp
-from poolwise.plan.decision import Outcome, Plan
+from poolwise.plan.decision import Outcome, Plan, chosen_pool
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.names import PAUSED
 from poolwise.plan.observed import Object
@@ -26,7 +25,7 @@ from poolwise.plan.status.figures import number, part
 from poolwise.plan.status.further import with_further
 from poolwise.plan.status.meter import read
 from poolwise.plan.status.meter import told as meter_told
-from poolwise.plan.status.pods import Observation, observe
+from poolwise.plan.status.pods import Live, Observation, observe
 from poolwise.plan.status.rounding import rounded
 from poolwise.plan.status.steady import steady
 from poolwise.plan.status.story import rollout, story
@@ -40,31 +39,27 @@ CANDIDATE_LIMIT = 64
 PAUSED_MESSAGE = f'annotation {PAUSED} is "true": Poolwise writes nothing but this'
 
 
-def status(  # noqa: PLR0913  # all that a status is made of
+def status(
     resource: Object,
     outcome: Outcome,
-    pool: Pool | None,
-    children: Iterable[Object],
-    pods: Sequence[Object],
+    pools: Mapping[str, Pool],
+    live: Live,
     now: datetime,
     measured: Measured | None = None,
-    further: Mapping[str, Pool] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Everything that ``status`` should say.
 
-    ``children`` and ``pods`` are those of the workload alone; Events about its children may be
-    among them. ``pool`` is the chosen one, while there is one. ``measured`` is what the newest look
-    at a service's replicas told. ``further`` has the pools by name that parts of it are on.
+    ``pools`` are those that there are, by name. ``measured`` is what the newest look at its pods
+    told.
     """
     before = resource.get("status") or {}
     generation = resource["metadata"].get("generation", outcome.generation)
     if is_paused(resource):
         return {**before, "conditions": _with_paused(before, generation, now)}
-    children = list(children)
-    seen = observe(outcome.uid, children, pods)
-    told = with_further(_told(before, outcome, seen, pool, now), outcome, pool, further)
+    pool, seen = chosen_pool(outcome, pools), observe(outcome.uid, *live)
+    told = with_further(_told(before, outcome, seen, pool, now), outcome, pool, pools)
     meter = read(part(part(before, "observed"), "accrued"))
-    meter = accrued(meter, outcome, told, pool, seen, now, further)
+    meter = accrued(meter, outcome, told, pools, seen, now)
     run = measured.observed if measured else part(before, "observed")
     money = Money(meter, _expected_finish(seen, told, run), now)
     view = View(resource, outcome, told, seen, pool, money, measured)
@@ -73,7 +68,7 @@ def status(  # noqa: PLR0913  # all that a status is made of
         "observedGeneration": generation,
         "conditions": merged(before.get("conditions") or (), wanted, generation, now),
         **({"plan": dict(told)} if told else {}),
-        **_start(resource, outcome, seen, children, now),
+        **_start(resource, outcome, seen, live.children, now),
         **_observed(before, view),
     }
 

@@ -1,0 +1,125 @@
+"""What users are told, and how often: Events of what comes back, statuses while a clock is set."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from poolwise.cluster.clock import utc_now
+from poolwise.cluster.resources import DEPLOYMENTS, EVENTS, SERVICES
+from poolwise.errors import Unavailable
+from poolwise.settings import Settings
+from tests.handlers.shell import Shell, chat_service, condition, h100_node, training_job
+
+
+@pytest.fixture
+def shell():
+    shell = Shell()
+    shell.put(h100_node(), h100_node())
+    return shell
+
+
+def events(shell, reason):
+    return [each for each in shell.kube.all(EVENTS) if each["reason"] == reason]
+
+
+def suspending(shell, job, suspend):
+    def edit():
+        live = shell.look(job)
+        shell.put({**live, "spec": {**live["spec"], "suspend": suspend}})
+
+    return edit
+
+
+def test_a_run_that_is_suspended_a_second_time_is_told_so_again(shell):
+    job = training_job("a", "train", 8)
+    shell.put(job)
+    shell.run(*(suspending(shell, job, suspend) for suspend in (True, False, True)))
+    told = events(shell, "Suspended")
+    assert len(told) == 2
+    assert told[0]["note"] == told[1]["note"]
+    assert len(events(shell, "Placed")) == 2
+    assert shell.run() == []
+
+
+def test_another_object_of_the_name_is_told_all_of_it(shell):
+    shell.put(training_job("a", "train", 8))
+
+    def replace():
+        shell.kube.vanish(shell.look(training_job("a", "train", 8)))
+        shell.put(training_job("a", "train", 8))
+
+    shell.run(replace)
+    assert len({each["regarding"]["uid"] for each in events(shell, "Placed")}) == 2
+
+
+def test_a_status_that_cannot_be_written_at_first_makes_no_event_a_second_time(shell):
+    shell.put(training_job("a", "train", 8))
+    failures = [Unavailable("503")] * 3
+
+    def break_down(write):
+        if write.startswith("patch status trainingjobs") and failures:
+            raise failures.pop()
+
+    shell.kube.before_write = break_down
+    shell.run(lambda: None, lambda: None, lambda: None, pause_seconds=0.1)
+    assert not failures
+    assert len(events(shell, "Placed")) == 1
+
+
+def test_an_event_that_could_not_be_written_either_comes_with_the_status(shell):
+    shell.put(training_job("a", "train", 8))
+    failures = [Unavailable("503")] * 6
+
+    def break_down(write):
+        if ("status trainingjobs" in write or "events" in write) and failures:
+            raise failures.pop()
+
+    shell.kube.before_write = break_down
+    shell.run(lambda: None, lambda: None, lambda: None, lambda: None, pause_seconds=0.1)
+    assert not failures
+    assert len(events(shell, "Placed")) == 1
+
+
+def test_a_clock_that_is_set_back_holds_no_status_up(shell, monkeypatch):
+    monkeypatch.setattr("tests.handlers.shell.SETTINGS", Settings(status_seconds=0.05))
+    chat = chat_service("a", "chat")
+    shell.put(chat)
+
+    def set_back():
+        earlier = utc_now() - timedelta(hours=1)
+        monkeypatch.setattr("poolwise.handlers.story.utc_now", lambda: earlier)
+        [deployment] = shell.kube.all(DEPLOYMENTS)
+        shell.put({**deployment, "status": {"replicas": 1, "readyReplicas": 1}})
+
+    shell.run(set_back, pause_seconds=0.2)
+    assert shell.look(chat)["status"]["readyReplicas"] == 1
+
+
+def test_what_was_decided_for_an_object_is_never_told_of_the_next_one_of_its_name(shell):
+    """Deleted and made anew while its children are written."""
+    runs = chat_service("a", "chat")
+    wrong = chat_service("a", "chat", model={"preset": "no-such-model"})
+    shell.put(runs)
+    told = []
+
+    def replace_once(write):
+        if write == "apply services/chat":
+            shell.kube.before_write = lambda write: None
+            shell.kube.after_write = lambda write: told.append(accepted(shell.look(wrong)))
+            shell.kube.vanish(shell.look(runs))
+            shell.put(wrong)
+
+    def lose_a_child():
+        shell.kube.before_write = replace_once
+        [service] = shell.kube.all(SERVICES)
+        shell.kube.vanish(service)
+
+    shell.run(lose_a_child)
+    assert set(told) == {None, "False"}
+    assert len(events(shell, "Placed")) == 1
+
+
+def accepted(document):
+    return condition(document, "Accepted").get("status")
