@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.placement.engine import exactly
-from bench.placement.traces import read
+from bench.placement.traces import Unusable, count, number, read
 from poolwise import tables
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval, TrainingPrediction
@@ -209,9 +209,12 @@ def _relative(found: Sequence[Any]) -> dict[str, Interval]:
 def _lengths(folder: Path) -> list[tuple[int, float]]:
     """Sizes rounded to powers of two, as far as any kind comes in."""
     largest = max(max(sizes) for sizes, _ in WORK.values())
-    rows = read(folder, "philly_jobs")
+    rows = read(folder, "philly_jobs", {"gpus": count, "duration_s": number})
     found = ((2 ** round(math.log2(int(r["gpus"]))), float(r["duration_s"])) for r in rows)
-    return [(min(size, largest), seconds) for size, seconds in found if seconds > 0]
+    lengths = [(min(size, largest), seconds) for size, seconds in found if seconds > 0]
+    if not lengths:
+        raise Unusable(f"{folder}: every duration_s of philly_jobs* is 0")
+    return lengths
 
 
 def _document(kind: str, size: int, spec: Mapping[str, Any]) -> dict[str, Any]:
