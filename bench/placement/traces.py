@@ -11,6 +11,7 @@ from pathlib import Path
 Row = dict[str, str]
 MOST = 1e12
 """Of any number in a table: beyond it a cell is wrong."""
+LONGEST_SECONDS = 1e7
 
 
 class Missing(Exception):
@@ -34,6 +35,12 @@ def number(cell: str) -> str:
     except ValueError:
         value = -1.0
     return "" if 0.0 <= value <= MOST else f"a number from 0 to {MOST:g}"
+
+
+def seconds(cell: str) -> str:
+    """The same, of a run: what is longer is in milliseconds, and rivals act each minute of it."""
+    is_short = not number(cell) and float(cell) <= LONGEST_SECONDS
+    return "" if is_short else f"a number of seconds from 0 to {LONGEST_SECONDS:g}"
 
 
 def positive(cell: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -30,9 +31,15 @@ def _write(folder: Path, name: str, text: str) -> Path:
     ("kind", "table", "text", "words"),
     [
         ("T3", "philly_jobs", "gpus\n1\n", "the header has no column duration_s"),
-        ("T3", "philly_jobs", f"{PHILLY}4", "line 4: duration_s is '', must be a number from 0"),
+        (
+            "T3",
+            "philly_jobs",
+            f"{PHILLY}4",
+            "line 4: duration_s is '', must be a number of",
+        ),
         ("T3", "philly_jobs", "gpus,duration_s\n0,9\n", "gpus is '0', must be a whole number"),
         ("T3", "philly_jobs", "gpus,duration_s\n1,inf\n", "duration_s is 'inf', must be a number"),
+        ("T3", "philly_jobs", "gpus,duration_s\n1,2e7\n", "must be a number of seconds from 0 to"),
         ("T3", "philly_jobs", "gpus,duration_s\n1,0\n", "every duration_s of philly_jobs* is 0"),
         ("T3", "philly_jobs", "gpus,duration_s\n", "has no row that can be used"),
         ("T1", "gavel_throughputs", f"{RATES}simulation,k80,1,LM,5,x,2\n", "workers is 'x'"),
@@ -84,3 +91,11 @@ def test_the_other_parts_are_replayed_and_the_status_tells(
     assert complaints.splitlines() == [
         f"{bad}: line 4: gpus is 'many', must be a whole number from 1 to 1e+12"
     ]
+
+
+def test_jobs_of_one_size_that_few_pools_take_are_replayed(tmp_path: Path) -> None:
+    """Pools that nobody needs have no price, and a job that they cannot run takes for ever."""
+    _write(tmp_path, "philly_jobs", "gpus,duration_s\n64,600\n")
+    found = suite.work(tmp_path, Task("T3", "U1", 0.5)).cell
+    assert found is not None and found.makespan_seconds is not None
+    assert 0.0 < found.makespan_seconds < math.inf
