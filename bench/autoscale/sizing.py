@@ -2,8 +2,11 @@
 
 The capacity of a replica is the rate at which requests, arriving by chance (Poisson) before a few
 replicas, just meet both targets: the wanted share (99 %) of those that meet them where they are
-alone, since no fleet answers a prompt in time that one replica reads for longer. A request's share
-of the capacity goes by its prompt's own seconds and by its tokens, each as dear as at that load.
+alone, since no fleet answers a prompt in time that one replica reads for longer. However wide the
+targets are, it is at most what a replica answers while a queue never ends: beyond that rate a queue
+grows for as long as requests come, and only the end of the measurement keeps them in time. A
+request's share of the capacity goes by its prompt's own seconds and by its tokens, each as dear as
+at that load.
 """
 
 from __future__ import annotations
@@ -24,8 +27,9 @@ REQUESTS = 6000
 BISECTIONS = 9
 ALONE = 0.01
 """Of the rate that products alone would allow: requests hardly ever meet."""
-AT_ONCE = 1000.0
-"""Times the rate that products alone would allow: all requests of the measurement come at once."""
+MIDDLE = (0.2, 0.7)
+"""Of the answers to requests that all come at once: before it a batch fills, after it one runs dry,
+and of long answers early."""
 ATTAINMENT = 0.99
 """Of requests that shall meet both targets, where nothing else is said."""
 
@@ -94,8 +98,7 @@ def _passed(moments: Floats, edges: Floats) -> Floats:
 
 
 class OutOfReach(ValueError):
-    """Targets that no number of replicas meets, or that one meets at any rate; the sentence says
-    which."""
+    """Targets that no number of replicas meets; the sentence tells them."""
 
 
 def measured(engine: Engine, requests: Requests, targets: Targets, seed: int = 0) -> Work:
@@ -117,19 +120,14 @@ def measured(engine: Engine, requests: Requests, targets: Targets, seed: int = 0
             f"no request meets both targets even alone on an idle replica: first token within "
             f"{targets.ttft_seconds:g} s, then {targets.tpot_seconds:g} s between tokens"
         )
+    most = _served_per_second(engine, requests, picked)
     low, high = guess * ALONE, guess
-    while attained(high) >= least:
+    while high < most and attained(high) >= least:
         low, high = high, 2.0 * high
-        if high > guess * AT_ONCE:
-            raise OutOfReach(
-                f"{REQUESTS} requests at once meet both targets, which so tell nothing of the rate "
-                f"that a replica bears: first token within {targets.ttft_seconds:g} s, then "
-                f"{targets.tpot_seconds:g} s between tokens"
-            )
     for _ in range(BISECTIONS):
         middle = (low + high) / 2.0
         low, high = (middle, high) if attained(middle) >= least else (low, middle)
-    return _work(engine, requests, picked, low)
+    return _work(engine, requests, picked, min(low, most))
 
 
 def _product_seconds(
@@ -154,17 +152,35 @@ def _attained(
     targets: Targets,
 ) -> float:
     """Of the second half, when the fleet has filled."""
-    arriving = Requests(
-        np.cumsum(gaps),
+    arriving = _arriving(requests, picked, np.cumsum(gaps))
+    first, tokens = targets.met(arriving, _answered(engine, arriving, REPLICAS))
+    return float((first & tokens)[len(arriving) // 2 :].mean())
+
+
+def _served_per_second(engine: Engine, requests: Requests, picked: NDArray[np.integer]) -> float:
+    """By one replica, whose queue never ends."""
+    arriving = _arriving(requests, picked, np.zeros(len(picked)))
+    ends = np.sort(_answered(engine, arriving, 1).finished_seconds)
+    known = ends[~np.isnan(ends)]
+    first, last = (int(share * (len(known) - 1)) for share in MIDDLE)
+    seconds = float(known[last] - known[first])
+    return (last - first) / seconds if seconds > 0.0 else len(known) / float(known[-1])
+
+
+def _arriving(requests: Requests, picked: NDArray[np.integer], arrivals: Floats) -> Requests:
+    return Requests(
+        arrivals,
         requests.input_tokens[picked],
         requests.output_tokens[picked],
         requests.cached_tokens[picked],
     )
+
+
+def _answered(engine: Engine, arriving: Requests, replicas: int) -> Answers:
     fleet = Fleet(arriving, engine.costs, engine.limits, LeastOutstanding())
-    fleet.request(REPLICAS, 0.0)
+    fleet.request(replicas, 0.0)
     fleet.finish()
-    first, tokens = targets.met(arriving, fleet.answers())
-    return float((first & tokens)[len(arriving) // 2 :].mean())
+    return fleet.answers()
 
 
 def _work(engine: Engine, requests: Requests, picked: NDArray[np.integer], rate: float) -> Work:
