@@ -31,7 +31,6 @@ from bench.tables import DEFAULT_FOLDER
 
 LONG_SECONDS = 6 * HOUR_SECONDS
 PEAKS = (10.0, 40.0, 150.0)
-_UNUSABLE = (BadTrace, sizing.OutOfReach)
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ def main() -> int:
     asked = _arguments().parse_args()
     try:
         return _main(asked)
-    except (*_UNUSABLE, Unknown) as error:
+    except (BadTrace, Unknown) as error:
         print(error, file=sys.stderr)
         return 2
 
@@ -86,7 +85,7 @@ def _cells(asked: argparse.Namespace) -> Iterator[Cell]:
                 for cell in _cells_of(trace, on, asked):
                     found += 1
                     yield cell
-        except _UNUSABLE as error:
+        except BadTrace as error:
             print(f"{error}; left out", file=sys.stderr)
         if found and not asked.full:
             return
@@ -101,7 +100,7 @@ def _cells_of(read: traces.Trace, on: Engine, asked: argparse.Namespace) -> Iter
     if trace.complaint:
         print(trace.complaint, file=sys.stderr)
     targets = sizing.Targets(asked.ttft_seconds, asked.tpot_seconds, asked.attainment)
-    work = sizing.measured(on, trace.requests, targets, asked.seed)
+    work = _work(trace, on, targets, asked.seed)
     for wanted in PEAKS if asked.full else (asked.peak_replicas,):
         peak = replayable.affordable_peak(trace, work, wanted)
         if peak < wanted:
@@ -113,6 +112,13 @@ def _cells_of(read: traces.Trace, on: Engine, asked: argparse.Namespace) -> Iter
         delays = scene.START_DELAYS_SECONDS if asked.full else (asked.start_delay_seconds,)
         for delay in delays:
             yield Cell(scene.with_settings(found, delay, **_settings(asked)), peak)
+
+
+def _work(trace: traces.Trace, on: Engine, targets: sizing.Targets, seed: int) -> sizing.Work:
+    try:
+        return sizing.measured(on, trace.requests, targets, seed)
+    except sizing.OutOfReach as error:
+        raise BadTrace(f"{trace.name}: {error}") from error
 
 
 def _smaller(trace: traces.Trace, wanted: float, peak: float) -> str:

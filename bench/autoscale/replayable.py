@@ -15,7 +15,7 @@ from bench.autoscale.traces import DAY_SECONDS, Trace, part_of
 LEAST_SECONDS = BIN_SECONDS
 """Fleets are sized by the busiest minute: a trace has one at least."""
 MOST_WHOLE_DAYS = 8
-"""Of a trace that is not cut: a week. Every policy acts each few seconds of it."""
+"""Of a trace that is not cut: a week's, and a little. Every policy acts each few seconds of it."""
 MOST_REQUESTS_PER_HOUR = 2_000_000
 """All policies are done with so many of an hour in about a quarter of one, on two cores."""
 MOST_REQUESTS = 8_000_000
@@ -31,16 +31,23 @@ def replayable(trace: Trace, engine: Engine, is_whole: bool) -> Trace:
     """
     found = _fitting(trace, engine)
     if found.seconds < LEAST_SECONDS:
-        raise BadTrace(
-            f"{trace.name}: its requests all arrive within {found.seconds:g} s, "
-            f"must be spread over {LEAST_SECONDS:g} s at least"
+        raise _refused(
+            found,
+            f"its requests all arrive within {found.seconds:g} s, "
+            f"must be spread over {LEAST_SECONDS:g} s at least",
         )
     if is_whole and found.seconds > MOST_WHOLE_DAYS * DAY_SECONDS:
-        raise BadTrace(
-            f"{trace.name}: its requests are spread over {found.seconds / DAY_SECONDS:.1f} days, "
-            f"must be {MOST_WHOLE_DAYS} at most (arrival_s counts seconds)"
+        raise _refused(
+            found,
+            f"its requests are spread over {found.seconds / DAY_SECONDS:.1f} days, "
+            f"must be {MOST_WHOLE_DAYS} at most (arrival_s counts seconds)",
         )
     return found
+
+
+def _refused(trace: Trace, why: str) -> BadTrace:
+    """With what was left out before, which may be the reason."""
+    return BadTrace("; ".join(filter(None, [f"{trace.name}: {why}", trace.complaint])))
 
 
 def left(thinned: Trace, trace: Trace) -> Trace:
@@ -59,20 +66,18 @@ def _fitting(trace: Trace, engine: Engine) -> Trace:
     if fits.all():
         return trace
     if not fits.any():
-        raise BadTrace(
-            f"{trace.name}: no request fits a replica's cache of {most_tokens} tokens "
-            f"({engine.name})"
+        raise _refused(
+            trace, f"no request fits a replica's cache of {most_tokens} tokens ({engine.name})"
         )
     told = (
         f"{trace.name}: {int((~fits).sum())} of {len(requests)} requests left out, whose tokens "
         f"fit no replica's cache of {most_tokens}"
     )
+    complaint = "; ".join(filter(None, [trace.complaint, told]))
     kept = np.flatnonzero(fits)
     arrivals = requests.arrival_seconds[kept]
     found = part_of(requests, arrivals - arrivals[0], kept)
-    return replace(
-        trace, requests=found, complaint="\n".join(filter(None, [trace.complaint, told]))
-    )
+    return replace(trace, requests=found, complaint=complaint)
 
 
 def affordable_peak(trace: Trace, work: Work, peak_replicas: float) -> float:

@@ -104,7 +104,7 @@ def test_so_are_numbers_out_of_range(
             "odd: its requests all arrive within 49 s, must be spread over 60 s at least",
         ),
         ("900000,50", 600, "odd: no request fits a replica's cache of"),
-        ("20000,50", 600, "no request meets both targets even alone on an idle replica"),
+        ("20000,50", 600, "odd: no request meets both targets even alone on an idle replica"),
     ],
 )
 def test_so_are_traces_that_nothing_can_be_said_of(

@@ -42,6 +42,12 @@ def test_a_trace_that_is_too_short_or_too_long_is_refused(seconds: float, words:
         replayable.replayable(_trace([0.0, seconds], [5, 5]), small_engine(), is_whole=True)
 
 
+def test_a_refusal_tells_of_rows_that_were_left_out() -> None:
+    trace = Trace("some", stream(1.0, 30.0), complaint="some.csv: 9 of 39 rows left out")
+    with pytest.raises(BadTrace, match=r"at least; some\.csv: 9 of 39 rows left out"):
+        replayable.replayable(trace, small_engine(), is_whole=True)
+
+
 def test_a_long_one_of_which_an_hour_is_replayed_is_not() -> None:
     trace = _trace([0.0, 9 * DAY_SECONDS], [5, 5])
     assert replayable.replayable(trace, small_engine(), is_whole=False) is trace
