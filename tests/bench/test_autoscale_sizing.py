@@ -46,6 +46,15 @@ def test_answers_of_one_token_have_a_capacity(targets: Targets) -> None:
     assert seconds * work.requests_per_second == pytest.approx(1.0, rel=0.05)
 
 
+def test_a_few_long_answers_among_short_ones_count() -> None:
+    """Short ones overtake: by their number far more are served than the cache lets through."""
+    rows = stream(1.0, 4000.0)
+    long = np.where(np.arange(len(rows)) % 40 == 0, 4000, 1)
+    mixed = Requests.of(rows.arrival_seconds, rows.input_tokens, long)
+    found = measured(small_engine(), mixed, WIDE).requests_per_second
+    assert found == pytest.approx(_served_per_second(mixed), rel=0.15)
+
+
 def test_tight_targets_leave_less_than_it_serves() -> None:
     requests = stream(1.0, 4000.0)
     tight = measured(small_engine(), requests, Targets(0.7, 0.1)).requests_per_second
