@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.placement.traces import Missing, Row, read
+from bench.placement.sia import placed
+from bench.placement.traces import Missing, Row
 from bench.tables import DEFAULT_FOLDER
 from poolwise.plan.topology import DOMINANT, LITTLE
 
@@ -82,7 +83,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.closeness", description=__doc__)
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="folder of the traces")
     try:
-        found = list(pairs(read(parser.parse_args().data, "sia_step_times")))
+        found = list(pairs(placed(parser.parse_args().data)))
     except Missing as missing:
         print(missing, file=sys.stderr)
         return 1

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.autoscale import document, scene, sizing, suite, traces
+from bench.autoscale import document, replayable, scene, sizing, suite, traces
 from bench.autoscale.engine import (
     USUAL_ACCELERATOR,
     USUAL_MODEL,
@@ -26,11 +26,11 @@ from bench.autoscale.engine import (
 )
 from bench.autoscale.grid import BEFORE_PEAK, HOUR_SECONDS
 from bench.autoscale.numbers import count, count_or_none, not_negative, positive, share
+from bench.autoscale.request_files import BadTrace, has_columns
 from bench.tables import DEFAULT_FOLDER
 
 LONG_SECONDS = 6 * HOUR_SECONDS
 PEAKS = (10.0, 40.0, 150.0)
-_UNUSABLE = (traces.BadTrace, sizing.OutOfReach)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def main() -> int:
     asked = _arguments().parse_args()
     try:
         return _main(asked)
-    except (*_UNUSABLE, Unknown) as error:
+    except (BadTrace, Unknown) as error:
         print(error, file=sys.stderr)
         return 2
 
@@ -85,42 +85,52 @@ def _cells(asked: argparse.Namespace) -> Iterator[Cell]:
                 for cell in _cells_of(trace, on, asked):
                     found += 1
                     yield cell
-        except _UNUSABLE as error:
+        except BadTrace as error:
             print(f"{error}; left out", file=sys.stderr)
         if found and not asked.full:
             return
     if not found:
         which = "trace" if asked.full else "trace of six hours or more"
-        raise traces.BadTrace(f"no {which} lies below {asked.data}")
+        raise BadTrace(f"no {which} lies below {asked.data}")
 
 
-def _cells_of(trace: traces.Trace, on: Engine, asked: argparse.Namespace) -> Iterator[Cell]:
+def _cells_of(read: traces.Trace, on: Engine, asked: argparse.Namespace) -> Iterator[Cell]:
+    is_cut = not asked.trace and not asked.full
+    trace = replayable.replayable(read, on, is_whole=not is_cut)
     if trace.complaint:
         print(trace.complaint, file=sys.stderr)
     targets = sizing.Targets(asked.ttft_seconds, asked.tpot_seconds, asked.attainment)
-    work = sizing.measured(on, trace.requests, targets, asked.seed)
-    for peak in PEAKS if asked.full else (asked.peak_replicas,):
+    work = _work(trace, on, targets, asked.seed)
+    for wanted in PEAKS if asked.full else (asked.peak_replicas,):
+        peak = replayable.affordable_peak(trace, work, wanted)
+        if peak < wanted:
+            print(_smaller(trace, wanted, peak), file=sys.stderr)
         found = scene.of_peak(trace, on, targets, work, peak)
-        if not asked.trace and not asked.full:
+        replayable.left(found.trace, trace)
+        if is_cut:
             found = scene.around_peak(found, HOUR_SECONDS, BEFORE_PEAK)
         delays = scene.START_DELAYS_SECONDS if asked.full else (asked.start_delay_seconds,)
         for delay in delays:
-            yield Cell(_scored(scene.with_settings(found, delay, **_settings(asked))), peak)
+            yield Cell(scene.with_settings(found, delay, **_settings(asked)), peak)
+
+
+def _work(trace: traces.Trace, on: Engine, targets: sizing.Targets, seed: int) -> sizing.Work:
+    try:
+        return sizing.measured(on, trace.requests, targets, seed)
+    except sizing.OutOfReach as error:
+        raise BadTrace(f"{trace.name}: {error}") from error
+
+
+def _smaller(trace: traces.Trace, wanted: float, peak: float) -> str:
+    return (
+        f"{trace.name}: its peak is {peak:.3g} replicas instead of {wanted:g}, "
+        "which would serve too many of its requests to replay"
+    )
 
 
 def _paths(folder: Path) -> Iterator[Path]:
     """Of traces, the first by name first."""
-    return filter(traces.is_trace, sorted(folder.rglob("*.csv*")))
-
-
-def _scored(asked: scene.Scene) -> scene.Scene:
-    """Itself. A trace that ends before anything is scored would say that all is in time."""
-    if asked.trace.seconds < asked.warm_up_seconds:
-        raise traces.BadTrace(
-            f"{asked.trace.name}: its last request comes after {asked.trace.seconds:.0f} s, "
-            f"and the first {asked.warm_up_seconds:.0f} s are not scored"
-        )
-    return asked
+    return filter(has_columns, sorted(folder.rglob("*.csv*")))
 
 
 def _settings(asked: argparse.Namespace) -> dict[str, Any]:

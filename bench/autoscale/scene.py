@@ -13,6 +13,8 @@ from poolwise.sim.serving.requests import Floats
 
 WARM_UP_SECONDS = 300.0
 """Of each trace, not scored."""
+LONGEST_WARM_UP = 0.5
+"""Of a short trace: the share that is not scored at most."""
 FIRST_SECONDS = 120.0
 """In which a policy may ask for its first replicas: until these serve the fleet is none of its own
 doing, and not scored either."""
@@ -106,11 +108,12 @@ def with_settings(
     seed: int = 0,
 ) -> Scene:
     """The same trace under other circumstances; true steps take ``slowness`` times the model's."""
+    warm_up_seconds = max(scene.warm_up_seconds, start_delay_seconds + FIRST_SECONDS)
     return replace(
         scene,
         engine=scene.engine.slower(slowness),
         start_delay_seconds=start_delay_seconds,
-        warm_up_seconds=max(scene.warm_up_seconds, start_delay_seconds + FIRST_SECONDS),
+        warm_up_seconds=min(warm_up_seconds, LONGEST_WARM_UP * scene.trace.seconds),
         routing=routing,
         scraping=scraping,
         seed=seed,

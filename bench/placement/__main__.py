@@ -1,7 +1,8 @@
 """``python -m bench.placement --data DIR [--json] [--full]``: replay queues of work, and compare.
 
 Files are found by the beginning of their names anywhere below DIR; a part whose file is missing is
-left out and named on standard error.
+left out and named on standard error, and so is one whose file is torn or holds something else: then
+the exit status is 2, whatever the other parts came to.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from pathlib import Path
 from bench.placement import report, suite
 from bench.tables import DEFAULT_FOLDER
 
+MISSING, UNUSABLE = 1, 2
+"""Exit statuses."""
+
 
 def main() -> int:
-    """Run the grid; 1 where every file was missing."""
+    """Run the grid; 1 where every file was missing, 2 where one could not be used."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="folder of the traces")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
@@ -30,10 +34,12 @@ def main() -> int:
             print(
                 f"\r{number} of {len(wanted)}: {task.kind} {task.policy}", end="", file=sys.stderr
             )
-    for missing in sorted(found.missing):
+    for missing in sorted(found.missing | found.unusable):
         print(missing, file=sys.stderr)
     print(json.dumps(report.document(found)) if asked.json else report.text(found))
-    return 0 if found.cells or found.regrets else 1
+    if found.unusable:
+        return UNUSABLE
+    return 0 if found.cells or found.regrets else MISSING
 
 
 if __name__ == "__main__":

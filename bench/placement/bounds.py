@@ -99,10 +99,18 @@ def _fleet_seconds(
     pools: Sequence[Pool],
     prices: Mapping[str, float],
 ) -> float:
-    return math.fsum(
-        min(prices[pool.name] * job.accelerators * seconds(job, pool.name) for pool in pools)
-        for job in jobs
-    )
+    return math.fsum(_fleet_seconds_of(job, seconds, pools, prices) for job in jobs)
+
+
+def _fleet_seconds_of(
+    job: Job,
+    seconds: Callable[[Job, str], float],
+    pools: Sequence[Pool],
+    prices: Mapping[str, float],
+) -> float:
+    """Where it takes least; a pool that nobody needs has no price, and may not run it either."""
+    by_price = ((prices[pool.name], seconds(job, pool.name)) for pool in pools)
+    return min(price * job.accelerators * run for price, run in by_price if math.isfinite(run))
 
 
 def least_mean_completion(
@@ -113,10 +121,7 @@ def least_mean_completion(
 ) -> float:
     """No schedule of these jobs does better; ``seconds`` are of a job in a pool."""
     alone = [min(seconds(job, pool.name) for pool in pools) for job in jobs]
-    sizes = [
-        min(prices[pool.name] * job.accelerators * seconds(job, pool.name) for pool in pools)
-        for job in jobs
-    ]
+    sizes = [_fleet_seconds_of(job, seconds, pools, prices) for job in jobs]
     queued = _shortest_remaining_first([job.arrival_seconds for job in jobs], sizes)
     return max(math.fsum(alone), math.fsum(queued)) / len(jobs)
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.placement.traces import Row, read
+from bench.placement.traces import Row, Unusable, count, number, positive, read, text
 from poolwise.sim.fleet import Placement, Pool
 from poolwise.sim.jobs import Job
 
@@ -26,6 +26,18 @@ POOLS = (
 )
 """Google Cloud's on-demand prices of one accelerator an hour (us-central1, 2020-2024), the cloud
 that Gavel's own cost policies were priced on."""
+
+
+RATES = {
+    "source": text,
+    "gpu": text,
+    "consolidated": text,
+    "model": text,
+    "batch_size": text,
+    "workers": count,
+    "steps_per_s": number,
+}
+JOBS = {"vc": text, "model": text, "batch_size": text, "workers": count, "total_steps": positive}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +65,8 @@ class Rates:
     def knows(self, kind: str, workers: int) -> bool:
         """Whether all pools were measured at this size, packed and spread."""
         wanted = {(pool.name, packed) for pool in POOLS for packed in (True, workers == 1)}
-        return all((kind, workers, *each) in self._known for each in wanted)
+        is_known = all((kind, workers, *each) in self._known for each in wanted)
+        return is_known and all(self.rate(kind, workers, pool.name, True) > 0 for pool in POOLS)
 
     def rate(self, kind: str, workers: int, pool: str, is_packed: bool) -> float:
         """Steps per second; 0 where nobody measured any."""
@@ -68,16 +81,21 @@ class Rates:
 
 def rates(folder: Path) -> Rates:
     """Of the files ``gavel_throughputs*``."""
-    return Rates(read(folder, "gavel_throughputs"))
+    return Rates(read(folder, "gavel_throughputs", RATES))
 
 
 def mix(folder: Path, known: Rates) -> tuple[Mix, ...]:
     """The jobs of all files ``gavel_philly_jobs*`` whose size was measured."""
-    rows = read(folder, "gavel_philly_jobs")
+    rows = read(folder, "gavel_philly_jobs", JOBS)
     jobs = (
         Mix(_kind(row), int(row["workers"]), float(row["total_steps"]), row["vc"]) for row in rows
     )
-    return tuple(each for each in jobs if known.knows(each.kind, each.workers))
+    found = tuple(each for each in jobs if known.knows(each.kind, each.workers))
+    if not found:
+        raise Unusable(
+            f"{folder}: no job of gavel_philly_jobs* has a rate in all pools in gavel_throughputs*"
+        )
+    return found
 
 
 def jobs(found: Sequence[Mix], count: int, seed: int) -> tuple[Job, ...]:

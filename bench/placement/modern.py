@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bench.placement import traces
 from bench.placement.engine import exactly
-from bench.placement.traces import read
 from poolwise import tables
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval, TrainingPrediction
@@ -37,6 +37,7 @@ from poolwise.sim.jobs import Job
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SPREAD = 0.15
 BIAS = 1.3
+LENGTHS = {"gpus": traces.count, "duration_s": traces.seconds}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ WORK: Mapping[str, tuple[tuple[int, ...], dict[str, Any]]] = {
     }),
 }  # fmt: skip
 """Kinds of run: the sizes they come in, and their spec."""
+
 Times = Mapping[tuple[str, int], Mapping[str, Interval]]
 
 
@@ -209,9 +211,12 @@ def _relative(found: Sequence[Any]) -> dict[str, Interval]:
 def _lengths(folder: Path) -> list[tuple[int, float]]:
     """Sizes rounded to powers of two, as far as any kind comes in."""
     largest = max(max(sizes) for sizes, _ in WORK.values())
-    rows = read(folder, "philly_jobs")
+    rows = traces.read(folder, "philly_jobs", LENGTHS)
     found = ((2 ** round(math.log2(int(r["gpus"]))), float(r["duration_s"])) for r in rows)
-    return [(min(size, largest), seconds) for size, seconds in found if seconds > 0]
+    lengths = [(min(size, largest), seconds) for size, seconds in found if seconds > 0]
+    if not lengths:
+        raise traces.Unusable(f"{folder}: every duration_s of philly_jobs* is 0")
+    return lengths
 
 
 def _document(kind: str, size: int, spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,13 +19,15 @@ import numpy.typing as npt
 
 from bench.placement.openb_nodes import Machine, Pod
 from bench.placement.openb_ours import Ours
-from bench.placement.traces import Row, read
+from bench.placement.traces import Row, Unusable, read, text, whole
 
 PRESSURE = 1.3
 VARIANTS = ("default", "multigpu50")
 """Of the trace: as it was, and with half of the demand by pods of several accelerators."""
 POLICIES = ("ours", "B7")
 WHOLE_MILLI = "1000"
+NODES = {"sn": text, "model": text, "cpu_milli": whole, "memory_mib": whole, "gpu": whole}
+PODS = {"cpu_milli": whole, "memory_mib": whole, "num_gpu": whole, "gpu_milli": text}
 Array = npt.NDArray[Any]
 
 
@@ -39,8 +41,8 @@ class Placer(Protocol):
 
 def machines(folder: Path) -> tuple[Machine, ...]:
     """The nodes with accelerators."""
-    rows = read(folder, "alibaba2023_openb_node_list")
-    return tuple(
+    rows = read(folder, "alibaba2023_openb_node_list", NODES)
+    found = tuple(
         Machine(
             row["sn"],
             row["model"],
@@ -51,16 +53,22 @@ def machines(folder: Path) -> tuple[Machine, ...]:
         for row in rows
         if int(row["gpu"])
     )
+    if not found:
+        raise Unusable(f"{folder}: no node of alibaba2023_openb_node_list* has an accelerator")
+    return found
 
 
 def pods(folder: Path, variant: str = "default") -> tuple[Pod, ...]:
     """Those of a trace that ask for whole accelerators."""
-    rows = read(folder, f"alibaba2023_openb_pod_list_{variant}")
-    return tuple(
+    prefix = f"alibaba2023_openb_pod_list_{variant}"
+    found = tuple(
         Pod(int(row["cpu_milli"]), int(row["memory_mib"]), int(row["num_gpu"]))
-        for row in rows
+        for row in read(folder, prefix, PODS)
         if _is_whole(row)
     )
+    if not found:
+        raise Unusable(f"{folder}: no pod of {prefix}* asks for whole accelerators")
+    return found
 
 
 def _is_whole(row: Row) -> bool:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.placement import gavel, sia
+from bench.placement.traces import Unusable
 from poolwise.plan.learning import Place as Spot
 from poolwise.plan.learning import PoolSpec, Rates
 
@@ -73,7 +74,10 @@ def of(folder: Path, truth: str, seed: int) -> Regret:
     if truth == "gavel":
         rates = gavel.rates(folder)
         return regret(of_gavel(rates, gavel.mix(folder, rates)), GAVEL_SPECS, seed)
-    return regret(of_sia(sia.steps(folder), sia.tasks(folder)), SIA_SPECS, seed)
+    choosers = of_sia(sia.steps(folder), sia.tasks(folder))
+    if not any(len(each.places) > 1 for each in choosers):
+        raise Unusable(f"{folder}: no job of sia_workloads* has two places in sia_step_times*")
+    return regret(choosers, SIA_SPECS, seed)
 
 
 def of_gavel(rates: gavel.Rates, mix: Sequence[gavel.Mix]) -> Sequence[Chooser]:

@@ -46,6 +46,7 @@ class Found:
     regrets: defaultdict[str, list[Regret]] = field(default_factory=lambda: defaultdict(list))
     milp: Score | None = None
     missing: set[str] = field(default_factory=set)
+    unusable: set[str] = field(default_factory=set)
 
     def add(self, result: Result) -> None:
         """Takes one in."""
@@ -56,7 +57,7 @@ class Found:
             self.regrets[name].append(regret)
         self.milp = result.milp or self.milp
         if result.missing:
-            self.missing.add(result.missing)
+            (self.unusable if result.is_unusable else self.missing).add(result.missing)
 
 
 def document(found: Found) -> dict[str, Any]:

@@ -15,10 +15,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.placement.traces import Row, read
+from bench.placement.traces import Row, count, number, positive, read, text
 from poolwise.sim.fleet import Pool
 
 POOLS = (Pool("aws", (4,) * 6), Pool("rtx", (8,) * 3), Pool("dgx-ext", (8,) * 2))
+
+
+STEPS = {
+    "application": text,
+    "gpu_pool": text,
+    "placement": count,
+    "local_batch": positive,
+    "step_time_s": positive,
+    "sync_time_s": number,
+}
+TASKS = {"application": text, "replicas": count, "batch_size": count}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +62,11 @@ class Steps:
     def __init__(self, rows: Sequence[Row]) -> None:
         found: defaultdict[tuple[str, str, str], dict[float, _Point]] = defaultdict(dict)
         for row in rows:
-            if row["placement"]:
-                point = _Point(
-                    float(row["local_batch"]), float(row["step_time_s"]), float(row["sync_time_s"])
-                )
-                key = row["application"], row["gpu_pool"], row["placement"]
-                found[key][point.local_batch] = point
+            point = _Point(
+                float(row["local_batch"]), float(row["step_time_s"]), float(row["sync_time_s"])
+            )
+            key = row["application"], row["gpu_pool"], row["placement"]
+            found[key][point.local_batch] = point
         self._points = {
             key: sorted(points.values(), key=lambda each: each.local_batch)
             for key, points in found.items()
@@ -94,12 +104,17 @@ class Steps:
 
 def steps(folder: Path) -> Steps:
     """Of the files ``sia_step_times*``."""
-    return Steps(read(folder, "sia_step_times"))
+    return Steps(placed(folder))
+
+
+def placed(folder: Path) -> list[Row]:
+    """Rows of these files that tell of a placement."""
+    return read(folder, "sia_step_times", STEPS, where=lambda row: row.get("placement", "-"))
 
 
 def tasks(folder: Path) -> tuple[Task, ...]:
     """The jobs of ``sia_workloads*``, as often as they come."""
-    rows = read(folder, "sia_workloads")
+    rows = read(folder, "sia_workloads", TASKS)
     return tuple(
         Task(row["application"], int(row["replicas"]), int(row["batch_size"])) for row in rows
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.placement import assignments, openb, regret, scenario
 from bench.placement.cells import BOUNDS, POLICIES, Cell, cell
-from bench.placement.traces import Missing
+from bench.placement.traces import Missing, Unusable
 
 JOBS = {"T1": 2500, "T3": 800}
 """Of a stream. Shorter ones end before a load of 0.95 has made its queue; T3 has shorter jobs."""
@@ -51,6 +51,8 @@ class Result:
     milp: assignments.Score | None = None
     missing: str = ""
     """The file that a task could not do without."""
+    is_unusable: bool = False
+    """It is there, and not as it must be."""
 
 
 def tasks(full: bool) -> list[Task]:
@@ -105,7 +107,7 @@ def work(folder: Path, task: Task) -> Result:
         found = _scenario(folder, task.kind, task.size)
         return Result(cell=cell(found, task.policy, task.load, task.seed))
     except Missing as error:
-        return Result(missing=str(error))
+        return Result(missing=str(error), is_unusable=isinstance(error, Unusable))
 
 
 @functools.cache

@@ -13,7 +13,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.autoscale.traces import BadTrace, load
+from bench.autoscale.request_files import BadTrace
+from bench.autoscale.traces import load
 from e2e.autoscale.cluster import operated
 from e2e.autoscale.comparison import Comparison
 from e2e.autoscale.courses import COURSES, steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -97,8 +98,13 @@ def test_so_are_numbers_out_of_range(
 @pytest.mark.parametrize(
     ("row", "seconds", "words"),
     [
-        ("300,50", 200, "its last request comes after 199 s, and the first 300 s are not scored"),
-        ("900000,50", 600, "no request meets both targets even alone on an idle replica"),
+        (
+            "300,50",
+            50,
+            "odd: its requests all arrive within 49 s, must be spread over 60 s at least",
+        ),
+        ("900000,50", 600, "odd: no request fits a replica's cache of"),
+        ("20000,50", 600, "odd: no request meets both targets even alone on an idle replica"),
     ],
 )
 def test_so_are_traces_that_nothing_can_be_said_of(
@@ -117,12 +123,29 @@ def test_so_are_traces_that_nothing_can_be_said_of(
     assert words in capsys.readouterr().err
 
 
-def test_targets_that_are_met_at_any_rate_end_the_search_for_one(
+def test_targets_that_are_met_at_any_rate_are_replayed_at_what_a_replica_serves(
     trace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    wide = ("--ttft-seconds", "99999", "--tpot-seconds", "99999")
-    assert _run(monkeypatch, "--trace", str(trace), *wide, *ENGINE) == 2
-    assert "requests at once meet both targets" in capsys.readouterr().err
+    wide = ("--ttft-seconds", "99999", "--tpot-seconds", "99999", "--peak-replicas", "3")
+    asked = ("--trace", str(trace), "--json", *wide, *ENGINE, "--policies", "static_mean")
+    assert _run(monkeypatch, *asked) == 0
+    figures = json.loads(capsys.readouterr().out)["policies"]["static_mean"]
+    assert figures["attainment"] == 1.0
+    assert 1.0 <= figures["average_replicas"] <= 3.0
+
+
+def test_a_short_trace_of_answers_of_one_token_is_replayed_from_its_half_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "short.csv"
+    rows = [f"{second / 2},{100 + second},1" for second in range(400)]
+    path.write_text("\n".join(["arrival_s,input_tokens,output_tokens", *rows]))
+    asked = ("--trace", str(path), "--json", "--peak-replicas", "3", *ENGINE)
+    assert _run(monkeypatch, *asked, "--policies", "best_static", "hpa_running") == 0
+    best = json.loads(capsys.readouterr().out)["policies"]["best_static"]
+    assert best["attainment"] >= 0.99
+    assert best["itl_attainment"] == 1.0
+    assert best["replica_hours"] == pytest.approx(best["average_replicas"] * 99.75 / 3600.0)
 
 
 def test_a_folder_is_replayed_without_the_traces_that_nothing_can_be_said_of(
@@ -132,12 +155,14 @@ def test_a_folder_is_replayed_without_the_traces_that_nothing_can_be_said_of(
     monkeypatch.setattr(scene, "START_DELAYS_SECONDS", (60.0,))
     header = "arrival_s,input_tokens,output_tokens"
     (trace.parent / "a-short.csv").write_text(f"{header}\n0,300,50\n9,300,50\n")
+    (trace.parent / "a-torn.csv").write_bytes(gzip.compress(trace.read_bytes())[:-90])
     (trace.parent / "no-trace.csv").write_text("name\nx\n")
     asked = ("--data", str(trace.parent), "--full", "--json", *ENGINE, "--policies", "static_mean")
     assert _run(monkeypatch, *asked) == 0
     told, complaints = capsys.readouterr()
     assert [each["trace"] for each in json.loads(told)["grid"]] == ["half-hour"]
-    assert "a-short: its last request comes after" in complaints
+    assert "a-short: its requests all arrive within 9 s" in complaints
+    assert "a-torn.csv: cannot be read: Compressed file ended" in complaints
 
 
 def test_every_policy_of_the_issue_has_its_name() -> None:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.autoscale import traces
-from bench.autoscale.traces import BadTrace, Trace
+from bench.autoscale.request_files import BadTrace, has_columns
+from bench.autoscale.traces import Trace
 from poolwise.sim.serving.requests import Requests
 from tests.bench.autoscale_cases import stream
 
@@ -35,7 +36,7 @@ def test_rows_are_sorted_and_begin_at_zero(tmp_path: Path, name: str) -> None:
 
 def test_a_header_may_have_a_mark_of_its_encoding_and_blanks(tmp_path: Path) -> None:
     path = _file(tmp_path, "\ufeffarrival_s, input_tokens ,output_tokens\n0,20,7\n")
-    assert traces.is_trace(path)
+    assert has_columns(path)
     assert traces.load(path).requests.input_tokens.tolist() == [20]
 
 
@@ -48,12 +49,13 @@ def test_columns_may_come_in_any_order_and_prefixes_only_when_asked(tmp_path: Pa
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ("x,1,1", "line 4: could not convert"),
+        ("x,1,1", "line 4: arrival_s is x, must be a number of seconds"),
         ("nan,1,1", "line 4: arrival_s is nan, must be a number of seconds"),
         ("1,0,1", "line 4: input_tokens is 0, must be from 1 to 10000000"),
         ("1,5,-2", "line 4: output_tokens is -2, must be"),
         ("1,inf,2", "line 4: input_tokens is inf"),
-        ("1,5", "line 4: list index out of range"),
+        ("1,,2", "line 4: input_tokens is '', must be from 1"),
+        ("1,5", "line 4: has 2 cells, must have 3 at least"),
     ],
 )
 def test_bad_rows_are_left_out_and_named(tmp_path: Path, row: str, words: str) -> None:
@@ -79,15 +81,47 @@ def test_no_trace_is_said_in_a_sentence(tmp_path: Path, text: str, words: str) -
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["absent.csv", "folder.csv", "torn.csv.gz", "binary.csv"])
+@pytest.mark.parametrize(
+    "name", ["absent.csv", "folder.csv", "torn.csv.gz", "spoilt.csv.gz", "binary.csv"]
+)
 def test_what_cannot_be_read_is_said_too(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "torn.csv.gz").write_bytes(gzip.compress(GOOD.encode())[:-12])
+    (tmp_path / "spoilt.csv.gz").write_bytes(gzip.compress(GOOD.encode())[:12] + b"\xff" * 40)
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00\x81")
     with pytest.raises(BadTrace, match="cannot be read"):
         traces.load(tmp_path / name)
-    assert traces.is_trace(_file(tmp_path, GOOD))
-    assert not traces.is_trace(tmp_path / "binary.csv")
+    assert has_columns(_file(tmp_path, GOOD))
+    assert not has_columns(tmp_path / "binary.csv")
+
+
+SPREADSHEETS = GOOD.replace(",", ";").encode(), GOOD.replace(",", "\t").encode()
+NAMES = GOOD.replace("arrival_s", "Arrival_S").replace("class", "caf\xe9")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *SPREADSHEETS,
+        gzip.compress(GOOD.encode()),
+        f"\n\n{GOOD}\n\n".replace("\n", "\r\n").encode(),
+        NAMES.replace("a\n", "caf\xe9\n").replace("class", "name").encode(),
+        GOOD.replace("3,a", "3,caf\xe9").encode("latin-1"),
+    ],
+)
+def test_what_many_hands_write_is_read(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "some.csv"
+    path.write_bytes(content)
+    assert has_columns(path)
+    trace = traces.load(path)
+    assert trace.requests.input_tokens.tolist() == [20, 10]
+    assert not trace.complaint
+
+
+def test_a_name_that_says_gz_may_be_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "some.csv.gz"
+    path.write_text(GOOD)
+    assert len(traces.load(path).requests) == 2
 
 
 @given(st.floats(0.05, 4.0))
