@@ -99,6 +99,36 @@ def test_equals_are_ordered_by_name():
     assert winner(run("b", 10, 400), run("a", 10, 400)) == "a"
 
 
+def test_of_one_price_the_faster_pool_wins_whatever_its_name():
+    """And says so; 5 % less time is no difference that anybody could rely on."""
+    slow, fast = run("a", 12, 400, Goal.COST), run("b", 10, 400, Goal.COST)
+    assert winner(slow, fast, goal=Goal.COST) == "b"
+    told = words(slow, fast, goal=Goal.COST)
+    assert told["b"] == "cheapest: $400; the same as a, and faster"
+    assert told["a"] == "$400, the same as b, which is faster"
+    nearly = run("b", 11.9, 400, Goal.COST)
+    assert winner(slow, nearly, goal=Goal.COST) == "a"
+
+
+def test_reasons_beside_pools_that_nobody_priced():
+    cheap, unpriced = run("a", 10, 400, Goal.COST), run("b", 5, None, Goal.COST)
+    told = words(cheap, unpriced, goal=Goal.COST)
+    assert told["a"] == "cheapest: $400; no other pool has a price to compare it with"
+    assert told["b"] == "no price of it is known: set spec.price of its AcceleratorPool"
+    foreign = replace(unpriced, price_problem="€20.00 per node and hour is not compared")
+    told = words(cheap, foreign, goal=Goal.COST)
+    assert told["a"] == "cheapest: $400; no other pool has a price to compare it with"
+    assert told["b"] == "€20.00 per node and hour is not compared"
+
+
+def test_nobody_is_called_cheaper_than_an_unknown_price():
+    told = words(run("gb300", 9.6, None), run("gb200", 10, 400))
+    assert told["gb200"] == (
+        "level with gb300 (9.6 h; not significant: 4.2 % apart, ±9.8 %),"
+        " whose price is not known: 10 h for $400"
+    )
+
+
 def test_reasons_say_the_numbers():
     told = words(run("h100", 10, 400), run("l40s", 12, 500), run("t4", 50, 600))
     assert told["h100"] == "fastest: 10 h; next is l40s with 12 h"

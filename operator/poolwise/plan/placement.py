@@ -269,7 +269,7 @@ def _why_none(found: tuple[Candidate, ...]) -> str:
         return "there is no pool: no node of the cluster is known"
     settled = (Verdict.NOT_SELECTED, Verdict.EXCLUDED, Verdict.CPU_POOL, Verdict.PRODUCT_EXCLUDED)
     telling = sorted(found, key=lambda each: (each.reason_code in settled, each.shortfall))
-    named = "; ".join(f"{each.pool} {each.reason}" for each in telling[:REASONS_NAMED])
+    named = "; ".join(f"{each.pool}: {each.reason}" for each in telling[:REASONS_NAMED])
     more = len(found) - REASONS_NAMED
     return f"no pool can run it: {named}" + (f"; and {more} more" if more > 0 else "")
 
