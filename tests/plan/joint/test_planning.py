@@ -2,6 +2,7 @@
 
 import pytest
 
+from poolwise.model.prediction import Interval
 from poolwise.plan.joint.outcome import Act
 from poolwise.plan.joint.planning import plan
 from poolwise.plan.joint.problem import Reservation, Rules
@@ -38,6 +39,22 @@ def test_who_loses_least_leaves_the_scarce_pool(optimise, turned):
     assert starts(found) == {"llama": "a100", "bert": "h100"}
     assert "loses 8.0 % against h100" in by_key(found)["llama"].reason
     assert "60 % more on a100" in by_key(found)["bert"].reason
+
+
+@BOTH
+def test_a_count_that_costs_the_same_is_not_taken_smaller_for_being_scarce(optimise):
+    """Eight cost 1 % more than one, which nobody who asks for the least cost minds (AS_CHEAP), and
+    take an eighth of the time: a pool where somebody waits gains nothing by the one."""
+    one, eight = (Interval(loss, loss, loss) for loss in (1.0 + 1e-8, 1.0))
+    tune = job(
+        "tune",
+        option("h100", 8, each=1, objective=one),
+        option("h100", 1.01, each=8, objective=eight),
+    )
+    gangs = [job(f"gang-{at}", option("h100", 10)) for at in range(2)]
+    found = plan(problem([pool("h100", 8, 8)], tune, *gangs), optimise)
+    assert by_key(found)["tune"].option.accelerators == 8
+    assert sorted(starts(found)) == ["gang-0", "tune"]
 
 
 def test_a_price_says_who_stays_and_who_leaves():
