@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from poolwise.model.hardware import Resource
+from poolwise.plan.candidates.exclusions import SET_PRICE, UNPRICED
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.decision import Candidate
 from poolwise.plan.provisioning.growth import startup_words
@@ -24,8 +25,6 @@ from poolwise.plan.wording import duration, measured, money, percent, plural, th
 
 HARDLY = 5e-5
 """Relative difference that two decimals of a per cent do not show."""
-
-PRICELESS = "no price of it is known: set spec.price of its AcceleratorPool"
 
 _FASTER = {False: ("faster", "is faster"), True: ("serves more", "serves more")}
 """What decides between pools that are else as good, of runs and of services, after "and" and after
@@ -96,7 +95,7 @@ class _Words:
             faster = _FASTER[candidate.total_seconds is None][1]
             return f"{told}, the same as {winner.pool}, which {faster}"
         if mine is None:
-            return candidate.price_problem or PRICELESS
+            return candidate.price_problem or f"{UNPRICED}: {SET_PRICE}"
         if not best:
             return told
         if mine > best:
