@@ -402,7 +402,7 @@ def test_an_encoder_writes_no_tokens():
 
 @pytest.mark.parametrize("traffic", [{}, {"inputTokens": {"p50": 1, "p95": 50}}])
 def test_an_encoder_of_images_reads_all_of_each(traffic):
-    """ViT-L cuts each picture into 196 patches and a class token: no prompt of a chat is shorter."""
+    """ViT-L cuts each picture into 196 patches and a class token, however long prompts are."""
     targets = [{"metric": "E2E", "percentile": 99, "target": "100ms"}]
     load = {"requestsPerSecond": "50", **traffic}
     spec = {"model": {"preset": "vit-l-16"}, "traffic": load, "slo": targets}
