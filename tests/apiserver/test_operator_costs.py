@@ -95,24 +95,6 @@ def test_a_run_that_ends_while_nobody_is_there_costs_the_same(
     assert accrued(ended)["cost"] == pytest.approx(rate["cost"] * hours, abs=2e-4)
 
 
-def test_a_new_price_counts_at_once_for_what_runs(
-    operator: Operated, namespace: str, nodes: NodeFactory
-) -> None:
-    """Nothing is decided anew by it, and a run that hears of it minutes later is told wrong sums."""
-    nodes([h100_node()])
-    spec = {"nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}}
-    pool = {**POOL, "metadata": {"name": "mine"}, "spec": {**spec, "price": {"perNodeHour": "20"}}}
-    made = operator.client.apply(pool)
-    try:
-        job = operator.client.create(training_job(namespace, "priced", 8))
-        operator.wait(job, lambda found: accrued(found).get("perHour", {}).get("cost") == 20)
-        operator.settle()
-        operator.client.apply({**pool, "spec": {**spec, "price": {"perNodeHour": "5"}}})
-        operator.wait(job, lambda found: accrued(found)["perHour"]["cost"] == 5)
-    finally:
-        operator.client.delete(made)
-
-
 def test_idle_nodes_are_told_over_restarts(
     operator: Operated, namespace: str, nodes: NodeFactory
 ) -> None:
