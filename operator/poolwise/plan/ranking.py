@@ -128,12 +128,16 @@ def most_cost(speed: float) -> float:
 def losses(ranking: Ranking) -> dict[str, float]:
     """By pool: how many times worse a candidate is than the winner, in what decided; at least 1.
 
-    Those that are taken for as good as the best one lose next to nothing, the cheaper the less.
+    Those that are taken for as good as the best one lose next to nothing, the cheaper the less; and
+    of those that lose the same, the cheaper loses next to nothing less.
     """
     winner = ranking.winner
     cheapest = min(map(cost_of, ranking.equals))
     in_doubt = sorted(ranking.equals, key=partial(_by_cost, cheapest=cheapest))
-    found = {each.pool: _loss(each, ranking) for each in ranking.ordered}
+    found = {
+        each.pool: _loss(each, ranking) * (1.0 + NEXT_TO_NOTHING * at)
+        for at, each in enumerate(ranking.ordered)
+    }
     if not ranking.weighs_idleness:
         found |= {each.pool: 1.0 + NEXT_TO_NOTHING * at for at, each in enumerate(in_doubt)}
     return {**found, winner.pool: 1.0}
