@@ -8,7 +8,7 @@ import pytest
 from poolwise.model.hardware import Resource
 from poolwise.model.prediction import Bottleneck
 from poolwise.plan.decision import Candidate
-from poolwise.plan.ranking import Ranking, rank
+from poolwise.plan.ranking import Ranking, losses, rank
 from poolwise.plan.ranking_words import judged
 from poolwise.plan.requests.request import Goal
 
@@ -108,6 +108,12 @@ def test_of_one_price_the_faster_pool_wins_whatever_its_name():
     assert told["a"] == "$400, the same as b, which is faster"
     nearly = run("b", 11.9, 400, Goal.COST)
     assert winner(slow, nearly, goal=Goal.COST) == "a"
+
+
+def test_of_pools_that_lose_the_same_the_cheaper_loses_less():
+    """Who cannot have the best pool goes by that, and would go by the name of the next else."""
+    lost = losses(ranked([run("best", 5, 900), run("a", 10, 400), run("b", 10, 300)]))
+    assert 2.0 <= lost["b"] < lost["a"] < 2.0001
 
 
 def test_reasons_beside_pools_that_nobody_priced():
