@@ -188,8 +188,7 @@ class Ledger:
         return Ledger(self.pools, self._rooms_less(claim, -1), others)
 
     def _rooms_less(self, claim: Claim, factor: int) -> dict[str, Room]:
-        pool = self.pools.get(claim.pool)
-        resource = pool.resource if pool else None
+        resource = resource_of(claim, self.pools.get(claim.pool))
         rooms = dict(self.rooms)
         for name in claim.nodes & rooms.keys():
             rooms[name] = rooms[name].less(usage_on(name, claim, resource), factor)
@@ -284,6 +283,12 @@ def _each(pods_by_node: Mapping[str, int], amount: N) -> dict[str, N]:
 def times(available: float, each: float) -> int:
     """How often an amount is there; rounding costs nobody a whole pod."""
     return int(available / each * (1 + ROUNDING_SLACK))
+
+
+def resource_of(claim: Claim, pool: Pool | None) -> str | None:
+    """What the accelerators of a claim are called; its nodes outlive the pool that they were in
+    (it was deleted, or a person declared another for them)."""
+    return pool.resource if pool else claim.resource
 
 
 def usage_on(node: str, claim: Claim, resource: str | None) -> Usage:
