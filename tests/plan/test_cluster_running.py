@@ -142,7 +142,9 @@ def test_what_runs_is_counted_though_its_nodes_change_hands(before, after, are_b
     was = answer.outcomes[key("first")].claim.pool
     assert was != pool.name
     assert answer.free_accelerators[pool.name] == 0
-    assert not answer.outcomes[key("second")].placed
+    waits = answer.outcomes[key("second")]
+    assert not waits.placed
+    assert "0 of 8 are free, needs 8; largest blocker: job research/first (8)" in waits.reason
 
 
 def test_child_of_somebody_else_is_not_adopted():

@@ -110,7 +110,8 @@ class Ledger:
 
     def holders(self, pool: Pool, nodes: Container[str] | None = None) -> dict[Key, int]:
         """Accelerators of the pool, or of some of its nodes, held by each workload, the largest
-        first; of a CPU pool 0 for each."""
+        first; of a CPU pool 0 for each. Who came with nodes from a pool that is no more is one."""
+        own = {node.name for node in pool.nodes}
         held = {
             claim.key: sum(
                 count
@@ -118,7 +119,7 @@ class Ledger:
                 if nodes is None or node in nodes
             )
             for claim in self.claims
-            if claim.pool == pool.name
+            if claim.pool == pool.name or (claim.pool not in self.pools and claim.nodes & own)
         }
         there = ((key, count) for key, count in held.items() if count or nodes is None)
         return dict(sorted(there, key=lambda item: (-item[1], str(item[0]))))
