@@ -126,6 +126,7 @@ def looked_at(*passes: Decisions) -> list[set[Target]]:
 def test_what_runs_on_a_pool_hears_of_its_price_at_once(price):
     """Nothing is decided anew by it, and sums at the old price would be told until the resync."""
     here = placed_job()
+    assert here.chosen is not None
     pool = replace(h100_pool(), name=here.chosen.pool, price=Price(20.0, "USD", "spec.price"))
     other = replace(pool, name="other")
     outcomes = {here.key: here}
