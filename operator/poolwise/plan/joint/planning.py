@@ -41,7 +41,7 @@ def plan(problem: Problem, optimise: bool = True) -> JointPlan:
         best = tiered(tiers, floor, problem.rules.time_limit_seconds, greedy)
         taken = best if found.is_clearly_better(best, greedy, offered) else greedy
     shares = found.shares
-    if all_start(taken, found.bids):
+    if not found.has_room_for_all and all_start(taken, found.bids):
         taken, shares = settled(taken, found.bids, floor), {}
     story = Story(problem, shares, found.admissions, Walked(turns, floor.holds), taken, offered)
     decisions = story.decisions()

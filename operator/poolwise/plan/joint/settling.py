@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 
 from poolwise.plan.joint.bids import Bid, Offer
 from poolwise.plan.joint.items import Assignment, Choice, Floor, Taken
@@ -74,14 +75,14 @@ def _better(bid: Bid, before: Taken) -> Iterator[Offer]:
 
 
 def _by_loss(bids: Iterable[Bid], taken: Mapping[str, Taken]) -> list[Bid]:
-    """By priority, then who loses most where it is."""
-
-    def order(bid: Bid) -> tuple[int, float, str]:
+    """Who loses anything where it is: by priority, then who loses most."""
+    losing = []
+    for bid in bids:
         least = min(_cost_seconds(bid, each) for each in bid.offers)
         mine = _cost_seconds(bid, _offer_of(bid, taken[bid.workload.key]))
-        return -bid.workload.priority, -(mine / least if least else 1.0), bid.workload.key
-
-    return sorted(bids, key=order)
+        if 0.0 < least < mine:
+            losing.append((-bid.workload.priority, -mine / least, bid.workload.key, bid))
+    return [bid for *_, bid in sorted(losing, key=itemgetter(0, 1, 2))]
 
 
 def _cost_seconds(bid: Bid, offer: Offer) -> float:
