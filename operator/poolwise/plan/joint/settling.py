@@ -42,6 +42,13 @@ def settled(answer: Assignment, bids: Sequence[Bid], floor: Floor) -> Assignment
     return Assignment(taken, objective, answer.solver)
 
 
+def lacking(answer: Assignment, bids: Iterable[Bid]) -> set[str]:
+    """Pools that somebody would rather have and that have no room for it: these are scarce."""
+    return {
+        offer.option.pool for bid in bids for offer in _better(bid, answer.taken[bid.workload.key])
+    }
+
+
 def _moved(bid: Bid, taken: dict[str, Taken], rooms: Rooms, limits: dict[str, int]) -> bool:
     """Whether it was given a better start."""
     before = taken[bid.workload.key]
