@@ -266,3 +266,13 @@ def test_what_is_amiss_with_a_pool_is_told_once(tmp_path: Path) -> None:
     [unlabelled] = [line for line in shown if line.startswith("unknown-")]
     assert unlabelled.endswith("; to use the pool, name its hardware in spec.accelerator")
     assert len(set(shown)) == len(shown)
+
+
+def test_a_price_that_is_only_assumed_is_told_below_the_pools(tmp_path: Path) -> None:
+    """The column has the on-demand price of spot nodes, which is not what they cost."""
+    bought = render("eks-p5-g6")
+    for each in bought:
+        each["metadata"]["labels"]["eks.amazonaws.com/capacityType"] = "SPOT"
+    nodes = written(tmp_path / "spot.yaml", {"kind": "List", "items": bought})
+    shown = run("-f", EXAMPLES / "training-llama-8b.yaml", "--nodes", nodes).stdout
+    assert ": its nodes are Spot, and only an on-demand price is known ($55.04 per node" in shown

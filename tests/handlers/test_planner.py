@@ -1,9 +1,13 @@
-"""Refusals: how long one lasts, whatever else asks for another attempt meanwhile."""
+"""What makes the planner look at a workload; refusals, and how long one lasts, whatever else asks
+for another attempt meanwhile."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
 
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.metrics import Metrics
@@ -12,7 +16,9 @@ from poolwise.handlers.planner import Planner, Target
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind, Rejection
 from poolwise.plan.observed import Decisions
+from poolwise.plan.pool import Price
 from poolwise.settings import Settings
+from tests.plan.children_given import h100_pool, placed_job
 
 KEY = Key(Kind.TRAINING_JOB, "a", "bad")
 HOUR_SECONDS = 3600.0
@@ -80,3 +86,55 @@ def test_nor_does_that_of_an_object_that_is_gone():
         return made.is_refused(KEY)
 
     assert asyncio.run(refused())
+
+
+class Recorded(WorkQueue[Target]):
+    """Notes what is to be looked at."""
+
+    def __init__(self) -> None:
+        super().__init__(1.0, 1.0, lambda: 1.0)
+        self.added: list[Target] = []
+
+    def add(self, key: Target) -> None:
+        self.added.append(key)
+
+
+def looked_at(*passes: Decisions) -> list[set[Target]]:
+    """In each pass, what was looked at."""
+    answers, queue = iter(passes), Recorded()
+    made = Planner(
+        Cache(),
+        queue,
+        lambda observed: next(answers),
+        lambda plan, decisions: (),
+        Settings(),
+        Metrics(),
+    )
+
+    async def found() -> list[set[Target]]:
+        told = []
+        for _ in passes:
+            queue.added.clear()
+            await made.plan()
+            told.append(set(queue.added))
+        return told
+
+    return asyncio.run(found())
+
+
+@pytest.mark.parametrize("price", [Price(5.0, "USD", "spec.price"), None])
+def test_what_runs_on_a_pool_hears_of_its_price_at_once(price):
+    """Nothing is decided anew by it, and sums at the old price would be told until the resync."""
+    here = placed_job()
+    assert here.chosen is not None
+    pool = replace(h100_pool(), name=here.chosen.pool, price=Price(20.0, "USD", "spec.price"))
+    other = replace(pool, name="other")
+    outcomes = {here.key: here}
+    _, at_once, elsewhere, never = looked_at(
+        Decisions((pool, other), outcomes),
+        Decisions((replace(pool, price=price), other), outcomes),
+        Decisions((replace(pool, price=price), replace(other, price=price)), outcomes),
+        Decisions((replace(pool, price=price), replace(other, price=price)), outcomes),
+    )
+    assert at_once == {here.key, pool.name}
+    assert (elsewhere, never) == ({"other"}, set())

@@ -138,6 +138,14 @@ def inferentia(count):
             id="inference only",
         ),
         pytest.param(
+            gpu_nodes("h20", 1, "NVIDIA-H20"),
+            {"objective": {"maxCost": "1M"}},
+            [],
+            Verdict.PRICE_UNKNOWN,
+            "no price of it is known, and maxCost is $1,000,000: set spec.price",
+            id="maxCost at an unknown price",
+        ),
+        pytest.param(
             h100(2),
             {
                 "training": {"globalBatchSize": 100, "sequenceLength": 128, "steps": 9},
@@ -190,6 +198,13 @@ def test_training(nodes, spec, pools, code, says):
             Verdict.TOO_EXPENSIVE,
             "maxCostPerHour is $1.00",
             id="maxCostPerHour",
+        ),
+        pytest.param(
+            gpu_nodes("h20", 1, "NVIDIA-H20"),
+            {"objective": {"maxCostPerHour": "100"}},
+            Verdict.PRICE_UNKNOWN,
+            "no price of it is known, and maxCostPerHour is $100: set spec.price",
+            id="maxCostPerHour at an unknown price",
         ),
         pytest.param(
             l40s(1),

@@ -19,6 +19,7 @@ from tests.plan.cluster_given import (
     running,
     service,
 )
+from tests.plan.nodes_given import declared
 
 
 def test_steady_state_keeps_everything():
@@ -120,6 +121,30 @@ def test_damaged_record_never_crashes():
     children = running(h100(2), job(count=8))
     children[0]["metadata"]["annotations"]["poolwise.dev/placement"] = '{"version": 1'
     assert plan_of(h100(2), job(count=8), children=children).placed
+
+
+MINE = declared("mine", nodeSelector={"kubernetes.io/hostname": "h100-0"})
+
+
+@pytest.mark.parametrize("are_bound", [True, False], ids=["bound", "pods to come"])
+@pytest.mark.parametrize(
+    ("before", "after"), [([MINE], []), ([], [MINE])], ids=["deleted", "declared"]
+)
+def test_what_runs_is_counted_though_its_nodes_change_hands(before, after, are_bound):
+    """Whoever declares a pool for nodes in use, or deletes it, leaves what runs to a pool that is
+    no more: its devices were free in the new one, and promised twice."""
+    nodes, first = h100(1), job("first", 8)
+    children = running(nodes, first, pools=before)
+    pods = pods_of(children[0], ["h100-0"]) if are_bound else []
+    given = {"pools": after, "children": children, "pods": pods}
+    answer = decided(nodes, first, job("second", 8), **given)
+    (pool,) = answer.pools
+    was = answer.outcomes[key("first")].claim.pool
+    assert was != pool.name
+    assert answer.free_accelerators[pool.name] == 0
+    waits = answer.outcomes[key("second")]
+    assert not waits.placed
+    assert "0 of 8 are free, needs 8; largest blocker: job research/first (8)" in waits.reason
 
 
 def test_child_of_somebody_else_is_not_adopted():

@@ -57,6 +57,13 @@ def test_first_line(situation, head):
     assert explained(situation).splitlines()[0].startswith(head)
 
 
+def test_a_question_keeps_its_mark():
+    asked = "placement.pools: there is no pool chaep; did you mean cheap?"
+    status = {"plan": {"reason": asked}, "conditions": []}
+    told = explain({"metadata": {"name": "odd"}, "status": status})
+    assert told.splitlines()[0] == f"odd runs nowhere: {asked}"
+
+
 @pytest.mark.parametrize(
     ("more", "says"),
     [

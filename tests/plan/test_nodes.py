@@ -105,10 +105,22 @@ def test_a_product_of_another_vendor_than_the_resource_is_a_conflict() -> None:
     assert "amd.com/gpu" in problem.message
 
 
+def test_partitions_are_shared_devices_whatever_memory_their_label_tells() -> None:
+    """AMD's node labeller reads the memory of a partition, which is no conflict with the device."""
+    parts = {
+        "amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM",
+        "amd.com/gpu.vram": "24G",
+        "amd.com/compute-memory-partition": "cpx_nps4",
+    }
+    found = offer(node(labels=parts, resources={"amd.com/gpu": "64"}))
+    assert (found.problem, found.product, found.nominal_count) == (None, "MI300X", 8)
+    assert found.sharing == "partitions of mode cpx_nps4, 8 of each device"
+
+
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
-        ({}, "no label names the device and no machine type"),
+        ({}, "no label names the device or the machine type"),
         ({MACHINE: "my-server"}, "machine type my-server is not in the shipped table"),
         ({"nvidia.com/gpu.product": "NVIDIA-Z9000"}, "NVIDIA-Z9000, which is no device"),
         ({"gpu.nvidia.com/model": "H100"}, "can be any of H100-NVL-94GB, H100-PCIe-80GB"),

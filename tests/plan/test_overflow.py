@@ -368,3 +368,27 @@ def test_a_pool_too_weak_for_an_even_share_takes_no_part():
     assert not weak.feasible
     assert "requests/s, and each gets" in weak.reason
     assert weak.pool not in by_pool(decided(mixed, chat(requests_per_second="80")))
+
+
+def pictures(requests_per_second):
+    return service(
+        "chat",
+        model={"preset": "vit-l-16"},
+        traffic={"requestsPerSecond": requests_per_second},
+        slo=[{"metric": "E2E", "percentile": 99, "target": "100ms"}],
+        engine={"type": "triton"},
+        scaling={"maxReplicas": 12},
+    )
+
+
+def test_a_peak_beyond_one_pool_goes_on_where_a_replica_costs_least():
+    """Each gets as many requests, so that an H100 that could bear eight times as many is no use:
+    four A10 are half the price of four of it."""
+    small = [*gpu_nodes("l4", 1, "NVIDIA-L4", 4), *gpu_nodes("a10", 2, "NVIDIA-A10", 2)]
+    every = [*small, *h100(1)]
+    before = decided(every, pictures("200"))
+    names = {pool.accelerator: pool.name for pool in before.pools}
+    assert by_pool(before) == {names["L4"]: 1}
+    runs = deployments(before, pictures("200"))
+    after = decided(every, changed(pictures("2800")), children=runs)
+    assert by_pool(after) == {names["L4"]: 4, names["A10"]: 3}

@@ -374,7 +374,7 @@ def test_the_nearest_miss_is_named_first():
     costs = {each.pool: each.total_cost for each in plan.candidates if each.total_cost}
     nearest = min(costs, key=lambda pool: costs[pool])
     assert len(costs) == 2
-    assert plan.reason.startswith(f"no pool can run it: {nearest} would cost ")
+    assert plan.reason.startswith(f"no pool can run it: {nearest}: would cost ")
     misses = [each.shortfall for each in plan.candidates if each.total_cost]
     assert misses == pytest.approx([each.total_cost for each in plan.candidates if each.total_cost])
 

@@ -223,3 +223,12 @@ def test_a_price_in_another_currency_is_not_mixed_in() -> None:
     }
     assert only_pool(NODES, [declared("mine", **spec)]).price is None
     assert only_pool(NODES, [declared("mine", **spec)], currency="EUR").price is not None
+
+
+@pytest.mark.parametrize("named", ["MI300X", "EPYC-9R14"])
+def test_nobody_makes_one_makers_device_another_by_its_name(named: str) -> None:
+    """A misspelt pool would start images of ROCm, or of CPUs, on NVIDIA's devices."""
+    pool = only_pool(NODES, [declared("mine", nodeSelector=GROUP, accelerator=named)])
+    status, reason, message = condition(pool, "HardwareKnown")
+    assert (status, reason) == (False, "ConflictingLabels")
+    assert f"{named}, but the node offers nvidia.com/gpu" in message

@@ -54,6 +54,18 @@ def test_what_a_person_pays_for_other_terms_is_no_estimate() -> None:
     assert "PriceEstimated" not in {each.type for each in pool.conditions}
 
 
+def test_a_pool_without_a_price_says_so() -> None:
+    """It never wins where cost decides, and nobody would know why."""
+    nodes = [node("a", {"nvidia.com/gpu.product": "NVIDIA-H20"}, gpus=8)]
+    pool = only_pool(nodes)
+    status, reason, message = condition(pool, "PriceKnown")
+    assert (pool.price, status, reason) == (None, False, "NoPrice")
+    assert message.endswith("taken last where cost decides: set spec.price")
+    assert pool.price_problem is None, "there is no price that could not be compared"
+    unknown = only_pool([node("b", {"nvidia.com/gpu.product": "NVIDIA-Z9000"}, gpus=8)])
+    assert "PriceKnown" not in {each.type for each in unknown.conditions}
+
+
 @pytest.mark.parametrize(
     ("given", "setting", "told"),
     [

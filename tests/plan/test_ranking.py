@@ -8,7 +8,7 @@ import pytest
 from poolwise.model.hardware import Resource
 from poolwise.model.prediction import Bottleneck
 from poolwise.plan.decision import Candidate
-from poolwise.plan.ranking import Ranking, rank
+from poolwise.plan.ranking import Ranking, losses, rank
 from poolwise.plan.ranking_words import judged
 from poolwise.plan.requests.request import Goal
 
@@ -97,6 +97,42 @@ def test_significance():
 
 def test_equals_are_ordered_by_name():
     assert winner(run("b", 10, 400), run("a", 10, 400)) == "a"
+
+
+def test_of_one_price_the_faster_pool_wins_whatever_its_name():
+    """And says so; 5 % less time is no difference that anybody could rely on."""
+    slow, fast = run("a", 12, 400, Goal.COST), run("b", 10, 400, Goal.COST)
+    assert winner(slow, fast, goal=Goal.COST) == "b"
+    told = words(slow, fast, goal=Goal.COST)
+    assert told["b"] == "cheapest: $400; the same as a, and faster"
+    assert told["a"] == "$400, the same as b, which is faster"
+    nearly = run("b", 11.9, 400, Goal.COST)
+    assert winner(slow, nearly, goal=Goal.COST) == "a"
+
+
+def test_of_pools_that_lose_the_same_the_cheaper_loses_less():
+    """Who cannot have the best pool goes by that, and would go by the name of the next else."""
+    lost = losses(ranked([run("best", 5, 900), run("a", 10, 400), run("b", 10, 300)]))
+    assert 2.0 <= lost["b"] < lost["a"] < 2.0001
+
+
+def test_reasons_beside_pools_that_nobody_priced():
+    cheap, unpriced = run("a", 10, 400, Goal.COST), run("b", 5, None, Goal.COST)
+    told = words(cheap, unpriced, goal=Goal.COST)
+    assert told["a"] == "cheapest: $400; no other pool has a price to compare it with"
+    assert told["b"] == "no price of it is known: set spec.price of its AcceleratorPool"
+    foreign = replace(unpriced, price_problem="€20.00 per node and hour is not compared")
+    told = words(cheap, foreign, goal=Goal.COST)
+    assert told["a"] == "cheapest: $400; no other pool has a price to compare it with"
+    assert told["b"] == "€20.00 per node and hour is not compared"
+
+
+def test_nobody_is_called_cheaper_than_an_unknown_price():
+    told = words(run("gb300", 9.6, None), run("gb200", 10, 400))
+    assert told["gb200"] == (
+        "level with gb300 (9.6 h; not significant: 4.2 % apart, ±9.8 %),"
+        " whose price is not known: 10 h for $400"
+    )
 
 
 def test_reasons_say_the_numbers():

@@ -398,3 +398,14 @@ def test_an_encoder_writes_no_tokens():
         work = read({**SERVICE, "spec": spec}).request.work
         assert work.input_tokens == Tokens(128, 512)
         assert work.output_tokens == Tokens(0, 0)
+
+
+@pytest.mark.parametrize("traffic", [{}, {"inputTokens": {"p50": 1, "p95": 50}}])
+def test_an_encoder_of_images_reads_all_of_each(traffic):
+    """ViT-L cuts each picture into 196 patches and a class token, however long prompts are."""
+    targets = [{"metric": "E2E", "percentile": 99, "target": "100ms"}]
+    load = {"requestsPerSecond": "50", **traffic}
+    spec = {"model": {"preset": "vit-l-16"}, "traffic": load, "slo": targets}
+    work = read({**SERVICE, "spec": spec}).request.work
+    assert work.input_tokens == Tokens(197, 197)
+    assert work.output_tokens == Tokens(0, 0)

@@ -6,6 +6,7 @@ from poolwise.plan.conditions import Reason
 from poolwise.plan.wording import duration
 from tests.plan.cluster_given import (
     foreign_pod,
+    gpu_nodes,
     h100,
     job,
     l40s,
@@ -37,7 +38,7 @@ def test_a_product_that_no_pool_has_and_nothing_that_would_do():
 
 def test_a_service_is_told_replicas():
     plan = plan_of(l40s(1), service(accelerators={"products": ["H200"]}))
-    assert plan.reason.endswith("would run it on 1 x 1 x L40S")
+    assert plan.reason.endswith("would run it on 1 replica of 1 x L40S")
 
 
 @pytest.mark.parametrize(
@@ -63,6 +64,16 @@ def test_a_deadline_that_no_pool_meets_is_told_with_one_that_would_do(deadline):
     assert plan.reason_code == Reason.NO_FEASIBLE_POOL
     near = f"a deadline {duration(quick.total_seconds)} from its start, on 8 x H100-SXM5-80GB of "
     assert f"; nearest that would work: {near}{quick.pool}" in plan.reason
+
+
+def test_a_deadline_that_has_passed_is_told_before_all_that_is_in_the_way_besides():
+    nodes = [*h100(1), *gpu_nodes("t4", 1, "Tesla-T4", 4)]
+    late = {"deadline": "2026-11-20T00:00:00Z"}
+    told = plan_of(nodes, job(count=8, objective=late)).reason
+    assert told.startswith("no pool can run it: h100-sxm5-80gb-8-")
+    first, second = told.removeprefix("no pool can run it: ").split("; ")[:2]
+    assert first.endswith("and the deadline (2026-11-20 00:00 UTC) has passed")
+    assert "has 4 accelerators, needs 8" in second
 
 
 def test_no_deadline_is_offered_where_the_money_would_not_last():

@@ -19,6 +19,9 @@ from poolwise.plan.wording import duration, money, plural, three_digits
 WHY_COLUMNS = 56
 """Where a terminal has less room than that, reasons go below the table instead of into it."""
 
+ESTIMATED = "Estimated"
+"""End of the types of conditions that are True where something had to be assumed."""
+
 _TAILS = (("TTFT", "ttftSeconds"), ("ITL", "itlSeconds"))
 
 Row = Mapping[str, Any]
@@ -87,9 +90,12 @@ def pools(rows: Sequence[Row]) -> Table:
 
 
 def notes(row: Row) -> list[str]:
-    """What is amiss with a pool, each once: one condition may say what another adds a remedy to."""
+    """What is amiss with a pool or only estimated, each once: one condition may say what another
+    adds a remedy to."""
     amiss = dict.fromkeys(
-        each["message"] for each in row.get("conditions", ()) if each["status"] == "False"
+        each["message"]
+        for each in row.get("conditions", ())
+        if each["status"] == "False" or each["type"].endswith(ESTIMATED)
     )
     return [
         message

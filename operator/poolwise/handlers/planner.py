@@ -207,7 +207,7 @@ class Planner:
         for target in changed:
             if isinstance(target, Key):
                 self._expect(self.decisions.outcomes.get(target))
-        for target in sorted(touched | changed, key=str):
+        for target in sorted(touched | changed | _repriced(before, self.decisions), key=str):
             self._queue.add(target)
         self._plan_at(self.decisions.look_again_at)
 
@@ -262,6 +262,22 @@ def _changed(before: Decisions, after: Decisions) -> set[Target]:
             for name, answer in after.answers.items()
             if before.answers.get(name) != answer
         ),
+    }
+
+
+def _repriced(before: Decisions, after: Decisions) -> set[Target]:
+    """Workloads on pools whose price is another: nothing is decided anew, and what they cost an
+    hour counts from now on."""
+    prices = {pool.name: pool.price for pool in before.pools}
+    pools = {pool.name for pool in after.pools if prices.get(pool.name, pool.price) != pool.price}
+    return {
+        key
+        for key, outcome in after.outcomes.items()
+        if isinstance(outcome, Plan)
+        and any(
+            part.chosen and part.placed and part.chosen.pool in pools
+            for part in (outcome, *outcome.parts)
+        )
     }
 
 

@@ -58,6 +58,11 @@ class Transformer:
     experts: Experts | None = None
     latent_attention: LatentAttention | None = None
 
+    @property
+    def reads_images(self) -> bool:
+        """Whether its tokens are patches of a picture, which is always cut into as many."""
+        return not self.is_decoder and not self.vocab
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

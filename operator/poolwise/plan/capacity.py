@@ -110,7 +110,8 @@ class Ledger:
 
     def holders(self, pool: Pool, nodes: Container[str] | None = None) -> dict[Key, int]:
         """Accelerators of the pool, or of some of its nodes, held by each workload, the largest
-        first; of a CPU pool 0 for each."""
+        first; of a CPU pool 0 for each. Who came with nodes from a pool that is no more is one."""
+        own = {node.name for node in pool.nodes}
         held = {
             claim.key: sum(
                 count
@@ -118,7 +119,7 @@ class Ledger:
                 if nodes is None or node in nodes
             )
             for claim in self.claims
-            if claim.pool == pool.name
+            if claim.pool == pool.name or (claim.pool not in self.pools and claim.nodes & own)
         }
         there = ((key, count) for key, count in held.items() if count or nodes is None)
         return dict(sorted(there, key=lambda item: (-item[1], str(item[0]))))
@@ -188,8 +189,7 @@ class Ledger:
         return Ledger(self.pools, self._rooms_less(claim, -1), others)
 
     def _rooms_less(self, claim: Claim, factor: int) -> dict[str, Room]:
-        pool = self.pools.get(claim.pool)
-        resource = pool.resource if pool else None
+        resource = resource_of(claim, self.pools.get(claim.pool))
         rooms = dict(self.rooms)
         for name in claim.nodes & rooms.keys():
             rooms[name] = rooms[name].less(usage_on(name, claim, resource), factor)
@@ -284,6 +284,12 @@ def _each(pods_by_node: Mapping[str, int], amount: N) -> dict[str, N]:
 def times(available: float, each: float) -> int:
     """How often an amount is there; rounding costs nobody a whole pod."""
     return int(available / each * (1 + ROUNDING_SLACK))
+
+
+def resource_of(claim: Claim, pool: Pool | None) -> str | None:
+    """What the accelerators of a claim are called; its nodes outlive the pool that they were in
+    (it was deleted, or a person declared another for them)."""
+    return pool.resource if pool else claim.resource
 
 
 def usage_on(node: str, claim: Claim, resource: str | None) -> Usage:

@@ -128,6 +128,8 @@ class Claim:
     accelerators_by_node: Mapping[str, int]
     cores_by_node: Mapping[str, float]
     memory_bytes_by_node: Mapping[str, float]
+    resource: str | None = field(default=None, compare=False)
+    """Extended resource of the accelerators, for when the pool is gone that would tell it."""
 
     @property
     def nodes(self) -> set[str]:

@@ -6,6 +6,7 @@ holds a place already or only asks, takes the best candidate that can run now.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -264,12 +265,18 @@ def _awaited(candidate: Candidate) -> str:
 
 
 def _why_none(found: tuple[Candidate, ...]) -> str:
-    """The nearest misses first; last the pools that the spec itself keeps out."""
+    """A deadline that has passed, which nothing else matters beside, and the nearest misses first;
+    last the pools that the spec itself keeps out."""
     if not found:
         return "there is no pool: no node of the cluster is known"
     settled = (Verdict.NOT_SELECTED, Verdict.EXCLUDED, Verdict.CPU_POOL, Verdict.PRODUCT_EXCLUDED)
-    telling = sorted(found, key=lambda each: (each.reason_code in settled, each.shortfall))
-    named = "; ".join(f"{each.pool} {each.reason}" for each in telling[:REASONS_NAMED])
+
+    def order(each: Candidate) -> tuple[bool, bool, float]:
+        is_over = each.reason_code == Verdict.DEADLINE_MISSED and math.isinf(each.shortfall)
+        return each.reason_code in settled, not is_over, each.shortfall
+
+    telling = sorted(found, key=order)
+    named = "; ".join(f"{each.pool}: {each.reason}" for each in telling[:REASONS_NAMED])
     more = len(found) - REASONS_NAMED
     return f"no pool can run it: {named}" + (f"; and {more} more" if more > 0 else "")
 

@@ -142,4 +142,4 @@ def _claim(document: _Document, key: Key) -> Claim:
     def held(index: int) -> Mapping[str, Any]:
         return {node: row[index] for node, row in document.claim.items() if row[index]}
 
-    return Claim(key, document.pool, held(0), held(1), held(2))
+    return Claim(key, document.pool, held(0), held(1), held(2), document.resource)

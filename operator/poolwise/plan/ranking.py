@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from poolwise.model.hardware import Resource
+from poolwise.model.prediction import ServingPrediction
 from poolwise.model.ranges import ratio_margin
 from poolwise.plan.decision import Candidate
 from poolwise.plan.requests.request import Goal
@@ -36,6 +37,8 @@ load 0.5, seeds 0 and 1), with it 1 % less and 0.2 % more (``bench.placement``).
 
 NEXT_TO_NOTHING = 1e-6
 """Relative; it only decides between what is else the same."""
+SPEED_STEPS = 20
+"""Per e-fold: pools of one price whose speeds differ by less than 5 % are equally fast."""
 UNKNOWN_LOSS = 2.0
 """Times the winner, for a candidate that nobody can put a number on (no price is known)."""
 
@@ -125,12 +128,16 @@ def most_cost(speed: float) -> float:
 def losses(ranking: Ranking) -> dict[str, float]:
     """By pool: how many times worse a candidate is than the winner, in what decided; at least 1.
 
-    Those that are taken for as good as the best one lose next to nothing, the cheaper the less.
+    Those that are taken for as good as the best one lose next to nothing, the cheaper the less; and
+    of those that lose the same, the cheaper loses next to nothing less.
     """
     winner = ranking.winner
     cheapest = min(map(cost_of, ranking.equals))
     in_doubt = sorted(ranking.equals, key=partial(_by_cost, cheapest=cheapest))
-    found = {each.pool: _loss(each, ranking) for each in ranking.ordered}
+    found = {
+        each.pool: _loss(each, ranking) * (1.0 + NEXT_TO_NOTHING * at)
+        for at, each in enumerate(ranking.ordered)
+    }
     if not ranking.weighs_idleness:
         found |= {each.pool: 1.0 + NEXT_TO_NOTHING * at for at, each in enumerate(in_doubt)}
     return {**found, winner.pool: 1.0}
@@ -167,15 +174,28 @@ def _by_value(candidate: Candidate) -> float:
     return math.inf if candidate.objective_value is None else candidate.objective_value
 
 
-def _by_objective(candidate: Candidate) -> tuple[float, float, float, str]:
-    """Of equals, who waits for no nodes comes first."""
-    wait_seconds = candidate.startup_seconds
-    return _by_value(candidate), cost_of(candidate), wait_seconds, candidate.pool
+def slowness(candidate: Candidate) -> int:
+    """In steps of 5 %: of a run by its time, of a service by what its replicas serve at most.
+
+    A dearer pool is not taken for it: it tells pools apart that are else the same.
+    """
+    prediction, seconds = candidate.prediction, candidate.total_seconds
+    if isinstance(prediction, ServingPrediction):
+        replicas = candidate.weighed_replicas or candidate.replicas or 1
+        rate = replicas * prediction.capacity_requests_per_second
+        seconds = 1.0 / rate if rate else None
+    return round(SPEED_STEPS * math.log(seconds)) if seconds else 0
 
 
-def _by_cost(candidate: Candidate, cheapest: float) -> tuple[bool, float, float, float, str]:
+def _by_objective(candidate: Candidate) -> tuple[float, float, float, int, str]:
+    """Of equals, who waits for no nodes comes first, then who is faster."""
+    wait_seconds, slow = candidate.startup_seconds, slowness(candidate)
+    return _by_value(candidate), cost_of(candidate), wait_seconds, slow, candidate.pool
+
+
+def _by_cost(candidate: Candidate, cheapest: float) -> tuple[bool, float, float, float, int, str]:
     """Who breaks no whole domain first: it costs nobody what only gangs could pay for. That these
     come is not known, so it is paid for within bounds."""
-    value, cost, wait_seconds, pool = _by_objective(candidate)
+    value, cost, wait_seconds, slow, pool = _by_objective(candidate)
     spares = not candidate.broken_accelerators and cost <= cheapest * (1.0 + MOST_GIVEN_UP)
-    return not spares, cost, value, wait_seconds, pool
+    return not spares, cost, value, wait_seconds, slow, pool

@@ -7,10 +7,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from poolwise.model.hardware import Resource
+from poolwise.plan.candidates.exclusions import SET_PRICE, UNPRICED
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.decision import Candidate
 from poolwise.plan.provisioning.growth import startup_words
-from poolwise.plan.ranking import Difference, Ranking, cost_of, most_cost, stands_idle
+from poolwise.plan.ranking import (
+    Difference,
+    Ranking,
+    cost_of,
+    most_cost,
+    slowness,
+    stands_idle,
+)
 from poolwise.plan.requests.request import Goal
 from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR
 from poolwise.plan.wording import duration, measured, money, percent, plural, three_digits
@@ -18,6 +26,9 @@ from poolwise.plan.wording import duration, measured, money, percent, plural, th
 HARDLY = 5e-5
 """Relative difference that two decimals of a per cent do not show."""
 
+_FASTER = {False: ("faster", "is faster"), True: ("serves more", "serves more")}
+"""What decides between pools that are else as good, of runs and of services, after "and" and after
+"which"."""
 _SUPERLATIVE = {Goal.TIME: "fastest", Goal.COST: "cheapest", Goal.ENERGY: "least energy"}
 
 
@@ -61,15 +72,17 @@ class _Words:
         told = self._deal(winner)
         if winner in ranking.level and not ranking.is_for_idleness:
             level = f"{best.pool} ({self._measure(best)}; {_doubt(winner, best)})"
-            spares = best.broken_accelerators > 0 == winner.broken_accelerators
-            why = "which would break a whole domain" if spares else "and cheaper"
-            return f"level with {level}, {why}: {told}"
+            return f"level with {level}, {_why_preferred(winner, best)}: {told}"
         return f"{told}; {best.pool} would be {self._trade(best)}"
 
     def _next(self, second: Candidate) -> str:
         """The runner-up, against a winner that is first by the objective."""
         if self._is_tie(second):
             return f"the same as {second.pool}, and first by name"
+        if self._is_as_good(second):
+            return f"the same as {second.pool}, and {_FASTER[second.total_seconds is None][0]}"
+        if second.objective_value is None:
+            return "no other pool has a price to compare it with"
         return f"next is {second.pool} with {self._measure(second)}{self._in_doubt(second)}"
 
     def _why_it_lost(self, candidate: Candidate) -> str:
@@ -78,7 +91,12 @@ class _Words:
         mine, best = candidate.objective_value, winner.objective_value
         if self._is_tie(candidate):
             return f"{told}, the same as {winner.pool}, which comes first by name"
-        if mine is None or not best:
+        if self._is_as_good(candidate):
+            faster = _FASTER[candidate.total_seconds is None][1]
+            return f"{told}, the same as {winner.pool}, which {faster}"
+        if mine is None:
+            return candidate.price_problem or f"{UNPRICED}: {SET_PRICE}"
+        if not best:
             return told
         if mine > best:
             return f"{told}, {_more(mine / best)} {winner.pool}{self._in_doubt(candidate)}"
@@ -103,6 +121,11 @@ class _Words:
 
     def _is_tie(self, candidate: Candidate) -> bool:
         """Whether nothing but its name tells it from the winner."""
+        same_speed = slowness(candidate) == slowness(self._ranking.winner)
+        return same_speed and self._is_as_good(candidate)
+
+    def _is_as_good(self, candidate: Candidate) -> bool:
+        """Whether neither the objective, the cost nor a wait tells it from the winner."""
         winner = self._ranking.winner
         same_value = candidate.objective_value == winner.objective_value
         same_wait = candidate.startup_seconds == winner.startup_seconds
@@ -158,6 +181,13 @@ class _Words:
         is_run = candidate.total_cost is not None
         per_hour = "" if is_run else f" per hour{_weighed(candidate)}"
         return f"{money(cost, self._currency)}{per_hour}"
+
+
+def _why_preferred(winner: Candidate, best: Candidate) -> str:
+    """What speaks for a winner that is level with the best one."""
+    if best.broken_accelerators > 0 == winner.broken_accelerators:
+        return "which would break a whole domain"
+    return "and cheaper" if math.isfinite(cost_of(best)) else "whose price is not known"
 
 
 def _weighed(candidate: Candidate) -> str:

@@ -14,7 +14,7 @@ from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.ranking import rank
 from poolwise.plan.requests.request import Request, TrainingRequest
-from poolwise.plan.wording import duration
+from poolwise.plan.wording import duration, plural
 
 
 def unknown_pool(request: Request, pools: Sequence[Pool]) -> str:
@@ -70,11 +70,13 @@ def unreachable_target(found: Iterable[Candidate]) -> str:
 
 
 def _is_affordable(request: TrainingRequest, candidate: Candidate) -> bool:
-    return request.max_cost is None or (candidate.total_cost or 0.0) <= request.max_cost
+    cost = candidate.total_cost
+    return request.max_cost is None or (cost is not None and cost <= request.max_cost)
 
 
 def _offer(candidate: Candidate) -> str:
     count = f"{candidate.count} x " if candidate.count else ""
-    replicas = f"{candidate.replicas} x " if candidate.replicas and candidate.count else ""
+    several = candidate.replicas and candidate.count
+    replicas = f"{plural(candidate.replicas or 0, 'replica')} of " if several else ""
     when = "" if candidate.feasible else ", once they are free"
     return f"{candidate.pool} would run it on {replicas}{count}{candidate.accelerator}{when}"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from poolwise.model.prediction import Interval
 from poolwise.plan.joint.outcome import Act
 from poolwise.plan.joint.planning import plan
 from poolwise.plan.joint.problem import Reservation, Rules
@@ -38,6 +39,82 @@ def test_who_loses_least_leaves_the_scarce_pool(optimise, turned):
     assert starts(found) == {"llama": "a100", "bert": "h100"}
     assert "loses 8.0 % against h100" in by_key(found)["llama"].reason
     assert "60 % more on a100" in by_key(found)["bert"].reason
+
+
+@BOTH
+def test_a_count_that_costs_the_same_is_not_taken_smaller_for_being_scarce(optimise):
+    """Eight cost 1 % more than one, which nobody who asks for the least cost minds (AS_CHEAP), and
+    take an eighth of the time: a pool where somebody waits gains nothing by the one."""
+    one, eight = (Interval(loss, loss, loss) for loss in (1.0 + 1e-8, 1.0))
+    tune = job(
+        "tune",
+        option("h100", 8, each=1, objective=one),
+        option("h100", 1.01, each=8, objective=eight),
+    )
+    gangs = [job(f"gang-{at}", option("h100", 10)) for at in range(2)]
+    found = plan(problem([pool("h100", 8, 8)], tune, *gangs), optimise)
+    (chosen,) = (each.option for each in found.decisions if each.key == "tune")
+    assert chosen is not None and chosen.accelerators == 8
+    assert sorted(starts(found)) == ["gang-0", "tune"]
+
+
+def aims(loss):
+    """What the ranking of candidates makes of a pool: so many times the best."""
+    return Interval(loss, loss, loss)
+
+
+def dear_spot(*free):
+    """One service fits on spot nodes alone, and so makes them dear, though it fills half of them;
+    one would cost twice as much elsewhere, a run take twelve times as long; most have no choice,
+    and there is one B200 for two."""
+    either = (
+        option("spot", None, each=4, objective=aims(1)),
+        option("h100", None, each=4, objective=aims(2)),
+    )
+    tune = (
+        option("spot", 0.1, each=8, objective=aims(1)),
+        option("l4", 1.2, each=8, objective=aims(12)),
+    )
+    work = [
+        job("bound", option("spot", None, each=8, objective=aims(1))),
+        job("chat", *either),
+        job("tune", *tune),
+        *(job(f"twin-{at}", option("b200", 5), option("h100", 6)) for at in range(2)),
+        *(job(f"other-{at}", option("h100", 5, each=1)) for at in range(14)),
+    ]
+    pools = [pool("spot", *free), pool("h100", 8, 8, 8, 8), pool("b200", 8), pool("l4", 8)]
+    return problem(pools, *work)
+
+
+def told(found, *keys):
+    return {key: starts(found)[key] for key in keys}
+
+
+@BOTH
+def test_where_all_start_nobody_leaves_what_has_room(optimise):
+    found = plan(dear_spot(8, 8, 8), optimise)
+    assert told(found, "bound", "chat", "tune") == {"bound": "spot", "chat": "spot", "tune": "spot"}
+    assert not any(each.delay for each in found.prices), "nobody waits for any of them"
+
+
+@BOTH
+def test_of_what_is_left_who_loses_most_has_it(optimise):
+    found = plan(dear_spot(8, 8), optimise)
+    assert told(found, "bound", "chat", "tune") == {"bound": "spot", "chat": "h100", "tune": "spot"}
+
+
+def test_what_is_left_is_shared_out_within_the_shares_of_namespaces():
+    bound = job("bound", option("spot", None, each=8, objective=aims(1)), namespace="prod")
+    tune = job(
+        "tune",
+        option("spot", 0.1, each=4, objective=aims(1)),
+        option("l4", 3, each=2, objective=aims(12)),
+    )
+    more = job("more", option("l4", 3, each=2, objective=aims(1)))
+    pools = [pool("spot", 8, 8), pool("l4", 8)]
+    rules = Rules(namespace_shares={"research": 0.17})
+    found = plan(problem(pools, bound, tune, more, rules=rules))
+    assert starts(found) == {"bound": "spot", "tune": "l4", "more": "l4"}
 
 
 def test_a_price_says_who_stays_and_who_leaves():

@@ -17,6 +17,7 @@ from poolwise.settings import Settings
 
 FULL_PRECISION = ("fp32", "tf32")
 HALF_PRECISION = ("bf16", "fp16")
+UNPRICED, SET_PRICE = "no price of it is known", "set spec.price of its AcceleratorPool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,13 @@ def exclusion(request: Request, pool: Pool, settings: Settings) -> Exclusion | N
     elif found is None and isinstance(request, ServingRequest):
         found = _of_service(request, pool, settings)
     return Exclusion(*found) if found else None
+
+
+def unpriced(pool: Pool, limit: str) -> Exclusion:
+    """Against a pool of which nobody can tell whether it keeps a limit on money, in words."""
+    if pool.price_problem:
+        return Exclusion(Verdict.PRICE_UNKNOWN, f"{pool.price_problem}, and {limit}")
+    return Exclusion(Verdict.PRICE_UNKNOWN, f"{UNPRICED}, and {limit}: {SET_PRICE}")
 
 
 def excluded(pool: Pool, reason: Exclusion) -> Candidate:
@@ -123,8 +131,10 @@ def _of_service(request: ServingRequest, pool: Pool, settings: Settings) -> tupl
     if request.has_image or default_image(engine, pool, settings):
         return None
     hardware = "CPUs" if pool.is_cpu else platform(pool) or pool.accelerator
-    missing = "run.image" if engine == "custom" else f"an image of {engine} for {hardware}"
-    return Verdict.NO_ENGINE, f"needs {missing}, and none is known"
+    if engine == "custom":
+        return Verdict.NO_ENGINE, "needs run.image, and none is given"
+    told = f"needs an image of {engine} for {hardware}, and none is known: give engine.image"
+    return Verdict.NO_ENGINE, told
 
 
 def products(pool: Pool) -> frozenset[str]:

@@ -19,6 +19,8 @@ class Verdict(enum.StrEnum):
     TARGET_UNREACHABLE = "TargetUnreachable"
     TOO_MANY_REPLICAS = "TooManyReplicas"
     TOO_EXPENSIVE = "TooExpensive"
+    PRICE_UNKNOWN = "PriceUnknown"
+    """Nobody can tell whether it keeps the limit on money."""
     DEADLINE_MISSED = "DeadlineMissed"
     TOO_INTERRUPTED = "TooInterrupted"
     """On spot nodes next to all its work would be lost again."""

@@ -10,7 +10,7 @@ from poolwise.model.correction import Phase
 from poolwise.model.prediction import NINE_IN_TEN, Bottleneck, ServingPrediction
 from poolwise.model.ranges import capacity_range, limiting_phase, own_spread
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
-from poolwise.plan.candidates.exclusions import Exclusion, excluded, exclusion
+from poolwise.plan.candidates.exclusions import Exclusion, excluded, exclusion, unpriced
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_answers import ServingAnswers, serving_answers
 from poolwise.plan.candidates.serving_groups import gang_of_replicas, wish_of_replicas
@@ -266,10 +266,15 @@ class _Assessment:
             over = replicas / max(request.most_replicas, 1)
             return Exclusion(Verdict.TOO_MANY_REPLICAS, told, over)
         limit = request.max_cost_per_hour
-        if limit is not None and cost is not None and cost > limit:
-            told = f"would cost {money(cost, currency)} per hour, maxCostPerHour is "
+        if limit is None:
+            return None
+        told = f"maxCostPerHour is {money(limit, currency)}"
+        if cost is None:
+            return unpriced(self.pool, told)
+        if cost > limit:
+            told = f"would cost {money(cost, currency)} per hour, {told}"
             over = cost / limit if limit else math.inf
-            return Exclusion(Verdict.TOO_EXPENSIVE, told + money(limit, currency), over)
+            return Exclusion(Verdict.TOO_EXPENSIVE, told, over)
         return None
 
     def _explained(self, offer: Offer, broken: Exclusion) -> Exclusion:

@@ -15,6 +15,7 @@ from poolwise.plan.candidates.exclusions import (
     excluded,
     exclusion,
     precision_remark,
+    unpriced,
 )
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation
@@ -139,9 +140,14 @@ class _Assessment:
                 told = _late(offer.elapsed_seconds, request.deadline, now)
                 shortfall = offer.elapsed_seconds / left if left > 0 else math.inf
                 return Exclusion(Verdict.DEADLINE_MISSED, told, shortfall)
-        if request.max_cost is not None and (offer.total_cost or 0.0) > request.max_cost:
-            cost, limit = offer.total_cost or 0.0, request.max_cost
-            told = f"would cost {money(cost, currency)}, maxCost is {money(limit, currency)}"
+        if request.max_cost is None:
+            return None
+        cost, limit = offer.total_cost, request.max_cost
+        told = f"maxCost is {money(limit, currency)}"
+        if cost is None:
+            return unpriced(self.pool, told)
+        if cost > limit:
+            told = f"would cost {money(cost, currency)}, {told}"
             return Exclusion(Verdict.TOO_EXPENSIVE, told, cost / limit if limit else math.inf)
         return None
 

@@ -10,14 +10,16 @@ ever. Priorities are strict, as in Kubernetes: weights compare those who have th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from poolwise.plan.joint.problem import Option, Rules, Workload, run_seconds
 
 MOST_DOUBLINGS = 60.0
 """Of the weight by age, so that it stays a number."""
 
+AS_GOOD = 1e-6
+"""Relative, of what is minimised: counts of one pool that are nearer are the same but for time."""
 URGENT = 0.25
 """Share of its run time that is left to wait: a workload with a deadline then goes first."""
 
@@ -108,7 +110,7 @@ def bid(
     known = tuple(options)
     best = min(known, key=lambda option: (option.aim, option.pool))
     base = run_seconds(best)
-    offers = tuple(_offer(option, base, best.aim, shares) for option in known)
+    offers = _levelled([_offer(option, base, best.aim, shares) for option in known])
     length = min(offer.load_seconds for offer in offers)
     left = math.inf if workload.deadline is None else workload.deadline - now
     run = min(offer.seconds for offer in offers)
@@ -121,6 +123,25 @@ def weight(workload: Workload, now: float, rules: Rules) -> float:
     doublings = max(now - workload.created, 0.0) / rules.aging_seconds
     by_age: float = 2.0 ** min(doublings, MOST_DOUBLINGS)
     return by_age
+
+
+def _levelled(offers: Sequence[Offer]) -> tuple[Offer, ...]:
+    """Counts that cost the same (goals Cost and Energy) use the same of the cluster: a hundredth
+    less of it is no reason to take eight times as long."""
+    groups: list[list[Offer]] = []
+    for each in sorted(offers, key=lambda offer: (offer.option.pool, offer.option.aim)):
+        if not groups or not _is_as_good(each.option, groups[-1][0].option):
+            groups.append([])
+        groups[-1].append(each)
+    loads: dict[Option, float] = {}
+    for group in groups:
+        least = min(each.load_seconds for each in group)
+        loads |= {each.option: least for each in group}
+    return tuple(replace(each, load_seconds=loads[each.option]) for each in offers)
+
+
+def _is_as_good(option: Option, best: Option) -> bool:
+    return option.pool == best.pool and option.aim <= best.aim * (1.0 + AS_GOOD)
 
 
 def _offer(option: Option, base: float, best_aim: float, shares: Mapping[str, float]) -> Offer:

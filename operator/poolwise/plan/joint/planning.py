@@ -22,6 +22,7 @@ from poolwise.plan.joint.preemption import preemptions
 from poolwise.plan.joint.pricing import capacity, shares
 from poolwise.plan.joint.problem import Option, PoolState, Problem, Reservation, Workload
 from poolwise.plan.joint.rooms import Rooms
+from poolwise.plan.joint.settling import all_start, lacking, settled
 from poolwise.plan.joint.timeline import Timeline
 from poolwise.plan.joint.walk import Turn, Walk, Walked
 from poolwise.plan.joint.worth import item_of, moving_item, started, with_moves
@@ -39,9 +40,12 @@ def plan(problem: Problem, optimise: bool = True) -> JointPlan:
     if optimise and not found.has_room_for_all:
         best = tiered(tiers, floor, problem.rules.time_limit_seconds, greedy)
         taken = best if found.is_clearly_better(best, greedy, offered) else greedy
-    story = Story(
-        problem, found.shares, found.admissions, Walked(turns, floor.holds), taken, offered
-    )
+    shares = found.shares
+    if not found.has_room_for_all and all_start(taken, found.bids):
+        taken = settled(taken, found.bids, floor)
+        full = lacking(taken, found.bids)
+        shares = {pool: share for pool, share in shares.items() if pool in full}
+    story = Story(problem, shares, found.admissions, Walked(turns, floor.holds), taken, offered)
     decisions = story.decisions()
     return JointPlan(
         decisions=decisions,

@@ -172,7 +172,7 @@ class _Turn:
         plan = self._within(empty, most, self._request.least)
         if any(limit >= self._request.least for limit in most.values()):
             return plan
-        named = [f"{each.pool} {each.reason}" for each in plan.candidates if each.pool in most]
+        named = [f"{each.pool}: {each.reason}" for each in plan.candidates if each.pool in most]
         told = f"no pool can run it: {'; '.join(named[:REASONS_NAMED])}"
         return replace(plan, reason_code=Verdict.EXCEEDS_QUOTA, reason=told)
 

@@ -214,8 +214,8 @@ def _beyond(parts: Iterable[Plan]) -> str:
 def _with_all(
     fit: Fitted, plan: Plan, claims: Mapping[Holding, Claim], situation: Situation
 ) -> tuple[Plan, Situation]:
-    """With as many replicas as are wanted: first on the pools where some are, then where they cost
-    least."""
+    """With as many replicas as are wanted: first on the pools where some are, then where one costs
+    least, whatever it could bear: each gets as many requests as the others."""
     request, found = request_of(fit.entry), list[Plan]()
     left = (fit.replicas or 0) - _replicas(plan)
     assert request is not None
@@ -229,7 +229,8 @@ def _with_all(
         found.append(again)
         left -= _replicas(again)
     taken = {each.claim.pool for each in (plan, *found) if each.claim}
-    for offer in elsewhere(taken, request, situation) if left > 0 else ():
+    offers = elsewhere(taken, request, situation) if left > 0 else []
+    for offer in sorted(offers, key=_cost_of_a_replica):
         pool = situation.ledger.pools[offer.candidate.pool]
         new = begun(fit.entry, request, pool, left, situation) if left > 0 else None
         if new is not None:
@@ -237,6 +238,12 @@ def _with_all(
             found.append(part)
             left -= _replicas(part)
     return replace(plan, parts=tuple(found)), situation
+
+
+def _cost_of_a_replica(offer: Further) -> float:
+    """An hour of it; a pool whose price nobody knows comes after all others."""
+    cost, replicas = offer.candidate.cost_per_hour, offer.candidate.replicas
+    return math.inf if cost is None else cost / max(replicas or 0, 1)
 
 
 def _resized(

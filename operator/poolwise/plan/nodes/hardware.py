@@ -25,7 +25,7 @@ from poolwise.plan.nodes.devices import (
     vendor_resource,
 )
 from poolwise.plan.nodes.reading import allocatable, capacity, texts
-from poolwise.plan.nodes.sharing import sharing
+from poolwise.plan.nodes.sharing import is_partitioned, sharing
 from poolwise.plan.observed import Object
 from poolwise.plan.pools.machines import mig_slice
 from poolwise.tables import AcceleratorRow, CpuRow, Tables
@@ -204,8 +204,12 @@ def _claims(
 
 def _unnamed(resource: str, labels: Mapping[str, str]) -> Problem:
     typed = nodes_labels.first(labels, nodes_labels.MACHINE_TYPE_KEYS)
-    machine = f"machine type {typed[1]} is not in the shipped table" if typed else "no machine type"
-    message = f"the node advertises {resource}, but no label names the device and {machine}"
+    told = f"the node advertises {resource}, but no label names"
+    message = (
+        f"{told} the device, and machine type {typed[1]} is not in the shipped table"
+        if typed
+        else f"{told} the device or the machine type"
+    )
     return Problem(Reason.UNKNOWN_HARDWARE, message)
 
 
@@ -227,8 +231,10 @@ def _profile(resource: str, labels: Mapping[str, str]) -> str | None:
 
 
 def _is_cut(labels: Mapping[str, str]) -> bool:
-    """Whether the labels of the whole device speak of its slices (MIG strategy ``single``)."""
-    return mig_profile(labels.get("nvidia.com/gpu.product", "")) is not None
+    """Whether the labels of the whole device speak of its slices (MIG strategy ``single``) or of
+    its partitions (AMD)."""
+    is_sliced = mig_profile(labels.get("nvidia.com/gpu.product", "")) is not None
+    return is_sliced or is_partitioned(labels)
 
 
 def _slice_memory_bytes(resource: str, labels: Mapping[str, str]) -> float | None:

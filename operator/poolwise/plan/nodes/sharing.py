@@ -44,10 +44,16 @@ def _by_gke(labels: Mapping[str, str]) -> Sharing | None:
     return Sharing(clients, _words(strategy, clients))
 
 
-def _by_amd(labels: Mapping[str, str]) -> Sharing | None:
+def is_partitioned(labels: Mapping[str, str]) -> bool:
+    """Whether AMD devices appear as several each."""
     mode = labels.get(AMD_PARTITION_KEY, "")
-    if not mode or mode.lower().startswith("spx"):
+    return bool(mode) and not mode.lower().startswith("spx")
+
+
+def _by_amd(labels: Mapping[str, str]) -> Sharing | None:
+    if not is_partitioned(labels):
         return None
+    mode = labels[AMD_PARTITION_KEY]
     parts = {"dpx": 2, "tpx": 3, "qpx": 4, "cpx": 8}.get(mode.lower().partition("_")[0], 1)
     return Sharing(parts, f"partitions of mode {mode}, {parts} of each device")
 

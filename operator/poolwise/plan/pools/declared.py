@@ -92,7 +92,11 @@ def _offer_of(node: Facts, spec: AcceleratorPoolSpec, tables: Tables) -> Offer:
     if isinstance(row, CpuRow):
         return _as_cpu(best, row, tables)
     fitting = [each for each in node.offers if each.resource and each.profile == profile]
-    return _as_accelerator(max(fitting, key=lambda each: each.count, default=best), row, profile)
+    chosen = max(fitting, key=lambda each: each.count, default=best)
+    stated = vendor_resource(chosen.resource, tables) if chosen.resource else None
+    if stated not in (None, row.resource):
+        return _contradicted(chosen, row.name)
+    return _as_accelerator(chosen, row, profile)
 
 
 def _promised(node: Facts, spec: AcceleratorPoolSpec, tables: Tables) -> Offer:
@@ -123,9 +127,15 @@ def _as_accelerator(offer: Offer, row: AcceleratorRow, profile: str | None) -> O
 def _as_cpu(offer: Offer, row: CpuRow, tables: Tables) -> Offer:
     """The cores beside an accelerator that no table lists may be used by a person's word."""
     if offer.resource is not None and vendor_resource(offer.resource, tables):
-        text = f"spec.accelerator is the CPU {row.name}, but the node offers {offer.resource}"
-        return replace(offer, problem=Problem(Reason.CONFLICTING_LABELS, text))
+        return _contradicted(offer, f"the CPU {row.name}")
     return Offer(resource=None, product=row.name, cpu=row, evidence="spec.accelerator")
+
+
+def _contradicted(offer: Offer, named: str) -> Offer:
+    """No word of a person's makes one maker's device another's."""
+    text = f"spec.accelerator is {named}, but the node offers {offer.resource}"
+    problem = Problem(Reason.CONFLICTING_LABELS, text)
+    return replace(offer, accelerator=None, cpu=None, problem=problem)
 
 
 def _named(name: str, tables: Tables) -> tuple[AcceleratorRow | CpuRow | Problem, str | None]:

@@ -26,7 +26,7 @@ from poolwise.plan.pools.members import (
     pool_device,
     usual_count,
 )
-from poolwise.plan.pools.price import price, price_conditions
+from poolwise.plan.pools.price import OTHER_CURRENCY, price, price_conditions
 from poolwise.plan.pools.roles import with_roles
 from poolwise.plan.pools.taints import tolerations, untolerated
 from poolwise.settings import Settings
@@ -94,7 +94,9 @@ def _pool(draft: Draft, tables: Tables, settings: Settings) -> Pool:
         node_expressions=draft.node_expressions,
         unusable_reason=barred[1] if barred else None,
         conditions=conditions(draft, nodes, priced),
-        price_problem=next((each.message for each in priced if each.status is False), None),
+        price_problem=next(
+            (each.message for each in priced if each.reason == OTHER_CURRENCY), None
+        ),
         discovered=_discovered(draft, sources),
     )
 

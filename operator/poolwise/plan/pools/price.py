@@ -16,6 +16,8 @@ from poolwise.tables import MachineTypeRow
 
 SHIPPED_CURRENCY = "USD"
 SPEC = "spec.price"
+OTHER_CURRENCY = "OtherCurrency"
+"""Reason of ``PriceKnown``: a price is known, and not compared."""
 
 
 def price(draft: Draft, per_node: int, settings: Settings) -> Price | None:
@@ -25,14 +27,18 @@ def price(draft: Draft, per_node: int, settings: Settings) -> Price | None:
 
 
 def price_conditions(draft: Draft, per_node: int, settings: Settings) -> Iterator[Condition]:
-    """What is to be known of a price: that it cannot be compared, or is not what is paid."""
+    """What is to be known of a price: that there is none, that it cannot be compared, or that it is
+    not what is paid."""
     found = known_price(draft, per_node)
     if found is None:
+        if draft.offer.problem is None:
+            text = "no price of its nodes is known, so that it is taken last where cost decides"
+            yield Condition("PriceKnown", False, "NoPrice", f"{text}: set spec.price")
         return
     if found.currency != settings.currency:
         told = f"{money(found.per_node_hour, found.currency)} per node and hour ({found.source})"
         text = f"{told} is not compared: costs are in {settings.currency}, the setting currency"
-        yield Condition("PriceKnown", False, "OtherCurrency", sentence(text))
+        yield Condition("PriceKnown", False, OTHER_CURRENCY, sentence(text))
     elif found.source != SPEC and capacity_type(draft) != DEFAULT_CAPACITY_TYPE:
         text = f"its nodes are {capacity_type(draft)}, and only an on-demand price is known"
         told = f"{text} ({money(found.per_node_hour, found.currency)} per node and hour)"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from poolwise.plan.capacity import Ledger, Room, times, usage_on
+from poolwise.plan.capacity import Ledger, Room, resource_of, times, usage_on
 from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.decision import Claim, Holding, Kind, PlacementRecord
 from poolwise.plan.pool import Node, Pool
@@ -165,7 +165,7 @@ def _left(room: Room) -> tuple[float, float]:
 
 
 def _take(claim: Claim, pool: Pool | None, rooms: dict[str, Room]) -> None:
-    resource = pool.resource if pool else None
+    resource = resource_of(claim, pool)
     for name in claim.nodes & rooms.keys():
         rooms[name] = rooms[name].less(usage_on(name, claim, resource))
 

@@ -113,10 +113,14 @@ def _lengths(
 ) -> tuple[Tokens, Tokens]:
     """Lengths of prompts and answers: as given, else those of a public trace, cut to fit.
 
-    An encoder reads its prompt and writes no token, whatever the spec says.
+    An encoder reads its prompt and writes no token, one of images reads all of its patches,
+    whatever the spec says.
     """
     if isinstance(model.shape, Custom):
         return ONE, ONE
+    if model.shape.reads_images and model.max_context_tokens:
+        patches = float(model.max_context_tokens)
+        return Tokens(patches, patches), NO_TOKENS
     inputs = _tokens(spec.traffic.input_tokens)
     outputs = _tokens(spec.traffic.output_tokens) if generates(model) else NO_TOKENS
     told = (inputs.p95 if inputs else 0.0) + (outputs.p95 if outputs else 0.0)

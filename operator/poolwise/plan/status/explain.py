@@ -55,10 +55,15 @@ def _head(resource: Object, status: Told, told: Told) -> str:
     if not status:
         return f"{name} has no status yet: the operator has not seen it. Does it run?"
     if accepted.get("status") == "False":
-        return f"{name} cannot be planned: {accepted.get('message')}."
+        return _ended(f"{name} cannot be planned: {accepted.get('message')}")
     if not told.get("pool"):
-        return f"{name} runs nowhere: {told.get('reason') or ready.get('message')}."
+        return _ended(f"{name} runs nowhere: {told.get('reason') or ready.get('message')}")
     return f"{name} {_verb(status, told)} {_place(told)}: {_outlook(resource, told)}."
+
+
+def _ended(text: str) -> str:
+    """A sentence with its full stop; one that asks back ("did you mean h100?") has its mark."""
+    return text if text.endswith(("?", ".")) else f"{text}."
 
 
 def _verb(status: Told, told: Told) -> str:
