@@ -76,7 +76,7 @@ class Bid:
     @property
     def best(self) -> Offer:
         """Where it loses nothing."""
-        return min(self.offers, key=_loss)
+        return min(self.offers, key=loss)
 
     @property
     def tier(self) -> Tier:
@@ -98,7 +98,8 @@ def weight_of_all(bids: Iterable[Bid]) -> float:
     return math.fsum(each.weight for each in bids if not each.is_hopeless)
 
 
-def _loss(offer: Offer) -> tuple[float, str, int]:
+def loss(offer: Offer) -> tuple[float, str, int]:
+    """By which a workload's own best offer is the least."""
     return offer.lateness_seconds, offer.option.pool, offer.option.accelerators
 
 
@@ -146,6 +147,6 @@ def _is_as_good(option: Option, best: Option) -> bool:
 
 def _offer(option: Option, base: float, best_aim: float, shares: Mapping[str, float]) -> Offer:
     seconds = run_seconds(option)
-    loss = option.aim / best_aim if best_aim > 0 else 1.0
+    times = option.aim / best_aim if best_aim > 0 else 1.0
     share = shares.get(option.pool, 0.0)
-    return Offer(option, seconds, base * loss, share * option.accelerators * seconds)
+    return Offer(option, seconds, base * times, share * option.accelerators * seconds)

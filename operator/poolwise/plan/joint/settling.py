@@ -2,8 +2,7 @@
 
 Prices keep scarce pools for those who need them, and count what others would wait. Where all start
 at once nobody waits, and a pool that still has room was not scarce after all: the prices are those
-of a relaxation that shares work out in fractions, and one service that fits nowhere else makes a
-pool dear which it does not fill.
+of a relaxation that shares work out in fractions, and of a queue that was not there.
 """
 
 from __future__ import annotations

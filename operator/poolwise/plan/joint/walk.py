@@ -13,6 +13,7 @@ gang also keeps its nodes (conservative backfill: only who ends before it may us
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -138,23 +139,26 @@ class Walk:
         ordered = sorted(bids, key=lambda each: each.rank)
         behind = weight_of_all(ordered)
         waiting: dict[str, int] = {}
+        rivals = Counter(each.best.option.pool for each in ordered)
         turns = []
         for each in ordered:
             behind -= 0.0 if each.is_hopeless else min(each.weight, behind)
-            chances = self._chances(each, behind)
+            rivals[each.best.option.pool] -= 1
+            chances = self._chances(each, behind, rivals)
             pool = chances[0].offer.option.pool
             turns.append(Turn(each, chances, waiting.get(pool, 0), behind))
             if not self._taken(each, chances[0]):
                 waiting[pool] = waiting.get(pool, 0) + 1
         return turns
 
-    def _chances(self, bid: Bid, behind: float) -> tuple[Chance, ...]:
+    def _chances(self, bid: Bid, behind: float, rivals: Mapping[str, int]) -> tuple[Chance, ...]:
+        """Of what costs the same, where fewest of those behind would rather be."""
         kept = self.reserved.get(bid.workload.key)
 
-        def order(chance: Chance) -> tuple[float, bool, str, int]:
-            option = chance.offer.option
+        def order(chance: Chance) -> tuple[float, bool, int, str, int]:
+            option, is_later = chance.offer.option, chance.nodes is None
             cost = chance.cost_seconds * (1.0 if option.pool == kept or kept is None else STICKY)
-            return cost, chance.nodes is None, option.pool, option.accelerators
+            return cost, is_later, rivals[option.pool], option.pool, option.accelerators
 
         return tuple(sorted((self._chance(bid, offer, behind) for offer in bid.offers), key=order))
 
