@@ -279,6 +279,17 @@ def test_where_no_pool_can_have_the_replicas_they_need_the_cheapest_is_taken():
     assert "replicas is 3" in plan.reason
 
 
+def test_a_service_that_can_be_anywhere_does_not_break_what_a_gang_needs_whole():
+    """One H100 is the same in both pools, and a service went to the first by name for good."""
+    two, one = h100(2), gpu_nodes("other", 1, "NVIDIA-H100-80GB-HBM3")
+    for node in one:
+        node["metadata"]["labels"]["node.kubernetes.io/instance-type"] = "another"
+    found = outcomes([*two, *one], service("chat"), job("gang", 16))
+    assert found["chat"].placed and found["gang"].placed
+    assert found["chat"].chosen.pool != found["gang"].chosen.pool
+    assert not found["chat"].prices, "nobody lacks anything"
+
+
 def test_the_cost_of_a_number_that_others_set_is_that_of_the_number():
     spec = {"requests_per_second": "40", "scaling": {"mode": "Off"}}
     one, two = (plan_of(l40s(1), service(**spec, replicas=count)).chosen for count in (1, 2))

@@ -103,6 +103,51 @@ def test_of_what_is_left_who_loses_most_has_it(optimise):
     assert told(found, "bound", "chat", "tune") == {"bound": "spot", "chat": "h100", "tune": "spot"}
 
 
+def indifferent(**more):
+    """A service of one accelerator, for which the first pool is hardly better."""
+    return job(
+        "chat",
+        option("a", None, each=1, objective=aims(1)),
+        option("b", None, each=1, objective=aims(1 + 1e-6)),
+        **more,
+    )
+
+
+@BOTH
+@pytest.mark.parametrize("level", ["", "rack"])
+def test_a_service_leaves_a_gang_the_nodes_it_cannot_do_without(optimise, level):
+    """It gives nothing back: the gang waited for ever for the two nodes of the first pool, or of
+    its one rack, which others take first in either case."""
+    gang = job("gang", option("a", 100, pods=2, level=level))
+    short = job("short", option("b", 50), option("a", 40))
+    pools = [pool("a", 8, 8, rack=2), pool("b", 8)]
+    found = plan(problem(pools, indifferent(), gang, short), optimise)
+    assert starts(found) == {"chat": "b", "short": "a"}
+    assert by_key(found)["gang"].starts == 40 * HOUR
+    assert by_key(found)["chat"].because.startswith("level with a")
+
+
+@BOTH
+def test_a_gang_alone_keeps_its_nodes_beside_a_queue(optimise):
+    """Many wait for the other pool: each for a while, and the gang would for ever."""
+    runs = [job(f"run-{at}", option("b", 1, each=2)) for at in range(20)]
+    work = [indifferent(), job("gang", option("a", 100)), *runs]
+    found = plan(problem([pool("a", 8), pool("b", 8)], *work), optimise)
+    assert told(found, "chat", "gang") == {"chat": "b", "gang": "a"}
+
+
+@BOTH
+def test_a_service_that_would_lose_by_it_leaves_nothing_to_gangs(optimise):
+    chat = job(
+        "chat",
+        option("a", None, each=1, objective=aims(1)),
+        option("b", None, each=1, objective=aims(9)),
+    )
+    gang = job("gang", option("a", 100))
+    found = plan(problem([pool("a", 8), pool("b", 8)], chat, gang), optimise)
+    assert starts(found)["chat"] == "a"
+
+
 def waits_for_a_third(count=1):
     """Of what is free nothing would do."""
     busy = running("busy", option("b200", 5), {"b200-0": 1})

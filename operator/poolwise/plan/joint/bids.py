@@ -20,6 +20,8 @@ MOST_DOUBLINGS = 60.0
 
 AS_GOOD = 1e-6
 """Relative, of what is minimised: counts of one pool that are nearer are the same but for time."""
+LEVEL = 1e-4
+"""Relative: pools whose own loss differs by less are held equal by the ranking."""
 URGENT = 0.25
 """Share of its run time that is left to wait: a workload with a deadline then goes first."""
 
