@@ -252,6 +252,44 @@ def test_a_number_that_others_set_does_not_choose_the_pool(mode, replicas, goal)
         assert f"for the {best.replicas} replicas that it needs" in plan.reason
 
 
+@pytest.mark.parametrize("mode", ["External", "Off"])
+@pytest.mark.parametrize(
+    ("rate", "most", "told"),
+    [
+        ("60", 5, "for the 8 replicas that it needs, which it cannot have: scaling.maxReplicas"),
+        ("90", 20, "for the 12 replicas that it needs, which it cannot have: 8 of 8 are free"),
+    ],
+    ids=["allowed", "room"],
+)
+def test_a_pool_that_cannot_have_the_replicas_it_needs_loses(mode, rate, most, told):
+    """It is the cheaper one for all of them, which it will never have."""
+    nodes = [*l40s(1), *h100(2)]
+    spec = {"requests_per_second": rate, "scaling": {"mode": mode, "maxReplicas": most}}
+    plan = plan_of(nodes, service(**spec, replicas=3))
+    assert plan.chosen.accelerator == "H100-SXM5-80GB"
+    assert "the only pool that can meet the targets" in plan.reason
+    (lost,) = (each for each in plan.candidates if not each.chosen)
+    assert lost.feasible and told in lost.reason
+
+
+def test_where_no_pool_can_have_the_replicas_they_need_the_cheapest_is_taken():
+    spec = {"requests_per_second": "400", "scaling": {"mode": "External", "maxReplicas": 10}}
+    plan = plan_of([*l40s(1), *h100(2)], service(**spec, replicas=3))
+    assert plan.placed and plan.chosen.accelerator == "L40S"
+    assert "replicas is 3" in plan.reason
+
+
+def test_a_service_that_can_be_anywhere_does_not_break_what_a_gang_needs_whole():
+    """One H100 is the same in both pools, and a service went to the first by name for good."""
+    two, one = h100(2), gpu_nodes("other", 1, "NVIDIA-H100-80GB-HBM3")
+    for node in one:
+        node["metadata"]["labels"]["node.kubernetes.io/instance-type"] = "another"
+    found = outcomes([*two, *one], service("chat"), job("gang", 16))
+    assert found["chat"].placed and found["gang"].placed
+    assert found["chat"].chosen.pool != found["gang"].chosen.pool
+    assert not found["chat"].prices, "nobody lacks anything"
+
+
 def test_the_cost_of_a_number_that_others_set_is_that_of_the_number():
     spec = {"requests_per_second": "40", "scaling": {"mode": "Off"}}
     one, two = (plan_of(l40s(1), service(**spec, replicas=count)).chosen for count in (1, 2))

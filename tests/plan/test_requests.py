@@ -43,6 +43,7 @@ SERVICE = {
     },
 }
 SHAPE = {"layers": 32, "hidden": 4096, "ffn": 14336, "heads": 32, "vocab": 128256}
+LONGER = "a variant with a longer context is described by spec.model.transformer"
 COUNTS = {"parameters": "25M", "forwardFlopsPerSample": "4100M", "activationBytesPerSample": "90M"}
 
 
@@ -269,7 +270,7 @@ def test_priorities():
             TRAINING,
             "training.sequenceLength",
             200_000,
-            ("spec.training.sequenceLength", "131072 tokens of Llama-3.1-70B, is 200000"),
+            ("spec.training.sequenceLength", "131072 tokens of Llama-3.1-70B, is 200000", LONGER),
             id="B13 context beyond the model",
         ),
         pytest.param(
@@ -314,7 +315,18 @@ def test_priorities():
         pytest.param(TRAINING, "accelerators", {}, ("either count, or both",), id="no count"),
         pytest.param(TRAINING, "accelerators.count", "many", ("'many'",), id="not a number"),
         pytest.param(
-            SERVICE, "model.maxModelLength", 200_000, ("131072 tokens",), id="B13 service context"
+            SERVICE,
+            "model.maxModelLength",
+            200_000,
+            ("131072 tokens", LONGER),
+            id="B13 service context",
+        ),
+        pytest.param(
+            SERVICE,
+            "model",
+            {"preset": "gpt2"},
+            ("2100 tokens long", "1024", LONGER),
+            id="lengths above the model's own",
         ),
         pytest.param(
             SERVICE,
@@ -409,3 +421,16 @@ def test_an_encoder_of_images_reads_all_of_each(traffic):
     work = read({**SERVICE, "spec": spec}).request.work
     assert work.input_tokens == Tokens(197, 197)
     assert work.output_tokens == Tokens(0, 0)
+
+
+def test_a_variant_with_a_longer_context_is_what_the_sentence_says():
+    million = changed(TRAINING, "training.sequenceLength", 1_048_576)
+    assert LONGER in refusal(million)
+    shape = {**SHAPE, "kvHeads": 8}
+    assert read(changed(million, "model", {"transformer": shape})).request.work.sequence_tokens
+
+
+@pytest.mark.parametrize("preset", ["vit-b-16", "bert-base-cased"])
+def test_an_encoder_has_no_variant_of_another_length(preset):
+    document = changed(TRAINING, "model.preset", preset)
+    assert "spec.model.transformer" not in refusal(document)

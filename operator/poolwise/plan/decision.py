@@ -109,6 +109,9 @@ class Candidate:
     until this takes a part of it: what others pay for its being there."""
     offers: tuple[CountOffer, ...] = ()
     """Training, where it could run: every count to choose from, the smallest first."""
+    too_few: str = ""
+    """Clause: why the targets will be missed though it runs there: as many replicas as they need
+    are not allowed, or find no room; empty where they are met."""
     price_problem: str | None = None
     """Why the pool's price cannot be compared (another currency); None: nothing is amiss."""
     doubt: str | None = None

@@ -40,7 +40,8 @@ NEXT_TO_NOTHING = 1e-6
 SPEED_STEPS = 20
 """Per e-fold: pools of one price whose speeds differ by less than 5 % are equally fast."""
 UNKNOWN_LOSS = 2.0
-"""Times the winner, for a candidate that nobody can put a number on (no price is known)."""
+"""Times the winner, for a candidate that nobody can put a number on (no price is known, or it
+cannot have the replicas that the targets need)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +105,16 @@ class Ranking:
 
 def rank(candidates: Iterable[Candidate], goal: Goal) -> Ranking | None:
     """Order candidates by the objective; the cheapest wins among those level with the best one.
+    Who can have as many replicas as the targets need comes before who can not.
 
     Goal Time: where that winner waits for input or host, the least time x cost^2 wins instead.
     None when there are none.
     """
-    ordered = tuple(sorted(candidates, key=_by_objective))
+    ordered = tuple(sorted(candidates, key=lambda each: (bool(each.too_few), _by_objective(each))))
     if not ordered:
         return None
-    level = tuple(each for each in ordered if Difference.of(each, ordered[0]).is_level)
+    able = [each for each in ordered if bool(each.too_few) == bool(ordered[0].too_few)]
+    level = tuple(each for each in able if Difference.of(each, ordered[0]).is_level)
     equals = tuple(each for each in level if Difference.of(each, ordered[0]).apart <= MOST_GIVEN_UP)
     winner = min(equals, key=partial(_by_cost, cheapest=min(map(cost_of, equals))))
     if goal is Goal.TIME and stands_idle(winner) and math.isfinite(cost_of(winner)):
@@ -144,6 +147,8 @@ def losses(ranking: Ranking) -> dict[str, float]:
 
 
 def _loss(candidate: Candidate, ranking: Ranking) -> float:
+    if candidate.too_few and not ranking.winner.too_few:
+        return UNKNOWN_LOSS
     score = _time_and_cost if ranking.weighs_idleness else _by_value
     mine = score(candidate)
     best = score(ranking.winner if ranking.weighs_idleness else ranking.ordered[0])

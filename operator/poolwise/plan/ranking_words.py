@@ -64,6 +64,8 @@ class _Words:
             return f"{self._deal(winner)}; {ranking.because}"
         if not others:
             return f"the only pool that can take it now: {self._measure(winner)}"
+        if others[0].too_few and not winner.too_few:
+            return f"the only pool that can meet the targets: {self._measure(winner)}"
         if winner is best:
             return f"{_SUPERLATIVE[self._goal]}: {self._measure(winner)}; {self._next(others[0])}"
         if ranking.stays:
@@ -89,6 +91,8 @@ class _Words:
         ranking, winner = self._ranking, self._ranking.winner
         told = self._measure(candidate)
         mine, best = candidate.objective_value, winner.objective_value
+        if candidate.too_few and not winner.too_few:
+            return f"{told}, which it cannot have: {candidate.too_few}"
         if self._is_tie(candidate):
             return f"{told}, the same as {winner.pool}, which comes first by name"
         if self._is_as_good(candidate):

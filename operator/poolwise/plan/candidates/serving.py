@@ -57,6 +57,8 @@ class Offer:
     """The limit of the user's that it breaks."""
     has_room: bool
     """For all replicas now, inside the limits."""
+    too_few: str
+    """Clause: why it will have fewer replicas than the targets need; empty where it will not."""
 
     @property
     def held(self) -> float:
@@ -181,6 +183,7 @@ class _Assessment:
         whatever comes beyond it is dear.
         """
         placeable = [offer for offer in offers if offer.has_room] or offers
+        placeable = [offer for offer in placeable if not offer.too_few] or placeable
         valued = [(self._objective(offer), offer) for offer in placeable]
         most = min([value for value, _ in valued], default=0.0) * ALIKE
         alike = [
@@ -217,10 +220,11 @@ class _Assessment:
         broken = self._limit_broken(replicas, planned, cost)
         asked = (replicas, shape.layout, self.request, self.pool)
         gang, wish = gang_of_replicas(*asked), wish_of_replicas(*asked)
+        weighed = replicas_weighed(self.request, planned)
         return Offer(
             shape=shape,
             replicas=replicas,
-            weighed=replicas_weighed(self.request, planned),
+            weighed=weighed,
             load_requests_per_second=min(rate / max(replicas, 1), planned),
             price_share=share,
             cost_per_hour=cost,
@@ -228,7 +232,18 @@ class _Assessment:
             wish=wish,
             broken=broken,
             has_room=broken is None and self.situation.has_room(gang, self.pool, wish),
+            too_few=self._too_few(shape.layout, weighed) if weighed > replicas else "",
         )
+
+    def _too_few(self, layout: ServingLayout, weighed: int) -> str:
+        """What is against the replicas that the targets need, where somebody set fewer: a larger
+        number cannot come to help there."""
+        if weighed > self.request.most_replicas:
+            return f"scaling.maxReplicas is {self.request.most_replicas}"
+        asked = (weighed, layout, self.request, self.pool)
+        gang, wish = gang_of_replicas(*asked), wish_of_replicas(*asked)
+        has_room = self.situation.has_room(gang, self.pool, wish)
+        return "" if has_room else self.situation.why_no_room(gang, self.pool, wish)
 
     def _price_share(self, layout: ServingLayout) -> float:
         """Of a node: accelerators, or allocatable cores on CPU."""
@@ -331,6 +346,7 @@ class _Assessment:
             wish=offer.wish,
             startup_seconds=self.situation.startup_seconds(*where) if feasible else 0.0,
             broken_accelerators=broken_accelerators,
+            too_few=offer.too_few,
         )
 
     def _own_spread(

@@ -20,6 +20,8 @@ MOST_DOUBLINGS = 60.0
 
 AS_GOOD = 1e-6
 """Relative, of what is minimised: counts of one pool that are nearer are the same but for time."""
+LEVEL = 1e-4
+"""Relative: pools whose own loss differs by less are held equal by the ranking."""
 URGENT = 0.25
 """Share of its run time that is left to wait: a workload with a deadline then goes first."""
 
@@ -76,7 +78,7 @@ class Bid:
     @property
     def best(self) -> Offer:
         """Where it loses nothing."""
-        return min(self.offers, key=_loss)
+        return min(self.offers, key=loss)
 
     @property
     def tier(self) -> Tier:
@@ -98,7 +100,8 @@ def weight_of_all(bids: Iterable[Bid]) -> float:
     return math.fsum(each.weight for each in bids if not each.is_hopeless)
 
 
-def _loss(offer: Offer) -> tuple[float, str, int]:
+def loss(offer: Offer) -> tuple[float, str, int]:
+    """By which a workload's own best offer is the least."""
     return offer.lateness_seconds, offer.option.pool, offer.option.accelerators
 
 
@@ -146,6 +149,6 @@ def _is_as_good(option: Option, best: Option) -> bool:
 
 def _offer(option: Option, base: float, best_aim: float, shares: Mapping[str, float]) -> Offer:
     seconds = run_seconds(option)
-    loss = option.aim / best_aim if best_aim > 0 else 1.0
+    times = option.aim / best_aim if best_aim > 0 else 1.0
     share = shares.get(option.pool, 0.0)
-    return Offer(option, seconds, base * loss, share * option.accelerators * seconds)
+    return Offer(option, seconds, base * times, share * option.accelerators * seconds)

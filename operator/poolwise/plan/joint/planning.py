@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from poolwise.plan.joint.admission import Admission, Gate
 from poolwise.plan.joint.assignment import tiered
-from poolwise.plan.joint.bids import Bid, Tier, bid, weight_of_all
+from poolwise.plan.joint.bids import Bid, Offer, Tier, bid, loss, weight_of_all
 from poolwise.plan.joint.decisions import Story
 from poolwise.plan.joint.exchange import exchanged
 from poolwise.plan.joint.items import Assignment, Choice, Floor, Item
@@ -19,7 +19,7 @@ from poolwise.plan.joint.moves import Move, movable, moves
 from poolwise.plan.joint.outcome import JointPlan
 from poolwise.plan.joint.outlook import outlook
 from poolwise.plan.joint.preemption import preemptions
-from poolwise.plan.joint.pricing import capacity, shares
+from poolwise.plan.joint.pricing import Level, capacity, levels
 from poolwise.plan.joint.problem import Option, PoolState, Problem, Reservation, Workload
 from poolwise.plan.joint.rooms import Rooms
 from poolwise.plan.joint.settling import all_start, lacking, settled
@@ -108,11 +108,17 @@ class _Pass:
 
         free = bids({})
         hopeful = [each for each in free if not each.is_hopeless]
-        if not may_go and _is_room_for_all(hopeful, problem.pools, limits):
+        best = [(each, each.best) for each in hopeful]
+        if not may_go and _is_room_for_all(best, problem.pools, limits):
             return _Pass(problem, admissions, {}, free, limits, may_go, True)
-        known = dict(problem.shares) or shares(
-            [(each, within(each)) for each in [*pending, *may_go]],
-            capacity(problem.pools, problem.workloads),
+        known = dict(problem.shares) or _shares(
+            levels(
+                [(each, within(each)) for each in [*pending, *may_go]],
+                capacity(problem.pools, problem.workloads),
+            ),
+            hopeful,
+            problem.pools,
+            limits,
         )
         return _Pass(problem, admissions, known, bids(known), limits, may_go)
 
@@ -168,13 +174,39 @@ def _choices(answer: Assignment) -> dict[str, Choice]:
     return {key: each.choice for key, each in answer.taken.items()}
 
 
+def _shares(
+    found: Sequence[Level],
+    bids: Sequence[Bid],
+    pools: Sequence[PoolState],
+    limits: Mapping[str, int],
+) -> dict[str, float]:
+    """By pool, of the time of all who wait: a level takes that of its own alone, and of nobody
+    where all who would rather be there find room."""
+    shares = {pool.name: 0.0 for pool in pools}
+    for level in found:
+        wanted = [(each, offer) for each in bids if (offer := _wanted(each, level)) is not None]
+        if not _is_room_for_all(wanted, pools, limits):
+            waiting = sum(1 for each in bids if each.workload.key in level.keys)
+            shares |= {name: y * waiting / len(bids) for name, y in level.shares.items()}
+    return shares
+
+
+def _wanted(bid: Bid, level: Level) -> Offer | None:
+    """What it would have of a level: who belongs there its best there, anybody its best of all."""
+    best = bid.best
+    if best.option.pool in level.shares:
+        return best
+    inside = [each for each in bid.offers if each.option.pool in level.shares]
+    return min(inside, key=loss) if bid.workload.key in level.keys else None
+
+
 def _is_room_for_all(
-    bids: Iterable[Bid], pools: Sequence[PoolState], limits: Mapping[str, int]
+    wanted: Iterable[tuple[Bid, Offer]], pools: Sequence[PoolState], limits: Mapping[str, int]
 ) -> bool:
     """Whether everybody may start at once where it is best: then nothing is scarce."""
     rooms, left = Rooms(pools), dict(limits)
-    for each in sorted(bids, key=lambda each: each.rank):
-        option, namespace = each.best.option, each.workload.namespace
+    for each, offer in sorted(wanted, key=lambda pair: pair[0].rank):
+        option, namespace = offer.option, each.workload.namespace
         nodes = rooms.fit(option)
         if (
             nodes is None

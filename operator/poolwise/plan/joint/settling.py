@@ -2,8 +2,7 @@
 
 Prices keep scarce pools for those who need them, and count what others would wait. Where all start
 at once nobody waits, and a pool that still has room was not scarce after all: the prices are those
-of a relaxation that shares work out in fractions, and one service that fits nowhere else makes a
-pool dear which it does not fill.
+of a relaxation that shares work out in fractions, and of a queue that was not there.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
-from poolwise.plan.joint.bids import Bid, Offer
+from poolwise.plan.joint.bids import LEVEL, Bid, Offer
 from poolwise.plan.joint.items import Assignment, Choice, Floor, Taken
 from poolwise.plan.joint.rooms import Rooms
 from poolwise.plan.joint.walk import cost_seconds
@@ -43,9 +42,12 @@ def settled(answer: Assignment, bids: Sequence[Bid], floor: Floor) -> Assignment
 
 
 def lacking(answer: Assignment, bids: Iterable[Bid]) -> set[str]:
-    """Pools that somebody would rather have and that have no room for it: these are scarce."""
+    """Pools that somebody would rather have and that have no room for it: these are scarce. Who is
+    level loses nothing."""
     return {
-        offer.option.pool for bid in bids for offer in _better(bid, answer.taken[bid.workload.key])
+        offer.option.pool
+        for bid in bids
+        for offer in _better(bid, answer.taken[bid.workload.key], LEVEL)
     }
 
 
@@ -63,7 +65,7 @@ def _moved(bid: Bid, taken: dict[str, Taken], rooms: Rooms, limits: dict[str, in
 
 def _best(bid: Bid, before: Taken, rooms: Rooms, limits: Mapping[str, int]) -> Taken | None:
     """The best start that has room and is better than the one before."""
-    for offer in _better(bid, before):
+    for offer in _better(bid, before, LEAST_GAIN):
         option, left = offer.option, limits.get(bid.workload.namespace, math.inf)
         nodes = None if option.is_blocked or option.counted > left else rooms.fit(option)
         if nodes is not None:
@@ -72,9 +74,9 @@ def _best(bid: Bid, before: Taken, rooms: Rooms, limits: Mapping[str, int]) -> T
     return None
 
 
-def _better(bid: Bid, before: Taken) -> Iterator[Offer]:
-    """Offers that cost the workload itself less, the best first."""
-    least = _cost_seconds(bid, _offer_of(bid, before)) * (1.0 - LEAST_GAIN)
+def _better(bid: Bid, before: Taken, gain: float) -> Iterator[Offer]:
+    """Offers that cost the workload itself less by such a share, the best first."""
+    least = _cost_seconds(bid, _offer_of(bid, before)) * (1.0 - gain)
     offers = [(_cost_seconds(bid, each), each) for each in bid.offers]
     better = [each for each in offers if 0.0 < each[0] < least]
     for _, offer in sorted(better, key=lambda each: (each[0], each[1].option.pool)):

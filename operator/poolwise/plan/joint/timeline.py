@@ -66,6 +66,12 @@ class Timeline:
         floor = self._floors.get(option.pool)
         return floor.holds(option) if floor is not None else (math.inf, ())
 
+    def holds_ever(self, option: Option, taken: Mapping[str, int]) -> bool:
+        """Whether its nodes could be empty enough at any time, if of these so many accelerators
+        were taken for good."""
+        floor = self._floors.get(option.pool)
+        return floor is not None and floor.holds_ever(option, taken)
+
     def book(self, option: Option, until: float) -> None:
         """Who waits takes the first room that there is, and gives it back when done."""
         self._floors[option.pool].book(option.accelerators, until)
@@ -142,6 +148,16 @@ class _Floor:
             Hold(name, n - self._given_back(name, starts), starts) for name, n in wanted.items()
         ]
         return starts, tuple(each for each in kept if each.accelerators > 0)
+
+    def holds_ever(self, option: Option, taken: Mapping[str, int]) -> bool:
+        size, most = option.accelerators_per_pod, 1 if option.one_per_node else option.pods
+        slots: dict[str, int] = {}
+        for name, node in self._nodes.items():
+            value = node.domains.get(option.level, "") if option.level else "pool"
+            if value:
+                ever = self._free[name] + self._given_back(name, math.inf) - taken.get(name, 0)
+                slots[value] = slots.get(value, 0) + min(max(ever, 0) // size, most)
+        return max(slots.values(), default=0) >= option.pods
 
     def _given_back(self, node: str, until: float) -> int:
         return sum(count for at, count in self._releases.get(node, ()) if at <= until)

@@ -13,12 +13,14 @@ gang also keeps its nodes (conservative backfill: only who ends before it may us
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from poolwise.plan.joint.bids import Bid, Offer, weight_of_all
+from poolwise.plan.joint.bids import LEVEL, Bid, Offer, weight_of_all
 from poolwise.plan.joint.problem import Option
 from poolwise.plan.joint.rooms import Hold, Rooms
+from poolwise.plan.joint.sparing import Needs
 from poolwise.plan.joint.timeline import Timeline
 
 EXTERNALITY = 3.0
@@ -48,6 +50,8 @@ class Chance:
     """Where it would run if it started now; None where it cannot."""
     is_beyond_share: bool = False
     """Whether its namespace would hold more than its share."""
+    is_spared: bool = False
+    """Whether it is left to those behind, some of whom would never start without it."""
 
     @property
     def is_reserved(self) -> bool:
@@ -138,25 +142,48 @@ class Walk:
         ordered = sorted(bids, key=lambda each: each.rank)
         behind = weight_of_all(ordered)
         waiting: dict[str, int] = {}
+        rivals = Counter(each.best.option.pool for each in ordered)
+        needs = Needs(ordered if any(each.is_service for each in ordered) else ())
         turns = []
         for each in ordered:
             behind -= 0.0 if each.is_hopeless else min(each.weight, behind)
-            chances = self._chances(each, behind)
+            rivals[each.best.option.pool] -= 1
+            needs.served(each)
+            chances = self._sparing(self._chances(each, behind, rivals), each, needs)
             pool = chances[0].offer.option.pool
             turns.append(Turn(each, chances, waiting.get(pool, 0), behind))
             if not self._taken(each, chances[0]):
                 waiting[pool] = waiting.get(pool, 0) + 1
         return turns
 
-    def _chances(self, bid: Bid, behind: float) -> tuple[Chance, ...]:
+    def _chances(self, bid: Bid, behind: float, rivals: Mapping[str, int]) -> tuple[Chance, ...]:
+        """Of what costs the same, where fewest of those behind would rather be."""
         kept = self.reserved.get(bid.workload.key)
 
-        def order(chance: Chance) -> tuple[float, bool, str, int]:
-            option = chance.offer.option
+        def order(chance: Chance) -> tuple[float, bool, int, str, int]:
+            option, is_later = chance.offer.option, chance.nodes is None
             cost = chance.cost_seconds * (1.0 if option.pool == kept or kept is None else STICKY)
-            return cost, chance.nodes is None, option.pool, option.accelerators
+            return cost, is_later, rivals[option.pool], option.pool, option.accelerators
 
         return tuple(sorted((self._chance(bid, offer, behind) for offer in bid.offers), key=order))
+
+    def _sparing(self, chances: tuple[Chance, ...], bid: Bid, needs: Needs) -> tuple[Chance, ...]:
+        """Of starts of a service that are no worse for it, those that leave most of those behind a
+        place, since it gives nothing back; the others last."""
+        most = chances[0].offer.lateness_seconds * (1.0 + LEVEL)
+        if not bid.is_service or chances[0].nodes is None:
+            return chances
+        doomed = [
+            needs.doomed(each.offer.option, each.nodes, self.timeline)
+            if each.nodes is not None and each.offer.lateness_seconds <= most
+            else math.inf
+            for each in chances
+        ]
+        found = [
+            replace(each, is_spared=min(doomed) < count < math.inf)
+            for each, count in zip(chances, doomed, strict=True)
+        ]
+        return tuple(sorted(found, key=lambda each: each.is_spared))
 
     def _chance(self, bid: Bid, offer: Offer, behind: float) -> Chance:
         option, starts, nodes = offer.option, self.now, None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from poolwise.plan.joint.bids import Offer
+from poolwise.plan.joint.bids import LEVEL, Offer
 from poolwise.plan.joint.losses import Losses
 from poolwise.plan.joint.moves import Move
 from poolwise.plan.joint.outcome import Price
@@ -13,8 +13,6 @@ from poolwise.plan.joint.problem import Option, Problem, Workload
 from poolwise.plan.joint.walk import Chance, Turn, Walked
 from poolwise.plan.wording import duration, money, percent, plural
 
-LEAST_TOLD = 1e-4
-"""Of a loss: below, the ranking holds both pools equal."""
 ENDLESS = ", where nobody can tell how long it would wait"
 
 
@@ -117,7 +115,7 @@ class Teller:
         slower = mine.lateness_seconds / best.lateness_seconds - 1.0 if best.lateness_seconds else 0
         pool = best.option.pool
         chance = next(each for each in turn.chances if each.offer is best)
-        is_level = slower < LEAST_TOLD
+        is_level = slower < LEVEL
         told = f"level with {pool}" if is_level else f"loses {percent(slower)} against {pool}"
         wait = chance.starts - self._problem.now
         if chance.nodes is None and wait > 0:

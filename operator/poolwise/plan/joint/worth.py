@@ -32,6 +32,7 @@ def item_of(turn: Turn, now: float, all_weight: float) -> Item:
         )
         for chance in turn.chances
         if not chance.offer.option.is_blocked
+        and not chance.is_spared
         and _at_once(turn, chance, turn.behind_weight).cost_seconds <= later
     )
     return Item(workload.key, workload.namespace, choices)

@@ -42,6 +42,17 @@ def read_model(spec: ModelSpec, tables: Tables) -> Model:
     return presets.model(row)
 
 
+def beyond_context(model: Model) -> str:
+    """Clause: what to do where a known model was made to read more than it does; empty where
+    nothing is to be done."""
+    if isinstance(model.shape, Custom) or not model.shape.is_decoder:
+        return ""
+    return (
+        f"; a variant with a longer context is described by {WHERE}.transformer,"
+        " with the sizes in its config.json"
+    )
+
+
 def unknown(name: str, what: str, known: Iterable[str]) -> str:
     """A sentence for a name that no table has, with the nearest ones that some has: those that
     contain it or that it contains (people leave parts off, or add some), then misspelt ones."""

@@ -10,7 +10,7 @@ from poolwise.errors import InvalidInput
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import Metric, ServingWork, Target, Tokens
 from poolwise.plan.learning import is_undescribed
-from poolwise.plan.requests.model import read_model
+from poolwise.plan.requests.model import beyond_context, read_model
 from poolwise.plan.requests.request import FixedReplica, Goal, PodResources, ServingRequest, Where
 from poolwise.settings import Settings
 from poolwise.tables import Tables
@@ -103,7 +103,7 @@ def _max_model_tokens(spec: InferenceServiceSpec, model: Model) -> int | None:
     if given is not None and own is not None and given > own:
         raise InvalidInput(
             "spec.model.maxModelLength",
-            f"must be at most the {own} tokens of {model.name}, is {given}",
+            f"must be at most the {own} tokens of {model.name}, is {given}{beyond_context(model)}",
         )
     return given
 
@@ -128,7 +128,8 @@ def _lengths(
         raise InvalidInput(
             "spec.traffic",
             f"prompt and answer together are {told:.0f} tokens long at the 95th percentile,"
-            f" more than the {longest} that {model.name} is to serve",
+            f" more than the {longest} that {model.name} is to serve"
+            f"{beyond_context(model) if longest == model.max_context_tokens else ''}",
         )
     untold = [
         Tokens(*default)

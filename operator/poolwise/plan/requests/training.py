@@ -10,7 +10,7 @@ from poolwise.api.trainingjob import TrainingJobSpec
 from poolwise.errors import InvalidInput
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import Method, Optimizer, Recompute, TrainingWork
-from poolwise.plan.requests.model import read_model
+from poolwise.plan.requests.model import beyond_context, read_model
 from poolwise.plan.requests.request import FixedLayout, Goal, PodResources, TrainingRequest, Where
 from poolwise.tables import Tables
 
@@ -73,7 +73,8 @@ def _sequence_tokens(training: Training, model: Model) -> int | None:
     if model.max_context_tokens is not None and given > model.max_context_tokens:
         raise InvalidInput(
             where,
-            f"must be at most the {model.max_context_tokens} tokens of {model.name}, is {given}",
+            f"must be at most the {model.max_context_tokens} tokens of {model.name}, is {given}"
+            f"{beyond_context(model)}",
         )
     return given
 
