@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -135,6 +136,40 @@ def test_one_that_lies_holds_its_own_service_alone(cluster):
     assert condition(service(cluster, "other"), "MetricsAvailable")["status"] == "True"
     assert events(cluster).count("MetricsBroken") == 2  # its metrics, and that it is not scaled
     assert cluster.looks(LOOKS_UNTIL_TOLD + 1) == []
+
+
+def test_a_fault_with_another_number_in_it_at_each_look_is_written_once(cluster, monkeypatch):
+    numbers = itertools.count(60)
+    monkeypatch.setattr(
+        cluster.fleet, "_look", lambda _: Fault(f"Prometheus read it {next(numbers)} s ago")
+    )
+    cluster.looks(LOOKS_UNTIL_TOLD)
+    message = condition(service(cluster), "MetricsAvailable")["message"]
+    assert message.startswith("chat-0: Prometheus read it ")
+    few = cluster.looks(LOOKS_UNTIL_TOLD + 1)
+    assert len(cluster.looks(LOOKS_UNTIL_TOLD + 9)) == len(few)
+
+
+def test_counters_that_go_back_are_told_of_and_written_once(cluster, monkeypatch):
+    served = itertools.count(1000.0, -1.0)
+
+    def falling(target: Target) -> Sample:
+        now = utc_now().timestamp()
+        counted = next(served) if target.replica == "chat-0" else 0.0
+        return Sample(target.replica, now, running=0.0, waiting=0.0, finished_requests=counted)
+
+    monkeypatch.setattr(cluster.fleet, "_look", falling)
+    cluster.looks(LOOKS_UNTIL_TOLD + 1)
+    found = condition(service(cluster), "MetricsAvailable")
+    assert (found["status"], found["reason"]) == ("False", "MetricsBroken")
+    assert found["message"].startswith("chat-0: finished_requests went back from ")
+    assert condition(service(cluster), "ScalingActive")["reason"] == "MetricsBroken"
+    assert condition(service(cluster, "other"), "MetricsAvailable")["status"] == "True"
+    few = cluster.looks(LOOKS_UNTIL_TOLD + 2)
+    assert len(cluster.looks(LOOKS_UNTIL_TOLD + 9)) == len(few)
+    monkeypatch.undo()
+    cluster.looks()
+    assert condition(service(cluster), "MetricsAvailable")["status"] == "True"
 
 
 @pytest.mark.parametrize("looks", range(1, LOOKS_UNTIL_TOLD + 2))

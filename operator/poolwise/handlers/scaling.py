@@ -27,7 +27,7 @@ from poolwise.handlers.lookout import Lookout
 from poolwise.handlers.planner import Planner
 from poolwise.handlers.rounds import forget, rounds
 from poolwise.handlers.story import seen_of
-from poolwise.handlers.turn import LOOKS_UNTIL_TOLD, Known, Turn
+from poolwise.handlers.turn import LOOKS_UNTIL_TOLD, Known, Turn, refused
 from poolwise.handlers.vigil import Vigil
 from poolwise.model.calibration import shipped
 from poolwise.plan.children.metadata import key_of
@@ -219,6 +219,7 @@ class Scaler:
         decision, after, standstill = await self._found(turn, known, seen, overdue, late)
         if self._known_of(turn) is not known:
             return  # it went while it was decided
+        unbelieved = refused(known, decision, seen)
         self._watch(turn)
         if known.looks < _least_looks(turn, known):
             return  # what was decided and told before a restart stands till then
@@ -229,6 +230,7 @@ class Scaler:
             held=held + len(late.names),
             told=len(seen.samples),
             failing=failing,
+            refused=unbelieved,
             conflict=rival(
                 turn.key, turn.mode, self._cache.stores[AUTOSCALERS], turn.held_elsewhere
             ),

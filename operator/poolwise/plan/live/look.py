@@ -54,6 +54,8 @@ class Look:
     conflict: str | None
     """Who else scales it; None: nobody."""
     now: datetime
+    refused: str = ""
+    """What was read for several looks in a row and is not believed, with the replica's name."""
     mismatches: Sequence[tuple[Mismatch, str]] = ()
     """What is wrong beside the number, most telling first, with the sentence."""
     memory: str = ""

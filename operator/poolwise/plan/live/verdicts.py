@@ -24,6 +24,9 @@ def _metrics(look: Look) -> Condition:
         more = f"; and {plural(len(others), 'more replica')}" if others else ""
         message = f"{first}: {look.failing[first]}{more}: the number of replicas does not fall"
         return condition(Type.METRICS_AVAILABLE, False, Reason.METRICS_BROKEN, message)
+    if look.refused:
+        message = f"{look.refused}: the number of replicas does not fall"
+        return condition(Type.METRICS_AVAILABLE, False, Reason.METRICS_BROKEN, message)
     if look.is_asleep:
         message = "no replica runs: there is nothing to measure"
         return condition(Type.METRICS_AVAILABLE, None, Reason.SCALED_TO_ZERO, message)
@@ -99,7 +102,7 @@ def _active(look: Look) -> Sequence[Condition]:
     if look.standstill:
         why = look.standstill
         return [condition(Type.SCALING_ACTIVE, False, why.reason, why.message)]
-    if look.failing:
+    if look.failing or look.refused:
         message = "metrics of replicas cannot be read: replicas are added at most"
         return [condition(Type.SCALING_ACTIVE, False, Reason.METRICS_BROKEN, message)]
     for remark, (reason, message) in _LIMITS.items():
