@@ -151,7 +151,7 @@ def test_a_fault_with_another_number_in_it_at_each_look_is_written_once(cluster,
 
 
 def test_counters_that_go_back_are_told_of_and_written_once(cluster, monkeypatch):
-    served = itertools.count(1000.0, -1.0)
+    served = itertools.count(1.0, -0.001)  # looks are milliseconds apart
 
     def falling(target: Target) -> Sample:
         now = utc_now().timestamp()
@@ -353,6 +353,7 @@ def test_what_a_second_autoscaler_sets_is_not_set_back(cluster):
     cluster.looks()
     assert deployment(cluster)["spec"]["replicas"] == 4
     assert deployment(cluster, "other")["spec"]["replicas"] == 1
+    assert "ScaledUp" not in events(cluster)
 
 
 def test_without_a_second_autoscaler_it_is(cluster):
