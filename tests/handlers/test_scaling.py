@@ -150,6 +150,25 @@ def test_a_fault_with_another_number_in_it_at_each_look_is_written_once(cluster,
     assert len(cluster.looks(LOOKS_UNTIL_TOLD + 9)) == len(few)
 
 
+def test_looks_that_get_lost_are_no_news_until_they_are_several(cluster, monkeypatch):
+    """Though it was the only replica: nobody has told at that look, and all is well."""
+    cluster.looks()
+    before = service(cluster)["status"]["conditions"]
+    assert condition(service(cluster), "MetricsAvailable")["status"] == "True"
+    numbers, honest = itertools.count(1), cluster.fleet._look
+
+    def losing(target: Target) -> Sample | Fault:
+        is_lost = target.replica == "chat-0" and next(numbers) > LEAST_LOOKS
+        return Fault("no answer within 3 s") if is_lost else honest(target)
+
+    monkeypatch.setattr(cluster.fleet, "_look", losing)
+    cluster.looks(LEAST_LOOKS + LOOKS_UNTIL_TOLD - 1)
+    assert service(cluster)["status"]["conditions"] == before
+    numbers = itertools.count(1)
+    cluster.looks(LEAST_LOOKS + LOOKS_UNTIL_TOLD)
+    assert condition(service(cluster), "MetricsAvailable")["status"] == "False"
+
+
 def test_counters_that_go_back_are_told_of_and_written_once(cluster, monkeypatch):
     served = itertools.count(1.0, -0.001)  # looks are milliseconds apart
 

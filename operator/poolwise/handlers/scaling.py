@@ -27,7 +27,7 @@ from poolwise.handlers.lookout import Lookout
 from poolwise.handlers.planner import Planner
 from poolwise.handlers.rounds import forget, rounds
 from poolwise.handlers.story import seen_of
-from poolwise.handlers.turn import LOOKS_UNTIL_TOLD, Known, Turn, refused
+from poolwise.handlers.turn import LOOKS_UNTIL_TOLD, Known, Turn, missed, refused
 from poolwise.handlers.vigil import Vigil
 from poolwise.model.calibration import shipped
 from poolwise.plan.children.metadata import key_of
@@ -230,6 +230,7 @@ class Scaler:
             held=held + len(late.names),
             told=len(seen.samples),
             failing=failing,
+            missed=missed(known),
             refused=unbelieved,
             conflict=rival(
                 turn.key, turn.mode, self._cache.stores[AUTOSCALERS], turn.held_elsewhere

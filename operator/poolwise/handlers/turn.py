@@ -57,6 +57,8 @@ class Known:
     """None: not read from the status yet."""
     failures: dict[str, Failing] = field(default_factory=dict)
     """Failed looks in a row, by uid of the pod."""
+    heard: frozenset[str] = frozenset()
+    """Uids of pods that told, and are still there."""
     refused: Failing = field(default_factory=Failing)
     """Looks in a row of which something that was read is not believed."""
     looks: int = 0
@@ -233,8 +235,15 @@ class Turn:
             broken={replicas[uid].name: reason for uid, reason in faults.items()},
             held_requests=known.holding.held_requests if known.holding else 0.0,
         )
+        heard = (uid for uid, look in looks.items() if isinstance(look, Sample))
+        known.heard = known.heard.union(heard) & replicas.keys()
         lasting = ((uid, each) for uid, each in known.failures.items() if _lasts(each))
         return seen, {replicas[uid].name: each.reason for uid, each in lasting}
+
+
+def missed(known: Known) -> int:
+    """Replicas that told before, and have failed to for fewer looks than a condition speaks of."""
+    return sum(uid in known.heard and not _lasts(each) for uid, each in known.failures.items())
 
 
 def refused(known: Known, decision: Decision, seen: Seen) -> str:

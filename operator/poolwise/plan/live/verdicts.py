@@ -30,7 +30,7 @@ def _metrics(look: Look) -> Condition:
     if look.is_asleep:
         message = "no replica runs: there is nothing to measure"
         return condition(Type.METRICS_AVAILABLE, None, Reason.SCALED_TO_ZERO, message)
-    if not look.told:
+    if not look.is_measured:
         message = "no replica has told its metrics yet"
         return condition(Type.METRICS_AVAILABLE, None, Reason.NOT_MEASURED, message)
     message = "the replicas tell their metrics"
@@ -120,7 +120,7 @@ def _as_planned(look: Look) -> Sequence[Condition]:
         (first, _), *_ = look.mismatches
         message = ". Also, ".join(told for _, told in look.mismatches)
         return [condition(Type.AS_PLANNED, False, Reason(first), message)]
-    if not look.told or look.standstill:
+    if not look.is_measured or look.standstill:
         return []
     message = "nothing that the replicas told speaks against the plan"
     return [condition(Type.AS_PLANNED, True, Reason.NO_MISMATCH, message)]
