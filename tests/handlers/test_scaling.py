@@ -72,6 +72,7 @@ class Scaled(Looking):
 
 
 NOW = timestamp(utc_now())
+CHAT_0 = {"name": "chat-0", "namespace": "a"}
 
 
 @pytest.fixture
@@ -256,6 +257,18 @@ def test_another_number_goes_to_the_deployment_and_stays_without_a_restart(clust
     wanted.clear()
     assert cluster.run() == []  # a new process, which has not looked yet
     assert deployment(cluster)["spec"]["replicas"] == 3
+
+
+def test_what_an_update_starts_beside_the_others_is_no_replica_more(cluster):
+    """Else each look that keeps the number would add one, for as long as the update takes."""
+    before = cluster.look({"apiVersion": "v1", "kind": "Pod", "metadata": CHAT_0})
+    new = {**before["metadata"], "name": "chat-new-0", "uid": "new", "creationTimestamp": NOW}
+    cluster.put({**before, "metadata": new, "status": {"phase": "Pending"}})
+    for _ in range(3):
+        cluster.looks()
+    assert deployment(cluster)["spec"]["replicas"] == 1
+    assert service(cluster)["status"]["scaling"]["desiredReplicas"] == 1
+    assert "ScaledUp" not in events(cluster)
 
 
 def test_who_leaves_is_marked_before_the_number_falls(cluster, monkeypatch):

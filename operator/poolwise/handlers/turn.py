@@ -20,7 +20,7 @@ from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.live.knowledge import Knowledge, Place, recalled
 from poolwise.plan.live.look import Mode
 from poolwise.plan.live.overdue import Overdue, overdue
-from poolwise.plan.live.seen import pool_of, ready_at, replica_seen
+from poolwise.plan.live.seen import pool_of, ready_at, replica_seen, without_surge
 from poolwise.plan.live.service import Placed
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.observed import Object
@@ -105,6 +105,8 @@ class Turn:
     targets: tuple[Target, ...]
     unaddressed: tuple[str, ...]
     """Uids of pods that have no address yet."""
+    asked: Mapping[str, int] = field(default_factory=dict)
+    """As :func:`poolwise.plan.live.seen.asked_for`."""
     gateway: Gateway = NOBODY
 
     @property
@@ -230,7 +232,11 @@ class Turn:
         }
         seen = Seen(
             now_seconds=now_seconds,
-            replicas=tuple(each for each in replicas.values() if each.name not in late.names),
+            replicas=tuple(
+                without_surge(
+                    (each for each in replicas.values() if each.name not in late.names), self.asked
+                )
+            ),
             samples={look.replica: look for look in looks.values() if isinstance(look, Sample)},
             broken={replicas[uid].name: reason for uid, reason in faults.items()},
             held_requests=known.holding.held_requests if known.holding else 0.0,
