@@ -122,6 +122,32 @@ def test_what_replicas_do_that_was_not_planned_is_told():
     assert "  beware     caches were over 90 % full\n" in f"{shown}\n"
 
 
+def explained_with(*conditions, **scaling):
+    resource, outcome, seen = SITUATIONS["serving"]
+    status = {**told(resource, outcome, seen=seen), "conditions": list(conditions)}
+    return explain({**resource, "status": {**status, "scaling": scaling}}) + "\n"
+
+
+def test_how_many_replicas_it_should_have_and_why_is_told():
+    assert "  replicas   2 as before: idle\n" in explained_with(reason="2 as before: idle")
+    limit = {"type": "ScalingActive", "status": "True", "reason": "AtMaximum", "message": "at most"}
+    assert "  replicas   8 as before; at most\n" in explained_with(limit, reason="8 as before")
+    assert "  replicas  " not in explained_with()
+
+
+def test_what_is_missed_or_cannot_be_seen_is_told_once():
+    def is_false(type_, reason, message):
+        return {"type": type_, "status": "False", "reason": reason, "message": message}
+
+    shown = explained_with(
+        is_false("SLOMet", "BeyondTargets", "TTFT p99 is above its target of 1 s"),
+        is_false("MetricsAvailable", "MetricsBroken", "chat-0: answers HTML"),
+        is_false("ScalingActive", "MetricsBroken", "metrics cannot be read"),
+    )
+    says = "TTFT p99 is above its target of 1 s. Also, chat-0: answers HTML"
+    assert f"  beware     {says}\n" in shown
+
+
 def test_what_keeps_pods_back_is_told():
     event = {"kind": "Event", "metadata": {}, "reason": "FailedCreate", "note": "exceeded quota"}
     shown = told(training_job(), placed_job(), seen=[live_job(), event])
