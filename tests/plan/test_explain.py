@@ -71,8 +71,15 @@ def test_a_question_keeps_its_mark():
         ({"provenance": "specification"}, "from data sheets: no published run to fit"),
         (
             {"correctedBy": {"training": 1.081}},
-            "fitted on runs of this accelerator;"
-            " corrected by what was measured here: training +8.1 %",
+            "fitted on runs of this accelerator; corrected by what was measured: training +8.1 %",
+        ),
+        (
+            {
+                "correctedBy": {"token": 1.85},
+                "correctedFrom": {"token": {"ratio": 2.35, "samples": 7}},
+            },
+            "fitted on runs of this accelerator; corrected by what was measured: token +85 %"
+            " (token measured 2.35x of the model on h100-ib, 7 samples)",
         ),
         (
             {"provenance": "inherited", "lowConfidence": "8 accelerators talk over PCIe"},
