@@ -62,6 +62,12 @@ def test_a_new_service_whose_pods_are_not_there_yet_was_not_scaled_up():
     assert (decided["from"], decided["to"]) == (2, 3)
 
 
+def test_a_number_that_nobody_told_anything_for_is_not_said_to_follow_the_load():
+    active = conditions(look(1, told=0))["ScalingActive"]
+    assert (active.status, active.reason) == (True, Reason.NOT_MEASURED)
+    assert conditions(look(1, told=1))["ScalingActive"].reason == Reason.FOLLOWS_LOAD
+
+
 def test_what_another_autoscaler_sets_is_no_decision_of_ours():
     before = told(look(1, held=1))
     after = told(look(1, held=4, conflict="HorizontalPodAutoscaler theirs", now=later(10)), before)

@@ -108,6 +108,9 @@ def _active(look: Look) -> Sequence[Condition]:
     for remark, (reason, message) in _LIMITS.items():
         if remark in look.decision.remarks:
             return [condition(Type.SCALING_ACTIVE, True, reason, message)]
+    if not (look.is_measured or look.is_asleep or look.is_heard):
+        message = "no replica has told its metrics yet: their number stays"
+        return [condition(Type.SCALING_ACTIVE, True, Reason.NOT_MEASURED, message)]
     message = "the number of replicas follows the load"
     if look.mode is Mode.EXTERNAL:
         message = "the number of replicas is told as a metric, spec.replicas is followed"
