@@ -158,8 +158,35 @@ def test_a_service_whose_replicas_all_hang_costs_another_one_timeout_at_most():
 
 def test_nobody_there_is_one_sentence():
     [found] = asyncio.run(looks_at([Target("u", "p", "127.0.0.1", 1, "vllm")])).values()
-    assert isinstance(found, Fault)
-    assert found.reason.startswith("cannot be asked: ")
+    assert found == Fault("cannot be asked: 127.0.0.1 port 1: Connection refused")
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (b"", "it closes the connection without an answer"),
+        (b"\x16\x03\x01 hello\r\n\r\n", "it answers no HTTP that can be read: Bad status line"),
+        (
+            b"HTTP/1.1 200 OK\r\nX: " + b"a" * 20_000 + b"\r\n\r\n",
+            "it answers no HTTP that can be read: Got more than 8190 bytes when reading",
+        ),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nvllm", "its answer ends too early"),
+    ],
+)
+def test_what_speaks_no_http_is_one_sentence_without_the_words_of_a_library(answer, told):
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    async def run() -> Look:
+        async with await asyncio.start_server(speak, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            [found] = (await looks_at([Target("u", "p", "127.0.0.1", port, "vllm")])).values()
+            return found
+
+    assert asyncio.run(run()) == Fault(f"cannot be asked: {told}")
 
 
 @pytest.mark.parametrize("address", ["169.254.169.254", "224.0.0.1", "0.0.0.0", "example.org", ""])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -71,6 +72,7 @@ class Scaled(Looking):
 
 
 NOW = timestamp(utc_now())
+CHAT_0 = {"name": "chat-0", "namespace": "a"}
 
 
 @pytest.fixture
@@ -135,6 +137,59 @@ def test_one_that_lies_holds_its_own_service_alone(cluster):
     assert condition(service(cluster, "other"), "MetricsAvailable")["status"] == "True"
     assert events(cluster).count("MetricsBroken") == 2  # its metrics, and that it is not scaled
     assert cluster.looks(LOOKS_UNTIL_TOLD + 1) == []
+
+
+def test_a_fault_with_another_number_in_it_at_each_look_is_written_once(cluster, monkeypatch):
+    numbers = itertools.count(60)
+    monkeypatch.setattr(
+        cluster.fleet, "_look", lambda _: Fault(f"Prometheus read it {next(numbers)} s ago")
+    )
+    cluster.looks(LOOKS_UNTIL_TOLD)
+    message = condition(service(cluster), "MetricsAvailable")["message"]
+    assert message.startswith("chat-0: Prometheus read it ")
+    few = cluster.looks(LOOKS_UNTIL_TOLD + 1)
+    assert len(cluster.looks(LOOKS_UNTIL_TOLD + 9)) == len(few)
+
+
+def test_looks_that_get_lost_are_no_news_until_they_are_several(cluster, monkeypatch):
+    """Though it was the only replica: nobody has told at that look, and all is well."""
+    cluster.looks()
+    before = service(cluster)["status"]["conditions"]
+    assert condition(service(cluster), "MetricsAvailable")["status"] == "True"
+    numbers, honest = itertools.count(1), cluster.fleet._look
+
+    def losing(target: Target) -> Sample | Fault:
+        is_lost = target.replica == "chat-0" and next(numbers) > LEAST_LOOKS
+        return Fault("no answer within 3 s") if is_lost else honest(target)
+
+    monkeypatch.setattr(cluster.fleet, "_look", losing)
+    cluster.looks(LEAST_LOOKS + LOOKS_UNTIL_TOLD - 1)
+    assert service(cluster)["status"]["conditions"] == before
+    numbers = itertools.count(1)
+    cluster.looks(LEAST_LOOKS + LOOKS_UNTIL_TOLD)
+    assert condition(service(cluster), "MetricsAvailable")["status"] == "False"
+
+
+def test_counters_that_go_back_are_told_of_and_written_once(cluster, monkeypatch):
+    served = itertools.count(1.0, -0.001)  # looks are milliseconds apart
+
+    def falling(target: Target) -> Sample:
+        now = utc_now().timestamp()
+        counted = next(served) if target.replica == "chat-0" else 0.0
+        return Sample(target.replica, now, running=0.0, waiting=0.0, finished_requests=counted)
+
+    monkeypatch.setattr(cluster.fleet, "_look", falling)
+    cluster.looks(LOOKS_UNTIL_TOLD + 1)
+    found = condition(service(cluster), "MetricsAvailable")
+    assert (found["status"], found["reason"]) == ("False", "MetricsBroken")
+    assert found["message"].startswith("chat-0: finished_requests went back from ")
+    assert condition(service(cluster), "ScalingActive")["reason"] == "MetricsBroken"
+    assert condition(service(cluster, "other"), "MetricsAvailable")["status"] == "True"
+    few = cluster.looks(LOOKS_UNTIL_TOLD + 2)
+    assert len(cluster.looks(LOOKS_UNTIL_TOLD + 9)) == len(few)
+    monkeypatch.undo()
+    cluster.looks()
+    assert condition(service(cluster), "MetricsAvailable")["status"] == "True"
 
 
 @pytest.mark.parametrize("looks", range(1, LOOKS_UNTIL_TOLD + 2))
@@ -202,6 +257,18 @@ def test_another_number_goes_to_the_deployment_and_stays_without_a_restart(clust
     wanted.clear()
     assert cluster.run() == []  # a new process, which has not looked yet
     assert deployment(cluster)["spec"]["replicas"] == 3
+
+
+def test_what_an_update_starts_beside_the_others_is_no_replica_more(cluster):
+    """Else each look that keeps the number would add one, for as long as the update takes."""
+    before = cluster.look({"apiVersion": "v1", "kind": "Pod", "metadata": CHAT_0})
+    new = {**before["metadata"], "name": "chat-new-0", "uid": "new", "creationTimestamp": NOW}
+    cluster.put({**before, "metadata": new, "status": {"phase": "Pending"}})
+    for _ in range(3):
+        cluster.looks()
+    assert deployment(cluster)["spec"]["replicas"] == 1
+    assert service(cluster)["status"]["scaling"]["desiredReplicas"] == 1
+    assert "ScaledUp" not in events(cluster)
 
 
 def test_who_leaves_is_marked_before_the_number_falls(cluster, monkeypatch):
@@ -318,6 +385,7 @@ def test_what_a_second_autoscaler_sets_is_not_set_back(cluster):
     cluster.looks()
     assert deployment(cluster)["spec"]["replicas"] == 4
     assert deployment(cluster, "other")["spec"]["replicas"] == 1
+    assert "ScaledUp" not in events(cluster)
 
 
 def test_without_a_second_autoscaler_it_is(cluster):

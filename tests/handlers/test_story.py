@@ -91,7 +91,9 @@ def test_a_clock_that_is_set_back_holds_no_status_up(shell, monkeypatch):
         earlier = utc_now() - timedelta(hours=1)
         monkeypatch.setattr("poolwise.handlers.story.utc_now", lambda: earlier)
         [deployment] = shell.kube.all(DEPLOYMENTS)
-        shell.put({**deployment, "status": {"replicas": 1, "readyReplicas": 1}})
+        shell.put(
+            {**deployment, "status": {"replicas": 1, "readyReplicas": 1, "updatedReplicas": 1}}
+        )
 
     shell.run(set_back, pause_seconds=0.2)
     assert shell.look(chat)["status"]["readyReplicas"] == 1

@@ -130,6 +130,18 @@ WORKLOAD_CASES = (
         },
     ),
     Case(
+        "PoolwiseServiceNotScaled",
+        {of("condition", condition="ScalingActive"): "0x30"},
+        15,
+        SERVICE,
+        "chat/assistant has not been scaled down or up as its load asks for 15 minutes; its "
+        "conditions ScalingActive and MetricsAvailable say why.",
+        {
+            "mended in time": {of("condition", condition="ScalingActive"): "0x10 1x20"},
+            "nobody has looked yet": {of("condition", condition="Placed"): "0x30"},
+        },
+    ),
+    Case(
         "PoolwiseServiceNotAsPlanned",
         {_MISMATCH: "1x60"},
         15,

@@ -88,7 +88,7 @@ def test_its_owner_gets_an_event_and_only_one():
 def test_a_service_that_got_dearer_is_told():
     resource = service(objective={"goal": "Cost", "maxCostPerHour": "21"})
     operator = Operator(resource, placed_service(POOL, ServingLayout()))
-    live = [live_deployment(replicas=3, readyReplicas=3)]
+    live = [live_deployment(replicas=3, readyReplicas=3, updatedReplicas=3)]
     operator.look(1, live, GANG)
     assert budget(operator)["message"] == "costs $20.62 per hour, maxCostPerHour is $21.00"
     operator.plan = kept(operator.plan)

@@ -71,8 +71,15 @@ def test_a_question_keeps_its_mark():
         ({"provenance": "specification"}, "from data sheets: no published run to fit"),
         (
             {"correctedBy": {"training": 1.081}},
-            "fitted on runs of this accelerator;"
-            " corrected by what was measured here: training +8.1 %",
+            "fitted on runs of this accelerator; corrected by what was measured: training +8.1 %",
+        ),
+        (
+            {
+                "correctedBy": {"token": 1.85},
+                "correctedFrom": {"token": {"ratio": 2.35, "samples": 7}},
+            },
+            "fitted on runs of this accelerator; corrected by what was measured: token +85 %"
+            " (token measured 2.35x of the model on h100-ib, 7 samples)",
         ),
         (
             {"provenance": "inherited", "lowConfidence": "8 accelerators talk over PCIe"},
@@ -120,6 +127,32 @@ def test_what_replicas_do_that_was_not_planned_is_told():
     wrong = {"type": "AsPlanned", "status": "False", "message": "caches were over 90 % full"}
     shown = explain({**resource, "status": {**status, "conditions": [wrong]}})
     assert "  beware     caches were over 90 % full\n" in f"{shown}\n"
+
+
+def explained_with(*conditions, **scaling):
+    resource, outcome, seen = SITUATIONS["serving"]
+    status = {**told(resource, outcome, seen=seen), "conditions": list(conditions)}
+    return explain({**resource, "status": {**status, "scaling": scaling}}) + "\n"
+
+
+def test_how_many_replicas_it_should_have_and_why_is_told():
+    assert "  replicas   2 as before: idle\n" in explained_with(reason="2 as before: idle")
+    limit = {"type": "ScalingActive", "status": "True", "reason": "AtMaximum", "message": "at most"}
+    assert "  replicas   8 as before; at most\n" in explained_with(limit, reason="8 as before")
+    assert "  replicas  " not in explained_with()
+
+
+def test_what_is_missed_or_cannot_be_seen_is_told_once():
+    def is_false(type_, reason, message):
+        return {"type": type_, "status": "False", "reason": reason, "message": message}
+
+    shown = explained_with(
+        is_false("SLOMet", "BeyondTargets", "TTFT p99 is above its target of 1 s"),
+        is_false("MetricsAvailable", "MetricsBroken", "chat-0: answers HTML"),
+        is_false("ScalingActive", "MetricsBroken", "metrics cannot be read"),
+    )
+    says = "TTFT p99 is above its target of 1 s. Also, chat-0: answers HTML"
+    assert f"  beware     {says}\n" in shown
 
 
 def test_what_keeps_pods_back_is_told():

@@ -230,7 +230,7 @@ def test_a_pool_that_is_gone_keeps_its_last_price():
 def test_a_service_that_grows_costs_more_from_then_on():
     serving = placed_service(POOL, ServingLayout())
     operator = Operator(service(), serving)
-    deployment = live_deployment(replicas=3, readyReplicas=3)
+    deployment = live_deployment(replicas=3, readyReplicas=3, updatedReplicas=3)
     operator.look(1, [deployment], GANG)
     assert operator.document["perHour"]["cost"] == pytest.approx(3 * 55 / 8)
     operator.plan = kept(placed_service(POOL, ServingLayout(), replicas=6))
@@ -248,7 +248,7 @@ def test_replicas_on_a_further_pool_are_paid_for_at_its_price(price):
     spread = replace(first, parts=(second,))
 
     def told(plan, resource):
-        live = Live([live_deployment(replicas=5, readyReplicas=5)], GANG)
+        live = Live([live_deployment(replicas=5, readyReplicas=5, updatedReplicas=5)], GANG)
         return status(resource, plan, {POOL.name: POOL, "far": far}, live, at(1))
 
     found = told(spread, service())
@@ -276,7 +276,7 @@ def test_cores_are_paid_for_by_their_share_of_a_node():
     pool = cpu_pool()
     layout = ServingLayout(cpu_cores=21.5, cpu_memory_bytes=2.0**34)
     operator = Operator(service(), placed_service(pool, layout, replicas=2), pool)
-    operator.look(1, [live_deployment(replicas=2, readyReplicas=2)], GANG)
+    operator.look(1, [live_deployment(replicas=2, readyReplicas=2, updatedReplicas=2)], GANG)
     assert operator.document["perHour"] == {"cost": 2.2, "kilowatts": 1.02, "accelerators": 0}
 
 

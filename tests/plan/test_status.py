@@ -106,7 +106,7 @@ SITUATIONS = {
     "serving": (
         service(),
         kept(placed_service(POOL, ServingLayout())),
-        [live_deployment(replicas=3, readyReplicas=3)],
+        [live_deployment(replicas=3, readyReplicas=3, updatedReplicas=3)],
     ),
 }
 
@@ -148,6 +148,36 @@ def test_ready_in_one_word(situation, ready, reconciling, stalled):
     shown = conditions_of(told(resource, outcome, seen=seen))
     assert shown["Ready"] == ready
     assert (shown["Reconciling"][0], shown["Stalled"][0]) == (reconciling, stalled)
+
+
+PULLING = {
+    "metadata": {"name": "chat-new-0", "uid": "new"},
+    "status": {
+        "containerStatuses": [{"name": "engine", "state": {"waiting": {"reason": "ErrImagePull"}}}]
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("is_paused", "pods", "ready", "reconciling", "stalled"),
+    [
+        (False, [], ("False", "Updating"), "True", "False"),
+        (True, [], ("False", "RolloutPaused"), "False", "True"),
+        (False, [PULLING], ("False", "ImagePullFailed"), "False", "True"),
+    ],
+)
+def test_an_update_that_is_under_way_or_stuck_is_not_converged(
+    is_paused, pods, ready, reconciling, stalled
+):
+    resource, outcome, _ = SITUATIONS["serving"]
+    deployment = live_deployment(replicas=4, readyReplicas=3, updatedReplicas=1)
+    deployment["spec"]["paused"] = is_paused
+    told_now = told(resource, outcome, seen=[deployment], pods=pods)
+    shown = conditions_of(told_now)
+    assert shown["Ready"] == shown["PodsReady"] == ready
+    assert (shown["Reconciling"][0], shown["Stalled"][0]) == (reconciling, stalled)
+    says = "still of the spec before: 3 of 4 pods"
+    assert says in message_of(told_now, "PodsReady")
 
 
 def test_every_candidate_keeps_its_reason():

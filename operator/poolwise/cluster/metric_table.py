@@ -110,7 +110,7 @@ WORKLOAD_STATE = _gauge(
 )
 WORKLOAD_CONDITION = _gauge(
     "workload_condition",
-    "1 while the condition (Ready, Stalled, Planned, Placed) is True, else 0.",
+    "1 while the condition (Ready, Stalled, Planned, Placed, ScalingActive) is True, else 0.",
     *(*_KEY, "condition"),
 )
 WORKLOAD_ACCELERATORS = _gauge(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -96,7 +97,7 @@ class Scraper:
         except TimeoutError:
             return Fault(f"no answer within {seconds:g} s")
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Fault(f"cannot be asked: {sentence(error)}")
+            return Fault(f"cannot be asked: {_why(error, target)}")
         if isinstance(body, Fault):
             return body
         at_seconds = clock.utc_now().timestamp()
@@ -148,6 +149,20 @@ def url_of(target: Target) -> URL:
     if address.is_link_local or address.is_multicast or address.is_unspecified:
         raise ValueError(f"{address} is no address of a pod")
     return URL.build(scheme="http", host=str(address), port=target.port, path=PATH)
+
+
+def _why(error: Exception, target: Target) -> str:
+    """What went wrong between us and a replica, without the words of the library that asked."""
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "it closes the connection without an answer"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "its answer ends too early"
+    if isinstance(error, aiohttp.ClientResponseError):
+        told = error.message.partition(": b'")[0].strip().partition("\n")[0]
+        return f"it answers no HTTP that can be read: {told.rstrip(':')}"
+    if isinstance(error, OSError) and error.errno:
+        return f"{target.address} port {target.port}: {os.strerror(error.errno)}"
+    return sentence(error)
 
 
 def sentence(error: object) -> str:

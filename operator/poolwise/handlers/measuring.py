@@ -8,11 +8,12 @@ planned as if nobody had asked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import structlog
 
 from poolwise.api import TrainingJobSpec
+from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.resources import TRAINING_JOBS
 from poolwise.cluster.scraping import Look, Source, Target
@@ -32,6 +33,7 @@ from poolwise.plan.observed import Object
 from poolwise.plan.requests.reading import workload
 from poolwise.plan.requests.request import TrainingRequest
 from poolwise.plan.signals.adapters import Fault
+from poolwise.plan.signals.failing import Failing
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.status.figures import part
 from poolwise.plan.status.workload import is_paused
@@ -58,7 +60,7 @@ class _Known:
     progress: Progress
     place: tuple[str, str] | None = None
     """Pool, and what is the same for runs alike, that ``progress`` was measured of."""
-    failures: int = 0
+    failures: Failing = field(default_factory=Failing)
     """Looks in a row that told nothing."""
     told: Measured | None = None
     """What the status says of the last look."""
@@ -164,8 +166,13 @@ class Measurer:
             known.place, known.progress = (basis.pool, basis.alike), known.progress.moved()
         look = told.get(turn.target) if turn.target is not None else None
         assert not isinstance(look, Sample | PickerTold), "runs are no engines, and no gateways"
-        known.failures = known.failures + 1 if isinstance(look, Fault) else 0
-        if 0 < known.failures < LOOKS_UNTIL_TOLD:
+        now_seconds = clock.utc_now().timestamp()
+        if isinstance(look, Fault):
+            known.failures = known.failures.after(look.reason, now_seconds)
+            look = Fault(known.failures.reason)
+        else:
+            known.failures = Failing()
+        if 0 < known.failures.looks < LOOKS_UNTIL_TOLD:
             return  # packets get lost
         if isinstance(look, RunSample) and turn.pod is not None:
             batch = known.request.work.global_batch_samples

@@ -27,7 +27,7 @@ from poolwise.handlers.lookout import Lookout
 from poolwise.handlers.planner import Planner
 from poolwise.handlers.rounds import forget, rounds
 from poolwise.handlers.story import seen_of
-from poolwise.handlers.turn import LOOKS_UNTIL_TOLD, Known, Turn
+from poolwise.handlers.turn import LOOKS_UNTIL_TOLD, Known, Turn, missed, refused
 from poolwise.handlers.vigil import Vigil
 from poolwise.model.calibration import shipped
 from poolwise.plan.children.metadata import key_of
@@ -40,7 +40,7 @@ from poolwise.plan.live.knowledge import Knowledge
 from poolwise.plan.live.look import Look, Mode, Standstill, failed, standing
 from poolwise.plan.live.overdue import Overdue, together
 from poolwise.plan.live.rivals import rival
-from poolwise.plan.live.seen import serving_pods
+from poolwise.plan.live.seen import asked_for, serving_pods
 from poolwise.plan.live.service import Placed
 from poolwise.plan.live.telling import measured
 from poolwise.plan.observed import Object
@@ -164,6 +164,7 @@ class Scaler:
         pods = tuple(serving_pods(seen_of(self._cache, resource).pods))
         spans_nodes, on = plan.record.nodes_per_replica > 1, (placed, *parts)
         labels = [pod_labels(key, each.pool.name, spans_nodes) for each in on]
+        by_maker = self._kinds.by_maker(key)
         found = [(pod, (pod.get("status") or {}).get("podIP")) for pod in pods]
         return Turn(
             key=key,
@@ -172,7 +173,10 @@ class Scaler:
             parts=parts,
             offers=offers,
             rooms=self._kinds.rooms(key),
-            by_maker=self._kinds.by_maker(key),
+            by_maker=by_maker,
+            asked=asked_for(
+                self._cache.children_of(resource["metadata"]["uid"]), by_maker, pool.name
+            ),
             mode=Mode(spec.scaling.mode),
             standstill=plan.standstill,
             pods=pods,
@@ -219,6 +223,7 @@ class Scaler:
         decision, after, standstill = await self._found(turn, known, seen, overdue, late)
         if self._known_of(turn) is not known:
             return  # it went while it was decided
+        unbelieved = refused(known, decision, seen)
         self._watch(turn)
         if known.looks < _least_looks(turn, known):
             return  # what was decided and told before a restart stands till then
@@ -229,6 +234,8 @@ class Scaler:
             held=held + len(late.names),
             told=len(seen.samples),
             failing=failing,
+            missed=missed(known),
+            refused=unbelieved,
             conflict=rival(
                 turn.key, turn.mode, self._cache.stores[AUTOSCALERS], turn.held_elsewhere
             ),

@@ -20,7 +20,7 @@ from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.live.knowledge import Knowledge, Place, recalled
 from poolwise.plan.live.look import Mode
 from poolwise.plan.live.overdue import Overdue, overdue
-from poolwise.plan.live.seen import pool_of, ready_at, replica_seen
+from poolwise.plan.live.seen import pool_of, ready_at, replica_seen, without_surge
 from poolwise.plan.live.service import Placed
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.observed import Object
@@ -29,6 +29,7 @@ from poolwise.plan.scaling.decision import Decision, Remark
 from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import Predictor
 from poolwise.plan.signals.adapters import Fault
+from poolwise.plan.signals.failing import Failing
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.status.figures import number, part
 
@@ -54,8 +55,12 @@ class Known:
     """Of that placement's model: half-width of ln(measured / predicted) time of a token."""
     knowledge: Knowledge | None = None
     """None: not read from the status yet."""
-    failures: dict[str, int] = field(default_factory=dict)
+    failures: dict[str, Failing] = field(default_factory=dict)
     """Failed looks in a row, by uid of the pod."""
+    heard: frozenset[str] = frozenset()
+    """Uids of pods that told, and are still there."""
+    refused: Failing = field(default_factory=Failing)
+    """Looks in a row of which something that was read is not believed."""
     looks: int = 0
     """Made by this process: a single one tells of no load."""
     told: Measured | None = None
@@ -100,6 +105,8 @@ class Turn:
     targets: tuple[Target, ...]
     unaddressed: tuple[str, ...]
     """Uids of pods that have no address yet."""
+    asked: Mapping[str, int] = field(default_factory=dict)
+    """As :func:`poolwise.plan.live.seen.asked_for`."""
     gateway: Gateway = NOBODY
 
     @property
@@ -219,17 +226,42 @@ class Turn:
             for uid, look in looks.items()
             if isinstance(look, Fault) and uid in ready
         }
-        known.failures = {uid: known.failures.get(uid, 0) + 1 for uid in faults}
+        known.failures = {
+            uid: known.failures.get(uid, Failing()).after(reason, now_seconds)
+            for uid, reason in faults.items()
+        }
         seen = Seen(
             now_seconds=now_seconds,
-            replicas=tuple(each for each in replicas.values() if each.name not in late.names),
+            replicas=tuple(
+                without_surge(
+                    (each for each in replicas.values() if each.name not in late.names), self.asked
+                )
+            ),
             samples={look.replica: look for look in looks.values() if isinstance(look, Sample)},
             broken={replicas[uid].name: reason for uid, reason in faults.items()},
             held_requests=known.holding.held_requests if known.holding else 0.0,
         )
-        lasting = _lasting(known.failures)
-        return seen, {replicas[uid].name: faults[uid] for uid in lasting}
+        heard = (uid for uid, look in looks.items() if isinstance(look, Sample))
+        known.heard = known.heard.union(heard) & replicas.keys()
+        lasting = ((uid, each) for uid, each in known.failures.items() if _lasts(each))
+        return seen, {replicas[uid].name: each.reason for uid, each in lasting}
 
 
-def _lasting(failures: Mapping[str, int]) -> Iterable[str]:
-    return (uid for uid, count in failures.items() if count >= LOOKS_UNTIL_TOLD)
+def missed(known: Known) -> int:
+    """Replicas that told before, and have failed to for fewer looks than a condition speaks of."""
+    return sum(uid in known.heard and not _lasts(each) for uid, each in known.failures.items())
+
+
+def refused(known: Known, decision: Decision, seen: Seen) -> str:
+    """What was read and is not believed, for several looks in a row: counters that went back, or
+    more than one replica can have done; empty where all is, or nothing was read."""
+    why = decision.remarks.get(Remark.METRICS_BROKEN)
+    if why is None or seen.broken:
+        known.refused = Failing()
+        return ""
+    known.refused = known.refused.after(why, seen.now_seconds)
+    return known.refused.reason if _lasts(known.refused) else ""
+
+
+def _lasts(failing: Failing) -> bool:
+    return failing.looks >= LOOKS_UNTIL_TOLD

@@ -20,7 +20,7 @@ from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR, read
 
 UNTOLD = "Untold"
 """Reason of a workload without a status."""
-_TOLD_CONDITIONS = (Type.READY, Type.STALLED, Type.PLANNED, Type.PLACED)
+_TOLD_CONDITIONS = (Type.READY, Type.STALLED, Type.PLANNED, Type.PLACED, Type.SCALING_ACTIVE)
 _LATENCIES = {"TTFT": "ttftSeconds", "ITL": "itlSeconds", "E2E": "e2eSeconds"}
 
 

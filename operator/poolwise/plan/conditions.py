@@ -77,6 +77,8 @@ class Reason(enum.StrEnum):
     STARTING = "Starting"
     RUNNING = "Running"
     PARTLY_READY = "PartlyReady"
+    UPDATING = "Updating"
+    ROLLOUT_PAUSED = "RolloutPaused"
     SCALED_TO_ZERO = "ScaledToZero"
     NO_PODS = "NoPods"
     QUOTA_EXCEEDED = "QuotaExceeded"
@@ -178,6 +180,7 @@ STALLING = frozenset(
         Reason.OUT_OF_MEMORY,
         Reason.FAILED,
         Reason.PROGRESS_DEADLINE_EXCEEDED,
+        Reason.ROLLOUT_PAUSED,
         Reason.QUEUE_NOT_FOUND,
         Reason.POOL_LABEL_NOT_IN_FLAVOR,
         Reason.KUEUE_UNAVAILABLE,

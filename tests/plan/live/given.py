@@ -48,6 +48,6 @@ def decision(replicas=3, **more: Any):
 
 def look(replicas=3, held=3, now=NOW, **more: Any):
     fields: dict[str, Any] = {"mode": Mode.DIRECT, "told": held, "failing": {}, "conflict": None}
-    fields |= {"mismatches": (), "memory": "", "by_pool": {}, "gateway": {}}
+    fields |= {"mismatches": (), "memory": "", "by_pool": {"near": held}, "gateway": {}}
     given = {name: more.pop(name, value) for name, value in fields.items()}
     return Look(decision=decision(replicas, **more), held=held, now=now, **given)

@@ -56,6 +56,24 @@ def test_all_that_a_decision_knows_is_told():
     json.dumps(scaling, allow_nan=False)
 
 
+def test_a_new_service_whose_pods_are_not_there_yet_was_not_scaled_up():
+    assert told(look(2, held=0, by_pool={"near": 2}))["decisions"] == []
+    [decided] = told(look(3, held=0, by_pool={"near": 2}))["decisions"]
+    assert (decided["from"], decided["to"]) == (2, 3)
+
+
+def test_a_number_that_nobody_told_anything_for_is_not_said_to_follow_the_load():
+    active = conditions(look(1, told=0))["ScalingActive"]
+    assert (active.status, active.reason) == (True, Reason.NOT_MEASURED)
+    assert conditions(look(1, told=1))["ScalingActive"].reason == Reason.FOLLOWS_LOAD
+
+
+def test_what_another_autoscaler_sets_is_no_decision_of_ours():
+    before = told(look(1, held=1))
+    after = told(look(1, held=4, conflict="HorizontalPodAutoscaler theirs", now=later(10)), before)
+    assert (after["desiredReplicas"], after["decisions"]) == (4, [])
+
+
 def test_in_the_mode_off_what_is_measured_is_told_and_no_number():
     earlier = told(look(4, held=3))
     scaling = told(look(5, held=3, mode=Mode.OFF, now=later(10)), earlier)

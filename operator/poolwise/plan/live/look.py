@@ -54,6 +54,10 @@ class Look:
     conflict: str | None
     """Who else scales it; None: nobody."""
     now: datetime
+    missed: int = 0
+    """Replicas that told before, and were not read at the newest look or two: packets get lost."""
+    refused: str = ""
+    """What was read for several looks in a row and is not believed, with the replica's name."""
     mismatches: Sequence[tuple[Mismatch, str]] = ()
     """What is wrong beside the number, most telling first, with the sentence."""
     memory: str = ""
@@ -75,6 +79,11 @@ class Look:
     def replicas(self) -> int:
         """Wanted from now on; where somebody else scales as well, what there is."""
         return self.held if self.conflict else self.decision.replicas
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether replicas tell, as far as single looks can say."""
+        return bool(self.told or self.missed)
 
     @property
     def moves(self) -> bool:

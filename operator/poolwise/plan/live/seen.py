@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +14,7 @@ from poolwise.plan.observed import Object
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen
 from poolwise.plan.status.meter import moment_of
 
+MAKERS = ("Deployment", "LeaderWorkerSet")
 FINISHED = ("Succeeded", "Failed")
 LEAST_START_SECONDS = 1.0
 LATE = 2.0
@@ -51,6 +53,38 @@ def replica_seen(pod: Object, pool: str) -> ReplicaSeen:
     if "deletionTimestamp" in metadata:
         phase = Phase.DRAINING
     return ReplicaSeen(metadata["name"], pool, phase, requested, ready)
+
+
+def asked_for(
+    children: Iterable[Object], by_maker: Mapping[str, str], first: str
+) -> dict[str, int]:
+    """Replicas by pool, as what runs them is told now, by whomever."""
+    found: dict[str, int] = {}
+    for child in children:
+        if child.get("kind") in MAKERS:
+            pool = by_maker.get(str(child["metadata"]["name"]), first)
+            found[pool] = found.get(pool, 0) + int((child.get("spec") or {}).get("replicas") or 0)
+    return found
+
+
+def without_surge(
+    replicas: Iterable[ReplicaSeen], asked: Mapping[str, int]
+) -> Iterator[ReplicaSeen]:
+    """Those that an update has beside the number that is asked for, as about to leave: each takes
+    another one's place, and is no replica more.
+
+    Who is ready counts before who starts, and of those the newest, since the oldest go.
+    """
+    ordered = sorted(
+        replicas, key=lambda each: (each.phase is not Phase.READY, -each.requested_at_seconds)
+    )
+    counted: dict[str, int] = {}
+    for each in ordered:
+        if each.phase is not Phase.DRAINING:
+            counted[each.pool] = counted.get(each.pool, 0) + 1
+            if counted[each.pool] > asked.get(each.pool, counted[each.pool]):
+                each = replace(each, phase=Phase.DRAINING)
+        yield each
 
 
 def ready_at(pod: Object) -> float | None:

@@ -81,11 +81,14 @@ _TOLD_ELSEWHERE = {Remark.METRICS_BROKEN, Remark.METRICS_MISSING}
 
 
 def _decisions(look: Look, before: Told) -> list[Any]:
-    """The newest first; a number that stays is no decision."""
+    """The newest first; a number that stays is no decision, nor is one that somebody else sets.
+
+    The first one is compared with what was asked for: pods of a new service may not be there yet.
+    """
     earlier = [each for each in before.get("decisions") or () if isinstance(each, Mapping)]
     last = number(before, "desiredReplicas")
-    since = look.held if last is None else int(last)
-    if since == look.replicas or look.standstill is not None:
+    since = sum(look.by_pool.values()) if last is None else int(last)
+    if since == look.replicas or look.standstill is not None or look.conflict:
         return earlier[:DECISIONS_KEPT]
     made = {
         "time": timestamp(look.now),

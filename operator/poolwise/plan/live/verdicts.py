@@ -24,10 +24,13 @@ def _metrics(look: Look) -> Condition:
         more = f"; and {plural(len(others), 'more replica')}" if others else ""
         message = f"{first}: {look.failing[first]}{more}: the number of replicas does not fall"
         return condition(Type.METRICS_AVAILABLE, False, Reason.METRICS_BROKEN, message)
+    if look.refused:
+        message = f"{look.refused}: the number of replicas does not fall"
+        return condition(Type.METRICS_AVAILABLE, False, Reason.METRICS_BROKEN, message)
     if look.is_asleep:
         message = "no replica runs: there is nothing to measure"
         return condition(Type.METRICS_AVAILABLE, None, Reason.SCALED_TO_ZERO, message)
-    if not look.told:
+    if not look.is_measured:
         message = "no replica has told its metrics yet"
         return condition(Type.METRICS_AVAILABLE, None, Reason.NOT_MEASURED, message)
     message = "the replicas tell their metrics"
@@ -99,12 +102,15 @@ def _active(look: Look) -> Sequence[Condition]:
     if look.standstill:
         why = look.standstill
         return [condition(Type.SCALING_ACTIVE, False, why.reason, why.message)]
-    if look.failing:
+    if look.failing or look.refused:
         message = "metrics of replicas cannot be read: replicas are added at most"
         return [condition(Type.SCALING_ACTIVE, False, Reason.METRICS_BROKEN, message)]
     for remark, (reason, message) in _LIMITS.items():
         if remark in look.decision.remarks:
             return [condition(Type.SCALING_ACTIVE, True, reason, message)]
+    if not (look.is_measured or look.is_asleep or look.is_heard):
+        message = "no replica has told its metrics yet: their number stays"
+        return [condition(Type.SCALING_ACTIVE, True, Reason.NOT_MEASURED, message)]
     message = "the number of replicas follows the load"
     if look.mode is Mode.EXTERNAL:
         message = "the number of replicas is told as a metric, spec.replicas is followed"
@@ -117,7 +123,7 @@ def _as_planned(look: Look) -> Sequence[Condition]:
         (first, _), *_ = look.mismatches
         message = ". Also, ".join(told for _, told in look.mismatches)
         return [condition(Type.AS_PLANNED, False, Reason(first), message)]
-    if not look.told or look.standstill:
+    if not look.is_measured or look.standstill:
         return []
     message = "nothing that the replicas told speaks against the plan"
     return [condition(Type.AS_PLANNED, True, Reason.NO_MISMATCH, message)]

@@ -33,6 +33,7 @@ from poolwise.plan.wording import duration, percent, plural, sentence
 LABEL_WIDTH = 11
 HEAD_LIMIT = 4096
 """Characters of the first line."""
+_WARNING = (Type.SLO_MET, Type.METRICS_AVAILABLE, Type.SCALING_ACTIVE, Type.AS_PLANNED)
 OTHERS_SHOWN = 16
 """Candidates of a story; the rest is counted."""
 
@@ -127,11 +128,12 @@ def _details(status: Told, told: Told, now: datetime | None) -> Iterator[tuple[s
     yield "cost", _cost(status, told, now)
     yield from _scarce(told)
     yield "why here", sentence(str(told.get("reason") or "")) if told.get("placed") else ""
+    yield "replicas", _replicas(status)
     yield "pools", mixture.words(figures.part(status, "scaling"))
     yield "gateway", clients.words(figures.part(figures.part(status, "scaling"), "gateway"))
     yield "zero", sentence(str(_condition(status, Type.SCALES_TO_ZERO).get("message") or ""))
     yield "now", _now(status)
-    yield "beware", _mismatch(status)
+    yield "beware", _warnings(status, told)
     yield from _others(told)
 
 
@@ -188,10 +190,27 @@ def _now(status: Told) -> str:
     return ", ".join(filter(None, phrases))
 
 
-def _mismatch(status: Told) -> str:
-    """What replicas do that the plan does not count on, with the advice."""
-    found = _condition(status, Type.AS_PLANNED)
-    return sentence(str(found.get("message") or "")) if found.get("status") == "False" else ""
+def _replicas(status: Told) -> str:
+    """How many a service should have and why, and what holds that back."""
+    scaling, active = figures.part(status, "scaling"), _condition(status, Type.SCALING_ACTIVE)
+    if not scaling.get("reason"):
+        return ""
+    is_held = active.get("status") == "True" and active.get("reason") != Reason.FOLLOWS_LOAD
+    phrases = [str(scaling["reason"]), str(active.get("message") or "") if is_held else ""]
+    return sentence("; ".join(filter(None, phrases)))
+
+
+def _warnings(status: Told, told: Told) -> str:
+    """What users miss, what cannot be seen or set, and what replicas do that the plan does not
+    count on, with the advice; each reason once, and none that the first line tells."""
+    quiet = {Reason.NO_METRICS_PORT, *(() if told.get("pool") else (Reason.SLO_UNREACHABLE,))}
+    found = [_condition(status, each) for each in _WARNING]
+    wrong = {
+        each.get("reason"): sentence(str(each.get("message") or ""))
+        for each in reversed(found)
+        if each.get("status") == "False" and each.get("reason") not in quiet
+    }
+    return ". Also, ".join(reversed(wrong.values()))
 
 
 def _others(told: Told) -> Iterator[tuple[str, str]]:

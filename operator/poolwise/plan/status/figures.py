@@ -211,8 +211,9 @@ def _corrections(told: Told) -> str:
     phrases = [f"{name} {change(value - 1)}" for name, value in known.items() if value is not None]
     if not phrases:
         return ""
-    found = measurements(told) or "measured here"
-    return f"corrected by what was {found}: {', '.join(phrases)}"
+    found = measurements(told)
+    source = f" ({found})" if found else ""
+    return f"corrected by what was measured: {', '.join(phrases)}{source}"
 
 
 def _spaced(use: str) -> str:

@@ -44,6 +44,10 @@ class Observation:
     groups: int | None = None
     """Replicas that exist, where each is a group of pods."""
     ready_groups: int | None = None
+    outdated: int = 0
+    """Pods that exist, and are yet to be replaced by ones of their Deployment's newest template."""
+    held_back: str = ""
+    """Name of a Deployment that somebody paused, while it has such pods."""
 
     @property
     def start_moment(self) -> datetime | None:
@@ -120,13 +124,21 @@ def _of_deployments(children: Iterable[Object], problems: tuple[Problem, ...]) -
     """A service has one for each pool that it is on."""
     found = [each for each in children if each.get("kind") == "Deployment"]
     states = [each.get("status") or {} for each in found]
+    old = [each for each in found if _outdated(each) and each["spec"].get("paused")]
     return Observation(
         exists=True,
         desired=sum((each.get("spec") or {}).get("replicas") or 0 for each in found),
         ready=sum(each.get("readyReplicas") or 0 for each in states),
         replicas=sum(each.get("replicas") or 0 for each in states),
         problems=problems,
+        outdated=sum(map(_outdated, found)),
+        held_back=str(old[0]["metadata"]["name"]) if old else "",
     )
+
+
+def _outdated(deployment: Object) -> int:
+    status = deployment.get("status") or {}
+    return max((status.get("replicas") or 0) - (status.get("updatedReplicas") or 0), 0)
 
 
 def _of_set(child: Object, pods: Sequence[Object], problems: tuple[Problem, ...]) -> Observation:

@@ -208,6 +208,8 @@ def _runs(plan: Plan) -> bool:
 
 def _pods(seen: Observation) -> Condition:
     count = f"{seen.ready} of {plural(seen.desired, 'pod')}"
+    if seen.are_all_ready and seen.outdated:
+        return _updating(seen)
     if seen.are_all_ready:
         reason = Reason.RUNNING if seen.desired else Reason.SCALED_TO_ZERO
         return condition(Type.PODS_READY, True, reason, f"{count} ready")
@@ -222,6 +224,21 @@ def _pods(seen: Observation) -> Condition:
         return condition(Type.PODS_READY, False, Reason.STARTING, message)
     reason = Reason.PARTLY_READY if seen.ready else Reason.STARTING
     return condition(Type.PODS_READY, False, reason, f"{count} ready")
+
+
+def _updating(seen: Observation) -> Condition:
+    """All serve, and not all of them are of the newest spec."""
+    count = f"still of the spec before: {seen.outdated} of {plural(seen.replicas, 'pod')}"
+    if seen.problems:
+        first = seen.problems[0]
+        return condition(Type.PODS_READY, False, first.reason, f"{first.message}; {count}")
+    if seen.held_back:
+        message = (
+            f"somebody paused Deployment {seen.held_back}: {count}; "
+            f"kubectl rollout resume deployment/{seen.held_back} lets the update go on"
+        )
+        return condition(Type.PODS_READY, False, Reason.ROLLOUT_PAUSED, message)
+    return condition(Type.PODS_READY, False, Reason.UPDATING, count)
 
 
 _OF_SERVICES = (Type.SLO_MET, Type.SCALING_ACTIVE, Type.AS_PLANNED)
