@@ -1,6 +1,8 @@
 """What the controller learns: lateness, errors, lasting demand, budgets, levels, pools."""
 
 import math
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.momentum import MOST_GROWTH, Momentum
 from poolwise.plan.scaling.persistence import Persistence
 from poolwise.plan.scaling.portfolio import Offer, grown, shrunk, weights
+from poolwise.plan.scaling.restraint import hold_seconds, restrained
 from poolwise.plan.scaling.surprise import Checked
 from poolwise.plan.scaling.unevenness import Unevenness, even
 from poolwise.plan.signals.sample import Histogram
@@ -351,6 +354,51 @@ def test_fleets_grow_by_the_cheapest_that_closes_and_shrink_by_the_dearest():
     assert shrunk((DEAR, CHEAP), 0.2, 1) == {"h100": 0, "l40s": 1}
     told = weights({"h100": 1, "l40s": 2}, (DEAR, CHEAP))
     assert told["h100"] + 2 * told["l40s"] == pytest.approx(1.0)
+
+
+def test_down_waits_for_what_was_needed_lately_and_turns_are_seldom():
+    memory, held, changes = Memory(), 10.0, []
+    for step in range(480):  # two hours in which the need swings each five minutes
+        wanted = 10.0 if step // 20 % 2 else 5.0
+        found = restrained(memory, 15.0 * step, held, wanted, hold_seconds(60.0, 15.0))
+        if found.replicas != held:
+            changes.append(found.replicas > held)
+        memory, held = found.memory, float(found.replicas)
+        assert held >= wanted
+    turns = sum(one != other for one, other in pairwise(changes))
+    assert 0 < turns <= 2 * 6
+
+
+@pytest.mark.parametrize(
+    ("start_seconds", "stay_seconds", "hold"),
+    [(5.0, 15.0, 120.0), (60.0, 15.0, 120.0), (180.0, 15.0, 240.0), (60.0, 120.0, 240.0)],
+)
+def test_a_replica_is_held_until_it_is_seen_who_is_left(start_seconds, stay_seconds, hold):
+    memory, step = Memory(), 15.0
+    assert hold_seconds(start_seconds, stay_seconds) == hold
+    for moment in range(100):
+        wanted = 4.0 if moment == 0 else 2.0
+        found = restrained(memory, step * moment, 4.0, wanted, hold)
+        memory = found.memory
+        if found.replicas < 4.0:
+            break
+    assert hold < step * moment <= hold + step
+
+
+def test_a_fleet_that_idles_is_let_go_though_it_changed_its_direction_twice_before():
+    now = 4000.0
+    before = replace(Memory(), turns=(now - 2500.0, now - 1000.0), direction=1)
+
+    def later(wanted, seconds):
+        memory, held = before, 8.0
+        for step in range(int(seconds / 15.0)):
+            found = restrained(memory, now + 15.0 * step, held, wanted, hold_seconds(60.0, 15.0))
+            memory, held = found.memory, found.replicas
+        return held
+
+    assert later(7.0, 600.0) == 8.0
+    assert later(5.0, 600.0) == 8.0
+    assert later(1.0, 600.0) == 1.0
 
 
 def _delta(**told):

@@ -11,7 +11,7 @@ from poolwise.plan.scaling.capability import capability
 from poolwise.plan.scaling.level import Level
 from poolwise.plan.scaling.memory import Bin, Memory
 from poolwise.plan.scaling.outlook import Outlook
-from poolwise.plan.scaling.restraint import Fleet, patience, restrained
+from poolwise.plan.scaling.restraint import restrained
 from poolwise.plan.scaling.sizing import (
     BEYOND_PEAK,
     CALM_SECONDS,
@@ -87,9 +87,8 @@ def test_a_service_that_never_rose_counts_from_its_beginning():
 
 
 def test_a_rise_is_remembered_over_a_restart():
-    usual = patience(60.0, 15.0)
-    raised = restrained(Memory(), 700.0, Fleet(2.0, 2.0), 3.0, usual).memory
-    fallen = restrained(raised, 900.0, Fleet(3.0, 3.0), 2.0, usual).memory
+    raised = restrained(Memory(), 700.0, held=2.0, wanted=3.0, hold_seconds=120.0).memory
+    fallen = restrained(raised, 900.0, held=3.0, wanted=2.0, hold_seconds=120.0).memory
     assert raised.raised_seconds == fallen.raised_seconds == 700.0
     document = json.loads(json.dumps(fallen.as_mapping()))
     assert Memory.read(document).calm_seconds(1000.0) == pytest.approx(300.0)

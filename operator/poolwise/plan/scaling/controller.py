@@ -22,7 +22,7 @@ from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import LEAST_RATE, Outlook
 from poolwise.plan.scaling.portfolio import Offer
 from poolwise.plan.scaling.prospect import prospect
-from poolwise.plan.scaling.restraint import Fleet, Held, Patience, patience, restrained
+from poolwise.plan.scaling.restraint import Held, hold_seconds, restrained
 from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import Pool, Service
 from poolwise.plan.scaling.sizing import Ratios, need, ratios, whole
@@ -150,22 +150,13 @@ def _decided(situation: _Situation, memory: Memory, ahead: Outlook) -> Decision:
     wanted = _whole(max(wanted, _for_held(situation)), least, offers) if least else 0.0
     if not _may_shrink(situation, memory):
         wanted = max(wanted, there)
-    result = _held_back(situation, memory, wanted, least)
+    hold = hold_seconds(_start_seconds(service), felt_seconds(situation.first)) if least else 0.0
+    result = restrained(memory, situation.seen.now_seconds, there, wanted, hold)
+    if not result.why:
+        result = replace(result, why=_at_zero(situation, least))
     counts = _counts_for(situation, result.replicas, there, least)
     choice = _Choice(wanted, counts, _paced(situation, counts))
     return _told(situation, result, ahead, found, choice)
-
-
-def _held_back(situation: _Situation, memory: Memory, wanted: float, least: int) -> Held:
-    """A wish for none is followed at once: it has waited for long enough."""
-    offers, now_seconds = situation.offers, situation.seen.now_seconds
-    fleet = Fleet(
-        held=portfolio.worth(portfolio.held(offers), offers),
-        ready=portfolio.worth(_counts(situation.seen, Phase.READY), offers),
-    )
-    usual = patience(_start_seconds(situation.service), felt_seconds(situation.first))
-    result = restrained(memory, now_seconds, fleet, wanted, usual if least else Patience())
-    return result if result.why else replace(result, why=_at_zero(situation, least))
 
 
 def _whole(wanted: float, least: int, offers: tuple[Offer, ...]) -> float:

@@ -18,28 +18,6 @@ HOLD_SECONDS, LEAST_HOLD_SECONDS = 60.0, 120.0
 """Beside a start, and at least. However quick a start is, requests that wait for it are late, and
 lulls between bursts last longer: with 20 s starts two minutes cost 4 to 20 % less on three of five
 traces than 80 s (they let fleets go that the next burst asked for again), and 4 % more on one."""
-GIVEN_UP_SHARE, LEAST_GIVEN_UP_SECONDS = 0.5, 30.0
-"""Of a start, and at least: what starts and has not been wanted for so long is given up before it
-serves. With starts of 180 s R1 takes 6 % and Azure's code 2 % fewer replicas, with 420 s conv 3 %,
-all of them as much in time; those of 20 s serve before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fleet:
-    """What there is, in full replicas."""
-
-    held: float
-    """That serve or start."""
-    ready: float
-    """That serve."""
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """For how long replicas must not have been needed before they leave."""
-
-    ready_seconds: float = 0.0
-    starting_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,32 +30,26 @@ class Held:
     """What held it back; empty: nothing did."""
 
 
-def patience(start_seconds: float, stay_seconds: float) -> Patience:
-    """With replicas that take so long to start, and requests that stay for so long.
+def hold_seconds(start_seconds: float, stay_seconds: float) -> float:
+    """For how long a replica must not have been needed before it leaves.
 
     Where requests stay for minutes, it takes two of their stays until those that are left are as
-    full as they will be: who leaves sooner is missed only when the next ones have left as well. Who
-    still starts is missed by nobody, and what asked for it may have been a moment's chance.
+    full as they will be: who leaves sooner is missed only when the next ones have left as well.
     """
     stays = SETTLED_STAYS * stay_seconds
-    return Patience(
-        max(start_seconds + HOLD_SECONDS, LEAST_HOLD_SECONDS, stays),
-        max(GIVEN_UP_SHARE * start_seconds, LEAST_GIVEN_UP_SECONDS),
-    )
+    return max(start_seconds + HOLD_SECONDS, LEAST_HOLD_SECONDS, stays)
 
 
 def restrained(
-    memory: Memory, now_seconds: float, fleet: Fleet, wanted: float, patience: Patience
+    memory: Memory, now_seconds: float, held: float, wanted: float, hold_seconds: float
 ) -> Held:
     """Up at once; down to the most that was wanted lately, and seldom after an up."""
-    held, since = fleet.held, now_seconds - patience.ready_seconds
+    since = now_seconds - hold_seconds
     kept = tuple(each for each in memory.wanted if each[0] >= since)
     memory = replace(memory, wanted=(*kept, (now_seconds, wanted)))
     if wanted > held:
         return Held(wanted, replace(memory, direction=1, raised_seconds=now_seconds))
-    lately = min(_most_since(memory, since), held)
-    starting_since = now_seconds - patience.starting_seconds
-    lately = max(_most_since(memory, starting_since), min(lately, fleet.ready))
+    lately = min(max(each[1] for each in memory.wanted), held)
     if lately >= held:
         return Held(held, memory, "" if wanted == held else "so many were needed a moment ago")
     turns = tuple(each for each in memory.turns if now_seconds - each < TURNS_SECONDS)
@@ -86,11 +58,6 @@ def restrained(
             return Held(held, memory, "scaling changed its direction not long ago")
         turns = (*turns, now_seconds)
     return Held(lately, replace(memory, direction=-1, turns=turns))
-
-
-def _most_since(memory: Memory, since_seconds: float) -> float:
-    """That was wanted, the newest wish included."""
-    return max(wanted for at, wanted in memory.wanted if at >= since_seconds)
 
 
 def _may_turn(turns: tuple[float, ...], now_seconds: float, needed_share: float) -> bool:
