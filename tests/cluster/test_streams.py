@@ -212,17 +212,18 @@ def test_a_list_that_is_too_old_from_its_beginning_is_not_asked_for_without_a_re
     assert asyncio.run(play()) == 1
 
 
+async def followed(server):
+    """For half a second."""
+    async with client(server) as kube:
+        following = Follower(kube, Cache(), lambda: Silent(Cache()), PODS, None)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(following.run(), 0.5)
+
+
 def test_a_watch_that_is_too_old_again_and_again_is_opened_now_and_then(log, monkeypatch):
     monkeypatch.setattr("poolwise.cluster.following._PAUSE_SECONDS", 0.1)
     server = BrokenServer(streams=[error(410)] * 1000)
-
-    async def play():
-        async with client(server) as kube:
-            following = Follower(kube, Cache(), lambda: Silent(Cache()), PODS, None)
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(following.run(), 0.5)
-
-    asyncio.run(play())
+    asyncio.run(followed(server))
     assert 1 < server.asked["watch"] < 10
 
 
@@ -231,14 +232,7 @@ def test_a_watch_waits_as_long_as_the_server_asks(log):
         return web.json_response({"code": 429}, status=429, headers={"Retry-After": "60"})
 
     server = BrokenServer(streams=[busy])
-
-    async def play():
-        async with client(server) as kube:
-            following = Follower(kube, Cache(), lambda: Silent(Cache()), PODS, None)
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(following.run(), 0.5)
-
-    asyncio.run(play())
+    asyncio.run(followed(server))
     assert server.asked["watch"] == 1
 
 
