@@ -74,10 +74,9 @@ class Known:
     """What a start took, by pool."""
 
     def recall(self, resource: Object, now_seconds: float) -> Knowledge:
-        """What this process knows; at its first look, what the process before wrote down."""
+        """What this process knows; at its first look, what the status tells."""
         if self.knowledge is None:
-            told = part(part(resource, "status"), "scaling").get("memory")
-            self.knowledge = recalled(told, now_seconds)
+            self.knowledge = recalled(part(resource, "status"), now_seconds)
             if self.knowledge.text:
                 _log.info("goes on with what was learned", workload=str(key_of(resource)))
         return self.knowledge

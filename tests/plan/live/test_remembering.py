@@ -21,9 +21,11 @@ from poolwise.plan.live.remembering import (
     read,
     written,
 )
+from poolwise.plan.scaling.controller import decide
+from poolwise.plan.scaling.learning import MOST_SLOWNESS
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.surprise import Errors
-from tests.plan.scaling.given import course, service
+from tests.plan.scaling.given import Fleet, course, service
 
 NOW = 1_800_000_000.0
 BASELINE = Baseline("TTFT p99", 99.0, 0.8, {"requests": 4.0})
@@ -129,7 +131,42 @@ def test_numbers_that_cannot_be_are_refused(learned, name, value):
 )
 def test_what_is_no_such_text_is_nothing(text):
     assert read(text, NOW) is None
-    assert recalled(text, NOW) == Knowledge()
+    assert recalled({"scaling": {"memory": text}}, NOW) == Knowledge()
+
+
+def test_without_a_memory_a_service_is_as_fast_as_its_plan_says():
+    plan = {"pool": "h100", "correctedBy": {"token": 1.8, "first-token": 1.2}}
+    known = recalled({"plan": plan}, NOW).memory
+    assert known.log_slowness == {"h100": pytest.approx(math.log(1.8))}
+    expected, corrected = decided(Memory()), decided(known)
+    assert corrected.capacity_requests_per_second < 0.8 * expected.capacity_requests_per_second
+
+
+def decided(memory):
+    """At the first look at one replica."""
+    return decide(service(), memory, Fleet.of(1).seen(NOW, 1.0))
+
+
+def test_what_was_learned_counts_before_the_plan(learned):
+    told = written(learned, Watch(), NOW)
+    plan = {"pool": "h100", "correctedBy": {"token": 1.8}}
+    assert recalled({"scaling": {"memory": told}, "plan": plan}, NOW).memory.log_slowness == (
+        learned.log_slowness
+    )
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        ({"pool": "h100", "correctedBy": {"training": 2.0}}, {}),
+        ({"correctedBy": {"token": 2.0}}, {}),
+        ({"pool": "h100", "correctedBy": {"token": -1.0}}, {}),
+        ({"pool": "h100", "correctedBy": "twice"}, {}),
+        ({"pool": "h100", "correctedBy": {"token": 1e9}}, {"h100": math.log(MOST_SLOWNESS)}),
+    ],
+)
+def test_a_correction_that_says_nothing_of_tokens_here_is_none(plan, expected):
+    assert recalled({"plan": plan}, NOW).memory.log_slowness == expected
 
 
 def test_a_bomb_is_not_inflated():

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from poolwise.model import correction
 from poolwise.plan.live.keeping import Record
 from poolwise.plan.live.mismatch.cache import Room
 from poolwise.plan.live.mismatch.detect import Circumstances, clues
@@ -14,9 +15,11 @@ from poolwise.plan.live.mismatch.watch import Watch
 from poolwise.plan.live.overdue import Overdue
 from poolwise.plan.live.remembering import read, written
 from poolwise.plan.scaling.decision import Decision, Remark
+from poolwise.plan.scaling.learning import MOST_SLOWNESS
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import LatencyTarget
+from poolwise.plan.status.figures import Told, number, part
 
 LOWERED_SECONDS = 600.0
 """For which fewer replicas have to be enough before drains of nodes may take more at once."""
@@ -130,10 +133,23 @@ def needed(decision: Decision, redundancy: int) -> int | None:
     return max(math.ceil(max(wanted) - 1e-9) - redundancy, 1)
 
 
-def recalled(text: object, now_seconds: float) -> Knowledge:
-    """What :attr:`Knowledge.text` of another process tells; nothing where that is damaged."""
+def recalled(status: Told, now_seconds: float) -> Knowledge:
+    """What another process wrote into the status of a service (:attr:`Knowledge.text`).
+
+    Where there is nothing of the kind, or it is damaged, the speed that the placement goes by is
+    all that is known.
+    """
+    text = part(status, "scaling").get("memory")
     found = read(text, now_seconds)
     if found is None:
-        return Knowledge()
+        return Knowledge(Memory(log_slowness=_log_slowness(part(status, "plan"))))
     memory, watch = found
     return Knowledge(memory, watch=watch, text=str(text), text_seconds=now_seconds)
+
+
+def _log_slowness(plan: Told) -> dict[str, float]:
+    """ln(measured / predicted) time of a token on the pool of a plan, by services of its model."""
+    pool, factor = plan.get("pool"), number(part(plan, "correctedBy"), correction.Phase.TOKEN.value)
+    if not pool or not factor or factor <= 0.0:
+        return {}
+    return {str(pool): math.log(min(max(factor, 1.0 / MOST_SLOWNESS), MOST_SLOWNESS))}
