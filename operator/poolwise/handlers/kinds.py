@@ -36,7 +36,7 @@ class Kinds:
         self, placed: Placed, plan: Plan, spec: InferenceServiceSpec
     ) -> tuple[tuple[Placed, ...], tuple[Placed, ...]]:
         """The service on further pools, and on those that it could go on to."""
-        pools = {pool.name: pool for pool in self._planner.decisions.pools}
+        pools = self._planner.decisions.pools_by_name
         parts = [
             Placed(placed.name, placed.request, part.record, pools[part.record.pool])
             for part in plan.parts

@@ -171,7 +171,7 @@ def manifests(
     workload: Object, plan: Plan, decisions: Decisions, settings: Settings
 ) -> tuple[Object, ...]:
     """Children of a placed plan; none while its pool is gone: then they are left alone."""
-    pools = {each.name: each for each in decisions.pools}
+    pools = decisions.pools_by_name
     pool = chosen_pool(plan, pools)
     if pool is None:
         return ()

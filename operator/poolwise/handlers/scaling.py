@@ -140,7 +140,7 @@ class Scaler:
     def _turns(self, services: Iterable[Object]) -> Iterator[Turn]:
         """Services that run; what cannot be read is told of by its plan."""
         gateways = Gateways(self._cache)
-        pools = {pool.name: pool for pool in self._planner.decisions.pools}
+        pools = self._planner.decisions.pools_by_name
         for resource in services:
             key = key_of(resource)
             outcome = self._planner.outcome_of(resource)

@@ -104,3 +104,8 @@ class Decisions:
     """By namespace and name of Kueue's Workloads that wait for our AdmissionCheck."""
     training_runtimes: Sequence[Object] = ()
     """The same, for TrainJobs."""
+
+    @property
+    def pools_by_name(self) -> Mapping[str, Pool]:
+        """Made anew each time that it is asked for."""
+        return {pool.name: pool for pool in self.pools}

@@ -22,7 +22,7 @@ Document = dict[str, Any]
 
 def report(decisions: Decisions) -> Document:
     """The contract of ``-o json``; what has no meaning is absent."""
-    pools = {pool.name: pool for pool in decisions.pools}
+    pools = decisions.pools_by_name
     plans = [each for each in decisions.outcomes.values() if isinstance(each, Plan)]
     prices = {price.pool: price for plan in plans for price in plan.prices}
     return {

@@ -13,6 +13,7 @@ from poolwise.plan.children.engines import default_image, platform
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import CPU, Pool
 from poolwise.plan.requests.request import Request, ServingRequest, TrainingRequest
+from poolwise.plan.wording import money
 from poolwise.settings import Settings
 
 FULL_PRECISION = ("fp32", "tf32")
@@ -40,11 +41,26 @@ def exclusion(request: Request, pool: Pool, settings: Settings) -> Exclusion | N
     return Exclusion(*found) if found else None
 
 
-def unpriced(pool: Pool, limit: str) -> Exclusion:
-    """Against a pool of which nobody can tell whether it keeps a limit on money, in words."""
-    if pool.price_problem:
-        return Exclusion(Verdict.PRICE_UNKNOWN, f"{pool.price_problem}, and {limit}")
-    return Exclusion(Verdict.PRICE_UNKNOWN, f"{UNPRICED}, and {limit}: {SET_PRICE}")
+def too_dear(
+    pool: Pool, cost: float | None, limit: float | None, name: str, currency: str, per: str = ""
+) -> Exclusion | None:
+    """Why a cost breaks a limit on money, or nobody can tell whether it does; None: it keeps it,
+    or there is none.
+
+    :param name: of the limit's field.
+    :param per: of what the cost is, in words after it.
+    """
+    if limit is None:
+        return None
+    told = f"{name} is {money(limit, currency)}"
+    if cost is None:
+        known = pool.price_problem or UNPRICED
+        remedy = "" if pool.price_problem else f": {SET_PRICE}"
+        return Exclusion(Verdict.PRICE_UNKNOWN, f"{known}, and {told}{remedy}")
+    if cost <= limit:
+        return None
+    told = f"would cost {money(cost, currency)}{per}, {told}"
+    return Exclusion(Verdict.TOO_EXPENSIVE, told, cost / limit if limit else math.inf)
 
 
 def excluded(pool: Pool, reason: Exclusion) -> Candidate:

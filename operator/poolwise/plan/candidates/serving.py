@@ -10,7 +10,7 @@ from poolwise.model.correction import Phase
 from poolwise.model.prediction import NINE_IN_TEN, Bottleneck, ServingPrediction
 from poolwise.model.ranges import capacity_range, limiting_phase, own_spread
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
-from poolwise.plan.candidates.exclusions import Exclusion, excluded, exclusion, unpriced
+from poolwise.plan.candidates.exclusions import Exclusion, excluded, exclusion, too_dear
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_answers import ServingAnswers, serving_answers
 from poolwise.plan.candidates.serving_groups import gang_of_replicas, wish_of_replicas
@@ -22,7 +22,7 @@ from poolwise.plan.closeness import Wish
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal, ServingRequest
-from poolwise.plan.wording import duration, money, plural, three_digits
+from poolwise.plan.wording import duration, plural, three_digits
 
 HOUR_SECONDS = 3600.0
 MOST_SATURATION = 0.9
@@ -280,17 +280,8 @@ class _Assessment:
             )
             over = replicas / max(request.most_replicas, 1)
             return Exclusion(Verdict.TOO_MANY_REPLICAS, told, over)
-        limit = request.max_cost_per_hour
-        if limit is None:
-            return None
-        told = f"maxCostPerHour is {money(limit, currency)}"
-        if cost is None:
-            return unpriced(self.pool, told)
-        if cost > limit:
-            told = f"would cost {money(cost, currency)} per hour, {told}"
-            over = cost / limit if limit else math.inf
-            return Exclusion(Verdict.TOO_EXPENSIVE, told, over)
-        return None
+        limit, name = request.max_cost_per_hour, "maxCostPerHour"
+        return too_dear(self.pool, cost, limit, name, currency, " per hour")
 
     def _explained(self, offer: Offer, broken: Exclusion) -> Exclusion:
         """With the target that leaves next to no room for load, where that is why so many are

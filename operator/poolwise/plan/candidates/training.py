@@ -15,7 +15,7 @@ from poolwise.plan.candidates.exclusions import (
     excluded,
     exclusion,
     precision_remark,
-    unpriced,
+    too_dear,
 )
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation
@@ -30,7 +30,7 @@ from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal, TrainingRequest
 from poolwise.plan.supply import interruptions
-from poolwise.plan.wording import GIB, apart, duration, money, plural
+from poolwise.plan.wording import GIB, apart, duration, plural
 
 
 def training_candidate(request: TrainingRequest, pool: Pool, situation: Situation) -> Candidate:
@@ -140,16 +140,7 @@ class _Assessment:
                 told = _late(offer.elapsed_seconds, request.deadline, now)
                 shortfall = offer.elapsed_seconds / left if left > 0 else math.inf
                 return Exclusion(Verdict.DEADLINE_MISSED, told, shortfall)
-        if request.max_cost is None:
-            return None
-        cost, limit = offer.total_cost, request.max_cost
-        told = f"maxCost is {money(limit, currency)}"
-        if cost is None:
-            return unpriced(self.pool, told)
-        if cost > limit:
-            told = f"would cost {money(cost, currency)}, {told}"
-            return Exclusion(Verdict.TOO_EXPENSIVE, told, cost / limit if limit else math.inf)
-        return None
+        return too_dear(self.pool, offer.total_cost, request.max_cost, "maxCost", currency)
 
     def _beyond_limits(self, offers: list[Offer]) -> Candidate:
         nearest = min(offers, key=lambda offer: offer.total_seconds)

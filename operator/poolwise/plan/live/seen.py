@@ -9,12 +9,12 @@ from datetime import datetime
 from typing import Any
 
 from poolwise.plan.children.metadata import LEADER, WORKER_INDEX
+from poolwise.plan.children.resizing import RUNNERS
 from poolwise.plan.names import overflow_name
 from poolwise.plan.observed import Object
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen
 from poolwise.plan.status.meter import moment_of
 
-MAKERS = ("Deployment", "LeaderWorkerSet")
 FINISHED = ("Succeeded", "Failed")
 LEAST_START_SECONDS = 1.0
 LATE = 2.0
@@ -61,7 +61,7 @@ def asked_for(
     """Replicas by pool, as what runs them is told now, by whomever."""
     found: dict[str, int] = {}
     for child in children:
-        if child.get("kind") in MAKERS:
+        if child.get("kind") in RUNNERS:
             pool = by_maker.get(str(child["metadata"]["name"]), first)
             found[pool] = found.get(pool, 0) + int((child.get("spec") or {}).get("replicas") or 0)
     return found
