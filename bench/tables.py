@@ -25,6 +25,8 @@ MOST = 10**9
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
 ENDINGS = (".csv.gz", ".csv")
 """The first that is there is read."""
+UNREADABLE = (OSError, EOFError, zlib.error, UnicodeError, csv.Error)
+"""What reading a file that is torn, or something else, ends with."""
 NOT_TEXT = "\ufffd"
 """Stands for bytes that are no UTF-8."""
 
@@ -41,7 +43,7 @@ def read(folder: Path, table: str) -> list[Row]:
         with _opened(path) as lines:
             rows = _rows(path, csv.DictReader(lines, restval=""), table)
             return list(with_known_names(rows))
-    except (OSError, EOFError, zlib.error, csv.Error) as error:
+    except UNREADABLE as error:
         raise InvalidInput(str(path), f"cannot be read: {error}") from error
 
 

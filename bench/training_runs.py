@@ -30,6 +30,7 @@ from poolwise.tables.accelerators import AcceleratorRow
 ALIKE = {"tf32": "fp32", "mxfp4": "nvfp4"}
 """Products of the one are computed on the units of the other, and weights are kept apart."""
 UNSTATED = "bf16"
+"""Precision of a row that states none, as frameworks have it."""
 NOT_COMPARABLE = ("FLUX", "variable-length", "CPU offload")
 """Predicted, but no constant is fitted on them: MLPerf trains FLUX on small pictures and BERT
 without its padding, which no column says; weights kept on the host are not modelled."""

@@ -106,7 +106,7 @@ def _cells_of(read: traces.Trace, on: Engine, asked: argparse.Namespace) -> Iter
         if peak < wanted:
             print(_smaller(trace, wanted, peak), file=sys.stderr)
         found = scene.of_peak(trace, on, targets, work, peak)
-        replayable.left(found.trace, trace)
+        replayable.check_left(found.trace, trace)
         if is_cut:
             found = scene.around_peak(found, HOUR_SECONDS, BEFORE_PEAK)
         delays = scene.START_DELAYS_SECONDS if asked.full else (asked.start_delay_seconds,)

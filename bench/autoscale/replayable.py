@@ -50,14 +50,13 @@ def _refused(trace: Trace, why: str) -> BadTrace:
     return BadTrace("; ".join(filter(None, [f"{trace.name}: {why}", trace.complaint])))
 
 
-def left(thinned: Trace, trace: Trace) -> Trace:
-    """``thinned`` itself. Raises :class:`BadTrace` where too little of a trace is left in it."""
+def check_left(thinned: Trace, trace: Trace) -> None:
+    """Raises :class:`BadTrace` where too little of a trace is left in ``thinned``."""
     if thinned.seconds < LEAST_SECONDS:
         raise BadTrace(
             f"{trace.name}: {len(thinned.requests)} of its {len(trace.requests)} requests are left "
             "for a fleet of this size, too few to replay"
         )
-    return thinned
 
 
 def _fitting(trace: Trace, engine: Engine) -> Trace:

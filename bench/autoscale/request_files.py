@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.tables import NOT_TEXT
+from bench.tables import NOT_TEXT, UNREADABLE
 
 COLUMNS = ("arrival_s", "input_tokens", "output_tokens")
 CACHED = ("cached_tokens", "prefix_reuse_tokens_infinite_cache")
@@ -31,7 +30,6 @@ MOST_SECONDS = 1e12
 """Of an arrival, before or after 0: clocks that count seconds since 1970 are far below."""
 GZIP = b"\x1f\x8b"
 DELIMITERS = ",;\t"
-_UNREADABLE = (OSError, EOFError, zlib.error, UnicodeError, csv.Error)
 
 
 class BadTrace(ValueError):
@@ -54,7 +52,7 @@ def read(path: Path, with_prefixes: bool = False) -> Table:
             rows = _reader(file)
             places = _places(path, _header(rows), with_prefixes)
             return _table(path, rows, places)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise BadTrace(f"{path}: cannot be read: {error}") from error
 
 
@@ -63,7 +61,7 @@ def has_columns(path: Path) -> bool:
     try:
         with _opened(path) as file:
             header = _header(_reader(file))
-    except _UNREADABLE:
+    except UNREADABLE:
         return False
     return all(name in header for name in COLUMNS)
 

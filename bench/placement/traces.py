@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import gzip
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+
+from bench.tables import UNREADABLE
 
 Row = dict[str, str]
 MOST = 1e12
@@ -99,7 +100,7 @@ def _rows(path: Path, columns: Columns, where: Callable[[Row], object]) -> Itera
                 if where(row):
                     _check(f"{path}: line {found.line_num}", row, columns)
                     yield row
-    except (OSError, EOFError, zlib.error, UnicodeError, csv.Error) as error:
+    except UNREADABLE as error:
         raise Unusable(f"{path}: cannot be read: {error}") from error
 
 

@@ -68,7 +68,7 @@ def test_a_trace_of_which_too_little_is_left_is_refused() -> None:
         BadTrace, match=r"few: .* of its 1800 requests .* left for a fleet of this size"
     ):
         thinned = scene.of_peak(few, small_engine(), TARGETS, WORK, 0.001)
-        replayable.left(thinned.trace, few)
+        replayable.check_left(thinned.trace, few)
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(200.0, 100.0), (600.0, 300.0), (3600.0, 300.0)])
