@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 
-import pytest
 import structlog
 
-from poolwise.cluster import logs
+
+def lines(log):
+    return [json.loads(line) for line in log.getvalue().splitlines()]
 
 
-@pytest.fixture
-def stream():
-    stream = io.StringIO()
-    logs.configure("info", stream)
-    yield stream
-    structlog.reset_defaults()
-
-
-def lines(stream):
-    return [json.loads(line) for line in stream.getvalue().splitlines()]
-
-
-def test_our_own_and_foreign_loggers_write_alike(stream):
+def test_our_own_and_foreign_loggers_write_alike(log):
     structlog.get_logger("poolwise.test").info("placed", pool="h100")
     logging.getLogger("somebody").warning("careful")
-    ours, theirs = lines(stream)
+    ours, theirs = lines(log)
     assert (ours["message"], ours["level"], ours["pool"]) == ("placed", "info", "h100")
     assert (theirs["message"], theirs["level"], theirs["logger"]) == (
         "careful",
@@ -37,23 +25,23 @@ def test_our_own_and_foreign_loggers_write_alike(stream):
     assert {"time", "logger"} <= ours.keys() & theirs.keys()
 
 
-def test_text_of_users_cannot_break_out_of_its_line(stream):
+def test_text_of_users_cannot_break_out_of_its_line(log):
     structlog.get_logger("poolwise.test").info("seen", name="a\n{}\x1b[31mred")
-    [line] = lines(stream)
+    [line] = lines(log)
     assert line["name"] == "a\n{}\x1b[31mred"
-    assert "\x1b" not in stream.getvalue()
+    assert "\x1b" not in log.getvalue()
 
 
-def test_kopf_is_quiet_unless_something_is_wrong(stream):
+def test_kopf_is_quiet_unless_something_is_wrong(log):
     logging.getLogger("kopf.objects").info("Handler 'nodes' succeeded.")
     logging.getLogger("kopf.objects").error("failed")
-    assert [line["message"] for line in lines(stream)] == ["failed"]
+    assert [line["message"] for line in lines(log)] == ["failed"]
 
 
-def test_a_traceback_stays_in_one_object(stream):
+def test_a_traceback_stays_in_one_object(log):
     try:
         raise ValueError("oh")
     except ValueError:
         structlog.get_logger("poolwise.test").exception("failed")
-    [line] = lines(stream)
+    [line] = lines(log)
     assert "ValueError: oh" in line["exception"]
