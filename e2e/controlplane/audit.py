@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,9 @@ POLICY = {
     ],
 }
 """Every write, however it ended; reads are not recorded."""
+
+_LONGEST_LINE_BYTES = 2**20
+"""More than any event of the ``Metadata`` level has."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +52,13 @@ class AuditLog:
         self.path = path
 
     def mark(self) -> int:
-        """Where the log ends now, to read from there later."""
-        return self.path.stat().st_size
+        """Where the last whole line ends now, to read from there later.
+
+        A line may be seen half written: a mark amid it would have the next reading begin there.
+        """
+        with self.path.open("rb") as log:
+            start = log.seek(max(0, log.seek(0, os.SEEK_END) - _LONGEST_LINE_BYTES))
+            return start + log.read().rfind(b"\n") + 1
 
     def writes(
         self,

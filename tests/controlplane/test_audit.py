@@ -44,3 +44,16 @@ def test_only_what_came_after_the_mark_and_is_whole_counts(tmp_path: Path) -> No
     with log.path.open("a") as file:
         file.write(event("ada", "delete", "jobs") + "\n" + event("ada", "patch", "jobs")[:40])
     assert [write.verb for write in log.writes(since=mark)] == ["delete"]
+
+
+def test_a_mark_set_amid_a_line_that_is_being_written_reads_that_line_whole(
+    tmp_path: Path,
+) -> None:
+    log = AuditLog(tmp_path / "audit.log")
+    line = event("ada", "patch", "jobs") + "\n"
+    for begun in (line[:40], event("ada", "create", "jobs") + "\n" + line[:40]):
+        log.path.write_text(begun)
+        mark = log.mark()
+        with log.path.open("a") as file:
+            file.write(line[40:])
+        assert [write.verb for write in log.writes(since=mark)] == ["patch"]
