@@ -9,66 +9,28 @@ from operator import itemgetter
 from poolwise.model.correction import Phase
 from poolwise.model.prediction import NINE_IN_TEN, Bottleneck, ServingPrediction
 from poolwise.model.ranges import capacity_range, limiting_phase, own_spread
-from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
+from poolwise.model.work import ServingLayout, Target
 from poolwise.plan.candidates.exclusions import Exclusion, excluded, exclusion, too_dear
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_answers import ServingAnswers, serving_answers
 from poolwise.plan.candidates.serving_groups import gang_of_replicas, wish_of_replicas
 from poolwise.plan.candidates.serving_layouts import NoReplicaShape, ReplicaShape
+from poolwise.plan.candidates.serving_offers import ALIKE, Offer, preferred
+from poolwise.plan.candidates.serving_replicas import (
+    planned_capacity,
+    replicas_needed,
+    replicas_weighed,
+)
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.training import memory_clause
-from poolwise.plan.capacity import Gang
-from poolwise.plan.closeness import Wish
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal, ServingRequest
 from poolwise.plan.wording import duration, plural, three_digits
 
 HOUR_SECONDS = 3600.0
-MOST_SATURATION = 0.9
-"""Of the saturated rate: a single-server queue then waits 9 services (M/M/1, rho / (1 - rho))."""
-ALIKE = 1.02
-"""Offers within 2 % of the best objective count as equally good."""
-LEAST_SERVED = 0.5
-"""Of what the best of equally good offers serves for the same price: less is no equal offer, since
-loads grow beyond what was declared."""
 NEAR = 0.8
 """Of a target, from where a lone request's latency is told beside the replicas that it asks for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """One replica shape on one pool, as often as the traffic needs it."""
-
-    shape: ReplicaShape
-    replicas: int
-    weighed: int
-    """Replicas by which it is compared with others: at least those."""
-    load_requests_per_second: float
-    """Of each replica at the peak; at most what it can serve, where somebody set too few."""
-    price_share: float
-    """Nodes' worth of what one replica holds."""
-    cost_per_hour: float | None
-    """Of all replicas."""
-    gang: Gang
-    """All replicas' pods."""
-    wish: Wish
-    broken: Exclusion | None
-    """The limit of the user's that it breaks."""
-    has_room: bool
-    """For all replicas now, inside the limits."""
-    too_few: str
-    """Clause: why it will have fewer replicas than the targets need; empty where it will not."""
-
-    @property
-    def held(self) -> float:
-        """Nodes' worth of what all replicas hold that it is weighed by."""
-        return self.price_share * self.weighed
-
-    @property
-    def served_per_price(self) -> float:
-        """Requests per second of one replica for each node's worth that it holds."""
-        return self.shape.capacity_requests_per_second / self.price_share
 
 
 def serving_candidate(request: ServingRequest, pool: Pool, situation: Situation) -> Candidate:
@@ -78,44 +40,6 @@ def serving_candidate(request: ServingRequest, pool: Pool, situation: Situation)
         return excluded(pool, against)
     answers = serving_answers(request, pool, situation)
     return _Assessment(request, pool, situation, answers).candidate()
-
-
-def planned_capacity(shape: ReplicaShape, work: ServingWork) -> float:
-    """Requests per second that a replica is planned for.
-
-    Without a target that feels the queue, the capacity is saturation, where waiting has no end.
-    """
-    feels_queue = any(target.metric is not Metric.ITL for target in work.targets)
-    return shape.capacity_requests_per_second * (1.0 if feels_queue else MOST_SATURATION)
-
-
-def replicas_needed(request: ServingRequest, planned_requests_per_second: float) -> int:
-    """What the load asks for where it is known; else enough for the declared peak with
-    ``redundancy`` to spare, and no fewer than run."""
-    if request.given_replicas is not None:
-        return request.given_replicas
-    rate = request.work.requests_per_second
-    least = max(request.least_replicas, 1)
-    if request.live_replicas is not None:
-        return max(least, min(request.live_replicas, request.most_replicas))
-    least = max(least, min(request.running_replicas, request.most_replicas))
-    if rate is None:
-        return least
-    return max(least, _for_rate(rate, planned_requests_per_second, request))
-
-
-def replicas_weighed(request: ServingRequest, planned_requests_per_second: float) -> int:
-    """By which pools are compared: those that run, and where others set their number as many as
-    the targets need. One that is cheap for too few would win else, and stay when more come."""
-    held = replicas_needed(request, planned_requests_per_second)
-    rate = request.work.requests_per_second
-    if request.given_replicas is None or rate is None:
-        return held
-    return max(held, _for_rate(rate, planned_requests_per_second, request))
-
-
-def _for_rate(rate: float, planned_requests_per_second: float, request: ServingRequest) -> int:
-    return math.ceil(rate / planned_requests_per_second) + request.redundancy
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +74,7 @@ class _Assessment:
             shape = self.answers.tuned(layout)
             if shape.serves and self._bears(shape):
                 offers.append(self._offer(shape))
-        return self._preferred(offers)
+        return preferred(offers, self._objective)
 
     def _bears(self, shape: ReplicaShape) -> bool:
         least = self.request.least_requests_per_second
@@ -173,27 +97,6 @@ class _Assessment:
         if self.request.goal is not Goal.COST:
             return False
         return any(offer.has_room and offer.held * ALIKE < least_held for offer in offers)
-
-    def _preferred(self, offers: list[Offer]) -> Offer | None:
-        """With room inside the limits if any has; of those alike, the smallest replica, and of as
-        small ones the one that serves most.
-
-        The loss of one replica of many is felt less than that of one of few. But a replica whose
-        memory is nearly all weights may cost as much for what is declared and serve a quarter: then
-        whatever comes beyond it is dear.
-        """
-        placeable = [offer for offer in offers if offer.has_room] or offers
-        placeable = [offer for offer in placeable if not offer.too_few] or placeable
-        valued = [(self._objective(offer), offer) for offer in placeable]
-        most = min([value for value, _ in valued], default=0.0) * ALIKE
-        alike = [
-            (offer.price_share, value, -offer.shape.capacity_requests_per_second, offer)
-            for value, offer in valued
-            if value <= most
-        ]
-        best = max((each.served_per_price for *_, each in alike), default=0.0)
-        growing = [each for each in alike if each[3].served_per_price >= LEAST_SERVED * best]
-        return min(growing, key=itemgetter(0, 1, 2))[3] if growing else None
 
     def _judged(self, offer: Offer) -> Candidate:
         where = offer.gang, self.pool, offer.wish

@@ -1,0 +1,50 @@
+"""How many replicas of one shape a service takes."""
+
+from __future__ import annotations
+
+import math
+
+from poolwise.model.work import Metric, ServingWork
+from poolwise.plan.candidates.serving_layouts import ReplicaShape
+from poolwise.plan.requests.request import ServingRequest
+
+MOST_SATURATION = 0.9
+"""Of the saturated rate: a single-server queue then waits 9 services (M/M/1, rho / (1 - rho))."""
+
+
+def planned_capacity(shape: ReplicaShape, work: ServingWork) -> float:
+    """Requests per second that a replica is planned for.
+
+    Without a target that feels the queue, the capacity is saturation, where waiting has no end.
+    """
+    feels_queue = any(target.metric is not Metric.ITL for target in work.targets)
+    return shape.capacity_requests_per_second * (1.0 if feels_queue else MOST_SATURATION)
+
+
+def replicas_needed(request: ServingRequest, planned_requests_per_second: float) -> int:
+    """What the load asks for where it is known; else enough for the declared peak with
+    ``redundancy`` to spare, and no fewer than run."""
+    if request.given_replicas is not None:
+        return request.given_replicas
+    rate = request.work.requests_per_second
+    least = max(request.least_replicas, 1)
+    if request.live_replicas is not None:
+        return max(least, min(request.live_replicas, request.most_replicas))
+    least = max(least, min(request.running_replicas, request.most_replicas))
+    if rate is None:
+        return least
+    return max(least, _for_rate(rate, planned_requests_per_second, request))
+
+
+def replicas_weighed(request: ServingRequest, planned_requests_per_second: float) -> int:
+    """By which pools are compared: those that run, and where others set their number as many as
+    the targets need. One that is cheap for too few would win else, and stay when more come."""
+    held = replicas_needed(request, planned_requests_per_second)
+    rate = request.work.requests_per_second
+    if request.given_replicas is None or rate is None:
+        return held
+    return max(held, _for_rate(rate, planned_requests_per_second, request))
+
+
+def _for_rate(rate: float, planned_requests_per_second: float, request: ServingRequest) -> int:
+    return math.ceil(rate / planned_requests_per_second) + request.redundancy
