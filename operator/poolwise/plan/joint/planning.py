@@ -146,7 +146,8 @@ class _Pass:
         choices = {item.key: item.choices for item in items}
         best = started(turns, choices)
         if not self.has_room_for_all:
-            best = exchanged(best, items, floor)
+            bids = {turn.bid.workload.key: turn.bid for turn in turns}
+            best = exchanged(best, items, bids, floor)
         best_moves = self._moves(all_weight)
         moving = [moving_item(each) for each in best_moves]
         answer = with_moves(best, moving, floor)
