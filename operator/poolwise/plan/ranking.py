@@ -23,6 +23,7 @@ from poolwise.model.hardware import Resource
 from poolwise.model.prediction import ServingPrediction
 from poolwise.model.ranges import ratio_margin
 from poolwise.plan.decision import Candidate
+from poolwise.plan.nodes.labels import LEAST_ASSURED
 from poolwise.plan.requests.request import Goal
 
 IDLE_COST_WEIGHT = 2.0
@@ -192,15 +193,36 @@ def slowness(candidate: Candidate) -> int:
     return round(SPEED_STEPS * math.log(seconds)) if seconds else 0
 
 
-def _by_objective(candidate: Candidate) -> tuple[float, float, float, int, str]:
-    """Of equals, who waits for no nodes comes first, then who is faster."""
-    wait_seconds, slow = candidate.startup_seconds, slowness(candidate)
-    return _by_value(candidate), cost_of(candidate), wait_seconds, slow, candidate.pool
+def precariousness(candidate: Candidate) -> int:
+    """The more, the less right there is to its nodes: spot nodes are taken away."""
+    return -LEAST_ASSURED.index(candidate.capacity_type)
 
 
-def _by_cost(candidate: Candidate, cheapest: float) -> tuple[bool, float, float, float, int, str]:
+def energy_of(candidate: Candidate) -> float:
+    """Joules of the run, or per hour of a service; infinite where they are unknown."""
+    return math.inf if candidate.energy_joules is None else candidate.energy_joules
+
+
+Standing = tuple[float, float, float, int, int, float, str]
+
+
+def _by_objective(candidate: Candidate) -> Standing:
+    """Of equals, who waits for no nodes comes first, then whose nodes are the most assured, then
+    who is faster, then who takes less energy; the name only tells what else is the same."""
+    return (
+        _by_value(candidate),
+        cost_of(candidate),
+        candidate.startup_seconds,
+        precariousness(candidate),
+        slowness(candidate),
+        energy_of(candidate),
+        candidate.pool,
+    )
+
+
+def _by_cost(candidate: Candidate, cheapest: float) -> tuple[bool, float, Standing]:
     """Who breaks no whole domain first: it costs nobody what only gangs could pay for. That these
     come is not known, so it is paid for within bounds."""
-    value, cost, wait_seconds, slow, pool = _by_objective(candidate)
+    cost = cost_of(candidate)
     spares = not candidate.broken_accelerators and cost <= cheapest * (1.0 + MOST_GIVEN_UP)
-    return not spares, cost, value, wait_seconds, slow, pool
+    return not spares, cost, _by_objective(candidate)
