@@ -242,6 +242,16 @@ def test_of_equals_the_more_assured_and_then_the_thriftier_wins_whatever_its_nam
     assert told["a"] == f"$400, the same as b, which {edge[1]}"
 
 
+def test_of_equals_the_one_with_more_of_the_replicas_that_are_needed_wins():
+    """Both miss the targets, and the name decided whether one replica or three would run."""
+    lacks = {"weighed_replicas": 7, "too_few": "needs 7 replicas"}
+    one = replace(run("a", 10, 400, Goal.COST), replicas=1, **lacks)
+    three = replace(run("b", 10, 400, Goal.COST), replicas=3, **lacks)
+    assert winner(one, three, goal=Goal.COST) == "b"
+    told = words(one, three, goal=Goal.COST)["a"]
+    assert told.endswith("the same as b, which has room for more of the replicas that it needs")
+
+
 def test_reasons_say_equal_prices_once():
     told = words(run("h200", 9.6, 400), run("h100", 10, 400))
     doubt = "(not significant: 4.2 % apart, ±9.8 %)"

@@ -18,6 +18,7 @@ from poolwise.plan.ranking import (
     energy_of,
     most_cost,
     precariousness,
+    shortage,
     slowness,
     stands_idle,
 )
@@ -178,6 +179,9 @@ class _Words:
 
 def _edge(winner: Candidate, other: Candidate) -> tuple[str, str]:
     """What decides between pools that are else as good: of the winner, and of the other."""
+    if shortage(winner) != shortage(other):
+        more = "more of the replicas that it needs"
+        return f"and has room for {more}", f"which has room for {more}"
     if precariousness(winner) != precariousness(other):
         return f"which is {other.capacity_type}", f"which is {winner.capacity_type}"
     if slowness(winner) != slowness(other):
