@@ -222,6 +222,36 @@ def test_reasons_of_a_tie(goal):
     assert told["b"] == f"{measure}, the same as a, which comes first by name"
 
 
+@pytest.mark.parametrize(
+    ("worse", "better", "edge"),
+    [
+        ({"capacity_type": "Spot"}, {"capacity_type": "OnDemand"}, ("is Spot", "is OnDemand")),
+        ({"capacity_type": "Spot"}, {"capacity_type": "Reserved"}, ("is Spot", "is Reserved")),
+        ({"energy_joules": 2.0}, {"energy_joules": 1.0}, ("takes less energy",) * 2),
+    ],
+)
+def test_of_equals_the_more_assured_and_then_the_thriftier_wins_whatever_its_name(
+    worse, better, edge
+):
+    first = replace(run("a", 10, 400, Goal.COST), **worse)
+    second = replace(run("b", 10, 400, Goal.COST), **better)
+    assert winner(first, second, goal=Goal.COST) == "b"
+    told = words(first, second, goal=Goal.COST)
+    assert told["b"].startswith("cheapest: $400; the same as a, ")
+    assert told["b"].endswith(edge[0])
+    assert told["a"] == f"$400, the same as b, which {edge[1]}"
+
+
+def test_of_equals_the_one_with_more_of_the_replicas_that_are_needed_wins():
+    """Both miss the targets, and the name decided whether one replica or three would run."""
+    lacks = {"weighed_replicas": 7, "too_few": "needs 7 replicas"}
+    one = replace(run("a", 10, 400, Goal.COST), replicas=1, **lacks)
+    three = replace(run("b", 10, 400, Goal.COST), replicas=3, **lacks)
+    assert winner(one, three, goal=Goal.COST) == "b"
+    told = words(one, three, goal=Goal.COST)["a"]
+    assert told.endswith("the same as b, which has room for more of the replicas that it needs")
+
+
 def test_reasons_say_equal_prices_once():
     told = words(run("h200", 9.6, 400), run("h100", 10, 400))
     doubt = "(not significant: 4.2 % apart, ±9.8 %)"

@@ -67,3 +67,11 @@ def test_a_malformed_row_is_refused(change: dict[str, str], sentence: str) -> No
 def test_two_rows_of_one_name_are_refused() -> None:
     with pytest.raises(TableError, match="names both"):
         models.Models(rows({}, {"name": "MINE"}))
+
+
+def test_a_model_is_as_long_as_its_positions_and_not_as_its_window() -> None:
+    """litgpt, from which most rows are, stops Mistral-7B-v0.1 at the window that it lacks."""
+    row = models.load().find("mistral-7b")
+    assert row is not None
+    assert row.sliding_window_tokens == 4096
+    assert row.max_context_tokens == 32768

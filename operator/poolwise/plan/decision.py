@@ -18,6 +18,7 @@ from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.joint.outcome import Price
 from poolwise.plan.kueue.record import Admission, Queueing
+from poolwise.plan.nodes.labels import DEFAULT_CAPACITY_TYPE
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.attempts import GivenUp
 
@@ -109,6 +110,8 @@ class Candidate:
     until this takes a part of it: what others pay for its being there."""
     offers: tuple[CountOffer, ...] = ()
     """Training, where it could run: every count to choose from, the smallest first."""
+    capacity_type: str = DEFAULT_CAPACITY_TYPE
+    """Terms of purchase of the pool's nodes."""
     too_few: str = ""
     """Clause: why the targets will be missed though it runs there: as many replicas as they need
     are not allowed, or find no room; empty where they are met."""

@@ -275,8 +275,12 @@ def _why_none(found: tuple[Candidate, ...]) -> str:
         is_over = each.reason_code == Verdict.DEADLINE_MISSED and math.isinf(each.shortfall)
         return each.reason_code in settled, not is_over, each.shortfall
 
-    telling = sorted(found, key=order)
-    named = "; ".join(f"{each.pool}: {each.reason}" for each in telling[:REASONS_NAMED])
+    return none_can_run(sorted(found, key=order))
+
+
+def none_can_run(found: Sequence[Candidate]) -> str:
+    """Why no pool can run a workload: the first reasons in this order, and how many more."""
+    named = "; ".join(f"{each.pool}: {each.reason}" for each in found[:REASONS_NAMED])
     more = len(found) - REASONS_NAMED
     return f"no pool can run it: {named}" + (f"; and {more} more" if more > 0 else "")
 

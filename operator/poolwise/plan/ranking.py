@@ -23,6 +23,7 @@ from poolwise.model.hardware import Resource
 from poolwise.model.prediction import ServingPrediction
 from poolwise.model.ranges import ratio_margin
 from poolwise.plan.decision import Candidate
+from poolwise.plan.nodes.labels import LEAST_ASSURED
 from poolwise.plan.requests.request import Goal
 
 IDLE_COST_WEIGHT = 2.0
@@ -110,7 +111,7 @@ def rank(candidates: Iterable[Candidate], goal: Goal) -> Ranking | None:
     Goal Time: where that winner waits for input or host, the least time x cost^2 wins instead.
     None when there are none.
     """
-    ordered = tuple(sorted(candidates, key=lambda each: (bool(each.too_few), _by_objective(each))))
+    ordered = tuple(sorted(candidates, key=lambda each: (bool(each.too_few), by_objective(each))))
     if not ordered:
         return None
     able = [each for each in ordered if bool(each.too_few) == bool(ordered[0].too_few)]
@@ -192,15 +193,44 @@ def slowness(candidate: Candidate) -> int:
     return round(SPEED_STEPS * math.log(seconds)) if seconds else 0
 
 
-def _by_objective(candidate: Candidate) -> tuple[float, float, float, int, str]:
-    """Of equals, who waits for no nodes comes first, then who is faster."""
-    wait_seconds, slow = candidate.startup_seconds, slowness(candidate)
-    return _by_value(candidate), cost_of(candidate), wait_seconds, slow, candidate.pool
+def shortage(candidate: Candidate) -> float:
+    """Share of the replicas that its targets need and that it cannot have; 0 of a run."""
+    needed = candidate.weighed_replicas
+    return 1.0 - (candidate.replicas or 0) / needed if candidate.too_few and needed else 0.0
 
 
-def _by_cost(candidate: Candidate, cheapest: float) -> tuple[bool, float, float, float, int, str]:
+def precariousness(candidate: Candidate) -> int:
+    """The more, the less right there is to its nodes: spot nodes are taken away."""
+    return -LEAST_ASSURED.index(candidate.capacity_type)
+
+
+def energy_of(candidate: Candidate) -> float:
+    """Joules of the run, or per hour of a service; infinite where they are unknown."""
+    return math.inf if candidate.energy_joules is None else candidate.energy_joules
+
+
+Standing = tuple[float, float, float, float, int, int, float, str]
+
+
+def by_objective(candidate: Candidate) -> Standing:
+    """Of equals, who has most of the replicas that it needs comes first, then who waits for no
+    nodes, then whose nodes are the most assured, then who is faster, then who takes less energy;
+    the name only tells what else is the same."""
+    return (
+        _by_value(candidate),
+        cost_of(candidate),
+        shortage(candidate),
+        candidate.startup_seconds,
+        precariousness(candidate),
+        slowness(candidate),
+        energy_of(candidate),
+        candidate.pool,
+    )
+
+
+def _by_cost(candidate: Candidate, cheapest: float) -> tuple[bool, float, Standing]:
     """Who breaks no whole domain first: it costs nobody what only gangs could pay for. That these
     come is not known, so it is paid for within bounds."""
-    value, cost, wait_seconds, slow, pool = _by_objective(candidate)
+    cost = cost_of(candidate)
     spares = not candidate.broken_accelerators and cost <= cheapest * (1.0 + MOST_GIVEN_UP)
-    return not spares, cost, value, wait_seconds, slow, pool
+    return not spares, cost, by_objective(candidate)

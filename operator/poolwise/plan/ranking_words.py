@@ -15,7 +15,10 @@ from poolwise.plan.ranking import (
     Difference,
     Ranking,
     cost_of,
+    energy_of,
     most_cost,
+    precariousness,
+    shortage,
     slowness,
     stands_idle,
 )
@@ -26,9 +29,6 @@ from poolwise.plan.wording import duration, measured, money, percent, plural, th
 HARDLY = 5e-5
 """Relative difference that two decimals of a per cent do not show."""
 
-_FASTER = {False: ("faster", "is faster"), True: ("serves more", "serves more")}
-"""What decides between pools that are else as good, of runs and of services, after "and" and after
-"which"."""
 _SUPERLATIVE = {Goal.TIME: "fastest", Goal.COST: "cheapest", Goal.ENERGY: "least energy"}
 
 
@@ -79,10 +79,8 @@ class _Words:
 
     def _next(self, second: Candidate) -> str:
         """The runner-up, against a winner that is first by the objective."""
-        if self._is_tie(second):
-            return f"the same as {second.pool}, and first by name"
         if self._is_as_good(second):
-            return f"the same as {second.pool}, and {_FASTER[second.total_seconds is None][0]}"
+            return f"the same as {second.pool}, {_edge(self._ranking.winner, second)[0]}"
         if second.objective_value is None:
             return "no other pool has a price to compare it with"
         return f"next is {second.pool} with {self._measure(second)}{self._in_doubt(second)}"
@@ -93,11 +91,8 @@ class _Words:
         mine, best = candidate.objective_value, winner.objective_value
         if candidate.too_few and not winner.too_few:
             return f"{told}, which it cannot have: {candidate.too_few}"
-        if self._is_tie(candidate):
-            return f"{told}, the same as {winner.pool}, which comes first by name"
         if self._is_as_good(candidate):
-            faster = _FASTER[candidate.total_seconds is None][1]
-            return f"{told}, the same as {winner.pool}, which {faster}"
+            return f"{told}, the same as {winner.pool}, {_edge(winner, candidate)[1]}"
         if mine is None:
             return candidate.price_problem or f"{UNPRICED}: {SET_PRICE}"
         if not best:
@@ -122,11 +117,6 @@ class _Words:
         found = Difference.of(candidate, winner)
         is_in_doubt = found.apart > HARDLY and found.is_level
         return f" ({_doubt(candidate, winner)})" if is_in_doubt else ""
-
-    def _is_tie(self, candidate: Candidate) -> bool:
-        """Whether nothing but its name tells it from the winner."""
-        same_speed = slowness(candidate) == slowness(self._ranking.winner)
-        return same_speed and self._is_as_good(candidate)
 
     def _is_as_good(self, candidate: Candidate) -> bool:
         """Whether neither the objective, the cost nor a wait tells it from the winner."""
@@ -185,6 +175,22 @@ class _Words:
         is_run = candidate.total_cost is not None
         per_hour = "" if is_run else f" per hour{_weighed(candidate)}"
         return f"{money(cost, self._currency)}{per_hour}"
+
+
+def _edge(winner: Candidate, other: Candidate) -> tuple[str, str]:
+    """What decides between pools that are else as good: of the winner, and of the other."""
+    if shortage(winner) != shortage(other):
+        more = "more of the replicas that it needs"
+        return f"and has room for {more}", f"which has room for {more}"
+    if precariousness(winner) != precariousness(other):
+        return f"which is {other.capacity_type}", f"which is {winner.capacity_type}"
+    if slowness(winner) != slowness(other):
+        is_service = other.total_seconds is None
+        serves = ("and serves more", "which serves more")
+        return serves if is_service else ("and faster", "which is faster")
+    if energy_of(winner) != energy_of(other):
+        return "and takes less energy", "which takes less energy"
+    return "and first by name", "which comes first by name"
 
 
 def _why_preferred(winner: Candidate, best: Candidate) -> str:

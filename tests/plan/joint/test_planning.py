@@ -253,6 +253,16 @@ def test_nothing_is_kept_scarce_for_who_can_never_have_it(optimise, is_running):
     assert by_key(found)["gang-3"].act is Act.WAIT
 
 
+def test_a_pool_takes_of_the_time_of_all_what_those_weigh_who_wait_for_it():
+    """Two who have waited for two days weigh as much as eight who came now; they were counted."""
+    rules = Rules(aging_seconds=24 * HOUR)
+    pools = pool("old", 8), pool("new", 8)
+    old = [job(f"o{at}", option("old", 1 + at), created=-48 * HOUR) for at in range(2)]
+    new = [job(f"n{at}", option("new", 1 + at)) for at in range(2)]
+    found = plan(problem(pools, *old, *new, rules=rules)).shares
+    assert found["old"] == pytest.approx(4 * found["new"])
+
+
 def test_prices_count_those_alone_who_can_be_delayed():
     """One of the two pools of ``bert`` is held for good: the other is scarce for it and ``t5``."""
     pools = [pool("h100", 0), pool("a100", 8)]

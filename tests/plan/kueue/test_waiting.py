@@ -325,3 +325,17 @@ def test_what_kueue_let_in_is_not_moved_by_us():
         found = decide(seen, TABLES, MAY, CALIBRATION, NOW).outcomes[key("slow")]
         assert isinstance(found, Plan)
         assert found.kept is is_kept
+
+
+def test_pools_beyond_the_first_reasons_are_counted():
+    """A queue that leads to many pools, none of which it may use so much of, told of three."""
+    nodes = [
+        node
+        for name in ("a", "b", "c", "d", "e")
+        for node in h100(2, **{"cloud.google.com/gke-nodepool": name})
+    ]
+    for at, node in enumerate(nodes):
+        node["metadata"]["name"] = f"h100-{at}"
+    found = plan_of(nodes, waiting(count=16), **one_queue(quota=8))
+    assert found.reason.startswith("no pool can run it: ")
+    assert found.reason.endswith("; and 2 more")

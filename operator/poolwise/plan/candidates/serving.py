@@ -240,6 +240,7 @@ class _Assessment:
             wish=offer.wish,
             startup_seconds=self.situation.startup_seconds(*where) if feasible else 0.0,
             broken_accelerators=broken_accelerators,
+            capacity_type=self.pool.capacity_type,
             too_few=offer.too_few,
         )
 

@@ -181,6 +181,7 @@ class _Assessment:
             wish=offer.wish,
             startup_seconds=offer.startup_seconds,
             broken_accelerators=broken_accelerators,
+            capacity_type=self.pool.capacity_type,
             objective_value=offer.objective(goal),
             own_spread=_own_spread(prediction, goal),
             offers=tuple(each.of_count(goal) for each in offers),

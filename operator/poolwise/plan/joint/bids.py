@@ -80,6 +80,10 @@ class Bid:
         """Where it loses nothing."""
         return min(self.offers, key=loss)
 
+    def offer_of(self, option: Option) -> Offer:
+        """The offer of one of its options."""
+        return next(each for each in self.offers if each.option is option)
+
     @property
     def tier(self) -> Tier:
         """By priority, then who is on the move, services, and who must start now: each before all

@@ -146,7 +146,8 @@ class _Pass:
         choices = {item.key: item.choices for item in items}
         best = started(turns, choices)
         if not self.has_room_for_all:
-            best = exchanged(best, items, floor)
+            bids = {turn.bid.workload.key: turn.bid for turn in turns}
+            best = exchanged(best, items, bids, floor)
         best_moves = self._moves(all_weight)
         moving = [moving_item(each) for each in best_moves]
         answer = with_moves(best, moving, floor)
@@ -180,14 +181,15 @@ def _shares(
     pools: Sequence[PoolState],
     limits: Mapping[str, int],
 ) -> dict[str, float]:
-    """By pool, of the time of all who wait: a level takes that of its own alone, and of nobody
-    where all who would rather be there find room."""
+    """By pool, of the time of all who wait, by weight: a level takes that of its own alone, and of
+    nobody where all who would rather be there find room."""
     shares = {pool.name: 0.0 for pool in pools}
+    all_weight = weight_of_all(bids)
     for level in found:
         wanted = [(each, offer) for each in bids if (offer := _wanted(each, level)) is not None]
         if not _is_room_for_all(wanted, pools, limits):
-            waiting = sum(1 for each in bids if each.workload.key in level.keys)
-            shares |= {name: y * waiting / len(bids) for name, y in level.shares.items()}
+            own = weight_of_all(each for each in bids if each.workload.key in level.keys)
+            shares |= {name: y * own / all_weight for name, y in level.shares.items()}
     return shares
 
 

@@ -7,13 +7,13 @@ of a relaxation that shares work out in fractions, and of a queue that was not t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from poolwise.plan.joint.bids import LEVEL, Bid, Offer
 from poolwise.plan.joint.items import Assignment, Choice, Floor, Taken
 from poolwise.plan.joint.rooms import Rooms
+from poolwise.plan.joint.starts import Starts
 from poolwise.plan.joint.walk import cost_seconds
 
 MOST_ROUNDS = 4
@@ -28,17 +28,13 @@ def all_start(answer: Assignment, bids: Iterable[Bid]) -> bool:
 
 def settled(answer: Assignment, bids: Sequence[Bid], floor: Floor) -> Assignment:
     """The answer once nobody finds a better start with room; only for where all start."""
-    taken, limits, rooms = dict(answer.taken), dict(floor.limits), Rooms(floor.pools)
-    for start in taken.values():
-        rooms.take(start.choice.option, start.nodes)
-    for bid in bids:
-        _spend(limits, bid, taken[bid.workload.key].choice.option.counted)
+    by_key = {each.workload.key: each for each in bids}
+    starts = Starts.of(answer, by_key, Rooms(floor.pools), floor)
     for _ in range(MOST_ROUNDS):
-        moved = [_moved(bid, taken, rooms, limits) for bid in _by_loss(bids, taken)]
+        moved = [_moved(bid, starts) for bid in _by_loss(bids, starts.taken)]
         if not any(moved):
             break
-    objective = math.fsum(each.choice.value for each in taken.values())
-    return Assignment(taken, objective, answer.solver)
+    return starts.answer(answer.solver)
 
 
 def lacking(answer: Assignment, bids: Iterable[Bid]) -> set[str]:
@@ -51,32 +47,27 @@ def lacking(answer: Assignment, bids: Iterable[Bid]) -> set[str]:
     }
 
 
-def _moved(bid: Bid, taken: dict[str, Taken], rooms: Rooms, limits: dict[str, int]) -> bool:
+def _moved(bid: Bid, starts: Starts) -> bool:
     """Whether it was given a better start."""
-    before = taken[bid.workload.key]
-    rooms.give_back(before.choice.option, before.nodes)
-    _spend(limits, bid, -before.choice.option.counted)
-    after = _best(bid, before, rooms, limits) or before
-    rooms.take(after.choice.option, after.nodes)
-    _spend(limits, bid, after.choice.option.counted)
-    taken[bid.workload.key] = after
+    before = starts.give_back(bid.workload.key)
+    after = _best(bid, before, starts) or before
+    starts.take(bid.workload.key, after)
     return after is not before
 
 
-def _best(bid: Bid, before: Taken, rooms: Rooms, limits: Mapping[str, int]) -> Taken | None:
+def _best(bid: Bid, before: Taken, starts: Starts) -> Taken | None:
     """The best start that has room and is better than the one before."""
     for offer in _better(bid, before, LEAST_GAIN):
-        option, left = offer.option, limits.get(bid.workload.namespace, math.inf)
-        nodes = None if option.is_blocked or option.counted > left else rooms.fit(option)
-        if nodes is not None:
-            value = bid.weight**2 / _cost_seconds(bid, offer)
-            return Taken(Choice(option, value), nodes)
+        choice = Choice(offer.option, bid.weight**2 / _cost_seconds(bid, offer))
+        found = None if offer.option.is_blocked else starts.fit(bid.workload.key, choice)
+        if found is not None:
+            return found
     return None
 
 
 def _better(bid: Bid, before: Taken, gain: float) -> Iterator[Offer]:
     """Offers that cost the workload itself less by such a share, the best first."""
-    least = _cost_seconds(bid, _offer_of(bid, before)) * (1.0 - gain)
+    least = _cost_seconds(bid, bid.offer_of(before.choice.option)) * (1.0 - gain)
     offers = [(_cost_seconds(bid, each), each) for each in bid.offers]
     better = [each for each in offers if 0.0 < each[0] < least]
     for _, offer in sorted(better, key=lambda each: (each[0], each[1].option.pool)):
@@ -88,7 +79,7 @@ def _by_loss(bids: Iterable[Bid], taken: Mapping[str, Taken]) -> list[Bid]:
     losing = []
     for bid in bids:
         least = min(_cost_seconds(bid, each) for each in bid.offers)
-        mine = _cost_seconds(bid, _offer_of(bid, taken[bid.workload.key]))
+        mine = _cost_seconds(bid, bid.offer_of(taken[bid.workload.key].choice.option))
         if 0.0 < least < mine:
             losing.append((-bid.workload.priority, -mine / least, bid.workload.key, bid))
     return [bid for *_, bid in sorted(losing, key=itemgetter(0, 1, 2))]
@@ -97,12 +88,3 @@ def _by_loss(bids: Iterable[Bid], taken: Mapping[str, Taken]) -> list[Bid]:
 def _cost_seconds(bid: Bid, offer: Offer) -> float:
     """Its own alone: nobody waits for it."""
     return cost_seconds(bid, offer, 0.0, 0.0)
-
-
-def _offer_of(bid: Bid, taken: Taken) -> Offer:
-    return next(each for each in bid.offers if each.option is taken.choice.option)
-
-
-def _spend(limits: dict[str, int], bid: Bid, accelerators: int) -> None:
-    if bid.workload.namespace in limits:
-        limits[bid.workload.namespace] -= accelerators

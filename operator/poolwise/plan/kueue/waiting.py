@@ -27,12 +27,10 @@ from poolwise.plan.kueue.pinning import Pin
 from poolwise.plan.kueue.reading import books
 from poolwise.plan.kueue.record import Queueing
 from poolwise.plan.observed import Observed
-from poolwise.plan.placement import Placement
+from poolwise.plan.placement import Placement, none_can_run
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.reading import identity
 from poolwise.plan.requests.request import TrainingRequest, Workload
-
-REASONS_NAMED = 3
 
 
 def in_queues(
@@ -172,8 +170,7 @@ class _Turn:
         plan = self._within(empty, most, self._request.least)
         if any(limit >= self._request.least for limit in most.values()):
             return plan
-        named = [f"{each.pool}: {each.reason}" for each in plan.candidates if each.pool in most]
-        told = f"no pool can run it: {'; '.join(named[:REASONS_NAMED])}"
+        told = none_can_run([each for each in plan.candidates if each.pool in most])
         return replace(plan, reason_code=Verdict.EXCEEDS_QUOTA, reason=told)
 
     def _queueing(self, plan: Plan, is_gated: bool) -> Queueing:

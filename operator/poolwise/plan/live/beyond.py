@@ -24,6 +24,7 @@ from poolwise.plan.decision import Candidate, Claim, Further, Holding, Key, Outc
 from poolwise.plan.entries import Entry
 from poolwise.plan.live.further import begun, elsewhere, offered, planned_again, room
 from poolwise.plan.live.rescaling import Rescaling, request_of
+from poolwise.plan.ranking import Standing, by_objective
 from poolwise.plan.requests.request import ServingRequest
 from poolwise.plan.wording import plural
 
@@ -76,7 +77,7 @@ def _firsts(entry: Entry, request: ServingRequest, situation: Situation) -> list
     short = (each for each in every if each.reason_code == Verdict.INSUFFICIENT_CAPACITY)
     found = (Further(each, _room_for(each, request, situation)) for each in short)
     able = (each for each in found if each.room)
-    return sorted(able, key=lambda each: _objective(each.candidate))
+    return sorted(able, key=_best_first)
 
 
 def _room_for(found: Candidate, request: ServingRequest, situation: Situation) -> int:
@@ -114,8 +115,11 @@ def _takes_fewer(entry: Entry, request: ServingRequest, fit: int) -> bool:
     return request.given_replicas is not None and fit >= there
 
 
-def _objective(found: Candidate) -> tuple[float, str]:
-    return math.inf if found.objective_value is None else found.objective_value, found.pool
+def _best_first(found: Further) -> tuple[float, int, Standing]:
+    """Of pools that are as good, who has room for most, so that fewest replicas are elsewhere."""
+    value = found.candidate.objective_value
+    standing = by_objective(found.candidate)
+    return math.inf if value is None else value, -found.room, standing
 
 
 def _with_replicas(entry: Entry, request: ServingRequest, count: int) -> Entry:
