@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from poolwise.cluster.cache import Cache, name_of
+from poolwise.cluster.cache import Cache
 from poolwise.cluster.kube import Kube
 from poolwise.cluster.resources import Resource, owner_uid, resource_of
+from poolwise.cluster.store import name_of
 from poolwise.errors import NameTaken, Unavailable
 from poolwise.plan.observed import Object
 
