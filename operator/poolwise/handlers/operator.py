@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 import time
 import uuid
@@ -109,7 +110,7 @@ class Operator:
             kube, self._settings, identity, time.monotonic, clock.utc_now, self._readiness
         )
         lease.owner_references = self._connection.account_references(self._settings.lease_namespace)
-        writer = Writer(kube, self._cache, lambda: not self._elects or lease.is_held)
+        writer = Writer(kube, self._cache, lambda: lease.seconds_left if self._elects else math.inf)
         recorder = Recorder(
             writer, identity, clock.utc_now, time.monotonic, self._metrics.decisions
         )
