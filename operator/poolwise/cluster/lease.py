@@ -89,7 +89,9 @@ class Lease:
         self._renewed_at = None
         spec = {**(self._record.get("spec") or {}), "holderIdentity": "", "leaseDurationSeconds": 1}
         try:
-            await self._kube.replace({**self._record, "spec": spec})
+            # A standby need not wait for so long, nor need who ends us.
+            limit_seconds = self._settings.lease_renew_seconds
+            await self._kube.replace({**self._record, "spec": spec}, limit_seconds)
         except ClusterError as error:
             _log.warning("the Lease could not be released", error=str(error))
 
