@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -91,7 +92,7 @@ class FakeKube:
         """Read one."""
         return copy.deepcopy(self.objects.get((resource, namespace, name)))
 
-    async def create(self, document):
+    async def create(self, document, limit_seconds=math.inf):
         """Create one."""
         document = copy.deepcopy(dict(document))
         if "generateName" in document["metadata"]:
@@ -101,13 +102,13 @@ class FakeKube:
             raise Conflict(f"{key[2]} already exists")
         return self._write("create", key, self._born(document))
 
-    async def replace(self, document):
+    async def replace(self, document, limit_seconds=math.inf):
         """Replace one, if its version is current."""
         key, document = _key(document), copy.deepcopy(dict(document))
         self._check_version(key, document["metadata"].get("resourceVersion"))
         return self._write("replace", key, document)
 
-    async def apply(self, document):
+    async def apply(self, document, limit_seconds=math.inf):
         """Server-side apply, of that object alone where a uid is told: what was applied before and
         is no longer, goes."""
         key, document = _key(document), copy.deepcopy(dict(document))
@@ -121,7 +122,7 @@ class FakeKube:
         self._applied[str(key)] = document
         return self._write("apply", key, merged)
 
-    async def patch(self, document, changes, subresource=""):
+    async def patch(self, document, changes, subresource="", limit_seconds=math.inf):
         """Merge into the object, or into its status alone."""
         key = _key(document)
         live = self._existing(key)
@@ -130,7 +131,7 @@ class FakeKube:
         changes = {"status": changes["status"]} if subresource else dict(changes)
         return self._write(f"patch {subresource}".strip(), key, _patched(live, changes))
 
-    async def delete(self, document):
+    async def delete(self, document, limit_seconds=math.inf):
         """Delete one, and what it owns."""
         live = self.objects.get(_key(document))
         if live is not None and live["metadata"]["uid"] == document["metadata"]["uid"]:

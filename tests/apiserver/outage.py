@@ -1,4 +1,4 @@
-"""A way to the API server that a test can cut, and mend."""
+"""A way to the API server that a test can cut, or silence, and mend."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ class Line(Running):
         self._control_plane = control_plane
         self._ends: list[socket.socket] = []
         self._lock = threading.Lock()
+        self._flows = threading.Event()
+        self._flows.set()
 
     def kubeconfig_for(self, user: str, folder: Path) -> Path:
         """A kubeconfig of ``user`` that leads over this line."""
@@ -48,6 +50,11 @@ class Line(Running):
             for end in self._ends:
                 _cut(end)
             self._ends.clear()
+        self._flows.set()
+
+    def silence(self) -> None:
+        """Nothing passes any more, and nobody is told: as behind a firewall that forgot us."""
+        self._flows.clear()
 
     def _keep(self, *ends: socket.socket, of: socket.socket | None = None) -> bool:
         """To cut them later; or at once, what came through ``of`` as it was cut itself."""
@@ -69,17 +76,18 @@ class Line(Running):
                 if not self._keep(near, far, of=listener):
                     return
                 for source, sink in ((near, far), (far, near)):
-                    threading.Thread(target=_pass_on, args=(source, sink), daemon=True).start()
+                    threading.Thread(target=self._pass_on, args=(source, sink), daemon=True).start()
+
+    def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(CHUNK_BYTES):
+                self._flows.wait()
+                sink.sendall(data)
+            self._flows.wait()
+            sink.shutdown(socket.SHUT_WR)
 
 
 def _cut(end: socket.socket) -> None:
     with contextlib.suppress(OSError):
         end.shutdown(socket.SHUT_RDWR)
     end.close()
-
-
-def _pass_on(source: socket.socket, sink: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(CHUNK_BYTES):
-            sink.sendall(data)
-        sink.shutdown(socket.SHUT_WR)

@@ -11,7 +11,7 @@ from e2e.controlplane.client import Client
 from e2e.controlplane.cluster import ControlPlane
 from e2e.operator_process import OK, OperatorProcess
 from e2e.operator_rights import USER
-from tests.apiserver.conftest import NodeFactory
+from tests.apiserver.conftest import Kubectl, NodeFactory
 from tests.apiserver.operated import Operated, h100_node, operated, training_job
 
 pytestmark = pytest.mark.apiserver
@@ -89,3 +89,16 @@ def test_the_standby_takes_over(
     leader.wait_condition(late, "Placed", "True")
     assert [write for write in leader.writes(mark) if write.name == "early"] == []
     assert leader.look(early) == job
+
+
+def test_the_api_server_gives_a_write_up_when_it_is_told_to(
+    kubectl: Kubectl, client: Client, namespace: str
+) -> None:
+    """The operator tells it how long it leads: a write must not be made after another took over."""
+    written = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late"}}'
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    refused = kubectl("create", "--raw", f"{path}?timeout=1ns", "-f", "-", stdin=written)
+    assert "Timeout" in refused.stderr
+    assert client.get("v1", "ConfigMap", "late", namespace) is None
+    made = kubectl("create", "--raw", f"{path}?timeout=5000ms", "-f", "-", stdin=written)
+    assert made.returncode == 0

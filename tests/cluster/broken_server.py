@@ -36,14 +36,25 @@ def page() -> web.Response:
     return web.Response(text="<html>who are you?</html>", content_type="text/html")
 
 
+def too_old() -> web.Response:
+    """What a watch gets whose version the API server does not know any more."""
+    status = {"kind": "Status", "code": 410, "message": "too old resource version: 1 (2)"}
+    return web.json_response(status, status=410)
+
+
 class BrokenServer:
     """Watches end with ``streams``, one after another, then work; lists are answered by ``lists``
-    first. What makes a response is a whole answer."""
+    first. What makes a response is a whole answer. Watches that go on from one of the first
+    ``expired`` lists are too old."""
 
     def __init__(
-        self, streams: Iterable[bytes | Answer] = (), lists: Iterable[Answer] = ()
+        self,
+        streams: Iterable[bytes | Answer] = (),
+        lists: Iterable[Answer] = (),
+        expired: int = 0,
     ) -> None:
         self._streams, self._lists = list(streams), list(lists)
+        self._expired = expired
         self.asked: Counter[str] = Counter()
 
     @asynccontextmanager
@@ -77,10 +88,14 @@ class BrokenServer:
         if self._lists:
             return self._lists.pop(0)()
         items = {"kind": "PodList", "apiVersion": "v1", "items": []}
-        return web.json_response({**items, "metadata": {"resourceVersion": "1"}})
+        return web.json_response(
+            {**items, "metadata": {"resourceVersion": str(self.asked["list"])}}
+        )
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         self.asked["watch"] += 1
+        if int(request.query.get("resourceVersion", self._expired + 1)) <= self._expired:
+            return too_old()
         last = self._streams.pop(0) if self._streams else None
         if callable(last):
             return last()

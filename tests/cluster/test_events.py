@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from types import SimpleNamespace
 
@@ -27,7 +28,7 @@ class Given:
     def __init__(self) -> None:
         self.kube = FakeKube()
         self.clock = SimpleNamespace(seconds=1000.0)
-        writer = Writer(self.kube, Cache(), lambda: True)
+        writer = Writer(self.kube, Cache(), lambda: math.inf)
         decisions = Metrics().decisions
         self.recorder = Recorder(writer, "me", utc_now, lambda: self.clock.seconds, decisions)
 

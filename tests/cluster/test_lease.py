@@ -149,6 +149,28 @@ def test_a_stalled_leader_may_not_write_even_before_it_notices(kube, clock):
     assert not first.is_held
 
 
+def test_a_write_ends_before_another_may_lead(kube, clock):
+    first = lease(kube, clock)
+    assert first.seconds_left == 0
+    asyncio.run(first.acquire())
+    assert first.seconds_left == SETTINGS.lease_seconds
+    clock.seconds += 9
+    assert first.seconds_left == SETTINGS.lease_seconds - 9
+    clock.seconds += 1  # what begins now would have little time, and the process is about to end
+    assert first.seconds_left == 0
+
+
+def test_nobody_is_told_of_less_than_the_leader_goes_by(kube, clock):
+    settings = SETTINGS.model_copy(update={"lease_seconds": 3.4, "lease_renew_seconds": 3.2})
+    first = Lease(kube, settings, "a", clock.monotonic, clock.now, Readiness())
+    asyncio.run(first.acquire())
+    second = lease(kube, clock, "b")
+    asyncio.run(second.acquire())
+    assert second.is_held
+    assert first.seconds_left == 0
+    assert clock.seconds >= 3.4
+
+
 def test_a_leader_that_was_replaced_notices(kube, clock):
     first, second = lease(kube, clock), lease(kube, clock, "b")
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import time
+from collections.abc import Coroutine
 from functools import partial
+from typing import Any
 
 import aiohttp
 import kopf
@@ -13,18 +16,19 @@ import pytest
 from aiohttp import web
 from kubernetes.aio.client import ApiClient, Configuration
 
-from poolwise.cluster import streams
+from poolwise.cluster import freshness, patience, streams
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.following import Follower, Silent
 from poolwise.cluster.freshness import Freshness
 from poolwise.cluster.kube import ApiKube
-from poolwise.cluster.listing import Patience, prune
+from poolwise.cluster.listing import prune
 from poolwise.cluster.metrics import Metrics
+from poolwise.cluster.patience import Patience
 from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import PODS
 from poolwise.errors import Unavailable
 from poolwise.settings import Settings
-from tests.cluster.broken_server import EVENT, BrokenServer, error, page
+from tests.cluster.broken_server import EVENT, BrokenServer, error, page, too_old
 
 DATE = "Wed, 21 Oct 2026 07:28:00 GMT"
 HALF = EVENT[: len(EVENT) // 2]
@@ -39,6 +43,7 @@ STREAMS = [
     pytest.param(error(410), "", id="too-old"),
     pytest.param(b"", "", id="empty"),
     pytest.param(page, "the answer is text/html", id="a-page"),
+    pytest.param(too_old, "", id="too-old-from-the-start"),
 ]
 
 
@@ -46,7 +51,7 @@ STREAMS = [
 def hasty(monkeypatch):
     monkeypatch.setattr(streams, "_PAUSE_SECONDS", 0.01)
     monkeypatch.setattr("poolwise.cluster.following._PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(Patience, "__iter__", lambda self: iter([0.01] * 100))
+    monkeypatch.setattr(Patience, "__iter__", lambda self: itertools.repeat(0.01))
 
 
 async def until(came: asyncio.Event, *tasks: asyncio.Task[None]) -> None:
@@ -70,13 +75,13 @@ class Kopf:
         self.came = asyncio.Event()
 
     async def watch(self, url: str) -> None:
-        freshness = Freshness(time.monotonic, self.readiness)
-        freshness.require([(PODS, None)])
+        watches = Freshness(time.monotonic, self.readiness)
+        watches.require([(PODS, None)])
         handlers = kopf.OperatorRegistry()
 
         @kopf.on.login(registry=handlers, id="login")
         async def log_in(**_):
-            session = aiohttp.ClientSession(middlewares=[freshness.middleware])
+            session = aiohttp.ClientSession(middlewares=[watches.middleware])
             return kopf.AiohttpSession(server=url, aiohttp_session=session)
 
         @kopf.on.event("", "v1", "pods", registry=handlers, id="pods")
@@ -101,14 +106,29 @@ class Kopf:
             await asyncio.gather(operator, return_exceptions=True)
 
 
-def kopf_watches(server: BrokenServer) -> Kopf:
-    async def play() -> Kopf:
-        watching = Kopf()
-        async with server.served() as url:
-            await watching.watch(url)
-        return watching
+async def asked_no_more_often(
+    server: BrokenServer, work: Coroutine[Any, Any, Any], what: str, count: int
+) -> None:
+    """Have ``work`` ask that often, and see that it then rests."""
+    task = asyncio.create_task(work)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while server.asked[what] < count:
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.5)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert server.asked[what] == count
 
-    return asyncio.run(play())
+
+async def watched(server: BrokenServer) -> Kopf:
+    watching = Kopf()
+    async with server.served() as url:
+        await watching.watch(url)
+    return watching
+
+
+def kopf_watches(server: BrokenServer) -> Kopf:
+    return asyncio.run(watched(server))
 
 
 @pytest.mark.parametrize(("stream", "told"), STREAMS)
@@ -138,6 +158,37 @@ def test_nor_does_a_list_that_cannot(log, answer, told):
     kopf_watches(server)
     assert server.asked == {"list": 2, "watch": 1}
     assert told in log.getvalue()
+
+
+def test_a_watch_that_is_too_old_is_listed_anew(log):
+    """Not asked for again and again from the same version, until /healthz ends the process."""
+    server = BrokenServer(expired=3)
+    watching = kopf_watches(server)
+    assert server.asked == {"list": 4, "watch": 4}
+    assert "listed anew" in log.getvalue()
+    assert watching.readiness.problem is None
+
+
+@pytest.mark.parametrize(
+    "server",
+    [BrokenServer(expired=1000), BrokenServer(streams=[error(410)] * 1000)],
+    ids=["by-status", "in-its-stream"],
+)
+def test_one_that_is_always_too_old_is_listed_less_and_less_often(log, monkeypatch, server):
+    monkeypatch.setattr(Patience, "__iter__", lambda self: iter((0.1, 0.2, 0.4, 60)))
+    asyncio.run(asked_no_more_often(server, watched(server), "list", 5))
+
+
+@pytest.mark.parametrize("days", ["86400", "9" * 400, DATE, "\u00b2"])
+def test_no_server_has_a_watch_of_kopf_wait_for_days(log, monkeypatch, days):
+    def busy():
+        return web.json_response({}, status=429, headers={"Retry-After": days})
+
+    monkeypatch.setattr(patience, "RETRY_AFTER_LIMIT_SECONDS", 0.05)
+    monkeypatch.setattr(freshness, "RETRY_AFTER_LIMIT_SECONDS", 0.05)
+    server = BrokenServer(streams=[busy], lists=[busy])
+    kopf_watches(server)
+    assert server.asked == {"list": 2, "watch": 2}
 
 
 @contextlib.asynccontextmanager
@@ -180,7 +231,7 @@ def test_a_watch_of_our_own_goes_on_as_well(log, stream):
     asyncio.run(play())
     assert server.asked["watch"] == 2
     assert [pod["metadata"]["name"] for pod in cache.stores[PODS]] == ["late"]
-    is_silent = stream in (b"", error(410))
+    is_silent = stream in (b"", error(410), too_old)
     assert is_silent or "a watch broke" in log.getvalue()
 
 
@@ -212,19 +263,20 @@ def test_a_list_that_is_too_old_from_its_beginning_is_not_asked_for_without_a_re
     assert asyncio.run(play()) == 1
 
 
-async def followed(server):
-    """For half a second."""
+async def followed(server, seconds=0.5):
     async with client(server) as kube:
         following = Follower(kube, Cache(), lambda: Silent(Cache()), PODS, None)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(following.run(), 0.5)
+            await asyncio.wait_for(following.run(), seconds)
 
 
-def test_a_watch_that_is_too_old_again_and_again_is_opened_now_and_then(log, monkeypatch):
-    monkeypatch.setattr("poolwise.cluster.following._PAUSE_SECONDS", 0.1)
-    server = BrokenServer(streams=[error(410)] * 1000)
-    asyncio.run(followed(server))
-    assert 1 < server.asked["watch"] < 10
+@pytest.mark.parametrize("answer", [error(410), too_old], ids=["in-its-stream", "by-status"])
+def test_a_watch_of_our_own_that_is_always_too_old_is_opened_less_and_less_often(
+    log, monkeypatch, answer
+):
+    monkeypatch.setattr(Patience, "__iter__", lambda self: iter((0.05, 0.1, 60)))
+    server = BrokenServer(streams=[answer] * 1000)
+    asyncio.run(asked_no_more_often(server, followed(server, PATIENCE_SECONDS), "watch", 4))
 
 
 def test_a_watch_waits_as_long_as_the_server_asks(log):

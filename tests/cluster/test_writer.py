@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import math
 
 import pytest
+from aiohttp import web
+from kubernetes.aio.client import ApiClient, Configuration
 
 from poolwise.cluster.cache import Cache
+from poolwise.cluster.kube import ApiKube
+from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.resources import SERVICES
 from poolwise.cluster.writer import Writer
-from poolwise.errors import Conflict, NameTaken, Unavailable
+from poolwise.errors import Conflict, NameTaken, Unavailable, Unreachable
+from poolwise.settings import Settings
 from tests.fake_kube import FakeKube
 
 
@@ -39,12 +45,12 @@ def cache():
 
 
 def test_what_was_written_is_known_before_any_event(kube, cache):
-    asyncio.run(Writer(kube, cache, lambda: True).apply(service("me")))
+    asyncio.run(Writer(kube, cache, lambda: math.inf).apply(service("me")))
     assert cache.get(SERVICES, "a", "chat")["metadata"]["uid"]
 
 
 def test_what_was_deleted_is_gone_before_any_event(kube, cache):
-    writer = Writer(kube, cache, lambda: True)
+    writer = Writer(kube, cache, lambda: math.inf)
     applied = asyncio.run(writer.apply(service("me")))
     asyncio.run(writer.delete(applied))
     assert cache.get(SERVICES, "a", "chat") is None
@@ -57,12 +63,12 @@ def test_an_object_of_somebody_else_is_not_touched(kube, cache, owner):
     del stranger["metadata"]["labels"]
     kube.put(stranger)
     with pytest.raises(NameTaken, match="Service chat exists and is not ours"):
-        asyncio.run(Writer(kube, cache, lambda: True).apply(service("me")))
+        asyncio.run(Writer(kube, cache, lambda: math.inf).apply(service("me")))
     assert kube.writes == []
 
 
 def test_nor_is_one_that_took_the_name_of_ours_unseen(kube, cache):
-    writer = Writer(kube, cache, lambda: True)
+    writer = Writer(kube, cache, lambda: math.inf)
     kube.vanish(asyncio.run(writer.apply(service("me"))))
     stranger = kube.put(service("somebody-else"))
     with pytest.raises(Conflict):
@@ -71,7 +77,7 @@ def test_nor_is_one_that_took_the_name_of_ours_unseen(kube, cache):
 
 
 def test_without_the_lease_nothing_is_written(kube, cache):
-    writer = Writer(kube, cache, lambda: False)
+    writer = Writer(kube, cache, lambda: 0.0)
     known = kube.put(service("me"))
     for write in (
         writer.apply(service("me")),
@@ -86,7 +92,7 @@ def test_without_the_lease_nothing_is_written(kube, cache):
 
 def test_a_write_that_changes_nothing_is_not_sent_twice(kube, cache):
     """The API server spells the quantity "1000m" as "1", so that they never look alike."""
-    writer = Writer(kube, cache, lambda: True)
+    writer = Writer(kube, cache, lambda: math.inf)
     asyncio.run(writer.apply(service("me")))
     asyncio.run(writer.apply(service("me")))
     assert len(kube.writes) == 2
@@ -97,7 +103,7 @@ def test_a_write_that_changes_nothing_is_not_sent_twice(kube, cache):
 
 
 def test_a_futile_write_is_tried_again_once_the_object_has_changed(kube, cache):
-    writer = Writer(kube, cache, lambda: True)
+    writer = Writer(kube, cache, lambda: math.inf)
     for _ in range(2):
         asyncio.run(writer.apply(service("me")))
     edited = {**service("me", tier="other"), "spec": {"type": "ClusterIP"}}
@@ -108,7 +114,7 @@ def test_a_futile_write_is_tried_again_once_the_object_has_changed(kube, cache):
 
 def test_two_writes_that_change_nothing_do_not_send_each_other_again(kube, cache):
     """A server that knows neither a field of the spec nor one of the status."""
-    writer = Writer(kube, cache, lambda: True)
+    writer = Writer(kube, cache, lambda: math.inf)
     live = asyncio.run(writer.apply(service("me")))
     for _ in range(3):
         live = asyncio.run(writer.apply(service("me")))
@@ -118,7 +124,7 @@ def test_two_writes_that_change_nothing_do_not_send_each_other_again(kube, cache
 
 @pytest.mark.parametrize("by", ["an-event", "a-list", "its-api"])
 def test_nothing_is_kept_of_what_others_deleted(kube, cache, by):
-    writer = Writer(kube, cache, lambda: True)
+    writer = Writer(kube, cache, lambda: math.inf)
     for _ in range(2):
         live = asyncio.run(writer.apply(service("me")))
     kube.vanish(live)
@@ -134,9 +140,57 @@ def test_nothing_is_kept_of_what_others_deleted(kube, cache, by):
 
 
 def test_writes_without_effect_are_remembered_a_few_at_a_time(kube, cache):
-    writer = Writer(kube, cache, lambda: True)
+    writer = Writer(kube, cache, lambda: math.inf)
     live = asyncio.run(writer.apply(service("me")))
     for number in range(100):
         asyncio.run(writer.patch(live, {"spec": {f"unknown{number}": None}}))
     [(_, writes)] = cache.stores[SERVICES]._futile.values()
     assert len(writes) == 4
+
+
+class SlowServer:
+    """Thinks about each write, as an API server does that waits for a webhook."""
+
+    def __init__(self) -> None:
+        self.limits: list[str] = []
+        self.given_up: list[str] = []
+
+    async def think(self, request):
+        self.limits.append(request.query["timeout"])
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            self.given_up.append(request.method)
+            raise
+
+    async def served_to(self, writes, lead_seconds):
+        """Have ``writes`` made with so much of the Lease left, one after another."""
+        application = web.Application()
+        application.router.add_route("*", "/{path:.*}", self.think)
+        runner = web.AppRunner(application, handler_cancellation=True)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0]
+        client = ApiClient(Configuration(host=f"http://{host}:{port}"))
+        kube = ApiKube(client, Settings(), Metrics().requests)
+        try:
+            for write in writes(Writer(kube, Cache(), lambda: lead_seconds)):
+                with pytest.raises(Unreachable):
+                    await write
+        finally:
+            await kube.close()
+            await runner.cleanup()
+
+
+def test_a_write_is_not_waited_for_longer_than_we_lead():
+    """Nor does the API server go on with it, which may not see that we have hung up."""
+    server = SlowServer()
+    known = service("me")
+    known["metadata"] |= {"uid": "1", "resourceVersion": "1"}
+
+    def writes(writer):
+        return writer.patch(known, {"spec": {}}), writer.delete(known), writer.create(service("me"))
+
+    asyncio.run(server.served_to(writes, lead_seconds=0.2))
+    assert server.limits == ["200ms"] * 3
+    assert server.given_up == ["PATCH", "DELETE", "POST"]

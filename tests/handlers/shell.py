@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -108,7 +109,7 @@ class Shell:
             async for page in self.kube.pages(resource):
                 for document in page:
                     cache.put(resource, document)
-        writer = Writer(self.kube, cache, lambda: True)
+        writer = Writer(self.kube, cache, lambda: math.inf)
         recorder = Recorder(writer, "test", utc_now, time.monotonic, self.metrics.decisions)
         engine = Engine(cache, writer, recorder, self.decide, SETTINGS, self.metrics)
         self.kube.watcher = lambda change, resource, document: (

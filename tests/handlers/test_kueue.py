@@ -128,12 +128,12 @@ def test_a_change_that_kueue_was_faster_than_is_not_made(shell):
     versions = []
     patch = shell.kube.patch
 
-    async def conflicting(document, changes, subresource=""):
+    async def conflicting(document, changes, subresource, limit_seconds):
         if document["kind"] == "Job" and "resourceVersion" in changes.get("metadata", {}):
             versions.append(changes["metadata"]["resourceVersion"])
             if len(versions) == 1:
                 raise Conflict("the object has been modified")
-        return await patch(document, changes, subresource)
+        return await patch(document, changes, subresource, limit_seconds)
 
     shell.kube.patch = conflicting
     shell.run(
@@ -165,11 +165,11 @@ def test_a_child_that_takes_time_to_go_is_made_anew_when_it_is_gone(shell):
     deleting = {**job, "metadata": {**job["metadata"], "deletionTimestamp": "2026-11-21T00:00:00Z"}}
     delete = shell.kube.delete
 
-    async def linger(document):
+    async def linger(document, limit_seconds):
         if document["kind"] == "Job":
             shell.kube.put(deleting)
         else:
-            await delete(document)
+            await delete(document, limit_seconds)
 
     shell.apis.clear()
     shell.kube.optional.clear()

@@ -199,8 +199,8 @@ def test_what_is_given_up_does_not_come_back_by_a_pass_while_it_is_written(sprea
     [there] = parts(spread)
     apply = spread.kube.apply
 
-    async def apply_and_plan(document):
-        written = await apply(document)
+    async def apply_and_plan(document, limit_seconds):
+        written = await apply(document, limit_seconds)
         if document["kind"] == "Deployment":
             await spread.engine.planner.plan()
         return written
@@ -223,8 +223,8 @@ def given(shell: Scaled, count: int, generation: int) -> None:
 def test_nor_by_a_look_while_it_is_written(spread, wishes):
     apply, [there] = spread.kube.apply, parts(spread)
 
-    async def apply_and_look(document):
-        written = await apply(document)
+    async def apply_and_look(document, limit_seconds):
+        written = await apply(document, limit_seconds)
         if document["kind"] == "Deployment":
             await spread.engine.scaler.step()
             await spread.engine.planner.plan()

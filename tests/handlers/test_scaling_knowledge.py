@@ -186,3 +186,16 @@ def test_the_disruption_budget_follows_what_meets_the_targets(cluster, asked):
 
 async def _silent(targets):
     return {each: Fault("no answer within 3 s") for each in targets}
+
+
+def test_the_next_process_follows_the_load_after_the_clock_was_set_back(
+    cluster, clock, monkeypatch
+):
+    """The one before ends by itself: what it has seen would be in the future."""
+    clock.pass_by(7200)  # it is ahead of the API server's
+    cluster.looks(5 * MINUTE)
+    before = cluster.child("Deployment")["spec"]["replicas"]
+    clock.pass_by(-7200)
+    monkeypatch.setattr("tests.handlers.fleet.REQUESTS_PER_LOOK", 900.0)
+    cluster.looks(MINUTE)
+    assert cluster.child("Deployment")["spec"]["replicas"] > before

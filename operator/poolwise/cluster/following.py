@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -12,7 +13,8 @@ from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.kube import Kube
 from poolwise.cluster.kube_errors import Expired
-from poolwise.cluster.listing import Patience, pause_seconds, prune
+from poolwise.cluster.listing import prune
+from poolwise.cluster.patience import Patience, Relists, pause_seconds
 from poolwise.cluster.resources import Resource
 from poolwise.errors import ClusterError, Forbidden, NotFound
 from poolwise.plan.observed import Object
@@ -72,6 +74,7 @@ class Follower:
         self._listener = listener
         self._resource = resource
         self._namespace = namespace
+        self._relists = Relists(time.monotonic)
         self._version: str | None = None
         """Of the newest event; None: everything that is there is sent anew."""
 
@@ -88,7 +91,7 @@ class Follower:
                 return
             except Expired:
                 self._version = None
-                await asyncio.sleep(_PAUSE_SECONDS * clock.jitter())
+                await asyncio.sleep(self._relists.pause_seconds())
             except ClusterError as error:
                 _log.info("a watch broke", resource=str(self._resource), error=str(error))
                 await asyncio.sleep(pause_seconds(error, next(pauses)))

@@ -9,13 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, cast
 
 import aiohttp
 
+from poolwise.cluster.patience import (
+    RETRY_AFTER_LIMIT_SECONDS,
+    Relists,
+    retry_after_seconds,
+)
 from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import Resource
-from poolwise.cluster.streams import Lines, broken
+from poolwise.cluster.streams import EXPIRED, Lines, TooOld, broken
 from poolwise.errors import ClusterError, Forbidden, NotFound
 
 _REFUSALS: dict[int, type[ClusterError]] = {403: Forbidden, 404: NotFound}
@@ -52,6 +58,7 @@ class Freshness:
         self._monotonic_seconds = monotonic_seconds
         self._readiness = readiness
         self._watches: dict[str, _Watch] = {}
+        self._relists: dict[str, Relists] = {}
 
     def require(self, watches: Iterable[tuple[Resource, str | None]]) -> None:
         """These must exist from now on: one that never opens grows old like any other."""
@@ -59,6 +66,7 @@ class Freshness:
         self._watches = {
             resource.path(namespace): _Watch(resource, now) for resource, namespace in watches
         }
+        self._relists = {path: Relists(self._monotonic_seconds) for path in self._watches}
 
     def opened(self, path: str, response: aiohttp.ClientResponse) -> None:
         """A watch was answered, for the first time or again."""
@@ -118,17 +126,32 @@ class Freshness:
             self.refused(path, _REFUSALS[response.status](message))
             if response.status == 404:
                 raise KindIsGone(path)
+        elif response.status == EXPIRED and is_watch:
+            self._expired(path, response)
         elif _ends_kopf(response):
-            raise await broken(path, f"{response.status} {await _message(response)}")
+            problem = f"{response.status} {await _message(response)}"
+            asked_seconds = retry_after_seconds(response.headers.get("Retry-After", ""))
+            raise await broken(path, problem, asked_seconds)
         elif response.ok and response.content_type != _JSON:
             problem = f"watch {path}: the answer is {response.content_type} instead of {_JSON}"
             self.refused(path, ClusterError(problem))
             raise NotKubernetes(problem)
         elif response.ok and is_watch:
             self.opened(path, response)
-            response.content = cast(Any, Lines(response.content, path))
+            self._read_by_lines(path, response, response.content)
         elif response.ok and not (await response.read()).rstrip().endswith(b"}"):
             raise await broken(path, "its list has no end")
+
+    def _expired(self, path: str, response: aiohttp.ClientResponse) -> None:
+        """A watch that cannot go on, as kopf hears of it; it is opened when kopf has listed."""
+        response.release()
+        response.status = HTTPStatus.OK
+        self._read_by_lines(path, response, TooOld())
+
+    def _read_by_lines(
+        self, path: str, response: aiohttp.ClientResponse, content: aiohttp.StreamReader | TooOld
+    ) -> None:
+        response.content = cast(Any, Lines(content, path, self._relists[path]))
 
     def _path(self, path: str) -> str | None:
         """The watch of that path; a proxy that serves several clusters puts a prefix before it."""
@@ -136,9 +159,11 @@ class Freshness:
 
 
 def _ends_kopf(response: aiohttp.ClientResponse) -> bool:
-    """Whether kopf, and the process with it, ends at an answer instead of asking again."""
+    """Whether kopf, and the process with it, ends at an answer instead of asking again, or asks
+    again next year."""
     if response.status == _TOO_MANY:  # a date, as proxies write it, is more than it can read
-        return not response.headers.get("Retry-After", "0").isdigit()
+        seconds = retry_after_seconds(response.headers.get("Retry-After", "0"))
+        return seconds in (None, RETRY_AFTER_LIMIT_SECONDS)
     return 400 <= response.status < 500 and response.status not in _KNOWN_TO_KOPF
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
+from math import ceil, inf
 from typing import Any, Protocol
 
 import aiohttp
@@ -35,7 +36,10 @@ _METHODS = {
 
 
 class Kube(Protocol):
-    """What the operator may do to a cluster. All of them raise :class:`ClusterError`."""
+    """What the operator may do to a cluster. All of them raise :class:`ClusterError`.
+
+    A write is given up after ``limit_seconds``, by the API server too: it is not made later.
+    """
 
     def pages(
         self, resource: Resource, namespace: str | None = None, *, metadata_only: bool = False
@@ -62,22 +66,28 @@ class Kube(Protocol):
     async def get(self, resource: Resource, namespace: str | None, name: str) -> Document | None:
         """Read one object; None when there is none."""
 
-    async def create(self, document: Object) -> Document:
+    async def create(self, document: Object, limit_seconds: float = inf) -> Document:
         """Create an object; Conflict when there is one of that name."""
 
-    async def replace(self, document: Object) -> Document:
+    async def replace(self, document: Object, limit_seconds: float = inf) -> Document:
         """Write an object whole; Conflict unless its resourceVersion is the current one."""
 
-    async def apply(self, document: Object) -> Document:
+    async def apply(self, document: Object, limit_seconds: float = inf) -> Document:
         """Server-side apply, as field manager ``poolwise``, taking fields over by force.
 
         With a uid in the document, Conflict unless it is that of the object.
         """
 
-    async def patch(self, document: Object, changes: Object, subresource: str = "") -> Document:
+    async def patch(
+        self,
+        document: Object,
+        changes: Object,
+        subresource: str = "",
+        limit_seconds: float = inf,
+    ) -> Document:
         """Merge ``changes`` into exactly this object (its uid), or into its ``status``."""
 
-    async def delete(self, document: Object) -> None:
+    async def delete(self, document: Object, limit_seconds: float = inf) -> None:
         """Delete exactly this object (its uid); what is gone already is no error."""
 
 
@@ -89,7 +99,7 @@ class ApiKube:
         self._requests = requests
         # Not awaited: that would discover every kind of the cluster, and ours are known.
         self._dynamic = DynamicClient(client)
-        self._timeout = aiohttp.ClientTimeout(total=settings.request_timeout_seconds)
+        self._limit_seconds = settings.request_timeout_seconds
         self._page_size = settings.list_page_size
 
     async def pages(
@@ -186,41 +196,58 @@ class ApiKube:
         except NotFound:
             return None
 
-    async def create(self, document: Object) -> Document:
+    async def create(self, document: Object, limit_seconds: float = inf) -> Document:
         """Create an object; Conflict when there is one of that name."""
         resource = resource_of(document)
         path = resource.path(document["metadata"].get("namespace"))
-        return await self._request(
-            "create", resource.plural, path, body=document, field_manager=FIELD_MANAGER
+        return await self._write(
+            "create",
+            resource.plural,
+            path,
+            limit_seconds,
+            body=document,
+            field_manager=FIELD_MANAGER,
         )
 
-    async def replace(self, document: Object) -> Document:
+    async def replace(self, document: Object, limit_seconds: float = inf) -> Document:
         """Write an object whole; Conflict unless its resourceVersion is the current one."""
-        return await self._request(
-            "replace", *_target(document), body=document, field_manager=FIELD_MANAGER
+        return await self._write(
+            "replace",
+            *_target(document),
+            limit_seconds,
+            body=document,
+            field_manager=FIELD_MANAGER,
         )
 
-    async def apply(self, document: Object) -> Document:
+    async def apply(self, document: Object, limit_seconds: float = inf) -> Document:
         """Server-side apply, as field manager ``poolwise``, taking fields over by force.
 
         With a uid in the document, Conflict unless it is that of the object.
         """
-        return await self._request(
+        return await self._write(
             "apply",
             *_target(document),
+            limit_seconds,
             body=document,
             content_type="application/apply-patch+yaml",
             field_manager=FIELD_MANAGER,
             force_conflicts="true",
         )
 
-    async def patch(self, document: Object, changes: Object, subresource: str = "") -> Document:
+    async def patch(
+        self,
+        document: Object,
+        changes: Object,
+        subresource: str = "",
+        limit_seconds: float = inf,
+    ) -> Document:
         """Merge ``changes`` into exactly this object (its uid), or into its ``status``."""
         plural, path = _target(document)
-        return await self._request(
+        return await self._write(
             "patch",
             plural,
             f"{path}/{subresource}".rstrip("/"),
+            limit_seconds,
             # A patch of the uid changes nothing, but is a conflict on another object of the name.
             body={
                 **changes,
@@ -230,14 +257,14 @@ class ApiKube:
             field_manager=FIELD_MANAGER,
         )
 
-    async def delete(self, document: Object) -> None:
+    async def delete(self, document: Object, limit_seconds: float = inf) -> None:
         """Delete exactly this object (its uid); what is gone already is no error."""
         body = {
             "preconditions": {"uid": document["metadata"]["uid"]},
             "propagationPolicy": "Background",
         }
         try:
-            await self._request("delete", *_target(document), body=body)
+            await self._write("delete", *_target(document), limit_seconds, body=body)
         except (NotFound, Conflict):
             return  # gone, or another object has the name now
 
@@ -245,12 +272,31 @@ class ApiKube:
         """Close the connections."""
         await self._client.close()
 
-    async def _request(self, verb: str, plural: str, path: str, **options: Any) -> Document:
+    async def _write(
+        self, verb: str, plural: str, path: str, limit_seconds: float, **options: Any
+    ) -> Document:
+        """Not made any more after so long, whatever holds it up inside the API server (a queue, a
+        webhook), even where that does not see us hang up."""
+        limit_seconds = min(limit_seconds, self._limit_seconds)
+        limit = f"{ceil(limit_seconds * 1000)}ms"  # of 0 it would think what it likes
+        query = [("timeout", limit)]
+        return await self._request(verb, plural, path, limit_seconds, query_params=query, **options)
+
+    async def _request(
+        self,
+        verb: str,
+        plural: str,
+        path: str,
+        limit_seconds: float | None = None,
+        **options: Any,
+    ) -> Document:
+        # aiohttp would round longer limits up to whole seconds.
+        timeout = aiohttp.ClientTimeout(limit_seconds or self._limit_seconds, ceil_threshold=inf)
         code = "none"
         try:
             with _answers(f"{verb} {path}"):
                 response = await self._dynamic.request(
-                    _METHODS[verb], path, serialize=False, _request_timeout=self._timeout, **options
+                    _METHODS[verb], path, serialize=False, _request_timeout=timeout, **options
                 )
                 document = read_answer(await response.read(), f"{verb} {path}")
             code = "200"

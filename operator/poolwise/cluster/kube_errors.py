@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.dynamic.exceptions import DynamicApiError
 
+from poolwise.cluster.patience import retry_after_seconds
 from poolwise.errors import (
     ClusterError,
     Conflict,
@@ -51,8 +52,8 @@ def translated(error: ApiException, what: str) -> ClusterError:
         return Refused(message)  # by admission: a quota, a policy, a namespace that goes
     if status in _ERRORS:
         return _ERRORS[status](message)
-    seconds = (error.headers or {}).get("Retry-After", "")
-    return Unavailable(message, float(seconds) if seconds.isdigit() else None)
+    header = (error.headers or {}).get("Retry-After", "")
+    return Unavailable(message, retry_after_seconds(header))
 
 
 def _message(error: ApiException) -> str:

@@ -2,13 +2,15 @@
 
 No wall clock is ever compared with another machine's: a standby waits until the record has not
 changed for ``lease_seconds`` of *its own* monotonic clock, and a leader counts from the moment it
-*sent* its last renewal. With ``lease_renew_seconds < lease_seconds`` the old leader stops before
-a new one may start, whatever the clocks say.
+*sent* its last renewal. The old leader begins no write after ``lease_renew_seconds``, and gives up
+those that are not answered after ``lease_seconds``: then a new one may start, whatever the clocks
+say.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -55,10 +57,18 @@ class Lease:
 
     @property
     def is_held(self) -> bool:
-        """Whether writing is safe at this very moment."""
+        """Whether a write may begin at this very moment."""
+        return self.seconds_left > 0.0
+
+    @property
+    def seconds_left(self) -> float:
+        """Time until another may lead, for a write that begins now; 0 where none may begin."""
         if self._renewed_at is None:
-            return False
-        return self._monotonic_seconds() - self._renewed_at < self._settings.lease_renew_seconds
+            return 0.0
+        age_seconds = self._monotonic_seconds() - self._renewed_at
+        if age_seconds >= self._settings.lease_renew_seconds:
+            return 0.0
+        return self._settings.lease_seconds - age_seconds
 
     async def acquire(self) -> None:
         """Wait until we lead."""
@@ -79,7 +89,9 @@ class Lease:
         self._renewed_at = None
         spec = {**(self._record.get("spec") or {}), "holderIdentity": "", "leaseDurationSeconds": 1}
         try:
-            await self._kube.replace({**self._record, "spec": spec})
+            # A standby need not wait for so long, nor need who ends us.
+            limit_seconds = self._settings.lease_renew_seconds
+            await self._kube.replace({**self._record, "spec": spec}, limit_seconds)
         except ClusterError as error:
             _log.warning("the Lease could not be released", error=str(error))
 
@@ -154,7 +166,7 @@ class Lease:
             "metadata": self._metadata(record),
             "spec": {
                 "holderIdentity": self._identity,
-                "leaseDurationSeconds": round(self._settings.lease_seconds),
+                "leaseDurationSeconds": math.ceil(self._settings.lease_seconds),
                 "acquireTime": known.get("acquireTime") if is_ours else now,
                 "renewTime": now,
                 "leaseTransitions": transitions,

@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 
 import structlog
 
-from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.kube import Kube
+from poolwise.cluster.patience import Patience, pause_seconds
 from poolwise.cluster.readiness import WAITS_FOR, Readiness
 from poolwise.cluster.resources import WATCHED, Resource
-from poolwise.errors import ClusterError, NotFound, Unavailable
+from poolwise.errors import ClusterError, NotFound
 from poolwise.plan.names import GROUP
 from poolwise.plan.observed import Object
 from poolwise.settings import Settings
 
 _log = structlog.get_logger(__name__)
-
-
-class Patience:
-    """Delays between attempts to reach the API server, or what it does not let us reach yet: for
-    ever, but never so long that a user wonders whether anybody still tries."""
-
-    def __iter__(self) -> Iterator[float]:
-        return itertools.chain((1, 1, 2, 3, 5), itertools.repeat(8))
-
-
-def pause_seconds(error: ClusterError, usual_seconds: float) -> float:
-    """How long to wait after ``error``: what the server asks for, else about as long as usual."""
-    asked = error.retry_after_seconds if isinstance(error, Unavailable) else None
-    return asked or usual_seconds * clock.jitter()
 
 
 def targets(settings: Settings) -> tuple[tuple[Resource, str | None], ...]:

@@ -17,7 +17,8 @@ from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.following import Follower, Listener, Silent
 from poolwise.cluster.kube import Kube
-from poolwise.cluster.listing import Patience, pause_seconds, scopes
+from poolwise.cluster.listing import scopes
+from poolwise.cluster.patience import Patience, pause_seconds
 from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import BESIDE, OPTIONAL, OptionalApi, Resource
 from poolwise.errors import ClusterError, Forbidden, NotFound

@@ -1,13 +1,14 @@
-"""Writes: only while we lead, counted, and known to the cache as soon as they are made."""
+"""Writes: only while we lead, and known to the cache as soon as they are made."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from poolwise.cluster.cache import Cache, name_of
+from poolwise.cluster.cache import Cache
 from poolwise.cluster.kube import Kube
 from poolwise.cluster.resources import Resource, owner_uid, resource_of
+from poolwise.cluster.store import name_of
 from poolwise.errors import NameTaken, Unavailable
 from poolwise.plan.observed import Object
 
@@ -17,12 +18,14 @@ class Writer:
 
     A write that turned out to change nothing (the API server spells a value differently, or does
     not know a field) is not sent again until the object or the write changes.
+
+    ``lead_seconds`` is how long we still lead at the least; 0 where no write may begin any more.
     """
 
-    def __init__(self, kube: Kube, cache: Cache, may_write: Callable[[], bool]) -> None:
+    def __init__(self, kube: Kube, cache: Cache, lead_seconds: Callable[[], float]) -> None:
         self._kube = kube
         self._cache = cache
-        self._may_write = may_write
+        self._lead_seconds = lead_seconds
 
     async def apply(self, document: Object) -> Object:
         """Apply an object of ours; the object as it is then.
@@ -34,8 +37,7 @@ class Writer:
         live = await self._ours(resource, document)
         if live is not None and self._cache.stores[resource].is_futile(live, document):
             return live
-        self._check_lead()
-        applied = await self._kube.apply(_exactly(document, live))
+        applied = await self._kube.apply(_exactly(document, live), self._limit_seconds())
         return self._written(resource, live, document, applied)
 
     async def patch(self, document: Object, changes: Object, subresource: str = "") -> Object:
@@ -43,8 +45,8 @@ class Writer:
         resource = resource_of(document)
         if self._cache.stores[resource].is_futile(document, changes):
             return document
-        self._check_lead()
-        patched = await self._kube.patch(document, changes, subresource)
+        limit_seconds = self._limit_seconds()
+        patched = await self._kube.patch(document, changes, subresource, limit_seconds)
         return self._written(resource, document, changes, patched)
 
     def _written(
@@ -58,8 +60,7 @@ class Writer:
 
     async def delete(self, document: Object) -> None:
         """Delete an object, with what it owns."""
-        self._check_lead()
-        await self._kube.delete(document)
+        await self._kube.delete(document, self._limit_seconds())
         self._cache.remove(resource_of(document), document)
 
     async def replace(self, live: Object, document: Object) -> None:
@@ -67,9 +68,8 @@ class Writer:
 
         One that takes its time (finalizers) stays known until the event of its end.
         """
-        self._check_lead()
         resource = resource_of(live)
-        await self._kube.delete(live)
+        await self._kube.delete(live, self._limit_seconds())
         rest = await self._kube.get(resource, *name_of(live))
         if rest is not None:
             self._cache.put(resource, rest)
@@ -79,8 +79,7 @@ class Writer:
 
     async def create(self, document: dict[str, Any]) -> None:
         """Create an object that the cache does not hold, such as an Event."""
-        self._check_lead()
-        await self._kube.create(document)
+        await self._kube.create(document, self._limit_seconds())
 
     async def _ours(self, resource: Resource, document: Object) -> Object | None:
         """The live object. An apply by force would take one of that name over, whoever made it."""
@@ -94,9 +93,15 @@ class Writer:
             )
         return known
 
-    def _check_lead(self) -> None:
-        if not self._may_write():
+    def _limit_seconds(self) -> float:
+        """How long a write that begins now may take: then another may lead.
+
+        :raises Unavailable: when none may begin.
+        """
+        seconds = self._lead_seconds()
+        if seconds <= 0.0:
             raise Unavailable("this process does not lead (any more)")
+        return seconds
 
 
 def _exactly(document: Object, live: Object | None) -> Object:

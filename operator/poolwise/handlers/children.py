@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from poolwise.cluster.cache import Cache, name_of
+from poolwise.cluster.cache import Cache
 from poolwise.cluster.difference import covers, signed
 from poolwise.cluster.resources import RUNS, owner_uid, resource_of
+from poolwise.cluster.store import name_of
 from poolwise.cluster.writer import Writer
 from poolwise.errors import NameTaken
 from poolwise.handlers.draining import Draining

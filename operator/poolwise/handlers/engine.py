@@ -13,7 +13,7 @@ from dataclasses import replace
 import structlog
 
 from poolwise.cluster import clock
-from poolwise.cluster.cache import Cache, name_of
+from poolwise.cluster.cache import Cache
 from poolwise.cluster.events import Recorder
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.prometheus import Prometheus
@@ -27,6 +27,7 @@ from poolwise.cluster.resources import (
     Resource,
 )
 from poolwise.cluster.scraping import Scraper
+from poolwise.cluster.store import name_of
 from poolwise.cluster.writer import Writer
 from poolwise.errors import ClusterError, NotFound, Unavailable
 from poolwise.handlers.admissions import Admissions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 import time
 import uuid
@@ -39,6 +40,9 @@ from poolwise.settings import Settings
 _log = structlog.get_logger(__name__)
 
 _GAUGE_SECONDS = 5.0
+_SET_BACK_SECONDS = 60.0
+"""The process ends when the clock is set back by so much: the next one, or a standby, goes on from
+what the cluster tells, and this one would wait until it is as late again. Less is waited for."""
 _RELIST_PAUSE_SECONDS = 2.0
 """After a watch listed anew, so that one prune serves a burst of events."""
 
@@ -109,7 +113,7 @@ class Operator:
             kube, self._settings, identity, time.monotonic, clock.utc_now, self._readiness
         )
         lease.owner_references = self._connection.account_references(self._settings.lease_namespace)
-        writer = Writer(kube, self._cache, lambda: not self._elects or lease.is_held)
+        writer = Writer(kube, self._cache, lambda: lease.seconds_left if self._elects else math.inf)
         recorder = Recorder(
             writer, identity, clock.utc_now, time.monotonic, self._metrics.decisions
         )
@@ -187,7 +191,11 @@ class Operator:
             self._engine.touch(resource, ghost)
 
     async def _measure(self) -> None:
+        set_back = clock.SetBack(clock.utc_now, time.monotonic)
         while True:
+            seconds = set_back.seconds()
+            if seconds >= _SET_BACK_SECONDS:
+                self.fail(PoolwiseError(f"this machine's clock was set back by {seconds:.0f} s"))
             for plural, age in self._freshness.oldest_seconds().items():
                 self._metrics.watch_age_seconds.labels(plural).set(age)
             started = time.monotonic()

@@ -14,10 +14,11 @@ from datetime import datetime
 import structlog
 
 from poolwise.cluster import clock
-from poolwise.cluster.cache import Cache, name_of
+from poolwise.cluster.cache import Cache
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.queue import WorkQueue
 from poolwise.cluster.resources import ADMISSION_CHECKS, QUEUED, Resource, resource_of
+from poolwise.cluster.store import name_of
 from poolwise.handlers.isolation import Decide, decide_or_isolate, without
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Key, Outcome, Plan

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from poolwise.cluster.cache import Cache, Name, name_of
+from poolwise.cluster.cache import Cache
 from poolwise.cluster.resources import (
     AUTOSCALERS,
     DISRUPTION_BUDGETS,
@@ -18,6 +18,7 @@ from poolwise.cluster.resources import (
     TRAINING_JOBS,
     resource_of,
 )
+from poolwise.cluster.store import Name, name_of
 from poolwise.handlers.children import Children, prepared
 from poolwise.handlers.planner import Planner
 from poolwise.handlers.refusals import REASONS, REFUSALS, reason_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import kopf
 
-from poolwise.cluster.listing import Patience
+from poolwise.cluster.patience import Patience
 from poolwise.cluster.resources import WATCHED, Resource
 from poolwise.errors import PoolwiseError
 from poolwise.handlers.operator import Operator

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 
-from poolwise.cluster.cache import Cache, name_of
+from poolwise.cluster.cache import Cache
 from poolwise.cluster.clock import utc_now
 from poolwise.cluster.difference import merge_patch
 from poolwise.cluster.events import Recorder
 from poolwise.cluster.resources import resource_of
+from poolwise.cluster.store import name_of
 from poolwise.cluster.writer import Writer
 from poolwise.handlers.announcement import Announcement, announcements
 from poolwise.handlers.looks import Looks

@@ -121,6 +121,12 @@ def test_figures_that_moved_much_are_told_after_a_rest():
     assert after["forecast"]["mid"] == 9
 
 
+def test_what_was_told_by_a_clock_that_was_ahead_is_told_anew():
+    before = told(look(now=later(7200)))
+    after = told(look(forecast=Forecast(0.0, 6.0, 9.0, 12.0)), before)
+    assert after["forecast"]["mid"] == 9
+
+
 def test_another_number_is_told_at_once():
     before = told(look())
     assert told(look(4, held=3, now=later(1)), before)["desiredReplicas"] == 4

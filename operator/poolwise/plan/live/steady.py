@@ -35,7 +35,7 @@ def steady(before: Told, after: Mapping[str, Any], now: datetime) -> Mapping[str
     if numbers(before) != numbers(after):
         return after
     age_seconds = (now - told_at).total_seconds()
-    if age_seconds < REST_SECONDS:
+    if 0.0 <= age_seconds < REST_SECONDS:  # less than none is another clock's, or was set back
         return before
     if age_seconds >= REMEMBERED_SECONDS and before.get("memory") != after.get("memory"):
         return after
