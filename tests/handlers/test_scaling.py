@@ -135,7 +135,7 @@ def test_one_that_lies_holds_its_own_service_alone(cluster):
     assert "chat-0: answers '<html>'" in found["message"]
     assert deployment(cluster)["spec"]["replicas"] == before
     assert condition(service(cluster, "other"), "MetricsAvailable")["status"] == "True"
-    assert events(cluster).count("MetricsBroken") == 2  # its metrics, and that it is not scaled
+    assert events(cluster).count("MetricsBroken") == 1
     assert cluster.looks(LOOKS_UNTIL_TOLD + 1) == []
 
 
