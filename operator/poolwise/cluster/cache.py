@@ -20,6 +20,7 @@ from poolwise.cluster.pruning import pruned
 from poolwise.cluster.resources import (
     ACCELERATOR_POOLS,
     ADMISSION_CHECKS,
+    AUTOSCALERS,
     CACHED,
     CHILDREN,
     CLUSTER_QUEUES,
@@ -248,6 +249,7 @@ class Cache:
             scaling=MappingProxyType(dict(self.scaling)),
             overflow=MappingProxyType({key: dict(each) for key, each in self.overflow.items()}),
             queues=self._queues(),
+            autoscalers=tuple(self.stores[AUTOSCALERS]),
             training_runtimes=(
                 *self.stores[CLUSTER_TRAINING_RUNTIMES],
                 *self.stores[TRAINING_RUNTIMES],

@@ -97,7 +97,9 @@ def _active(look: Look) -> Sequence[Condition]:
     if look.mode is Mode.OFF:
         return []
     if look.conflict:
-        message = f"{look.conflict} scales it too: replicas stay as they are until one of both goes"
+        message = (
+            f"{look.conflict} scales it too: their number is left to it until one of both goes"
+        )
         return [condition(Type.SCALING_ACTIVE, False, Reason.AUTOSCALER_CONFLICT, message)]
     if look.standstill:
         why = look.standstill

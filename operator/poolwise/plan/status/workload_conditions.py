@@ -291,8 +291,7 @@ def _rested(view: View, each: Condition) -> Condition:
 def _as_told(view: View, plan: Plan, type_: Type) -> Condition | None:
     """What was measured before the operator started anew stands until it has looked again."""
     before = view.previous(type_)
-    is_looked_at = view.seen.desired or (not view.is_job and asks_for_zero(view.resource))
-    is_there = is_looked_at and (view.is_job or _runs(plan))
+    is_there = view.seen.desired if view.is_job else _is_looked_at(view) and _runs(plan)
     if before.get("reason") not in (None, Reason.NOT_MEASURED) and is_there:
         return _repeated(before, type_)
     if type_ in (Type.SCALING_ACTIVE, Type.AS_PLANNED):
@@ -300,6 +299,11 @@ def _as_told(view: View, plan: Plan, type_: Type) -> Condition | None:
     whose = "rank 0" if view.is_job else "a replica"
     message = f"nobody has looked at {whose} yet: all figures are predictions"
     return condition(type_, None, Reason.NOT_MEASURED, message)
+
+
+def _is_looked_at(service: View) -> bool:
+    """Whether it will be: also with no replica, which others may have set."""
+    return service.seen.exists or asks_for_zero(service.resource)
 
 
 def _repeated(before: Mapping[str, Any], type_: Type) -> Condition:
