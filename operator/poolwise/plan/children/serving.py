@@ -147,10 +147,15 @@ def _deployment(
             "replicas": record.replicas or 0,
             "selector": {"matchLabels": selector_labels(key)},
             "strategy": {"type": "RollingUpdate", "rollingUpdate": rolling_update(record)},
-            "progressDeadlineSeconds": PULL_SECONDS + (record.start_budget_seconds or 0),
+            "progressDeadlineSeconds": progress_deadline_seconds(record),
             "template": pod,
         },
     }
+
+
+def progress_deadline_seconds(record: PlacementRecord) -> int:
+    """For which an update may make no replica ready before it counts as stuck."""
+    return PULL_SECONDS + (record.start_budget_seconds or 0)
 
 
 def _part(resource: Object, record: PlacementRecord, pool: Pool, settings: Settings) -> Manifest:

@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from poolwise.plan.children.metadata import selector_text
+from poolwise.plan.children.serving import progress_deadline_seconds
 from poolwise.plan.conditions import Reason, Type, condition, is_true, merged, timestamp
-from poolwise.plan.decision import Outcome, Plan, chosen_pool
+from poolwise.plan.decision import Kind, Outcome, Plan, chosen_pool
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.names import PAUSED
 from poolwise.plan.observed import Object
@@ -25,7 +26,7 @@ from poolwise.plan.status.figures import number, part
 from poolwise.plan.status.further import with_further
 from poolwise.plan.status.meter import read
 from poolwise.plan.status.meter import told as meter_told
-from poolwise.plan.status.pods import Live, Observation, observe
+from poolwise.plan.status.pods import Live, Observation, observe, with_hung
 from poolwise.plan.status.rounding import rounded
 from poolwise.plan.status.steady import steady
 from poolwise.plan.status.story import rollout, story
@@ -56,7 +57,7 @@ def status(
     generation = resource["metadata"].get("generation", outcome.generation)
     if is_paused(resource):
         return {**before, "conditions": _with_paused(before, generation, now)}
-    pool, seen = chosen_pool(outcome, pools), observe(outcome.uid, *live)
+    pool, seen = chosen_pool(outcome, pools), _seen(outcome, live, now)
     told = with_further(_told(before, outcome, seen, pool, now), outcome, pool, pools)
     meter = read(part(part(before, "observed"), "accrued"))
     meter = accrued(meter, outcome, told, pools, seen, now)
@@ -71,6 +72,14 @@ def status(
         **_start(resource, outcome, seen, live.children, now),
         **_observed(before, view),
     }
+
+
+def _seen(outcome: Outcome, live: Live, now: datetime) -> Observation:
+    """What there is of it, and what of that does not start in time."""
+    seen, runs = observe(outcome.uid, *live), outcome.running if isinstance(outcome, Plan) else None
+    if runs is None or runs.record is None or outcome.key.kind is not Kind.INFERENCE_SERVICE:
+        return seen
+    return with_hung(seen, live, progress_deadline_seconds(runs.record), now)
 
 
 def is_paused(resource: Object) -> bool:

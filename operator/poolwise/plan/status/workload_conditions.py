@@ -233,10 +233,8 @@ def _updating(seen: Observation) -> Condition:
         first = seen.problems[0]
         return condition(Type.PODS_READY, False, first.reason, f"{first.message}; {count}")
     if seen.held_back:
-        message = (
-            f"somebody paused Deployment {seen.held_back}: {count}; "
-            f"kubectl rollout resume deployment/{seen.held_back} lets the update go on"
-        )
+        why, remedy = seen.held_back
+        message = f"{why}: {count}; {remedy} lets the update go on"
         return condition(Type.PODS_READY, False, Reason.ROLLOUT_PAUSED, message)
     return condition(Type.PODS_READY, False, Reason.UPDATING, count)
 
