@@ -45,6 +45,7 @@ from poolwise.plan.provisioning.telling import told
 from poolwise.plan.queue import Queue, Waiting
 from poolwise.plan.remaining import ends, unsaved_since
 from poolwise.plan.requests.request import Workload
+from poolwise.plan.retelling import retold
 from poolwise.plan.standing import Standing
 from poolwise.plan.steps.told import Measured, measured
 from poolwise.settings import Settings
@@ -132,6 +133,7 @@ class _Pass:
         outcomes |= {plan.key: plan for plan in queued_plans(guests, self.pools, situation)}
         outcomes |= dict(admissions(self.entries, outcomes))
         outcomes |= surging(self.entries, self.claims, outcomes, situation.ledger)
+        outcomes |= dict(retold(self.entries, self.claims, outcomes, self.situation))
         ordered = sorted(outcomes.items(), key=lambda item: str(item[0]))
         return Decisions(
             tuple(self.pools),

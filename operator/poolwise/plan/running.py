@@ -37,6 +37,8 @@ class State:
     """Of a service: what it runs on further pools."""
     declared: Mapping[str, int]
     """Of a service: replicas by pool, as what runs them is told to have, by whomever."""
+    is_live: bool
+    """Whether what runs it is there, beyond the intent to make it."""
     end: Reason | None
     """Completed or Failed; None while it may still run."""
     is_paused: bool
@@ -67,6 +69,7 @@ class Children:
             declared=dict(
                 map(_declared, [*([(child, record)] if child and record else []), *parts])
             ),
+            is_live=bool(_mapping((child or {}).get("metadata")).get("uid")),
             end=_end(child, resource) if key.kind is Kind.TRAINING_JOB else None,
             is_paused=_mapping(metadata.get("annotations")).get(PAUSED) == "true",
             is_being_deleted=bool(metadata.get("deletionTimestamp")),

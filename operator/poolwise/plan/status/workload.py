@@ -108,7 +108,7 @@ def _told(
     is_over = seen.completed is not None or seen.gave_up is not None or _has_ended(before)
     if known and is_over:
         return known
-    if known and outcome.kept and _is_about(known, outcome):
+    if outcome.kept and _is_about(known, outcome) and not _is_retold(known, outcome):
         return _with_replicas(known, outcome, pool)
     if outcome.chosen is None and not outcome.candidates:
         return {}
@@ -137,6 +137,12 @@ def _with_replicas(known: Mapping[str, Any], plan: Plan, pool: Pool | None) -> M
 def _is_about(known: Mapping[str, Any], plan: Plan) -> bool:
     pool = plan.claim.pool if plan.claim else None
     return known.get("placed") is True and known.get("pool") == pool
+
+
+def _is_retold(known: Mapping[str, Any], plan: Plan) -> bool:
+    """Whether this has the prediction that was lost."""
+    is_whole = plan.chosen is not None and plan.chosen.prediction is not None
+    return is_whole and not known.get("predicted")
 
 
 def _has_ended(before: Mapping[str, Any]) -> bool:
