@@ -182,7 +182,7 @@ def test_counters_that_go_back_are_told_of_and_written_once(cluster, monkeypatch
     cluster.looks(LOOKS_UNTIL_TOLD + 1)
     found = condition(service(cluster), "MetricsAvailable")
     assert (found["status"], found["reason"]) == ("False", "MetricsBroken")
-    assert found["message"].startswith("chat-0: finished_requests went back from ")
+    assert found["message"].startswith("chat-0: the count of ended requests went back from ")
     assert condition(service(cluster), "ScalingActive")["reason"] == "MetricsBroken"
     assert condition(service(cluster, "other"), "MetricsAvailable")["status"] == "True"
     few = cluster.looks(LOOKS_UNTIL_TOLD + 2)
