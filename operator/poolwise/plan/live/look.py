@@ -85,6 +85,8 @@ class Look:
         """Of that number: one sentence."""
         if self.conflict:
             return f"{self.declared}, as {self.conflict} has it"
+        if self.standstill is None and not (self.is_measured or self.is_asleep or self.is_heard):
+            return f"{self.replicas} as before: no replica tells its metrics"
         return self.decision.reason
 
     @property

@@ -267,15 +267,25 @@ def _seen(view: View, plan: Plan) -> list[Condition]:
 
 def _with_cut(view: View, plan: Plan) -> list[Condition]:
     """With what keeps replicas that others ask for from running, unless the number stands still for
-    a graver reason; what was told of that before is known anew, looked at or not."""
+    a graver reason, which it follows then; what was told of that before is known anew, looked at
+    or not."""
     told, cut = _measured(view, plan), cut_short(view.resource, plan)
     old = [each for each in told if each.type == Type.SCALING_ACTIVE]
     others = [each for each in told if each not in old]
+    if cut is not None and view.measured is not None:
+        old = [_followed_by(each, cut) for each in old]
     if cut is not None and all(each.status for each in old):
         return [*others, cut]
     is_stale = view.measured is None and mode_of(view.resource) is not Mode.DIRECT
     limits = (Reason.AT_MAXIMUM, Reason.AT_CAPACITY) if is_stale else ()
     return [*others, *(each for each in old if each.reason not in limits)]
+
+
+def _followed_by(graver: Condition, cut: Condition) -> Condition:
+    """Metrics keep nobody's replicas from running, as another autoscaler does."""
+    if graver.reason != Reason.METRICS_BROKEN:
+        return graver
+    return replace(graver, message=f"{graver.message}; {cut.message}")
 
 
 def _rested(view: View, each: Condition) -> Condition:
