@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from poolwise.plan.conditions import Reason
 from poolwise.plan.observed import Object
 from poolwise.plan.status.figures import number, part
 
@@ -33,6 +34,8 @@ _TOLD = {
     "Failed": {"True": True},
 }
 """By type and status of a condition: whether the Event is a warning. Others are no decisions."""
+_CAUSES: Mapping[str, str] = {Reason.SLO_UNREACHABLE: Reason.NO_FEASIBLE_POOL}
+"""What is told with another reason alone: no pool is feasible, for a target that none keeps."""
 
 
 def announcements(before: Object | None, after: Object) -> Iterator[Announcement]:
@@ -50,12 +53,12 @@ def announcements(before: Object | None, after: Object) -> Iterator[Announcement
 
 
 def _once_each(conditions: Iterable[Object]) -> Iterator[Object]:
-    """Decisions among conditions, in their order; of several for one reason the first, which tells
-    the cause (metrics that break), and none that follows from it (no scaling)."""
+    """Decisions among conditions, in their order; of several for one cause the first, which tells
+    it (metrics that break), and none that follows from it (no scaling)."""
     told = set[str]()
     for condition in conditions:
         is_decision = condition["status"] in _TOLD.get(condition["type"], {})
-        if is_decision and condition["reason"] not in told:
+        if is_decision and told.isdisjoint({condition["reason"], _CAUSES.get(condition["reason"])}):
             told.add(condition["reason"])
             yield condition
 
