@@ -101,10 +101,15 @@ def _would_run(pod: Object, group: Group) -> bool:
 
 
 def _nodes_for(pods: list[Object]) -> int:
-    """Ranks that keep apart need one each, others are packed."""
-    apart = [pod for pod in pods if pod["spec"].get("affinity", {}).get("podAntiAffinity")]
+    """Ranks that must keep apart need one each, others are packed."""
+    apart = [pod for pod in pods if _must_be_apart(pod)]
     gpus = sum(_gpus(pod) for pod in pods if pod not in apart)
     return len(apart) + -(-gpus // 8)
+
+
+def _must_be_apart(pod: Object) -> bool:
+    apart = pod["spec"].get("affinity", {}).get("podAntiAffinity", {})
+    return "requiredDuringSchedulingIgnoredDuringExecution" in apart
 
 
 def _gpus(pod: Object) -> int:

@@ -18,6 +18,10 @@ def status(*conditions, pool=None):
 
 
 PLACED = ("Placed", "True", "Placed", "runs on h100")
+BROKEN = ("MetricsAvailable", "False", "MetricsBroken", "chat-0: answers HTML")
+HELD = ("ScalingActive", "False", "MetricsBroken", "replicas are added at most")
+UNREACHABLE = ("SLOMet", "False", "SLOUnreachable", "ITL p99")
+CONFLICT = ("ScalingActive", "False", "AutoscalerConflict", "another one scales it too")
 WAITS = ("Placed", "False", "InsufficientCapacity", "needs 64, 48 are free")
 
 
@@ -56,6 +60,33 @@ WAITS = ("Placed", "False", "InsufficientCapacity", "needs 64, 48 are free")
         ),
         pytest.param(
             status(PLACED), status(PLACED, ("PodsReady", "False", "CrashLoop", "")), [], id="pods"
+        ),
+        pytest.param(
+            None,
+            status(BROKEN, HELD),
+            [("MetricsBroken", True)],
+            id="the-cause-and-not-what-follows",
+        ),
+        pytest.param(
+            None,
+            status(("Placed", "False", "NoFeasiblePool", "ITL p99"), UNREACHABLE),
+            [("NoFeasiblePool", True)],
+            id="a-target-that-no-pool-keeps",
+        ),
+        pytest.param(
+            status(PLACED),
+            status(PLACED, UNREACHABLE),
+            [("SLOUnreachable", True)],
+            id="a-target-that-what-runs-does-not-keep",
+        ),
+        pytest.param(
+            status(BROKEN, CONFLICT), status(BROKEN, HELD), [], id="a-cause-that-was-told-before"
+        ),
+        pytest.param(
+            status(BROKEN, HELD),
+            status(BROKEN, CONFLICT),
+            [("AutoscalerConflict", True)],
+            id="another-cause",
         ),
     ],
 )

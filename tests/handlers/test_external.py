@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from poolwise.cluster import metric_table as table
+from poolwise.handlers.turn import LOOKS_UNTIL_TOLD
 from poolwise.handlers.workload_series import samples_of_each
+from poolwise.plan.signals.adapters import Fault
 from tests.handlers.fleet import Clock, Served
 from tests.handlers.shell import chat_service, condition, h100_node
 from tests.handlers.test_overflow import Wishes, a100_node, parts
@@ -110,6 +112,18 @@ def test_a_number_beyond_the_maximum_is_cut_and_told(clock):
     assert "ScalingActive" not in types, "what was told before the edit is no more"
     shell.looks(3)
     assert (replicas(shell), told(shell)[0]) == (3, "FollowsLoad")
+
+
+def test_a_number_that_is_cut_is_told_while_metrics_are_broken_too(clock, monkeypatch):
+    shell = Served(clock, mode="External", maxReplicas=4)
+    edit(shell, replicas=6)
+    silent = Fault("no answer within 3 s")
+    monkeypatch.setattr(shell.load, "_of", lambda replica: silent)
+    shell.looks(LOOKS_UNTIL_TOLD + 1)
+    reason, message = told(shell)
+    assert reason == "MetricsBroken"
+    assert message.endswith("; spec.replicas is 6, scaling.maxReplicas allows 4")
+    assert shell.looks(LOOKS_UNTIL_TOLD + 1) == []
 
 
 def test_a_spec_that_finds_no_place_leaves_no_service_without_looks(shell, wishes):

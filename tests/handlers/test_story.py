@@ -125,3 +125,71 @@ def test_what_was_decided_for_an_object_is_never_told_of_the_next_one_of_its_nam
 
 def accepted(document):
     return condition(document, "Accepted").get("status")
+
+
+def wiped(shell, workload):
+    """Its status, by ``kubectl edit --subresource=status``."""
+
+    def wipe():
+        live = shell.look(workload)
+        shell.put({**live, "status": {}})
+
+    return wipe
+
+
+@pytest.mark.parametrize("is_new_process", [False, True])
+@pytest.mark.parametrize(
+    "workload", [training_job("a", "train", 8), chat_service("a", "chat")], ids=["run", "service"]
+)
+def test_a_status_that_was_wiped_is_whole_again_at_once(shell, workload, is_new_process):
+    shell.put(workload)
+    shell.run()
+    before, children = shell.look(workload)["status"], len(shell.kube.writes)
+    if is_new_process:
+        wiped(shell, workload)()
+        shell.run()
+    else:
+        shell.run(wiped(shell, workload))
+    after = shell.look(workload)["status"]
+    aside = {"reason", "candidates", "significant"}
+    told, known = after["plan"], before["plan"]
+    assert {each: told.get(each) for each in known if each not in aside} == {
+        each: known[each] for each in known if each not in aside
+    }
+    assert told["reason"].startswith("runs on ")
+    assert [each["pool"] for each in told["candidates"]] == [
+        each["pool"] for each in known["candidates"]
+    ]
+    statuses = {each["type"]: each["status"] for each in before["conditions"]}
+    assert {each["type"]: each["status"] for each in after["conditions"]} == statuses
+    planned = [condition({"status": each}, "Planned")["message"] for each in (before, after)]
+    assert planned[0] == planned[1]
+    writes = shell.kube.writes[children:]
+    assert all(each.startswith(("patch status", "create events")) for each in writes)
+    assert shell.run() == []
+
+
+def test_a_story_without_its_prediction_gets_it_back(shell):
+    """As versions before left one whose status was wiped."""
+    chat = chat_service("a", "chat")
+    shell.put(chat)
+    shell.run()
+    live = shell.look(chat)
+    known = live["status"]["plan"]
+    torn = {name: value for name, value in known.items() if name != "predicted"}
+    shell.put({**live, "status": {**live["status"], "plan": torn}})
+    shell.run()
+    assert shell.look(chat)["status"]["plan"]["predicted"] == known["predicted"]
+
+
+def test_what_others_took_meanwhile_makes_no_other_story(shell):
+    chat = chat_service("a", "chat")
+    shell.put(chat)
+    shell.run()
+    known = shell.look(chat)["status"]["plan"]
+    shell.put(training_job("a", "train", 8), training_job("a", "rest", 4))
+    shell.run(wiped(shell, chat))
+    told = shell.look(chat)["status"]["plan"]
+    figures = ("pool", "predicted", "replicas", "count", "shape", "costPerHour", "bottleneck")
+    assert [told[each] for each in figures] == [known[each] for each in figures]
+    assert told["placed"]

@@ -290,7 +290,7 @@ class TestReplica:
         assert strategy(False) == {"maxSurge": 0, "maxUnavailable": 1}
 
     @pytest.mark.parametrize(
-        ("replicas", "redundancy", "minimum"), [(1, 0, 0), (3, 0, 2), (5, 2, 3), (2, 5, 0)]
+        ("replicas", "redundancy", "minimum"), [(1, 0, 0), (3, 0, 2), (5, 2, 3), (2, 5, 1)]
     )
     def test_disruption_budget(self, replicas, redundancy, minimum):
         isvc = service(scaling={"redundancy": redundancy, "maxReplicas": 10})

@@ -275,7 +275,7 @@ class TestGroups:
         assert levels_of(stages) == ([], [RACK])
 
     @pytest.mark.parametrize(
-        ("replicas", "redundancy", "minimum"), [(1, 0, 0), (2, 0, 3), (3, 2, 4), (2, 5, 0)]
+        ("replicas", "redundancy", "minimum"), [(1, 0, 0), (2, 0, 3), (3, 2, 4), (2, 5, 3)]
     )
     def test_disruption_budget_counts_pods(self, replicas, redundancy, minimum):
         isvc = service(scaling={"redundancy": redundancy, "maxReplicas": 10})

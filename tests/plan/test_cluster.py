@@ -165,7 +165,7 @@ def test_replicas_that_others_set_are_followed():
 def test_too_few_replicas_are_told():
     plan = plan_of(l40s(1), service(requests_per_second="40", scaling={"mode": "Off"}, replicas=1))
     assert plan.placed
-    assert "replicas is 1" in plan.reason
+    assert "there are to be 1" in plan.reason
 
 
 def test_room_for_one_replica_more_is_told():
@@ -276,7 +276,7 @@ def test_where_no_pool_can_have_the_replicas_they_need_the_cheapest_is_taken():
     spec = {"requests_per_second": "400", "scaling": {"mode": "External", "maxReplicas": 10}}
     plan = plan_of([*l40s(1), *h100(2)], service(**spec, replicas=3))
     assert plan.placed and plan.chosen.accelerator == "L40S"
-    assert "replicas is 3" in plan.reason
+    assert "there are to be 3" in plan.reason
 
 
 def test_a_service_that_can_be_anywhere_does_not_break_what_a_gang_needs_whole():

@@ -118,8 +118,10 @@ def test_what_is_fixed_is_kept(fixed, expected):
     ("fixed", "says"),
     [
         pytest.param({"tensor": 16}, "tensor 16", id="beyond a node"),
-        pytest.param({"accelerators": 3}, "accelerators per replica 3", id="three"),
-        pytest.param({"tensor": 3}, "tensor 3 does not divide the model's 32 heads", id="heads"),
+        pytest.param({"accelerators": 3}, "accelerators.perReplica 3", id="three"),
+        pytest.param(
+            {"tensor": 3}, "parallelism.tensor 3 does not divide the model's 32 heads", id="heads"
+        ),
         pytest.param({"tensor": 2, "expert": 4}, "expert 4", id="expert"),
     ],
 )

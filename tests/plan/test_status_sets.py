@@ -1,6 +1,7 @@
 """What JobSets, TrainJobs and LeaderWorkerSets show: pods are counted, since they count Jobs."""
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -123,6 +124,96 @@ def test_groups_are_replicas_and_pods_are_pods():
     assert (shown["replicas"], shown["readyReplicas"]) == (2, 1)
     assert shown["observed"]["pods"] == {"desired": 4, "ready": 3, "existing": 4}
     assert "leaderworkerset.sigs.k8s.io/worker-index=0" in shown["selector"]
+
+
+GROUPS = ("r-0", "r-1", "s-2", "s-3")
+"""Pods of two groups on two nodes each."""
+
+
+def shown_of_groups(groups, pods, now=NOW):
+    resource, plan, pool = SET_CASES["vllm-two-nodes"]()
+    record = state_of(resource, SERVICE, SERVICE_UID, groups).record
+    plan = replace(plan, kept=True, record=record)
+    found = status(resource, plan, {pool.name: pool}, Live([groups], pods), now)
+    conditions = {each["type"]: each for each in found["conditions"]}
+    ready = conditions["Ready"]
+    return ready["reason"], conditions["Stalled"]["status"], ready["message"]
+
+
+def progress(type_, since="2026-11-22T08:00:00Z", status="True"):
+    return {"type": type_, "status": status, "lastTransitionTime": since}
+
+
+@pytest.mark.parametrize(
+    ("updated", "first", "told", "stalled", "says"),
+    [
+        (2, 0, "Running", "False", "4 of 4 pods ready"),
+        (1, 0, "Updating", "False", "still of the spec before: 2 of 4 pods"),
+        (0, 1, "Updating", "False", "still of the spec before: 4 of 4 pods"),
+        (
+            1,
+            1,
+            "RolloutPaused",
+            "True",
+            "somebody set partition 1 on LeaderWorkerSet assistant-replica",
+        ),
+    ],
+)
+def test_an_update_of_groups_is_judged_as_one_of_a_deployment(updated, first, told, stalled, says):
+    groups = child_of("vllm-two-nodes", replicas=2, readyReplicas=2, updatedReplicas=updated)
+    groups["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]["partition"] = first
+    reason, is_stalled, message = shown_of_groups(groups, [pod(name) for name in GROUPS])
+    assert (reason, is_stalled) == (told, stalled)
+    assert says in message
+
+
+UPDATES = progress("UpdateInProgress")
+STARTS = progress("Progressing")
+
+
+@pytest.mark.parametrize(
+    ("counts", "conditions", "partition", "is_hung"),
+    [
+        pytest.param((2, 1, 1), [UPDATES, STARTS], 0, True, id="update"),
+        pytest.param((2, 2, 1), [UPDATES, STARTS], 0, True, id="all-ready-and-none-replaced"),
+        pytest.param((2, 2, 1), [UPDATES, STARTS], 1, False, id="held-back"),
+        pytest.param((2, 0, 2), [STARTS], 0, True, id="first-start"),
+        pytest.param((2, 1, 2), [STARTS], 0, False, id="one-replica-more"),
+        pytest.param(
+            (2, 2, 2), [progress("UpdateInProgress", status="False")], 0, False, id="updated"
+        ),
+    ],
+)
+def test_groups_that_do_not_start_are_stuck_as_pods_of_a_deployment_are(
+    counts, conditions, partition, is_hung
+):
+    names = ("replicas", "readyReplicas", "updatedReplicas")
+    given = dict(zip(names, counts, strict=True))
+    groups = child_of("vllm-two-nodes", conditions=conditions, **given)
+    groups["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]["partition"] = partition
+    pods = [pod(name, is_ready=index < 2 * counts[1]) for index, name in enumerate(GROUPS)]
+    early = NOW - timedelta(minutes=40)
+    assert shown_of_groups(groups, pods, early)[0] != "ProgressDeadlineExceeded"
+    late = NOW + timedelta(hours=2)
+    reason, stalled, message = shown_of_groups(groups, pods, late)
+    assert (reason == "ProgressDeadlineExceeded") is is_hung
+    if is_hung:
+        assert stalled == "True"
+        told = (
+            "LeaderWorkerSet assistant-replica: no pod has become ready since 2026-11-22T08:00:00Z"
+        )
+        assert told in message
+        assert shown_of_groups(groups, pods, late + timedelta(hours=1))[2] == message
+
+
+def test_each_group_that_becomes_ready_is_progress():
+    groups = child_of(
+        "vllm-two-nodes", replicas=2, readyReplicas=1, updatedReplicas=1, conditions=[UPDATES]
+    )
+    pods = [pod(name) for name in GROUPS]
+    pods[0]["status"]["conditions"] = [progress("Ready", "2026-11-22T10:50:00Z")]
+    pods[3] = pod("s-3", is_ready=False)
+    assert shown_of_groups(groups, pods, NOW + timedelta(hours=2))[0] != "ProgressDeadlineExceeded"
 
 
 def test_a_job_of_another_owner_is_not_ours():

@@ -15,6 +15,7 @@ from poolwise.cluster.pruning import pruned
 from poolwise.cluster.resources import (
     ACCELERATOR_POOLS,
     ADMISSION_CHECKS,
+    AUTOSCALERS,
     CACHED,
     CHILDREN,
     CLUSTER_QUEUES,
@@ -119,6 +120,7 @@ class Cache:
             scaling=MappingProxyType(dict(self.scaling)),
             overflow=MappingProxyType({key: dict(each) for key, each in self.overflow.items()}),
             queues=self._queues(),
+            autoscalers=tuple(self.stores[AUTOSCALERS]),
             training_runtimes=(
                 *self.stores[CLUSTER_TRAINING_RUNTIMES],
                 *self.stores[TRAINING_RUNTIMES],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from poolwise.plan.conditions import Reason
 from poolwise.plan.observed import Object
 from poolwise.plan.status.figures import number, part
 
@@ -33,6 +34,8 @@ _TOLD = {
     "Failed": {"True": True},
 }
 """By type and status of a condition: whether the Event is a warning. Others are no decisions."""
+_CAUSES: Mapping[str, str] = {Reason.SLO_UNREACHABLE: Reason.NO_FEASIBLE_POOL}
+"""What is told with another reason alone: no pool is feasible, for a target that none keeps."""
 
 
 def announcements(before: Object | None, after: Object) -> Iterator[Announcement]:
@@ -42,13 +45,22 @@ def announcements(before: Object | None, after: Object) -> Iterator[Announcement
     only counts differently is no new decision; another pool is.
     """
     known = {_decision(each, before or {}) for each in (before or {}).get("conditions") or []}
-    for condition in after.get("conditions") or []:
-        warnings = _TOLD.get(condition["type"], {})
-        if condition["status"] in warnings and _decision(condition, after) not in known:
-            yield Announcement(
-                condition["reason"], condition["message"], warnings[condition["status"]]
-            )
+    for condition in _once_each(after.get("conditions") or []):
+        if _decision(condition, after) not in known:
+            is_warning = _TOLD[condition["type"]][condition["status"]]
+            yield Announcement(condition["reason"], condition["message"], is_warning)
     yield from _scaled(part(before or {}, "scaling"), part(after, "scaling"))
+
+
+def _once_each(conditions: Iterable[Object]) -> Iterator[Object]:
+    """Decisions among conditions, in their order; of several for one cause the first, which tells
+    it (metrics that break), and none that follows from it (no scaling)."""
+    told = set[str]()
+    for condition in conditions:
+        is_decision = condition["status"] in _TOLD.get(condition["type"], {})
+        if is_decision and told.isdisjoint({condition["reason"], _CAUSES.get(condition["reason"])}):
+            told.add(condition["reason"])
+            yield condition
 
 
 def _scaled(before: Object, after: Object) -> Iterator[Announcement]:

@@ -50,7 +50,7 @@ from poolwise.plan.requests.request import ServingRequest
 from poolwise.plan.running import is_overflow
 from poolwise.plan.scaling.controller import decide
 from poolwise.plan.scaling.decision import Decision, Remark
-from poolwise.plan.scaling.seen import Phase, Seen
+from poolwise.plan.scaling.seen import Seen
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.status.figures import part
 from poolwise.plan.status.workload import is_paused
@@ -227,11 +227,10 @@ class Scaler:
         self._watch(turn)
         if known.looks < _least_looks(turn, known):
             return  # what was decided and told before a restart stands till then
-        held = sum(each.phase is not Phase.DRAINING for each in seen.replicas)
         self._looks[turn.key] = look = Look(
             decision=decision,
             mode=turn.mode,
-            held=held + len(late.names),
+            declared=sum(turn.asked.values()),
             told=len(seen.samples),
             failing=failing,
             missed=missed(known),

@@ -29,6 +29,7 @@ from poolwise.plan.learned import Lesson, learned, of_runs, of_service, paces, s
 from poolwise.plan.learning import Accelerators, Paces
 from poolwise.plan.live.asleep import with_places
 from poolwise.plan.live.beyond import asked_parts, fitted, followed, with_parts
+from poolwise.plan.live.contested import as_declared, contested
 from poolwise.plan.live.going_on import going_on
 from poolwise.plan.live.rescaling import Wanted, rescaled, with_live_replicas
 from poolwise.plan.live.surging import surging
@@ -44,6 +45,7 @@ from poolwise.plan.provisioning.telling import told
 from poolwise.plan.queue import Queue, Waiting
 from poolwise.plan.remaining import ends, unsaved_since
 from poolwise.plan.requests.request import Workload
+from poolwise.plan.retelling import retold
 from poolwise.plan.standing import Standing
 from poolwise.plan.steps.told import Measured, measured
 from poolwise.settings import Settings
@@ -83,7 +85,8 @@ def decide(
         observed.apis,
     )
     wanted = Wanted(observed.scaling, observed.overflow)
-    turn = _Pass(start.pools, situation, start.entries, claims, wanted)
+    others = contested(observed, start.entries)
+    turn = _Pass(start.pools, situation, start.entries, claims, wanted, others)
     found = turn.decided(observed.standing)
     free = {pool.name: book.free(pool) for pool in known if not pool.is_cpu}
     idle = idle_nodes(known, book, found.outcomes.values())
@@ -102,6 +105,8 @@ class _Pass:
     claims: Mapping[Holding, Claim]
     """Of what runs."""
     scaling: Wanted
+    contested: Mapping[Key, Mapping[str, int]]
+    """Replicas by pool of services that somebody else scales too."""
 
     def decided(self, standing: Standing) -> Decisions:
         """Services whose spec moved first, since they hold their place; then the queue. Who only
@@ -117,8 +122,10 @@ class _Pass:
             for entry in self.entries
             if (outcome := entry.settled()) is not None
         }
-        situation = followed(self.entries, self.claims, outcomes, self.situation)
-        situation, rooms = rescaled(self.entries, self.claims, self.scaling, outcomes, situation)
+        ours = [each for each in self.entries if each.identity.key not in self.contested]
+        situation = as_declared(self.entries, self.claims, self.contested, outcomes, self.situation)
+        situation = followed(ours, self.claims, outcomes, situation)
+        situation, rooms = rescaled(ours, self.claims, self.scaling, outcomes, situation)
         situation = self._placed(moved, situation, outcomes)
         for entry in asking:
             self._placed([entry], situation, outcomes)
@@ -126,6 +133,7 @@ class _Pass:
         outcomes |= {plan.key: plan for plan in queued_plans(guests, self.pools, situation)}
         outcomes |= dict(admissions(self.entries, outcomes))
         outcomes |= surging(self.entries, self.claims, outcomes, situation.ledger)
+        outcomes |= dict(retold(self.entries, self.claims, outcomes, self.situation))
         ordered = sorted(outcomes.items(), key=lambda item: str(item[0]))
         return Decisions(
             tuple(self.pools),

@@ -36,6 +36,8 @@ class Entry:
     """When its pods had all started."""
     queue: InQueue | None = None
     """Where Kueue decides when it runs."""
+    is_untold: bool = False
+    """Whether it runs, and its status does not tell what was predicted of it."""
 
     @property
     def holds(self) -> PlacementRecord | None:
@@ -174,4 +176,5 @@ def entries(observed: Observed, tables: Tables, settings: Settings) -> Iterator[
             except InvalidInput as error:
                 wanted = error
             started = moment(mapping(resource, "status", "observed").get("startTime"))
-            yield Entry(who, state, wanted, started)
+            is_told = bool(mapping(resource, "status", "plan").get("predicted"))
+            yield Entry(who, state, wanted, started, is_untold=state.is_live and not is_told)

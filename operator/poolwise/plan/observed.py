@@ -68,6 +68,8 @@ class Observed:
     """What Kueue knows; empty where it is not installed."""
     training_runtimes: Sequence[Object] = ()
     """ClusterTrainingRuntimes and TrainingRuntimes of Kubeflow Trainer."""
+    autoscalers: Sequence[Object] = ()
+    """HorizontalPodAutoscalers, of whatever they scale."""
 
 
 @dataclass(frozen=True, slots=True)

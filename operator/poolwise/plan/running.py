@@ -35,6 +35,10 @@ class State:
     """Where it runs; None where it does not, or where nobody can read the record any more."""
     parts: tuple[PlacementRecord, ...]
     """Of a service: what it runs on further pools."""
+    declared: Mapping[str, int]
+    """Of a service: replicas by pool, as what runs them is told to have, by whomever."""
+    is_live: bool
+    """Whether what runs it is there, beyond the intent to make it."""
     end: Reason | None
     """Completed or Failed; None while it may still run."""
     is_paused: bool
@@ -58,20 +62,26 @@ class Children:
         """The state of a workload."""
         metadata = _mapping(resource.get("metadata"))
         child, record = self._child_of(key, uid)
+        parts = self._parts_of(key, uid)
         return State(
             record=record,
-            parts=self._parts_of(key, uid),
+            parts=tuple(each for _, each in parts),
+            declared=dict(
+                map(_declared, [*([(child, record)] if child and record else []), *parts])
+            ),
+            is_live=bool(_mapping((child or {}).get("metadata")).get("uid")),
             end=_end(child, resource) if key.kind is Kind.TRAINING_JOB else None,
             is_paused=_mapping(metadata.get("annotations")).get(PAUSED) == "true",
             is_being_deleted=bool(metadata.get("deletionTimestamp")),
         )
 
-    def _parts_of(self, key: Key, uid: str) -> tuple[PlacementRecord, ...]:
-        """By pool; a record that nobody can read is none."""
+    def _parts_of(self, key: Key, uid: str) -> list[tuple[Object, PlacementRecord]]:
+        """By pool, each with its child; a record that nobody can read is none."""
         if uid not in self._parts or key.kind is not Kind.INFERENCE_SERVICE:
-            return ()
-        found = (_record(child, key) for child in self._parts[uid])
-        return tuple(sorted(filter(None, found), key=lambda each: each.pool))
+            return []
+        found = ((child, _record(child, key)) for child in self._parts[uid])
+        parts = [(child, record) for child, record in found if record is not None]
+        return sorted(parts, key=lambda each: each[1].pool)
 
     def _child_of(self, key: Key, uid: str) -> tuple[Object | None, PlacementRecord | None]:
         """What runs the workload's pods, and its record; while a service changes from one kind to
@@ -89,6 +99,11 @@ def is_overflow(child: Object) -> bool:
 
 def _generation(record: PlacementRecord | None) -> int:
     return -1 if record is None else record.generation
+
+
+def _declared(part: tuple[Object, PlacementRecord]) -> tuple[str, int]:
+    child, record = part
+    return record.pool, int(_mapping(child.get("spec")).get("replicas") or 0)
 
 
 def _record(child: Object, key: Key) -> PlacementRecord | None:

@@ -50,4 +50,4 @@ def look(replicas=3, held=3, now=NOW, **more: Any):
     fields: dict[str, Any] = {"mode": Mode.DIRECT, "told": held, "failing": {}, "conflict": None}
     fields |= {"mismatches": (), "memory": "", "by_pool": {"near": held}, "gateway": {}}
     given = {name: more.pop(name, value) for name, value in fields.items()}
-    return Look(decision=decision(replicas, **more), held=held, now=now, **given)
+    return Look(decision=decision(replicas, **more), declared=held, now=now, **given)

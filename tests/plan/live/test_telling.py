@@ -15,7 +15,7 @@ from poolwise.plan.live.look import Mode
 from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.live.telling import DECISIONS_KEPT, measured
 from poolwise.plan.scaling.decision import Forecast, Remark
-from tests.plan.live.given import ITL, NOW, TTFT, look, signal
+from tests.plan.live.given import ITL, NOW, TTFT, decision, look, signal
 
 
 def told(given_look, before=None):
@@ -255,3 +255,31 @@ def test_what_was_learned_is_told_anew_now_and_then(seconds, kept):
     before = told(look(memory="then"))
     assert told(look(memory="now", now=later(seconds)), before)["memory"] == kept
     ScalingStatus.model_validate(before)
+
+
+FAILING = {"chat-0": "no answer within 3 s"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "metrics", "active"),
+    [
+        (Mode.DIRECT, ": the number of replicas does not fall", "replicas are added at most"),
+        (
+            Mode.EXTERNAL,
+            ": the number of replicas that is told does not fall",
+            "the number of replicas that is told does not fall",
+        ),
+        (Mode.OFF, "", None),
+    ],
+)
+def test_what_broken_metrics_mean_is_said_for_who_sets_the_number(mode, metrics, active):
+    found = conditions(look(mode=mode, failing=FAILING))
+    assert found["MetricsAvailable"].message == f"chat-0: no answer within 3 s{metrics}"
+    broken = found.get("ScalingActive")
+    told_active = f"metrics of replicas cannot be read: {active}" if active else None
+    assert (broken.message if broken else None) == told_active
+
+
+def test_a_load_that_nobody_told_is_no_reason():
+    assert told(look(3, told=0))["reason"] == "3 as before: no replica tells its metrics"
+    assert told(replace(look(3, told=0), missed=1))["reason"] == decision(3).reason

@@ -170,9 +170,12 @@ def test_gauge_without_a_value_is_not_told():
         ),
         (
             texts.family("vllm:time_to_first_token_seconds", {"1": 1, "+Inf": 1e300}, 1),
-            "ttft_seconds has 1e+300 observations",
+            "the histogram of TTFT has 1e+300 observations",
         ),
-        ("vllm:num_requests_waiting 1e300\n", "waiting is 1e+300, outside of the 0 to 1e+07"),
+        (
+            "vllm:num_requests_waiting 1e300\n",
+            "the number of waiting requests is 1e+300, outside of the 0 to 1e+07",
+        ),
         ("vllm:num_requests_running 3" + " " * 5000 + "\n", "a line of more than"),
     ],
 )

@@ -1,6 +1,7 @@
 """Differences of counters: restarts, repeats, what goes back, sums over replicas."""
 
 import math
+import re
 from dataclasses import replace
 from itertools import pairwise, starmap
 
@@ -8,9 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from poolwise.plan.signals.adapters import GAUGES
 from poolwise.plan.signals.histogram import credible, difference, native, pooled, with_faded
 from poolwise.plan.signals.percentile import percentile_of
-from poolwise.plan.signals.window import Delta, WentBack, between, joined
+from poolwise.plan.signals.window import (
+    COUNTERS,
+    HISTOGRAMS,
+    Delta,
+    WentBack,
+    between,
+    joined,
+)
+from poolwise.plan.signals.words import WORDS
 from tests.plan.signals.given import histogram, latencies, of_values, sample
 
 
@@ -49,7 +59,12 @@ def test_counters_that_go_back_without_a_restart_are_no_number(later):
     earlier = sample(0, finished_requests=1_000, generated_tokens=10_000)
     found = between(earlier, sample(15, **later))
     assert isinstance(found, WentBack)
-    assert "went back from" in str(found)
+    named = "the count of (ended requests|generated tokens) went back from .* without a restart"
+    assert re.fullmatch(f"{earlier.replica}: {named}", str(found))
+
+
+def test_each_field_has_a_name_for_people():
+    assert WORDS.keys() == {*GAUGES, *COUNTERS, *HISTOGRAMS}
 
 
 def test_replicas_with_other_bounds_meet_at_those_they_share():

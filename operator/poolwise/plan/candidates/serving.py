@@ -203,7 +203,7 @@ class _Assessment:
         wanted = math.ceil(rate / capacity) + self.request.redundancy
         return (
             f"the targets need {plural(wanted, 'replica')} at {three_digits(rate)} requests/s,"
-            f" replicas is {offer.replicas}"
+            f" there are to be {offer.replicas}"
         )
 
     def _described(self, offer: Offer, told: Exclusion, broken_accelerators: int = 0) -> Candidate:

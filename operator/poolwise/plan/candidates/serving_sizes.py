@@ -92,12 +92,14 @@ class Sizes:
         """What was fixed, and what it does not fit, as a clause."""
         fixed, shape = self.fixed, self.shape
         if isinstance(shape, Transformer) and fixed.tensor and shape.heads % fixed.tensor:
-            return f"tensor {fixed.tensor} does not divide the model's {shape.heads} heads"
+            return (
+                f"parallelism.tensor {fixed.tensor} does not divide the model's {shape.heads} heads"
+            )
         given = {
-            "accelerators per replica": fixed.accelerators,
-            "tensor": fixed.tensor,
-            "pipeline": fixed.pipeline,
-            "expert": fixed.expert,
+            "accelerators.perReplica": fixed.accelerators,
+            "parallelism.tensor": fixed.tensor,
+            "parallelism.pipeline": fixed.pipeline,
+            "parallelism.expert": fixed.expert,
         }
         listed = ", ".join(f"{name} {size}" for name, size in given.items() if size is not None)
         return (

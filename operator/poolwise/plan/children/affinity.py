@@ -63,12 +63,16 @@ def of_group(
     )
 
 
-def of_replica(pool: Pool, packs: bool) -> Manifest:
+def of_replica(pool: Pool, packs: bool, labels: Mapping[str, str]) -> Manifest:
     """Affinity of a service's pods: nothing that depends on where they are promised room.
 
-    Those that pack prefer nodes with the most replicas, of whatever service and namespace. All
-    prefer domains of the accelerators' own link that somebody uses already to whole ones, which
-    gangs need.
+    Those that pack prefer nodes with the most replicas, of whatever service and namespace; others
+    nodes with the fewest of their own service, which ``labels`` tell from all others. All prefer
+    domains of the accelerators' own link that somebody uses already to whole ones, which gangs
+    need.
+
+    Not by a topology spread: where a pod has several, the scheduler heeds none on nodes that lack
+    the label of one, and few but a cloud's nodes have a zone.
     """
     ours = {names.MANAGED_BY: names.FIELD_MANAGER, names.POOL: names.pool_label(pool.name)}
     replicas = {**ours, names.OWNER_KIND: Kind.INFERENCE_SERVICE.value}
@@ -80,9 +84,8 @@ def of_replica(pool: Pool, packs: bool) -> Manifest:
     return without_empty(
         {
             "nodeAffinity": without_empty(_in_pool(pool)),
-            "podAffinity": without_empty(
-                {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
-            ),
+            "podAffinity": without_empty({_PREFERRED: preferred}),
+            "podAntiAffinity": {} if packs else {_PREFERRED: [_apart(labels)]},
         }
     )
 
@@ -106,6 +109,16 @@ def of_rank(record: PlacementRecord, pool: Pool, labels: Mapping[str, str]) -> M
         apart = {"labelSelector": {"matchLabels": dict(labels)}, "topologyKey": HOSTNAME_LABEL}
         affinity["podAntiAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}
     return without_empty(affinity)
+
+
+def _apart(labels: Mapping[str, str]) -> Manifest:
+    """From pods of the same template: those of the one before leave."""
+    term = {
+        "labelSelector": {"matchLabels": dict(labels)},
+        "matchLabelKeys": ["pod-template-hash"],
+        "topologyKey": HOSTNAME_LABEL,
+    }
+    return {"weight": 100, "podAffinityTerm": term}
 
 
 def _beside(labels: Mapping[str, str], level: str, weight: int) -> Manifest:

@@ -27,7 +27,7 @@ from poolwise.plan.children.engines import (
     waits_seconds,
     without_overridden,
 )
-from poolwise.plan.children.metadata import pod_metadata, without_empty
+from poolwise.plan.children.metadata import pod_metadata, selector_labels, without_empty
 from poolwise.plan.children.model import Weights, weights
 from poolwise.plan.children.quantity import cores, size
 from poolwise.plan.decision import Key, PlacementRecord
@@ -130,11 +130,12 @@ def template(replica: Replica, is_worker: bool = False) -> Manifest:
     )
     volumes = pods.mounted(container, [shm_volume, *source.volumes])
     pod = pods.pod_spec(spec.run, replica.pool, container, volumes, spec.priority_class_name)
+    affinity = of_replica(replica.pool, replica.packs, selector_labels(replica.key))
     return {
         "metadata": pod_metadata(replica.key, record.pool),
         "spec": {
             **pod,
-            **without_empty({"affinity": of_replica(replica.pool, replica.packs)}),
+            **without_empty({"affinity": affinity}),
             "terminationGracePeriodSeconds": _grace_seconds(replica),
         },
     }

@@ -48,7 +48,7 @@ from poolwise.settings import Settings
 SERVICE_PORT = 80
 PULL_SECONDS = 1800
 """Allowed for pulling an engine's image (8 GB and more) before an update counts as stuck."""
-SPREAD_OVER = ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
+ZONE_LABEL = "topology.kubernetes.io/zone"
 
 
 def serving_children(
@@ -119,15 +119,16 @@ def least_pods(
     least_replicas: int | None = None,
     further: int = 0,
 ) -> int:
-    """Pods that drains of nodes leave.
+    """Pods that drains of nodes leave: never none where there are several replicas, however many of
+    them are spare.
 
     :param least_replicas: that meet the targets now; None: all but the spare ones.
     :param further: replicas on further pools, of one pod each, as those of ``record`` then are.
     """
     replicas = (record.replicas or 0) + further
     unneeded = 0 if least_replicas is None else replicas - least_replicas
-    expendable = max(1, redundancy, unneeded)
-    return max(0, replicas * record.nodes_per_replica - expendable) if replicas > expendable else 0
+    expendable = min(max(1, redundancy, unneeded), replicas - 1)
+    return replicas * record.nodes_per_replica - expendable if replicas > 1 else 0
 
 
 def _deployment(
@@ -137,8 +138,7 @@ def _deployment(
     spec = InferenceService.model_validate(resource).spec
     replica = Replica(key, spec, record, pool, settings)
     pod = template(replica)
-    levels = SPREAD_OVER[:1] if replica.packs else SPREAD_OVER
-    pod["spec"]["topologySpreadConstraints"] = [_spread(level, key) for level in levels]
+    pod["spec"]["topologySpreadConstraints"] = [_spread(ZONE_LABEL, key)]
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -147,10 +147,15 @@ def _deployment(
             "replicas": record.replicas or 0,
             "selector": {"matchLabels": selector_labels(key)},
             "strategy": {"type": "RollingUpdate", "rollingUpdate": rolling_update(record)},
-            "progressDeadlineSeconds": PULL_SECONDS + (record.start_budget_seconds or 0),
+            "progressDeadlineSeconds": progress_deadline_seconds(record),
             "template": pod,
         },
     }
+
+
+def progress_deadline_seconds(record: PlacementRecord) -> int:
+    """For which an update may make no replica ready before it counts as stuck."""
+    return PULL_SECONDS + (record.start_budget_seconds or 0)
 
 
 def _part(resource: Object, record: PlacementRecord, pool: Pool, settings: Settings) -> Manifest:

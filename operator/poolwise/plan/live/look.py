@@ -45,8 +45,8 @@ class Look:
 
     decision: Decision
     mode: Mode
-    held: int
-    """Replicas that the service has, draining ones apart."""
+    declared: int
+    """Replicas that what runs them is told to have, by whomever."""
     told: int
     """Replicas whose metrics were read."""
     failing: Mapping[str, str]
@@ -77,8 +77,17 @@ class Look:
 
     @property
     def replicas(self) -> int:
-        """Wanted from now on; where somebody else scales as well, what there is."""
-        return self.held if self.conflict else self.decision.replicas
+        """Wanted from now on; where somebody else scales as well, what that one set."""
+        return self.declared if self.conflict else self.decision.replicas
+
+    @property
+    def reason(self) -> str:
+        """Of that number: one sentence."""
+        if self.conflict:
+            return f"{self.declared}, as {self.conflict} has it"
+        if self.standstill is None and not (self.is_measured or self.is_asleep or self.is_heard):
+            return f"{self.replicas} as before: no replica tells its metrics"
+        return self.decision.reason
 
     @property
     def is_measured(self) -> bool:

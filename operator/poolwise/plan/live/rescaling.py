@@ -193,6 +193,18 @@ class Rescaling:
             return self._larger(wanted, self.request, pool)
         return None
 
+    def as_it_is(self, wanted: int) -> tuple[PlacementRecord, Situation] | None:
+        """The same where others set the number, and started or ended pods already: what these hold
+        is neither asked for again nor kept. None while the pool is gone."""
+        pool = self._situation.ledger.pools.get(self._record.pool)
+        if pool is None:
+            return None
+        gang = self._gang(1, self.request, pool)
+        there = sum(self._pods(gang).values()) // gang.pods
+        record = self._smaller(min(there, wanted), self.request, pool)
+        counted = replace(self, _record=record, _claim=record.claim)
+        return counted.to(wanted) or (record, self._situation)
+
     def _smaller(self, wanted: int, request: ServingRequest, pool: Pool) -> PlacementRecord:
         gang = self._gang(wanted, request, pool)
         kept: dict[str, int] = {}

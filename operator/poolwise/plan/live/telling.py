@@ -68,10 +68,10 @@ def _number(look: Look, before: Told) -> dict[str, Any]:
     decision = look.decision
     return {
         "desiredReplicas": look.replicas,
-        "reason": sentence(decision.reason, _SENTENCE),
+        "reason": sentence(look.reason, _SENTENCE),
         "remarks": sorted(set(decision.remarks) - _TOLD_ELSEWHERE) or None,
         "predicted": [_tail(each) for each in decision.tails] or None,
-        "costPerHour": decision.cost_per_hour or None,
+        "costPerHour": None if look.conflict else decision.cost_per_hour or None,
         "decisions": _decisions(look, before),
     }
 

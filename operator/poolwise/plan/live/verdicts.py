@@ -18,14 +18,22 @@ def conditions(look: Look) -> tuple[Condition, ...]:
     return (_metrics(look), *_targets(look), *_active(look), *zero, *_as_planned(look))
 
 
+_HELD = {
+    Mode.DIRECT: ": the number of replicas does not fall",
+    Mode.EXTERNAL: ": the number of replicas that is told does not fall",
+    Mode.OFF: "",
+}
+"""What follows for the number where replicas cannot be read."""
+
+
 def _metrics(look: Look) -> Condition:
     if look.failing:
         first, *others = sorted(look.failing)
         more = f"; and {plural(len(others), 'more replica')}" if others else ""
-        message = f"{first}: {look.failing[first]}{more}: the number of replicas does not fall"
+        message = f"{first}: {look.failing[first]}{more}{_HELD[look.mode]}"
         return condition(Type.METRICS_AVAILABLE, False, Reason.METRICS_BROKEN, message)
     if look.refused:
-        message = f"{look.refused}: the number of replicas does not fall"
+        message = f"{look.refused}{_HELD[look.mode]}"
         return condition(Type.METRICS_AVAILABLE, False, Reason.METRICS_BROKEN, message)
     if look.is_asleep:
         message = "no replica runs: there is nothing to measure"
@@ -97,13 +105,17 @@ def _active(look: Look) -> Sequence[Condition]:
     if look.mode is Mode.OFF:
         return []
     if look.conflict:
-        message = f"{look.conflict} scales it too: replicas stay as they are until one of both goes"
+        message = (
+            f"{look.conflict} scales it too: their number is left to it until one of both goes"
+        )
         return [condition(Type.SCALING_ACTIVE, False, Reason.AUTOSCALER_CONFLICT, message)]
     if look.standstill:
         why = look.standstill
         return [condition(Type.SCALING_ACTIVE, False, why.reason, why.message)]
     if look.failing or look.refused:
         message = "metrics of replicas cannot be read: replicas are added at most"
+        if look.mode is Mode.EXTERNAL:
+            message = f"metrics of replicas cannot be read{_HELD[look.mode]}"
         return [condition(Type.SCALING_ACTIVE, False, Reason.METRICS_BROKEN, message)]
     for remark, (reason, message) in _LIMITS.items():
         if remark in look.decision.remarks:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from poolwise.plan.signals.sample import Histogram, Sample
 from poolwise.plan.signals.window import COUNTERS, HISTOGRAMS
+from poolwise.plan.signals.words import WORDS
 
 MOST_COUNTED = 2.0**53
 """Since a replica started: beyond it a float no longer counts by ones. A million tokens a second
@@ -35,13 +36,16 @@ def _problems(sample: Sample) -> Iterator[str]:
     for name, most in _MOST.items():
         value = getattr(sample, name)
         if value is not None and not 0.0 <= value <= most:
-            yield f"{name} is {value:g}, outside of the 0 to {most:.3g} that a replica can have"
+            yield (
+                f"{WORDS[name]} is {value:g}, outside of the 0 to {most:.3g} that a replica can"
+                " have"
+            )
     for name in HISTOGRAMS:
         told: Histogram | None = getattr(sample, name)
         if told is not None and not _is_plausible(told):
             yield (
-                f"{name} has {told.count:g} observations of {told.total or 0.0:g} in all, in "
-                f"buckets from {told.upper_bounds[0]:g} on, which no replica can have"
+                f"{WORDS[name]} has {told.count:g} observations of {told.total or 0.0:g} in all, "
+                f"in buckets from {told.upper_bounds[0]:g} on, which no replica can have"
             )
 
 

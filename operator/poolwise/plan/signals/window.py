@@ -13,6 +13,7 @@ from typing import Any
 
 from poolwise.plan.signals.histogram import credible, difference, pooled
 from poolwise.plan.signals.sample import Counted, Histogram, Sample
+from poolwise.plan.signals.words import WORDS
 
 COUNTERS = (
     "finished_requests",
@@ -70,8 +71,8 @@ class WentBack:
 
     def __str__(self) -> str:
         return (
-            f"{self.replica}: {self.counter} went back from {self.before:g} to {self.after:g} "
-            "without a restart"
+            f"{self.replica}: {WORDS[self.counter]} went back from {self.before:g} to "
+            f"{self.after:g} without a restart"
         )
 
 

@@ -9,13 +9,23 @@ from typing import Any, NamedTuple
 
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.observed import Object
+from poolwise.plan.status.groups import hung, outdated_groups, partition
 from poolwise.plan.status.meter import moment_of
-from poolwise.plan.status.problems import Problem, problems_of
-from poolwise.plan.status.sets import counts, desired_pods, start_time
+from poolwise.plan.status.problems import Problem, ordered, problems_of
+from poolwise.plan.status.sets import counts, desired_pods, group_size, start_time
 from poolwise.plan.status.span import Span, span
 
 ENDS = ("Complete", "Completed", "Failed")
 """Conditions of a Job, JobSet or TrainJob that is over."""
+
+
+class HeldBack(NamedTuple):
+    """An update that waits for somebody."""
+
+    why: str
+    """Who did what, as a clause."""
+    remedy: str
+    """The command that lets it go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +55,10 @@ class Observation:
     """Replicas that exist, where each is a group of pods."""
     ready_groups: int | None = None
     outdated: int = 0
-    """Pods that exist, and are yet to be replaced by ones of their Deployment's newest template."""
-    held_back: str = ""
-    """Name of a Deployment that somebody paused, while it has such pods."""
+    """Pods that exist, and are yet to be replaced by ones of the newest template of what runs
+    them."""
+    held_back: HeldBack | None = None
+    """Where somebody keeps such pods from being replaced."""
 
     @property
     def start_moment(self) -> datetime | None:
@@ -76,6 +87,13 @@ def observe(uid: str, children: Iterable[Object], pods: Sequence[Object]) -> Obs
     ours = [child for child in children if _is_ours(child, uid)]
     found = _of_first(ours, pods, problems_of(pods, ours))
     return replace(found, span=span(pods))
+
+
+def with_hung(seen: Observation, live: Live, limit_seconds: float, now: datetime) -> Observation:
+    """With groups of pods that do not start in time, where nobody else judges that."""
+    groups = (each for each in live.children if each.get("kind") == "LeaderWorkerSet")
+    found = [each for child in groups if (each := hung(child, live.pods, limit_seconds, now))]
+    return replace(seen, problems=ordered([*seen.problems, *found])) if found else seen
 
 
 def _of_first(
@@ -132,7 +150,14 @@ def _of_deployments(children: Iterable[Object], problems: tuple[Problem, ...]) -
         replicas=sum(each.get("replicas") or 0 for each in states),
         problems=problems,
         outdated=sum(map(_outdated, found)),
-        held_back=str(old[0]["metadata"]["name"]) if old else "",
+        held_back=_paused(str(old[0]["metadata"]["name"])) if old else None,
+    )
+
+
+def _paused(deployment: str) -> HeldBack:
+    return HeldBack(
+        f"somebody paused Deployment {deployment}",
+        f"kubectl rollout resume deployment/{deployment}",
     )
 
 
@@ -172,6 +197,20 @@ def _of_groups(child: Object, pods: Sequence[Object], problems: tuple[Problem, .
         problems=problems,
         groups=status.get("replicas") or 0,
         ready_groups=status.get("readyReplicas") or 0,
+        outdated=outdated_groups(child) * group_size(child),
+        held_back=_partitioned(child),
+    )
+
+
+def _partitioned(child: Object) -> HeldBack | None:
+    """Of an update that is as far as its partition lets it."""
+    first, name = partition(child), child["metadata"]["name"]
+    if not 0 < outdated_groups(child) <= first:
+        return None
+    off = '{"spec":{"rolloutStrategy":{"rollingUpdateConfiguration":{"partition":0}}}}'
+    return HeldBack(
+        f"somebody set partition {first} on LeaderWorkerSet {name}",
+        f"kubectl patch leaderworkerset {name} --type=merge -p '{off}'",
     )
 
 

@@ -56,7 +56,12 @@ class Problem:
 
 def problems_of(pods: Iterable[Object], children: Iterable[Object]) -> tuple[Problem, ...]:
     """Each problem once with the number of its pods, causes first, bounded."""
-    return tuple(_grouped([*_of_pods(pods), *_of_children(children)]))
+    return ordered([*_of_pods(pods), *_of_children(children)])
+
+
+def ordered(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Each once with the number of its pods, causes before consequences, bounded."""
+    return tuple(_grouped(problems))
 
 
 def _of_children(children: Iterable[Object]) -> Iterator[Problem]:

@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from poolwise.plan.children.metadata import selector_text
+from poolwise.plan.children.serving import progress_deadline_seconds
 from poolwise.plan.conditions import Reason, Type, condition, is_true, merged, timestamp
-from poolwise.plan.decision import Outcome, Plan, chosen_pool
+from poolwise.plan.decision import Kind, Outcome, Plan, chosen_pool
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.names import PAUSED
 from poolwise.plan.observed import Object
@@ -25,7 +26,7 @@ from poolwise.plan.status.figures import number, part
 from poolwise.plan.status.further import with_further
 from poolwise.plan.status.meter import read
 from poolwise.plan.status.meter import told as meter_told
-from poolwise.plan.status.pods import Live, Observation, observe
+from poolwise.plan.status.pods import Live, Observation, observe, with_hung
 from poolwise.plan.status.rounding import rounded
 from poolwise.plan.status.steady import steady
 from poolwise.plan.status.story import rollout, story
@@ -56,7 +57,7 @@ def status(
     generation = resource["metadata"].get("generation", outcome.generation)
     if is_paused(resource):
         return {**before, "conditions": _with_paused(before, generation, now)}
-    pool, seen = chosen_pool(outcome, pools), observe(outcome.uid, *live)
+    pool, seen = chosen_pool(outcome, pools), _seen(outcome, live, now)
     told = with_further(_told(before, outcome, seen, pool, now), outcome, pool, pools)
     meter = read(part(part(before, "observed"), "accrued"))
     meter = accrued(meter, outcome, told, pools, seen, now)
@@ -71,6 +72,14 @@ def status(
         **_start(resource, outcome, seen, live.children, now),
         **_observed(before, view),
     }
+
+
+def _seen(outcome: Outcome, live: Live, now: datetime) -> Observation:
+    """What there is of it, and what of that does not start in time."""
+    seen, runs = observe(outcome.uid, *live), outcome.running if isinstance(outcome, Plan) else None
+    if runs is None or runs.record is None or outcome.key.kind is not Kind.INFERENCE_SERVICE:
+        return seen
+    return with_hung(seen, live, progress_deadline_seconds(runs.record), now)
 
 
 def is_paused(resource: Object) -> bool:
@@ -99,7 +108,7 @@ def _told(
     is_over = seen.completed is not None or seen.gave_up is not None or _has_ended(before)
     if known and is_over:
         return known
-    if known and outcome.kept and _is_about(known, outcome):
+    if outcome.kept and _is_about(known, outcome) and not _is_retold(known, outcome):
         return _with_replicas(known, outcome, pool)
     if outcome.chosen is None and not outcome.candidates:
         return {}
@@ -128,6 +137,12 @@ def _with_replicas(known: Mapping[str, Any], plan: Plan, pool: Pool | None) -> M
 def _is_about(known: Mapping[str, Any], plan: Plan) -> bool:
     pool = plan.claim.pool if plan.claim else None
     return known.get("placed") is True and known.get("pool") == pool
+
+
+def _is_retold(known: Mapping[str, Any], plan: Plan) -> bool:
+    """Whether this has the prediction that was lost."""
+    is_whole = plan.chosen is not None and plan.chosen.prediction is not None
+    return is_whole and not known.get("predicted")
 
 
 def _has_ended(before: Mapping[str, Any]) -> bool:

@@ -233,10 +233,8 @@ def _updating(seen: Observation) -> Condition:
         first = seen.problems[0]
         return condition(Type.PODS_READY, False, first.reason, f"{first.message}; {count}")
     if seen.held_back:
-        message = (
-            f"somebody paused Deployment {seen.held_back}: {count}; "
-            f"kubectl rollout resume deployment/{seen.held_back} lets the update go on"
-        )
+        why, remedy = seen.held_back
+        message = f"{why}: {count}; {remedy} lets the update go on"
         return condition(Type.PODS_READY, False, Reason.ROLLOUT_PAUSED, message)
     return condition(Type.PODS_READY, False, Reason.UPDATING, count)
 
@@ -269,15 +267,25 @@ def _seen(view: View, plan: Plan) -> list[Condition]:
 
 def _with_cut(view: View, plan: Plan) -> list[Condition]:
     """With what keeps replicas that others ask for from running, unless the number stands still for
-    a graver reason; what was told of that before is known anew, looked at or not."""
+    a graver reason, which it follows then; what was told of that before is known anew, looked at
+    or not."""
     told, cut = _measured(view, plan), cut_short(view.resource, plan)
     old = [each for each in told if each.type == Type.SCALING_ACTIVE]
     others = [each for each in told if each not in old]
+    if cut is not None and view.measured is not None:
+        old = [_followed_by(each, cut) for each in old]
     if cut is not None and all(each.status for each in old):
         return [*others, cut]
     is_stale = view.measured is None and mode_of(view.resource) is not Mode.DIRECT
     limits = (Reason.AT_MAXIMUM, Reason.AT_CAPACITY) if is_stale else ()
     return [*others, *(each for each in old if each.reason not in limits)]
+
+
+def _followed_by(graver: Condition, cut: Condition) -> Condition:
+    """Metrics keep nobody's replicas from running, as another autoscaler does."""
+    if graver.reason != Reason.METRICS_BROKEN:
+        return graver
+    return replace(graver, message=f"{graver.message}; {cut.message}")
 
 
 def _rested(view: View, each: Condition) -> Condition:
@@ -291,8 +299,7 @@ def _rested(view: View, each: Condition) -> Condition:
 def _as_told(view: View, plan: Plan, type_: Type) -> Condition | None:
     """What was measured before the operator started anew stands until it has looked again."""
     before = view.previous(type_)
-    is_looked_at = view.seen.desired or (not view.is_job and asks_for_zero(view.resource))
-    is_there = is_looked_at and (view.is_job or _runs(plan))
+    is_there = view.seen.desired if view.is_job else _is_looked_at(view) and _runs(plan)
     if before.get("reason") not in (None, Reason.NOT_MEASURED) and is_there:
         return _repeated(before, type_)
     if type_ in (Type.SCALING_ACTIVE, Type.AS_PLANNED):
@@ -300,6 +307,11 @@ def _as_told(view: View, plan: Plan, type_: Type) -> Condition | None:
     whose = "rank 0" if view.is_job else "a replica"
     message = f"nobody has looked at {whose} yet: all figures are predictions"
     return condition(type_, None, Reason.NOT_MEASURED, message)
+
+
+def _is_looked_at(service: View) -> bool:
+    """Whether it will be: also with no replica, which others may have set."""
+    return service.seen.exists or asks_for_zero(service.resource)
 
 
 def _repeated(before: Mapping[str, Any], type_: Type) -> Condition:

@@ -101,5 +101,5 @@ def _more(room: Room) -> str:
     has_fp8 = native_arithmetic("fp8", room.device.peak_flops_per_second) is not None
     if flag and has_fp8 and layout.kv_format != "fp8":
         ways.append(f"a cache in fp8 ({flag} in engine.args)")
-    ways.append(f"a smaller maxModelLength (now {layout.max_model_tokens})")
+    ways.append(f"a smaller model.maxModelLength (now {layout.max_model_tokens})")
     return ", ".join(ways[:-1]) + f"{' or ' if ways[:-1] else ''}{ways[-1]}"

@@ -1,0 +1,70 @@
+"""Updates of replicas that span nodes, as their LeaderWorkerSet tells of them.
+
+It counts groups: all, ready ones, and those of the newest template. It replaces them from the last
+to the first, down to its ``partition``, by which people hold an update back. It knows no deadline:
+a start that hangs is judged here, by the one that a Deployment would have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from poolwise.plan.conditions import Reason, timestamp
+from poolwise.plan.observed import Object
+from poolwise.plan.status.meter import moment_of
+from poolwise.plan.status.problems import Problem
+from poolwise.plan.wording import duration
+
+
+def outdated_groups(child: Object) -> int:
+    """Groups that are yet to be replaced by ones of the newest template."""
+    status = _status(child)
+    return max((status.get("replicas") or 0) - (status.get("updatedReplicas") or 0), 0)
+
+
+def partition(child: Object) -> int:
+    """Groups that somebody holds back, from the first on."""
+    strategy = (child.get("spec") or {}).get("rolloutStrategy") or {}
+    return int((strategy.get("rollingUpdateConfiguration") or {}).get("partition") or 0)
+
+
+def hung(
+    child: Object, pods: Sequence[Object], limit_seconds: float, now: datetime
+) -> Problem | None:
+    """Of an update, or a start from nothing, that for so long has made no pod ready."""
+    moments = [_began(child), *map(_ready_since, pods)]
+    since = max((each for each in moments if each is not None), default=None)
+    if moments[0] is None or since is None or now - since < timedelta(seconds=limit_seconds):
+        return None
+    name, limit = child["metadata"]["name"], duration(limit_seconds)
+    message = f"LeaderWorkerSet {name}: no pod has become ready since {timestamp(since)}"
+    told = f"{message}; a replica may take {limit}"
+    return Problem(Reason.PROGRESS_DEADLINE_EXCEEDED, told)
+
+
+def _began(child: Object) -> datetime | None:
+    """Since when it replaces groups, or has started without a ready one; None: it does neither."""
+    if outdated_groups(child) and outdated_groups(child) <= partition(child):
+        return None
+    update = _since(_status(child), "UpdateInProgress")
+    if update is None and not _status(child).get("readyReplicas"):
+        return _since(_status(child), "Progressing")
+    return update
+
+
+def _ready_since(pod: Object) -> datetime | None:
+    return _since(_status(pod), "Ready")
+
+
+def _since(status: Mapping[str, Any], type_: str) -> datetime | None:
+    """When a condition became True; None while it is not."""
+    for each in status.get("conditions") or ():
+        if (each.get("type"), each.get("status")) == (type_, "True"):
+            return moment_of(each.get("lastTransitionTime"))
+    return None
+
+
+def _status(document: Object) -> Mapping[str, Any]:
+    return document.get("status") or {}

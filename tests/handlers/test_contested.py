@@ -1,0 +1,170 @@
+"""Services that another autoscaler scales too: what it sets counts, as far as there is room."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from poolwise.cluster.resources import PODS
+from poolwise.plan.decision import Key, Kind
+from poolwise.plan.names import LEADER_WORKER_SET, PLACEMENT
+from poolwise.plan.placement_record import parse
+from tests.handlers.shell import Shell, chat_service, condition, h100_node
+from tests.handlers.test_scaling import Scaled, deployment, hpa, service
+
+POOL = {
+    "apiVersion": "poolwise.dev/v1alpha1",
+    "kind": "AcceleratorPool",
+    "metadata": {"name": "h100-sxm5-80gb-8-8ef7f"},
+}
+CHAT = Key(Kind.INFERENCE_SERVICE, "a", "chat")
+
+
+def cluster(nodes: int = 1, **spec: Any) -> Scaled:
+    """With one service of one replica, that somebody else scales too."""
+    shell, chat = Scaled(), chat_service("a", "chat")
+    chat["spec"] |= spec
+    shell.put(*(h100_node(name=f"n{index}") for index in range(nodes)), chat)
+    shell.run()
+    shell.answer("n0")
+    shell.put(hpa())
+    shell.looks()
+    return shell
+
+
+def set_by_others(shell: Shell, count: int) -> None:
+    live = deployment(shell)
+    shell.put({**live, "spec": {**live["spec"], "replicas": count}})
+
+
+def with_pods(shell: Shell, count: int, node: str) -> None:
+    """So many more on a node, as the scheduler may have bound them."""
+    first = next(each for each in shell.kube.all(PODS) if each["metadata"]["name"] == "chat-0")
+    for index in range(1, count + 1):
+        pod = copy.deepcopy(first)
+        del pod["metadata"]["uid"]
+        pod["metadata"]["name"] = f"chat-{index}"
+        pod["spec"]["nodeName"] = node
+        shell.put(pod)
+
+
+def plan(shell: Shell) -> dict[str, Any]:
+    found: dict[str, Any] = service(shell)["status"]["plan"]
+    return found
+
+
+def held(shell: Shell) -> tuple[int | None, dict[str, int]]:
+    """Replicas, and accelerators by node, as its record says."""
+    record = parse(deployment(shell)["metadata"]["annotations"][PLACEMENT], CHAT)
+    assert record is not None
+    return record.replicas, dict(record.claim.accelerators_by_node)
+
+
+def free(shell: Shell) -> int:
+    return int(shell.look(POOL)["status"]["free"])
+
+
+def test_what_another_autoscaler_sets_is_what_is_told_and_held():
+    shell = cluster()
+    price = plan(shell)["costPerHour"]
+    set_by_others(shell, 4)
+    shell.looks()
+    status = service(shell)["status"]
+    assert (plan(shell)["replicas"], plan(shell)["costPerHour"]) == (4, 4 * price)
+    assert status["observed"]["accrued"]["perHour"]["cost"] == 4 * price
+    assert status["scaling"]["desiredReplicas"] == 4
+    assert status["scaling"]["reason"].startswith("4, as HorizontalPodAutoscaler theirs")
+    assert "costPerHour" not in status["scaling"]
+    assert status["scaling"]["decisions"] == []
+    assert held(shell) == (4, {"n0": 4})
+    assert free(shell) == 4
+    assert deployment(shell)["spec"]["replicas"] == 4
+    assert shell.looks() == []
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_what_it_takes_away_is_free_for_others(count):
+    shell = cluster()
+    set_by_others(shell, 8)
+    shell.looks()
+    assert free(shell) == 0
+    set_by_others(shell, count)
+    shell.looks()
+    assert (
+        plan(shell)["replicas"] == service(shell)["status"]["scaling"]["desiredReplicas"] == count
+    )
+    assert held(shell)[0] == count
+    assert free(shell) == 8 - max(count, 1)  # its first pod runs still
+    assert shell.looks() == []
+
+
+def test_what_has_no_room_is_neither_held_nor_paid():
+    shell = cluster()
+    price = plan(shell)["costPerHour"]
+    set_by_others(shell, 20)
+    shell.looks()
+    assert (plan(shell)["replicas"], plan(shell)["costPerHour"]) == (8, 8 * price)
+    assert service(shell)["status"]["scaling"]["desiredReplicas"] == 20
+    assert deployment(shell)["spec"]["replicas"] == 20
+    assert shell.looks() == []
+
+
+def test_pods_that_are_bound_already_are_counted_once_and_where_they_are():
+    shell = cluster(nodes=2)
+    set_by_others(shell, 6)
+    with_pods(shell, 5, "n1")
+    shell.looks()
+    assert held(shell) == (6, {"n0": 1, "n1": 5})
+    assert free(shell) == 10
+    set_by_others(shell, 3)
+    shell.looks()
+    assert held(shell) == (3, {"n1": 3})
+    assert plan(shell)["replicas"] == 3
+
+
+def test_limits_of_the_spec_bound_poolwise_and_not_others():
+    shell = cluster(scaling={"minReplicas": 1, "maxReplicas": 2})
+    set_by_others(shell, 5)
+    shell.looks()
+    assert plan(shell)["replicas"] == deployment(shell)["spec"]["replicas"] == 5
+
+
+def test_in_the_mode_external_a_number_on_the_child_counts_before_that_of_the_spec():
+    shell = cluster(replicas=2, scaling={"mode": "External", "maxReplicas": 9})
+    set_by_others(shell, 3)
+    shell.looks()
+    assert plan(shell)["replicas"] == deployment(shell)["spec"]["replicas"] == 3
+    assert condition(service(shell), "ScalingActive")["reason"] == "AutoscalerConflict"
+
+
+def test_poolwise_goes_on_from_that_number_once_it_is_alone():
+    shell = cluster()
+    set_by_others(shell, 4)
+    shell.looks()
+    shell.kube.vanish(hpa())
+    shell.looks()
+    assert deployment(shell)["spec"]["replicas"] == plan(shell)["replicas"] == 4
+
+
+def test_replicas_over_nodes_are_counted_in_groups():
+    shell, chat = Shell(apis={LEADER_WORKER_SET: "v1"}), chat_service("a", "chat")
+    chat["spec"] |= {
+        "model": {"preset": "llama-3.1-405b", "uri": "pvc://models/405b"},
+        "scaling": {"minReplicas": 1, "maxReplicas": 2},
+    }
+    shell.put(*(h100_node(name=f"n{index}") for index in range(4)), chat)
+    shell.run()
+    kind, api = "LeaderWorkerSet", f"{LEADER_WORKER_SET}/v1"
+    name = {"name": "chat-replica", "namespace": "a"}
+    groups = {"apiVersion": api, "kind": kind, "metadata": name}
+    live, theirs = shell.look(groups), hpa(kind, api)
+    theirs["spec"]["scaleTargetRef"]["name"] = "chat-replica"
+    shell.put(theirs, {**live, "spec": {**live["spec"], "replicas": 2}})
+    shell.run()
+    record = parse(shell.look(groups)["metadata"]["annotations"][PLACEMENT], CHAT)
+    assert record is not None
+    assert record.replicas == plan(shell)["replicas"] == 2
+    assert len(record.claim.accelerators_by_node) == 4
+    assert free(shell) == 0
