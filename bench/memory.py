@@ -17,7 +17,7 @@ import numpy as np
 from bench.accuracy import accuracy
 from bench.fit.training import laid_rows
 from bench.programs import ends_on_bad_input
-from bench.tables import DEFAULT_FOLDER, number, read
+from bench.tables import DEFAULT_FOLDER, figure, read
 from bench.training_runs import LaidRun
 from poolwise.model.prediction import Memory
 from poolwise.model.training.memory import training_memory
@@ -46,9 +46,9 @@ def main() -> None:
     known = [each for each in several if each.run.fixed.tensor is not None]
     refused = [each for each in known if not least_memory(each).fits]
     print(f"{len(refused)} of {len(known)} runs that ran are said not to fit")
-    peaks = [each for each in known if number(each.run.row, "peak_mem_gib")]
+    peaks = [each for each in known if figure(each.run.row, "peak_mem_gib")]
     if peaks:
-        measured = np.array([number(each.run.row, "peak_mem_gib") for each in peaks], dtype=float)
+        measured = np.array([figure(each.run.row, "peak_mem_gib") for each in peaks], dtype=float)
         predicted = np.array([least_memory(each).needed_bytes / GIB for each in peaks])
         print(f"peaks: {accuracy(predicted, measured)}")
 

@@ -18,6 +18,8 @@ from bench.names import with_known_names
 Row = dict[str, str]
 MOST = 10**9
 """Of anything that is counted: beyond it a cell is wrong."""
+LARGEST = 1e12
+"""Of anything that is measured, in its unit; one over it is the smallest."""
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
 ENDINGS = (".csv.gz", ".csv")
@@ -46,6 +48,12 @@ def number(row: Row, column: str) -> float | None:
     """The cell as a number; None where it is empty or none (``n/a``, ``512 max``, ``inf``)."""
     value = _value(row, column)
     return value if math.isfinite(value) else None
+
+
+def figure(row: Row, column: str) -> float | None:
+    """The cell as what was measured: a number above 0 and within reason, or None."""
+    value = number(row, column)
+    return value if value is not None and 1.0 / LARGEST < value < LARGEST else None
 
 
 def rate(row: Row, column: str) -> float | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.model.document import document
 from bench.model.leave_one_out import leave_one_out
 from bench.model.printing import lines
-from bench.model.targets import compared, outcomes, readable
+from bench.model.targets import compared, outcomes, readable, stated
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 from poolwise.tables import load
@@ -35,7 +35,8 @@ def main() -> None:
     targets, unreadable = readable(folder)
     sys.stderr.writelines(f"{sentence}\n" for sentence in unreadable.values())
     several = list(compared(folder, tables, targets))
-    found = document(list(outcomes(folder, tables, targets)), several, tables)
+    every = list(outcomes(folder, tables, targets))
+    found = document(stated(folder, targets), every, several, tables)
     found |= {"unreadable": unreadable} if unreadable else {}
     left_out = leave_one_out(folder, targets=targets) if asked.leave_one_out else {}
     found["leave_one_out"] = left_out

@@ -9,14 +9,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bench import tables as measured
 from bench.files import BadInput
 from bench.model import plots
 from bench.model.attained import attained
-from bench.model.counted import counted, unstated
+from bench.model.counted import unstated
 from bench.model.document import document
 from bench.model.leave_one_out import UNITS, leave_one_out
-from bench.model.targets import compared, outcomes, present
+from bench.model.targets import compared, outcomes, stated
 from bench.pictures import style
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
@@ -46,12 +45,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="the measured tables")
     parser.add_argument("--left-out", type=Path, help="the JSON of an earlier --leave-one-out")
     asked = parser.parse_args()
-    tables, rows = load(), _rows(asked.data)
+    tables, rows = load(), stated(asked.data)
     if not rows:
         raise BadInput(f"{asked.data}: its tables have no row")
     found = list(outcomes(asked.data, tables))
-    scores = document(found, list(compared(asked.data, tables)), tables)
-    scores |= {"counted": counted(rows, found), "unstated": unstated(found)}
+    scores = document(rows, found, list(compared(asked.data, tables)), tables)
+    scores["unstated"] = unstated(found)
     scores["leave_one_out"] = (
         json.loads(asked.left_out.read_text(encoding="utf-8"))["leave_one_out"]
         if asked.left_out
@@ -92,10 +91,6 @@ def page(scores: Mapping[str, Any]) -> str:
     return text
 
 
-def _rows(folder: Path) -> int:
-    return sum(len(measured.read(folder, target.table)) for target in present(folder))
-
-
 def _row(*cells: object) -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
 
@@ -113,6 +108,7 @@ PLACES = {
     "unpredicted": "are eligible and not predicted",
     "unstated": "are predicted without being eligible, and count in no score",
     "unknowable": "leave out what no prediction can do without (lengths, layout, model)",
+    "unread": "state it as something else than a number above 0",
     "without_figure": "have no figure that is scored (a training's minutes, a single batch, ...)",
     "rows": "all",
 }

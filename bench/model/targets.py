@@ -11,6 +11,7 @@ from bench.files import BadInput, check_folder
 from bench.jobs import JOBS, shared
 from bench.model import kernels, links, serving, training
 from bench.model.outcome import Outcome, Target
+from bench.tables import Row
 from poolwise.tables import Tables
 
 TARGETS = (training.TARGET, serving.TARGET, links.TARGET, kernels.TARGET)
@@ -53,8 +54,13 @@ def outcomes(
     for target in present(folder, targets):
         constants = Calibrations.load(target.phases, tables)
         rows = measured.read(folder, target.table)
-        found = target.outcomes(rows, tables, constants.of)
-        yield from (each for each in found if each.measured > 0.0)
+        yield from target.outcomes(rows, tables, constants.of)
+
+
+def stated(folder: Path, targets: Iterable[Target] = TARGETS) -> list[Row]:
+    """All rows of these tables."""
+    there = present(folder, targets)
+    return [row for target in there for row in measured.read(folder, target.table)]
 
 
 def compared(
@@ -66,5 +72,4 @@ def compared(
         if target in WITH_JOBS and measured.exists(folder, target.table):
             rows = shared(measured.read(folder, target.table))
             constants = Calibrations.load(target.phases, tables, JOBS).with_companions(rows)
-            found = target.outcomes(rows, tables, constants.of)
-            yield from (each for each in found if each.measured > 0.0)
+            yield from target.outcomes(rows, tables, constants.of)
