@@ -108,6 +108,24 @@ def test_names_have_the_spelling_of_the_shipped_tables(tmp_path: Path) -> None:
     assert found == [ours, ours, strangers, strangers, ("", "")]
 
 
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("NVIDIA H100 80GB HBM3", "H100-SXM5-80GB"),
+        ("nvidia-b200", "B200-SXM-180GB"),
+        ("Tesla-T4", "T4"),
+        ("AMD Instinct MI300X", "MI300X"),
+        ("H100", "H100"),
+        ("H100 SXM", "H100 SXM"),
+    ],
+)
+def test_an_accelerator_has_the_name_that_its_driver_or_label_means_alone(
+    tmp_path: Path, name: str, known: str
+) -> None:
+    written(tmp_path, "kernels_measured", [{"row_id": "K1", "gpu": name}])
+    assert read(tmp_path, "kernels_measured")[0]["gpu"] == known
+
+
 def test_fixed_words_are_read_in_small_letters(tmp_path: Path) -> None:
     rows = [{"row_id": "S1", "mode": "Online-AGG", "weight_precision": "FP8", "engine": "vLLM"}]
     written(tmp_path, "serve_measured", rows)
