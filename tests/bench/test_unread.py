@@ -61,6 +61,22 @@ def test_every_figure_that_is_text_is_counted(
     _adds_up(found)
 
 
+def test_sizes_beyond_reason_make_no_infinite_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoilt = {"size_bytes": "1e306", "time_us": "1e-11"}
+    _write(
+        tmp_path / "collectives_measured.csv",
+        [row | spoilt for row in read(SAMPLE, "collectives_measured")],
+    )
+    monkeypatch.setattr(sys, "argv", ["bench.model", "--data", str(tmp_path), "--json"])
+    assert main() == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert found["scores"]["collectives"]["predicted"] == 0
+    assert found["unpredicted"]["no finite prediction"] > 0
+    _adds_up(found)
+
+
 def _adds_up(found: dict[str, Any]) -> None:
     """Eligible figures are predicted, or counted with a reason."""
     scores = found["scores"].values()
