@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.placement.sia import placed
-from bench.placement.traces import Missing, Row
+from bench.placement.traces import Row
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 from poolwise.plan.topology import DOMINANT, LITTLE
 
@@ -78,15 +79,12 @@ def verdict(found: Sequence[Pair]) -> str:
     return "\n".join(lines)
 
 
+@ends_on_bad_input
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m bench.closeness", description=__doc__)
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="folder of the traces")
-    try:
-        found = list(pairs(placed(parser.parse_args().data)))
-    except Missing as missing:
-        print(missing, file=sys.stderr)
-        return 1
+    found = list(pairs(placed(parser.parse_args().data)))
     print(table(found), verdict(found), sep="\n")
     return 0
 

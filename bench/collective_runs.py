@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from bench.machines import machine
-from bench.tables import Row, number, whole
+from bench.tables import Row, figure, number, whole
 from poolwise.model.collectives import (
     Group,
     Implementation,
@@ -86,7 +86,7 @@ def collective(row: Row, tables: Tables) -> Collective | str:
         members=members,
         machine=_machine(row, accelerator, members),
         implementation=_implementation(row.get("mode", "").lower()),
-        seconds=(number(row, "time_us") or 0.0) / 1e6,
+        seconds=(figure(row, "time_us") or 0.0) / 1e6,
     )
 
 

@@ -40,6 +40,11 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "kernels_measured": KERNELS,
 }
 """By table."""
+FIGURES = (
+    "tokens_per_s_per_gpu", "samples_per_s", "peak_mem_gib", "tpot_ms_mean", "ttft_ms_mean",
+    "out_tok_s_total", "ttft_ms_p99", "tpot_ms_p99", "time_us", "latency_us",
+)  # fmt: skip
+"""Columns of what is scored, of all tables."""
 CASELESS: Mapping[str, tuple[str, ...]] = {
     "train_measured": ("task", "precision", "act_ckpt"),
     "serve_measured": ("mode", "weight_precision", "moe_precision", "kv_precision"),

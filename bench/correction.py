@@ -16,6 +16,7 @@ import argparse
 import itertools
 import math
 import random
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ import numpy as np
 
 from bench.model.outcome import Outcome, scored
 from bench.model.targets import outcomes
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 from poolwise.model.correction import BOUND, Correction, Phase, Sample, corrected
 from poolwise.model.prediction import Interval
@@ -74,6 +76,7 @@ class Line:
     """Share of rows inside the corrected range, in percent."""
 
 
+@ends_on_bad_input
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -196,4 +199,4 @@ def _share(held: Sequence[bool]) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from bench.tables import Row, number, whole
+from bench.tables import Row, figure, number, whole
 from poolwise.errors import InvalidInput
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Device
@@ -77,7 +77,7 @@ def kernel_run(row: Row, tables: Tables) -> KernelRun | str:
         speeds(here, multiplied(kernel, precision))
     except InvalidInput:
         return "the device cannot multiply the number format"
-    seconds = (number(row, "latency_us") or 0.0) / 1e6
+    seconds = (figure(row, "latency_us") or 0.0) / 1e6
     return KernelRun(row, kernel, here, precision, _software(row), seconds)
 
 

@@ -7,6 +7,7 @@ say what was recomputed, the least demanding choice counts.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from bench.accuracy import accuracy
-from bench.fit.training import laid_runs
-from bench.tables import DEFAULT_FOLDER, number
+from bench.fit.training import laid_rows
+from bench.programs import ends_on_bad_input
+from bench.tables import DEFAULT_FOLDER, figure, read
 from bench.training_runs import LaidRun
 from poolwise.model.prediction import Memory
 from poolwise.model.training.memory import training_memory
@@ -34,19 +36,22 @@ def least_memory(each: LaidRun) -> Memory:
     return min(memories, key=lambda memory: memory.needed_bytes)
 
 
+@ends_on_bad_input
 def main() -> None:
     """Print false alarms by source, and the error of the peaks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="the measured tables")
-    several = laid_runs(parser.parse_args().data, load())
+    rows = read(parser.parse_args().data, "train_measured")
+    several = laid_rows(rows, load())
     known = [each for each in several if each.run.fixed.tensor is not None]
     refused = [each for each in known if not least_memory(each).fits]
     print(f"{len(refused)} of {len(known)} runs that ran are said not to fit")
-    peaks = [each for each in known if number(each.run.row, "peak_mem_gib")]
-    measured = np.array([number(each.run.row, "peak_mem_gib") for each in peaks], dtype=float)
-    predicted = np.array([least_memory(each).needed_bytes / GIB for each in peaks])
-    print(f"peaks: {accuracy(predicted, measured)}")
+    peaks = [each for each in known if figure(each.run.row, "peak_mem_gib")]
+    if peaks:
+        measured = np.array([figure(each.run.row, "peak_mem_gib") for each in peaks], dtype=float)
+        predicted = np.array([least_memory(each).needed_bytes / GIB for each in peaks])
+        print(f"peaks: {accuracy(predicted, measured)}")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from bench.correction import PHASES
 from bench.jobs import SERVING, TRAINING
 from bench.model.outcome import Outcome, scored
 from bench.model.targets import compared, outcomes
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 from poolwise.model.correction import Phase
 from poolwise.model.prediction import NINE_IN_TEN
@@ -49,6 +51,7 @@ class Shared:
         return min(1.0, (self.own / self.whole) ** 2) if self.whole else 1.0
 
 
+@ends_on_bad_input
 def main() -> None:
     """Print a line for each phase."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -93,4 +96,4 @@ def _spread(values: Vector) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -20,7 +20,7 @@ from bench.disaggregated_runs import first_token_seconds as handed_over_seconds
 from bench.request_runs import POISSON, first_token_seconds, open_loop_first_token_seconds
 from bench.serving_figures import is_eligible, site, told
 from bench.serving_runs import Run, found
-from bench.tables import Row, number, rate
+from bench.tables import Row, figure, number, rate
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
 from poolwise.model.serving.front_end import REQUESTS
@@ -89,7 +89,7 @@ def figures(row: Row, tables: Tables) -> Iterator[RequestFigure]:
     mean = FIRST_TOKEN_APART if row["mode"] == APART else FIRST_TOKEN
     names = [mean] if row["mode"] in (*MEANS, APART) else []
     for name in (*names, "ttft_p99", "tpot_p99"):
-        milliseconds = number(row, COLUMNS[name])
+        milliseconds = figure(row, COLUMNS[name])
         if milliseconds:
             run = attempt(partial(_run, row, name, tables))
             yield RequestFigure(name, row, 1e-3 * milliseconds, run)

@@ -15,7 +15,7 @@ from bench.attempts import attempt
 from bench.fit.serving_folds import RATIOS
 from bench.fit.serving_samples import SCORED, THROUGHPUT, Target
 from bench.serving_runs import Run, found
-from bench.tables import Row, number
+from bench.tables import Row, figure
 from poolwise.model.efficiency import Calibration, Efficiency
 from poolwise.model.prediction import Interval
 from poolwise.model.residual import Residual
@@ -79,7 +79,7 @@ def told(
 def figures(row: Row, tables: Tables) -> Iterator[Figure]:
     """All figures of a row that are scored."""
     for target in SCORED:
-        value = number(row, target.column)
+        value = figure(row, target.column)
         if row["mode"] == target.mode and value:
             run = attempt(partial(found, row, tables, target.column))
             measured = value if isinstance(run, str) else run.measured

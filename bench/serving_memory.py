@@ -12,12 +12,14 @@ from __future__ import annotations
 import argparse
 import enum
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench import tables as measured_tables
+from bench.programs import ends_on_bad_input
 from bench.serving_runs import BATCH_LIMIT, Run, found
 from bench.tables import DEFAULT_FOLDER, Row, number, whole
 from poolwise.model.efficiency import Calibration
@@ -108,6 +110,7 @@ def lines(several: Sequence[Service]) -> Iterator[str]:
         yield f"  {count}: {', '.join(key)}"
 
 
+@ends_on_bad_input
 def main() -> None:
     """Print all."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -117,4 +120,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -18,7 +18,7 @@ from bench.serving_drafts import drafts
 from bench.serving_formats import cache_format_of, engine_of, weight_format_of
 from bench.serving_layouts import SHARE_OF_ONE_WORKER, Sizes, sizes
 from bench.serving_offline import requests_of, requests_per_second
-from bench.tables import Row, number, rate
+from bench.tables import Row, figure, number, rate
 from poolwise.model import presets
 from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import WEIGHT_BYTES
@@ -104,7 +104,7 @@ def runs(rows: Iterable[Row], tables: Tables, modes: Iterable[str], column: str)
     """Usable rows of some modes, with the figure of ``column`` (milliseconds or tokens/s)."""
     wanted = frozenset(modes)
     for row in rows:
-        if row["mode"] in wanted and number(row, column):
+        if row["mode"] in wanted and figure(row, column):
             run = found(row, tables, column)
             if isinstance(run, Run):
                 yield run
@@ -112,8 +112,8 @@ def runs(rows: Iterable[Row], tables: Tables, modes: Iterable[str], column: str)
 
 def found(row: Row, tables: Tables, column: str) -> Run | str:
     """The run behind a row's figure, or why it cannot be known, in a few words."""
-    value = number(row, column)
-    if not value:
+    value = figure(row, column)
+    if value is None:
         return f"no {column}"
     accelerator = tables.accelerator(row["gpu"])
     if accelerator is None:

@@ -7,44 +7,36 @@ column of its table, names are as the shipped tables spell them, and cells hold 
 from __future__ import annotations
 
 import csv
-import gzip
 import math
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
 
 from bench.columns import CASELESS, COLUMNS
+from bench.files import NOT_TEXT, BadInput, check_folder, opened, records
 from bench.names import with_known_names
-from poolwise.errors import InvalidInput
 
 Row = dict[str, str]
 MOST = 10**9
 """Of anything that is counted: beyond it a cell is wrong."""
+LARGEST = 1e12
+"""Of anything that is measured, in its unit; one over it is the smallest."""
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
 ENDINGS = (".csv.gz", ".csv")
 """The first that is there is read."""
-UNREADABLE = (OSError, EOFError, zlib.error, UnicodeError, csv.Error)
-"""What reading a file that is torn, or something else, ends with."""
-NOT_TEXT = "\ufffd"
-"""Stands for bytes that are no UTF-8."""
 
 
 def read(folder: Path, table: str) -> list[Row]:
     """All rows of ``table``.csv.gz or ``table``.csv.
 
-    Raises FileNotFoundError for neither, and InvalidInput for a file that is no such table.
+    Raises :class:`BadInput` for neither, and for a file that is no such table.
     """
+    check_folder(folder)
     path = _path(folder, table)
     if path is None:
-        raise FileNotFoundError(f"{folder}: has no {table}.csv.gz or {table}.csv")
-    try:
-        with _opened(path) as lines:
-            rows = _rows(path, csv.DictReader(lines, restval=""), table)
-            return list(with_known_names(rows))
-    except UNREADABLE as error:
-        raise InvalidInput(str(path), f"cannot be read: {error}") from error
+        raise BadInput(f"{folder}: has no {table}.csv.gz or {table}.csv")
+    with opened(path) as lines:
+        return list(with_known_names(_rows(path, records(lines), table)))
 
 
 def exists(folder: Path, table: str) -> bool:
@@ -56,6 +48,12 @@ def number(row: Row, column: str) -> float | None:
     """The cell as a number; None where it is empty or none (``n/a``, ``512 max``, ``inf``)."""
     value = _value(row, column)
     return value if math.isfinite(value) else None
+
+
+def figure(row: Row, column: str) -> float | None:
+    """The cell as what was measured: a number above 0 and within reason, or None."""
+    value = number(row, column)
+    return value if value is not None and 1.0 / LARGEST < value < LARGEST else None
 
 
 def rate(row: Row, column: str) -> float | None:
@@ -87,18 +85,11 @@ def _path(folder: Path, table: str) -> Path | None:
     return next((path for path in paths if path.exists()), None)
 
 
-def _opened(path: Path) -> TextIO:
-    """As text, whatever mark of its encoding it begins with; a byte that is none spoils a cell."""
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", errors="replace", newline="")
-    return path.open(encoding="utf-8-sig", errors="replace", newline="")
-
-
 def _rows(path: Path, reader: csv.DictReader[str], table: str) -> Iterator[Row]:
     columns = COLUMNS.get(table, ())
     reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or ()]
     if columns and not set(columns) & set(reader.fieldnames):
-        raise InvalidInput(str(path), f"has no column of {table}: is it another file?")
+        raise BadInput(f"{path}: has no column of {table}: is it another file?")
     empty = dict.fromkeys(columns, "")
     for cells in reader:
         yield empty | _cleaned(cells, table)

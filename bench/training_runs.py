@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from bench.formats import number_format
 from bench.generic_models import model_of
 from bench.machines import machine, network_bytes_per_second
-from bench.tables import Row, number, whole
+from bench.tables import Row, figure, whole
 from bench.training_layouts import least_layout, stated_layout, whole_layout
 from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import native_arithmetic
@@ -193,7 +193,7 @@ def _cut(model: Model, layers: int | None) -> Model:
 
 
 def _step_seconds(row: Row, work: TrainingWork, count: int) -> float | None:
-    tokens, samples = number(row, "tokens_per_s_per_gpu"), number(row, "samples_per_s")
+    tokens, samples = figure(row, "tokens_per_s_per_gpu"), figure(row, "samples_per_s")
     if isinstance(work.model.shape, Transformer) and tokens and work.sequence_tokens:
         return work.global_batch_samples * work.sequence_tokens / (tokens * count)
     return work.global_batch_samples / samples if samples else None

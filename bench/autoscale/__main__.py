@@ -21,12 +21,13 @@ from bench.autoscale.engine import (
     USUAL_MODEL,
     USUAL_TENSOR,
     Engine,
-    Unknown,
     engine,
 )
 from bench.autoscale.grid import BEFORE_PEAK, HOUR_SECONDS
 from bench.autoscale.numbers import count, count_or_none, not_negative, positive, share
-from bench.autoscale.request_files import BadTrace, has_columns
+from bench.autoscale.request_files import has_columns
+from bench.files import BadInput, check_folder
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 
 LONG_SECONDS = 6 * HOUR_SECONDS
@@ -41,17 +42,10 @@ class Cell:
     peak_replicas: float
 
 
+@ends_on_bad_input
 def main() -> int:
     """2 for input that cannot be used, in one sentence."""
     asked = _arguments().parse_args()
-    try:
-        return _main(asked)
-    except (BadTrace, Unknown) as error:
-        print(error, file=sys.stderr)
-        return 2
-
-
-def _main(asked: argparse.Namespace) -> int:
     names = [name for name in suite.available() if not asked.policies or name in asked.policies]
     documents: list[dict[str, Any]] = []
     for each in _cells(asked):
@@ -85,18 +79,17 @@ def _cells(asked: argparse.Namespace) -> Iterator[Cell]:
                 for cell in _cells_of(trace, on, asked):
                     found += 1
                     yield cell
-        except BadTrace as error:
+        except BadInput as error:
             print(f"{error}; left out", file=sys.stderr)
         if found and not asked.full:
             return
     if not found:
         which = "trace" if asked.full else "trace of six hours or more"
-        raise BadTrace(f"no {which} lies below {asked.data}")
+        raise BadInput(f"no {which} lies below {asked.data}")
 
 
 def _cells_of(read: traces.Trace, on: Engine, asked: argparse.Namespace) -> Iterator[Cell]:
-    is_cut = not asked.trace and not asked.full
-    trace = replayable.replayable(read, on, is_whole=not is_cut)
+    trace = replayable.replayable(read, on)
     if trace.complaint:
         print(trace.complaint, file=sys.stderr)
     targets = sizing.Targets(asked.ttft_seconds, asked.tpot_seconds, asked.attainment)
@@ -107,7 +100,7 @@ def _cells_of(read: traces.Trace, on: Engine, asked: argparse.Namespace) -> Iter
             print(_smaller(trace, wanted, peak), file=sys.stderr)
         found = scene.of_peak(trace, on, targets, work, peak)
         replayable.check_left(found.trace, trace)
-        if is_cut:
+        if not asked.trace and not asked.full:
             found = scene.around_peak(found, HOUR_SECONDS, BEFORE_PEAK)
         delays = scene.START_DELAYS_SECONDS if asked.full else (asked.start_delay_seconds,)
         for delay in delays:
@@ -118,7 +111,7 @@ def _work(trace: traces.Trace, on: Engine, targets: sizing.Targets, seed: int) -
     try:
         return sizing.measured(on, trace.requests, targets, seed)
     except sizing.OutOfReach as error:
-        raise BadTrace(f"{trace.name}: {error}") from error
+        raise BadInput(f"{trace.name}: {error}") from error
 
 
 def _smaller(trace: traces.Trace, wanted: float, peak: float) -> str:
@@ -130,6 +123,7 @@ def _smaller(trace: traces.Trace, wanted: float, peak: float) -> str:
 
 def _paths(folder: Path) -> Iterator[Path]:
     """Of traces, the first by name first."""
+    check_folder(folder)
     return filter(has_columns, sorted(folder.rglob("*.csv*")))
 
 

@@ -28,6 +28,7 @@ from bench.autoscale.outcome import Outcome
 from bench.autoscale.policies.laws import LAWS, Setting
 from bench.autoscale.policies.profiling import service
 from bench.autoscale.replay import replay
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 
 BEST_STATIC = "best_static"
@@ -53,6 +54,7 @@ class Found:
     borrowed: tuple[Shown, ...]
 
 
+@ends_on_bad_input
 def main() -> int:
     """Replay and tell; 2 where the traces were not replayed under all yet."""
     parser = argparse.ArgumentParser(

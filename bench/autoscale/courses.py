@@ -24,6 +24,7 @@ from bench.autoscale import drawn, suite
 from bench.autoscale.numbers import count
 from bench.autoscale.outcome import Outcome
 from bench.autoscale.scene import Scene
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 from poolwise.sim.serving.requests import Floats
 
@@ -62,6 +63,7 @@ class Found:
     """Of the first seed."""
 
 
+@ends_on_bad_input
 def main() -> int:
     """Replay all of them and tell."""
     parser = argparse.ArgumentParser(prog="python -m bench.autoscale.courses", description=__doc__)

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from bench.files import BadInput
 from bench.machines import USUAL_NETWORK_BYTES_PER_SECOND, machine
 from poolwise import tables
 from poolwise.model import presets
@@ -67,7 +68,7 @@ class Engine:
         return replace(self, costs=self.costs.scaled(factor))
 
 
-class Unknown(ValueError):
+class Unknown(BadInput):
     """A name that no table has, or a model that does not fit."""
 
 

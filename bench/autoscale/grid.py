@@ -10,6 +10,7 @@ from bench.autoscale import scene, sizing, suite, traces
 from bench.autoscale.engine import engine
 from bench.autoscale.scene import Scene
 from bench.autoscale.traces import Trace
+from bench.files import BadInput, check_folder
 
 PEAKS = {
     "servegen_r1_24h": 20.0,
@@ -81,8 +82,17 @@ def everything() -> Iterator[tuple[Case, tuple[str, ...]]]:
 
 
 def trace_of(data: Path, name: str) -> Trace:
-    """The file of that name, wherever it lies below ``data``."""
-    return traces.load(next(iter(data.rglob(f"{name}.csv*"))))
+    """Of :func:`path_of`; raises :class:`BadInput`, also for a file that is no trace."""
+    return traces.load(path_of(data, name))
+
+
+def path_of(data: Path, name: str) -> Path:
+    """The file of that name, wherever it lies below ``data``; BadInput where there is none."""
+    check_folder(data)
+    path = next(data.rglob(f"{name}.csv*"), None)
+    if path is None:
+        raise BadInput(f"{data}: no {name}.csv[.gz] lies below it")
+    return path
 
 
 def sized(trace: Trace, peak_replicas: float) -> Scene:

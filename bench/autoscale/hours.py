@@ -21,6 +21,7 @@ from bench.autoscale.numbers import count
 from bench.autoscale.outcome import Outcome
 from bench.autoscale.reach import aim
 from bench.autoscale.traces import window
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 
 SEEDS = (0, 1)
@@ -57,6 +58,7 @@ class Found:
     static: Outcome
 
 
+@ends_on_bad_input
 def main() -> int:
     """Replay all of them and tell."""
     parser = argparse.ArgumentParser(prog="python -m bench.autoscale.hours", description=__doc__)

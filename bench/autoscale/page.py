@@ -9,6 +9,7 @@ then the page is written of all that it holds. A change of the controller takes
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -32,6 +33,7 @@ from bench.autoscale.numbers import count
 from bench.autoscale.policies.laws import LAWS
 from bench.autoscale.rows import Rows
 from bench.pictures import style
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -42,6 +44,7 @@ ORDERS = 2
 NOT_YET = "Not replayed yet."
 
 
+@ends_on_bad_input
 def main() -> None:
     """Run what is missing and write the page."""
     parser = argparse.ArgumentParser(prog="python -m bench.autoscale.page", description=__doc__)
@@ -52,6 +55,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=suite.NAMES, help="replay nobody else")
     asked = parser.parse_args()
     rows = Rows(asked.results.with_suffix(".rows.jsonl"), asked.only)
+    if asked.only != []:
+        _check(asked.data)
     if asked.again:
         cells.write(asked.results, [c for c in read(asked.results) if c.name not in asked.again])
         rows.forget(asked.again)
@@ -75,6 +80,12 @@ def main() -> None:
         "<!-- HOURS -->": other or NOT_YET,
     }
     write(read(asked.results), tables)
+
+
+def _check(data: Path) -> None:
+    """Before rows are forgotten and hours go into others."""
+    for name in {case.trace for case, _ in grid.everything()}:
+        grid.path_of(data, name)
 
 
 def _borrowed(data: Path, results: Path, rows: Rows, processes: int) -> str:
@@ -175,4 +186,4 @@ def _line(standing: Standing, each: Cell) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -7,27 +7,23 @@ from dataclasses import replace
 import numpy as np
 
 from bench.autoscale.engine import Engine
-from bench.autoscale.request_files import BadTrace
 from bench.autoscale.scene import BIN_SECONDS
 from bench.autoscale.sizing import Work
-from bench.autoscale.traces import DAY_SECONDS, Trace, part_of
+from bench.autoscale.traces import Trace, part_of
+from bench.files import BadInput
 
 LEAST_SECONDS = BIN_SECONDS
 """Fleets are sized by the busiest minute: a trace has one at least."""
-MOST_WHOLE_DAYS = 8
-"""Of a trace that is not cut: a week's, and a little. Every policy acts each few seconds of it."""
 MOST_REQUESTS_PER_HOUR = 2_000_000
 """All policies are done with so many of an hour in about a quarter of one, on two cores."""
 MOST_REQUESTS = 8_000_000
 """A replay takes 300 bytes for each, and two run at a time."""
 
 
-def replayable(trace: Trace, engine: Engine, is_whole: bool) -> Trace:
+def replayable(trace: Trace, engine: Engine) -> Trace:
     """Without requests whose tokens fit no replica's cache: engines refuse them on any fleet.
 
-    :param is_whole: whether nothing will be cut from it.
-
-    Raises :class:`BadTrace` for a trace that is too short or too long, or that has no other ones.
+    Raises :class:`BadInput` for a trace that is too short, or that has no other ones.
     """
     found = _fitting(trace, engine)
     if found.seconds < LEAST_SECONDS:
@@ -36,24 +32,18 @@ def replayable(trace: Trace, engine: Engine, is_whole: bool) -> Trace:
             f"its requests all arrive within {found.seconds:g} s, "
             f"must be spread over {LEAST_SECONDS:g} s at least",
         )
-    if is_whole and found.seconds > MOST_WHOLE_DAYS * DAY_SECONDS:
-        raise _refused(
-            found,
-            f"its requests are spread over {found.seconds / DAY_SECONDS:.1f} days, "
-            f"must be {MOST_WHOLE_DAYS} at most (arrival_s counts seconds)",
-        )
     return found
 
 
-def _refused(trace: Trace, why: str) -> BadTrace:
+def _refused(trace: Trace, why: str) -> BadInput:
     """With what was left out before, which may be the reason."""
-    return BadTrace("; ".join(filter(None, [f"{trace.name}: {why}", trace.complaint])))
+    return BadInput("; ".join(filter(None, [f"{trace.name}: {why}", trace.complaint])))
 
 
 def check_left(thinned: Trace, trace: Trace) -> None:
-    """Raises :class:`BadTrace` where too little of a trace is left in ``thinned``."""
+    """Raises :class:`BadInput` where too little of a trace is left in ``thinned``."""
     if thinned.seconds < LEAST_SECONDS:
-        raise BadTrace(
+        raise BadInput(
             f"{trace.name}: {len(thinned.requests)} of its {len(trace.requests)} requests are left "
             "for a fleet of this size, too few to replay"
         )

@@ -7,20 +7,16 @@ A row that is no request is left out and named. Units are not guessed.
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.tables import NOT_TEXT, UNREADABLE
+from bench.files import NOT_TEXT, BadInput, opened, rows
 
 COLUMNS = ("arrival_s", "input_tokens", "output_tokens")
 CACHED = ("cached_tokens", "prefix_reuse_tokens_infinite_cache")
@@ -28,12 +24,6 @@ CACHED = ("cached_tokens", "prefix_reuse_tokens_infinite_cache")
 MOST_TOKENS = 10_000_000
 MOST_SECONDS = 1e12
 """Of an arrival, before or after 0: clocks that count seconds since 1970 are far below."""
-GZIP = b"\x1f\x8b"
-DELIMITERS = ",;\t"
-
-
-class BadTrace(ValueError):
-    """A file that is no trace; the sentence says what is wrong where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,75 +36,51 @@ class Table:
 
 
 def read(path: Path, with_prefixes: bool = False) -> Table:
-    """All good rows. Raises :class:`BadTrace` for a file without the columns or any good row."""
-    try:
-        with _opened(path) as file:
-            rows = _reader(file)
-            places = _places(path, _header(rows), with_prefixes)
-            return _table(path, rows, places)
-    except UNREADABLE as error:
-        raise BadTrace(f"{path}: cannot be read: {error}") from error
+    """All good rows.
+
+    Raises :class:`BadInput` for one that cannot be read, or without the columns or any good row.
+    """
+    with opened(path) as file:
+        lines = rows(file)
+        return _table(path, lines, _places(path, _header(lines), with_prefixes))
 
 
 def has_columns(path: Path) -> bool:
     """Whether its header has the columns."""
     try:
-        with _opened(path) as file:
-            header = _header(_reader(file))
-    except UNREADABLE:
+        with opened(path) as file:
+            header = _header(rows(file))
+    except BadInput:
         return False
     return all(name in header for name in COLUMNS)
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[str]]:
-    """As text; a byte that is none spoils its cell."""
-    with path.open("rb") as file:
-        is_packed = file.peek(len(GZIP))[: len(GZIP)] == GZIP
-        plain: Any = gzip.GzipFile(fileobj=file) if is_packed else file
-        yield io.TextIOWrapper(plain, newline="", encoding="utf-8-sig", errors="replace")
-
-
-def _reader(file: IO[str]) -> Any:
-    """By the delimiter of the first line; a header of one cell has none."""
-    first = ""
-    while not first.strip() and (line := file.readline()):
-        first += line
-    delimiter = max(DELIMITERS, key=first.count)
-    return csv.reader(_lines(first, file), delimiter=delimiter)
-
-
-def _lines(first: str, file: IO[str]) -> Iterator[str]:
-    yield from io.StringIO(first, newline="")
-    yield from file
-
-
-def _header(rows: Iterator[list[str]]) -> list[str]:
-    cells = next((row for row in rows if row), [])
+def _header(lines: Iterator[list[str]]) -> list[str]:
+    cells = next((row for row in lines if row), [])
     return [name.strip().casefold() for name in cells]
 
 
 def _places(path: Path, header: Sequence[str], with_prefixes: bool) -> list[int]:
     if any(NOT_TEXT in name for name in header):
-        raise BadTrace(f"{path}: cannot be read: its header is no text in UTF-8")
+        raise BadInput(f"{path}: cannot be read: its header is no text in UTF-8")
     missing = [name for name in COLUMNS if name not in header]
     if missing:
-        raise BadTrace(f"{path}: the header has no column {' and no '.join(missing)}")
+        raise BadInput(f"{path}: the header has no column {' and no '.join(missing)}")
     found = [name for name in CACHED if name in header][:1] if with_prefixes else []
     return [header.index(name) for name in (*COLUMNS, *found)]
 
 
-def _table(path: Path, rows: Any, places: Sequence[int]) -> Table:
+def _table(path: Path, lines: Any, places: Sequence[int]) -> Table:
     good, bad, first = array("d"), 0, ""
-    for row in rows:
+    for row in lines:
         if not any(row):
             continue
         try:
             good.extend(_values([_cell(row, place) for place in places]))
         except ValueError as error:
-            bad, first = bad + 1, first or f"line {rows.line_num}: {error}"
+            bad, first = bad + 1, first or f"line {lines.line_num}: {error}"
     if not good:
-        raise BadTrace(f"{path}: no row is a request{f' ({first})' if first else ''}")
+        raise BadInput(f"{path}: no row is a request{f' ({first})' if first else ''}")
     numbers = np.frombuffer(good, np.float64).reshape(-1, 4)
     in_all = len(numbers) + bad
     complaint = f"{path}: {bad} of {in_all} rows left out, first {first}" if bad else ""

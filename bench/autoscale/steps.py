@@ -25,6 +25,7 @@ from bench.autoscale.numbers import count
 from bench.autoscale.ours import Ours, service
 from bench.autoscale.replay import replay
 from bench.autoscale.scene import Scene
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 
 TRACES = ("azure2023_conv", "servegen_mlarge_tail_day2", "servegen_r1_24h")
@@ -56,6 +57,7 @@ class Found:
     average_replicas: float
 
 
+@ends_on_bad_input
 def main() -> int:
     """Run all steps and tell."""
     parser = argparse.ArgumentParser(prog="python -m bench.autoscale.steps", description=__doc__)

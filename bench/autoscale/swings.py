@@ -9,6 +9,7 @@ both in full replicas, beside the root of the index of dispersion of the arrival
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -18,6 +19,7 @@ import numpy as np
 
 from bench.autoscale import grid, suite
 from bench.autoscale.scene import Scene
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 from poolwise.plan.scaling.swings import Dispersion
 
@@ -27,6 +29,7 @@ Fleet = tuple[float, float]
 """Replicas' worth of the busiest minute, and the fewest replicas that attained the aim."""
 
 
+@ends_on_bad_input
 def main() -> None:
     """Each trace with its fleets and its slope."""
     parser = argparse.ArgumentParser(prog="python -m bench.autoscale.swings", description=__doc__)
@@ -69,4 +72,4 @@ def slope(found: Sequence[Fleet]) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.autoscale import request_files
-from bench.autoscale.request_files import BadTrace
+from bench.files import BadInput
 from poolwise.sim.serving.requests import Requests
 
 DAY_SECONDS = 86400.0
-MOST_DAYS = 100
-"""Every policy acts each few seconds of a trace: longer ones are in milliseconds, or one row is."""
+MOST_DAYS = 8
+"""A week's trace, and a little. Longer ones are in milliseconds (a quarter of an hour looks like
+ten days), or one row is; and every policy acts each few seconds of what is replayed whole."""
 OFFSET_SECONDS = 60.0
 GOLDEN = 0.6180339887498949
 """Multiples of it spread evenly modulo one, however many there are."""
@@ -46,15 +47,15 @@ class Trace:
 def load(path: Path, with_prefixes: bool = False) -> Trace:
     """Read one. Bad rows are left out and named in ``complaint``.
 
-    Raises :class:`BadTrace` for a file without the columns or without any good row, or one that
+    Raises :class:`BadInput` for a file without the columns or without any good row, or one that
     spans more than :data:`MOST_DAYS`.
     """
     table = request_files.read(path, with_prefixes)
     arrivals, inputs, outputs, cached = table.numbers.T
     days = float(np.ptp(arrivals)) / DAY_SECONDS
     if days > MOST_DAYS:
-        raise BadTrace(
-            f"{path}: arrival_s spans {days:.0f} days, must be {MOST_DAYS} at most (of seconds)"
+        raise BadInput(
+            f"{path}: arrival_s spans {days:.1f} days, must be {MOST_DAYS} at most (of seconds)"
         )
     prompts = inputs.astype(np.int64)
     reused = np.minimum(cached.astype(np.int64), prompts - 1)
@@ -65,7 +66,7 @@ def load(path: Path, with_prefixes: bool = False) -> Trace:
 def scaled(trace: Trace, factor: float, seed: int = 0) -> Trace:
     """So many times the users. The same seed keeps the same requests.
 
-    Raises :class:`BadTrace` where none is kept.
+    Raises :class:`BadInput` where none is kept.
     """
     if factor == 1.0 or not factor > 0.0:
         return trace
@@ -80,7 +81,7 @@ def scaled(trace: Trace, factor: float, seed: int = 0) -> Trace:
         picked.append(kept)
     kept = np.concatenate(picked)
     if not len(kept):
-        raise BadTrace(
+        raise BadInput(
             f"{trace.name}: none of its {len(own)} requests is left for a fleet of this size"
         )
     return Trace(trace.name, part_of(own, np.concatenate(arrivals), kept), trace.complaint)
@@ -96,7 +97,7 @@ def window(trace: Trace, begin_seconds: float, seconds: float) -> Trace:
     arrivals = trace.requests.arrival_seconds
     kept = np.flatnonzero((arrivals >= begin_seconds) & (arrivals < begin_seconds + seconds))
     if not len(kept):
-        raise BadTrace(f"{trace.name}: no request in {seconds:g} s from {begin_seconds:g} s")
+        raise BadInput(f"{trace.name}: no request in {seconds:g} s from {begin_seconds:g} s")
     part = part_of(trace.requests, arrivals[kept] - begin_seconds, kept)
     return Trace(trace.name, part, trace.complaint)
 

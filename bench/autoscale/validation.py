@@ -16,29 +16,28 @@ from bench.autoscale import splitwise
 from bench.autoscale.engine import engine, gaps
 from bench.autoscale.queue_limits import queues
 from bench.autoscale.splitwise import Timed, corrected, factor, factor_and_floor, timed
-from bench.placement.traces import Missing, read
+from bench.placement.traces import read
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 
 WORST = 8
 
 
+@ends_on_bad_input
 def main() -> int:
     """Print all figures."""
     parser = argparse.ArgumentParser(prog="python -m bench.autoscale.validation")
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="folder of the tables")
     parser.add_argument("--requests", type=int, default=200_000, help="of each queue")
     asked = parser.parse_args()
+    rows = read(asked.data, splitwise.TABLE)
     for check in queues(asked.requests):
         print(f"{check.name}: {100 * check.error:+.2f} %")
     worst = max(gaps(engine()), key=lambda gap: abs(gap.share))
     print(
         f"reduced step against the model's own, worst: {100 * worst.share:+.2f} % at {worst.batch}"
     )
-    try:
-        found = list(timed(read(asked.data, splitwise.TABLE)))
-    except Missing as missing:
-        print(missing, file=sys.stderr)
-        return 0
+    found = list(timed(rows))
     kinds = {
         "as shipped": found,
         "one factor learnt": list(corrected(found, factor)),

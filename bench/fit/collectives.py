@@ -12,15 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import tables as measured_tables
 from bench.accuracy import FOLDS, Vector, fold_of
 from bench.collective_runs import Collective, collectives
 from bench.collective_runs import predicted_seconds as predicted_seconds
 from bench.fit.arguments import arguments
 from bench.fit.link_constants import PCIE_TERMS, Inside, constant_row, network, terms
+from bench.fit.opened import opened, some
 from bench.fit.rows import Behind
 from bench.fit.shipping import ship, ship_folds
 from bench.fit.spreads import LeftOut, spreads, units
+from bench.programs import ends_on_bad_input
 from poolwise.model.collectives import PHASE as PHASE
 from poolwise.model.collectives import SPREAD, spread_kind
 from poolwise.model.efficiency import EVERY, Calibration
@@ -28,6 +29,7 @@ from poolwise.model.links import Fabric, fabric
 from poolwise.tables import Tables, load
 from poolwise.tables.efficiencies import EfficiencyRow
 
+TABLE = "collectives_measured"
 HEADER = """Constants of collectives: seconds, and shares of a link.
 Written by `python -m bench.fit.collectives --write`."""
 NO_SWITCH_SPREAD = 0.0
@@ -114,9 +116,11 @@ def without_folds(
 
 def measured(folder: Path, tables: Tables) -> list[Collective]:
     """All rows that can be predicted."""
-    return list(collectives(measured_tables.read(folder, "collectives_measured"), tables))
+    rows = opened(folder, TABLE)
+    return some(collectives(rows, tables), folder, TABLE)
 
 
+@ends_on_bad_input
 def main() -> None:
     """Fit, report, and write where asked."""
     asked = arguments(__doc__ or "")
@@ -129,4 +133,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

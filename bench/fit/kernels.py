@@ -14,15 +14,16 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import tables as measured_tables
 from bench.accuracy import FOLDS, Vector, fold_of
 from bench.fit.arguments import arguments
 from bench.fit.kernel_constants import CONSTANTS
 from bench.fit.levels import Levels, Values
+from bench.fit.opened import opened, some
 from bench.fit.rows import Behind, constant_row
 from bench.fit.shipping import ship, ship_folds
 from bench.fit.spreads import LeftOut, spreads, units
 from bench.kernel_runs import KernelRun, kernel_runs
+from bench.programs import ends_on_bad_input
 from poolwise.model.efficiency import EVERY
 from poolwise.model.kernels.constants import PHASE, TERMS, Level, places, term_of
 from poolwise.model.kernels.precision import speeds
@@ -30,6 +31,7 @@ from poolwise.model.kernels.predicting import multiplied, precision_key, spread_
 from poolwise.tables import Tables, load
 from poolwise.tables.efficiencies import EfficiencyRow
 
+TABLE = "kernels_measured"
 HEADER = """Constants of kernels: common values, and factors on them by level (a factor that is
 not here is 1). Written by `python -m bench.fit.kernels --write`."""
 SOURCE = "kernels_measured: aiconfigurator 095f58a"
@@ -191,9 +193,11 @@ def without_folds(
 
 def measured(folder: Path, tables: Tables) -> list[KernelRun]:
     """All rows that can be predicted."""
-    return list(kernel_runs(measured_tables.read(folder, "kernels_measured"), tables))
+    rows = opened(folder, TABLE)
+    return some(kernel_runs(rows, tables), folder, TABLE)
 
 
+@ends_on_bad_input
 def main() -> None:
     """Fit, report, and write where asked."""
     asked = arguments(__doc__ or "")
@@ -206,4 +210,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

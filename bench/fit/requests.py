@@ -7,6 +7,7 @@ those that hand it over from prefill to decode workers. The engine's step is as
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +15,6 @@ from itertools import chain
 
 import numpy as np
 
-from bench import tables as measured_tables
 from bench.accuracy import Vector, fold_of
 from bench.calibrations import Calibrations
 from bench.dates import date_of
@@ -29,12 +29,15 @@ from bench.fit.engine_pool import (
     nine_in_ten,
     row,
 )
+from bench.fit.opened import opened, some
 from bench.fit.rows import Behind
+from bench.fit.serving_samples import TABLE
 from bench.fit.shipping import FOLDS, ship, ship_folds
 from bench.jobs import JOBS, job_folds
+from bench.programs import ends_on_bad_input
 from bench.request_runs import first_token
 from bench.serving_runs import ENGINES, Run, runs
-from bench.tables import Row, split_of
+from bench.tables import Row
 from poolwise.model.efficiency import EVERY, Calibration
 from poolwise.model.serving.front_end import REQUESTS as PHASE
 from poolwise.tables import EfficiencyRow, Tables, load
@@ -100,12 +103,14 @@ Terms = Callable[[Calibration], tuple[tuple[float, ...], float]]
 """What the constants multiply, and the seconds that none does."""
 
 
+@ends_on_bad_input
 def main() -> None:
     """Fit, report out of fold, and write where asked."""
     asked = arguments(__doc__ or "")
     tables = load()
-    every = measured_tables.read(asked.data, "serve_measured")
-    rows = [each for each in every if split_of(each) == "open"]
+    rows = opened(asked.data, TABLE)
+    for figure in FIGURES:
+        some(figure.read(rows, tables), asked.data, TABLE)
     fitted = [_Fitted.of(figure, rows, tables) for figure in FIGURES]
     for each in fitted:
         each.report()
@@ -291,4 +296,4 @@ FIGURES = (
 )
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -15,15 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import tables as measured_tables
 from bench.accuracy import FOLDS, Vector, fold_of
 from bench.calibrations import Calibrations
 from bench.dates import date_of
 from bench.fit.kriging import Matrix
+from bench.fit.opened import opened
 from bench.jobs import JOBS, job_folds
 from bench.model import serving
 from bench.model.outcome import Outcome, Target
-from bench.tables import Row, split_of
+from bench.tables import Row
 from poolwise.model.efficiency import Calibration
 from poolwise.model.serving.site import COORDINATES, LABELS, SHARES
 from poolwise.model.site import Site
@@ -117,13 +117,11 @@ def shipped_runs(folder: Path, tables: Tables) -> dict[str, Runs]:
     """Of each figure: the open rows, as the shipped constants and those of each fold see them."""
     found: dict[str, Runs] = {}
     for target in dict.fromkeys(figure.target for figure in FIGURES):
-        if measured_tables.exists(folder, target.table):
-            rows = measured_tables.read(folder, target.table)
-            opened = [row for row in rows if split_of(row) == "open"]
-            of_kinds = [Calibrations.load(target.phases, tables, kind) for kind in KINDS]
-            columns = [each.without[fold].formulas for each in of_kinds for fold in range(FOLDS)]
-            columns.append(of_kinds[0].shipped.formulas)
-            found |= runs(target, opened, tables, columns)
+        rows = opened(folder, target.table)
+        of_kinds = [Calibrations.load(target.phases, tables, kind) for kind in KINDS]
+        columns = [each.without[fold].formulas for each in of_kinds for fold in range(FOLDS)]
+        columns.append(of_kinds[0].shipped.formulas)
+        found |= runs(target, rows, tables, columns)
     return found
 
 

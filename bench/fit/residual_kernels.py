@@ -13,6 +13,7 @@ four times.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import product
 
@@ -25,6 +26,7 @@ from bench.fit.kriging import LeftOut, Matrix, covariances, left_out
 from bench.fit.residual_data import FIGURES, Figure, Runs, shipped_runs
 from bench.fit.residual_files import read_kernels, write_kernels
 from bench.fit.shipping import rounded
+from bench.programs import ends_on_bad_input
 from poolwise.model.residual import BOUND, kernel
 from poolwise.tables import load
 from poolwise.tables.residuals import ResidualRow
@@ -112,6 +114,7 @@ def _bounded(residuals: Vector, errors: Vector) -> Vector:
     return bounded
 
 
+@ends_on_bad_input
 def main() -> None:
     """Choose, report, and write where asked."""
     asked = arguments(__doc__ or "", [figure.name for figure in FIGURES])
@@ -160,4 +163,4 @@ def median_percent(errors: Vector) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

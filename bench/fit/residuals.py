@@ -8,6 +8,7 @@ spreads by nearness.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ from bench.fit.residual_files import (
 from bench.fit.residual_kernels import UNITS, held_out, median_percent
 from bench.fit.shipping import rounded
 from bench.model.outcome import Target
+from bench.programs import ends_on_bad_input
 from bench.tables import Row
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import NINE_IN_TEN
@@ -114,6 +116,7 @@ def spreads(held: Mapping[str, LeftOut]) -> tuple[NearnessRow, ...]:
     return tuple(reversed(found))
 
 
+@ends_on_bad_input
 def main() -> None:
     """Fit, report on what was left out, and write where asked."""
     asked, kernels = arguments(__doc__ or ""), read_kernels()
@@ -154,4 +157,4 @@ def _report(name: str, found: Fitted) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

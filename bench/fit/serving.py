@@ -7,6 +7,7 @@ Run it after ``bench.fit.collectives``, and ``bench.fit.requests`` after it.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from bench.accuracy import FOLDS, fold_of
 from bench.fit.arguments import arguments
+from bench.fit.opened import opened, some
 from bench.fit.serving_constants import HEADER, PHASE
 from bench.fit.serving_folds import (
     LEAST_LEFT_OUT,
@@ -23,9 +25,10 @@ from bench.fit.serving_folds import (
     ratio_rows,
     without,
 )
-from bench.fit.serving_samples import FITTED, SCORED, Sample, opened, samples
+from bench.fit.serving_samples import FITTED, SCORED, TABLE, Sample, samples
 from bench.fit.shipping import ship, ship_folds
 from bench.jobs import JOBS, job_folds
+from bench.programs import ends_on_bad_input
 from bench.tables import Row
 from poolwise.model.efficiency import EVERY
 from poolwise.tables import EfficiencyRow, Tables, load
@@ -42,12 +45,14 @@ def refit(rows: Sequence[Row], tables: Tables) -> list[EfficiencyRow]:
     return [*constants(several, tables), *kept]
 
 
+@ends_on_bad_input
 def main() -> None:
     """Fit, report on what was left out, and write where asked."""
     asked = arguments(__doc__ or "")
     tables = load()
-    rows = opened(asked.data)
-    fitted, scored = samples(rows, tables, FITTED), samples(rows, tables, SCORED)
+    rows = opened(asked.data, TABLE)
+    fitted = some(samples(rows, tables, FITTED), asked.data, TABLE)
+    scored = samples(rows, tables, SCORED)
     often = _often(fitted)
     folds = dict(zip(range(FOLDS), without(fitted, _fold, range(FOLDS), tables), strict=True))
     known = left_out(scored, _fold, folds.items(), tables)
@@ -109,4 +114,4 @@ def _report(unit: str, scored: Sequence[Scored]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -6,11 +6,9 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
-from bench import tables as measured_tables
 from bench.accuracy import Vector
 from bench.serving_runs import (
     Run,
@@ -19,7 +17,7 @@ from bench.serving_runs import (
     runs,
     token_seconds,
 )
-from bench.tables import Row, split_of
+from bench.tables import Row
 from poolwise.model.efficiency import Calibration
 from poolwise.model.serving.experts import expert_format
 from poolwise.model.serving.rates import arithmetic
@@ -27,6 +25,7 @@ from poolwise.model.serving.replica import replica
 from poolwise.tables import Tables
 
 Predictor = Callable[[Run, Calibration], float]
+TABLE = "serve_measured"
 ROWS_OF_GROUP = 16
 """In the fit: a group of 200 runs knows no more of the constants than one of 16."""
 
@@ -91,12 +90,6 @@ class Sample:
     def predicted(self, calibration: Calibration) -> float:
         """The figure by the model."""
         return self.target.predict(self.run, calibration)
-
-
-def opened(folder: Path) -> list[Row]:
-    """Measured rows that are not reserved."""
-    rows = measured_tables.read(folder, "serve_measured")
-    return [row for row in rows if split_of(row) == "open"]
 
 
 def samples(rows: Sequence[Row], tables: Tables, targets: Iterable[Target]) -> list[Sample]:

@@ -9,6 +9,7 @@ same at its end).
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,11 +18,13 @@ import numpy as np
 from bench.accuracy import FOLDS, Vector, fold_of
 from bench.calibrations import Calibrations
 from bench.fit.arguments import arguments
+from bench.fit.opened import opened, some
 from bench.fit.rows import Behind, constant_row
 from bench.fit.serving_constants import HEADER, PHASE, SOURCE
-from bench.fit.serving_samples import FITTED, Sample, opened, residuals, samples, thinned
+from bench.fit.serving_samples import FITTED, TABLE, Sample, residuals, samples, thinned
 from bench.fit.shipping import FOLDS as FOLDER
 from bench.fit.shipping import PACKAGE, ship, ship_folds
+from bench.programs import ends_on_bad_input
 from bench.serving_layouts import SHARE_OF_ONE_WORKER
 from bench.tables import Row
 from poolwise.model.efficiency import EVERY, Calibration
@@ -100,11 +103,12 @@ def _shipped(
     return [*step, *unlabelled_rows(several, [*others, *step])]
 
 
+@ends_on_bad_input
 def main() -> None:
     """Fit, report, and write where asked."""
     asked = arguments(__doc__ or "")
     tables = load()
-    several = samples(opened(asked.data), tables, FITTED)
+    several = some(samples(opened(asked.data, TABLE), tables, FITTED), asked.data, TABLE)
     others = [row for row in tables.efficiencies if row.phase != PHASE]
     whole = _shipped(PACKAGE / file_of(PHASE), others, several)
     folds = {
@@ -123,4 +127,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -6,6 +6,7 @@ the shipped rows. What nobody measured (vision models, bandwidth of a copy) stay
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -13,15 +14,16 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import tables as measured_tables
 from bench.accuracy import Vector, fold_of
 from bench.fit.arguments import arguments
 from bench.fit.kriging import Matrix
+from bench.fit.opened import opened, some
 from bench.fit.pooling import Pool
 from bench.fit.shipping import ship, ship_folds
 from bench.fit.training_constants import CONSTANTS, PHASE, specified
 from bench.fit.training_spreads import spread_by_others, spreads, widened
 from bench.jobs import JOBS, job_folds
+from bench.programs import ends_on_bad_input
 from bench.tables import Row
 from bench.training_runs import LaidRun, laid, runs
 from poolwise.model.efficiency import Calibration
@@ -32,6 +34,7 @@ from poolwise.tables.efficiencies import EfficiencyRow
 HEADER = """Constants of the training step: shares of a reachable rate, seconds.
 Written by `python -m bench.fit.training --write`."""
 SOURCE = "train_measured, 11 sources (dgxc-benchmarking, Megatron-Bridge, llm-foundry, MLPerf, ...)"
+TABLE = "train_measured"
 OUT_OF_FOLD = 1.4
 """Scatter of rows out of fold over that in sample, where only the latter is at hand: medians of
 6.1 and 4.3 % over 547 runs."""
@@ -41,10 +44,10 @@ MOST_ROWS = 8
 
 def laid_runs(folder: Path, tables: Tables) -> list[LaidRun]:
     """All runs that constants are fitted on."""
-    return _laid(measured_tables.read(folder, "train_measured"), tables)
+    return some(laid_rows(opened(folder, TABLE), tables), folder, TABLE)
 
 
-def _laid(rows: Iterable[Row], tables: Tables) -> list[LaidRun]:
+def laid_rows(rows: Iterable[Row], tables: Tables) -> list[LaidRun]:
     """Sizes that a source left out are chosen with the shipped constants."""
     calibration = Calibration(tables.efficiencies)
     known = (run for run in runs(rows, tables) if run.is_comparable)
@@ -53,7 +56,7 @@ def _laid(rows: Iterable[Row], tables: Tables) -> list[LaidRun]:
 
 def refit(rows: Sequence[Row], tables: Tables) -> list[EfficiencyRow]:
     """All constants of the phase, fitted on these rows alone."""
-    return _constants(_laid(rows, tables), not_fitted(tables))
+    return _constants(laid_rows(rows, tables), not_fitted(tables))
 
 
 def _constants(several: Sequence[LaidRun], fixed: Sequence[EfficiencyRow]) -> list[EfficiencyRow]:
@@ -151,6 +154,7 @@ def _summary(name: str, errors: Vector) -> str:
     return f"{name}: {len(errors)} runs, MdAPE {np.median(wrong):.1f} %, mean {wrong.mean():.1f} %"
 
 
+@ends_on_bad_input
 def main() -> None:
     """Fit, report, and write where asked."""
     asked = arguments(__doc__ or "")
@@ -172,4 +176,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

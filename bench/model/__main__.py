@@ -17,11 +17,13 @@ from pathlib import Path
 from bench.model.document import document
 from bench.model.leave_one_out import leave_one_out
 from bench.model.printing import lines
-from bench.model.targets import TARGETS, compared, outcomes, readable
+from bench.model.targets import compared, outcomes, readable, stated
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 from poolwise.tables import load
 
 
+@ends_on_bad_input
 def main() -> None:
     """Score, and print a table or JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -30,15 +32,11 @@ def main() -> None:
     parser.add_argument("--leave-one-out", action="store_true", help="refit without each unit")
     asked = parser.parse_args()
     folder, tables = asked.data, load()
-    if not folder.is_dir():
-        parser.exit(2, f"{folder}: is not a folder\n")
     targets, unreadable = readable(folder)
     sys.stderr.writelines(f"{sentence}\n" for sentence in unreadable.values())
-    if not targets:
-        wanted = ", ".join(f"{target.table}.csv[.gz]" for target in TARGETS)
-        parser.exit(2, f"{folder}: holds none of {wanted} that can be read\n")
     several = list(compared(folder, tables, targets))
-    found = document(list(outcomes(folder, tables, targets)), several, tables)
+    every = list(outcomes(folder, tables, targets))
+    found = document(stated(folder, targets), every, several, tables)
     found |= {"unreadable": unreadable} if unreadable else {}
     left_out = leave_one_out(folder, targets=targets) if asked.leave_one_out else {}
     found["leave_one_out"] = left_out
@@ -46,4 +44,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from bench.model import unread
 from bench.model.outcome import Outcome
 from bench.model.scores import Score, by_name
+from bench.tables import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,34 +25,44 @@ class Counted:
     """Predicted, though the row leaves out what makes it eligible: in no score."""
     unknowable: int
     """Neither."""
+    unread: int
+    """That is no number above 0."""
     without_figure: int
     """That the protocol scores."""
 
 
-def counted(rows: int, outcomes: Sequence[Outcome]) -> dict[str, int]:
-    """``rows`` is how many the tables have; the places add up to it."""
-    scored = _ids(each for each in outcomes if each.is_eligible and each.predicted)
-    unpredicted = _ids(each for each in outcomes if each.is_eligible) - scored
-    seen = scored | unpredicted
-    unstated = _ids(each for each in outcomes if each.predicted) - seen
-    every = _ids(outcomes)
-    return asdict(
-        Counted(
-            rows,
-            len(scored),
-            len(unpredicted),
-            len(unstated),
-            len(every - seen - unstated),
-            rows - len(every),
-        )
-    )
+PLACES = ("scored", "unpredicted", "unstated", "unknowable")
+"""Of rows with a figure."""
+
+
+def counted(rows: Sequence[Row], outcomes: Iterable[Outcome]) -> dict[str, int]:
+    """``rows`` are all that the tables have; the places add up to their number.
+
+    A row is told by its cells: one without a ``row_id`` is one of its own.
+    """
+    places: dict[tuple[str, ...], int] = {}
+    for each in outcomes:
+        key = tuple(each.row.values())
+        places[key] = min(_place(each), places.get(key, len(PLACES)))
+    counts: Counter[str] = Counter()
+    for row in rows:
+        place = places.get(tuple(row.values()))
+        counts[_without(row) if place is None else PLACES[place]] += 1
+    others = {place: counts[place] for place in (*PLACES, "unread", "without_figure")}
+    return asdict(Counted(rows=len(rows), **others))
+
+
+def _place(outcome: Outcome) -> int:
+    if outcome.is_eligible:
+        return 0 if outcome.predicted else 1
+    return 2 if outcome.predicted else 3
+
+
+def _without(row: Row) -> str:
+    return "unread" if unread.columns(row) else "without_figure"
 
 
 def unstated(outcomes: Sequence[Outcome]) -> dict[str, Score]:
     """Scores by name of figures that are predicted and in no score."""
     beside = [each for each in outcomes if each.predicted and not each.is_eligible]
     return by_name(replace(each, is_eligible=True) for each in beside)
-
-
-def _ids(outcomes: Iterable[Outcome]) -> frozenset[str]:
-    return frozenset(each.row["row_id"] for each in outcomes)

@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.model.choice import choices
+from bench.model.counted import counted
 from bench.model.experiments import experiments
 from bench.model.outcome import Outcome
 from bench.model.scores import by_name, grouped, unpredicted
+from bench.model.unread import unread
+from bench.tables import Row
 from poolwise.tables import Tables
 
 
 def document(
-    found: Sequence[Outcome], compared: Sequence[Outcome], tables: Tables
+    rows: Sequence[Row], found: Sequence[Outcome], compared: Sequence[Outcome], tables: Tables
 ) -> dict[str, Any]:
-    """Scores, errors by what rows have in common, choices and natural experiments."""
+    """Scores, errors by what rows have in common, choices and natural experiments; and what became
+    of all ``rows``."""
     splits = grouped(found, lambda each: each.row.get("split") or "")
     return {
         "scores": by_name(found),
@@ -24,6 +28,8 @@ def document(
         "by_source": grouped(found, lambda each: each.row.get("source", "")),
         **({"by_split": splits} if splits else {}),
         "unpredicted": unpredicted(found),
+        "unread": unread(rows),
+        "counted": counted(rows, found),
         "choice": choices(compared),
         "experiments": experiments(compared, tables),
     }

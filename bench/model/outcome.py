@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.attempts import attempt
-from bench.tables import Row
+from bench.tables import LARGEST, Row
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
 from poolwise.model.site import Site
@@ -17,6 +17,9 @@ CalibrationOf = Callable[[Row], Calibration]
 """The constants that may predict a row."""
 RATES = frozenset({"train_dense", "train_moe", "offline_throughput"})
 """Figures per second: what takes longer makes them smaller."""
+
+SMALLEST = LARGEST**-2.0
+"""Of a prediction: its ratio to any figure is a number, and so is the logarithm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ def attempted(predict: Callable[[], Interval | str]) -> tuple[Interval | None, s
     found = attempt(predict)
     if isinstance(found, str):
         return None, found
-    if not 0.0 < found.low <= found.mid <= found.high < math.inf:
+    if not SMALLEST < found.low <= found.mid <= found.high < LARGEST:
         return None, "no finite prediction"
     return found, ""
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bench import tables as measured
+from bench.files import BadInput
 from bench.model import plots
 from bench.model.attained import attained
-from bench.model.counted import counted, unstated
+from bench.model.counted import unstated
 from bench.model.document import document
 from bench.model.leave_one_out import UNITS, leave_one_out
-from bench.model.targets import TARGETS, compared, outcomes
+from bench.model.targets import compared, outcomes, stated
 from bench.pictures import style
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 from poolwise.tables import load
 
@@ -36,16 +38,19 @@ BARS = {
 UNKNOWN = "-"
 
 
+@ends_on_bad_input
 def main() -> None:
     """Score, refit without each unit, draw, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="the measured tables")
     parser.add_argument("--left-out", type=Path, help="the JSON of an earlier --leave-one-out")
     asked = parser.parse_args()
-    tables = load()
+    tables, rows = load(), stated(asked.data)
+    if not rows:
+        raise BadInput(f"{asked.data}: its tables have no row")
     found = list(outcomes(asked.data, tables))
-    scores = document(found, list(compared(asked.data, tables)), tables)
-    scores |= {"counted": counted(_rows(asked.data), found), "unstated": unstated(found)}
+    scores = document(rows, found, list(compared(asked.data, tables)), tables)
+    scores["unstated"] = unstated(found)
     scores["leave_one_out"] = (
         json.loads(asked.left_out.read_text(encoding="utf-8"))["leave_one_out"]
         if asked.left_out
@@ -86,11 +91,6 @@ def page(scores: Mapping[str, Any]) -> str:
     return text
 
 
-def _rows(folder: Path) -> int:
-    present = [target.table for target in TARGETS if measured.exists(folder, target.table)]
-    return sum(len(measured.read(folder, table)) for table in present)
-
-
 def _row(*cells: object) -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
 
@@ -108,6 +108,7 @@ PLACES = {
     "unpredicted": "are eligible and not predicted",
     "unstated": "are predicted without being eligible, and count in no score",
     "unknowable": "leave out what no prediction can do without (lengths, layout, model)",
+    "unread": "state it as something else than a number above 0",
     "without_figure": "have no figure that is scored (a training's minutes, a single batch, ...)",
     "rows": "all",
 }
@@ -232,4 +233,4 @@ def _unpredicted(scores: Mapping[str, Any]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

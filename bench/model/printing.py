@@ -21,6 +21,8 @@ def lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield from (_score(f"{split} {name}", score) for name, score in scores.items())
     for reason, count in document["unpredicted"].items():
         yield f"not predicted: {count:>5}  {reason}"
+    for reason, count in document["unread"].items():
+        yield f"not read: {count:>10}  {reason}"
     yield from _choices("choice", document["choice"])
     yield from map(_experiment, document["experiments"])
     left_out = document.get("leave_one_out", {})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median, quantiles
@@ -19,6 +20,7 @@ from bench.model.dominance import verdict
 from bench.model.experiments import QUANTITIES, Pair, paired, with_drafts
 from bench.model.outcome import Outcome, scored
 from bench.model.targets import outcomes
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 from poolwise.model.prediction import NINE_IN_TEN
 from poolwise.tables import load
@@ -31,6 +33,7 @@ COPIED = 1.0005
 DRAWS = 30
 
 
+@ends_on_bad_input
 def main() -> None:
     """Print both, quantity by quantity."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -83,4 +86,4 @@ def ceiling(several: Sequence[Pair], seed: int = 1) -> tuple[float, float | None
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -13,7 +13,7 @@ from bench.request_figures import RequestFigure
 from bench.request_figures import figures as request_figures
 from bench.serving_figures import Figure, is_eligible
 from bench.serving_figures import figures as step_figures
-from bench.tables import Row, number
+from bench.tables import Row, figure
 from poolwise.model.prediction import Interval
 from poolwise.model.serving.front_end import REQUESTS
 from poolwise.tables import EfficiencyRow, Tables
@@ -35,29 +35,29 @@ def outcomes(
     for row in rows:
         every: list[Figure | RequestFigure] = [*step_figures(row, tables)]
         every += request_figures(row, tables)
-        for figure in every:
-            found, reason = attempted(partial(_predicted, figure, calibration_of))
+        for each in every:
+            found, reason = attempted(partial(_predicted, each, calibration_of))
             yield Outcome(
-                figure.score,
+                each.score,
                 row,
-                figure.measured,
-                figure.is_eligible,
+                each.measured,
+                each.is_eligible,
                 found,
                 reason,
-                figure.site(calibration_of(row)) if found else None,
+                each.site(calibration_of(row)) if found else None,
             )
         if row["mode"] not in MODES:
             yield from _of_no_mode(row)
 
 
-def _predicted(figure: Figure | RequestFigure, calibration_of: CalibrationOf) -> Interval | str:
-    return figure.predicted(calibration_of(figure.row))
+def _predicted(each: Figure | RequestFigure, calibration_of: CalibrationOf) -> Interval | str:
+    return each.predicted(calibration_of(each.row))
 
 
 def _of_no_mode(row: Row) -> Iterator[Outcome]:
     """What such a row states of the figures that a mode has: it decides how each is predicted."""
     reason = f"mode is not known: {row['mode']}" if row["mode"] else "mode is not stated"
-    stated = {name: number(row, column) for name, column in COLUMNS.items()}
+    stated = {name: figure(row, column) for name, column in COLUMNS.items()}
     for name, measured in stated.items():
         is_other = name == OFFLINE and (stated["tpot"] or stated["ttft"])
         if measured and not is_other:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from bench import tables as measured
 from bench.calibrations import Calibrations
+from bench.files import BadInput, check_folder
 from bench.jobs import JOBS, shared
 from bench.model import kernels, links, serving, training
 from bench.model.outcome import Outcome, Target
-from poolwise.errors import InvalidInput
+from bench.tables import Row
 from poolwise.tables import Tables
 
 TARGETS = (training.TARGET, serving.TARGET, links.TARGET, kernels.TARGET)
@@ -19,29 +20,47 @@ WITH_JOBS = (training.TARGET, serving.TARGET)
 
 
 def readable(folder: Path) -> tuple[list[Target], dict[str, str]]:
-    """Those whose tables are in ``folder``, and why each that is there cannot be read, if any."""
+    """Those whose tables are in ``folder``, and why each that is there cannot be read, if any.
+
+    Raises :class:`BadInput` where none can be read.
+    """
     found, unreadable = [], {}
-    for target in TARGETS:
-        if measured.exists(folder, target.table):
-            try:
-                measured.read(folder, target.table)
-            except InvalidInput as error:
-                unreadable[target.table] = str(error)
-            else:
-                found.append(target)
+    for target in present(folder):
+        try:
+            measured.read(folder, target.table)
+        except BadInput as error:
+            unreadable[target.table] = str(error)
+        else:
+            found.append(target)
+    if not found:
+        raise BadInput("; ".join(unreadable.values()))
     return found, unreadable
+
+
+def present(folder: Path, targets: Iterable[Target] = TARGETS) -> list[Target]:
+    """Those whose tables are in ``folder``; raises :class:`BadInput` where there are none."""
+    check_folder(folder)
+    found = [target for target in targets if measured.exists(folder, target.table)]
+    if not found:
+        wanted = ", ".join(f"{target.table}.csv[.gz]" for target in targets)
+        raise BadInput(f"{folder}: has none of {wanted}")
+    return found
 
 
 def outcomes(
     folder: Path, tables: Tables, targets: Iterable[Target] = TARGETS
 ) -> Iterator[Outcome]:
     """Every figure of the tables that are in ``folder``, no row by constants it had a part in."""
-    for target in targets:
-        if measured.exists(folder, target.table):
-            constants = Calibrations.load(target.phases, tables)
-            rows = measured.read(folder, target.table)
-            found = target.outcomes(rows, tables, constants.of)
-            yield from (each for each in found if each.measured > 0.0)
+    for target in present(folder, targets):
+        constants = Calibrations.load(target.phases, tables)
+        rows = measured.read(folder, target.table)
+        yield from target.outcomes(rows, tables, constants.of)
+
+
+def stated(folder: Path, targets: Iterable[Target] = TARGETS) -> list[Row]:
+    """All rows of these tables."""
+    there = present(folder, targets)
+    return [row for target in there for row in measured.read(folder, target.table)]
 
 
 def compared(
@@ -53,5 +72,4 @@ def compared(
         if target in WITH_JOBS and measured.exists(folder, target.table):
             rows = shared(measured.read(folder, target.table))
             constants = Calibrations.load(target.phases, tables, JOBS).with_companions(rows)
-            found = target.outcomes(rows, tables, constants.of)
-            yield from (each for each in found if each.measured > 0.0)
+            yield from target.outcomes(rows, tables, constants.of)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from bench.model.outcome import CalibrationOf, Outcome, attempted
-from bench.tables import Row, number
+from bench.tables import Row, figure
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
 from poolwise.tables import Tables
@@ -36,7 +36,7 @@ class Timing(Generic[Run]):
     ) -> Iterator[Outcome]:
         """The time of each row that has one."""
         for row in rows:
-            microseconds = number(row, self.column)
+            microseconds = figure(row, self.column)
             if microseconds:
                 found, reason = attempted(partial(self._predicted, row, tables, calibration_of))
                 stated = all(row.get(column) for column in self.stated)

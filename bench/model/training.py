@@ -11,7 +11,7 @@ from bench.fit.training_constants import PHASE
 from bench.generic_models import model_of
 from bench.memory import least_memory
 from bench.model.outcome import CalibrationOf, Outcome, Target, attempted
-from bench.tables import Row, number, whole
+from bench.tables import Row, figure, number, whole
 from bench.training_runs import LaidRun, laid, problem, runs
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
@@ -31,7 +31,7 @@ def outcomes(
     for row in rows:
         if _rate(row):
             yield _of_rate(row, tables, calibration_of)
-        if number(row, "peak_mem_gib"):
+        if figure(row, "peak_mem_gib"):
             yield _of_peak(row, tables, calibration_of)
 
 
@@ -65,7 +65,7 @@ def _of_peak(row: Row, tables: Tables, calibration_of: CalibrationOf) -> Outcome
 
     predicted, reason = attempted(predict)
     eligible = all(row.get(column) for column in (*STATED, "tp", "micro_batch"))
-    peak = number(row, "peak_mem_gib") or 0.0
+    peak = figure(row, "peak_mem_gib") or 0.0
     return Outcome("peak_memory", row, peak, eligible, predicted, reason)
 
 
@@ -78,7 +78,7 @@ def _laid(row: Row, tables: Tables, calibration: Calibration) -> LaidRun | str:
 
 def _rate(row: Row) -> float:
     """Tokens, else samples, per second and accelerator; 0 where neither is stated."""
-    tokens, samples = number(row, "tokens_per_s_per_gpu"), number(row, "samples_per_s")
+    tokens, samples = figure(row, "tokens_per_s_per_gpu"), figure(row, "samples_per_s")
     return tokens or (samples or 0.0) / (whole(row, "n_gpus") or 1)
 
 

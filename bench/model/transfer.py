@@ -10,6 +10,7 @@ A factor is taken from the very rows that it corrects, so these are bounds and n
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ import numpy as np
 from bench.model import serving
 from bench.model.leave_one_out import left_out
 from bench.model.outcome import Outcome, scored
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 
 SCORES = ("tpot", "ttft", "offline_throughput")
@@ -67,6 +69,7 @@ def _line(outcomes: Sequence[Outcome], columns: Sequence[str]) -> str:
     return f"| {', '.join(columns) or 'nothing'} | {factors if columns else 0} | {shown} |"
 
 
+@ends_on_bad_input
 def main() -> None:
     """Refit without each accelerator, and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -77,4 +80,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -10,6 +10,7 @@ but one, what that one lacks is its own.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from bench.jobs import JOBS, SERVING
 from bench.model import serving
 from bench.model.choice import Rates
 from bench.model.outcome import Outcome, scored
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER, number
 from poolwise.tables import load
 
@@ -67,6 +69,7 @@ def lines(several: Gains) -> Iterator[str]:
         yield f"| {' | '.join(key)} | {len(found)} | x{measured:.2f} | x{predicted:.2f} |"
 
 
+@ends_on_bad_input
 def main() -> None:
     """Print all."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -80,4 +83,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -12,13 +12,16 @@ import json
 import sys
 from pathlib import Path
 
+from bench.files import check_folder
 from bench.placement import report, suite
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 
 MISSING, UNUSABLE = 1, 2
 """Exit statuses."""
 
 
+@ends_on_bad_input
 def main() -> int:
     """Run the grid; 1 where every file was missing, 2 where one could not be used."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -26,6 +29,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--full", action="store_true", help="all loads, all seeds, larger fleets")
     asked = parser.parse_args()
+    check_folder(asked.data)
     found = report.Found()
     wanted = suite.tasks(asked.full)
     for number, (task, result) in enumerate(suite.run(asked.data, wanted), 1):

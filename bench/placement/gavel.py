@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.placement.traces import Row, Unusable, count, number, positive, read, text
+from bench.files import BadInput
+from bench.placement.traces import Row, count, number, positive, read, text
 from poolwise.sim.fleet import Placement, Pool
 from poolwise.sim.jobs import Job
 
@@ -92,7 +93,7 @@ def mix(folder: Path, known: Rates) -> tuple[Mix, ...]:
     )
     found = tuple(each for each in jobs if known.knows(each.kind, each.workers))
     if not found:
-        raise Unusable(
+        raise BadInput(
             f"{folder}: no job of gavel_philly_jobs* has a rate in all pools in gavel_throughputs*"
         )
     return found

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bench.files import BadInput
 from bench.placement import traces
 from bench.placement.engine import exactly
 from poolwise import tables
@@ -215,7 +216,7 @@ def _lengths(folder: Path) -> list[tuple[int, float]]:
     found = ((2 ** round(math.log2(int(r["gpus"]))), float(r["duration_s"])) for r in rows)
     lengths = [(min(size, largest), seconds) for size, seconds in found if seconds > 0]
     if not lengths:
-        raise traces.Unusable(f"{folder}: every duration_s of philly_jobs* is 0")
+        raise BadInput(f"{folder}: every duration_s of philly_jobs* is 0")
     return lengths
 
 

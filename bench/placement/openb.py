@@ -17,9 +17,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from bench.files import BadInput
 from bench.placement.openb_nodes import Machine, Pod
 from bench.placement.openb_ours import Ours
-from bench.placement.traces import Row, Unusable, read, text, whole
+from bench.placement.traces import Row, read, text, whole
 
 PRESSURE = 1.3
 VARIANTS = ("default", "multigpu50")
@@ -54,7 +55,7 @@ def machines(folder: Path) -> tuple[Machine, ...]:
         if int(row["gpu"])
     )
     if not found:
-        raise Unusable(f"{folder}: no node of alibaba2023_openb_node_list* has an accelerator")
+        raise BadInput(f"{folder}: no node of alibaba2023_openb_node_list* has an accelerator")
     return found
 
 
@@ -67,7 +68,7 @@ def pods(folder: Path, variant: str = "default") -> tuple[Pod, ...]:
         if _is_whole(row)
     )
     if not found:
-        raise Unusable(f"{folder}: no pod of {prefix}* asks for whole accelerators")
+        raise BadInput(f"{folder}: no pod of {prefix}* asks for whole accelerators")
     return found
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.files import BadInput, check_folder
 from bench.pictures import style
 from bench.placement import plots, report, suite
 from bench.placement.bars import bars
+from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -17,14 +20,18 @@ PICTURES = DOCS / "pictures" / "placement"
 TEMPLATE = Path(__file__).with_name("page.md")
 
 
+@ends_on_bad_input
 def main() -> None:
-    """Run the grid and write the page."""
+    """Run the grid and write the page, which has all parts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="folder of the traces")
     parser.add_argument("--full", action="store_true", help="all loads, all seeds, larger fleets")
     asked = parser.parse_args()
+    check_folder(asked.data)
     found = report.Found()
     for _, result in suite.run(asked.data, suite.tasks(asked.full)):
+        if result.missing:
+            raise BadInput(result.missing)
         found.add(result)
     write(found)
 
@@ -52,4 +59,4 @@ def _bars(found: report.Found) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

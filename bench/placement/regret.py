@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.files import BadInput
 from bench.placement import gavel, sia
-from bench.placement.traces import Unusable
 from poolwise.plan.learning import Place as Spot
 from poolwise.plan.learning import PoolSpec, Rates
 
@@ -76,7 +76,7 @@ def of(folder: Path, truth: str, seed: int) -> Regret:
         return regret(of_gavel(rates, gavel.mix(folder, rates)), GAVEL_SPECS, seed)
     choosers = of_sia(sia.steps(folder), sia.tasks(folder))
     if not any(len(each.places) > 1 for each in choosers):
-        raise Unusable(f"{folder}: no job of sia_workloads* has two places in sia_step_times*")
+        raise BadInput(f"{folder}: no job of sia_workloads* has two places in sia_step_times*")
     return regret(choosers, SIA_SPECS, seed)
 
 

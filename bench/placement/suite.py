@@ -10,9 +10,10 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.files import BadInput
 from bench.placement import assignments, openb, regret, scenario
 from bench.placement.cells import BOUNDS, POLICIES, Cell, cell
-from bench.placement.traces import Missing, Unusable
+from bench.placement.traces import Missing
 
 JOBS = {"T1": 2500, "T3": 800}
 """Of a stream. Shorter ones end before a load of 0.95 has made its queue; T3 has shorter jobs."""
@@ -81,12 +82,15 @@ def tasks(full: bool) -> list[Task]:
 
 
 def run(folder: Path, wanted: Sequence[Task]) -> Iterator[tuple[Task, Result]]:
-    """All results, as they come."""
+    """All results, as they come; who stops asking waits for none that has not begun."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(os.cpu_count(), context, initializer=_hush) as pool:
         pending = {pool.submit(work, folder, task): task for task in wanted}
-        for done in as_completed(pending):
-            yield pending[done], done.result()
+        try:
+            for done in as_completed(pending):
+                yield pending[done], done.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _hush() -> None:
@@ -106,8 +110,8 @@ def work(folder: Path, task: Task) -> Result:
             return Result(cell=_openb(folder, policy, variant, task.seed))
         found = _scenario(folder, task.kind, task.size)
         return Result(cell=cell(found, task.policy, task.load, task.seed))
-    except Missing as error:
-        return Result(missing=str(error), is_unusable=isinstance(error, Unusable))
+    except BadInput as error:
+        return Result(missing=str(error), is_unusable=not isinstance(error, Missing))
 
 
 @functools.cache

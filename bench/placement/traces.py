@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from bench.tables import UNREADABLE
+from bench.files import BadInput, check_folder, opened, records
 
 Row = dict[str, str]
 MOST = 1e12
@@ -15,12 +13,8 @@ MOST = 1e12
 LONGEST_SECONDS = 1e7
 
 
-class Missing(Exception):
+class Missing(BadInput):
     """No file of a table lies in the folder."""
-
-
-class Unusable(Missing):
-    """One lies there that cannot be used; the sentence names it and says why."""
 
 
 def text(cell: str) -> str:
@@ -77,35 +71,33 @@ def read(
     :param columns: what is read from them, and is checked.
     :param where: rows that are taken.
 
-    Raises :class:`Missing` for no such file, and :class:`Unusable` for one that is torn, lacks a
+    Raises :class:`Missing` for no such file, and :class:`BadInput` for one that is torn, lacks a
     column or holds anything else in one, and where there is no row.
     """
+    check_folder(folder)
     paths = sorted(folder.rglob(f"{prefix}*.csv.gz"))
     if not paths:
         raise Missing(f"no {prefix}*.csv.gz below {folder}")
     rows = [row for path in paths for row in _rows(path, columns or {}, where)]
     if not rows:
-        raise Unusable(f"{paths[-1]}: has no row that can be used")
+        raise BadInput(f"{paths[-1]}: has no row that can be used")
     return rows
 
 
 def _rows(path: Path, columns: Columns, where: Callable[[Row], object]) -> Iterator[Row]:
-    try:
-        with gzip.open(path, "rt", newline="", encoding="utf-8-sig") as file:
-            found = csv.DictReader(file, restval="")
-            missing = [name for name in columns if name not in (found.fieldnames or ())]
-            if missing:
-                raise Unusable(f"{path}: the header has no column {' and no '.join(missing)}")
-            for row in found:
-                if where(row):
-                    _check(f"{path}: line {found.line_num}", row, columns)
-                    yield row
-    except UNREADABLE as error:
-        raise Unusable(f"{path}: cannot be read: {error}") from error
+    with opened(path) as file:
+        found = records(file)
+        missing = [name for name in columns if name not in (found.fieldnames or ())]
+        if missing:
+            raise BadInput(f"{path}: the header has no column {' and no '.join(missing)}")
+        for row in found:
+            if where(row):
+                _check(f"{path}: line {found.line_num}", row, columns)
+                yield row
 
 
 def _check(place: str, row: Row, columns: Columns) -> None:
     for name, wrong in columns.items():
         wanted = wrong(row[name])
         if wanted:
-            raise Unusable(f"{place}: {name} is {row[name]!r}, must be {wanted}")
+            raise BadInput(f"{place}: {name} is {row[name]!r}, must be {wanted}")

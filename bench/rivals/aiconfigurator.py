@@ -10,6 +10,7 @@ import argparse
 import csv
 import importlib
 import logging
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from bench.programs import ends_on_bad_input
 from bench.rivals.questions import Question, question, wanted
 from bench.tables import DEFAULT_FOLDER, Row, read
 
@@ -135,6 +137,7 @@ def _tables(asked: Question | str) -> tuple[str, ...]:
     return () if isinstance(asked, str) else (asked.system, asked.backend, repr(asked.checkpoint))
 
 
+@ends_on_bad_input
 def main() -> None:
     """Writes the predictions."""
     parser = argparse.ArgumentParser(description="Ask aiconfigurator what was measured.")
@@ -151,4 +154,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

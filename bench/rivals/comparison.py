@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from bench.accuracy import Accuracy, accuracy
+from bench.programs import ends_on_bad_input
 from bench.rivals.questions import wanted
 from bench.serving_figures import is_eligible
 from bench.tables import DEFAULT_FOLDER, Row, number, read
@@ -129,6 +131,7 @@ def _seconds(row: Row, column: str) -> float | None:
     return None if value is None else value / 1e3
 
 
+@ends_on_bad_input
 def main() -> None:
     """Prints the rival's errors as Markdown."""
     parser = argparse.ArgumentParser(description="Score a rival on what was measured.")
@@ -146,4 +149,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

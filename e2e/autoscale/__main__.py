@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.autoscale.request_files import BadTrace
 from bench.autoscale.traces import load
+from bench.files import BadInput
 from e2e.autoscale.cluster import operated
 from e2e.autoscale.comparison import Comparison
 from e2e.autoscale.courses import COURSES, steps
@@ -50,7 +50,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def course(given: argparse.Namespace) -> Course:
-    """What the command line asks for; raises :class:`BadTrace`."""
+    """What the command line asks for; raises :class:`BadInput`."""
     (port,) = ports.free(1)
     wish = Wish(
         metrics_port=port,
@@ -94,7 +94,7 @@ def main() -> int:
             logs = given.logs or Path(folder)
             logs.mkdir(parents=True, exist_ok=True)
             return run(given, logs)
-    except (HarnessError, BadTrace) as error:
+    except (HarnessError, BadInput) as error:
         say(f"error: {error}")
         return APART
 

@@ -56,7 +56,7 @@ def test_it_prints_one_document(
         (("--accelerator", "abacus"), "--accelerator: no accelerator is named abacus"),
         (("--model", "resnet-50"), "--model: resnet-50 does not answer token by token"),
         (("--accelerator", "L4", "--tensor", "1"), "does not fit 1 x L4"),
-        (("--data", "nowhere"), "no trace of six hours or more lies below nowhere"),
+        (("--data", "nowhere"), "nowhere: is not a folder"),
     ],
 )
 def test_bad_input_is_said_in_one_sentence(
@@ -163,6 +163,20 @@ def test_a_folder_is_replayed_without_the_traces_that_nothing_can_be_said_of(
     assert [each["trace"] for each in json.loads(told)["grid"]] == ["half-hour"]
     assert "a-short: its requests all arrive within 9 s" in complaints
     assert "a-torn.csv: cannot be read: Compressed file ended" in complaints
+
+
+def test_of_a_folder_a_trace_in_milliseconds_is_left_out_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{1000 * second},300,50" for second in range(900)]
+    path = tmp_path / "quarter-hour.csv"
+    path.write_text("\n".join(["arrival_s,input_tokens,output_tokens", *rows]))
+    assert _run(monkeypatch, "--data", str(tmp_path), "--json", *ENGINE) == 2
+    told, complaints = capsys.readouterr()
+    assert told == ""
+    assert complaints.splitlines()[0] == (
+        f"{path}: arrival_s spans 10.4 days, must be 8 at most (of seconds); left out"
+    )
 
 
 def test_every_policy_of_the_issue_has_its_name() -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bench.autoscale import replayable, scene
-from bench.autoscale.request_files import BadTrace
 from bench.autoscale.scene import Routing, Scraping
-from bench.autoscale.traces import DAY_SECONDS, Trace
+from bench.autoscale.traces import Trace
+from bench.files import BadInput
 from poolwise.sim.serving.requests import Requests
 from tests.bench.autoscale_cases import TARGETS, WORK, small_engine, stream
 
@@ -22,7 +22,7 @@ def _trace(arrivals: list[float], prompts: list[int]) -> Trace:
 def test_requests_that_fit_no_cache_are_left_out_and_named() -> None:
     most = small_engine().limits.kv_tokens
     trace = _trace([0.0, 10.0, 100.0], [most, most - 1, 5])
-    found = replayable.replayable(trace, small_engine(), is_whole=True)
+    found = replayable.replayable(trace, small_engine())
     assert found.requests.input_tokens.tolist() == [most - 1, 5]
     assert found.requests.arrival_seconds.tolist() == [0.0, 90.0]
     assert f"1 of 3 requests left out, whose tokens fit no replica's cache of {most}" in (
@@ -30,27 +30,15 @@ def test_requests_that_fit_no_cache_are_left_out_and_named() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (59.0, "all arrive within 59 s, must be spread over 60 s at least"),
-        (9 * DAY_SECONDS, "are spread over 9.0 days, must be 8 at most"),
-    ],
-)
-def test_a_trace_that_is_too_short_or_too_long_is_refused(seconds: float, words: str) -> None:
-    with pytest.raises(BadTrace, match=words):
-        replayable.replayable(_trace([0.0, seconds], [5, 5]), small_engine(), is_whole=True)
+def test_a_trace_that_is_too_short_is_refused() -> None:
+    with pytest.raises(BadInput, match="within 59 s, must be spread over 60 s at least"):
+        replayable.replayable(_trace([0.0, 59.0], [5, 5]), small_engine())
 
 
 def test_a_refusal_tells_of_rows_that_were_left_out() -> None:
     trace = Trace("some", stream(1.0, 30.0), complaint="some.csv: 9 of 39 rows left out")
-    with pytest.raises(BadTrace, match=r"at least; some\.csv: 9 of 39 rows left out"):
-        replayable.replayable(trace, small_engine(), is_whole=True)
-
-
-def test_a_long_one_of_which_an_hour_is_replayed_is_not() -> None:
-    trace = _trace([0.0, 9 * DAY_SECONDS], [5, 5])
-    assert replayable.replayable(trace, small_engine(), is_whole=False) is trace
+    with pytest.raises(BadInput, match=r"at least; some\.csv: 9 of 39 rows left out"):
+        replayable.replayable(trace, small_engine())
 
 
 def test_a_peak_of_too_many_requests_is_lowered() -> None:
@@ -65,7 +53,7 @@ def test_a_peak_of_too_many_requests_is_lowered() -> None:
 def test_a_trace_of_which_too_little_is_left_is_refused() -> None:
     few = Trace("few", stream(0.5, 3600.0))
     with pytest.raises(
-        BadTrace, match=r"few: .* of its 1800 requests .* left for a fleet of this size"
+        BadInput, match=r"few: .* of its 1800 requests .* left for a fleet of this size"
     ):
         thinned = scene.of_peak(few, small_engine(), TARGETS, WORK, 0.001)
         replayable.check_left(thinned.trace, few)

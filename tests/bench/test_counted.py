@@ -27,13 +27,24 @@ FOUND = [
 ]
 
 
+ROWS = [{"row_id": name} for name in ("both", "missed", "beside", "blank", "idle")]
+TEXT = {"row_id": "", "time_us": "n/a"}
+"""A row without an identity is one of its own."""
+
+
 def test_a_row_is_counted_once_whatever_figures_it_has() -> None:
-    found = Counted(**counted(7, FOUND))
-    assert found == Counted(7, 1, 1, 1, 1, without_figure=3)
+    found = Counted(**counted([*ROWS, TEXT, TEXT], FOUND))
+    assert found == Counted(7, 1, 1, 1, 1, unread=2, without_figure=1)
+
+
+def test_rows_without_identity_are_told_apart_by_their_cells() -> None:
+    rows = [{"row_id": "", "time_us": cell} for cell in ("7", "8", "8")]
+    found = [Outcome("collectives", row, 8.0, True, TEN) for row in rows]
+    assert Counted(**counted([*rows, {"row_id": ""}], found)).scored == 3
 
 
 def test_places_add_up_and_each_has_words() -> None:
-    places = counted(7, FOUND)
+    places = counted([*ROWS, TEXT], FOUND)
     assert places.keys() == PLACES.keys()
     assert places.pop("rows") == sum(places.values())
 

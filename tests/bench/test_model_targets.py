@@ -132,6 +132,8 @@ def test_an_accelerator_that_no_table_knows_has_a_reason(target: Target) -> None
     [
         (Interval(2.0, 1.0, 3.0), ""),
         (Interval(float("inf"), 1.0, float("inf")), "no finite prediction"),
+        (Interval(1e300, 1e299, 1e301), "no finite prediction"),
+        (Interval(1e-310, 1e-311, 1e-309), "no finite prediction"),
         ("no lengths", "no lengths"),
         (InvalidInput("H100", "cannot multiply x"), "H100: cannot multiply x"),
         (ZeroDivisionError("division by zero"), "a cell cannot be used"),

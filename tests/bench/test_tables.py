@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
 
 from bench.columns import COLUMNS
+from bench.files import BadInput
 from bench.model.regression import SAMPLE
 from bench.model.targets import TARGETS
 from bench.tables import Row, number, rate, read, whole
-from poolwise.errors import InvalidInput
 from poolwise.tables import load
 
 TABLES = [target.table for target in TARGETS]
@@ -86,7 +87,7 @@ def test_what_is_no_table_is_told_with_its_file(
 ) -> None:
     path = tmp_path / f"serve_measured.{ending}"
     path.write_bytes(content)
-    with pytest.raises(InvalidInput, match=f"^{path}: .+"):
+    with pytest.raises(BadInput, match=f"^{path}: .+"):
         read(tmp_path, "serve_measured")
 
 
@@ -105,6 +106,24 @@ def test_names_have_the_spelling_of_the_shipped_tables(tmp_path: Path) -> None:
     ours, strangers = (known.name, model.name), ("Future Chip", "Mystery-7B")
     found = [(row["gpu"], row["model"]) for row in read(tmp_path, "train_measured")]
     assert found == [ours, ours, strangers, strangers, ("", "")]
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("NVIDIA H100 80GB HBM3", "H100-SXM5-80GB"),
+        ("nvidia-b200", "B200-SXM-180GB"),
+        ("Tesla-T4", "T4"),
+        ("AMD Instinct MI300X", "MI300X"),
+        ("H100", "H100"),
+        ("H100 SXM", "H100 SXM"),
+    ],
+)
+def test_an_accelerator_has_the_name_that_its_driver_or_label_means_alone(
+    tmp_path: Path, name: str, known: str
+) -> None:
+    written(tmp_path, "kernels_measured", [{"row_id": "K1", "gpu": name}])
+    assert read(tmp_path, "kernels_measured")[0]["gpu"] == known
 
 
 def test_fixed_words_are_read_in_small_letters(tmp_path: Path) -> None:
@@ -133,3 +152,18 @@ def test_a_cell_is_a_finite_number_or_none_and_a_rate_may_be_all_at_once(
     assert (number(row, "cell"), whole(row, "cell"), rate(row, "cell")) == (
         as_number, as_whole, as_rate,
     )  # fmt: skip
+
+
+@by_table
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_any_delimiter_quotes_and_ends_of_lines_are_read(
+    tmp_path: Path, table: str, delimiter: str
+) -> None:
+    lines = io.StringIO(newline="")
+    rows = read(SAMPLE, table)
+    into = csv.DictWriter(lines, list(rows[0]), delimiter=delimiter, quoting=csv.QUOTE_ALL)
+    into.writeheader()
+    into.writerows(rows)
+    assert "\r\n" in lines.getvalue()
+    (tmp_path / f"{table}.csv.gz").write_text(lines.getvalue(), encoding="utf-8", newline="")
+    assert read(tmp_path, table) == rows
