@@ -181,7 +181,7 @@ async def error_of_status_200(_: web.Request) -> web.StreamResponse:
 
 
 async def silent(_: web.Request) -> web.StreamResponse:
-    await asyncio.sleep(5)
+    await asyncio.sleep(60)
     return web.Response()
 
 
