@@ -9,6 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from e2e.controlplane.client import Client, Object
+from e2e.controlplane.served import await_served
 from poolwise.cluster.metric_table import SERVICE_HELD
 from tests.apiserver import gateway
 from tests.apiserver.conftest import Kubectl, NodeFactory
@@ -37,16 +38,15 @@ def fleet() -> Iterator[Engines]:
 
 
 @pytest.fixture(params=[gateway.GROUP])
-def api(request: pytest.FixtureRequest, kubectl: Kubectl) -> Iterator[str]:
+def api(request: pytest.FixtureRequest, kubectl: Kubectl, client: Client) -> Iterator[str]:
     """Installed while the operator runs, and gone at the end."""
     crd = gateway.crd(request.param)
     applied = kubectl("apply", "--server-side", "-f", "-", stdin=crd)
     assert applied.returncode == 0, applied.stderr
-    name = f"crd/{crd['metadata']['name']}"
-    waited = kubectl("wait", "--for=condition=Established", "--timeout=30s", name)
-    assert waited.returncode == 0, waited.stderr
+    name = crd["metadata"]["name"]
+    await_served(client, [name])
     yield request.param
-    kubectl("delete", "--ignore-not-found", name)
+    kubectl("delete", "--ignore-not-found", "crd", name)
 
 
 class Fronted:

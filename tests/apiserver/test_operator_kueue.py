@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from e2e.controlplane.client import Client, Object
+from e2e.controlplane.served import await_served
 from e2e.operator_rights import grant
 from tests.apiserver import kueue
 from tests.apiserver.conftest import Kubectl, NodeFactory
@@ -27,17 +28,15 @@ H100 = {kueue.PRODUCT: "NVIDIA-H100-80GB-HBM3"}
 class Installed:
     """Kueue's definitions, which come and go."""
 
-    def __init__(self, kubectl: Kubectl) -> None:
-        self._kubectl = kubectl
+    def __init__(self, kubectl: Kubectl, client: Client) -> None:
+        self._kubectl, self._client = kubectl, client
 
     def install(self, *versions: str) -> None:
         """Return once the API server serves them."""
         crds = kueue.crds(versions or ("v1beta2", "v1beta1"))
         applied = self._kubectl("apply", "--server-side", "-f", "-", stdin=crds)
         assert applied.returncode == 0, applied.stderr
-        names = [f"crd/{crd['metadata']['name']}" for crd in crds]
-        waited = self._kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
-        assert waited.returncode == 0, waited.stderr
+        await_served(self._client, [crd["metadata"]["name"] for crd in crds])
 
     def remove(self) -> None:
         """With all their objects."""
@@ -46,9 +45,9 @@ class Installed:
 
 
 @pytest.fixture
-def installed(kubectl: Kubectl) -> Iterator[Installed]:
+def installed(kubectl: Kubectl, client: Client) -> Iterator[Installed]:
     """Not there at first, and gone at the end."""
-    found = Installed(kubectl)
+    found = Installed(kubectl, client)
     found.remove()
     yield found
     found.remove()
