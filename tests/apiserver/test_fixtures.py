@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from e2e.controlplane import pods
 from e2e.controlplane.audit import AuditLog
 from e2e.controlplane.client import Client, Object, Refused
 from e2e.controlplane.cluster import ControlPlane
@@ -55,6 +56,16 @@ def test_a_job_on_a_fake_node_runs_as_long_as_its_environment_says(
     ends = client.create(job("ends", namespace, FAKE_RUN_SECONDS="0"))
     done = client.wait_for(ends, lambda seen: bool(seen["status"].get("completionTime")))
     assert done["status"]["succeeded"] == 1
+
+
+def test_a_job_ends_once_its_pods_are_told_to(
+    client: Client, namespace: str, nodes: NodeFactory
+) -> None:
+    nodes([node("one")])
+    told = client.create(job("told", namespace))
+    client.wait_for(told, lambda seen: seen["status"].get("ready") == 1)
+    pods.end(client, client.list("v1", "Pod", namespace))
+    client.wait_for(told, lambda seen: bool(condition(seen, "Complete")))
 
 
 def test_a_job_fails_with_the_exit_code_of_its_environment(

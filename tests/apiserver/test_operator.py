@@ -81,12 +81,13 @@ def test_a_job_that_ends_frees_its_nodes_for_the_one_that_waits(
     operator: Operated, namespace: str, nodes: NodeFactory
 ) -> None:
     nodes([h100_node()])
-    first = with_environment(training_job(namespace, "first", 8), FAKE_RUN_SECONDS="4")
-    operator.wait_condition(operator.client.create(first), "Placed", "True")
+    first = operator.client.create(training_job(namespace, "first", 8))
+    operator.wait_condition(first, "PodsReady", "True")
     second = operator.client.create(training_job(namespace, "second", 8))
     waits = operator.wait_condition(second, "Placed", "False")
     assert "8" in condition(waits, "Placed")["message"]
     assert operator.look(child(second, "batch/v1", "Job")) is None
+    operator.end(first)
     operator.wait_condition(first, "Complete", "True")
     operator.wait_condition(second, "Placed", "True")
     operator.wait_condition(second, "PodsReady", "True")
