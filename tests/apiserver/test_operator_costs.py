@@ -93,7 +93,7 @@ def test_a_run_that_ends_while_nobody_is_there_costs_the_same(
     made = child(job, "batch/v1", "Job")
     operator.wait(made, lambda found: bool(found["status"].get("completionTime")))
     time.sleep(3)  # which must not be paid for
-    operator.process.start()
+    operator.resume()
     ended = operator.wait(job, final)
     hours = seconds_on_nodes(operator, job) / 3600
     assert accrued(ended)["cost"] == pytest.approx(rate["cost"] * hours, abs=2e-4)
@@ -111,6 +111,6 @@ def test_idle_nodes_are_told_over_restarts(
     operator.settle()
     operator.process.kill()
     time.sleep(1.1)
-    operator.process.start()
+    operator.resume()
     operator.settle()
     assert (operator.look(pool) or {})["status"]["idleNodes"] == told

@@ -160,12 +160,13 @@ def test_a_restart_forgets_neither_what_waits_nor_what_failed(
     job = operator.client.create(training_job(namespace, "train", 16, startTimeout="8s"))
     operator.wait_condition(job, "Placed", "True")
     first = operator.job_of(job)
+    mark = operator.mark()
     operator.process.kill()
-    operator.process.start()
-    assert operator.job_of(job)["metadata"]["uid"] == first["metadata"]["uid"]
+    operator.resume()
     told = operator.wait_condition(job, "Placed", "False", "StartTimeout")
+    assert {each.verb for each in operator.writes(mark) if each.resource == "jobs"} <= {"delete"}
     operator.process.kill()
-    operator.process.start()
+    operator.resume()
     until = _time(told["status"]["start"]["givenUp"][0]["time"]) + PAUSE_SECONDS
     second = operator.wait(
         first, lambda each: bool(each["metadata"]["uid"] != first["metadata"]["uid"])

@@ -59,6 +59,6 @@ def test_nothing_is_written_through_several_resyncs(converged: Operated) -> None
 def test_a_restarted_operator_writes_nothing(converged: Operated) -> None:
     mark = converged.mark()
     converged.process.kill()
-    converged.process.start()
+    converged.resume()
     converged.settle()
     assert list(map(str, converged.writes(mark))) == []
