@@ -8,6 +8,7 @@ import pytest
 
 from tests.apiserver.conftest import NodeFactory
 from tests.apiserver.operated import (
+    FREQUENT_LOOKS,
     Operated,
     chat_service,
     child,
@@ -18,6 +19,8 @@ from tests.apiserver.operated import (
 )
 
 pytestmark = pytest.mark.apiserver
+
+SETTINGS = FREQUENT_LOOKS
 
 
 def test_a_training_job_gets_pods_on_the_chosen_pool(
@@ -71,10 +74,11 @@ def test_one_event_tells_of_one_decision(
     nodes([h100_node()])
     job = operator.client.create(training_job(namespace, "train", 8))
     operator.wait_condition(job, "Ready", "True")
+    operator.await_told(job)
     operator.settle()
-    [event] = operator.events_of(job)
-    assert event["reason"] == condition(operator.look(job) or {}, "Placed")["reason"]
-    assert event["type"] == "Normal"
+    told = sorted((event["reason"], event["type"]) for event in operator.events_of(job))
+    reason = condition(operator.look(job) or {}, "Placed")["reason"]
+    assert told == [("NoMetricsPort", "Warning"), (reason, "Normal")]
 
 
 def test_a_job_that_ends_frees_its_nodes_for_the_one_that_waits(

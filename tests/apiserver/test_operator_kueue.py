@@ -13,12 +13,18 @@ from e2e.controlplane.served import await_served
 from e2e.operator_rights import grant
 from tests.apiserver import kueue
 from tests.apiserver.conftest import Kubectl, NodeFactory
-from tests.apiserver.operated import Operated, condition, h100_node, training_job
+from tests.apiserver.operated import (
+    FREQUENT_LOOKS,
+    Operated,
+    condition,
+    h100_node,
+    training_job,
+)
 from tests.apiserver.test_operator_readiness import role_without
 
 pytestmark = pytest.mark.apiserver
 
-SETTINGS = {"POOLWISE_DISCOVERY_SECONDS": "0.3"}
+SETTINGS = FREQUENT_LOOKS | {"POOLWISE_DISCOVERY_SECONDS": "0.3"}
 """It looks often."""
 
 LABEL = "kueue.x-k8s.io/queue-name"
@@ -91,6 +97,7 @@ def test_an_api_that_comes_while_the_operator_runs_is_used(
     client.patch(made, {"status": {"conditions": [{**told, "status": "True"}]}}, "status")
     client.patch(job, {"spec": {"suspend": False}})
     operator.wait_condition(late, "Placed", "True")
+    operator.await_told(early, late)
     operator.settle()
     assert operator.job_of(late)["spec"]["suspend"] is False
     assert operator.writes_for(2) == []
