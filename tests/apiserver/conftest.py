@@ -116,9 +116,12 @@ def nodes(client: Client) -> Iterator[NodeFactory]:
 
 
 @pytest.fixture
-def namespace(client: Client, nodes: NodeFactory) -> Iterator[str]:
-    """A fresh namespace, ready for pods; what runs in it ends with the test, before the nodes."""
-    name = namespaces.create(client)
+def namespace(request: pytest.FixtureRequest, client: Client, nodes: NodeFactory) -> Iterator[str]:
+    """A fresh namespace, ready for pods; what runs in it ends with the test, before the nodes.
+
+    A parameter is its labels.
+    """
+    name = namespaces.create(client, getattr(request, "param", {}))
     yield name
     namespaces.remove(client, name)
 

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.apiserver.admission import accelerator_pod, await_refused
 from tests.apiserver.conftest import NodeFactory
 from tests.apiserver.operated import (
     FREQUENT_LOOKS,
@@ -296,6 +297,7 @@ def test_a_quota_that_refuses_pods_is_told_in_the_words_of_the_api_server(
             "spec": {"hard": {"requests.nvidia.com/gpu": "4"}},
         }
     )
+    await_refused(operator.client, accelerator_pod(namespace, 8), "exceeded quota")
     job = operator.client.create(training_job(namespace, "train", 8))
     seen = operator.wait_condition(job, "PodsReady", "False", "QuotaExceeded")
     assert "exceeded quota: no-accelerators" in condition(seen, "PodsReady")["message"]
