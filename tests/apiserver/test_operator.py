@@ -73,6 +73,7 @@ def test_one_event_tells_of_one_decision(
     operator: Operated, namespace: str, nodes: NodeFactory
 ) -> None:
     nodes([h100_node()])
+    operator.await_idle(1)  # else it may first tell that there is no place
     job = operator.client.create(training_job(namespace, "train", 8))
     operator.wait_condition(job, "Ready", "True")
     operator.await_told(job)
@@ -145,6 +146,7 @@ def test_pods_of_others_are_subtracted(
     operator: Operated, namespace: str, nodes: NodeFactory
 ) -> None:
     [node] = nodes([h100_node()])
+    operator.await_idle(1)
     operator.client.create(
         {
             "apiVersion": "v1",
@@ -162,6 +164,7 @@ def test_pods_of_others_are_subtracted(
             },
         }
     )
+    operator.await_free(4)
     whole = operator.client.create(training_job(namespace, "whole", 8))
     operator.wait_condition(whole, "Placed", "False")
     half = operator.client.create(training_job(namespace, "half", 4))
@@ -172,7 +175,9 @@ def test_a_cordoned_node_is_no_capacity_until_it_is_back(
     operator: Operated, namespace: str, nodes: NodeFactory
 ) -> None:
     [node] = nodes([h100_node()])
+    operator.await_idle(1)
     operator.client.patch(node, {"spec": {"unschedulable": True}})
+    operator.await_free(0)
     job = operator.client.create(training_job(namespace, "train", 8))
     operator.wait_condition(job, "Placed", "False")
     operator.client.patch(node, {"spec": {"unschedulable": None}})
