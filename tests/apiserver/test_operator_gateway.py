@@ -82,6 +82,12 @@ def fronted(client: Client, namespace: str, fleet: Engines, api: str) -> Iterato
         yield found
 
 
+def signals(operator: Operated, service: Object) -> list[Object]:
+    """What is told of the gateway's queue."""
+    found: list[Object] = scaling(operator, service).get("gateway", {}).get("signals", [])
+    return found
+
+
 def test_services_sleep_wake_on_a_held_request_and_come_back_without_a_gateway(
     operator: Operated, nodes: NodeFactory, fleet: Engines, fronted: Fronted
 ) -> None:
@@ -146,8 +152,10 @@ def test_the_older_api_is_spoken_and_nonsense_blocks_nobody(
     of_chat = frozenset({("namespace", fronted.namespace), ("name", "chat")})
     operator.until(lambda: scrape(operator)[1].get((SERVICE_HELD.full_name, of_chat)) == 0.0,
                    "what the gateway holds is no metric")  # fmt: skip
-    signals = scaling(operator, service)["gateway"]["signals"]
-    assert {each["metric"] for each in signals} == {"TTFT", "Queue"}
-    assert all(each["highSeconds"] == 0.5 for each in signals)
+    operator.until(
+        lambda: {each["metric"] for each in signals(operator, service)} == {"TTFT", "Queue"},
+        "a gateway that passes requests on has not both signals",
+    )
+    assert all(each["highSeconds"] == 0.5 for each in signals(operator, service))
     assert replicas(operator, other) == 1
     assert operator.process.is_running
