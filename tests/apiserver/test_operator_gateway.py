@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 
@@ -29,6 +30,8 @@ from tests.apiserver.test_operator_scaling import (
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(900)]
 
 SETTINGS = {"POOLWISE_SCALING_INTERVAL_SECONDS": "2", "POOLWISE_DISCOVERY_SECONDS": "0.5"}
+PATIENCE_SECONDS = 60.0
+"""An API that has just come is noticed, read and looked at in rounds: 10 s on a busy machine."""
 
 
 @pytest.fixture
@@ -138,6 +141,7 @@ def test_services_sleep_wake_on_a_held_request_and_come_back_without_a_gateway(
 def test_the_older_api_is_spoken_and_nonsense_blocks_nobody(
     operator: Operated, nodes: NodeFactory, fleet: Engines, fronted: Fronted
 ) -> None:
+    operator = replace(operator, timeout_seconds=PATIENCE_SECONDS)
     nodes([h100_node()])
     fleet.requests_per_second = 0.5
     service, picker = fronted.service("chat")
