@@ -32,6 +32,11 @@ class Observer:
 
         return self.wait(target, is_so)
 
+    def wait_message(self, target: Object, type_: str, words: str) -> Object:
+        """The object, once the message of the condition has these words: what it goes by comes in
+        over watches of their own, so that the first message may be of a part of it."""
+        return self.wait(target, lambda seen: words in condition(seen, type_).get("message", ""))
+
     def wait_gone(self, target: Object) -> None:
         """Return once the object is gone."""
         self.until(

@@ -10,8 +10,9 @@ import yaml
 
 from e2e import profiles
 from e2e.controlplane import nodes
-from e2e.controlplane.client import Client, Object
+from e2e.controlplane.client import Client
 from e2e.controlplane.cluster import ControlPlane
+from e2e.controlplane.served import await_served
 from e2e.controlplane.supervised import REPOSITORY
 from e2e.operator_process import OperatorProcess
 from e2e.operator_rights import USER, grant
@@ -28,7 +29,7 @@ def operated(settings: Mapping[str, str], folder: Path) -> Iterator[Client]:
         client = Client(plane.kubeconfig)
         for file in sorted(CRDS.glob("*.yaml")):
             crd = client.apply(yaml.safe_load(file.read_text(encoding="utf-8")))
-            client.wait_for(crd, _is_established)
+            await_served(client, [crd["metadata"]["name"]])
         large = [node for node in profiles.render("demo") if "h100" in node["metadata"]["name"]]
         nodes.add(client, large[:NODES])
         grant(client)
@@ -36,8 +37,3 @@ def operated(settings: Mapping[str, str], folder: Path) -> Iterator[Client]:
         with operator:
             yield client
         client.close()
-
-
-def _is_established(crd: Object) -> bool:
-    conditions = crd.get("status", {}).get("conditions") or []
-    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)

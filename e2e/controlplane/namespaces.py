@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Mapping
 
 from e2e.controlplane.client import POLL_SECONDS, Client, Object
 
@@ -11,10 +12,15 @@ GROUP = "poolwise.dev"
 CLEARED_SECONDS = 30.0
 
 
-def create(client: Client) -> str:
-    """A fresh namespace in which pods can be created at once; its name."""
+def create(client: Client, labels: Mapping[str, str] | None = None) -> str:
+    """A fresh namespace in which pods can be created at once; its name.
+
+    It has its ``labels`` from the beginning: admission learns of a later change after a moment.
+    """
     name = f"test-{secrets.token_hex(4)}"
-    client.create(_namespace(name))
+    document = _namespace(name)
+    document["metadata"]["labels"] = dict(labels or {})
+    client.create(document)
     account = {"name": "default", "namespace": name}
     client.wait_for(
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account}, lambda _: True

@@ -8,6 +8,7 @@ from typing import Any
 
 from e2e.controlplane import nodes
 from e2e.controlplane.client import Client, Object
+from e2e.controlplane.served import await_served
 from e2e.controlplane.supervised import REPOSITORY, Supervised
 from e2e.profiles import render
 from e2e.progress import say
@@ -31,7 +32,7 @@ def prepare(control_plane: Supervised) -> None:
     client = Client(control_plane.kubeconfig)
     for crd in _manifests(CRDS):
         client.apply(crd)
-        client.wait_for(crd, _is_established)
+        await_served(client, [crd["metadata"]["name"]])
     client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     for document in _checkpoint_volume():
         client.apply(document)
@@ -74,11 +75,6 @@ def _checkpoint_volume() -> list[Object]:
         },
     }
     return [volume, claim]
-
-
-def _is_established(crd: Object) -> bool:
-    conditions = crd.get("status", {}).get("conditions") or []
-    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
 def _manifests(folder: Path) -> list[dict[str, Any]]:

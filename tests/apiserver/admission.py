@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from e2e.controlplane.client import Client, Object, Refused
+import time
+
+from e2e.controlplane.client import POLL_SECONDS, Client, Object, Refused
+
+TIMEOUT_SECONDS = 20.0
 
 _STRICT = "strict decoding error: "
 _NOT_CHECKED = "some validation rules were not checked because the object was invalid"
@@ -27,3 +31,32 @@ def in_namespace(document: Object, namespace: str) -> Object:
     if document.get("kind") == "AcceleratorPool":
         return document
     return {**document, "metadata": {**document["metadata"], "namespace": namespace}}
+
+
+def await_refused(client: Client, document: Object, words: str) -> None:
+    """Return once the server would refuse the object with these words: admission learns of a quota
+    or a policy a moment after it is there.
+
+    Raises :class:`TimeoutError`.
+    """
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            client.admit(document)
+        except Refused as refusal:
+            if words in refusal.message:
+                return
+        time.sleep(POLL_SECONDS)
+    raise TimeoutError(f"{document['kind']} is not refused after {TIMEOUT_SECONDS:g} s: {words}")
+
+
+def accelerator_pod(namespace: str, accelerators: int) -> Object:
+    """A pod that wants so many, to ask whether it would be taken."""
+    limits = {"limits": {"nvidia.com/gpu": str(accelerators)}}
+    container = {"name": "main", "image": "registry.example.com/x:1", "resources": limits}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "asks", "namespace": namespace},
+        "spec": {"containers": [container]},
+    }

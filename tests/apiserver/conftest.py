@@ -16,6 +16,7 @@ from e2e.controlplane.audit import AuditLog
 from e2e.controlplane.client import Client, Object
 from e2e.controlplane.cluster import ControlPlane
 from e2e.controlplane.existing import ExistingCluster
+from e2e.controlplane.served import await_served
 from e2e.controlplane.supervised import Supervised
 from tests.apiserver.operated import Operated, operated
 
@@ -87,15 +88,15 @@ def client(kubeconfig: Path) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="session")
-def crds(kubectl: Kubectl) -> Iterator[list[str]]:
-    """Poolwise's resources, established; their names. Those that were not there go at the end."""
+def crds(kubectl: Kubectl, client: Client) -> Iterator[list[str]]:
+    """Poolwise's resources, served; their names. Those that were not there go at the end."""
     present = kubectl("get", "crds", "-o", "name").stdout.split()
     applied = kubectl("apply", "--server-side", "-f", str(CRDS), "-o", "name")
     assert applied.returncode == 0, applied.stderr
     names = applied.stdout.split()
-    established = kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
-    assert established.returncode == 0, established.stderr
-    yield [name.rpartition("/")[2] for name in names]
+    plain = [name.rpartition("/")[2] for name in names]
+    await_served(client, plain)
+    yield plain
     if added := sorted(set(names) - set(present)):
         kubectl("delete", *added)
 
@@ -115,9 +116,12 @@ def nodes(client: Client) -> Iterator[NodeFactory]:
 
 
 @pytest.fixture
-def namespace(client: Client, nodes: NodeFactory) -> Iterator[str]:
-    """A fresh namespace, ready for pods; what runs in it ends with the test, before the nodes."""
-    name = namespaces.create(client)
+def namespace(request: pytest.FixtureRequest, client: Client, nodes: NodeFactory) -> Iterator[str]:
+    """A fresh namespace, ready for pods; what runs in it ends with the test, before the nodes.
+
+    A parameter is its labels.
+    """
+    name = namespaces.create(client, getattr(request, "param", {}))
     yield name
     namespaces.remove(client, name)
 

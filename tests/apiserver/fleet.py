@@ -40,14 +40,10 @@ class Fleet:
         wanted = replicas or self.operator.job_of(workload)["spec"]["parallelism"]
         _wait(lambda: len(list(filter(None, self.nodes_of(workload)))) == wanted, f"{wanted} pods")
 
-    def create(self, name: str, as_name: str = "", **variables: str) -> Object:
-        """Create a workload of placements.yaml; ``variables`` are its containers' environment."""
-        given = _GIVEN["workloads"][name]
+    def create(self, name: str, as_name: str = "") -> Object:
+        """Create a workload of placements.yaml."""
         metadata = {"name": as_name or name, "namespace": self.namespace}
-        env = [{"name": key, "value": value} for key, value in variables.items()]
-        run = {**given["spec"].get("run", {}), "env": env}
-        document = {**given, "metadata": metadata, "spec": {**given["spec"], "run": run}}
-        return self.operator.client.create(document)
+        return self.operator.client.create({**_GIVEN["workloads"][name], "metadata": metadata})
 
     def pools(self) -> dict[str, Object]:
         """All AcceleratorPools by name."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from e2e.controlplane import pods
 from e2e.controlplane.audit import Write
 from e2e.controlplane.client import POLL_SECONDS, Client, Object
 from e2e.controlplane.cluster import ControlPlane
@@ -27,6 +28,8 @@ from e2e.workloads import (
 __all__ = [
     "API",
     "CHECKPOINT",
+    "FREQUENT_LOOKS",
+    "HOLDER",
     "TIMEOUT_SECONDS",
     "Operated",
     "chat_service",
@@ -40,10 +43,22 @@ __all__ = [
 ]
 
 TIMEOUT_SECONDS = 20.0
+FREQUENT_LOOKS = {
+    "POOLWISE_TRAINING_INTERVAL_SECONDS": "0.5",
+    "POOLWISE_SCALING_INTERVAL_SECONDS": "1",
+}
+"""For tests that wait until all is told that looks tell."""
 QUIET_SECONDS = 2.0
 """More than the operator waits before it writes a status that tells of no decision."""
 
 CHECKPOINT = {"claimName": "ckpt", "path": "/checkpoints", "interval": "30m"}
+
+HOLDER: Object = {
+    "apiVersion": "coordination.k8s.io/v1",
+    "kind": "Lease",
+    "metadata": {"name": "poolwise", "namespace": "default"},
+}
+"""Whose holder leads."""
 
 _numbers = itertools.count(1)
 
@@ -76,14 +91,42 @@ class Operated(Observer):
                     told = "\n".join(map(str, written))
                     raise TimeoutError(f"the operator still writes:\n{told}")
 
+    def await_told(self, *workloads: Object) -> None:
+        """Return once it was told of these, which run, that nobody tells how they do: that takes
+        rounds of looks, between which nothing is written."""
+        for each in workloads:
+            self.wait_condition(each, "MetricsAvailable", "False")
+
+    def end(self, workload: Object) -> None:
+        """Have the pods of a run that is under way end, now."""
+        pods.end(self.client, self.pods_of(workload))
+
+    def resume(self) -> None:
+        """Start a process again that was killed, and return once it leads: at once, since the Lease
+        of the lost one, which runs for a quarter of a minute, is taken away."""
+        self.client.delete(HOLDER)
+        self.process.start()
+        self.wait(HOLDER, lambda lease: bool(lease["spec"].get("holderIdentity")))
+
     def await_idle(self, nodes: int) -> None:
         """Return once the pools' statuses have exactly so many nodes, with nothing on them: nodes
         and workloads come in over watches of their own, in any order."""
         self.until(lambda: self._has_idle(nodes), f"the pools have not exactly {nodes} idle nodes")
 
+    def await_free(self, accelerators: int) -> None:
+        """Return once the pools' statuses have exactly so many free accelerators: pods of others,
+        nodes and workloads come in over watches of their own, in any order."""
+        self.until(
+            lambda: sum(each.get("free") or 0 for each in self._pools()) == accelerators,
+            f"the pools have not exactly {accelerators} free accelerators",
+        )
+
+    def _pools(self) -> list[Object]:
+        """Their statuses."""
+        return [pool.get("status", {}) for pool in self.client.list(API, "AcceleratorPool")]
+
     def _has_idle(self, nodes: int) -> bool:
-        pools = self.client.list(API, "AcceleratorPool")
-        found = [pool.get("status", {}) for pool in pools]
+        found = self._pools()
         known = sum(status.get("nodes", 0) + status.get("unusableNodes", 0) for status in found)
         return known == nodes and all(
             status.get("free", 0) == status.get("capacity", 0) for status in found

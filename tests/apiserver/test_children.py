@@ -28,19 +28,16 @@ def stored(output):
     return text["items"] if text["kind"] == "List" else [text]
 
 
-@pytest.fixture
-def watched_namespace(kubectl, namespace):
-    def under(standard):
-        label = f"pod-security.kubernetes.io/warn={standard}"
-        assert kubectl("label", "namespace", namespace, label).returncode == 0
-        return namespace
-
-    return under
+def warned(standard):
+    """In a namespace that warns of pods below this Pod Security Standard."""
+    labels = {"pod-security.kubernetes.io/warn": standard}
+    return pytest.mark.parametrize("namespace", [labels], ids=[standard], indirect=True)
 
 
+@warned("baseline")
 @pytest.mark.parametrize("name", CASES)
-def test_accepted_without_a_warning_under_baseline(name, kubectl, watched_namespace):
-    children = in_namespace(name, watched_namespace("baseline"))
+def test_accepted_without_a_warning_under_baseline(name, kubectl, namespace):
+    children = in_namespace(name, namespace)
     answer = kubectl(*APPLY, "--dry-run=server", "-o", "json", stdin=children)
     assert answer.returncode == 0, answer.stderr
     assert answer.stderr == ""
@@ -54,8 +51,9 @@ def test_what_is_stored_is_what_was_sent(name, kubectl, namespace):
         assert covers(live, sent)
 
 
-def test_restricted_asks_for_two_things_more(kubectl, watched_namespace):
-    children = in_namespace("vllm", watched_namespace("restricted"))
+@warned("restricted")
+def test_restricted_asks_for_two_things_more(kubectl, namespace):
+    children = in_namespace("vllm", namespace)
     answer = kubectl(*APPLY, "--dry-run=server", stdin=children)
     (warning,) = re.findall(r'would violate PodSecurity "restricted:latest": (.*)', answer.stderr)
     missing = re.findall(r"(?:^|, )([\w ]+?)(?: !=|\?| \()", warning)

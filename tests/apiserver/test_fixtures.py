@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from e2e.controlplane import pods
 from e2e.controlplane.audit import AuditLog
 from e2e.controlplane.client import Client, Object, Refused
 from e2e.controlplane.cluster import ControlPlane
 from e2e.controlplane.supervised import Supervised
+from e2e.workloads import condition
 from tests.apiserver.conftest import Kubectl, NodeFactory
 
 pytestmark = pytest.mark.apiserver
@@ -56,13 +58,23 @@ def test_a_job_on_a_fake_node_runs_as_long_as_its_environment_says(
     assert done["status"]["succeeded"] == 1
 
 
+def test_a_job_ends_once_its_pods_are_told_to(
+    client: Client, namespace: str, nodes: NodeFactory
+) -> None:
+    nodes([node("one")])
+    told = client.create(job("told", namespace))
+    client.wait_for(told, lambda seen: seen["status"].get("ready") == 1)
+    pods.end(client, client.list("v1", "Pod", namespace))
+    client.wait_for(told, lambda seen: bool(condition(seen, "Complete")))
+
+
 def test_a_job_fails_with_the_exit_code_of_its_environment(
     client: Client, namespace: str, nodes: NodeFactory
 ) -> None:
     nodes([node("one")])
     fails = client.create(job("fails", namespace, FAKE_RUN_SECONDS="0", FAKE_EXIT_CODE="3"))
-    done = client.wait_for(fails, lambda seen: bool(seen["status"].get("failed")))
-    assert done["status"]["conditions"][-1]["reason"] == "BackoffLimitExceeded"
+    done = client.wait_for(fails, lambda seen: bool(condition(seen, "Failed")))
+    assert condition(done, "Failed")["reason"] == "BackoffLimitExceeded"
     [pod] = client.list("v1", "Pod", namespace)
     assert pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
 
@@ -120,12 +132,13 @@ def test_the_audit_log_counts_writes_by_user(
     client.create(document)
     client.get("v1", "ConfigMap", "counted", namespace)
     client.apply(document)
-    writes = audit.writes(since=mark, user="kubernetes-admin", resource="configmaps")
+    ours = {"user": "kubernetes-admin", "resource": "configmaps"}
+    writes = audit.writes(since=mark, **ours)
     assert [(write.verb, write.name, write.code) for write in writes] == [
         ("create", "counted", 201),
         ("patch", "counted", 200),
     ]
-    assert not audit.writes(since=audit.mark())
+    assert not audit.writes(since=audit.mark(), **ours)  # controllers write all the time
 
 
 def test_a_service_account_has_only_what_rbac_grants(cluster: Supervised, namespace: str) -> None:

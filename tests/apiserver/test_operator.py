@@ -6,8 +6,10 @@ import time
 
 import pytest
 
+from tests.apiserver.admission import accelerator_pod, await_refused
 from tests.apiserver.conftest import NodeFactory
 from tests.apiserver.operated import (
+    FREQUENT_LOOKS,
     Operated,
     chat_service,
     child,
@@ -18,6 +20,8 @@ from tests.apiserver.operated import (
 )
 
 pytestmark = pytest.mark.apiserver
+
+SETTINGS = FREQUENT_LOOKS
 
 
 def test_a_training_job_gets_pods_on_the_chosen_pool(
@@ -69,24 +73,27 @@ def test_one_event_tells_of_one_decision(
     operator: Operated, namespace: str, nodes: NodeFactory
 ) -> None:
     nodes([h100_node()])
+    operator.await_idle(1)  # else it may first tell that there is no place
     job = operator.client.create(training_job(namespace, "train", 8))
     operator.wait_condition(job, "Ready", "True")
+    operator.await_told(job)
     operator.settle()
-    [event] = operator.events_of(job)
-    assert event["reason"] == condition(operator.look(job) or {}, "Placed")["reason"]
-    assert event["type"] == "Normal"
+    told = sorted((event["reason"], event["type"]) for event in operator.events_of(job))
+    reason = condition(operator.look(job) or {}, "Placed")["reason"]
+    assert told == [("NoMetricsPort", "Warning"), (reason, "Normal")]
 
 
 def test_a_job_that_ends_frees_its_nodes_for_the_one_that_waits(
     operator: Operated, namespace: str, nodes: NodeFactory
 ) -> None:
     nodes([h100_node()])
-    first = with_environment(training_job(namespace, "first", 8), FAKE_RUN_SECONDS="4")
-    operator.wait_condition(operator.client.create(first), "Placed", "True")
+    first = operator.client.create(training_job(namespace, "first", 8))
+    operator.wait_condition(first, "PodsReady", "True")
     second = operator.client.create(training_job(namespace, "second", 8))
     waits = operator.wait_condition(second, "Placed", "False")
     assert "8" in condition(waits, "Placed")["message"]
     assert operator.look(child(second, "batch/v1", "Job")) is None
+    operator.end(first)
     operator.wait_condition(first, "Complete", "True")
     operator.wait_condition(second, "Placed", "True")
     operator.wait_condition(second, "PodsReady", "True")
@@ -139,6 +146,7 @@ def test_pods_of_others_are_subtracted(
     operator: Operated, namespace: str, nodes: NodeFactory
 ) -> None:
     [node] = nodes([h100_node()])
+    operator.await_idle(1)
     operator.client.create(
         {
             "apiVersion": "v1",
@@ -156,6 +164,7 @@ def test_pods_of_others_are_subtracted(
             },
         }
     )
+    operator.await_free(4)
     whole = operator.client.create(training_job(namespace, "whole", 8))
     operator.wait_condition(whole, "Placed", "False")
     half = operator.client.create(training_job(namespace, "half", 4))
@@ -166,7 +175,9 @@ def test_a_cordoned_node_is_no_capacity_until_it_is_back(
     operator: Operated, namespace: str, nodes: NodeFactory
 ) -> None:
     [node] = nodes([h100_node()])
+    operator.await_idle(1)
     operator.client.patch(node, {"spec": {"unschedulable": True}})
+    operator.await_free(0)
     job = operator.client.create(training_job(namespace, "train", 8))
     operator.wait_condition(job, "Placed", "False")
     operator.client.patch(node, {"spec": {"unschedulable": None}})
@@ -291,6 +302,7 @@ def test_a_quota_that_refuses_pods_is_told_in_the_words_of_the_api_server(
             "spec": {"hard": {"requests.nvidia.com/gpu": "4"}},
         }
     )
+    await_refused(operator.client, accelerator_pod(namespace, 8), "exceeded quota")
     job = operator.client.create(training_job(namespace, "train", 8))
     seen = operator.wait_condition(job, "PodsReady", "False", "QuotaExceeded")
     assert "exceeded quota: no-accelerators" in condition(seen, "PodsReady")["message"]

@@ -30,17 +30,17 @@ def test_every_accepted_oddity_gets_its_answer_and_blocks_nobody(
     operator: Operated, namespace: str, nodes: NodeFactory
 ) -> None:
     nodes([h100_node(), h100_node()])
+    operator.await_idle(2)
     objects = [placed_in(namespace, case) for case in ACCEPTED]
     pools = [each for each in objects if each["kind"] == "AcceleratorPool"]
     try:
         for document in objects:
             operator.client.create(document)
         for case, document in zip(ACCEPTED, objects, strict=True):
-            seen = operator.wait(document, _is_told)
+            operator.wait(document, _is_told)
             if case.condition is not None:
                 type_, status, reason = case.condition
-                assert condition(seen, type_).get("status") == status, case.name
-                assert condition(seen, type_).get("reason") == reason, case.name
+                seen = operator.wait_condition(document, type_, status, reason)
                 assert condition(seen, type_)["message"], case.name
         good = operator.client.create(training_job(namespace, "good", 8))
         operator.wait_condition(good, "Planned", "True")
@@ -86,10 +86,11 @@ def test_what_the_cluster_cannot_give_is_told_with_what_it_can(
     operator: Operated, namespace: str, nodes: NodeFactory, name: str
 ) -> None:
     nodes([h100_node(8, {LEAF: "leaf-0"}), h100_node(8, {LEAF: "leaf-0"})])
+    operator.await_idle(2)
     spec, told = IMPOSSIBLE[name]
     refused = operator.client.create(training_job(namespace, name, 16, **spec))
     good = operator.client.create(training_job(namespace, "good", 8))
     operator.wait_condition(good, "Placed", "True")
-    seen = operator.wait_condition(refused, "Planned", "False", "NoFeasiblePool")
-    assert told in condition(seen, "Planned")["message"]
+    operator.wait_condition(refused, "Planned", "False", "NoFeasiblePool")
+    operator.wait_message(refused, "Planned", told)
     operator.settle()

@@ -10,7 +10,7 @@ import pytest
 
 from e2e.controlplane.client import Object
 from tests.apiserver.conftest import Kubectl, NodeFactory
-from tests.apiserver.operated import Operated, child, h100_node, training_job, with_environment
+from tests.apiserver.operated import Operated, child, h100_node, training_job
 from tests.apiserver.test_operator_metrics import scrape
 
 pytestmark = pytest.mark.apiserver
@@ -53,8 +53,7 @@ def test_a_run_costs_what_its_pods_were_on_nodes_for(
     operator: Operated, namespace: str, nodes: NodeFactory, kubectl: Kubectl
 ) -> None:
     made = [each["metadata"]["name"] for each in nodes([h100_node(), h100_node()])]
-    run = with_environment(training_job(namespace, "train", 16), FAKE_RUN_SECONDS="6")
-    job = operator.client.create(run)
+    job = operator.client.create(training_job(namespace, "train", 16))
     live = operator.wait(job, lambda found: "perHour" in accrued(found))
     rate = accrued(live)["perHour"]
     assert rate["cost"] == pytest.approx(live["status"]["plan"]["costPerHour"], rel=1e-3)
@@ -63,6 +62,9 @@ def test_a_run_costs_what_its_pods_were_on_nodes_for(
     series = scrape(operator)[1]
     so_far = series["poolwise_workload_cost_total", frozenset({*key, ("currency", "USD")})]
     assert 0 <= so_far < rate["cost"]
+    operator.wait_condition(job, "PodsReady", "True")
+    time.sleep(2)  # which it is paid for
+    operator.end(job)
     ended = operator.wait(job, final)
     hours = seconds_on_nodes(operator, job) / 3600
     assert accrued(ended)["cost"] == pytest.approx(rate["cost"] * hours, abs=2e-4)
@@ -82,14 +84,16 @@ def test_a_run_that_ends_while_nobody_is_there_costs_the_same(
     operator: Operated, namespace: str, nodes: NodeFactory
 ) -> None:
     nodes([h100_node()])
-    run = with_environment(training_job(namespace, "alone", 8), FAKE_RUN_SECONDS="8")
-    job = operator.client.create(run)
+    job = operator.client.create(training_job(namespace, "alone", 8))
     rate = accrued(operator.wait(job, lambda found: "perHour" in accrued(found)))["perHour"]
+    operator.wait_condition(job, "PodsReady", "True")
     operator.process.kill()
+    time.sleep(2)  # which it is paid for
+    operator.end(job)
     made = child(job, "batch/v1", "Job")
     operator.wait(made, lambda found: bool(found["status"].get("completionTime")))
     time.sleep(3)  # which must not be paid for
-    operator.process.start()
+    operator.resume()
     ended = operator.wait(job, final)
     hours = seconds_on_nodes(operator, job) / 3600
     assert accrued(ended)["cost"] == pytest.approx(rate["cost"] * hours, abs=2e-4)
@@ -107,6 +111,6 @@ def test_idle_nodes_are_told_over_restarts(
     operator.settle()
     operator.process.kill()
     time.sleep(1.1)
-    operator.process.start()
+    operator.resume()
     operator.settle()
     assert (operator.look(pool) or {})["status"]["idleNodes"] == told

@@ -9,15 +9,22 @@ from collections.abc import Iterator
 import pytest
 
 from e2e.controlplane.client import Client, Object
+from e2e.controlplane.served import await_served
 from e2e.operator_rights import grant
 from tests.apiserver import kueue
 from tests.apiserver.conftest import Kubectl, NodeFactory
-from tests.apiserver.operated import Operated, condition, h100_node, training_job
+from tests.apiserver.operated import (
+    FREQUENT_LOOKS,
+    Operated,
+    condition,
+    h100_node,
+    training_job,
+)
 from tests.apiserver.test_operator_readiness import role_without
 
 pytestmark = pytest.mark.apiserver
 
-SETTINGS = {"POOLWISE_DISCOVERY_SECONDS": "0.3"}
+SETTINGS = FREQUENT_LOOKS | {"POOLWISE_DISCOVERY_SECONDS": "0.3"}
 """It looks often."""
 
 LABEL = "kueue.x-k8s.io/queue-name"
@@ -27,17 +34,15 @@ H100 = {kueue.PRODUCT: "NVIDIA-H100-80GB-HBM3"}
 class Installed:
     """Kueue's definitions, which come and go."""
 
-    def __init__(self, kubectl: Kubectl) -> None:
-        self._kubectl = kubectl
+    def __init__(self, kubectl: Kubectl, client: Client) -> None:
+        self._kubectl, self._client = kubectl, client
 
     def install(self, *versions: str) -> None:
         """Return once the API server serves them."""
         crds = kueue.crds(versions or ("v1beta2", "v1beta1"))
         applied = self._kubectl("apply", "--server-side", "-f", "-", stdin=crds)
         assert applied.returncode == 0, applied.stderr
-        names = [f"crd/{crd['metadata']['name']}" for crd in crds]
-        waited = self._kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
-        assert waited.returncode == 0, waited.stderr
+        await_served(self._client, [crd["metadata"]["name"] for crd in crds])
 
     def remove(self) -> None:
         """With all their objects."""
@@ -46,9 +51,9 @@ class Installed:
 
 
 @pytest.fixture
-def installed(kubectl: Kubectl) -> Iterator[Installed]:
+def installed(kubectl: Kubectl, client: Client) -> Iterator[Installed]:
     """Not there at first, and gone at the end."""
-    found = Installed(kubectl)
+    found = Installed(kubectl, client)
     found.remove()
     yield found
     found.remove()
@@ -69,16 +74,9 @@ def test_an_api_that_comes_while_the_operator_runs_is_used(
     installed.install()
     kueue.queue(client, namespace, H100)
     late = client.create(queued_job(namespace, "late"))
-    seen = operator.wait_condition(late, "Placed", "False", "Queued")
-    assert (
-        "managedJobsNamespaceSelector"
-        in condition(
-            operator.wait(late, lambda it: "yet" in condition(it, "Placed")["message"]), "Placed"
-        )["message"]
-    )
+    operator.wait_condition(late, "Placed", "False", "Queued")
+    operator.wait_message(late, "Placed", "managedJobsNamespaceSelector")
     job = operator.job_of(late)
-    ignored = "managedJobsNamespaceSelector"
-    operator.wait(late, lambda it: ignored in condition(it, "Placed")["message"])
     assert job["spec"]["suspend"] is True
     assert job["metadata"]["labels"][LABEL] == "research"
     assert LABEL not in operator.job_of(early)["metadata"]["labels"]
@@ -86,12 +84,13 @@ def test_an_api_that_comes_while_the_operator_runs_is_used(
     made = client.create(kueue.workload(job))
     told = {"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": "8 more"}
     client.patch(made, {"status": {"conditions": [told]}}, "status")
-    seen = operator.wait_condition(late, "QuotaReserved", "False", "Pending")
-    assert condition(seen, "Placed")["message"].endswith("Kueue: 8 more")
+    operator.wait_condition(late, "QuotaReserved", "False", "Pending")
+    operator.wait_message(late, "Placed", "Kueue: 8 more")
 
     client.patch(made, {"status": {"conditions": [{**told, "status": "True"}]}}, "status")
     client.patch(job, {"spec": {"suspend": False}})
     operator.wait_condition(late, "Placed", "True")
+    operator.await_told(early, late)
     operator.settle()
     assert operator.job_of(late)["spec"]["suspend"] is False
     assert operator.writes_for(2) == []
@@ -153,8 +152,8 @@ def test_refusals_name_what_would_work(
     installed.install()
     kueue.queue(client, namespace, {"cloud.example.com/pool": "train"})
     job = client.create(queued_job(namespace))
-    seen = operator.wait_condition(job, "Placed", "False", "PoolLabelNotInFlavor")
-    assert "wants cloud.example.com/pool=train" in condition(seen, "Placed")["message"]
+    operator.wait_condition(job, "Placed", "False", "PoolLabelNotInFlavor")
+    operator.wait_message(job, "Placed", "wants cloud.example.com/pool=train")
     typo = training_job(namespace, "typo", 8, queueName="reserch")
     seen = operator.wait_condition(client.create(typo), "Placed", "False", "QueueNotFound")
     assert condition(seen, "Placed")["message"].endswith("did you mean research?")

@@ -21,7 +21,7 @@ from tests.apiserver.operated import (
     training_job,
 )
 
-pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.apiserver
 
 SETTINGS = {"POOLWISE_SCALING_INTERVAL_SECONDS": "1"}
 

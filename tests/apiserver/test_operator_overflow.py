@@ -112,6 +112,7 @@ def test_a_full_pool_overflows_into_the_next_and_the_dear_ones_go_first(
 ) -> None:
     patient = replace(operator, timeout_seconds=WAIT_SECONDS)
     nodes([h100_node(2, {LABEL: "near"}), h100_node(8, {LABEL: "far", **H200})])
+    operator.await_idle(2)
     fleet.requests_per_second = 1.0
     wanted = chat(namespace, fleet, maxReplicas=4)
     wanted["spec"]["placement"] = {"pools": ["near", "far"]}
@@ -156,6 +157,7 @@ def test_a_number_that_others_set_is_spread_over_pools(
 ) -> None:
     patient = replace(operator, timeout_seconds=WAIT_SECONDS)
     nodes([h100_node(2, {LABEL: "near"}), h100_node(8, {LABEL: "far", **H200})])
+    operator.await_idle(2)
     wanted = chat(namespace, fleet, mode="External")
     wanted["spec"] |= {
         "placement": {"pools": ["near", "far"]},

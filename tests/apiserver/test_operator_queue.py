@@ -137,10 +137,8 @@ def test_a_higher_priority_gets_the_accelerators_of_a_run_that_keeps_checkpoints
     urgent["spec"]["priorityClassName"] = high["metadata"]["name"]
     urgent = client.create(urgent)
     operator.wait_condition(urgent, "PodsReady", "True")
-    waits = operator.wait_condition(low, "Placed", "False")
-    assert "waits for 8 free H100-SXM5-80GB" in condition(waits, "Placed")["message"]
-    assert any(
-        event["reason"] == "Preempted" and f"stopped for {namespace}/urgent" in event["note"]
-        for event in operator.events_of(low)
-    )
+    operator.wait_condition(low, "Placed", "False")
+    operator.wait_message(low, "Placed", "waits for 8 free H100-SXM5-80GB")
+    [stopped] = [each for each in operator.events_of(low) if each["reason"] == "Preempted"]
+    assert f"stopped for {namespace}/urgent" in stopped["note"]
     client.delete_all([high])

@@ -11,6 +11,7 @@ import pytest
 
 from e2e.controlplane.client import Client
 from e2e.controlplane.cluster import ControlPlane
+from e2e.controlplane.served import await_served
 from e2e.operator_process import OK, OperatorProcess
 from e2e.operator_rights import USER, grant
 from tests.apiserver.conftest import CRDS, Kubectl, NodeFactory
@@ -75,14 +76,12 @@ def without_crds(kubectl: Kubectl, crds: list[str], apply_crds: Apply) -> Apply:
 
 
 @pytest.fixture
-def apply_crds(kubectl: Kubectl, crds: list[str]) -> Iterator[Apply]:
+def apply_crds(kubectl: Kubectl, client: Client, crds: list[str]) -> Iterator[Apply]:
     """Install the CRDs (again), which is done in any case at the end."""
 
     def apply() -> None:
         assert kubectl("apply", "--server-side", "-f", str(CRDS)).returncode == 0
-        names = [f"crd/{name}" for name in crds]
-        established = kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
-        assert established.returncode == 0, established.stderr
+        await_served(client, crds)
 
     yield apply
     apply()

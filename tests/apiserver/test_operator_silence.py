@@ -11,6 +11,7 @@ from e2e.controlplane.client import Client
 from e2e.controlplane.cluster import ControlPlane
 from tests.apiserver.conftest import NodeFactory
 from tests.apiserver.operated import (
+    FREQUENT_LOOKS,
     Operated,
     chat_service,
     h100_node,
@@ -27,7 +28,7 @@ def resyncing(
     control_plane: ControlPlane, client: Client, crds: list[str], tmp_path: Path
 ) -> Iterator[Operated]:
     """An operator that looks at everything again each second."""
-    hurry = {"POOLWISE_RESYNC_SECONDS": "1", "POOLWISE_RELIST_SECONDS": "1"}
+    hurry = FREQUENT_LOOKS | {"POOLWISE_RESYNC_SECONDS": "1", "POOLWISE_RELIST_SECONDS": "1"}
     with operated(control_plane, client, tmp_path / "operator.log", hurry) as operator:
         yield operator
 
@@ -41,13 +42,15 @@ def converged(resyncing: Operated, namespace: str, nodes: NodeFactory) -> Operat
     resyncing.wait_condition(runs, "PodsReady", "True")
     ends = create(with_environment(training_job(namespace, "ends", 4), FAKE_RUN_SECONDS="0"))
     resyncing.wait_condition(ends, "Complete", "True")
-    resyncing.wait_condition(create(chat_service(namespace, "chat")), "Ready", "True")
+    chat = create(chat_service(namespace, "chat"))
+    resyncing.wait_condition(chat, "Ready", "True")
     resyncing.wait_condition(create(training_job(namespace, "waits", 16)), "Placed", "False")
     resyncing.wait_condition(
         create(training_job(namespace, "asks", 8, mode="Plan")), "Planned", "True"
     )
     unknown = training_job(namespace, "unknown", 8, model={"preset": "no-such-model"})
     resyncing.wait_condition(create(unknown), "Accepted", "False")
+    resyncing.await_told(runs, chat)
     resyncing.settle()
     return resyncing
 
@@ -59,6 +62,6 @@ def test_nothing_is_written_through_several_resyncs(converged: Operated) -> None
 def test_a_restarted_operator_writes_nothing(converged: Operated) -> None:
     mark = converged.mark()
     converged.process.kill()
-    converged.process.start()
+    converged.resume()
     converged.settle()
     assert list(map(str, converged.writes(mark))) == []

@@ -18,10 +18,10 @@ def test_an_update_that_cannot_be_pulled_is_told_while_the_old_pods_serve(
     operator.wait_condition(service, "Ready", "True")
     broken = [{"name": "FAKE_WAITING", "value": "ImagePullBackOff"}]
     operator.client.patch(service, {"spec": {"run": {"env": broken}}})
-    seen = operator.wait_condition(service, "Stalled", "True", "ImagePullFailed")
+    operator.wait_condition(service, "Stalled", "True", "ImagePullFailed")
+    seen = operator.wait_message(service, "PodsReady", "still of the spec before: 1 of 2 pods")
     assert seen["status"]["readyReplicas"] == 1
     assert condition(seen, "Ready")["reason"] == "ImagePullFailed"
-    assert "still of the spec before: 1 of 2 pods" in condition(seen, "PodsReady")["message"]
     operator.settle()
     operator.client.patch(service, {"spec": {"run": {"env": []}}})
     operator.wait_condition(service, "Ready", "True", "Running")

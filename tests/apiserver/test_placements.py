@@ -173,13 +173,14 @@ def test_an_encoder_whose_target_is_too_tight_for_cpu_goes_to_an_accelerator(her
 
 @on(GKE)
 def test_a_gang_waits_whole_and_is_placed_when_nodes_free_up(here: Fleet) -> None:
-    first = here.create("llama-70b", as_name="first", FAKE_RUN_SECONDS="3")
-    here.operator.wait_condition(first, "Placed", "True")
+    first = here.create("llama-70b", as_name="first")
+    here.operator.wait_condition(first, "PodsReady", "True")
     second = here.create("llama-70b", as_name="second")
     waits = here.operator.wait_condition(second, "Placed", "False", "InsufficientCapacity")
     assert "32 free H100-SXM5-80GB" in condition(waits, "Placed")["message"]
     assert here.operator.look(child(second, "batch/v1", "Job")) is None
     assert here.nodes_of(second) == []
+    here.operator.end(first)
     here.operator.wait_condition(first, "Complete", "True")
     placed = here.operator.wait_condition(second, "Placed", "True")
     here.wait_bound(placed)

@@ -9,10 +9,13 @@ from poolwise.plan.conditions import Reason
 from poolwise.plan.status.pods import observe
 from poolwise.plan.status.problems import Problem
 from poolwise.settings import Settings
+from tests.apiserver.admission import accelerator_pod, await_refused
 from tests.plan.children_cases import CASES, manifests
 from tests.plan.children_given import JOB_UID, SERVICE_UID, h100_pool, placed_job, training_job
 
 pytestmark = pytest.mark.apiserver
+
+RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 
 
 @pytest.fixture
@@ -110,6 +113,7 @@ def test_a_quota_that_refuses_replicas(client, namespace, a3_nodes, run):
             "spec": {"hard": {"requests.nvidia.com/gpu": "1"}},
         }
     )
+    await_refused(client, accelerator_pod(namespace, 2), "exceeded quota")
     deployment = run(manifests(CASES["vllm"]()))
     refused = client.wait_for(deployment, lambda seen: any(
         each["type"] == "ReplicaFailure" for each in seen["status"].get("conditions", ())
@@ -119,8 +123,8 @@ def test_a_quota_that_refuses_replicas(client, namespace, a3_nodes, run):
     assert "requests.nvidia.com/gpu" in problem.message
 
 
-def test_a_namespace_that_refuses_pods(client, namespace, kubectl, a3_nodes, run):
-    kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
+@pytest.mark.parametrize("namespace", [RESTRICTED], ids=["restricted"], indirect=True)
+def test_a_namespace_that_refuses_pods(client, namespace, a3_nodes, run):
     job = run(job_of())
 
     def refusals():

@@ -121,7 +121,7 @@ def test_a_run_waits_for_a_rack_and_says_which_pods_are_in_the_way(
     for rack in ("a", "b"):
         pod = scheduled_next_to(namespace, f"gb200-{rack}-0")
         operator.client.create({**pod, "metadata": {**pod["metadata"], "name": f"other-{rack}"}})
-    operator.settle()  # pods and jobs come in over watches of their own
+    operator.await_free(4 * PER_NODE - 2)
     mode = {"placement": {"topology": {"mode": "Required"}}}
     job = operator.client.create(training_job(namespace, "train", 2 * PER_NODE, **mode))
     waits = operator.wait_condition(job, "Placed", "False", "InsufficientCapacity")

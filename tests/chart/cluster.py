@@ -13,6 +13,7 @@ import yaml
 
 from e2e.controlplane.client import Client, Object
 from e2e.controlplane.cluster import ControlPlane
+from e2e.controlplane.served import await_served
 from e2e.controlplane.supervised import REPOSITORY
 from tests.chart import rendering
 from tests.chart.rendering import NAMESPACE, Values
@@ -48,12 +49,10 @@ class Cluster:
         return (f"--kubeconfig={self.control_plane.kubeconfig}",)
 
     def apply(self, path: Path) -> None:
-        """Apply CRDs and return once they are established."""
+        """Apply CRDs and return once they are served."""
         done = self.kubectl("apply", "--server-side", f"--filename={path}", "--output=name")
         assert done.returncode == 0, done.stderr
-        condition = ("--for=condition=Established", "--timeout=30s")
-        waited = self.kubectl("wait", *condition, *done.stdout.split())
-        assert waited.returncode == 0, waited.stderr
+        await_served(self.client, [each.rpartition("/")[2] for each in done.stdout.split()])
 
     def create_namespace(self, name: str, **labels: str) -> None:
         """A namespace with these labels."""

@@ -12,6 +12,7 @@ import pytest
 from e2e.chart.generated import CRDS as CRDS_CHART
 from e2e.chart.generated import OPERATOR
 from e2e.controlplane.client import Object
+from e2e.controlplane.served import await_served
 from tests.apiserver.operated import training_job
 from tests.chart.cluster import CRDS, Cluster, running
 from tests.chart.rendering import IMAGE, NAMESPACE, RELEASE, merged
@@ -33,7 +34,8 @@ def empty() -> Iterator[Cluster]:
 
 
 def live(cluster: Cluster) -> Object:
-    """A workload that somebody has there."""
+    """A workload that somebody has there: helm returns before its kind is served."""
+    await_served(cluster.client, [CRD[2]])
     return cluster.client.create(training_job("default", "train", 8))
 
 

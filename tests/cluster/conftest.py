@@ -15,5 +15,7 @@ def log():
     """What was logged."""
     stream = io.StringIO()
     logs.configure("info", stream)
+    # Else loggers of modules keep this stream, and whoever captures their words later gets none.
+    structlog.configure(**structlog.get_config() | {"cache_logger_on_first_use": False})
     yield stream
     structlog.reset_defaults()

@@ -9,20 +9,15 @@ from types import SimpleNamespace
 import aiohttp
 import pytest
 
+from e2e.controlplane import ports
+from e2e.controlplane.ports import LOOPBACK
 from poolwise.cluster.freshness import Freshness
 from poolwise.cluster.health import HealthServer
 from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import PODS
 from poolwise.errors import InvalidInput
 
-LOOPBACK = "127.0.0.1"
 STALE_SECONDS = 180
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind((LOOPBACK, 0))
-        return found.getsockname()[1]
 
 
 @pytest.fixture
@@ -45,7 +40,8 @@ def ask(freshness, readiness):
     """The status and the text of a path."""
 
     async def read(path):
-        listen = f"{LOOPBACK}:{free_port()}"
+        [port] = ports.free(1)
+        listen = f"{LOOPBACK}:{port}"
         server = HealthServer(listen, freshness, readiness, STALE_SECONDS)
         await server.start()
         try:

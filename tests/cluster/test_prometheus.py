@@ -145,7 +145,7 @@ def test_many_pods_are_asked_for_in_few_queries():
 def test_what_it_read_long_ago_is_none():
     [found] = looks(Server(age_seconds=300).query, CHAT)
     assert isinstance(found, Fault)
-    assert found.reason.startswith("Prometheus read it 300 s ago")
+    assert re.match(r"Prometheus read it 3\d\d s ago", found.reason)  # a busy machine asks late
 
 
 async def refusing(_: web.Request) -> web.StreamResponse:
@@ -181,7 +181,7 @@ async def error_of_status_200(_: web.Request) -> web.StreamResponse:
 
 
 async def silent(_: web.Request) -> web.StreamResponse:
-    await asyncio.sleep(5)
+    await asyncio.sleep(60)
     return web.Response()
 
 

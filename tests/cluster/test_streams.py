@@ -263,11 +263,11 @@ def test_a_list_that_is_too_old_from_its_beginning_is_not_asked_for_without_a_re
     assert asyncio.run(play()) == 1
 
 
-async def followed(server, seconds=0.5):
+async def followed(server):
     async with client(server) as kube:
         following = Follower(kube, Cache(), lambda: Silent(Cache()), PODS, None)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(following.run(), seconds)
+            await asyncio.wait_for(following.run(), PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize("answer", [error(410), too_old], ids=["in-its-stream", "by-status"])
@@ -276,7 +276,7 @@ def test_a_watch_of_our_own_that_is_always_too_old_is_opened_less_and_less_often
 ):
     monkeypatch.setattr(Patience, "__iter__", lambda self: iter((0.05, 0.1, 60)))
     server = BrokenServer(streams=[answer] * 1000)
-    asyncio.run(asked_no_more_often(server, followed(server, PATIENCE_SECONDS), "watch", 4))
+    asyncio.run(asked_no_more_often(server, followed(server), "watch", 4))
 
 
 def test_a_watch_waits_as_long_as_the_server_asks(log):
@@ -284,8 +284,7 @@ def test_a_watch_waits_as_long_as_the_server_asks(log):
         return web.json_response({"code": 429}, status=429, headers={"Retry-After": "60"})
 
     server = BrokenServer(streams=[busy])
-    asyncio.run(followed(server))
-    assert server.asked["watch"] == 1
+    asyncio.run(asked_no_more_often(server, followed(server), "watch", 1))
 
 
 def test_nor_does_a_list_for_ghosts(log):

@@ -14,7 +14,7 @@ from e2e.docs.blocks import Command, steps
 from e2e.docs.matching import prints
 from e2e.docs.playing import REPOSITORY, clone, run
 
-pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(600)]  # a whole demo, on a busy machine
+pytestmark = pytest.mark.apiserver
 
 
 @dataclass(frozen=True)

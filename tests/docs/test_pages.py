@@ -36,7 +36,6 @@ MANIFESTS = [
 ]
 
 
-@pytest.mark.timeout(300)  # a page has up to six commands
 @pytest.mark.parametrize("page", OFFLINE_PAGES, ids=named)
 def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     play(offline_steps(page), clone(tmp_path))

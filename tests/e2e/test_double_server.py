@@ -173,8 +173,8 @@ def test_requests_above_the_seats_are_seen_waiting() -> None:
     async def _(client: Client) -> None:
         body = {"prompt": "a b c", "max_tokens": 8000}
         asked = [asyncio.create_task(ask(client, **body)) for _ in range(5)]
-        seen = await until(client, lambda each: each["vllm:num_requests_waiting"] == 3)
-        assert seen["vllm:num_requests_running"] == 2
+        numbers = ("vllm:num_requests_running", "vllm:num_requests_waiting")
+        seen = await until(client, lambda each: [each[name] for name in numbers] == [2, 3])
         assert seen["vllm:num_requests_waiting_by_reason|capacity"] == 3
         assert seen["vllm:kv_cache_usage_perc"] > 0
         for task in asked:

@@ -21,7 +21,7 @@ from e2e.image.source import Source
 from e2e.image.target import probe
 from e2e.tools.cache import locked
 
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.docker
 
 TAG = "poolwise-test:image"
 

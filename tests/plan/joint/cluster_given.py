@@ -1,6 +1,7 @@
 """Pools, options and workloads in few words, for the tests of the joint planner."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from poolwise.model.prediction import Interval
 from poolwise.plan.joint.outcome import Decision, JointPlan
@@ -58,8 +59,9 @@ def running(
 
 
 def problem(pools, *workloads: Workload, now: float = 0.0, rules: Rules | None = None, **more):
-    """One moment."""
-    return Problem(now, tuple(pools), tuple(workloads), rules or Rules(), **more)
+    """One moment; the optimiser ends by itself, however busy the machine is."""
+    unhurried = replace(rules or Rules(), time_limit_seconds=20.0)
+    return Problem(now, tuple(pools), tuple(workloads), unhurried, **more)
 
 
 def by_key(plan: JointPlan) -> dict[str, Decision]:
