@@ -8,52 +8,39 @@ keeps its replicas, and no other service waits for it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import structlog
 
-from poolwise.api import InferenceServiceSpec
 from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.resources import AUTOSCALERS, INFERENCE_SERVICES
 from poolwise.cluster.scraping import Look as Told
 from poolwise.cluster.scraping import Source, Target
-from poolwise.errors import PoolwiseError
-from poolwise.handlers.gateways import Gateways
+from poolwise.handlers.asking import Asking
 from poolwise.handlers.kinds import Kinds
 from poolwise.handlers.lookout import Lookout
 from poolwise.handlers.planner import Planner
 from poolwise.handlers.rounds import forget, rounds
-from poolwise.handlers.story import seen_of
 from poolwise.handlers.turn import LOOKS_UNTIL_TOLD, Known, Turn, missed, refused
+from poolwise.handlers.turns import Turns
 from poolwise.handlers.vigil import Vigil
 from poolwise.model.calibration import shipped
-from poolwise.plan.children.metadata import key_of
-from poolwise.plan.children.replica import Replica
 from poolwise.plan.conditions import Reason
-from poolwise.plan.decision import Key, Kind, Plan, chosen_pool
-from poolwise.plan.gateway.fronts import pod_labels
+from poolwise.plan.decision import Key
 from poolwise.plan.gateway.reading import QUEUE_ALONE
 from poolwise.plan.live.knowledge import Knowledge
 from poolwise.plan.live.look import Look, Mode, Standstill, failed, standing
 from poolwise.plan.live.overdue import Overdue, together
 from poolwise.plan.live.rivals import rival
-from poolwise.plan.live.seen import asked_for, serving_pods
-from poolwise.plan.live.service import Placed
 from poolwise.plan.live.telling import measured
-from poolwise.plan.observed import Object
-from poolwise.plan.pool import Pool
-from poolwise.plan.requests.reading import workload
-from poolwise.plan.requests.request import ServingRequest
-from poolwise.plan.running import is_overflow
 from poolwise.plan.scaling.controller import decide
 from poolwise.plan.scaling.decision import Decision, Remark
 from poolwise.plan.scaling.seen import Seen
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.status.figures import part
-from poolwise.plan.status.workload import is_paused
 from poolwise.settings import Settings
 from poolwise.tables import load
 
@@ -79,8 +66,10 @@ class Scaler:
         self._looks = looks
         self._settings = settings
         self._known: dict[Key, Known] = {}
-        self._tables = load()
-        self._kinds = Kinds(planner, settings, shipped(self._tables))
+        tables = load()
+        self._kinds = Kinds(planner, settings, shipped(tables))
+        self._turns = Turns(cache, planner, self._kinds, self._known, settings, tables)
+        self._asking = Asking(cache, planner)
         self._lookout = Lookout(self._take, is_together=bool(settings.prometheus_url))
         self._vigil = Vigil(lambda targets: self._source(targets), self._wake)
 
@@ -115,7 +104,7 @@ class Scaler:
             self._vigil.begin(tasks)
 
     def _begin(self, tasks: asyncio.TaskGroup) -> None:
-        turns = list(self._turns(self._cache.stores[INFERENCE_SERVICES]))
+        turns = list(self._turns.of(self._cache.stores[INFERENCE_SERVICES]))
         forget(self._by_key, {turn.key for turn in turns})
         self._lookout.begin(turns, self._source, tasks)
 
@@ -134,77 +123,8 @@ class Scaler:
     def _wake(self, key: Key, tasks: asyncio.TaskGroup) -> None:
         """Decide on one service now: a request waits for its first replica."""
         resource = self._cache.get(INFERENCE_SERVICES, key.namespace, key.name)
-        turns = list(self._turns([resource] if resource else []))
+        turns = list(self._turns.of([resource] if resource else []))
         self._lookout.look(turns, self._source, tasks)
-
-    def _turns(self, services: Iterable[Object]) -> Iterator[Turn]:
-        """Services that run; what cannot be read is told of by its plan."""
-        gateways = Gateways(self._cache)
-        pools = self._planner.decisions.pools_by_name
-        for resource in services:
-            key = key_of(resource)
-            outcome = self._planner.outcome_of(resource)
-            plan = outcome.running if isinstance(outcome, Plan) else None
-            if is_paused(resource) or plan is None or plan.record is None:
-                continue
-            pool = chosen_pool(plan, pools)
-            if pool is None or pool.machine is None:
-                continue
-            try:
-                yield self._turn(resource, plan, pool, gateways)
-            except (PoolwiseError, ValueError) as error:
-                _log.info("not looked at", workload=str(key), problem=str(error))
-
-    def _turn(self, resource: Object, plan: Plan, pool: Pool, gateways: Gateways) -> Turn:
-        key, spec = plan.key, InferenceServiceSpec.model_validate(resource["spec"])
-        assert plan.record is not None
-        placed = Placed(str(key), self._request(key, resource), plan.record, pool)
-        parts, offers = self._kinds.elsewhere(placed, plan, spec)
-        port = Replica(key, spec, plan.record, pool, self._settings).metrics_port
-        pods = tuple(serving_pods(seen_of(self._cache, resource).pods))
-        spans_nodes, on = plan.record.nodes_per_replica > 1, (placed, *parts)
-        labels = [pod_labels(key, each.pool.name, spans_nodes) for each in on]
-        by_maker = self._kinds.by_maker(key)
-        found = [(pod, (pod.get("status") or {}).get("podIP")) for pod in pods]
-        return Turn(
-            key=key,
-            resource=resource,
-            placed=placed,
-            parts=parts,
-            offers=offers,
-            rooms=self._kinds.rooms(key),
-            by_maker=by_maker,
-            asked=asked_for(
-                self._cache.children_of(resource["metadata"]["uid"]), by_maker, pool.name
-            ),
-            mode=Mode(spec.scaling.mode),
-            standstill=plan.standstill,
-            pods=pods,
-            targets=tuple(
-                Target(
-                    pod["metadata"]["uid"],
-                    pod["metadata"]["name"],
-                    address,
-                    port,
-                    spec.engine.type,
-                    key.namespace,
-                )
-                for pod, address in found
-                if address
-            ),
-            unaddressed=tuple(pod["metadata"]["uid"] for pod, address in found if not address),
-            gateway=gateways.before(key, labels),
-        )
-
-    def _request(self, key: Key, resource: Object) -> ServingRequest:
-        """What is asked for, read once for each generation."""
-        known = self._known.setdefault(key, Known())
-        version = (resource["metadata"]["uid"], resource["metadata"].get("generation", 0))
-        if known.request is None or known.of[:2] != version:
-            read = workload(resource, Kind.INFERENCE_SERVICE, self._tables, self._settings, {})
-            assert isinstance(read.request, ServingRequest)
-            known.request, known.of = read.request, version
-        return known.request
 
     def _known_of(self, turn: Turn) -> Known | None:
         """Of this very service; None where it went since, or another one has its name."""
@@ -248,8 +168,9 @@ class Scaler:
             zero=zero.condition() if (zero := self._kinds.zero(turn, known)) else None,
             gateway=self._kinds.gateway(turn, known, now.timestamp()),
         )
-        self._carry_out(turn, look)
-        self._leave(turn.key, None if standstill else after.least.replicas)
+        if not self._asking.carry_out(turn, look) and self._says_more(turn, look):
+            self._planner.look_again(turn.key, 0)
+        self._asking.leave(turn.key, None if standstill else after.least.replicas)
 
     async def _found(
         self, turn: Turn, known: Known, seen: Seen, overdue: Mapping[str, Overdue], late: Overdue
@@ -293,62 +214,6 @@ class Scaler:
             self._vigil.watched[turn.key] = tuple(asked)
         else:
             self._vigil.watched.pop(turn.key, None)
-
-    def _leave(self, key: Key, least_replicas: int | None) -> None:
-        """Have drains of nodes leave so many."""
-        known = self._cache.least_replicas
-        if known.get(key, -1) != least_replicas:
-            known[key] = least_replicas
-            self._planner.look_again(key, 0)
-
-    def _carry_out(self, turn: Turn, look: Look) -> None:
-        """Ask for another pass where the number differs, and for a look at the status in any
-        case: it is written where it says something else."""
-        scaling, first, decision = self._cache.scaling, turn.placed, look.decision
-        wanted, is_new = decision.by_pool.get(first.pool.name, 0), False
-        is_early = decision.memory.is_young(look.now.timestamp())
-        if not look.moves or turn.mode is not Mode.DIRECT:
-            scaling.pop(turn.key, None)
-        elif is_early and wanted <= self._planned(turn):
-            # Nothing is let go yet, so it is no word against a peak that was declared meanwhile.
-            scaling.pop(turn.key, None)
-        else:
-            scaling[turn.key] = wanted
-        if look.moves and turn.mode is not Mode.OFF:
-            is_new = self._overflow(turn, decision)
-        else:
-            self._cache.overflow.pop(turn.key, None)
-        if is_new or scaling.get(turn.key, first.record.replicas) != first.record.replicas:
-            self._planner.want(turn.key)
-        elif self._says_more(turn, look):
-            self._planner.look_again(turn.key, 0)
-
-    def _planned(self, turn: Turn) -> int:
-        """Replicas on the first pool by the newest plan, which may be younger than the look."""
-        outcome = self._planner.decisions.outcomes.get(turn.key)
-        plan = outcome.running if isinstance(outcome, Plan) else None
-        record = plan.record if plan and plan.record else turn.placed.record
-        return record.replicas or 0
-
-    def _overflow(self, turn: Turn, decision: Decision) -> bool:
-        """Ask for replicas on further pools, or where there is room for some; whether another pass
-        is due for it. Where others set the number, the room alone is asked for."""
-        overflow, first = self._cache.overflow, turn.placed.pool.name
-        wanted = {
-            pool: count for pool, count in decision.by_pool.items() if count and pool != first
-        }
-        if not (wanted or self._runs_further(turn) or Remark.AT_CAPACITY in decision.remarks):
-            overflow.pop(turn.key, None)
-            return False
-        is_asked = turn.key in overflow
-        overflow[turn.key] = wanted
-        is_moved = turn.mode is Mode.DIRECT and wanted != turn.held_elsewhere
-        return is_moved or not is_asked
-
-    def _runs_further(self, turn: Turn) -> bool:
-        """Whether it has replicas on further pools, or what runs them is not deleted yet."""
-        children = self._cache.children_of(turn.resource["metadata"]["uid"])
-        return bool(turn.parts) or any(map(is_overflow, children))
 
     def _says_more(self, turn: Turn, look: Look) -> bool:
         """Whether the status would tell something else."""
