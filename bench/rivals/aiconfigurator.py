@@ -13,6 +13,7 @@ import logging
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -137,6 +138,16 @@ def _tables(asked: Question | str) -> tuple[str, ...]:
     return () if isinstance(asked, str) else (asked.system, asked.backend, repr(asked.checkpoint))
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the warnings of others."""
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
 @ends_on_bad_input
 def main() -> None:
     """Writes the predictions."""
@@ -145,9 +156,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the predictions, as CSV")
     parser.add_argument("--context-tokens", type=int, help="prompt tokens a step; else its default")
     given = parser.parse_args()
-    logging.disable(logging.WARNING)
     rows = read(given.data, "serve_measured")
-    with tempfile.TemporaryDirectory() as folder, given.out.open("w", newline="") as out:
+    with _quiet(), tempfile.TemporaryDirectory() as folder, given.out.open("w", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(FIELDS)
         writer.writerows(predictions(rows, installed(Path(folder), given.context_tokens)))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import urllib.request
@@ -13,6 +16,7 @@ import pytest
 
 from e2e.controlplane import ports
 from e2e.images.double.arguments import read
+from e2e.images.double.group import Place, joined
 
 VLLM = Path(__file__).parents[2] / "e2e" / "images" / "bin" / "vllm"
 END_SECONDS = 20
@@ -105,3 +109,37 @@ def test_what_makes_no_group_is_refused(words: list[str], says: str) -> None:
 
 def test_one_node_is_no_group() -> None:
     assert read(["serve", "m"], {}).place is None
+
+
+async def is_reset(place: Place) -> None:
+    """Meet the leader, and break off without an end."""
+    reader, writer = await asyncio.open_connection(place.host, place.port)
+    writer.write(b"1\n")
+    assert await reader.readline() == b"met\n"
+    at_once = struct.pack("ii", 1, 0)
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+    writer.transport.abort()
+
+
+def test_a_rank_that_is_killed_before_it_read_everything_is_lost_as_well() -> None:
+    """Its connection is reset then, which is no end of what it sent."""
+    [port] = ports.free(1)
+    place = Place(nodes=2, rank=0, host="127.0.0.1", port=port)
+
+    async def play() -> None:
+        async with asyncio.timeout(END_SECONDS):
+            leading = asyncio.create_task(until_lost(place))
+            while not leading.done():
+                try:
+                    await is_reset(place)
+                    break
+                except OSError:  # it does not listen yet
+                    await asyncio.sleep(0.01)
+            await leading
+
+    asyncio.run(play())
+
+
+async def until_lost(place: Place) -> None:
+    async with joined(place) as lost:
+        await lost.wait()

@@ -55,8 +55,7 @@ async def _led(place: Place) -> AsyncIterator[asyncio.Event]:
         ranks[rank] = writer
         if len(ranks) == place.nodes - 1:
             complete.set()
-        await reader.read()  # until it leaves
-        lost.set()
+        await _until_closed(reader, lost)
 
     server = await asyncio.start_server(accept, None, place.port)
     try:
