@@ -205,4 +205,4 @@ def test_what_is_absurd_only_together_is_a_fault(lines):
     )
     found = read(text, "vllm", "pod-a", 0.0)
     assert isinstance(found, Fault)
-    assert found.reason.startswith("generated_tokens is ")
+    assert found.reason.startswith("the count of generated tokens is ")
