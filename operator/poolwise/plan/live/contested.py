@@ -51,7 +51,7 @@ def as_declared(
     for entry in entries:
         key, request = entry.identity.key, request_of(entry)
         plan = outcomes.get(key)
-        if key not in declared or request is None or entry.state.is_paused:
+        if key not in declared or request is None:
             continue
         if isinstance(plan, Plan) and plan.kept:
             service = _Service(entry, request, claims, declared[key])
@@ -82,7 +82,7 @@ class _Service:
             return plan, situation
         claim = self.claims.get(holding, record.claim)
         found = Rescaling(self.request, record, claim, situation).as_it_is(count)
-        if found is None or found[0] == record:
+        if found is None:
             return plan, situation
         again, situation = found
         return self.entry.kept_on(again), situation
