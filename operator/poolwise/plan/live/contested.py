@@ -7,7 +7,7 @@ the children counts, as far as there is room: pods beyond it wait for a node, an
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from poolwise.plan.candidates.situation import Situation
@@ -35,6 +35,22 @@ def contested(observed: Observed, entries: Iterable[Entry]) -> Mapping[Key, Mapp
         if key in modes and rival(key, modes[key], nearby.get(key.namespace, ()), further):
             found[key] = entry.state.declared
     return found
+
+
+def as_they_are(
+    entries: Iterable[Entry], declared: Mapping[Key, Mapping[str, int]]
+) -> Iterator[Entry]:
+    """Entries that are planned again with the replicas that they have, where else the number of
+    their spec would count: that would be spread over further pools."""
+    for entry in entries:
+        request = request_of(entry)
+        is_ours = entry.identity.key not in declared
+        if is_ours or request is None or request.given_replicas is None or entry.holds is None:
+            yield entry
+            continue
+        there = sum(each.replicas or 0 for each in (entry.holds, *entry.parts))
+        wanted = replace(entry.workload, request=replace(request, given_replicas=there))
+        yield replace(entry, wanted=wanted)
 
 
 def as_declared(
