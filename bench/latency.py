@@ -28,6 +28,7 @@ from urllib3.exceptions import ProtocolError
 from e2e.controlplane import namespaces, nodes
 from e2e.controlplane.client import Client, Object
 from e2e.controlplane.cluster import ControlPlane
+from e2e.controlplane.served import await_served
 from e2e.controlplane.supervised import REPOSITORY
 from e2e.operator_process import OperatorProcess
 from e2e.operator_rights import USER, grant
@@ -103,7 +104,8 @@ def _measured(count: int) -> Iterator[tuple[str, dict[str, Any]]]:
     with ControlPlane.prepare("poolwise-latency") as plane, tempfile.TemporaryDirectory() as folder:
         client = Client(plane.kubeconfig)
         for document in read([str(REPOSITORY / "crds")]):
-            client.wait_for(client.apply(dict(document.content)), _is_established)
+            crd = client.apply(dict(document.content))
+            await_served(client, [crd["metadata"]["name"]])
         grant(client)
         nodes.add(client, render("demo"))
         say(f"==> control plane ready after {plane.ready_seconds:.1f} s; measuring")
@@ -112,11 +114,6 @@ def _measured(count: int) -> Iterator[tuple[str, dict[str, Any]]]:
             for name, at_once in ((ONE_AFTER_ANOTHER, False), (ALL_AT_ONCE, True)):
                 yield name, _round(plane, client, count, at_once)
         client.close()
-
-
-def _is_established(crd: Object) -> bool:
-    conditions = crd.get("status", {}).get("conditions") or []
-    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
 def _round(plane: ControlPlane, client: Client, count: int, at_once: bool) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def main() -> None:
 
 def _check(data: Path) -> None:
     """Before rows are forgotten and hours go into others."""
-    for name in {case.trace for case, _ in grid.everything()}:
+    for name in sorted({case.trace for case, _ in grid.everything()}):
         grid.path_of(data, name)
 
 

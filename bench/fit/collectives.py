@@ -17,7 +17,7 @@ from bench.collective_runs import Collective, collectives
 from bench.collective_runs import predicted_seconds as predicted_seconds
 from bench.fit.arguments import arguments
 from bench.fit.link_constants import PCIE_TERMS, Inside, constant_row, network, terms
-from bench.fit.opened import opened, some
+from bench.fit.open_rows import open_rows, some
 from bench.fit.rows import Behind
 from bench.fit.shipping import ship, ship_folds
 from bench.fit.spreads import LeftOut, spreads, units
@@ -116,7 +116,7 @@ def without_folds(
 
 def measured(folder: Path, tables: Tables) -> list[Collective]:
     """All rows that can be predicted."""
-    rows = opened(folder, TABLE)
+    rows = open_rows(folder, TABLE)
     return some(collectives(rows, tables), folder, TABLE)
 
 

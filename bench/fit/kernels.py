@@ -18,7 +18,7 @@ from bench.accuracy import FOLDS, Vector, fold_of
 from bench.fit.arguments import arguments
 from bench.fit.kernel_constants import CONSTANTS
 from bench.fit.levels import Levels, Values
-from bench.fit.opened import opened, some
+from bench.fit.open_rows import open_rows, some
 from bench.fit.rows import Behind, constant_row
 from bench.fit.shipping import ship, ship_folds
 from bench.fit.spreads import LeftOut, spreads, units
@@ -193,7 +193,7 @@ def without_folds(
 
 def measured(folder: Path, tables: Tables) -> list[KernelRun]:
     """All rows that can be predicted."""
-    rows = opened(folder, TABLE)
+    rows = open_rows(folder, TABLE)
     return some(kernel_runs(rows, tables), folder, TABLE)
 
 

@@ -29,7 +29,7 @@ from bench.fit.engine_pool import (
     nine_in_ten,
     row,
 )
-from bench.fit.opened import opened, some
+from bench.fit.open_rows import open_rows, some
 from bench.fit.rows import Behind
 from bench.fit.serving_samples import TABLE
 from bench.fit.shipping import FOLDS, ship, ship_folds
@@ -108,7 +108,7 @@ def main() -> None:
     """Fit, report out of fold, and write where asked."""
     asked = arguments(__doc__ or "")
     tables = load()
-    rows = opened(asked.data, TABLE)
+    rows = open_rows(asked.data, TABLE)
     for figure in FIGURES:
         some(figure.read(rows, tables), asked.data, TABLE)
     fitted = [_Fitted.of(figure, rows, tables) for figure in FIGURES]

@@ -19,7 +19,7 @@ from bench.accuracy import FOLDS, Vector, fold_of
 from bench.calibrations import Calibrations
 from bench.dates import date_of
 from bench.fit.kriging import Matrix
-from bench.fit.opened import opened
+from bench.fit.open_rows import open_rows
 from bench.jobs import JOBS, job_folds
 from bench.model import serving
 from bench.model.outcome import Outcome, Target
@@ -117,7 +117,7 @@ def shipped_runs(folder: Path, tables: Tables) -> dict[str, Runs]:
     """Of each figure: the open rows, as the shipped constants and those of each fold see them."""
     found: dict[str, Runs] = {}
     for target in dict.fromkeys(figure.target for figure in FIGURES):
-        rows = opened(folder, target.table)
+        rows = open_rows(folder, target.table)
         of_kinds = [Calibrations.load(target.phases, tables, kind) for kind in KINDS]
         columns = [each.without[fold].formulas for each in of_kinds for fold in range(FOLDS)]
         columns.append(of_kinds[0].shipped.formulas)

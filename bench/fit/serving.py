@@ -15,7 +15,7 @@ import numpy as np
 
 from bench.accuracy import FOLDS, fold_of
 from bench.fit.arguments import arguments
-from bench.fit.opened import opened, some
+from bench.fit.open_rows import open_rows, some
 from bench.fit.serving_constants import HEADER, PHASE
 from bench.fit.serving_folds import (
     LEAST_LEFT_OUT,
@@ -50,7 +50,7 @@ def main() -> None:
     """Fit, report on what was left out, and write where asked."""
     asked = arguments(__doc__ or "")
     tables = load()
-    rows = opened(asked.data, TABLE)
+    rows = open_rows(asked.data, TABLE)
     fitted = some(samples(rows, tables, FITTED), asked.data, TABLE)
     scored = samples(rows, tables, SCORED)
     often = _often(fitted)

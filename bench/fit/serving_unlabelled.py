@@ -18,7 +18,7 @@ import numpy as np
 from bench.accuracy import FOLDS, Vector, fold_of
 from bench.calibrations import Calibrations
 from bench.fit.arguments import arguments
-from bench.fit.opened import opened, some
+from bench.fit.open_rows import open_rows, some
 from bench.fit.rows import Behind, constant_row
 from bench.fit.serving_constants import HEADER, PHASE, SOURCE
 from bench.fit.serving_samples import FITTED, TABLE, Sample, residuals, samples, thinned
@@ -108,7 +108,7 @@ def main() -> None:
     """Fit, report, and write where asked."""
     asked = arguments(__doc__ or "")
     tables = load()
-    several = some(samples(opened(asked.data, TABLE), tables, FITTED), asked.data, TABLE)
+    several = some(samples(open_rows(asked.data, TABLE), tables, FITTED), asked.data, TABLE)
     others = [row for row in tables.efficiencies if row.phase != PHASE]
     whole = _shipped(PACKAGE / file_of(PHASE), others, several)
     folds = {

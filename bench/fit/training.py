@@ -17,7 +17,7 @@ import numpy as np
 from bench.accuracy import Vector, fold_of
 from bench.fit.arguments import arguments
 from bench.fit.kriging import Matrix
-from bench.fit.opened import opened, some
+from bench.fit.open_rows import open_rows, some
 from bench.fit.pooling import Pool
 from bench.fit.shipping import ship, ship_folds
 from bench.fit.training_constants import CONSTANTS, PHASE, specified
@@ -44,7 +44,7 @@ MOST_ROWS = 8
 
 def laid_runs(folder: Path, tables: Tables) -> list[LaidRun]:
     """All runs that constants are fitted on."""
-    return some(laid_rows(opened(folder, TABLE), tables), folder, TABLE)
+    return some(laid_rows(open_rows(folder, TABLE), tables), folder, TABLE)
 
 
 def laid_rows(rows: Iterable[Row], tables: Tables) -> list[LaidRun]:

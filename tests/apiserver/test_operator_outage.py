@@ -12,11 +12,13 @@ import pytest
 from e2e.controlplane import namespaces
 from e2e.controlplane.client import Client
 from e2e.controlplane.cluster import ControlPlane
+from e2e.controlplane.served import await_served
 from e2e.operator_process import OperatorProcess
 from e2e.operator_rights import USER, grant
 from tests.apiserver.conftest import CRDS, Kubectl, NodeFactory
 from tests.apiserver.operated import (
     API,
+    HOLDER,
     TIMEOUT_SECONDS,
     Operated,
     chat_service,
@@ -34,11 +36,6 @@ LEASE = {
     "POOLWISE_LEASE_SECONDS": "4",
     "POOLWISE_LEASE_RENEW_SECONDS": "3",
     "POOLWISE_LEASE_RETRY_SECONDS": "0.5",
-}
-HOLDER = {
-    "apiVersion": "coordination.k8s.io/v1",
-    "kind": "Lease",
-    "metadata": {"name": "poolwise", "namespace": "default"},
 }
 
 
@@ -206,8 +203,7 @@ def test_all_crds_that_are_deleted_and_applied_again(
         assert kubectl("delete", "crds", *crds).returncode == 0
     finally:
         assert kubectl("apply", "--server-side", "-f", str(CRDS)).returncode == 0
-        names = [f"crd/{name}" for name in crds]
-        assert kubectl("wait", "--for=condition=Established", *names).returncode == 0
+        await_served(client, crds)
     operator.until(lambda: client.list(API, "AcceleratorPool"), "no pool is told")
     late = client.create(training_job(namespace, "late", 8))
     operator.wait_condition(late, "PodsReady", "True")

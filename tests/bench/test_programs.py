@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import bench
-from bench.autoscale import grid, splitwise
+from bench.autoscale import grid, page, splitwise
+from bench.autoscale.rows import Rows
 from bench.columns import COLUMNS
 
 ROOT = Path(bench.__file__).parent
@@ -108,6 +109,17 @@ def test_tables_without_a_row_to_fit_on(
     assert status == 2
     assert _one_sentence(said)
     assert "that constants can be fitted on" in said
+
+
+def test_kept_rows_are_not_forgotten_for_traces_that_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = Rows(tmp_path / "results.rows.jsonl")
+    rows.found("steps", "ours", lambda: "kept")
+    files = ["--data", str(tmp_path), "--results", str(tmp_path / "results.jsonl")]
+    monkeypatch.setattr(sys, "argv", ["page", *files, "--again", "ours"])
+    assert page.main() == 2
+    assert rows.found("steps", "ours", lambda: "anew") == "kept"
 
 
 def test_a_page_of_no_row_is_not_written(

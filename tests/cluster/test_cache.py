@@ -6,21 +6,7 @@ import pytest
 
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.resources import ACCELERATOR_POOLS, JOBS, NODES, PODS, TRAINING_JOBS
-
-
-def job(name="train", *, version=1, uid="uid-1", owner="uid-owner", **fields):
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {
-            "name": name,
-            "namespace": "research",
-            "uid": uid,
-            "resourceVersion": str(version),
-            "ownerReferences": [{"uid": owner, "controller": True}],
-        },
-        **fields,
-    }
+from tests.cluster.given import job
 
 
 @pytest.fixture

@@ -5,21 +5,7 @@ from __future__ import annotations
 import pytest
 
 from poolwise.cluster.store import Store
-
-
-def job(name="train", *, version=1, uid="uid-1", owner="uid-owner", **fields):
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {
-            "name": name,
-            "namespace": "research",
-            "uid": uid,
-            "resourceVersion": str(version),
-            "ownerReferences": [{"uid": owner, "controller": True}],
-        },
-        **fields,
-    }
+from tests.cluster.given import job
 
 
 @pytest.fixture

@@ -163,7 +163,7 @@ class SlowServer:
             self.given_up.append(request.method)
             raise
 
-    async def served_to(self, writes, lead_seconds):
+    async def served_to(self, writes, lead_seconds, settings):
         """Have ``writes`` made with so much of the Lease left, one after another."""
         application = web.Application()
         application.router.add_route("*", "/{path:.*}", self.think)
@@ -172,7 +172,7 @@ class SlowServer:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         host, port = runner.addresses[0]
         client = ApiClient(Configuration(host=f"http://{host}:{port}"))
-        kube = ApiKube(client, Settings(), Metrics().requests)
+        kube = ApiKube(client, settings, Metrics().requests)
         try:
             for write in writes(Writer(kube, Cache(), lambda: lead_seconds)):
                 with pytest.raises(Unreachable):
@@ -182,7 +182,12 @@ class SlowServer:
             await runner.cleanup()
 
 
-def test_a_write_is_not_waited_for_longer_than_we_lead():
+@pytest.mark.parametrize(
+    ("lead_seconds", "settings"),
+    [(0.2, Settings()), (math.inf, Settings(request_timeout_seconds=0.2))],
+    ids=["with-a-lease", "alone"],
+)
+def test_a_write_is_not_waited_for_longer_than_we_lead(lead_seconds, settings):
     """Nor does the API server go on with it, which may not see that we have hung up."""
     server = SlowServer()
     known = service("me")
@@ -191,6 +196,6 @@ def test_a_write_is_not_waited_for_longer_than_we_lead():
     def writes(writer):
         return writer.patch(known, {"spec": {}}), writer.delete(known), writer.create(service("me"))
 
-    asyncio.run(server.served_to(writes, lead_seconds=0.2))
+    asyncio.run(server.served_to(writes, lead_seconds, settings))
     assert server.limits == ["200ms"] * 3
     assert server.given_up == ["PATCH", "DELETE", "POST"]

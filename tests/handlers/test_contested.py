@@ -9,9 +9,10 @@ import pytest
 
 from poolwise.cluster.resources import PODS
 from poolwise.plan.decision import Key, Kind
-from poolwise.plan.names import LEADER_WORKER_SET, PLACEMENT
+from poolwise.plan.names import LEADER_WORKER_SET, PAUSED, PLACEMENT
 from poolwise.plan.placement_record import parse
-from tests.handlers.shell import Shell, chat_service, condition, h100_node
+from tests.handlers.shell import Shell, chat_service, condition, h100_node, training_job
+from tests.handlers.test_overflow import a100_node, replicas
 from tests.handlers.test_scaling import Scaled, deployment, hpa, service
 
 POOL = {
@@ -146,6 +147,52 @@ def test_poolwise_goes_on_from_that_number_once_it_is_alone():
     shell.kube.vanish(hpa())
     shell.looks()
     assert deployment(shell)["spec"]["replicas"] == plan(shell)["replicas"] == 4
+
+
+def test_what_others_set_on_a_paused_service_is_promised_to_nobody():
+    shell = cluster()
+    live = service(shell)
+    shell.put({**live, "metadata": {**live["metadata"], "annotations": {PAUSED: "true"}}})
+    set_by_others(shell, 4)
+    job = training_job("a", "train", 6)
+    shell.put(job)
+    shell.looks()
+    assert condition(shell.look(job), "Placed")["status"] == "False"
+
+
+def test_a_number_of_before_is_not_carried_out_any_more():
+    """That of the last look, until the next one sees that somebody else scales too."""
+    shell = cluster()
+    set_by_others(shell, 4)
+
+    def tell():
+        shell.engine.planner._cache.scaling[CHAT] = 2
+        shell.engine.planner.want(CHAT)
+
+    shell.run(tell)
+    assert plan(shell)["replicas"] == deployment(shell)["spec"]["replicas"] == 4
+
+
+def test_a_spec_that_moves_meanwhile_brings_no_replicas_of_its_own():
+    shell = cluster(replicas=1, scaling={"mode": "External", "maxReplicas": 20})
+    shell.put(a100_node())
+    live = service(shell)
+    run = {**live["spec"].get("run", {}), "env": [{"name": "A", "value": "1"}]}
+    shell.put({**live, "spec": {**live["spec"], "replicas": 12, "run": run}})
+    shell.looks()
+    assert replicas(shell) == (1, [])
+    [container] = deployment(shell)["spec"]["template"]["spec"]["containers"]
+    assert {"name": "A", "value": "1"} in container["env"]
+    assert shell.looks() == []
+
+
+def test_in_the_mode_external_nothing_is_spread_over_pools_meanwhile():
+    shell = cluster(replicas=12, scaling={"mode": "External", "maxReplicas": 20})
+    set_by_others(shell, 3)
+    shell.looks()
+    shell.put(a100_node())
+    shell.looks()
+    assert replicas(shell) == (3, [])
 
 
 def test_replicas_over_nodes_are_counted_in_groups():

@@ -160,6 +160,16 @@ def test_an_autoscaler_on_a_further_deployment_is_refused(spread, wishes):
     assert replicas(spread) == (2, [2])
 
 
+def test_what_it_sets_there_is_what_that_pool_is_told_to_have(spread):
+    [part] = parts(spread)
+    other = hpa()
+    other["spec"]["scaleTargetRef"]["name"] = part["metadata"]["name"]
+    spread.put(other, {**part, "spec": {**part["spec"], "replicas": 3}})
+    spread.looks(3)
+    assert replicas(spread) == (2, [3])
+    assert [each["replicas"] for each in service(spread)["status"]["plan"]["further"]] == [3]
+
+
 def test_metrics_that_break_take_nothing_away_anywhere(spread, wishes):
     spread.looks(2)
     name = parts(spread)[0]["metadata"]["name"]

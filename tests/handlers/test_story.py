@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from poolwise.cluster.clock import utc_now
-from poolwise.cluster.resources import DEPLOYMENTS, EVENTS, SERVICES
+from poolwise.cluster.resources import DEPLOYMENTS, EVENTS, NODES, SERVICES
 from poolwise.errors import Unavailable
 from poolwise.settings import Settings
 from tests.handlers.shell import Shell, chat_service, condition, h100_node, training_job
@@ -193,3 +193,16 @@ def test_what_others_took_meanwhile_makes_no_other_story(shell):
     figures = ("pool", "predicted", "replicas", "count", "shape", "costPerHour", "bottleneck")
     assert [told[each] for each in figures] == [known[each] for each in figures]
     assert told["placed"]
+
+
+def test_a_status_that_was_wiped_when_its_pool_had_gone_has_no_prediction(shell):
+    chat = chat_service("a", "chat")
+    shell.put(chat)
+    shell.run()
+    pool = shell.look(chat)["status"]["plan"]["pool"]
+    for node in shell.kube.all(NODES):
+        shell.kube.vanish(node)
+    wiped(shell, chat)()
+    shell.run()
+    told = shell.look(chat)["status"]["plan"]
+    assert (told["pool"], told["placed"], told.get("predicted")) == (pool, True, None)

@@ -29,7 +29,7 @@ from poolwise.plan.learned import Lesson, learned, of_runs, of_service, paces, s
 from poolwise.plan.learning import Accelerators, Paces
 from poolwise.plan.live.asleep import with_places
 from poolwise.plan.live.beyond import asked_parts, fitted, followed, with_parts
-from poolwise.plan.live.contested import as_declared, contested
+from poolwise.plan.live.contested import as_declared, as_they_are, contested
 from poolwise.plan.live.going_on import going_on
 from poolwise.plan.live.rescaling import Wanted, rescaled, with_live_replicas
 from poolwise.plan.live.surging import surging
@@ -126,7 +126,7 @@ class _Pass:
         situation = as_declared(self.entries, self.claims, self.contested, outcomes, self.situation)
         situation = followed(ours, self.claims, outcomes, situation)
         situation, rooms = rescaled(ours, self.claims, self.scaling, outcomes, situation)
-        situation = self._placed(moved, situation, outcomes)
+        situation = self._placed(as_they_are(moved, self.contested), situation, outcomes)
         for entry in asking:
             self._placed([entry], situation, outcomes)
         joint, situation = self._queued(queued, situation, standing, outcomes)

@@ -209,10 +209,11 @@ def energy_of(candidate: Candidate) -> float:
     return math.inf if candidate.energy_joules is None else candidate.energy_joules
 
 
-Standing = tuple[float, float, float, float, int, int, float, str]
+SortKey = tuple[float, float, float, float, int, int, float, str]
+"""Of a candidate: the least comes first."""
 
 
-def by_objective(candidate: Candidate) -> Standing:
+def by_objective(candidate: Candidate) -> SortKey:
     """Of equals, who has most of the replicas that it needs comes first, then who waits for no
     nodes, then whose nodes are the most assured, then who is faster, then who takes less energy;
     the name only tells what else is the same."""
@@ -228,7 +229,7 @@ def by_objective(candidate: Candidate) -> Standing:
     )
 
 
-def _by_cost(candidate: Candidate, cheapest: float) -> tuple[bool, float, Standing]:
+def _by_cost(candidate: Candidate, cheapest: float) -> tuple[bool, float, SortKey]:
     """Who breaks no whole domain first: it costs nobody what only gangs could pay for. That these
     come is not known, so it is paid for within bounds."""
     cost = cost_of(candidate)

@@ -62,13 +62,12 @@ class Children:
         """The state of a workload."""
         metadata = _mapping(resource.get("metadata"))
         child, record = self._child_of(key, uid)
+        first = [(child, record)] if child is not None and record is not None else []
         parts = self._parts_of(key, uid)
         return State(
             record=record,
             parts=tuple(each for _, each in parts),
-            declared=dict(
-                map(_declared, [*([(child, record)] if child and record else []), *parts])
-            ),
+            declared=dict(map(_declared, [*first, *parts])),
             is_live=bool(_mapping((child or {}).get("metadata")).get("uid")),
             end=_end(child, resource) if key.kind is Kind.TRAINING_JOB else None,
             is_paused=_mapping(metadata.get("annotations")).get(PAUSED) == "true",

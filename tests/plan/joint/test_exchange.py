@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolwise.plan.joint.bids import bid
+from poolwise.plan.joint.bids import LEVEL, bid
 from poolwise.plan.joint.exchange import exchanged
 from poolwise.plan.joint.items import Assignment, Choice, Floor, Item, Taken
 from poolwise.plan.joint.problem import Rules
@@ -11,14 +11,19 @@ from tests.plan.joint.cluster_given import job, option, pool
 FAST, SLOW = pool("fast", 8, 8), pool("slow", 8, 8)
 
 
-def exchange(workloads, taken, pools=(FAST, SLOW), limits=None):
-    """The pools that everybody has after exchanges; a choice is worth the inverse of its hours."""
+def exchange(workloads, taken, pools=(FAST, SLOW), limits=None, worth=None):
+    """The pools that everybody has after exchanges; a choice is worth the inverse of its seconds,
+    unless ``worth`` tells it by workload and pool."""
     bids = {each.key: bid(each, each.options, {}, 0.0, Rules()) for each in workloads}
+
+    def value(key, option):
+        own = 1.0 / bids[key].offer_of(option).lateness_seconds
+        return (worth or {}).get((key, option.pool), own)
+
     items = [
-        Item(w.key, w.namespace, tuple(Choice(o, 1.0 / bids[w.key].offer_of(o).lateness_seconds)
-                                       for o in w.options))
+        Item(w.key, w.namespace, tuple(Choice(each, value(w.key, each)) for each in w.options))
         for w in workloads
-    ]  # fmt: skip
+    ]
     known = {item.key: {each.option.pool: each for each in item.choices} for item in items}
     starts = {key: Taken(known[key][at], nodes) for key, (at, nodes) in taken.items()}
     answer = exchanged(Assignment(starts, 0.0), items, bids, Floor(tuple(pools), limits or {}))
@@ -44,6 +49,21 @@ def test_who_waits_gets_what_an_exchange_leaves_free():
     assert found == {"indifferent": "slow", "hurt": "fast", "waits": "slow"}
 
 
+def test_who_is_worth_nothing_there_goes_on_waiting():
+    waits = job("waits", option("slow", 2.0))
+    found = exchange([INDIFFERENT, HURT, waits], BADLY_PLACED, worth={("waits", "slow"): 0.0})
+    assert found == {"indifferent": "slow", "hurt": "fast"}
+
+
+def test_an_exchange_without_room_changes_nothing():
+    """Not for the next one either."""
+    ahead = job("ahead", option("fast", 1.0, pods=3), option("third", 9.0))
+    mine = job("indifferent", *INDIFFERENT.options, option("third", 1.1))
+    placed = {**BADLY_PLACED, "ahead": ("third", {"third-0": 1})}
+    found = exchange([ahead, mine, HURT], placed, (FAST, SLOW, pool("third", 8)))
+    assert found == {"ahead": "third", "indifferent": "slow", "hurt": "fast"}
+
+
 def test_without_an_exchange_the_answer_stays_as_the_queue_made_it():
     waits = job("waits", option("slow", 2.0))
     found = exchange([INDIFFERENT, waits], {"indifferent": ("fast", {"fast-0": 1})})
@@ -51,11 +71,13 @@ def test_without_an_exchange_the_answer_stays_as_the_queue_made_it():
 
 
 def test_an_exchange_keeps_within_the_share_of_a_namespace():
+    """What it has is of its share, and free for what it gets."""
     large = job("hurt", option("fast", 1.0, pods=2), option("slow", 9.0), namespace="small")
     placed = {"indifferent": ("fast", {"fast-0": 1}), "hurt": ("slow", {"slow-0": 1})}
     pools = pool("fast", 8, 8), pool("slow", 8)
     assert exchange([INDIFFERENT, large], placed, pools)["hurt"] == "fast"
-    assert exchange([INDIFFERENT, large], placed, pools, {"small": 8})["hurt"] == "slow"
+    assert exchange([INDIFFERENT, large], placed, pools, {"small": 16})["hurt"] == "fast"
+    assert exchange([INDIFFERENT, large], placed, pools, {"small": 15})["hurt"] == "slow"
 
 
 def urgent(key, *options, **more):
@@ -71,8 +93,15 @@ def test_tiers_are_strict(first):
 
 
 def test_who_is_first_exchanges_what_is_level_for_it():
-    level = urgent("indifferent", option("fast", 1.0), option("slow", 1.0))
+    level = urgent("indifferent", option("fast", 1.0), option("slow", 1.0 + LEVEL / 2))
     assert exchange([level, HURT], BADLY_PLACED) == {"indifferent": "slow", "hurt": "fast"}
+
+
+def test_who_is_first_exchanges_for_what_is_worth_no_less_with_the_delay_of_all():
+    mine = urgent("indifferent", *INDIFFERENT.options)
+    worth = {("indifferent", "fast"): 1e-4, ("indifferent", "slow"): 2e-4}
+    found = exchange([mine, HURT], BADLY_PLACED, worth=worth)
+    assert found == {"indifferent": "slow", "hurt": "fast"}
 
 
 def test_a_service_keeps_its_pool_before_a_run():

@@ -41,6 +41,7 @@ from poolwise.plan.children.metadata import (
 from poolwise.plan.children.replica import HTTP, Replica, template
 from poolwise.plan.decision import Key, PlacementRecord
 from poolwise.plan.names import child_name
+from poolwise.plan.nodes.topology_labels import ZONE_KEY
 from poolwise.plan.observed import Manifest, Object
 from poolwise.plan.pool import Pool
 from poolwise.settings import Settings
@@ -48,7 +49,6 @@ from poolwise.settings import Settings
 SERVICE_PORT = 80
 PULL_SECONDS = 1800
 """Allowed for pulling an engine's image (8 GB and more) before an update counts as stuck."""
-ZONE_LABEL = "topology.kubernetes.io/zone"
 
 
 def serving_children(
@@ -138,7 +138,7 @@ def _deployment(
     spec = InferenceService.model_validate(resource).spec
     replica = Replica(key, spec, record, pool, settings)
     pod = template(replica)
-    pod["spec"]["topologySpreadConstraints"] = [_spread(ZONE_LABEL, key)]
+    pod["spec"]["topologySpreadConstraints"] = [_over_zones(key)]
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -181,10 +181,10 @@ def rolling_update(record: PlacementRecord) -> Manifest:
     return {"maxSurge": 0, "maxUnavailable": 1}
 
 
-def _spread(level: str, key: Key) -> Manifest:
+def _over_zones(key: Key) -> Manifest:
     return {
         "maxSkew": 1,
-        "topologyKey": level,
+        "topologyKey": ZONE_KEY,
         "whenUnsatisfiable": "ScheduleAnyway",
         "labelSelector": {"matchLabels": selector_labels(key)},
         "matchLabelKeys": ["pod-template-hash"],

@@ -24,7 +24,7 @@ from poolwise.plan.decision import Candidate, Claim, Further, Holding, Key, Outc
 from poolwise.plan.entries import Entry
 from poolwise.plan.live.further import begun, elsewhere, offered, planned_again, room
 from poolwise.plan.live.rescaling import Rescaling, request_of
-from poolwise.plan.ranking import Standing, by_objective
+from poolwise.plan.ranking import SortKey, by_objective
 from poolwise.plan.requests.request import ServingRequest
 from poolwise.plan.wording import plural
 
@@ -115,11 +115,10 @@ def _takes_fewer(entry: Entry, request: ServingRequest, fit: int) -> bool:
     return request.given_replicas is not None and fit >= there
 
 
-def _best_first(found: Further) -> tuple[float, int, Standing]:
+def _best_first(found: Further) -> tuple[float, int, SortKey]:
     """Of pools that are as good, who has room for most, so that fewest replicas are elsewhere."""
     value = found.candidate.objective_value
-    standing = by_objective(found.candidate)
-    return math.inf if value is None else value, -found.room, standing
+    return math.inf if value is None else value, -found.room, by_objective(found.candidate)
 
 
 def _with_replicas(entry: Entry, request: ServingRequest, count: int) -> Entry:

@@ -7,7 +7,7 @@ the children counts, as far as there is room: pods beyond it wait for a node, an
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from poolwise.plan.candidates.situation import Situation
@@ -37,6 +37,22 @@ def contested(observed: Observed, entries: Iterable[Entry]) -> Mapping[Key, Mapp
     return found
 
 
+def as_they_are(
+    entries: Iterable[Entry], declared: Mapping[Key, Mapping[str, int]]
+) -> Iterator[Entry]:
+    """Entries that are planned again with the replicas that they have, where else the number of
+    their spec would count: that would be spread over further pools."""
+    for entry in entries:
+        request = request_of(entry)
+        is_ours = entry.identity.key not in declared
+        if is_ours or request is None or request.given_replicas is None or entry.holds is None:
+            yield entry
+            continue
+        there = sum(each.replicas or 0 for each in (entry.holds, *entry.parts))
+        wanted = replace(entry.workload, request=replace(request, given_replicas=there))
+        yield replace(entry, wanted=wanted)
+
+
 def as_declared(
     entries: Iterable[Entry],
     claims: Mapping[Holding, Claim],
@@ -51,7 +67,7 @@ def as_declared(
     for entry in entries:
         key, request = entry.identity.key, request_of(entry)
         plan = outcomes.get(key)
-        if key not in declared or request is None or entry.state.is_paused:
+        if key not in declared or request is None:
             continue
         if isinstance(plan, Plan) and plan.kept:
             service = _Service(entry, request, claims, declared[key])
@@ -82,7 +98,7 @@ class _Service:
             return plan, situation
         claim = self.claims.get(holding, record.claim)
         found = Rescaling(self.request, record, claim, situation).as_it_is(count)
-        if found is None or found[0] == record:
+        if found is None:
             return plan, situation
         again, situation = found
         return self.entry.kept_on(again), situation

@@ -201,7 +201,7 @@ class Rescaling:
             return None
         gang = self._gang(1, self.request, pool)
         there = sum(self._pods(gang).values()) // gang.pods
-        record = self._smaller(min(there, wanted), self.request, pool)
+        record = self._smaller(there, self.request, pool)
         counted = replace(self, _record=record, _claim=record.claim)
         return counted.to(wanted) or (record, self._situation)
 

@@ -76,7 +76,8 @@ def status(
 
 def _seen(outcome: Outcome, live: Live, now: datetime) -> Observation:
     """What there is of it, and what of that does not start in time."""
-    seen, runs = observe(outcome.uid, *live), outcome.running if isinstance(outcome, Plan) else None
+    seen = observe(outcome.uid, *live)
+    runs = outcome.running if isinstance(outcome, Plan) else None
     if runs is None or runs.record is None or outcome.key.kind is not Kind.INFERENCE_SERVICE:
         return seen
     return with_hung(seen, live, progress_deadline_seconds(runs.record), now)

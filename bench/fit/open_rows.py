@@ -12,8 +12,8 @@ from bench.tables import Row, read, split_of
 Found = TypeVar("Found")
 
 
-def opened(folder: Path, table: str) -> list[Row]:
-    """Raises :class:`BadInput` where there is none."""
+def open_rows(folder: Path, table: str) -> list[Row]:
+    """All of one table; raises :class:`BadInput` where there is none."""
     return some((row for row in read(folder, table) if split_of(row) == "open"), folder, table)
 
 
