@@ -78,10 +78,10 @@ e2e: $(READY) ## use Poolwise on a kind cluster (CORE=1: the short part, KEEP=1:
 	@$(BIN)/python -m $(if $(DOCS),e2e.docs,e2e.kind $(if $(CORE),--core) $(if $(KEEP),--keep) $(ARGS))
 
 cluster-up: $(READY) ## start a control plane in the background (CLUSTER=dev NODES=demo)
-	@$(BIN)/python -m e2e.controlplane up --detach --name $(CLUSTER) --nodes $(NODES)
+	@$(BIN)/python -m e2e.controlplane up --detach --name "$(CLUSTER)" --nodes "$(NODES)"
 
 cluster-down: $(READY) ## stop it
-	@$(BIN)/python -m e2e.controlplane down --name $(CLUSTER)
+	@$(BIN)/python -m e2e.controlplane down --name "$(CLUSTER)"
 
 lock: $(READY) ## lock the newest versions that pyproject.toml allows, with hashes
 	@$(BIN)/pip install --quiet --disable-pip-version-check uv

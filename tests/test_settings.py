@@ -37,6 +37,9 @@ def test_values_are_parsed_by_type():
     [
         pytest.param("QUEUE_WORKERS", "many", "'many' cannot be used", id="not-a-number"),
         pytest.param("NAMESPACES", "ml,Team A", "'Team A' cannot be used", id="no-namespace"),
+        pytest.param("NAMESPACES", "Team", "must be lower-case letters, digits", id="no-label"),
+        pytest.param("LEASE_NAME", "a_b", "must be lower-case letters, digits", id="no-lease-name"),
+        pytest.param("NAMESPACE_SHARES", "a=2", "must be NAMESPACE=SHARE", id="no-share"),
         pytest.param("QUEUE_WORKERS", "0", "greater than or equal to 1", id="too-small"),
         pytest.param("LOG_LEVEL", "loud", "'debug', 'info'", id="not-one-of"),
         pytest.param("METRICS_LISTEN", "8080", "must be ADDRESS:PORT", id="no-address"),
@@ -50,6 +53,7 @@ def test_a_bad_value_is_named_with_what_is_allowed(variable, value, said):
     assert f"POOLWISE_{variable}" in str(caught.value)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert "pattern" not in str(caught.value)
 
 
 def test_a_leader_must_stop_before_another_may_start():

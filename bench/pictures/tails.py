@@ -94,8 +94,7 @@ def _replicas(axes: Axes, served: Replica) -> None:
     """For one peak, over the target, by the percentile that has to keep it."""
     limits = np.geomspace(*LIMITS, 120)
     for percent, colour in PERCENTILES:
-        rates = [_most(served, percent, limit) for limit in limits]
-        count = [math.ceil(PEAK / rate) if rate else math.nan for rate in rates]
+        count = [_count(served, percent, limit) for limit in limits]
         axes.plot(limits, count, color=colour, label=f"p{percent:g}", drawstyle="steps-post")
     axes.set(xscale="log", xlim=LIMITS, xlabel="target of the time to first token, s")
     axes.set_xticks([0.15, 0.3, 1, 3, 10], ["0.15", "0.3", "1", "3", "10"])
@@ -103,6 +102,16 @@ def _replicas(axes: Axes, served: Replica) -> None:
     axes.set(ylabel="replicas", ylim=(0, MOST_REPLICAS))
     axes.set_title(f"Replicas for {PEAK:g} requests a second")
     axes.legend(loc="upper right", fontsize=8.5)
+
+
+def replicas(percent: float, seconds: float) -> float:
+    """How many keep that percentile of the first token within so many seconds, as drawn."""
+    return _count(_replica(), percent, seconds)
+
+
+def _count(served: Replica, percent: float, limit: float) -> float:
+    rate = _most(served, percent, limit)
+    return math.ceil(PEAK / rate) if rate else math.nan
 
 
 def _most(served: Replica, percent: float, limit: float) -> float:

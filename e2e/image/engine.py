@@ -24,15 +24,21 @@ def docker(*arguments: object) -> str:
     except FileNotFoundError as error:
         raise EngineFailed("docker: not found on PATH; install Docker, or podman-docker") from error
     if done.returncode:
-        said = done.stderr.strip() or f"exit status {done.returncode}"
+        said = _words(done.stderr) or f"exit status {done.returncode}"
         raise EngineFailed(f"docker {_brief(command)}: {said}")
     return done.stdout
 
 
 def _brief(command: Sequence[str]) -> str:
-    """The start of a command: enough to recognise it in an error."""
-    text = " ".join(command[1:])
+    """The start of a command: enough to recognise it in an error, without programs in it."""
+    text = " ".join("..." if "\n" in each else each for each in command[1:])
     return text if len(text) <= 100 else f"{text[:100]} ..."
+
+
+def _words(said: str) -> str:
+    """What the engine said, without its advice to read its help."""
+    lines = [line for line in said.strip().splitlines() if not line.startswith("Run 'docker")]
+    return "\n".join(lines).strip()
 
 
 def logs(container: str, lines: int = 20) -> str:

@@ -17,6 +17,11 @@ from poolwise.settings import Settings
 PREFIX = "POOLWISE_"
 _SERVICE_LINK = re.compile(r"_(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\d+_\w+)?)$")
 """Variables that Kubernetes itself sets for each Service of the namespace."""
+_NAME = (
+    "must be lower-case letters, digits and -, at most 63 characters, the first and the last no -"
+)
+_FORMS = {"namespace_shares": "must be NAMESPACE=SHARE, as research=0.5, with a share from 0 to 1"}
+"""What a field's pattern says in words, where it is not that of a name."""
 
 
 def from_environment(environ: Mapping[str, str]) -> Settings:
@@ -52,6 +57,8 @@ def _sentence(error: ValidationError) -> InvalidInput:
     if not first["loc"]:  # a rule about several fields, which names them itself
         return InvalidInput(f"environment variables {PREFIX}*", problem)
     field = str(first["loc"][0])
+    if first["type"] == "string_pattern_mismatch":
+        problem = _FORMS.get(field, _NAME)
     return InvalidInput(
         f"environment variable {PREFIX}{field.upper()}",
         f"{first['input']!r} cannot be used: {problem[:1].lower()}{problem[1:]} "

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from e2e.controlplane.client import Client, Object
+from tests.apiserver.played import crd
 
 GROUP = "kueue.x-k8s.io"
 NEWEST = "v1beta2"
@@ -24,32 +25,8 @@ _KINDS = {
 
 def crds(versions: Iterable[str] = ("v1beta2", "v1beta1")) -> list[Object]:
     """The definitions of all kinds; the first version is stored."""
-    return [_crd(kind, namespaced, list(versions)) for kind, namespaced in _KINDS.items()]
-
-
-def _crd(kind: str, namespaced: bool, versions: list[str]) -> Object:
-    plural = f"{kind.lower()}es" if kind.endswith("s") else f"{kind.lower()}s"
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {
-            "group": GROUP,
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-            "scope": "Namespaced" if namespaced else "Cluster",
-            "versions": [
-                {
-                    "name": version,
-                    "served": True,
-                    "storage": position == 0,
-                    "schema": {"openAPIV3Schema": anything},
-                    "subresources": {"status": {}},
-                }
-                for position, version in enumerate(versions)
-            ],
-        },
-    }
+    known = list(versions)
+    return [crd(GROUP, kind, known, namespaced=within) for kind, within in _KINDS.items()]
 
 
 def an_object(

@@ -9,11 +9,14 @@ from collections.abc import Iterator
 import pytest
 
 from e2e.controlplane.client import Client, Object, Refused
+from e2e.controlplane.served import await_served
+from tests.apiserver import played
 from tests.apiserver.operated import chat_service, training_job
 from tests.chart.cluster import Cluster
 from tests.chart.forbidden import CONTAINER_CHANGES, OWNER_CHANGES, POD_CHANGES
 from tests.chart.rendering import NAMESPACE
 from tests.plan.children_cases import CASES, manifests
+from tests.plan.set_cases import APIS, SET_CASES, set_manifests
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.tools("helm")]
 
@@ -81,6 +84,101 @@ def test_the_operator_cannot_reach_a_node_through_a_pod(
     with pytest.raises(Refused, match=r"denied request: the operator's (pods|containers)"):
         operator.admit(deployment)
     release.client.admit(deployment)  # to others the policy says nothing
+
+
+RUNNERS = {
+    "JobSet": ("jobset.x-k8s.io", "job-set"),
+    "LeaderWorkerSet": ("leaderworkerset.x-k8s.io", "vllm-two-nodes"),
+    "TrainJob": ("trainer.kubeflow.org", "train-job"),
+}
+"""API group of each kind of others that runs pods for the operator, and a case that has one."""
+
+
+@pytest.fixture(scope="module")
+def runners(operator: Client, release: Cluster) -> Iterator[Client]:
+    """The operator's token, where those kinds are served."""
+    crds = [played.crd(group, kind, [APIS[group]]) for kind, (group, _) in RUNNERS.items()]
+    for crd in crds:
+        release.client.create(crd)
+    await_served(release.client, [crd["metadata"]["name"] for crd in crds])
+    yield operator
+    release.client.delete_all(crds)
+
+
+def runner_of(kind: str, namespace: str) -> Object:
+    """One of those kinds as the operator writes it."""
+    rendered = set_manifests(SET_CASES[RUNNERS[kind][1]]())
+    return in_namespace(next(each for each in rendered if each["kind"] == kind), namespace)
+
+
+def pods_in(runner: Object) -> list[Object]:
+    """The specs of its pods, or its patches of them."""
+    spec = runner["spec"]
+    if runner["kind"] == "LeaderWorkerSet":
+        template = spec["leaderWorkerTemplate"]
+        return [template[each]["spec"] for each in ("leaderTemplate", "workerTemplate")]
+    if runner["kind"] == "TrainJob":
+        spec = spec["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]
+    return [job["template"]["spec"]["template"]["spec"] for job in spec["replicatedJobs"]]
+
+
+@pytest.mark.parametrize("name", SET_CASES)
+def test_all_that_runs_by_others_is_taken(runners: Client, namespace: str, name: str) -> None:
+    for document in set_manifests(SET_CASES[name]()):
+        runners.admit(in_namespace(document, namespace))
+
+
+@pytest.mark.parametrize("kind", RUNNERS)
+@pytest.mark.parametrize("name", [*POD_CHANGES, *CONTAINER_CHANGES])
+def test_the_operator_cannot_reach_a_node_through_the_pods_of_others(
+    runners: Client, release: Cluster, namespace: str, kind: str, name: str
+) -> None:
+    last = len(pods_in(runner_of(kind, namespace))) - 1
+    for position in range(last + 1):
+        runner = runner_of(kind, namespace)
+        pod = pods_in(runner)[position]
+        pod.update(POD_CHANGES.get(name, {}))
+        pod["containers"][0].update(CONTAINER_CHANGES.get(name, {}))
+        with pytest.raises(Refused, match=r"denied request: the operator's (pods|containers)"):
+            runners.admit(runner)
+        release.client.admit(runner)  # to others the policy says nothing
+
+
+@pytest.mark.parametrize("field", ["podTemplateOverrides", "podSpecOverrides"])
+def test_the_operator_changes_pods_of_a_train_job_in_one_way(
+    runners: Client, namespace: str, field: str
+) -> None:
+    runner = runner_of("TrainJob", namespace)
+    runner["spec"][field] = [{"spec": {"volumes": [{"name": "x", "hostPath": {"path": "/"}}]}}]
+    with pytest.raises(Refused, match="TrainJobs change pods by runtimePatches alone"):
+        runners.admit(runner)
+
+
+def test_patches_of_others_that_are_there_keep_nobody_from_a_train_job(
+    runners: Client, release: Cluster, namespace: str
+) -> None:
+    runner = runner_of("TrainJob", namespace)
+    job = {
+        "name": "node",
+        "template": {"spec": {"template": {"spec": {"nodeSelector": {"a": "b"}}}}},
+    }
+    patch = {"template": {"spec": {"replicatedJobs": [job]}}}
+    runner["spec"]["runtimePatches"].append({"manager": "kueue", "trainingRuntimeSpec": patch})
+    with pytest.raises(Refused, match="seccomp profile"):
+        runners.admit(runner)
+    created = release.client.create(runner)
+    runners.patch(created, {"metadata": {"labels": {"team": "research"}}})
+
+
+@pytest.mark.parametrize("kind", RUNNERS)
+@pytest.mark.parametrize("name", OWNER_CHANGES)
+def test_the_operator_has_others_run_for_workloads_alone(
+    runners: Client, namespace: str, kind: str, name: str
+) -> None:
+    runner = runner_of(kind, namespace)
+    runner["metadata"].update(OWNER_CHANGES[name])
+    with pytest.raises(Refused, match="denied request: the operator writes only objects"):
+        runners.admit(runner)
 
 
 COST = "controller.kubernetes.io/pod-deletion-cost"

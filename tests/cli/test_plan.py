@@ -204,17 +204,29 @@ def test_measurements_correct_the_plan(tmp_path: Path, nodes: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("- {model: nobody, phase: token, pool: a, ratio: 1.1}", "'nobody' is not a known model"),
-        ("- {model: llama-3.1-8b, phase: lunch, pool: a, ratio: 1.1}", "0.phase"),
-        ("- {model: llama-3.1-8b, phase: token, pool: a, ratio: 0}", "0.ratio"),
+        ("- {model: nobody, phase: token, pool: a, ratio: 1}", "item 1: 'nobody' is not a known"),
+        (
+            "- {model: llama-3.1-8b, phase: lunch, pool: a, ratio: 1.1}",
+            "seen.yaml: item 1: phase: 'lunch' cannot be used: input should be 'training', ",
+        ),
+        (
+            "- {model: llama-3.1-8b, phase: token, pool: a, ratio: 0}",
+            "seen.yaml: item 1: ratio: 0 cannot be used: input should be greater than 0",
+        ),
+        ("- {model: llama-3.1-8b, phase: token, pool: a}", "seen.yaml: item 1: ratio: is missing"),
+        ("- {ration: 1}", "seen.yaml: item 1: ration: is no field; there are model, phase, pool,"),
+        ("- 3", "seen.yaml: item 1: is 3, expected an object"),
         ("[", "seen.yaml: document 1, line 2"),
         ("[" * 20_000, "seen.yaml: document 1, line 2"),
         ("- {ratio: " + "9" * 5_000 + "}", "seen.yaml: document 1: is no YAML"),
-        ("a: 1", "seen.yaml: Input should be a valid list"),
+        ("a: 1", "seen.yaml: holds an object, must hold a list"),
         ("# nothing\n", "seen.yaml: holds 0 documents, must hold one list"),
         ("--- []\n--- []\n", "seen.yaml: holds 2 documents, must hold one list"),
     ],
-    ids=["model", "phase", "ratio", "cut-off", "deep", "long-number", "no-list", "empty", "two"],
+    ids=[
+        *("model", "phase", "ratio", "missing", "no-field", "no-object"),
+        *("cut-off", "deep", "long-number", "no-list", "empty", "two"),
+    ],
 )
 def test_measurements_that_cannot_be_used_are_refused(
     tmp_path: Path, nodes: Path, text: str, says: str

@@ -53,7 +53,7 @@ def test_a_new_token_is_picked_up_by_logging_in_again(tmp_path):
         pytest.param(None, None, "no such file", id="missing"),
         pytest.param("{", None, "while parsing", id="not-yaml"),
         pytest.param("{}", None, "current-context", id="empty"),
-        pytest.param(KUBECONFIG, "two", "two", id="no-such-context"),
+        pytest.param(KUBECONFIG, "two", ": has no context two$", id="no-such-context"),
     ],
 )
 def test_what_is_wrong_with_a_kubeconfig_is_said_in_one_sentence(tmp_path, text, context, says):
@@ -64,6 +64,12 @@ def test_what_is_wrong_with_a_kubeconfig_is_said_in_one_sentence(tmp_path, text,
         log_in(path, context)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_named_context_needs_no_current_one(tmp_path):
+    path = tmp_path / "config"
+    path.write_text(KUBECONFIG.replace("current-context: one\n", ""))
+    assert log_in(path, "one").host == "https://127.0.0.1:6443"
 
 
 @pytest.fixture

@@ -121,6 +121,23 @@ def test_a_named_one_runs_until_it_is_stopped(tmp_path: Path) -> None:
     control_plane.stop()
 
 
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../kept", "a/b", "{absolute}", "-x", "a b", "x\n"]
+)
+def test_a_name_leads_to_no_other_folder(name: str, tmp_path: Path) -> None:
+    root, kept = tmp_path / "root", tmp_path / "kept" / "file"
+    for folder in (root, kept.parent):
+        folder.mkdir()
+    kept.touch()
+    wrong = name.format(absolute=kept.parent)
+    for act in (named.stop, named.is_running, named.attach):
+        with pytest.raises(HarnessError, match="is no name of a control plane: letters"):
+            act(wrong, root)
+    with pytest.raises(HarnessError, match="is no name of a control plane: letters"):
+        named.prepare(wrong, root, detached=True)
+    assert kept.exists() and root.exists()
+
+
 def test_a_taken_port_is_named_with_who_needs_it() -> None:
     chosen = ports.choose()
     control_plane = ControlPlane.prepare("x", chosen_ports=chosen)

@@ -133,3 +133,9 @@ def test_flags_are_those_of_the_programs(page: Path) -> None:
         for flag in re.findall(r"--([a-z][a-z-]+)", rest):
             is_known = f'"--{flag}"' in told or f"{flag.replace('-', '_')}:" in told
             assert is_known, f"{module} --{flag}"
+
+
+@by_page
+def test_kubectl_is_given_no_command_of_ours(page: Path) -> None:
+    """That would take a plugin named ``kubectl-poolwise``, and none is installed."""
+    assert "kubectl poolwise" not in page.read_text(encoding="utf-8")

@@ -9,9 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench.pictures import memory, style
+from bench.pictures import memory, style, tails
 from bench.pictures.__main__ import FOLDER, PICTURES, svg
 from bench.pictures.examples import examples
+from poolwise.model.hardware import Resource
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 MOST_BYTES = 60_000
@@ -55,16 +56,37 @@ def test_every_picture_is_shown_with_words_for_those_who_do_not_see_it() -> None
 def test_numbers_in_the_words_are_those_of_the_pictures() -> None:
     page = (REPOSITORY / "docs" / "concepts.md").read_text(encoding="utf-8")
     on = "H100-SXM5-80GB"
-    chat, llama = (examples()[name].prediction(on) for name in ("chat", "llama-70b"))
+    chat, llama, reading = (
+        examples()[name].prediction(on) for name in ("chat", "llama-70b", "summaries")
+    )
+    assert reading.arithmetic_intensity < reading.ridge_point
     requests = [memory.requests(case) for case in memory.CASES]
     for told in (
         f"`chat` at its planned load is at {chat.arithmetic_intensity:.0f} on an H100",
         f"the ridge at {chat.ridge_point:.0f}",
         f"`llama-70b` is at {llama.arithmetic_intensity:,.0f}",
+        f"`summaries` is at {reading.arithmetic_intensity:.0f}, left of the ridge",
         f"runs {requests[0]} requests of {memory.REQUEST_TOKENS:,} tokens on an A10G",
         f"and {requests[3]} on an H100",
     ):
         assert told in page
+
+
+def test_replicas_in_the_words_are_those_of_the_picture() -> None:
+    lines = (REPOSITORY / "docs" / "concepts.md").read_text(encoding="utf-8").split()
+    page = " ".join(lines)
+    tight, loose, tightest = (tails.replicas(99.0, seconds) for seconds in (0.3, 2.0, 0.2))
+    assert tightest > 1000
+    told = (
+        f"A p99 of 0.3 s instead of 2 s takes {tight:.0f} of them here instead of {loose:.0f}, and"
+    )
+    assert f"{told} one of 0.2 s more than a thousand" in page
+    assert f"a median of 0.2 s takes {tails.replicas(50.0, 0.2):.0f}." in page
+
+
+def test_what_reads_prompts_is_bound_by_arithmetic() -> None:
+    bound = examples()["summaries"].candidates["H100-SXM5-80GB"].bottleneck
+    assert bound is not None and bound.resource is Resource.COMPUTE
 
 
 def luminance(colour: str) -> float:

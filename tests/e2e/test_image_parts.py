@@ -95,6 +95,19 @@ def test_a_missing_engine_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatc
         build.image("base", "tag", source.read())
 
 
+def test_a_program_in_a_refused_command_is_not_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = tmp_path / "docker"
+    advice = "Run 'docker run --help' for more information"
+    engine.write_text(f'#!/bin/sh\necho "no such base" >&2\necho "{advice}" >&2\nexit 125\n')
+    engine.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    with pytest.raises(EngineFailed) as caught:
+        docker("run", "base", "python3", "-c", "\nimport sys\n")
+    assert str(caught.value) == "docker run base python3 -c ...: no such base"
+
+
 def test_an_engine_that_refuses_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "docker"
     program.write_text("#!/bin/sh\necho 'Cannot connect to the daemon' >&2\nexit 1\n")

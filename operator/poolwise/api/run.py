@@ -71,7 +71,7 @@ class Run(ApiModel):
     )
 
     image: Image = ""
-    """Image of the container; for a service the engine's when absent.
+    """Image of the container; a run without `runtimeRef` needs one, a service takes its engine's.
     Example: `ghcr.io/you/train:1.4`."""
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = None
     """When the image is pulled; Kubernetes' own rule when absent. Example: `IfNotPresent`."""

@@ -15,7 +15,7 @@ from poolwise.cluster.kube import ApiKube
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.resources import INFERENCE_SERVICES, TRAINING_JOBS, Resource
 from poolwise.environment import from_environment
-from poolwise.errors import InvalidInput, NotPlanned
+from poolwise.errors import InvalidInput, NotPlanned, Unreachable
 from poolwise.plan.conditions import Type, is_true
 from poolwise.plan.names import GROUP
 from poolwise.plan.observed import Object
@@ -95,6 +95,9 @@ async def _read(
     kube = ApiKube(connection.client(), connection.settings, Metrics().requests)
     try:
         found = await _until_planned(lambda: kube.get(resource, namespace, name), seconds)
+    except Unreachable as error:
+        server = connection.configuration.host
+        raise Unreachable(f"the API server {server} does not answer: {error}") from error
     finally:
         await kube.close()
     if found is None:

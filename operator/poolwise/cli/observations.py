@@ -14,6 +14,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from poolwise.cli.manifests import parsed
 from poolwise.errors import InvalidInput
@@ -33,6 +34,7 @@ class _Measurement(BaseModel):
 
 
 _MEASUREMENTS = TypeAdapter(list[_Measurement])
+_KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a text"}
 
 
 def read_corrections(path: str, tables: Tables, now: datetime) -> Corrections:
@@ -43,16 +45,46 @@ def read_corrections(path: str, tables: Tables, now: datetime) -> Corrections:
     try:
         found = _MEASUREMENTS.validate_python(documents[0])
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise InvalidInput(path, f"{where}: {first['msg']}" if where else first["msg"]) from error
+        raise _sentence(path, _foremost(error)) from error
     known: dict[Subject, Correction] = {}
-    for each in found:
+    for number, each in enumerate(found, start=1):
         row = tables.model(each.model)
         if row is None:
-            raise InvalidInput(path, f"{each.model!r} is not a known model")
+            raise InvalidInput(f"{path}: item {number}", f"{each.model!r} is not a known model")
         subject = Subject(row.name, each.phase, each.pool)
         sample = Sample((each.at or now).timestamp(), each.ratio)
         before = known.get(subject, Correction(each.phase))
         known[subject] = before.with_samples([sample])
     return Corrections(known)
+
+
+def _foremost(error: ValidationError) -> ErrorDetails:
+    """A field that nobody knows before one that is missing: it is often the same, misspelt."""
+    every = error.errors()
+    return next((each for each in every if each["type"] == "extra_forbidden"), every[0])
+
+
+def _sentence(path: str, error: ErrorDetails) -> InvalidInput:
+    """Which item and field, what it holds and what is allowed, in our words where pydantic has
+    none that a reader of YAML would know."""
+    if not error["loc"]:
+        return InvalidInput(path, f"holds {_named(error['input'])}, must hold a list")
+    number, *fields = error["loc"]
+    where = ": ".join((path, f"item {int(number) + 1}", *map(str, fields)))
+    match error["type"]:
+        case "missing":
+            return InvalidInput(where, "is missing")
+        case "extra_forbidden":
+            known = ", ".join(_Measurement.model_fields)
+            return InvalidInput(where, f"is no field; there are {known}")
+        case "model_type":
+            return InvalidInput(where, f"is {_named(error['input'])}, expected an object")
+    problem = error["msg"]
+    shown = f"{error['input']!r:.64}"
+    return InvalidInput(where, f"{shown} cannot be used: {problem[:1].lower()}{problem[1:]}")
+
+
+def _named(value: object) -> str:
+    return next(
+        (name for kind, name in _KINDS.items() if isinstance(value, kind)), f"{value!r:.64}"
+    )

@@ -69,7 +69,13 @@ class Connection:
                 where, self.context, self.configuration, persist_config=False
             )
         except (config.ConfigException, OSError, yaml.YAMLError) as error:
-            raise InvalidInput(f"kubeconfig {where}", " ".join(str(error).split())) from error
+            raise InvalidInput(f"kubeconfig {where}", self._words(error)) from error
+
+    def _words(self, error: Exception) -> str:
+        """One line; in our words where the context is missing."""
+        told = " ".join(str(error).split())
+        is_missing = f"with name {self.context} in" in told and told.endswith("/contexts list")
+        return f"has no context {self.context}" if is_missing else told
 
     @property
     def namespace(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from math import ceil, inf
@@ -317,7 +318,15 @@ def _answers(what: str) -> Iterator[None]:
     except ApiException as error:
         raise translated(error, what) from error
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
-        raise Unreachable(f"{what}: {type(error).__name__} {error}".rstrip()) from error
+        raise Unreachable(f"{what}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """The system's own word where nobody listens: the client's has the address once more."""
+    is_tls = isinstance(error, aiohttp.ClientSSLError)  # whose numbers are not the system's
+    if isinstance(error, aiohttp.ClientConnectorError) and not is_tls and (error.errno or 0) > 0:
+        return os.strerror(error.errno or 0)
+    return f"{type(error).__name__} {error}".rstrip()
 
 
 def _target(document: Object) -> tuple[str, str]:
