@@ -150,6 +150,22 @@ def test_a_service_that_would_lose_by_it_leaves_nothing_to_gangs(optimise):
     assert starts(found)["chat"] == "a"
 
 
+@BOTH
+@pytest.mark.parametrize(("loss", "gangs", "where"), [(1.9, 1, "b"), (2.9, 1, "a"), (2.9, 2, "b")])
+def test_a_service_loses_a_day_at_most_for_each_that_could_never_start(
+    optimise, loss, gangs, where
+):
+    """Without a price nobody had told it of the gangs: they waited for ever for nine tenths."""
+    chat = job(
+        "chat",
+        option("a", None, each=1, objective=aims(1)),
+        option("b", None, each=1, objective=aims(loss)),
+    )
+    work = [job(f"gang-{at}", option("a", 1, pods=2)) for at in range(gangs)]
+    found = plan(problem([pool("a", 8, 8), pool("b", 8)], chat, *work), optimise)
+    assert starts(found)["chat"] == where
+
+
 def waits_for_a_third(count=1):
     """Of what is free nothing would do."""
     busy = running("busy", option("b200", 5), {"b200-0": 1})
