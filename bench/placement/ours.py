@@ -23,6 +23,7 @@ from poolwise.plan.joint.problem import (
     Reservation,
     Rules,
     Running,
+    Share,
     Workload,
 )
 from poolwise.sim.fleet import Placement, Pool
@@ -39,7 +40,7 @@ class Ours:
         self._engine, self._rules = engine, rules or Rules()
         self._watched: set[tuple[str, float]] = set()
         self._reservations: tuple[Reservation, ...] = ()
-        self._shares: Mapping[str, float] = {}
+        self._shares: Mapping[str, Share] = {}
         self._optimised = -math.inf
 
     def __call__(self, scene: Scene) -> Moves:

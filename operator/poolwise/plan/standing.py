@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from poolwise.plan.conditions import Reason
-from poolwise.plan.joint.problem import Option, Reservation
+from poolwise.plan.joint.problem import Option, Reservation, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Standing:
     """Of the queue, by workloads as sentences name them."""
 
     reservations: tuple[Reservation, ...] = ()
-    shares: Mapping[str, float] = field(default_factory=dict)
+    shares: Mapping[str, Share] = field(default_factory=dict)
     optimised: float | None = None
     """When the optimiser last had its say."""
     vacated: frozenset[str] = frozenset()

@@ -1,11 +1,13 @@
 """The joint pass: who goes where, who waits, and in which words."""
 
+from dataclasses import replace
+
 import pytest
 
 from poolwise.model.prediction import Interval
 from poolwise.plan.joint.outcome import Act
 from poolwise.plan.joint.planning import plan
-from poolwise.plan.joint.problem import Reservation, Rules
+from poolwise.plan.joint.problem import Reservation, Rules, Share
 from tests.plan.joint.cluster_given import (
     HOUR,
     by_key,
@@ -72,8 +74,8 @@ def dear_spot(*free):
         option("h100", None, each=4, objective=aims(2)),
     )
     tune = (
-        option("spot", 0.1, each=8, objective=aims(1)),
-        option("l4", 1.2, each=8, objective=aims(12)),
+        option("spot", 40, each=8, objective=aims(1)),
+        option("l4", 480, each=8, objective=aims(12)),
     )
     work = [
         job("bound", option("spot", None, each=8, objective=aims(1))),
@@ -148,6 +150,22 @@ def test_a_service_that_would_lose_by_it_leaves_nothing_to_gangs(optimise):
     assert starts(found)["chat"] == "a"
 
 
+@BOTH
+@pytest.mark.parametrize(("loss", "gangs", "where"), [(1.9, 1, "b"), (2.9, 1, "a"), (2.9, 2, "b")])
+def test_a_service_loses_a_day_at_most_for_each_that_could_never_start(
+    optimise, loss, gangs, where
+):
+    """Without a price nobody had told it of the gangs: they waited for ever for nine tenths."""
+    chat = job(
+        "chat",
+        option("a", None, each=1, objective=aims(1)),
+        option("b", None, each=1, objective=aims(loss)),
+    )
+    work = [job(f"gang-{at}", option("a", 1, pods=2)) for at in range(gangs)]
+    found = plan(problem([pool("a", 8, 8), pool("b", 8)], chat, *work), optimise)
+    assert starts(found)["chat"] == where
+
+
 def waits_for_a_third(count=1):
     """Of what is free nothing would do."""
     busy = running("busy", option("b200", 5), {"b200-0": 1})
@@ -199,6 +217,36 @@ def test_what_a_service_takes_is_not_there_for_runs(optimise):
     found = plan(problem([pool("h100", 8, 8, 8, 8), pool("a100", 8)], chat, *runs), optimise)
     dear = {each.pool: each.delay for each in found.prices}
     assert dear["h100"] / dear["a100"] == pytest.approx(1.5, rel=0.07)
+
+
+@BOTH
+@pytest.mark.parametrize(("hours", "where"), [(0.25, "cheap"), (100, "dear")])
+def test_a_service_is_charged_for_no_longer_than_others_wait(optimise, hours, where):
+    """Six runs that are done within the hour had sent it to a pool of twice the cost, as if they
+    waited for a day; those that take longer still do."""
+    chat = job(
+        "chat",
+        option("cheap", None, each=4, objective=aims(1)),
+        option("dear", None, each=4, objective=aims(2)),
+    )
+    runs = [job(f"run-{at}", option("cheap", hours, each=4)) for at in range(6)]
+    found = plan(problem([pool("cheap", 8, 8), pool("dear", 8)], chat, *runs), optimise)
+    assert starts(found)["chat"] == where
+
+
+@BOTH
+def test_passes_in_between_charge_a_service_for_as_long(optimise):
+    """They work out no prices: those of the last pass tell in what time all was to be done."""
+    chat = job(
+        "chat",
+        option("cheap", None, each=4, objective=aims(1)),
+        option("dear", None, each=4, objective=aims(2)),
+    )
+    runs = [job(f"run-{at}", option("cheap", 0.25, each=4)) for at in range(6)]
+    given = problem([pool("cheap", 8, 8), pool("dear", 8)], chat, *runs)
+    shares = plan(given, optimise).shares
+    assert shares["cheap"].of_all > 0
+    assert starts(plan(replace(given, shares=shares), optimise))["chat"] == "cheap"
 
 
 def test_what_is_left_is_shared_out_within_the_shares_of_namespaces():
@@ -260,7 +308,7 @@ def test_a_pool_takes_of_the_time_of_all_what_those_weigh_who_wait_for_it():
     old = [job(f"o{at}", option("old", 1 + at), created=-48 * HOUR) for at in range(2)]
     new = [job(f"n{at}", option("new", 1 + at)) for at in range(2)]
     found = plan(problem(pools, *old, *new, rules=rules)).shares
-    assert found["old"] == pytest.approx(4 * found["new"])
+    assert found["old"].of_all == pytest.approx(4 * found["new"].of_all)
 
 
 def test_prices_count_those_alone_who_can_be_delayed():
@@ -425,7 +473,7 @@ def test_a_brief_pass_keeps_the_reservations_of_who_had_no_turn():
 def test_given_shares_are_used_as_they_are():
     work = job("w", option("fast", 10), option("slow", 10.5))
     other = job("v", option("fast", 100), option("slow", 100))
-    given = {"fast": 1.0, "slow": 1e-9}
+    given = {"fast": Share(1.0), "slow": Share(1e-9)}
     pools = [pool("fast", 8), pool("slow", 8)]
     found = plan(problem(pools, work, other, shares=given))
     assert found.shares == given

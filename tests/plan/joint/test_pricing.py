@@ -1,9 +1,11 @@
 """Duals of the relaxed assignment: scarce pools are dear, and work leaves where it loses least."""
 
+import math
+
 import pytest
 
 from poolwise.plan.joint.pricing import capacity, levels
-from tests.plan.joint.cluster_given import job, option, pool, running
+from tests.plan.joint.cluster_given import HOUR, job, option, pool, running
 
 FAST, SLOW = pool("fast", 8), pool("slow", 8)
 
@@ -28,6 +30,17 @@ def test_what_is_held_without_end_is_nobodys_to_share_out():
 def test_shares_add_up_to_the_whole_cluster():
     prices = found(job("a", option("fast", 1), option("slow", 3)))
     assert 8 * prices["fast"] + 8 * prices["slow"] == pytest.approx(1.0)
+
+
+def test_a_level_tells_in_what_time_its_work_is_done():
+    """What a service takes is gone, so that the rest takes longer; who serves is never done."""
+    run = job("a", option("fast", 3))
+    service = job("s", option("fast", None, each=4))
+    (alone,), (beside,) = leveled(run), leveled(run, service)
+    assert alone.seconds == pytest.approx(3 * HOUR)
+    assert beside.seconds == pytest.approx(6 * HOUR)
+    (filled,) = leveled(run, service, job("t", option("fast", None, each=4)))
+    assert filled.seconds == math.inf
 
 
 def test_without_work_nothing_is_loaded():

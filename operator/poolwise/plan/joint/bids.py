@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from poolwise.plan.joint.problem import Option, Rules, Workload, run_seconds
+from poolwise.plan.joint.problem import Option, Rules, Share, Workload, run_seconds
 
 MOST_DOUBLINGS = 60.0
 """Of the weight by age, so that it stays a number."""
@@ -25,6 +25,8 @@ LEVEL = 1e-4
 URGENT = 0.25
 """Share of its run time that is left to wait: a workload with a deadline then goes first."""
 
+FREE = Share(0.0)
+"""Of a pool that is not scarce."""
 
 Tier = tuple[int, bool, bool, bool]
 
@@ -110,7 +112,7 @@ def loss(offer: Offer) -> tuple[float, str, int]:
 
 
 def bid(
-    workload: Workload, options: Iterable[Option], shares: Mapping[str, float], now: float,
+    workload: Workload, options: Iterable[Option], shares: Mapping[str, Share], now: float,
     rules: Rules,
 ) -> Bid:  # fmt: skip
     """The bid of a workload that has options."""
@@ -151,8 +153,10 @@ def _is_as_good(option: Option, best: Option) -> bool:
     return option.pool == best.pool and option.aim <= best.aim * (1.0 + AS_GOOD)
 
 
-def _offer(option: Option, base: float, best_aim: float, shares: Mapping[str, float]) -> Offer:
+def _offer(option: Option, base: float, best_aim: float, shares: Mapping[str, Share]) -> Offer:
     seconds = run_seconds(option)
     times = option.aim / best_aim if best_aim > 0 else 1.0
-    share = shares.get(option.pool, 0.0)
-    return Offer(option, seconds, base * times, share * option.accelerators * seconds)
+    share = shares.get(option.pool, FREE)
+    delays_for = seconds if option.seconds is not None else min(seconds, share.done_seconds)
+    load_seconds = share.of_all * option.accelerators * delays_for
+    return Offer(option, seconds, base * times, load_seconds)

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Mapping
 
 from poolwise.plan.joint.admission import Admission
-from poolwise.plan.joint.bids import Bid, weight_of_all
+from poolwise.plan.joint.bids import FREE, Bid, weight_of_all
 from poolwise.plan.joint.items import Assignment, Taken
 from poolwise.plan.joint.losses import Losses
 from poolwise.plan.joint.moves import Move
 from poolwise.plan.joint.outcome import Act, Decision, Price
-from poolwise.plan.joint.problem import Problem, Workload
+from poolwise.plan.joint.problem import Problem, Share, Workload
 from poolwise.plan.joint.walk import EXTERNALITY, Turn, Walked
 from poolwise.plan.joint.words import Teller
 from poolwise.plan.wording import significant
@@ -26,7 +26,7 @@ class Story:
     def __init__(
         self,
         problem: Problem,
-        shares: Mapping[str, float],
+        shares: Mapping[str, Share],
         admissions: Mapping[str, Admission],
         queue: Walked,
         taken: Assignment,
@@ -69,7 +69,8 @@ class Story:
         waiting, worth = weight_of_all(bids), _worth_per_hour(bids)
         found = []
         for pool in self._problem.pools:
-            delay = significant(EXTERNALITY * waiting * self._shares.get(pool.name, 0.0), DIGITS)
+            share = self._shares.get(pool.name, FREE)
+            delay = significant(EXTERNALITY * waiting * share.of_all, DIGITS)
             reason = self._losses.price(pool.name, delay, delay * worth, len(bids))
             found.append(Price(pool.name, delay, delay * worth, reason))
         return tuple(found)

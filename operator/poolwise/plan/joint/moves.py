@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from poolwise.plan.joint.bids import Bid, Offer, bid
-from poolwise.plan.joint.problem import Option, Rules, Running, Workload
+from poolwise.plan.joint.problem import Option, Rules, Running, Share, Workload
 from poolwise.plan.joint.walk import cost_seconds
 
 LEAST_GAIN = 0.05
@@ -45,7 +45,7 @@ def movable(workloads: Iterable[Workload], rules: Rules, now: float) -> Iterator
 
 
 def moves(
-    workload: Workload, options: Iterable[Option], shares: Mapping[str, float],
+    workload: Workload, options: Iterable[Option], shares: Mapping[str, Share],
     rules: Rules, now: float, behind_weight: float,
 ) -> list[Move]:  # fmt: skip
     """Ways to move it that gain enough, the best first."""

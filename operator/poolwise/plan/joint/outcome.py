@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from poolwise.plan.joint.problem import Option, Reservation, Workload
+from poolwise.plan.joint.problem import Option, Reservation, Share, Workload
 from poolwise.plan.joint.rooms import Hold
 from poolwise.plan.wording import duration, plural
 
@@ -93,7 +93,7 @@ class JointPlan:
     """Of the greedy answer, which is never better."""
     solver: str
     """``greedy``, ``milp``, or ``milp, stopped at its limit``."""
-    shares: Mapping[str, float] = field(default_factory=dict)
+    shares: Mapping[str, Share] = field(default_factory=dict)
     """By pool: what an accelerator-second takes of the whole cluster's time (:mod:`.pricing`)."""
     holds: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)
     """By pool: what is kept for gangs that wait."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from poolwise.plan.joint.admission import Admission, Gate
 from poolwise.plan.joint.assignment import tiered
-from poolwise.plan.joint.bids import Bid, Offer, Tier, bid, loss, weight_of_all
+from poolwise.plan.joint.bids import FREE, Bid, Offer, Tier, bid, loss, weight_of_all
 from poolwise.plan.joint.decisions import Story
 from poolwise.plan.joint.exchange import exchanged
 from poolwise.plan.joint.items import Assignment, Choice, Floor, Item
@@ -20,7 +20,14 @@ from poolwise.plan.joint.outcome import JointPlan
 from poolwise.plan.joint.outlook import outlook
 from poolwise.plan.joint.preemption import preemptions
 from poolwise.plan.joint.pricing import Level, capacity, levels
-from poolwise.plan.joint.problem import Option, PoolState, Problem, Reservation, Workload
+from poolwise.plan.joint.problem import (
+    Option,
+    PoolState,
+    Problem,
+    Reservation,
+    Share,
+    Workload,
+)
 from poolwise.plan.joint.rooms import Rooms
 from poolwise.plan.joint.settling import all_start, lacking, settled
 from poolwise.plan.joint.timeline import Timeline
@@ -81,7 +88,7 @@ class _Pass:
     problem: Problem
     admissions: Mapping[str, Admission]
     """Of pending workloads and of those that may be moved."""
-    shares: Mapping[str, float]
+    shares: Mapping[str, Share]
     bids: Sequence[Bid]
     limits: Mapping[str, int]
     movable: Sequence[Workload]
@@ -98,7 +105,7 @@ class _Pass:
         admissions = {each.key: gate.admit(each) for each in [*pending, *may_go]}
         limits = _limits(problem, gate)
 
-        def bids(shares: Mapping[str, float]) -> list[Bid]:
+        def bids(shares: Mapping[str, Share]) -> list[Bid]:
             open_to = ((each, admissions[each.key].options) for each in pending)
             found = (bid(each, ways, shares, now, rules) for each, ways in open_to if ways)
             return [replace(each, is_hopeless=not within(each.workload)) for each in found]
@@ -180,16 +187,18 @@ def _shares(
     bids: Sequence[Bid],
     pools: Sequence[PoolState],
     limits: Mapping[str, int],
-) -> dict[str, float]:
+) -> dict[str, Share]:
     """By pool, of the time of all who wait, by weight: a level takes that of its own alone, and of
     nobody where all who would rather be there find room."""
-    shares = {pool.name: 0.0 for pool in pools}
+    shares = {pool.name: FREE for pool in pools}
     all_weight = weight_of_all(bids)
     for level in found:
         wanted = [(each, offer) for each in bids if (offer := _wanted(each, level)) is not None]
         if not _is_room_for_all(wanted, pools, limits):
             own = weight_of_all(each for each in bids if each.workload.key in level.keys)
-            shares |= {name: y * own / all_weight for name, y in level.shares.items()}
+            shares |= {
+                name: Share(y * own / all_weight, level.seconds) for name, y in level.shares.items()
+            }
     return shares
 
 

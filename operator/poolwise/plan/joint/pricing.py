@@ -44,6 +44,8 @@ class Level:
     """By pool: seconds of the time in which the level's work is done, per accelerator-second."""
     keys: frozenset[str]
     """Of workloads."""
+    seconds: float
+    """In which the level's work is done; infinite where services fill it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class _Spread:
     """How much of it is done per second; of services how many times all of them have room."""
     shares: Mapping[str, float]
     """Of the pools that limit it."""
+    seconds: float = math.inf
+    """In which all of it is done; services never are."""
 
 
 def levels(
@@ -77,9 +81,9 @@ def levels(
     """Pools by load, the most loaded first; none of pools that nothing fills."""
     pools = {name: count for name, count in capacity.items() if count > 0}
     kinds, found = _kinds(workloads, pools), list[Level]()
-    while shares := _scarcest(kinds, pools):
+    while shares := (spread := _scarcest(kinds, pools)).shares:
         bound = (each.keys for each in kinds if each.needed.keys() <= shares.keys())
-        found.append(Level(shares, frozenset(chain.from_iterable(bound))))
+        found.append(Level(shares, frozenset(chain.from_iterable(bound)), spread.seconds))
         kinds = [each.outside(shares) for each in kinds if each.needed.keys() - shares.keys()]
         pools = {name: count for name, count in pools.items() if name not in shares}
     return tuple(found)
@@ -119,14 +123,15 @@ def _kind(
     return _Kind(is_endless, needed, keys)
 
 
-def _scarcest(kinds: Sequence[_Kind], capacity: Mapping[str, int]) -> Mapping[str, float]:
-    """Shares of the pools that limit most; empty where nothing is limited."""
+def _scarcest(kinds: Sequence[_Kind], capacity: Mapping[str, int]) -> _Spread:
+    """Over the pools that limit most; of no pools where nothing is limited."""
     services = [each for each in kinds if each.is_endless]
     runs = [each for each in kinds if not each.is_endless]
     served = _spread(services, (), capacity)
     if served.rate <= 1.0 + LEAST_DUAL:
-        return served.shares
-    return _spread(runs, services, capacity).shares
+        return served
+    done = _spread(runs, services, capacity)
+    return replace(done, seconds=1.0 / done.rate if done.rate > 0 else math.inf)
 
 
 def _spread(

@@ -5,13 +5,15 @@ Moments are seconds since any epoch that the caller keeps.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from poolwise.model.prediction import Interval
 
 SERVICE_SECONDS = 86400.0
-"""A service has no end: it is weighed as a run of a day."""
+"""A service has no end: it is weighed as a run of a day, or for as long as others wait, if that is
+less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +169,16 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """What the time of a pool is worth beside another's."""
+
+    of_all: float
+    """Of the time of all who wait, that an accelerator-second takes (:mod:`.pricing`)."""
+    done_seconds: float = math.inf
+    """In which all is done that waits for the pool, and for those that share its load."""
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """One moment of a cluster."""
 
@@ -176,5 +188,5 @@ class Problem:
     rules: Rules = field(default_factory=Rules)
     reservations: tuple[Reservation, ...] = ()
     """Of the last plan: kept unless another place is clearly better."""
-    shares: Mapping[str, float] = field(default_factory=dict)
+    shares: Mapping[str, Share] = field(default_factory=dict)
     """Of the last plan, for a pass in between that should not work them out again; empty: anew."""

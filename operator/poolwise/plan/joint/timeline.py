@@ -92,6 +92,7 @@ class _Floor:
         self._free = {name: max(node.free, 0) for name, node in self._nodes.items()}
         self._releases: dict[str, list[tuple[float, int]]] = {}
         self._gangs: dict[tuple[int, int, bool, str], list[Slot]] = {}
+        self._ever: dict[tuple[int, int, str], Mapping[str, int]] = {}
         self.entries: list[tuple[float, int]] = []
         """Accelerators by the moment from which on nobody has booked them."""
 
@@ -136,6 +137,7 @@ class _Floor:
             self._free[node] -= self._size(option, pods)
         self.release(option, nodes, until)
         self._gangs.clear()
+        self._ever.clear()
 
     def holds(self, option: Option) -> tuple[float, tuple[Hold, ...]]:
         slots = self._gang(option)
@@ -150,14 +152,34 @@ class _Floor:
         return starts, tuple(each for each in kept if each.accelerators > 0)
 
     def holds_ever(self, option: Option, taken: Mapping[str, int]) -> bool:
+        lost: dict[str, int] = {}
+        for name, count in taken.items():
+            domain = self._domain(name, option)
+            fewer = self._slots_ever(name, option) - self._slots_ever(name, option, count)
+            lost[domain] = lost.get(domain, 0) + fewer
+        slots = self._by_domain(option).items()
+        return any(count - lost.get(domain, 0) >= option.pods for domain, count in slots)
+
+    def _by_domain(self, option: Option) -> Mapping[str, int]:
+        """Slots for its pods that there could be at any time."""
         size, most = option.accelerators_per_pod, 1 if option.one_per_node else option.pods
-        slots: dict[str, int] = {}
-        for name, node in self._nodes.items():
-            value = node.domains.get(option.level, "") if option.level else "pool"
-            if value:
-                ever = self._free[name] + self._given_back(name, math.inf) - taken.get(name, 0)
-                slots[value] = slots.get(value, 0) + min(max(ever, 0) // size, most)
-        return max(slots.values(), default=0) >= option.pods
+        shape = size, most, option.level
+        if shape not in self._ever:
+            found: dict[str, int] = {}
+            for name in self._nodes:
+                domain = self._domain(name, option)
+                if domain:
+                    found[domain] = found.get(domain, 0) + self._slots_ever(name, option)
+            self._ever[shape] = found
+        return self._ever[shape]
+
+    def _slots_ever(self, node: str, option: Option, taken: int = 0) -> int:
+        most = 1 if option.one_per_node else option.pods
+        ever = self._free[node] + self._given_back(node, math.inf) - taken
+        return min(max(ever, 0) // option.accelerators_per_pod, most)
+
+    def _domain(self, node: str, option: Option) -> str:
+        return self._nodes[node].domains.get(option.level, "") if option.level else "pool"
 
     def _given_back(self, node: str, until: float) -> int:
         return sum(count for at, count in self._releases.get(node, ()) if at <= until)
@@ -169,7 +191,7 @@ class _Floor:
         if shape not in self._gangs:
             domains: dict[str, list[Slot]] = {}
             for node in self._nodes.values():
-                value = node.domains.get(option.level, "") if option.level else "pool"
+                value = self._domain(node.name, option)
                 if value:
                     domains.setdefault(value, []).extend(self._slots(node.name, option))
             found = [sorted(slots, key=_moment)[:pods] for slots in domains.values()]

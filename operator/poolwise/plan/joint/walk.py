@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from poolwise.plan.joint.bids import LEVEL, Bid, Offer, weight_of_all
-from poolwise.plan.joint.problem import Option
+from poolwise.plan.joint.problem import SERVICE_SECONDS, Option
 from poolwise.plan.joint.rooms import Hold, Rooms
 from poolwise.plan.joint.sparing import Needs
 from poolwise.plan.joint.timeline import Timeline
@@ -168,22 +168,35 @@ class Walk:
         return tuple(sorted((self._chance(bid, offer, behind) for offer in bid.offers), key=order))
 
     def _sparing(self, chances: tuple[Chance, ...], bid: Bid, needs: Needs) -> tuple[Chance, ...]:
-        """Of starts of a service that are no worse for it, those that leave most of those behind a
-        place, since it gives nothing back; the others last."""
-        most = chances[0].offer.lateness_seconds * (1.0 + LEVEL)
-        if not bid.is_service or chances[0].nodes is None:
+        """Of starts of a service those first that leave more of those behind a place, since it
+        gives nothing back: where they are no worse for it, or where all lose less by them if who
+        could never start counts as delayed by a day."""
+        best = chances[0]
+        if not bid.is_service or best.nodes is None:
             return chances
+        most = best.offer.lateness_seconds * (1.0 + LEVEL)
+        level = [each.offer.lateness_seconds <= most for each in chances]
+        dooms_any = self._doomed(best, needs) > 0
         doomed = [
-            needs.doomed(each.offer.option, each.nodes, self.timeline)
-            if each.nodes is not None and each.offer.lateness_seconds <= most
-            else math.inf
-            for each in chances
+            self._doomed(each, needs) if dooms_any or is_level else math.inf
+            for each, is_level in zip(chances, level, strict=True)
         ]
+        lost = [
+            SERVICE_SECONDS * count + (best if is_level else each).cost_seconds
+            for each, is_level, count in zip(chances, level, doomed, strict=True)
+        ]
+        fewest = doomed[lost.index(min(lost))]
         found = [
-            replace(each, is_spared=min(doomed) < count < math.inf)
+            replace(each, is_spared=fewest < count < math.inf)
             for each, count in zip(chances, doomed, strict=True)
         ]
-        return tuple(sorted(found, key=lambda each: each.is_spared))
+        return tuple(sorted(found, key=lambda each: (each.is_spared, each.nodes is None)))
+
+    def _doomed(self, chance: Chance, needs: Needs) -> float:
+        """Who behind could never start after it; infinite where it does not start itself."""
+        if chance.nodes is None:
+            return math.inf
+        return needs.doomed(chance.offer.option, chance.nodes, self.timeline)
 
     def _chance(self, bid: Bid, offer: Offer, behind: float) -> Chance:
         option, starts, nodes = offer.option, self.now, None
