@@ -16,7 +16,9 @@ RELEASE = "poolwise"
 NAMESPACE = "poolwise-system"
 TIMEOUT = "180s"
 IMAGE_VALUES = ("image.repository=poolwise", "image.tag=dev", "image.pullPolicy=Never")
-ENGINE_VALUES = (f"settings.vllm_image={images.WORKLOADS}",)
+DRAIN_VALUES = ("settings.drain_limit_seconds=20",)
+"""By the longest answers it is minutes, and a replica over two nodes ends in two parts."""
+ENGINE_VALUES = (f"settings.vllm_image={images.WORKLOADS}", *DRAIN_VALUES)
 
 
 @dataclass(frozen=True)
