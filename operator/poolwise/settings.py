@@ -230,7 +230,7 @@ class Settings(BaseModel):
         description="Namespaces to serve, separated by commas; empty means all, with ClusterRoles.",
     )
 
-    # Leader election: client-go's defaults, by which a standby acts within 17 s of a crash
+    # Leader election: client-go's defaults, by which a standby acts within 18 s of a crash
     leader_election: bool = Field(
         True, description="Wait for the Lease before writing; off only where one replica is sure."
     )
