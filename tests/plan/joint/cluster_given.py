@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+import pytest
+
 from poolwise.model.prediction import Interval
-from poolwise.plan.joint.outcome import Decision, JointPlan
+from poolwise.plan.joint.outcome import Act, Decision, JointPlan
 from poolwise.plan.joint.problem import (
     NodeState,
     Option,
@@ -16,6 +18,7 @@ from poolwise.plan.joint.problem import (
 )
 
 HOUR = 3600.0
+BOTH = pytest.mark.parametrize("optimise", [False, True], ids=["greedy", "optimised"])
 
 
 def pool(name: str, *free: int, total: int = 8, rack: int = 0) -> PoolState:
@@ -66,3 +69,14 @@ def problem(pools, *workloads: Workload, now: float = 0.0, rules: Rules | None =
 
 def by_key(plan: JointPlan) -> dict[str, Decision]:
     return {each.key: each for each in plan.decisions}
+
+
+def starts(plan: JointPlan) -> dict[str, str]:
+    """Pools of those that start now, by workload."""
+    started = (each for each in plan.decisions if each.act is Act.START)
+    return {each.key: each.option.pool for each in started if each.option}
+
+
+def aims(loss: float) -> Interval:
+    """What the ranking of candidates makes of a pool: so many times the best."""
+    return Interval(loss, loss, loss)
