@@ -98,19 +98,26 @@ def test_an_api_server_that_goes_in_the_middle_of_a_plan(
     assert len(operator.client.list("v1", "Pod", namespace)) == len(jobs)
 
 
-def test_a_leader_whose_network_goes_silent_is_replaced_and_ends(
+@pytest.fixture
+def leader(
     launch: Launch,
     line: Line,
     client: Client,
     namespace: str,
     nodes: NodeFactory,
     tmp_path: Path,
-) -> None:
+) -> Operated:
+    """One that leads over the line, and has placed a run."""
     client.delete(HOLDER)
     leader = launch(line.kubeconfig_for(USER, tmp_path), LEASE)
     nodes([h100_node()])
-    early = client.create(training_job(namespace, "early", 4))
-    leader.wait_condition(early, "PodsReady", "True")
+    leader.wait_condition(client.create(training_job(namespace, "early", 4)), "PodsReady", "True")
+    return leader
+
+
+def test_a_leader_whose_network_goes_silent_is_replaced_and_ends(
+    leader: Operated, launch: Launch, line: Line, client: Client, namespace: str
+) -> None:
     first = (leader.look(HOLDER) or {})["spec"]["holderIdentity"]
     standby = launch(environment=LEASE)
     line.silence()
@@ -123,18 +130,9 @@ def test_a_leader_whose_network_goes_silent_is_replaced_and_ends(
 
 
 def test_a_leader_that_is_told_to_end_while_nobody_answers_ends(
-    launch: Launch,
-    line: Line,
-    client: Client,
-    namespace: str,
-    nodes: NodeFactory,
-    tmp_path: Path,
+    leader: Operated, line: Line
 ) -> None:
     """Before a kubelet would end it by force: the Lease that it cannot hand over runs out."""
-    client.delete(HOLDER)
-    leader = launch(line.kubeconfig_for(USER, tmp_path), LEASE)
-    nodes([h100_node()])
-    leader.wait_condition(client.create(training_job(namespace, "train", 4)), "PodsReady", "True")
     line.silence()
     started = time.monotonic()
     leader.process.stop()

@@ -9,11 +9,11 @@ import pytest
 
 from poolwise.cluster.resources import PODS
 from poolwise.plan.decision import Key, Kind
-from poolwise.plan.names import LEADER_WORKER_SET, PAUSED, PLACEMENT
+from poolwise.plan.names import PAUSED, PLACEMENT
 from poolwise.plan.placement_record import parse
 from tests.handlers.shell import Shell, chat_service, condition, h100_node, training_job
 from tests.handlers.test_overflow import a100_node, replicas
-from tests.handlers.test_scaling import Scaled, deployment, hpa, service
+from tests.handlers.test_scaling import Scaled, deployment, groups_set_by_others, hpa, service
 
 POOL = {
     "apiVersion": "poolwise.dev/v1alpha1",
@@ -196,21 +196,9 @@ def test_in_the_mode_external_nothing_is_spread_over_pools_meanwhile():
 
 
 def test_replicas_over_nodes_are_counted_in_groups():
-    shell, chat = Shell(apis={LEADER_WORKER_SET: "v1"}), chat_service("a", "chat")
-    chat["spec"] |= {
-        "model": {"preset": "llama-3.1-405b", "uri": "pvc://models/405b"},
-        "scaling": {"minReplicas": 1, "maxReplicas": 2},
-    }
-    shell.put(*(h100_node(name=f"n{index}") for index in range(4)), chat)
+    shell, before = groups_set_by_others()
     shell.run()
-    kind, api = "LeaderWorkerSet", f"{LEADER_WORKER_SET}/v1"
-    name = {"name": "chat-replica", "namespace": "a"}
-    groups = {"apiVersion": api, "kind": kind, "metadata": name}
-    live, theirs = shell.look(groups), hpa(kind, api)
-    theirs["spec"]["scaleTargetRef"]["name"] = "chat-replica"
-    shell.put(theirs, {**live, "spec": {**live["spec"], "replicas": 2}})
-    shell.run()
-    record = parse(shell.look(groups)["metadata"]["annotations"][PLACEMENT], CHAT)
+    record = parse(shell.look(before)["metadata"]["annotations"][PLACEMENT], CHAT)
     assert record is not None
     assert record.replicas == plan(shell)["replicas"] == 2
     assert len(record.claim.accelerators_by_node) == 4

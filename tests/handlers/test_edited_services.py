@@ -8,10 +8,16 @@ from typing import Any
 
 import pytest
 
-from poolwise.plan.names import LEADER_WORKER_SET
 from poolwise.plan.signals.adapters import Fault
 from tests.handlers.shell import Shell, chat_service, condition, h100_node
-from tests.handlers.test_scaling import Scaled, decided, deployment, hpa, service
+from tests.handlers.test_scaling import (
+    Scaled,
+    decided,
+    deployment,
+    groups_set_by_others,
+    hpa,
+    service,
+)
 
 
 class Edited(Scaled):
@@ -138,24 +144,11 @@ def test_a_larger_peak_that_is_declared_early_is_there_and_stays(looks):
 
 def test_what_somebody_else_scales_over_nodes_is_not_set_back_either():
     """Replicas that span nodes run in a LeaderWorkerSet."""
-    shell = Shell(apis={LEADER_WORKER_SET: "v1"})
-    chat = chat_service("a", "chat")
-    chat["spec"] |= {
-        "model": {"preset": "llama-3.1-405b", "uri": "pvc://models/405b"},
-        "scaling": {"minReplicas": 1, "maxReplicas": 2},
-    }
-    shell.put(*(h100_node(name=f"n{index}") for index in range(4)), chat)
-    shell.run()
-    kind, api = "LeaderWorkerSet", f"{LEADER_WORKER_SET}/v1"
-    name = {"name": "chat-replica", "namespace": "a"}
-    groups = {"apiVersion": api, "kind": kind, "metadata": name}
-    live, theirs = shell.look(groups), hpa(kind, api)
-    theirs["spec"]["scaleTargetRef"]["name"] = "chat-replica"
-    shell.put(theirs, {**live, "spec": {**live["spec"], "replicas": 2}})
+    shell, before = groups_set_by_others()
     shell.run(lambda: edit(shell))
-    after = shell.look(groups)
+    after = shell.look(before)
     assert after["spec"]["replicas"] == 2
-    assert after["metadata"]["annotations"] != live["metadata"]["annotations"]
+    assert after["metadata"]["annotations"] != before["metadata"]["annotations"]
 
 
 FAST = {"metric": "TTFT", "percentile": 99, "target": "1ms"}

@@ -18,6 +18,7 @@ from poolwise.handlers.scaling import LEAST_LOOKS
 from poolwise.handlers.turn import LOOKS_UNTIL_TOLD
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.live.leaving import DELETION_COST
+from poolwise.plan.names import LEADER_WORKER_SET
 from poolwise.plan.scaling import controller
 from poolwise.plan.scaling.decision import Decision
 from poolwise.plan.signals.adapters import Fault
@@ -104,6 +105,25 @@ def hpa(kind: str = "Deployment", api: str = "apps/v1") -> dict[str, Any]:
         "metadata": {"name": "theirs", "namespace": "a"},
         "spec": {"scaleTargetRef": {"apiVersion": api, "kind": kind, "name": "chat"}},
     }
+
+
+def groups_set_by_others() -> tuple[Shell, dict[str, Any]]:
+    """One service of one replica over two nodes, that somebody else has set to two; and what runs
+    it, as it was before."""
+    shell, chat = Shell(apis={LEADER_WORKER_SET: "v1"}), chat_service("a", "chat")
+    chat["spec"] |= {
+        "model": {"preset": "llama-3.1-405b", "uri": "pvc://models/405b"},
+        "scaling": {"minReplicas": 1, "maxReplicas": 2},
+    }
+    shell.put(*(h100_node(name=f"n{index}") for index in range(4)), chat)
+    shell.run()
+    kind, api = "LeaderWorkerSet", f"{LEADER_WORKER_SET}/v1"
+    name = {"name": "chat-replica", "namespace": "a"}
+    groups = {"apiVersion": api, "kind": kind, "metadata": name}
+    live, theirs = shell.look(groups), hpa(kind, api)
+    theirs["spec"]["scaleTargetRef"]["name"] = "chat-replica"
+    shell.put(theirs, {**live, "spec": {**live["spec"], "replicas": 2}})
+    return shell, live
 
 
 def test_replicas_that_answer_are_told_and_looks_that_say_the_same_write_nothing(cluster):

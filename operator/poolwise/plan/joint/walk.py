@@ -176,10 +176,10 @@ class Walk:
             return chances
         most = best.offer.lateness_seconds * (1.0 + LEVEL)
         level = [each.offer.lateness_seconds <= most for each in chances]
-        dooms_any = self._doomed(best, needs) > 0
-        doomed = [
-            self._doomed(each, needs) if dooms_any or is_level else math.inf
-            for each, is_level in zip(chances, level, strict=True)
+        doomed = [self._doomed(best, needs)]
+        doomed += [
+            self._doomed(each, needs) if doomed[0] or is_level else math.inf
+            for each, is_level in zip(chances[1:], level[1:], strict=True)
         ]
         lost = [
             SERVICE_SECONDS * count + (best if is_level else each).cost_seconds

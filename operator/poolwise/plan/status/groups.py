@@ -13,8 +13,8 @@ from typing import Any
 
 from poolwise.plan.conditions import Reason, timestamp
 from poolwise.plan.observed import Object
-from poolwise.plan.status.meter import moment_of
 from poolwise.plan.status.problems import Problem
+from poolwise.plan.status.span import true_since
 from poolwise.plan.wording import duration
 
 
@@ -48,22 +48,14 @@ def _began(child: Object) -> datetime | None:
     """Since when it replaces groups, or has started without a ready one; None: it does neither."""
     if outdated_groups(child) and outdated_groups(child) <= partition(child):
         return None
-    update = _since(_status(child), "UpdateInProgress")
+    update = true_since(_status(child), "UpdateInProgress")
     if update is None and not _status(child).get("readyReplicas"):
-        return _since(_status(child), "Progressing")
+        return true_since(_status(child), "Progressing")
     return update
 
 
 def _ready_since(pod: Object) -> datetime | None:
-    return _since(_status(pod), "Ready")
-
-
-def _since(status: Mapping[str, Any], type_: str) -> datetime | None:
-    """When a condition became True; None while it is not."""
-    for each in status.get("conditions") or ():
-        if (each.get("type"), each.get("status")) == (type_, "True"):
-            return moment_of(each.get("lastTransitionTime"))
-    return None
+    return true_since(_status(pod), "Ready")
 
 
 def _status(document: Object) -> Mapping[str, Any]:

@@ -35,12 +35,17 @@ def span(pods: Sequence[Object]) -> Span:
 
 def _start(pod: Object) -> datetime | None:
     """When the scheduler gave it a node, which the node's agent sees a moment later."""
-    for each in _status(pod).get("conditions") or ():
-        if (each.get("type"), each.get("status")) == ("PodScheduled", "True"):
+    return true_since(_status(pod), "PodScheduled") or moment_of(_status(pod).get("startTime"))
+
+
+def true_since(status: Mapping[str, Any], type_: str) -> datetime | None:
+    """When a condition became True; None while it is not, or does not say."""
+    for each in status.get("conditions") or ():
+        if (each.get("type"), each.get("status")) == (type_, "True"):
             moment = moment_of(each.get("lastTransitionTime"))
             if moment is not None:
                 return moment
-    return moment_of(_status(pod).get("startTime"))
+    return None
 
 
 def _ends(pod: Object) -> Iterator[datetime]:
