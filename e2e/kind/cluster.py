@@ -10,6 +10,7 @@ from pathlib import Path
 
 from e2e.errors import HarnessError, ProcessFailed
 from e2e.kind.command import attempt, run
+from e2e.kind.containers import silent_kubelet
 from e2e.kind.engine import node_image
 from e2e.progress import say
 from e2e.running import Running
@@ -18,6 +19,7 @@ from e2e.tools.build import Binaries
 CONFIGURATION = Path(__file__).with_name("cluster.yaml")
 NAME = "poolwise-e2e"
 READY_SECONDS = 300
+TRIES = 3
 CLUSTER_LABEL = "io.x-k8s.kind.cluster"
 
 
@@ -31,27 +33,40 @@ class KindCluster(Running):
         self._kind = binaries["kind"]
         self._keep = keep
         self.name = f"{NAME}-{secrets.token_hex(3)}"
-        self._folder = Path(tempfile.mkdtemp(prefix=f"{self.name}-"))
-        self.kubeconfig = self._folder / "kubeconfig"
+        self.kubeconfig = Path(tempfile.mkdtemp(prefix=f"{self.name}-")) / "kubeconfig"
 
     def start(self) -> None:
-        """Create it; raises :class:`ProcessFailed` with kind's last lines, and leaves nothing."""
+        """Create it; raises :class:`ProcessFailed` with kind's last lines, and leaves nothing.
+
+        A node whose kubelet does not come up in kubeadm's four minutes is a matter of luck on a
+        small machine: kind gives up then, so that we begin anew, and say what the nodes said.
+        """
+        for tries_left in reversed(range(TRIES)):
+            try:
+                return self._create()
+            except ProcessFailed as error:
+                said = f"{error}\n{self._kubelets()}"
+                self._delete()
+                if not tries_left:
+                    raise ProcessFailed(said) from error
+                say(f"{said}\nonce more, for it may be chance")
+            except BaseException:
+                self._delete()
+                raise
+
+    def _create(self) -> None:
         image = node_image()
-        arguments: list[str | Path] = [
-            "create",
-            "cluster",
-            "--name",
-            self.name,
-            "--config",
-            CONFIGURATION,
-        ]
+        self.kubeconfig.parent.mkdir(exist_ok=True)
+        command: list[str | Path] = [self._kind, "create", "cluster", "--name", self.name]
         chosen = ["--image", image] if image else []
-        where: list[str | Path] = ["--kubeconfig", self.kubeconfig, "--wait", f"{READY_SECONDS}s"]
-        try:
-            run([self._kind, *arguments, *chosen, *where])
-        except BaseException:
-            self._delete()
-            raise
+        where: list[str | Path] = ["--config", CONFIGURATION, "--kubeconfig", self.kubeconfig]
+        # Retained when it fails, so that the nodes can be asked why; deleted by us.
+        run([*command, *chosen, *where, "--wait", f"{READY_SECONDS}s", "--retain"])
+
+    def _kubelets(self) -> str:
+        """The last lines of each node's kubelet that does not answer."""
+        nodes = attempt([self._kind, "get", "nodes", "--name", self.name]).stdout.split()
+        return "\n".join(lines for node in nodes if (lines := silent_kubelet(node)))
 
     def stop(self) -> None:
         """Delete it, unless it is to be kept."""
@@ -63,7 +78,7 @@ class KindCluster(Running):
 
     def _delete(self) -> None:
         attempt([self._kind, "delete", "cluster", "--name", self.name])
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.kubeconfig.parent, ignore_errors=True)
 
 
 class GivenCluster(Running):

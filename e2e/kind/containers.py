@@ -13,6 +13,7 @@ for file in /proc/[0-9]*/cgroup; do
   fi
 done
 """
+KUBELET_HEALTH = "http://127.0.0.1:10248/healthz"
 
 
 def inside(node: str, *command: str) -> str:
@@ -26,6 +27,15 @@ def kill_pod(node: str, uid: str) -> None:
     The kubelet, which would ask them politely, is not involved; it restarts them.
     """
     inside(node, "bash", "-c", KILL_POD, "kill-pod", uid, uid.replace("-", "_"))
+
+
+def silent_kubelet(node: str) -> str:
+    """What a node's kubelet said last, where it does not say that it is healthy; else nothing."""
+    if attempt(["docker", "exec", node, "curl", "-sfm5", KUBELET_HEALTH]).returncode == 0:
+        return ""
+    journal = ["journalctl", "--unit=kubelet", "--lines=10", "--output=cat", "--no-pager"]
+    asked = attempt(["docker", "exec", node, *journal])
+    return f"the kubelet of {node} is not healthy:\n{asked.stdout}{asked.stderr}".rstrip()
 
 
 def restart_kubelet(node: str) -> None:
