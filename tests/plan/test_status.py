@@ -1,5 +1,6 @@
 """The status of a workload in every situation, and that telling it again changes nothing."""
 
+import copy
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -178,6 +179,39 @@ def test_an_update_that_is_under_way_or_stuck_is_not_converged(
     assert (shown["Reconciling"][0], shown["Stalled"][0]) == (reconciling, stalled)
     says = "still of the spec before: 3 of 4 pods"
     assert says in message_of(told_now, "PodsReady")
+
+
+@pytest.mark.parametrize(
+    ("looked_at", "is_told", "ready"),
+    [
+        (2, False, ("True", "Running")),
+        (1, False, ("False", "Updating")),
+        (1, True, ("True", "Running")),
+        (None, False, ("True", "Running")),
+    ],
+)
+def test_pods_of_the_spec_before_are_not_ready_for_an_edit(looked_at, is_told, ready):
+    """Its controller has seen none of it yet, and counts no pod as old. What that one is to look at
+    for another reason, such as the number of replicas, changes nothing."""
+    resource, outcome, [deployment] = SITUATIONS["serving"]
+    deployment = copy.deepcopy(deployment)
+    deployment["metadata"]["generation"] = 2
+    if looked_at:
+        deployment["status"]["observedGeneration"] = looked_at
+    if is_told:
+        resource = {
+            **resource,
+            "status": told(resource, outcome, seen=[SITUATIONS["serving"][2][0]]),
+        }
+    assert conditions_of(told(resource, outcome, seen=[deployment]))["Ready"] == ready
+
+
+def test_an_edit_that_is_planned_is_not_ready_before_it_is_carried_out():
+    resource, outcome, live = SITUATIONS["serving"]
+    planned = replace(outcome, kept=False)
+    assert conditions_of(told(resource, planned, seen=live))["Ready"] == ("False", "Updating")
+    resource = {**resource, "status": told(resource, outcome, seen=live)}
+    assert conditions_of(told(resource, planned, seen=live))["Ready"] == ("True", "Running")
 
 
 def test_every_candidate_keeps_its_reason():

@@ -59,6 +59,8 @@ class Observation:
     them."""
     held_back: HeldBack | None = None
     """Where somebody keeps such pods from being replaced."""
+    lags: bool = False
+    """Whether who makes the pods is yet to look at its newest spec: nothing is outdated before."""
 
     @property
     def start_moment(self) -> datetime | None:
@@ -151,6 +153,7 @@ def _of_deployments(children: Iterable[Object], problems: tuple[Problem, ...]) -
         problems=problems,
         outdated=sum(map(_outdated, found)),
         held_back=_paused(str(old[0]["metadata"]["name"])) if old else None,
+        lags=any(map(_lags, found)),
     )
 
 
@@ -159,6 +162,11 @@ def _paused(deployment: str) -> HeldBack:
         f"somebody paused Deployment {deployment}",
         f"kubectl rollout resume deployment/{deployment}",
     )
+
+
+def _lags(child: Object) -> bool:
+    looked_at = (child.get("status") or {}).get("observedGeneration")
+    return looked_at is not None and looked_at < child["metadata"].get("generation", 0)
 
 
 def _outdated(deployment: Object) -> int:
@@ -199,6 +207,7 @@ def _of_groups(child: Object, pods: Sequence[Object], problems: tuple[Problem, .
         ready_groups=status.get("readyReplicas") or 0,
         outdated=outdated_groups(child) * group_size(child),
         held_back=_partitioned(child),
+        lags=_lags(child),
     )
 
 

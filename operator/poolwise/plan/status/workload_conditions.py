@@ -183,7 +183,7 @@ def _reason(view: View, plan: Plan) -> str:
 def _pods_ready(view: View, plan: Plan) -> Condition:
     if not _runs(plan) or is_waiting(plan):
         return condition(Type.PODS_READY, False, Reason.NO_PODS, "nothing is placed")
-    found = _no_room(view) or _pods(view.seen)
+    found = _no_room(view) or _pods(view.seen, _is_behind(view, plan))
     if plan.placed:
         return found
     return replace(found, message=f"{found.message}; what runs is of an earlier spec")
@@ -206,10 +206,25 @@ def _runs(plan: Plan) -> bool:
     return plan.placed or plan.running is not None
 
 
-def _pods(seen: Observation) -> Condition:
+def _is_behind(view: View, plan: Plan) -> bool:
+    """Whether a service is edited, and what runs it yet to be told, or to begin with the update.
+
+    Its pods are all ready until then, and nobody who waits for an edit waits for these.
+    """
+    metadata, status = view.resource["metadata"], view.resource.get("status") or {}
+    is_edited = status.get("observedGeneration") != metadata.get("generation")
+    was_ready = view.previous(Type.READY).get("status") == "True"
+    is_open = is_edited or not was_ready
+    return not view.is_job and is_open and ((plan.placed and not plan.kept) or view.seen.lags)
+
+
+def _pods(seen: Observation, is_behind: bool) -> Condition:
     count = f"{seen.ready} of {plural(seen.desired, 'pod')}"
     if seen.are_all_ready and seen.outdated:
         return _updating(seen)
+    if seen.are_all_ready and is_behind:
+        message = f"{count} ready; the update to this spec is about to begin"
+        return condition(Type.PODS_READY, False, Reason.UPDATING, message)
     if seen.are_all_ready:
         reason = Reason.RUNNING if seen.desired else Reason.SCALED_TO_ZERO
         return condition(Type.PODS_READY, True, reason, f"{count} ready")
