@@ -75,6 +75,22 @@ def test_a_budget_that_was_kept_stays_kept():
     assert budget(operator)["status"] == "True"
 
 
+def test_all_is_told_in_the_currency_that_was_paid_in():
+    pool = replace(POOL, price=Price(55.0, "EUR", "spec.price"))
+    run = Operator(job(5000), pool=pool)
+    told = []
+    for hours in (2, 60):
+        run.look(hours, [live_job(**RUNS)], GANG)
+        told.append(budget(run)["message"])
+    run.look(71, [live_job(**over(71))], [pod("a", 1, ended=71), pod("b", 1.5, ended=71)])
+    told.append(budget(run)["message"])
+    resource = service(objective={"goal": "Cost", "maxCostPerHour": "21"})
+    chat = Operator(resource, placed_service(POOL, ServingLayout()), pool)
+    chat.look(1, [live_deployment(replicas=3, readyReplicas=3, updatedReplicas=3)], GANG)
+    told.append(budget(chat)["message"])
+    assert all("€" in each and "$" not in each for each in told), told
+
+
 def test_its_owner_gets_an_event_and_only_one():
     operator = running(5000, 2)
     before = operator.resource["status"]

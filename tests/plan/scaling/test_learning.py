@@ -401,6 +401,17 @@ def test_a_fleet_that_idles_is_let_go_though_it_changed_its_direction_twice_befo
     assert later(1.0, 600.0) == 1.0
 
 
+@pytest.mark.parametrize(("wanted", "rest_seconds"), [(7.0, 1200.0), (6.0, 300.0)])
+def test_after_a_change_of_direction_few_replicas_rest_longer_than_many(wanted, rest_seconds):
+    """One of eight stays for twenty minutes, a quarter of them for five."""
+    memory, held, turned = Memory(turns=(0.0,), direction=1), 8.0, 0.0
+    while held == 8.0:
+        turned += 15.0
+        found = restrained(memory, turned, held, wanted, hold_seconds(60.0, 15.0))
+        memory, held = found.memory, found.replicas
+    assert (held, turned) == (wanted, rest_seconds)
+
+
 def _delta(**told):
     return Delta(since_seconds=0.0, until_seconds=15.0, replica_seconds=15.0, **told)
 

@@ -63,6 +63,17 @@ def test_counters_that_go_back_without_a_restart_are_no_number(later):
     assert re.fullmatch(f"{earlier.replica}: {named}", str(found))
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [({"preemptions": 3.0}, {}), ({}, {"preemptions": 3.0})]
+)
+def test_a_counter_told_at_one_look_alone_tells_nothing(before, after):
+    delta = between(
+        sample(0, finished_requests=5, **before), sample(15, finished_requests=9, **after)
+    )
+    assert isinstance(delta, Delta)
+    assert (delta.finished_requests, delta.preemptions) == (4, None)
+
+
 def test_each_field_has_a_name_for_people():
     assert WORDS.keys() == {*GAUGES, *COUNTERS, *HISTOGRAMS}
 
