@@ -7,8 +7,10 @@ import pytest
 from poolwise.handlers.announcement import announcements
 from poolwise.model.work import ServingLayout
 from poolwise.plan.pool import Price
+from poolwise.plan.status.budget import Money, within_budget
+from poolwise.plan.status.meter import Meter, Rate
 from tests.plan.children_given import placed_service, service, training_job
-from tests.plan.test_meter import GANG, POOL, RUNS, Operator, over, pod
+from tests.plan.test_meter import GANG, POOL, RUNS, Operator, at, over, pod
 from tests.plan.test_status import kept, live_deployment, live_job
 
 # The job costs $110 per hour from its first pod, an hour after its start, and is expected to end
@@ -44,6 +46,16 @@ def test_what_is_expected_to_suffice_says_until_when():
     assert found["message"] == (
         "maxCost is $9,100, reached about 2026-11-24 23:43 UTC at $110 per hour;"
         " it is expected to end about 2026-11-24 23:00 UTC"
+    )
+
+
+def test_of_a_run_whose_end_nobody_knows_it_is_said_when_its_budget_is_reached():
+    rate = Rate(accelerators=16.0, cost=110.0, kilowatts=None)
+    meter = Meter(until=at(2), rate=rate, cost=110.0, currency="USD")
+    [found] = within_budget(job(9100)["spec"], Money(meter, None, at(2)))
+    assert (found.status, found.reason) == (True, "WithinLimit")
+    assert found.message == (
+        "maxCost is $9,100, reached about 2026-11-24 23:43 UTC at $110 per hour"
     )
 
 

@@ -257,6 +257,21 @@ def test_what_was_learned_is_told_anew_now_and_then(seconds, kept):
     ScalingStatus.model_validate(before)
 
 
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [
+        (Mode.DIRECT, "the number of replicas follows the load"),
+        (
+            Mode.EXTERNAL,
+            "the number of replicas is told as a metric, spec.replicas is followed",
+        ),
+    ],
+)
+def test_who_follows_the_load_is_said_by_mode(mode, message):
+    active = conditions(look(mode=mode))["ScalingActive"]
+    assert (active.status, active.reason, active.message) == (True, "FollowsLoad", message)
+
+
 FAILING = {"chat-0": "no answer within 3 s"}
 
 

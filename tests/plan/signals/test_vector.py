@@ -212,6 +212,20 @@ def test_the_freshest_copy_is_taken_and_of_others_what_it_lacks():
     assert (sample.running, sample.generated_tokens) == (5, 70)
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_copy_is_as_fresh_as_its_freshest_series(order):
+    told = [series(RUNNING, "3", replica="a"), series(RUNNING, "5", replica="b")]
+    ages = [
+        age(NOW - 9, replica="a"),
+        age(NOW - 2, replica="b", engine="0"),
+        age(NOW - 40, replica="b", engine="1"),
+    ]
+    found = texts(told, ages[::order], OWN)["chat-0"]
+    assert isinstance(found, Told)
+    assert found.at_seconds == NOW - 2
+    assert sample_of(told, ages[::order]).running == 5
+
+
 def test_labels_of_metrics_stay():
     told = [
         series(RUNNING, "3"),

@@ -61,7 +61,7 @@ def percentile_of(histogram: Histogram, percentile: float) -> Percentile | None:
     if histogram.count <= 0:
         return None
     rank = percentile / 100 * histogram.count
-    index = min(bisect.bisect_left(histogram.counts, rank), len(histogram.counts) - 1)
+    index = bisect.bisect_left(histogram.counts, rank)
     lower, upper = _edges(histogram, index)
     return Percentile(
         percentile,
