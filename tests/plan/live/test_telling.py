@@ -147,6 +147,8 @@ def test_late_requests_are_told_though_their_share_is_small():
         ((signal(low=1.0, high=2.5, late=(0.0, 0.05)),), None, Reason.TOO_FEW_SAMPLES),
         ((signal(low=1.0, high=2.5, late=(0.02, 0.05)),), False, Reason.BEYOND_TARGETS),
         ((signal(low=1.0, high=2.5, late=(0.005, 0.005)),), True, Reason.WITHIN_TARGETS),
+        ((signal(late=None),), True, Reason.WITHIN_TARGETS),
+        ((signal(low=2.5, high=5.0, late=None),), False, Reason.BEYOND_TARGETS),
         ((signal(low=None, high=None, late=None),), None, Reason.TOO_FEW_SAMPLES),
         ((signal(), signal(ITL, None, None, 3, None)), None, Reason.TOO_FEW_SAMPLES),
         ((), None, Reason.NOT_MEASURED),

@@ -72,6 +72,15 @@ def test_all_that_a_new_replica_counts_is_new():
     assert found.arrivals == 60.0
 
 
+def test_of_one_that_was_ready_for_long_and_is_read_for_the_first_time_nothing_is_new():
+    """Its endpoint was closed till now: what it counted came over an hour."""
+    one, both = Fleet.of(1).after(500.0), Fleet.of(2).after(1000.0)
+    memory = looked(one, 4000.0)
+    found = intake(memory, both.after(60.0).seen(4015.0, 2.0), SERVES)
+    assert found.arrivals == 30.0
+    assert found.met == {"h100-0", "h100-1"}
+
+
 def test_what_a_replica_told_while_it_warmed_up_is_left_out():
     """Compilation and empty caches make its first requests slower than any later one."""
     fleet = Fleet.of(2)
