@@ -216,6 +216,21 @@ def test_each_group_that_becomes_ready_is_progress():
     assert shown_of_groups(groups, pods, NOW + timedelta(hours=2))[0] != "ProgressDeadlineExceeded"
 
 
+def test_groups_at_rest_that_became_ready_long_ago_are_not_stuck():
+    groups = child_of(
+        "vllm-two-nodes",
+        replicas=2,
+        readyReplicas=2,
+        updatedReplicas=2,
+        conditions=[progress("UpdateInProgress", status="False")],
+    )
+    pods = [pod(name) for name in GROUPS]
+    for each in pods:
+        each["status"]["conditions"] = [progress("Ready", "2026-11-22T08:00:00Z")]
+    reason, stalled, _ = shown_of_groups(groups, pods, NOW + timedelta(days=2))
+    assert reason != "ProgressDeadlineExceeded" and stalled != "True"
+
+
 def test_a_job_of_another_owner_is_not_ours():
     other = child_of("job-set", conditions=[COMPLETED])
     state = state_of(training_job(), Key(Kind.TRAINING_JOB, "research", "x"), "another", other)

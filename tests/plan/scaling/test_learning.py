@@ -427,6 +427,15 @@ def test_where_lengths_are_not_told_counters_tell_the_mean_of_prompts():
     assert mix(declared, silent).prompt_tokens == declared.prompt_tokens
 
 
+@pytest.mark.parametrize(("cached", "computed"), [(0.0, 1.0), (250.0, 0.75), (1_200.0, 0.0)])
+def test_what_is_cached_of_prompts_is_not_computed(cached, computed):
+    told = _delta(finished_requests=2.0, prompt_tokens=1_000.0, cached_prompt_tokens=cached)
+    memory = with_lengths(Memory(), told, 15.0)
+    assert memory.computed_share == pytest.approx(computed)
+    silent = _delta(finished_requests=2.0, prompt_tokens=1_000.0)
+    assert with_lengths(memory, silent, 15.0).computed_share == memory.computed_share
+
+
 def test_lengths_that_are_told_count_and_not_the_counters():
     declared = Mix(Lengths(500.0, 2.0), Lengths(100.0, 1.0))
     lengths = Histogram((1000.0, 10_000.0, math.inf), (0.0, 950.0, 950.0), 950.0 * 8_000.0)

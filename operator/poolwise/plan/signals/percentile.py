@@ -114,4 +114,4 @@ def _interpolated(histogram: Histogram, index: int, rank: float) -> float:
         return lower
     before = histogram.counts[index - 1] if index else 0.0
     inside = histogram.counts[index] - before
-    return lower + (upper - lower) * (rank - before) / inside if inside > 0 else upper
+    return lower + (upper - lower) * (rank - before) / inside
