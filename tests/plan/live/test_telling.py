@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from poolwise.api.scaling_status import ScalingStatus
 from poolwise.plan.conditions import Reason
-from poolwise.plan.live.look import Mode
+from poolwise.plan.live.look import Mode, Standstill
 from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.live.telling import DECISIONS_KEPT, measured
 from poolwise.plan.scaling.decision import Forecast, Remark
@@ -157,6 +157,14 @@ def test_late_requests_are_told_though_their_share_is_small():
 def test_targets_are_judged_by_bounds(signals, status, reason):
     found = conditions(look(signals=signals))["SLOMet"]
     assert (found.status, found.reason) == (status, reason)
+
+
+def test_where_the_number_stands_still_nothing_is_judged_and_both_say_why():
+    why = Standstill(Reason.DECISION_FAILED, "the decision failed")
+    found = conditions(replace(look(), standstill=why))
+    met, active = found["SLOMet"], found["ScalingActive"]
+    assert (met.status, met.reason, met.message) == (None, Reason.NOT_MEASURED, why.message)
+    assert (active.status, active.reason, active.message) == (False, why.reason, why.message)
 
 
 def test_a_target_below_the_floor_is_unreachable():

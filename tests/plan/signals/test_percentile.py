@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poolwise.plan.signals.percentile import (
+    LEAST_ABOVE,
     percentile_of,
     samples_needed,
     share_within,
@@ -94,6 +95,7 @@ def test_the_tail_falls_off_by_a_power_between_two_bounds(value, share):
 
 def test_no_tail_falls_to_nothing_before_the_bound_beyond_which_nobody_is():
     told = histogram(0, 0, 60, 40)
+    assert tail_share(told, math.sqrt(0.5 * 1.0)) == pytest.approx(0.4 * math.sqrt(LEAST_ABOVE))
     assert 0.0 < tail_share(told, 0.99) < tail_share(told, 0.7) < 0.4
     assert tail_share(told, 1.0) == 0.0
     assert tail_share(histogram(), 1.0) == 0.0

@@ -85,6 +85,12 @@ def test_custom_buckets_as_classic_histograms_become():
     assert found == Histogram((0.5, 1.0, math.inf), (4, 9, 10), 6.5)
 
 
+def test_custom_buckets_of_which_the_first_holds_nothing():
+    """Prometheus leaves it out: those that are left may lie between powers of two."""
+    found = ttft([0, "0.5", "1", "5"], [0, "1", "+Inf", "1"], count=6, total=6.5)
+    assert found == Histogram((0.5, 1.0, math.inf), (0, 5, 6), 6.5)
+
+
 def test_a_native_histogram_of_nothing_yet():
     assert ttft(count=0, total=0.0) == Histogram((math.inf,), (0,), 0.0)
 
