@@ -26,6 +26,15 @@ def test_flat_counters_of_all_replicas_are_idle_unless_something_runs():
     assert intake(looked(fleet), fleet.seen(15.0, 5.0), SERVES).state is State.LIVE
 
 
+def test_one_replica_that_still_works_keeps_all_from_being_idle():
+    """Its long answer moves no counter that is told at its end."""
+    fleet = Fleet.of(3)
+    seen = fleet.seen(15.0, 0.0)
+    works = replace(seen.samples["h100-1"], running=1.0)
+    found = intake(looked(fleet), replace(seen, samples={**seen.samples, "h100-1": works}), SERVES)
+    assert found.state is State.LIVE
+
+
 def test_a_first_look_and_a_replica_that_was_not_read_tell_nothing_of_the_load():
     fleet = Fleet.of(3)
     assert intake(Memory(), fleet.seen(0.0, 0.0), SERVES).state is State.UNKNOWN
