@@ -56,7 +56,7 @@ def marked(pods, samples, leaving):
 PODS = [pod("a"), pod("b"), pod("c")]
 LOOKS = {
     "uid-a": sample("a", running=2, waiting=7),
-    "uid-b": sample("b", running=3, waiting=None),
+    "uid-b": sample("b", running=3, waiting=None, cache=None),
     "uid-c": sample("c", running=3, cache=0.9),
 }
 

@@ -73,10 +73,10 @@ def test_who_lost_its_readiness_for_a_look_does_not_count_anew():
 
 def test_all_that_a_new_replica_counts_is_new():
     fleet = Fleet.of(2)
-    one, both = fleet.seen(0.0, 0.0), fleet.after(60.0).seen(15.0, 2.0)
+    one, both = fleet.seen(4000.0, 0.0), fleet.after(60.0).seen(4015.0, 2.0)
     found = intake(Memory(), replace(one, replicas=one.replicas[:1]), SERVES)
     memory = Memory(samples=found.samples, met=found.met)
-    new = replace(both.replicas[1], requested_at_seconds=-60.0, ready_at_seconds=5.0)
+    new = replace(both.replicas[1], requested_at_seconds=3940.0, ready_at_seconds=4005.0)
     found = intake(memory, replace(both, replicas=(both.replicas[0], new)), SERVES)
     assert found.arrivals == 60.0
 
