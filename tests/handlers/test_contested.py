@@ -173,14 +173,17 @@ def test_a_number_of_before_is_not_carried_out_any_more():
     assert plan(shell)["replicas"] == deployment(shell)["spec"]["replicas"] == 4
 
 
-def test_a_spec_that_moves_meanwhile_brings_no_replicas_of_its_own():
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_spec_that_moves_meanwhile_brings_no_replicas_of_its_own(count):
     shell = cluster(replicas=1, scaling={"mode": "External", "maxReplicas": 20})
+    set_by_others(shell, count)
+    shell.looks()
     shell.put(a100_node())
     live = service(shell)
     run = {**live["spec"].get("run", {}), "env": [{"name": "A", "value": "1"}]}
     shell.put({**live, "spec": {**live["spec"], "replicas": 12, "run": run}})
     shell.looks()
-    assert replicas(shell) == (1, [])
+    assert replicas(shell) == (count, [])
     [container] = deployment(shell)["spec"]["template"]["spec"]["containers"]
     assert {"name": "A", "value": "1"} in container["env"]
     assert shell.looks() == []

@@ -7,8 +7,10 @@ import pytest
 from poolwise.handlers.announcement import announcements
 from poolwise.model.work import ServingLayout
 from poolwise.plan.pool import Price
+from poolwise.plan.status.budget import Money, within_budget
+from poolwise.plan.status.meter import Meter, Rate
 from tests.plan.children_given import placed_service, service, training_job
-from tests.plan.test_meter import GANG, POOL, RUNS, Operator, over, pod
+from tests.plan.test_meter import GANG, POOL, RUNS, Operator, at, over, pod
 from tests.plan.test_status import kept, live_deployment, live_job
 
 # The job costs $110 per hour from its first pod, an hour after its start, and is expected to end
@@ -47,6 +49,16 @@ def test_what_is_expected_to_suffice_says_until_when():
     )
 
 
+def test_of_a_run_whose_end_nobody_knows_it_is_said_when_its_budget_is_reached():
+    rate = Rate(accelerators=16.0, cost=110.0, kilowatts=None)
+    meter = Meter(until=at(2), rate=rate, cost=110.0, currency="USD")
+    [found] = within_budget(job(9100)["spec"], Money(meter, None, at(2)))
+    assert (found.status, found.reason) == (True, "WithinLimit")
+    assert found.message == (
+        "maxCost is $9,100, reached about 2026-11-24 23:43 UTC at $110 per hour"
+    )
+
+
 def test_what_will_not_suffice_is_said_long_before():
     found = budget(running(5000, 2))
     assert (found["status"], found["reason"]) == ("False", "CostWillExceed")
@@ -73,6 +85,22 @@ def test_a_budget_that_was_kept_stays_kept():
     operator = running(9100, 2)
     operator.look(71, [live_job(**over(71))], [pod("a", 1, ended=71), pod("b", 1.5, ended=71)])
     assert budget(operator)["status"] == "True"
+
+
+def test_all_is_told_in_the_currency_that_was_paid_in():
+    pool = replace(POOL, price=Price(55.0, "EUR", "spec.price"))
+    run = Operator(job(5000), pool=pool)
+    told = []
+    for hours in (2, 60):
+        run.look(hours, [live_job(**RUNS)], GANG)
+        told.append(budget(run)["message"])
+    run.look(71, [live_job(**over(71))], [pod("a", 1, ended=71), pod("b", 1.5, ended=71)])
+    told.append(budget(run)["message"])
+    resource = service(objective={"goal": "Cost", "maxCostPerHour": "21"})
+    chat = Operator(resource, placed_service(POOL, ServingLayout()), pool)
+    chat.look(1, [live_deployment(replicas=3, readyReplicas=3, updatedReplicas=3)], GANG)
+    told.append(budget(chat)["message"])
+    assert all("€" in each and "$" not in each for each in told), told
 
 
 def test_its_owner_gets_an_event_and_only_one():

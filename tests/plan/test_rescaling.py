@@ -48,6 +48,17 @@ def replicas(answer, workload=None):
     return deployment(answer.outcomes[CHAT], answer, workload)["spec"]["replicas"]
 
 
+@pytest.mark.parametrize("wanted", [1, 3])
+def test_the_number_stays_while_its_pool_is_gone(wanted):
+    """Its nodes left the cluster: nobody knows whether there is room."""
+    nodes = h100(1)
+    _, answer = scaled(nodes, 2)
+    runs = [deployment(answer.outcomes[CHAT], answer)]
+    plan, gone = scaled([], wanted, runs=runs, pods=pods_of(runs[0], ["h100-0"] * 2))
+    assert gone.pools == ()
+    assert plan.kept and plan.record is not None and plan.record.replicas == 2
+
+
 @pytest.mark.parametrize("wanted", [1, 3, 8])
 def test_the_number_follows_and_nothing_restarts(wanted):
     nodes = h100(1)

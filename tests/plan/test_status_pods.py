@@ -116,6 +116,16 @@ def test_a_jobs_event_tells_why_no_pod_is_created():
     assert problem.reason == "QuotaExceeded"
 
 
+def test_a_deployment_that_makes_no_progress_says_so_after_what_keeps_its_pods():
+    words = 'ReplicaSet "chat-7f" has timed out progressing.'
+    stuck = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
+    deployment = controller(conditions=[{**stuck, "message": words}])
+    (problem,) = observe(UID, [deployment], []).problems
+    assert (problem.reason, problem.message) == ("ProgressDeadlineExceeded", words)
+    problems = observe(UID, [deployment], [pod(**waiting("ErrImagePull"))]).problems
+    assert [each.reason for each in problems] == ["ImagePullFailed", "ProgressDeadlineExceeded"]
+
+
 def test_equal_problems_are_one_with_a_count():
     crashing = [pod(f"p-{n}", **ended(1)) for n in range(64)]
     (problem,) = observe(UID, [], crashing).problems

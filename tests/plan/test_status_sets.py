@@ -216,6 +216,16 @@ def test_each_group_that_becomes_ready_is_progress():
     assert shown_of_groups(groups, pods, NOW + timedelta(hours=2))[0] != "ProgressDeadlineExceeded"
 
 
+def test_a_group_more_that_does_not_start_is_no_stuck_update_though_others_began_long_ago():
+    groups = child_of(
+        "vllm-two-nodes", replicas=2, readyReplicas=1, updatedReplicas=2, conditions=[STARTS]
+    )
+    pods = [pod(name, is_ready=index < 2) for index, name in enumerate(GROUPS)]
+    for each in pods[:2]:
+        each["status"]["conditions"] = [progress("Ready", "2026-11-22T08:00:00Z")]
+    assert shown_of_groups(groups, pods, NOW + timedelta(days=2))[0] != "ProgressDeadlineExceeded"
+
+
 def test_a_job_of_another_owner_is_not_ours():
     other = child_of("job-set", conditions=[COMPLETED])
     state = state_of(training_job(), Key(Kind.TRAINING_JOB, "research", "x"), "another", other)

@@ -79,6 +79,10 @@ def test_a_measured_run_tells_the_time_there_and_narrows_it_elsewhere():
     after = judged(wanted, ended("earlier", wanted, before[SLOW].pool, 4.0))
     assert seconds(after[SLOW]) == pytest.approx(4.0, rel=0.01)
     assert predicted(after[SLOW]).step_seconds.spread < 0.1
+    assert [predicted(after[each]).provenance for each in (SLOW, FAST)] == [
+        "measured",
+        "specification",
+    ]
     assert predicted(after[FAST]).step_seconds.spread < 1.0
     assert sum(term.seconds for term in predicted(after[FAST]).ledger) == pytest.approx(
         seconds(after[FAST])

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from poolwise.plan.conditions import timestamp
-from poolwise.plan.live.overdue import overdue, together
+from poolwise.plan.live.overdue import overdue, start_overdue, together
 from tests.plan.live.given import NOW, pod
 
 LIMIT_SECONDS = 300.0
@@ -51,6 +51,16 @@ def test_who_is_late_and_who_is_missed(pods, late, missing):
 def test_how_long_is_told():
     assert found(pod("a"), stuck()).longest_seconds == 600.0
     assert found().longest_seconds == 0.0
+
+
+def test_it_is_told_while_there_are_such_replicas_and_no_longer():
+    late, none = start_overdue(found(pod("a"), stuck("x"), stuck("y"))), start_overdue(found())
+    assert (late.is_there, late.is_gone) == (True, False)
+    assert (none.is_there, none.is_gone) == (False, True)
+    assert late.told.startswith(
+        "x and 1 more replica did not become ready within 5 min, and counts as no capacity; "
+        "2 others asked for instead"
+    )
 
 
 def test_on_a_further_pool_it_is_enough_that_others_of_the_service_are_ready():

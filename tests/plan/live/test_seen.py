@@ -55,8 +55,8 @@ def marked(pods, samples, leaving):
 
 PODS = [pod("a"), pod("b"), pod("c")]
 LOOKS = {
-    "uid-a": sample("a", running=9),
-    "uid-b": sample("b", running=2, waiting=1),
+    "uid-a": sample("a", running=2, waiting=7),
+    "uid-b": sample("b", running=3, waiting=None, cache=None),
     "uid-c": sample("c", running=3, cache=0.9),
 }
 

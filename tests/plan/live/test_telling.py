@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from poolwise.api.scaling_status import ScalingStatus
 from poolwise.plan.conditions import Reason
-from poolwise.plan.live.look import Mode
+from poolwise.plan.live.look import Mode, Standstill
 from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.live.telling import DECISIONS_KEPT, measured
 from poolwise.plan.scaling.decision import Forecast, Remark
@@ -147,6 +147,8 @@ def test_late_requests_are_told_though_their_share_is_small():
         ((signal(low=1.0, high=2.5, late=(0.0, 0.05)),), None, Reason.TOO_FEW_SAMPLES),
         ((signal(low=1.0, high=2.5, late=(0.02, 0.05)),), False, Reason.BEYOND_TARGETS),
         ((signal(low=1.0, high=2.5, late=(0.005, 0.005)),), True, Reason.WITHIN_TARGETS),
+        ((signal(late=None),), True, Reason.WITHIN_TARGETS),
+        ((signal(low=2.5, high=5.0, late=None),), False, Reason.BEYOND_TARGETS),
         ((signal(low=None, high=None, late=None),), None, Reason.TOO_FEW_SAMPLES),
         ((signal(), signal(ITL, None, None, 3, None)), None, Reason.TOO_FEW_SAMPLES),
         ((), None, Reason.NOT_MEASURED),
@@ -155,6 +157,14 @@ def test_late_requests_are_told_though_their_share_is_small():
 def test_targets_are_judged_by_bounds(signals, status, reason):
     found = conditions(look(signals=signals))["SLOMet"]
     assert (found.status, found.reason) == (status, reason)
+
+
+def test_where_the_number_stands_still_nothing_is_judged_and_both_say_why():
+    why = Standstill(Reason.DECISION_FAILED, "the decision failed")
+    found = conditions(replace(look(), standstill=why))
+    met, active = found["SLOMet"], found["ScalingActive"]
+    assert (met.status, met.reason, met.message) == (None, Reason.NOT_MEASURED, why.message)
+    assert (active.status, active.reason, active.message) == (False, why.reason, why.message)
 
 
 def test_a_target_below_the_floor_is_unreachable():
@@ -255,6 +265,21 @@ def test_what_was_learned_is_told_anew_now_and_then(seconds, kept):
     before = told(look(memory="then"))
     assert told(look(memory="now", now=later(seconds)), before)["memory"] == kept
     ScalingStatus.model_validate(before)
+
+
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [
+        (Mode.DIRECT, "the number of replicas follows the load"),
+        (
+            Mode.EXTERNAL,
+            "the number of replicas is told as a metric, spec.replicas is followed",
+        ),
+    ],
+)
+def test_who_follows_the_load_is_said_by_mode(mode, message):
+    active = conditions(look(mode=mode))["ScalingActive"]
+    assert (active.status, active.reason, active.message) == (True, "FollowsLoad", message)
 
 
 FAILING = {"chat-0": "no answer within 3 s"}

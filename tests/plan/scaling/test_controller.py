@@ -141,6 +141,12 @@ def test_counters_that_go_back_hold_and_are_told():
     assert "went back" in decision.remarks[Remark.METRICS_BROKEN]
 
 
+def test_what_keeps_replicas_that_the_load_does_not_need_is_told():
+    held = course(service(), [*QUIET, *[HIGH] * 8, LOW]).decision
+    assert held.replicas > 1 and held.reason.startswith(f"{held.replicas} as before: ")
+    assert held.reason.endswith("; so many were needed a moment ago")
+
+
 def test_silence_of_healthy_metrics_shrinks_to_the_least():
     assert course(service(least_replicas=2), [0.0] * 40, replicas=6).decision.replicas == 2
 

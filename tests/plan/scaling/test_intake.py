@@ -26,6 +26,15 @@ def test_flat_counters_of_all_replicas_are_idle_unless_something_runs():
     assert intake(looked(fleet), fleet.seen(15.0, 5.0), SERVES).state is State.LIVE
 
 
+def test_one_replica_that_still_works_keeps_all_from_being_idle():
+    """Its long answer moves no counter that is told at its end."""
+    fleet = Fleet.of(3)
+    seen = fleet.seen(15.0, 0.0)
+    works = replace(seen.samples["h100-1"], running=1.0)
+    found = intake(looked(fleet), replace(seen, samples={**seen.samples, "h100-1": works}), SERVES)
+    assert found.state is State.LIVE
+
+
 def test_a_first_look_and_a_replica_that_was_not_read_tell_nothing_of_the_load():
     fleet = Fleet.of(3)
     assert intake(Memory(), fleet.seen(0.0, 0.0), SERVES).state is State.UNKNOWN
@@ -64,12 +73,21 @@ def test_who_lost_its_readiness_for_a_look_does_not_count_anew():
 
 def test_all_that_a_new_replica_counts_is_new():
     fleet = Fleet.of(2)
-    one, both = fleet.seen(0.0, 0.0), fleet.after(60.0).seen(15.0, 2.0)
+    one, both = fleet.seen(4000.0, 0.0), fleet.after(60.0).seen(4015.0, 2.0)
     found = intake(Memory(), replace(one, replicas=one.replicas[:1]), SERVES)
     memory = Memory(samples=found.samples, met=found.met)
-    new = replace(both.replicas[1], requested_at_seconds=-60.0, ready_at_seconds=5.0)
+    new = replace(both.replicas[1], requested_at_seconds=3940.0, ready_at_seconds=4005.0)
     found = intake(memory, replace(both, replicas=(both.replicas[0], new)), SERVES)
     assert found.arrivals == 60.0
+
+
+def test_of_one_that_was_ready_for_long_and_is_read_for_the_first_time_nothing_is_new():
+    """Its endpoint was closed till now: what it counted came over an hour."""
+    one, both = Fleet.of(1).after(500.0), Fleet.of(2).after(1000.0)
+    memory = looked(one, 4000.0)
+    found = intake(memory, both.after(60.0).seen(4015.0, 2.0), SERVES)
+    assert found.arrivals == 30.0
+    assert found.met == {"h100-0", "h100-1"}
 
 
 def test_what_a_replica_told_while_it_warmed_up_is_left_out():

@@ -401,6 +401,17 @@ def test_a_fleet_that_idles_is_let_go_though_it_changed_its_direction_twice_befo
     assert later(1.0, 600.0) == 1.0
 
 
+@pytest.mark.parametrize(("wanted", "rest_seconds"), [(7.0, 1200.0), (6.0, 300.0)])
+def test_after_a_change_of_direction_few_replicas_rest_longer_than_many(wanted, rest_seconds):
+    """One of eight stays for twenty minutes, a quarter of them for five."""
+    memory, held, turned = Memory(turns=(0.0,), direction=1), 8.0, 0.0
+    while held == 8.0:
+        turned += 15.0
+        found = restrained(memory, turned, held, wanted, hold_seconds(60.0, 15.0))
+        memory, held = found.memory, found.replicas
+    assert (held, turned) == (wanted, rest_seconds)
+
+
 def _delta(**told):
     return Delta(since_seconds=0.0, until_seconds=15.0, replica_seconds=15.0, **told)
 
@@ -414,6 +425,15 @@ def test_where_lengths_are_not_told_counters_tell_the_mean_of_prompts():
     assert prompts.scv == 2.0
     silent = with_lengths(Memory(), _delta(finished_requests=950.0), 15.0)
     assert mix(declared, silent).prompt_tokens == declared.prompt_tokens
+
+
+@pytest.mark.parametrize(("cached", "computed"), [(0.0, 1.0), (250.0, 0.75), (1_200.0, 0.0)])
+def test_what_is_cached_of_prompts_is_not_computed(cached, computed):
+    told = _delta(finished_requests=2.0, prompt_tokens=1_000.0, cached_prompt_tokens=cached)
+    memory = with_lengths(Memory(), told, 15.0)
+    assert memory.computed_share == pytest.approx(computed)
+    silent = _delta(finished_requests=2.0, prompt_tokens=1_000.0)
+    assert with_lengths(memory, silent, 15.0).computed_share == memory.computed_share
 
 
 def test_lengths_that_are_told_count_and_not_the_counters():

@@ -60,6 +60,15 @@ def test_shares_are_of_the_lengths_that_engines_tell():
     assert known_share(share, able, Lone(lengths=lengths(0, 500, 900, 1000, 1000))) == share
 
 
+def test_where_gaps_are_late_lengths_of_prompts_do_not_tell_who():
+    _, able = told()
+    gaps = replace(able, limit=LatencyTarget(Latency.TPOT, 99.0, 0.1))
+    known = Lone(lengths=lengths(0, 500, 900, 1000, 1000))
+    assert known_share(0.1, able, known) == 0.1
+    assert known_share(0.1, gaps, known) is None
+    assert known_share(0.1, replace(able, limit=None), known) is None
+
+
 def test_before_lengths_are_told_the_declared_ones_count():
     long = Mix(replace(MIX.prompt_tokens, mean=2_000.0, scv=2.0), MIX.answer_tokens)
     share, able = told(of=long)

@@ -36,6 +36,12 @@ def test_the_first_pool_is_filled_and_the_rest_goes_to_the_next():
     assert grown(offers((1.0, 10.0, 2, 9), (1.5, 20.0, 0, 9)), 4.0, 10) == {"a": 4, "b": 0}
 
 
+def test_from_nothing_the_cheapest_that_suffice_start():
+    none = offers((1.0, 10.0, 0, 9), (0.5, 2.0, 0, 9))
+    assert grown(none, 1.0, 10) == {"a": 0, "b": 2}
+    assert grown(none, 1.0, 1) == {"a": 1, "b": 0}
+
+
 def test_weak_replicas_come_only_in_numbers_that_pay():
     """One replica of half the capability beside two full ones would serve 1.5, less than none."""
     weak = offers((1.0, 10.0, 2, 2), (0.5, 2.0, 0, 9))

@@ -18,6 +18,7 @@ from poolwise.plan.scaling.sizing import (
     UNCALM_SECONDS,
     WHILE_CLIMBING,
     Bounds,
+    Need,
     Ratios,
     need,
     ratios,
@@ -46,6 +47,25 @@ def remembered(top_at_seconds: float, now_seconds: float = 3600.0) -> Memory:
 def aim(memory: Memory) -> float:
     """Where forecasts have failed so often that ten times as many would be taken."""
     return need(service(), memory, ahead(TOP), Ratios(JUMPY, CALM, swing=0.0)).aim
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted"),
+    [
+        (1.9, 3.0),  # too few: as many start as are aimed at
+        (2.0, 2.0),
+        (4.0, 4.0),  # between the two nothing changes
+        (5.0, 5.0),
+        (6.0, 5.0),  # too many: those above what is enough may leave
+    ],
+)
+def test_between_too_few_and_too_many_what_is_there_stays(held, wanted):
+    assert Need(least=2.0, aim=3.0, enough=5.0).of(held) == wanted
+
+
+def test_who_leaves_never_leaves_too_few():
+    """What is enough for a calm hour may be less than what a queue asks for now."""
+    assert Need(least=4.0, aim=5.0, enough=3.0).of(6.0) == 4.0
 
 
 def test_nobody_is_ready_for_far_more_than_there_ever_was():

@@ -99,11 +99,7 @@ def test_a_series_that_is_told_twice_counts_once():
 
 
 def test_native_histogram_where_the_text_gives_it():
-    line = (
-        'vllm:time_to_first_token_seconds{engine="0"} {count:10,sum:6.5,schema:0,'
-        "zero_threshold:0.001,zero_count:1,positive_spans:[-2:2,1:1],positive_deltas:[3,1,-2]}\n"
-    )
-    told = sample_of(line)
+    told = sample_of(texts.native(spans="[-2:2,1:1]", deltas="[3,1,-2]"))
     assert told.ttft_seconds is not None
     counts = dict(zip(told.ttft_seconds.upper_bounds, told.ttft_seconds.counts, strict=True))
     assert [counts[bound] for bound in (0.125, 0.25, 0.5, 1.0, 2.0)] == [1, 4, 8, 8, 10]
@@ -177,6 +173,12 @@ def test_gauge_without_a_value_is_not_told():
             "the number of waiting requests is 1e+300, outside of the 0 to 1e+07",
         ),
         ("vllm:num_requests_running 3" + " " * 5000 + "\n", "a line of more than"),
+        (texts.native(deltas="[3,-4]"), "is a native histogram of impossible numbers"),
+        (texts.native(total="NaN"), "is a native histogram of impossible numbers"),
+        (texts.native(zero_count="-1"), "is a native histogram of impossible numbers"),
+        (texts.native(schema="-53"), "is a native histogram of impossible numbers"),
+        (texts.native(deltas="[3]"), "is a native histogram that cannot be read"),
+        (texts.native(total="much"), "is a native histogram that cannot be read"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(text, told):

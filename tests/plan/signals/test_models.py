@@ -90,6 +90,12 @@ def test_what_the_first_model_does_not_tell_is_of_the_next():
     assert told(text).ttft_seconds == Histogram((0.5, math.inf), (30, 100), 6.5)
 
 
+def test_what_is_told_of_the_server_and_of_no_model_counts_beside_one():
+    text = model("front", 100, 90.0) + model("engine", 100, 80.0)
+    sample = told(text + 'nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="fraction"} 0.4\n')
+    assert (sample.finished_requests, sample.kv_cache_usage) == (100, 0.4)
+
+
 def test_versions_of_one_model_are_summed():
     text = model("m", 100, 90.0) + model("m", 10, 1.0).replace('version="1"', 'version="2"')
     assert told(text).finished_requests == 110

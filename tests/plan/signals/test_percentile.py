@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poolwise.plan.signals.percentile import (
+    LEAST_ABOVE,
     percentile_of,
     samples_needed,
     share_within,
+    tail_share,
 )
 from tests.plan.signals.given import BOUNDS, histogram, latencies, of_values
 
@@ -73,3 +75,27 @@ def test_true_share_lies_within_the_bounds(values, target):
     true = sum(value <= target for value in values) / len(values)
     assert found.lower - 1e-9 <= true <= found.upper + 1e-9
     assert found.lower == found.upper or target not in BOUNDS
+
+
+@pytest.mark.parametrize(
+    ("value", "share"),
+    [
+        (1.0, 0.2),  # a bound: counted
+        (2.5, 0.05),
+        (math.sqrt(1.0 * 2.5), 0.1),  # half of the way, as logarithms: 0.2 falls to 0.05
+        (5.0, 0.01),
+        (60.0, 0.0),  # nobody is taken to be beyond what no bound tells
+        (0.05, 1.0),  # in the first bucket, which has no lower bound to fall from
+    ],
+)
+def test_the_tail_falls_off_by_a_power_between_two_bounds(value, share):
+    told = histogram(0, 0, 60, 20, 15, 4, 1)
+    assert tail_share(told, value) == pytest.approx(share)
+
+
+def test_no_tail_falls_to_nothing_before_the_bound_beyond_which_nobody_is():
+    told = histogram(0, 0, 60, 40)
+    assert tail_share(told, math.sqrt(0.5 * 1.0)) == pytest.approx(0.4 * math.sqrt(LEAST_ABOVE))
+    assert 0.0 < tail_share(told, 0.99) < tail_share(told, 0.7) < 0.4
+    assert tail_share(told, 1.0) == 0.0
+    assert tail_share(histogram(), 1.0) == 0.0

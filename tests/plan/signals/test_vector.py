@@ -85,6 +85,12 @@ def test_custom_buckets_as_classic_histograms_become():
     assert found == Histogram((0.5, 1.0, math.inf), (4, 9, 10), 6.5)
 
 
+def test_custom_buckets_of_which_the_first_holds_nothing():
+    """Prometheus leaves it out: those that are left may lie between powers of two."""
+    found = ttft([0, "0.5", "1", "5"], [0, "1", "+Inf", "1"], count=6, total=6.5)
+    assert found == Histogram((0.5, 1.0, math.inf), (0, 5, 6), 6.5)
+
+
 def test_a_native_histogram_of_nothing_yet():
     assert ttft(count=0, total=0.0) == Histogram((math.inf,), (0,), 0.0)
 
@@ -210,6 +216,20 @@ def test_the_freshest_copy_is_taken_and_of_others_what_it_lacks():
     assert found.at_seconds == NOW - 2
     sample = sample_of(told, ages)
     assert (sample.running, sample.generated_tokens) == (5, 70)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_copy_is_as_fresh_as_its_freshest_series(order):
+    told = [series(RUNNING, "3", replica="a"), series(RUNNING, "5", replica="b")]
+    ages = [
+        age(NOW - 9, replica="a"),
+        age(NOW - 2, replica="b", engine="0"),
+        age(NOW - 40, replica="b", engine="1"),
+    ]
+    found = texts(told, ages[::order], OWN)["chat-0"]
+    assert isinstance(found, Told)
+    assert found.at_seconds == NOW - 2
+    assert sample_of(told, ages[::order]).running == 5
 
 
 def test_labels_of_metrics_stay():

@@ -63,6 +63,25 @@ def test_counters_that_go_back_without_a_restart_are_no_number(later):
     assert re.fullmatch(f"{earlier.replica}: {named}", str(found))
 
 
+def test_of_counters_that_went_back_the_one_is_named_that_lost_most():
+    earlier = sample(0, finished_requests=1_000, preemptions=9, generated_tokens=10_000)
+    later = sample(15, finished_requests=990, preemptions=5, generated_tokens=9_900)
+    found = between(earlier, later)
+    assert isinstance(found, WentBack)
+    assert (found.counter, found.before, found.after) == ("generated_tokens", 10_000, 9_900)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [({"preemptions": 3.0}, {}), ({}, {"preemptions": 3.0})]
+)
+def test_a_counter_told_at_one_look_alone_tells_nothing(before, after):
+    delta = between(
+        sample(0, finished_requests=5, **before), sample(15, finished_requests=9, **after)
+    )
+    assert isinstance(delta, Delta)
+    assert (delta.finished_requests, delta.preemptions) == (4, None)
+
+
 def test_each_field_has_a_name_for_people():
     assert WORDS.keys() == {*GAUGES, *COUNTERS, *HISTOGRAMS}
 

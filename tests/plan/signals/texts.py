@@ -12,6 +12,21 @@ def family(name: str, counts: Mapping[str, float], total: float, labels: str = "
     return "\n".join([f"# TYPE {name} histogram", *buckets, *tail]) + "\n"
 
 
+def native(
+    spans: str = "[0:2]",
+    deltas: str = "[3,1]",
+    total: str = "6.5",
+    zero_count: str = "1",
+    schema: str = "0",
+) -> str:
+    """vLLM's times of the first token as a native histogram, on one line."""
+    return (
+        f'vllm:time_to_first_token_seconds{{engine="0"}} {{count:10,sum:{total},schema:{schema},'
+        f"zero_threshold:0.001,zero_count:{zero_count},positive_spans:{spans},"
+        f"positive_deltas:{deltas}}}\n"
+    )
+
+
 MODEL = 'engine="0",model_name="llama"'
 
 VLLM_NEW = f"""# HELP vllm:num_requests_running Number of requests in model execution batches.

@@ -28,7 +28,7 @@ class Failing:
 
     def after(self, reason: str, now_seconds: float) -> Failing:
         """With one look more that failed."""
-        is_same = self.looks > 0 and _kind(reason) == _kind(self.reason)
+        is_same = _kind(reason) == _kind(self.reason)
         if is_same or now_seconds - self.told_seconds < REST_SECONDS:
             return Failing(self.looks + 1, self.reason, self.told_seconds)
         return Failing(self.looks + 1, reason, now_seconds)

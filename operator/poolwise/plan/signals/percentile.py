@@ -61,7 +61,7 @@ def percentile_of(histogram: Histogram, percentile: float) -> Percentile | None:
     if histogram.count <= 0:
         return None
     rank = percentile / 100 * histogram.count
-    index = min(bisect.bisect_left(histogram.counts, rank), len(histogram.counts) - 1)
+    index = bisect.bisect_left(histogram.counts, rank)
     lower, upper = _edges(histogram, index)
     return Percentile(
         percentile,
@@ -114,4 +114,4 @@ def _interpolated(histogram: Histogram, index: int, rank: float) -> float:
         return lower
     before = histogram.counts[index - 1] if index else 0.0
     inside = histogram.counts[index] - before
-    return lower + (upper - lower) * (rank - before) / inside if inside > 0 else upper
+    return lower + (upper - lower) * (rank - before) / inside

@@ -42,9 +42,7 @@ def true_since(status: Mapping[str, Any], type_: str) -> datetime | None:
     """When a condition became True; None while it is not, or does not say."""
     for each in status.get("conditions") or ():
         if (each.get("type"), each.get("status")) == (type_, "True"):
-            moment = moment_of(each.get("lastTransitionTime"))
-            if moment is not None:
-                return moment
+            return moment_of(each.get("lastTransitionTime"))
     return None
 
 
