@@ -12,10 +12,10 @@ import pytest
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.queue import WorkQueue
-from poolwise.handlers.planner import Planner, Target
+from poolwise.handlers.planner import Guest, Planner, Target
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind, Rejection
-from poolwise.plan.observed import Decisions
+from poolwise.plan.observed import Answer, Decisions
 from poolwise.plan.pool import Price
 from poolwise.settings import Settings
 from tests.plan.children_given import h100_pool, placed_job
@@ -138,3 +138,11 @@ def test_what_runs_on_a_pool_hears_of_its_price_at_once(price):
     )
     assert at_once == {here.key, pool.name}
     assert (elsewhere, never) == ({"other"}, set())
+
+
+def test_what_kueue_is_to_hear_is_written_as_soon_as_it_is_another():
+    waits, ready = (Answer("check", state, "") for state in ("Retry", "Ready"))
+    told = looked_at(
+        *(Decisions((), {}, answers={("a", "w"): each}) for each in (waits, waits, ready))
+    )
+    assert told == [{Guest("a", "w")}, set(), {Guest("a", "w")}]

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from poolwise.plan.joint.assignment import assign, assigned
+from poolwise.plan.joint.assignment import Assignment, assign, assigned, tiered
 from poolwise.plan.joint.greedy import greedy
 from poolwise.plan.joint.items import Choice, Floor, Item
 from poolwise.plan.joint.problem import Option
@@ -149,3 +149,30 @@ def test_the_optimiser_gives_up_a_large_gang_for_many_small_ones_that_are_worth_
     answer = assign(items, [pool("p", 8)], time_limit_seconds=20.0)
     assert set(answer.taken) == {"small-0", "small-1"}
     assert math.isclose(answer.objective, 8.0)
+
+
+@pytest.mark.parametrize(
+    ("gangs", "taken"),
+    [
+        pytest.param([(8, 10.0)] + [(1, 2.0)] * 8, 16.0, id="by-value-per-accelerator"),
+        pytest.param([(8, 4.0), (1, 2.0)], 4.0, id="by-value"),
+        pytest.param([(8, 8.0), (1, 2.9), (1, 2.9), (4, 6.0), (4, 6.0)], 12.0, id="by-both"),
+    ],
+)
+def test_the_greedy_answer_is_the_best_of_its_orders(gangs, taken):
+    """(accelerators, value) of each; no other order finds as much."""
+    items = [
+        item(f"w{at}", (option("p", 1, each=each), value)) for at, (each, value) in enumerate(gangs)
+    ]
+    assert greedy(items, Floor((pool("p", 8),))).objective == pytest.approx(taken)
+
+
+def test_a_tier_is_optimised_on_what_the_ones_before_left():
+    first = [item("large", (option("p", 1, each=5), 5.1))]
+    first += [item(f"small-{at}", (option("p", 1, each=4), 4.0)) for at in range(2)]
+    then = [item("then", (option("p", 1, each=4), 100.0), (option("q", 1, each=4), 1.0))]
+    floor = Floor((pool("p", 8), pool("q", 8)))
+    answer = tiered([first, then], floor, 20.0, Assignment({}, 0.0))
+    assert set(answer.taken) == {"small-0", "small-1", "then"}
+    assert answer.taken["then"].choice.option.pool == "q"
+    assert answer.objective == pytest.approx(9.0)
