@@ -172,3 +172,10 @@ def test_a_run_that_is_not_settled_is_looked_at_again_when_it_is():
     seen = observed([*l40s(1), *h100(1)], run, children=children)
     assert decided(seen).look_again_at == NOW + timedelta(hours=0.5)
     assert decided(seen, settings=Settings()).look_again_at != NOW + timedelta(hours=0.5)
+
+
+def test_of_several_the_first_that_settles_is_looked_at():
+    nodes, runs = h100(2), [job(name, 8, **KEEPS) for name in ("early", "late")]
+    begun = [started(run, nodes, hours) for run, hours in zip(runs, (0.75, 0.25), strict=True)]
+    seen = observed(nodes, *begun, children=running(nodes, *runs))
+    assert decided(seen).look_again_at == NOW + timedelta(hours=0.25)

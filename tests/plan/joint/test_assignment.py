@@ -167,6 +167,15 @@ def test_the_greedy_answer_is_the_best_of_its_orders(gangs, taken):
     assert greedy(items, Floor((pool("p", 8),))).objective == pytest.approx(taken)
 
 
+def test_pods_that_counted_slots_cannot_place_are_placed_node_by_node():
+    """Only with the large pod on the node of 8, beside one of the three, is there room for all."""
+    three, large = Option("p", 3, 3, None), Option("p", 1, 5, None)
+    items = [item("three", (three, 15.0)), item("large", (large, 6.0))]
+    answer = assign(items, [pool("p", 7, 8)], time_limit_seconds=20.0)
+    assert answer.taken["three"].nodes == {"p-0": 2, "p-1": 1}
+    assert answer.taken["large"].nodes == {"p-1": 1}
+
+
 def test_a_tier_is_optimised_on_what_the_ones_before_left():
     first = [item("large", (option("p", 1, each=5), 5.1))]
     first += [item(f"small-{at}", (option("p", 1, each=4), 4.0)) for at in range(2)]
