@@ -234,15 +234,31 @@ def test_pools_that_nobody_declared_go_with_their_nodes(shell):
     assert f"delete acceleratorpools/{pool['metadata']['name']}" in writes
 
 
-def test_a_pool_that_somebody_declared_outlives_its_nodes(shell):
-    selector = {"nodeSelector": {"nvidia.com/gpu.present": "true"}}
-    declared = {
+def declared(name, **labels):
+    """A pool that somebody made, of nodes with these labels."""
+    return {
         "apiVersion": "poolwise.dev/v1alpha1",
         "kind": "AcceleratorPool",
-        "metadata": {"name": "mine"},
-        "spec": selector,
+        "metadata": {"name": name},
+        "spec": {"nodeSelector": labels},
     }
-    shell.put(declared)
+
+
+def test_a_pool_that_somebody_made_keeps_the_name_of_one_that_is_found(shell):
+    shell.run()
+    [found] = shell.kube.all(ACCELERATOR_POOLS)
+    name = found["metadata"]["name"]
+    other = Shell()
+    other.put(h100_node(), h100_node(), declared(name, of="nobody"))
+    other.run()
+    [kept] = [
+        each for each in other.kube.all(ACCELERATOR_POOLS) if each["metadata"]["name"] == name
+    ]
+    assert kept["spec"] == {"nodeSelector": {"of": "nobody"}}
+
+
+def test_a_pool_that_somebody_made_outlives_its_nodes(shell):
+    shell.put(declared("mine", **{"nvidia.com/gpu.present": "true"}))
     shell.run()
     shell.run(*[lambda node=node: shell.kube.vanish(node) for node in shell.kube.all(NODES)])
     assert "mine" in [each["metadata"]["name"] for each in shell.kube.all(ACCELERATOR_POOLS)]

@@ -15,7 +15,7 @@ from poolwise.cluster.queue import WorkQueue
 from poolwise.handlers.planner import Guest, Planner, Target
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind, Rejection
-from poolwise.plan.observed import Answer, Decisions
+from poolwise.plan.observed import Answer, Decisions, Observed
 from poolwise.plan.pool import Price
 from poolwise.settings import Settings
 from tests.plan.children_given import h100_pool, placed_job
@@ -146,3 +146,25 @@ def test_what_kueue_is_to_hear_is_written_as_soon_as_it_is_another():
         *(Decisions((), {}, answers={("a", "w"): each}) for each in (waits, waits, ready))
     )
     assert told == [{Guest("a", "w")}, set(), {Guest("a", "w")}]
+
+
+def test_what_a_pass_that_failed_was_to_look_at_the_next_one_does():
+    queue, failures = Recorded(), [ValueError("no")]
+
+    def decide(observed: Observed) -> Decisions:
+        if failures:
+            raise failures[0]
+        return Decisions((), {})
+
+    made = Planner(Cache(), queue, decide, lambda plan, decisions: (), Settings(), Metrics())
+
+    async def two_passes() -> None:
+        made.want(KEY)
+        with pytest.raises(ValueError, match="no"):
+            await made.plan()
+        assert not made.is_planning
+        failures.clear()
+        await made.plan()
+
+    asyncio.run(two_passes())
+    assert queue.added == [KEY]

@@ -8,7 +8,7 @@ import pytest
 
 from poolwise.plan.joint.assignment import Assignment, assign, assigned, tiered
 from poolwise.plan.joint.greedy import greedy
-from poolwise.plan.joint.items import Choice, Floor, Item
+from poolwise.plan.joint.items import Choice, Floor, Item, Taken
 from poolwise.plan.joint.problem import Option
 from poolwise.plan.joint.rooms import Hold
 from tests.plan.joint.cluster_given import option, pool
@@ -185,3 +185,17 @@ def test_a_tier_is_optimised_on_what_the_ones_before_left():
     assert set(answer.taken) == {"small-0", "small-1", "then"}
     assert answer.taken["then"].choice.option.pool == "q"
     assert answer.objective == pytest.approx(9.0)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "limit", "possible"),
+    [
+        pytest.param({"p-0": 1}, 8, True, id="all-of-a-node"),
+        pytest.param({"p-0": 2}, 16, False, id="a-node-twice"),
+        pytest.param({"p-0": 1, "p-1": 1}, 8, False, id="more-than-its-share"),
+    ],
+)
+def test_what_is_left_tells_what_was_given_away_twice(nodes, limit, possible):
+    taken = Taken(Choice(option("p", 1, pods=sum(nodes.values())), 1.0), nodes)
+    floor = Floor((pool("p", 8, 8),), {"research": limit})
+    assert floor.without([("research", taken)]).is_possible is possible
