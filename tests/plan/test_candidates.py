@@ -8,7 +8,16 @@ import pytest
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.training_answers import gang_machine
-from tests.plan.cluster_given import cpu_nodes, gpu_nodes, h100, job, l40s, plan_of, service
+from tests.plan.cluster_given import (
+    candidate,
+    cpu_nodes,
+    gpu_nodes,
+    h100,
+    job,
+    l40s,
+    plan_of,
+    service,
+)
 from tests.plan.machines import machine
 
 H100_LABEL = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
@@ -120,22 +129,6 @@ def inferentia(count):
             Verdict.NO_USABLE_NODE,
             "has no node now",
             id="empty pool",
-        ),
-        pytest.param(
-            cordoned(1),
-            {},
-            [],
-            Verdict.NO_USABLE_NODE,
-            "has no usable node: h100-0 is cordoned",
-            id="cordoned",
-        ),
-        pytest.param(
-            cordoned(3),
-            {},
-            [],
-            Verdict.NO_USABLE_NODE,
-            "has no usable node: h100-0 is cordoned, and so for 2 more",
-            id="all cordoned",
         ),
         pytest.param(
             gpu_nodes("a100", 1, "NVIDIA-A100-SXM4-80GB"),
@@ -347,6 +340,13 @@ def test_devices_that_talk_over_pcie_are_predicted_with_low_confidence(workload)
     doubts = {each.accelerator: each.doubt for each in told}
     assert doubts["H100-SXM5-80GB"] is None
     assert "devices talk over PCIe" in doubts["L40S"]
+
+
+@pytest.mark.parametrize(("count", "more"), [(1, ""), (3, ", and so for 2 more")])
+def test_a_pool_that_is_cordoned_names_its_first_node(count, more):
+    told = candidate(plan_of(cordoned(count), job(count=8)), "H100-SXM5-80GB")
+    assert told.reason_code == Verdict.NO_USABLE_NODE
+    assert told.reason == f"has no usable node: h100-0 is cordoned{more}"
 
 
 def test_pods_of_a_part_of_a_node_have_that_part_of_its_host():
