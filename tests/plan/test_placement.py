@@ -360,6 +360,12 @@ def test_a_pod_larger_than_every_node_does_not_wait(kind, asked, told):
     assert told in plan.reason
 
 
+@pytest.mark.parametrize("asked", [{"cpu": "192"}, {"memory": "1000Gi"}], ids=["cores", "memory"])
+def test_a_pod_may_ask_for_all_that_a_node_has(asked):
+    run = {"image": "own", "resources": {"requests": asked}}
+    assert plan_of(h100(1), job(run=run)).placed
+
+
 def test_a_cordoned_node_is_worth_waiting_for():
     nodes = h100(2)
     nodes[0]["spec"]["unschedulable"] = True
