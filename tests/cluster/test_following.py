@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from poolwise.cluster.cache import Cache
-from poolwise.cluster.following import Follower
+from poolwise.cluster.following import Follower, Silent
 from poolwise.cluster.kube_errors import Expired
 from poolwise.cluster.resources import LOCAL_QUEUES
 from poolwise.errors import Forbidden, NotFound, Unavailable
@@ -42,15 +42,16 @@ class Scripted(FakeKube):
             yield event
 
 
-class Listener:
+class Listener(Silent):
     """Remembers what it is told, and notes it."""
 
     def __init__(self, cache):
-        self.cache, self.seen, self.gone = cache, [], []
+        super().__init__(cache)
+        self.seen, self.gone = [], []
 
     def see(self, resource, change, document):
         self.seen.append((change, document["metadata"]["name"]))
-        self.cache.put(resource, document)
+        super().see(resource, change, document)
 
     def touch(self, resource, document):
         self.gone.append(document["metadata"]["name"])

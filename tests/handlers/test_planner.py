@@ -168,3 +168,43 @@ def test_what_a_pass_that_failed_was_to_look_at_the_next_one_does():
 
     asyncio.run(two_passes())
     assert queue.added == [KEY]
+
+
+class Announced(Recorded):
+    """Says when something is to be looked at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.came = asyncio.Event()
+
+    def add(self, key: Target) -> None:
+        super().add(key)
+        self.came.set()
+
+
+def test_a_pass_that_breaks_is_counted_and_made_again_later(monkeypatch):
+    rests, failures, metrics, rest = list[float](), [ValueError("no")], Metrics(), asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        rests.append(seconds)
+        await rest(0)
+
+    def decide(observed: Observed) -> Decisions:
+        if failures:
+            raise failures.pop()
+        return Decisions((), {})
+
+    async def play() -> None:
+        queue = Announced()
+        made = Planner(Cache(), queue, decide, lambda plan, decisions: (), Settings(), metrics)
+        made.want(KEY)
+        running = asyncio.create_task(made.run())
+        await queue.came.wait()
+        running.cancel()
+
+    monkeypatch.setattr("poolwise.handlers.planner.asyncio.sleep", sleep)
+    asyncio.run(play())
+    assert metrics.registry.get_sample_value(
+        "poolwise_reconcile_failures_total", {"kind": "Plan", "error": "InternalError"}
+    )
+    assert Settings().retry_limit_seconds in rests

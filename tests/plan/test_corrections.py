@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from poolwise.model.correction import WINDOW, Correction, Phase, Sample
-from poolwise.model.shapes import Model
 from poolwise.plan.corrections import Corrections, Subject
 from tests.plan.cluster_given import NOW, candidate, h100, job, l40s, plan_of, service
+from tests.plan.machines import model as preset
 
 MODEL = "Llama-3.1-8B"
 
@@ -91,7 +91,7 @@ def test_corrected_times_stay_inside_their_targets():
 
 
 def test_a_correction_that_nobody_renews_fades():
-    known, model = measured(Phase.TOKEN, "l40s", 1.4), Model(MODEL, shape=None)
+    known, model = measured(Phase.TOKEN, "l40s", 1.4), preset("llama-3.1-8b")
     at_once, later = (
         known.serving(model, "l40s", NOW + timedelta(days=days)).token.factor for days in (0, 60)
     )

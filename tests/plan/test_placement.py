@@ -231,6 +231,12 @@ def test_redundancy_and_minimum_come_on_top():
     assert least.replicas == 5
 
 
+def test_a_replica_is_predicted_at_its_part_of_the_load():
+    chosen = plan_of(h100(1), service(requests_per_second="30")).chosen
+    assert chosen.replicas == 2
+    assert chosen.prediction.requests_per_second == 15.0
+
+
 def test_unknown_traffic_gets_the_fewest_replicas():
     spec = {"traffic": {}, "scaling": {"minReplicas": 2}}
     assert plan_of(l40s(1), service(**spec)).chosen.replicas == 2
