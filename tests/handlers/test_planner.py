@@ -199,7 +199,8 @@ def test_a_pass_that_breaks_is_counted_and_made_again_later(monkeypatch):
         made = Planner(Cache(), queue, decide, lambda plan, decisions: (), Settings(), metrics)
         made.want(KEY)
         running = asyncio.create_task(made.run())
-        await queue.came.wait()
+        async with asyncio.timeout(10):
+            await queue.came.wait()
         running.cancel()
 
     monkeypatch.setattr("poolwise.handlers.planner.asyncio.sleep", sleep)
