@@ -159,6 +159,15 @@ def test_a_higher_priority_stops_who_keeps_checkpoints():
     assert decided(low_and_high(), settings=Settings()).outcomes[key("low")].kept
 
 
+def test_what_runs_at_an_equal_priority_is_not_stopped():
+    seen = low_and_high()
+    equal = [
+        {**each, "spec": {**each["spec"], "priorityClassName": "high"}}
+        for each in seen.training_jobs
+    ]
+    assert decided(replace(seen, training_jobs=equal)).outcomes[key("low")].kept
+
+
 def _longer(document):
     """The same run, predicted to go on for days."""
     if "status" not in document:
