@@ -23,6 +23,12 @@ from poolwise.cluster.difference import APPLIED, covers, merge_patch, signed
         ),
         pytest.param({"c": [{"name": "x"}]}, {"c": [{"name": "z"}]}, False, id="another-name"),
         pytest.param(
+            {"c": [{"name": "x", "image": "i"}, {"name": "y", "image": "i"}]},
+            {"c": [{"name": "x", "image": "i"}, {"name": "y", "image": "j"}]},
+            False,
+            id="one-of-two-named-items",
+        ),
+        pytest.param(
             {"t": [{"key": "k", "effect": "A"}, {"key": "k", "effect": "B"}]},
             {"t": [{"key": "k", "effect": "A"}, {"key": "k", "effect": "B"}]},
             True,

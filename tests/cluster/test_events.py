@@ -32,10 +32,17 @@ class Given:
         decisions = Metrics().decisions
         self.recorder = Recorder(writer, "me", utc_now, lambda: self.clock.seconds, decisions)
 
-    def tell(self, reason: str = "Placed", note: str = "on a", uid: str = "u") -> bool:
-        metadata = {"name": "llama", "namespace": "a", "uid": uid}
+    def tell(
+        self,
+        reason: str = "Placed",
+        note: str = "on a",
+        uid: str = "u",
+        namespace: str = "a",
+        warning: bool = False,
+    ) -> bool:
+        metadata = {"name": "llama", "namespace": namespace, "uid": uid}
         about = {"apiVersion": "poolwise.dev/v1alpha1", "kind": "TrainingJob", "metadata": metadata}
-        return asyncio.run(self.recorder.record(about, reason, note, warning=False))
+        return asyncio.run(self.recorder.record(about, reason, note, warning=warning))
 
     @property
     def told(self) -> list[str]:
@@ -45,6 +52,22 @@ class Given:
 @pytest.fixture
 def given():
     return Given()
+
+
+@pytest.mark.parametrize(
+    ("namespace", "where"), [("a", "a"), ("", "default")], ids=["namespaced", "of-the-cluster"]
+)
+def test_an_event_stands_where_kubectl_looks_for_it(given, namespace, where):
+    given.tell(namespace=namespace)
+    [event] = given.kube.all(EVENTS)
+    assert event["metadata"]["namespace"] == where
+    assert event["regarding"]["namespace"] == namespace
+
+
+@pytest.mark.parametrize(("warning", "kind"), [(False, "Normal"), (True, "Warning")])
+def test_an_event_says_whether_somebody_should_look(given, warning, kind):
+    given.tell(warning=warning)
+    assert [event["type"] for event in given.kube.all(EVENTS)] == [kind]
 
 
 def test_a_decision_that_comes_back_is_told_again(given):

@@ -71,7 +71,7 @@ def test_of_several_namespaces_the_oldest_counts(freshness, clock):
     assert freshness.oldest_seconds() == {"pods": 90}
 
 
-def ask(freshness, path, status, body):
+def ask(freshness, path, status, body, query="?watch=true"):
     """What a session with the middleware gets from a server that answers so."""
 
     async def answer(request):
@@ -86,7 +86,7 @@ def ask(freshness, path, status, body):
         host, port = runner.addresses[0]
         try:
             async with aiohttp.ClientSession(middlewares=[freshness.middleware]) as session:
-                url = f"http://{host}:{port}{path}?watch=true"
+                url = f"http://{host}:{port}{path}{query}"
                 async with session.get(url) as response:
                     return response.status, await response.text()
         finally:
@@ -126,3 +126,9 @@ def test_a_kind_that_is_gone_looks_like_a_broken_connection_to_kopf(freshness, r
     with pytest.raises(KindIsGone):
         ask(freshness, PODS, 404, "404 page not found")
     assert "does not know pods" in readiness.problem
+
+
+@pytest.mark.parametrize("query", ["?watch=true", ""], ids=["watch", "list"])
+def test_a_server_that_fails_is_for_kopf_to_ask_again(freshness, readiness, query):
+    assert ask(freshness, PODS, 503, "overloaded", query) == (503, "overloaded")
+    assert readiness.problem is None

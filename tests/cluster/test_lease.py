@@ -89,6 +89,12 @@ def test_a_crashed_leader_is_replaced_within_twenty_seconds(kube, clock):
     assert record(kube)["leaseTransitions"] == 1
 
 
+def test_a_standby_asks_at_the_moment_at_which_the_lease_runs_out(kube, clock):
+    asyncio.run(lease(kube, clock).acquire())
+    asyncio.run(lease(kube, clock, "b").acquire())
+    assert clock.seconds == SETTINGS.lease_seconds
+
+
 @pytest.mark.parametrize("minutes", [-60, 60], ids=["behind", "ahead"])
 def test_a_wrong_wall_clock_neither_hastens_nor_delays_it(kube, clock, minutes):
     asyncio.run(lease(kube, clock, skew=timedelta(minutes=minutes)).acquire())

@@ -36,7 +36,7 @@ PATIENCE_SECONDS = 20.0
 
 STREAMS = [
     pytest.param(HALF, "it ended inside a line", id="half-a-line"),
-    pytest.param(b"upstream went away\n", "a line is no event", id="words-of-a-proxy"),
+    pytest.param(b"upstream \xff went away\n", "a line is no event", id="words-of-a-proxy"),
     pytest.param(error(500), "500 no leader", id="an-error"),
     pytest.param(b'{"type":"ERROR"}\n', "an error without a code", id="half-an-error"),
     pytest.param(b'{"type":"ERROR","object":7}\n', "an error without a code", id="no-status"),

@@ -234,6 +234,53 @@ def test_pools_that_nobody_declared_go_with_their_nodes(shell):
     assert f"delete acceleratorpools/{pool['metadata']['name']}" in writes
 
 
+def declared(name, **labels):
+    """A pool that somebody made, of nodes with these labels."""
+    return {
+        "apiVersion": "poolwise.dev/v1alpha1",
+        "kind": "AcceleratorPool",
+        "metadata": {"name": name},
+        "spec": {"nodeSelector": labels},
+    }
+
+
+def test_a_pool_that_somebody_made_keeps_the_name_of_one_that_is_found(shell):
+    shell.run()
+    [found] = shell.kube.all(ACCELERATOR_POOLS)
+    name = found["metadata"]["name"]
+    other = Shell()
+    other.put(h100_node(), h100_node(), declared(name, of="nobody"))
+    other.run()
+    [kept] = [
+        each for each in other.kube.all(ACCELERATOR_POOLS) if each["metadata"]["name"] == name
+    ]
+    assert kept["spec"] == {"nodeSelector": {"of": "nobody"}}
+
+
+def test_a_pool_that_somebody_made_outlives_its_nodes(shell):
+    shell.put(declared("mine", **{"nvidia.com/gpu.present": "true"}))
+    shell.run()
+    shell.run(*[lambda node=node: shell.kube.vanish(node) for node in shell.kube.all(NODES)])
+    assert "mine" in [each["metadata"]["name"] for each in shell.kube.all(ACCELERATOR_POOLS)]
+
+
+def test_of_what_is_suspended_a_run_that_has_ended_stays(shell):
+    ended, running = training_job("a", "ended", 8), training_job("a", "running", 8)
+    shell.put(ended, running)
+    shell.run()
+    for job in shell.kube.all(JOBS):
+        if job["metadata"]["name"] == "ended":
+            shell.put({**job, "status": {"conditions": [{"type": "Complete", "status": "True"}]}})
+
+    def suspend():
+        for each in (ended, running):
+            live = shell.look(each)
+            shell.put({**live, "spec": {**live["spec"], "suspend": True}})
+
+    shell.run(suspend)
+    assert [job["metadata"]["name"] for job in shell.kube.all(JOBS)] == ["ended"]
+
+
 def test_a_running_workload_tells_what_is_refused_and_goes_on(shell):
     service = chat_service("a", "chat")
     shell.put(service)

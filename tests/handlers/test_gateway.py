@@ -290,6 +290,14 @@ def test_a_minimum_above_zero_is_said(clock):
     assert zero(shell) == ("False", "MinimumIsAboveZero")
 
 
+def test_who_does_not_ask_for_it_never_sleeps(clock):
+    shell = Fronted(clock, scaleToZero=False)
+    shell.serve_gateway()
+    shell.idle()
+    shell.looks(IDLE_LOOKS)
+    assert replicas(shell) == 1
+
+
 def test_two_services_behind_one_pool_share_it_and_neither_sleeps(clock):
     shell = Fronted(clock)
     shared = {"poolwise.dev/owner-kind": "InferenceService"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -29,6 +30,9 @@ def run(name: str = "run", count: int = 8, **more: Any) -> dict[str, Any]:
     return {**job, "spec": {**job["spec"], **more}}
 
 
+ADDRESS = {"podIP": "127.0.0.1"}
+
+
 class Measured(Looking):
     """A cluster whose runs tell their steps."""
 
@@ -49,21 +53,18 @@ class Measured(Looking):
     def loop(self, engine):
         return engine.measurer
 
-    def answer(self, node: str) -> None:
+    def answer(self, node: str, address: Mapping[str, str] = ADDRESS) -> None:
         """Rank 0 of every run runs and has an address."""
         self.start_pods(node)
         for (kind, _, _), pod in list(self.kube.objects.items()):
             if kind.kind == "Pod":
                 labels = {**pod["metadata"]["labels"], INDEX: "0"}
                 metadata = {**pod["metadata"], "labels": labels}
-                self.put({**pod, "metadata": metadata, "status": {**pod["status"], **ADDRESS}})
+                self.put({**pod, "metadata": metadata, "status": {**pod["status"], **address}})
 
     def status(self, job: dict[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = self.look(job)["status"]
         return found
-
-
-ADDRESS = {"podIP": "127.0.0.1"}
 
 
 @pytest.fixture
@@ -136,6 +137,15 @@ def test_a_run_without_the_port_is_left_alone(cluster):
     assert "spec.run.ports" in found["message"]
     assert all("silent" not in each.replica for each in cluster.asked)
     assert condition(cluster.look(silent), "Placed")["status"] == "True"
+
+
+def test_a_rank_that_has_no_address_yet_is_not_asked(cluster):
+    cluster.answer("n", {})
+    cluster.looks(1)
+    assert cluster.asked == []
+    cluster.answer("n")
+    cluster.looks(1)
+    assert [each.address for each in cluster.asked] == [ADDRESS["podIP"]]
 
 
 def test_one_that_lies_is_told_so_and_nothing_else_happens(cluster):

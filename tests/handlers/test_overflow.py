@@ -117,6 +117,26 @@ def test_what_finds_no_room_goes_on_in_the_next_pool_and_is_told(spread, wishes)
     assert spread.looks(3) == []
 
 
+@pytest.mark.parametrize(
+    ("limit", "further"), [("15", []), ("18", [1])], ids=["for-none", "for-one"]
+)
+def test_what_an_hour_may_cost_bounds_what_is_added_on_further_pools(wishes, limit, further):
+    """Two replicas at $6.88 where it is placed, and each in the next pool at $3.43."""
+    shell, wishes.number = Scaled(), 4
+    chat = chat_service("a", "chat")
+    chat["spec"] |= {
+        "scaling": {"minReplicas": 1, "maxReplicas": 8},
+        "objective": {"maxCostPerHour": limit},
+    }
+    shell.put(h100_node(2, name="n"), chat)
+    shell.run()
+    shell.put(a100_node())
+    shell.run()
+    shell.answer("n")
+    shell.looks(5)
+    assert replicas(shell) == (2, further)
+
+
 def test_one_pool_with_room_is_never_asked_for_others(cluster, wishes):
     wishes.number = 2
     cluster.looks(4)

@@ -12,10 +12,10 @@ import pytest
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.queue import WorkQueue
-from poolwise.handlers.planner import Planner, Target
+from poolwise.handlers.planner import Guest, Planner, Target
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind, Rejection
-from poolwise.plan.observed import Decisions
+from poolwise.plan.observed import Answer, Decisions, Observed
 from poolwise.plan.pool import Price
 from poolwise.settings import Settings
 from tests.plan.children_given import h100_pool, placed_job
@@ -138,3 +138,74 @@ def test_what_runs_on_a_pool_hears_of_its_price_at_once(price):
     )
     assert at_once == {here.key, pool.name}
     assert (elsewhere, never) == ({"other"}, set())
+
+
+def test_what_kueue_is_to_hear_is_written_as_soon_as_it_is_another():
+    waits, ready = (Answer("check", state, "") for state in ("Retry", "Ready"))
+    told = looked_at(
+        *(Decisions((), {}, answers={("a", "w"): each}) for each in (waits, waits, ready))
+    )
+    assert told == [{Guest("a", "w")}, set(), {Guest("a", "w")}]
+
+
+def test_what_a_pass_that_failed_was_to_look_at_the_next_one_does():
+    queue, failures = Recorded(), [ValueError("no")]
+
+    def decide(observed: Observed) -> Decisions:
+        if failures:
+            raise failures[0]
+        return Decisions((), {})
+
+    made = Planner(Cache(), queue, decide, lambda plan, decisions: (), Settings(), Metrics())
+
+    async def two_passes() -> None:
+        made.want(KEY)
+        with pytest.raises(ValueError, match="no"):
+            await made.plan()
+        assert not made.is_planning
+        failures.clear()
+        await made.plan()
+
+    asyncio.run(two_passes())
+    assert queue.added == [KEY]
+
+
+class Announced(Recorded):
+    """Says when something is to be looked at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.came = asyncio.Event()
+
+    def add(self, key: Target) -> None:
+        super().add(key)
+        self.came.set()
+
+
+def test_a_pass_that_breaks_is_counted_and_made_again_later(monkeypatch):
+    rests, failures, metrics, rest = list[float](), [ValueError("no")], Metrics(), asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        rests.append(seconds)
+        await rest(0)
+
+    def decide(observed: Observed) -> Decisions:
+        if failures:
+            raise failures.pop()
+        return Decisions((), {})
+
+    async def play() -> None:
+        queue = Announced()
+        made = Planner(Cache(), queue, decide, lambda plan, decisions: (), Settings(), metrics)
+        made.want(KEY)
+        running = asyncio.create_task(made.run())
+        async with asyncio.timeout(10):
+            await queue.came.wait()
+        running.cancel()
+
+    monkeypatch.setattr("poolwise.handlers.planner.asyncio.sleep", sleep)
+    asyncio.run(play())
+    assert metrics.registry.get_sample_value(
+        "poolwise_reconcile_failures_total", {"kind": "Plan", "error": "InternalError"}
+    )
+    assert Settings().retry_limit_seconds in rests

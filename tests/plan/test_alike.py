@@ -39,6 +39,12 @@ def to_come(found: Pool) -> Pool:
     return replace(found, nodes=tuple(replace(node, is_to_come=True) for node in found.nodes))
 
 
+def growing(found: Pool) -> Pool:
+    """One of its nodes is there, the other is still to come."""
+    there, other = found.nodes
+    return replace(found, nodes=(there, replace(other, is_to_come=True)))
+
+
 def with_less_storage(found: Pool) -> Pool:
     assert found.machine is not None
     return replace(found, machine=replace(found.machine, host=Host(8, 1e12, 1e8, 1e8, 1e8)))
@@ -56,6 +62,7 @@ POOLS = [
     one("spot", capacity_type="Spot"),
     one("linked", link_level="rack"),
     to_come(one("coming")),
+    growing(one("growing")),
     with_less_storage(one("slow")),
 ]
 RUN = {"globalBatchSize": 256, "sequenceLength": 4096, "tokens": "1G"}
@@ -99,7 +106,9 @@ def test_what_stays_in_a_node_feels_neither_network_nor_storage(name: str) -> No
     assert {key for key, each in by_name.items() if each == by_name["first"]} == {
         "first", "second", "crowded", "slow",
     }  # fmt: skip
-    assert [key for key, each in by_name.items() if each is None] == ["linked", "coming"]
+    assert [key for key, each in by_name.items() if each is None] == [
+        "linked", "coming", "growing",
+    ]  # fmt: skip
 
 
 def test_what_may_leave_its_node_feels_all_of_a_pool() -> None:

@@ -1,12 +1,24 @@
 """Why a pool is out of the question, in a word for programs and a sentence for people."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.reasons import Verdict
-from tests.plan.cluster_given import cpu_nodes, gpu_nodes, h100, job, l40s, plan_of, service
+from poolwise.plan.candidates.training_answers import gang_machine
+from tests.plan.cluster_given import (
+    candidate,
+    cpu_nodes,
+    gpu_nodes,
+    h100,
+    job,
+    l40s,
+    plan_of,
+    service,
+)
+from tests.plan.machines import machine
 
 H100_LABEL = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
 
@@ -16,6 +28,10 @@ def declared(**spec):
         "metadata": {"name": "mine", "creationTimestamp": "2026-01-01T00:00:00Z"},
         "spec": {"nodeSelector": H100_LABEL, **spec},
     }
+
+
+def cordoned(count):
+    return [{**node, "spec": {**node["spec"], "unschedulable": True}} for node in h100(count)]
 
 
 def mig_nodes():
@@ -324,3 +340,22 @@ def test_devices_that_talk_over_pcie_are_predicted_with_low_confidence(workload)
     doubts = {each.accelerator: each.doubt for each in told}
     assert doubts["H100-SXM5-80GB"] is None
     assert "devices talk over PCIe" in doubts["L40S"]
+
+
+@pytest.mark.parametrize(("count", "more"), [(1, ""), (3, ", and so for 2 more")])
+def test_a_pool_that_is_cordoned_names_its_first_node(count, more):
+    told = candidate(plan_of(cordoned(count), job(count=8)), "H100-SXM5-80GB")
+    assert told.reason_code == Verdict.NO_USABLE_NODE
+    assert told.reason == f"has no usable node: h100-0 is cordoned{more}"
+
+
+def test_pods_of_a_part_of_a_node_have_that_part_of_its_host():
+    whole = machine("H100-SXM5-80GB")
+    assert gang_machine(whole, 8, 16) is whole
+    assert gang_machine(whole, 4, 4) is whole, "a lone pod has what its node has"
+    part = gang_machine(whole, 6, 12)
+    assert part.host.cores == whole.host.cores * 6 / 8
+    link = part.interconnect
+    assert (link.accelerators_per_node, link.domain_accelerators) == (6, 6)
+    rack = replace(whole, interconnect=replace(whole.interconnect, domain_accelerators=72))
+    assert gang_machine(rack, 6, 12).interconnect.domain_accelerators == 72

@@ -159,6 +159,15 @@ def test_a_higher_priority_stops_who_keeps_checkpoints():
     assert decided(low_and_high(), settings=Settings()).outcomes[key("low")].kept
 
 
+def test_what_runs_at_an_equal_priority_is_not_stopped():
+    seen = low_and_high()
+    equal = [
+        {**each, "spec": {**each["spec"], "priorityClassName": "high"}}
+        for each in seen.training_jobs
+    ]
+    assert decided(replace(seen, training_jobs=equal)).outcomes[key("low")].kept
+
+
 def _longer(document):
     """The same run, predicted to go on for days."""
     if "status" not in document:
@@ -172,3 +181,10 @@ def test_a_run_that_is_not_settled_is_looked_at_again_when_it_is():
     seen = observed([*l40s(1), *h100(1)], run, children=children)
     assert decided(seen).look_again_at == NOW + timedelta(hours=0.5)
     assert decided(seen, settings=Settings()).look_again_at != NOW + timedelta(hours=0.5)
+
+
+def test_of_several_the_first_that_settles_is_looked_at():
+    nodes, runs = h100(2), [job(name, 8, **KEEPS) for name in ("early", "late")]
+    begun = [started(run, nodes, hours) for run, hours in zip(runs, (0.75, 0.25), strict=True)]
+    seen = observed(nodes, *begun, children=running(nodes, *runs))
+    assert decided(seen).look_again_at == NOW + timedelta(hours=0.25)

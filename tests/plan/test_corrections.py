@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from poolwise.model.correction import WINDOW, Correction, Phase, Sample
 from poolwise.plan.corrections import Corrections, Subject
 from tests.plan.cluster_given import NOW, candidate, h100, job, l40s, plan_of, service
+from tests.plan.machines import model as preset
 
 MODEL = "Llama-3.1-8B"
 
@@ -85,6 +88,14 @@ def test_corrected_times_stay_inside_their_targets():
     assert after.prediction.ttft_seconds.mid <= 0.6 * 1.001
     was, now = (each.prediction.capacity_requests_per_second for each in (before, after))
     assert now < was
+
+
+def test_a_correction_that_nobody_renews_fades():
+    known, model = measured(Phase.TOKEN, "l40s", 1.4), preset("llama-3.1-8b")
+    at_once, later = (
+        known.serving(model, "l40s", NOW + timedelta(days=days)).token.factor for days in (0, 60)
+    )
+    assert 1.0 < later < at_once
 
 
 def test_a_correction_may_turn_the_choice(run):

@@ -18,6 +18,7 @@ from poolwise.model.work import (
     TrainingWork,
 )
 from poolwise.plan.candidates.machines import felt_by_replica, felt_by_run, fully_fed
+from tests.plan.cluster_given import h100, job, plan_of
 from tests.plan.machines import CALIBRATION, machine, model
 
 RUN = TrainingWork(model("llama-3.1-8b"), 64, 4096, "bf16", steps=1000.0)
@@ -45,6 +46,12 @@ def test_a_run_inside_a_node_feels_no_network_and_no_storage(name, layout):
 def test_a_run_over_nodes_feels_the_network():
     here = machine("H100-SXM5-80GB")
     assert felt_by_run(here, RUN, 16).interconnect == here.interconnect
+
+
+def test_a_run_that_may_stay_in_a_node_feels_the_network_where_it_does_not():
+    either = plan_of(h100(2), job(accelerators={"min": 8, "max": 16})).chosen
+    (over_nodes,) = plan_of(h100(2), job(count=16)).chosen.offers
+    assert {each.count: each.seconds for each in either.offers}[16] == over_nodes.seconds
 
 
 def test_a_run_that_reads_or_writes_feels_storage():

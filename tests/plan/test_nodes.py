@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolwise.plan.nodes.claims import Reason
+from poolwise.plan.nodes.claims import Claim, Reason, narrow
 from poolwise.plan.nodes.facts import Facts, facts
 from poolwise.plan.nodes.hardware import Offer
+from poolwise.plan.nodes.reading import amount
+from poolwise.tables import AcceleratorRow
 from tests.plan.nodes_given import H100, TABLES, node
 
 
@@ -348,3 +350,15 @@ def test_no_label_and_no_quantity_breaks_a_node(
 @given(metadata=JUNK, spec=JUNK, status=JUNK)
 def test_no_object_breaks_a_node(metadata: Any, spec: Any, status: Any) -> None:
     assert of({"metadata": metadata, "spec": spec, "status": status}).offers
+
+
+def test_a_label_that_the_table_does_not_know_takes_nothing_from_one_that_it_does():
+    claims = [Claim("known", frozenset({"H100-SXM5-80GB"})), Claim("new", frozenset())]
+    found = narrow(claims, TABLES)
+    assert isinstance(found, AcceleratorRow)
+    assert found.name == "H100-SXM5-80GB"
+
+
+@pytest.mark.parametrize("text", ["-8", "0", "junk", None], ids=str)
+def test_what_is_no_positive_quantity_is_none(text):
+    assert amount(text) == 0.0

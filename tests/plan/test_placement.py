@@ -231,6 +231,12 @@ def test_redundancy_and_minimum_come_on_top():
     assert least.replicas == 5
 
 
+def test_a_replica_is_predicted_at_its_part_of_the_load():
+    chosen = plan_of(h100(1), service(requests_per_second="30")).chosen
+    assert chosen.replicas == 2
+    assert chosen.prediction.requests_per_second == 15.0
+
+
 def test_unknown_traffic_gets_the_fewest_replicas():
     spec = {"traffic": {}, "scaling": {"minReplicas": 2}}
     assert plan_of(l40s(1), service(**spec)).chosen.replicas == 2
@@ -358,6 +364,12 @@ def test_a_pod_larger_than_every_node_does_not_wait(kind, asked, told):
     assert plan.reason_code == "NoFeasiblePool"
     assert not any(each.waits for each in plan.candidates)
     assert told in plan.reason
+
+
+@pytest.mark.parametrize("asked", [{"cpu": "192"}, {"memory": "1000Gi"}], ids=["cores", "memory"])
+def test_a_pod_may_ask_for_all_that_a_node_has(asked):
+    run = {"image": "own", "resources": {"requests": asked}}
+    assert plan_of(h100(1), job(run=run)).placed
 
 
 def test_a_cordoned_node_is_worth_waiting_for():

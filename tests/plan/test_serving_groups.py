@@ -137,6 +137,27 @@ def test_it_is_the_only_pool_with_large_nodes_that_needs_no_group():
     assert chosen.accelerator == "H200-SXM-141GB" and chosen.layout.pipeline == 1, plan.reason
 
 
+SPINE = "network.topology.nvidia.com/spine"
+
+
+@pytest.mark.parametrize(
+    ("topology", "replicas", "levels", "must_share"),
+    [
+        pytest.param({}, 1, (RACK, SPINE), False, id="the-nearest-with-room"),
+        pytest.param({"level": SPINE}, 1, (SPINE,), False, id="the-level-of-the-spec"),
+        pytest.param({"mode": "Required"}, 1, (RACK, SPINE), True, id="a-lone-replica-insists"),
+        pytest.param({"mode": "Required"}, 2, (RACK, SPINE), False, id="several-need-not-share"),
+        pytest.param({"mode": "Unconstrained"}, 1, (), False, id="anywhere"),
+    ],
+)
+def test_how_close_the_nodes_of_a_replica_are_to_be(topology, replicas, levels, must_share):
+    nodes = h100(4, **{RACK: "rack", SPINE: "spine"})
+    scaling = {"minReplicas": replicas, "maxReplicas": replicas}
+    asked = large(placement={"topology": {"mode": "Preferred", **topology}}, scaling=scaling)
+    wish = plan_of(nodes, asked, apis=APIS).chosen.wish
+    assert (wish.levels, wish.must_share) == (levels, must_share)
+
+
 def test_moving_to_groups_restarts_nothing_else():
     asked = large()
     plan = plan_of(h100(4), changed(asked, replicas=2, scaling={"mode": "Off"}), apis=APIS)

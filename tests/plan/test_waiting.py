@@ -61,6 +61,12 @@ def test_free_nodes_in_several_blocks_are_no_block():
     )
 
 
+def test_the_block_that_comes_nearest_is_counted():
+    where = blocks(3, 3)
+    said = told(where, holding("x", "b0-0", "b0-1", "b1-0"), gang=replace(TWO, pods=3), wish=NEAR)
+    assert "; 3 free nodes are in 2 blocks, at most 2 in one;" in said
+
+
 def test_only_who_is_in_the_way_is_named():
     """The block of three has two free nodes already: its holder is in the way."""
     where = blocks(3, 4)

@@ -173,7 +173,6 @@ def requests(pod: Object) -> Usage:
     for container in _items(spec.get("initContainers")):
         if container.get("restartPolicy") == "Always":
             sidecars += _asked(container)
-            starting |= sidecars
         else:
             starting |= sidecars + _asked(container)
     total = (running + sidecars) | starting

@@ -55,6 +55,21 @@ def test_the_nearest_miss_is_named_first_and_kept():
     assert found.nearest.pool == "q"
 
 
+@pytest.mark.parametrize(
+    ("limits", "shares"),
+    [
+        pytest.param({"max_cost": 500.0}, {}, id="maxCost"),
+        pytest.param({"deadline": 10 * HOUR}, {}, id="deadline"),
+        pytest.param({}, {"research": 0.5}, id="share-of-a-namespace"),
+    ],
+)
+def test_what_just_keeps_its_limit_is_open(limits, shares):
+    """Of 16 accelerators 8, for 10 hours at 50 an hour."""
+    given = gate(pool("p", 8, 8), rules=Rules(namespace_shares=shares))
+    asked = option("p", 10, cost_per_hour=50.0)
+    assert given.admit(job("w", asked, **limits)).options == (asked,)
+
+
 def test_only_what_breaks_a_limit_is_closed():
     found = gate().admit(job("w", option("p", 30), option("q", 9), deadline=10 * HOUR))
     assert [each.pool for each in found.options] == ["q"]

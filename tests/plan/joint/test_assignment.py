@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from poolwise.plan.joint.assignment import assign, assigned
+from poolwise.plan.joint.assignment import Assignment, assign, assigned, tiered
 from poolwise.plan.joint.greedy import greedy
-from poolwise.plan.joint.items import Choice, Floor, Item
+from poolwise.plan.joint.items import Choice, Floor, Item, Taken
 from poolwise.plan.joint.problem import Option
 from poolwise.plan.joint.rooms import Hold
 from tests.plan.joint.cluster_given import option, pool
@@ -149,3 +149,53 @@ def test_the_optimiser_gives_up_a_large_gang_for_many_small_ones_that_are_worth_
     answer = assign(items, [pool("p", 8)], time_limit_seconds=20.0)
     assert set(answer.taken) == {"small-0", "small-1"}
     assert math.isclose(answer.objective, 8.0)
+
+
+@pytest.mark.parametrize(
+    ("gangs", "taken"),
+    [
+        pytest.param([(8, 10.0)] + [(1, 2.0)] * 8, 16.0, id="by-value-per-accelerator"),
+        pytest.param([(8, 4.0), (1, 2.0)], 4.0, id="by-value"),
+        pytest.param([(8, 8.0), (1, 2.9), (1, 2.9), (4, 6.0), (4, 6.0)], 12.0, id="by-both"),
+    ],
+)
+def test_the_greedy_answer_is_the_best_of_its_orders(gangs, taken):
+    """(accelerators, value) of each; no other order finds as much."""
+    items = [
+        item(f"w{at}", (option("p", 1, each=each), value)) for at, (each, value) in enumerate(gangs)
+    ]
+    assert greedy(items, Floor((pool("p", 8),))).objective == pytest.approx(taken)
+
+
+def test_pods_that_counted_slots_cannot_place_are_placed_node_by_node():
+    """Only with the large pod on the node of 8, beside one of the three, is there room for all."""
+    three, large = Option("p", 3, 3, None), Option("p", 1, 5, None)
+    items = [item("three", (three, 15.0)), item("large", (large, 6.0))]
+    answer = assign(items, [pool("p", 7, 8)], time_limit_seconds=20.0)
+    assert answer.taken["three"].nodes == {"p-0": 2, "p-1": 1}
+    assert answer.taken["large"].nodes == {"p-1": 1}
+
+
+def test_a_tier_is_optimised_on_what_the_ones_before_left():
+    first = [item("large", (option("p", 1, each=5), 5.1))]
+    first += [item(f"small-{at}", (option("p", 1, each=4), 4.0)) for at in range(2)]
+    then = [item("then", (option("p", 1, each=4), 100.0), (option("q", 1, each=4), 1.0))]
+    floor = Floor((pool("p", 8), pool("q", 8)))
+    answer = tiered([first, then], floor, 20.0, Assignment({}, 0.0))
+    assert set(answer.taken) == {"small-0", "small-1", "then"}
+    assert answer.taken["then"].choice.option.pool == "q"
+    assert answer.objective == pytest.approx(9.0)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "limit", "possible"),
+    [
+        pytest.param({"p-0": 1}, 8, True, id="all-of-a-node"),
+        pytest.param({"p-0": 2}, 16, False, id="a-node-twice"),
+        pytest.param({"p-0": 1, "p-1": 1}, 8, False, id="more-than-its-share"),
+    ],
+)
+def test_what_is_left_tells_what_was_given_away_twice(nodes, limit, possible):
+    taken = Taken(Choice(option("p", 1, pods=sum(nodes.values())), 1.0), nodes)
+    floor = Floor((pool("p", 8, 8),), {"research": limit})
+    assert floor.without([("research", taken)]).is_possible is possible

@@ -2,6 +2,8 @@
 
 import math
 
+import pytest
+
 from poolwise.plan.joint.rooms import Hold
 from poolwise.plan.joint.timeline import Timeline
 from tests.plan.joint.cluster_given import HOUR, option, pool, running
@@ -64,3 +66,18 @@ def test_a_level_waits_for_one_domain():
     line = Timeline([pool("p", 0, 0, 0, 0, rack=2)], apart, now=0.0)
     assert line.earliest(option("p", 1, pods=2)) == 2 * HOUR
     assert line.earliest(option("p", 1, pods=2, level="rack")) == 3 * HOUR
+
+
+@pytest.mark.parametrize(
+    ("wanted", "taken", "ever"),
+    [
+        pytest.param(option("p", 1, pods=2), {}, True, id="once-both-runs-end"),
+        pytest.param(option("p", 1, pods=3), {}, False, id="a-service-keeps-its-node"),
+        pytest.param(option("p", 1, pods=2), {"p-0": 1}, False, id="one-accelerator-is-lost"),
+        pytest.param(option("p", 1, each=2, pods=4), {}, False, id="one-node-each"),
+        pytest.param(option("p", 1, each=1, pods=3), {"p-2": 2}, False, id="nothing-left-there"),
+        pytest.param(option("gone", 1), {}, False, id="no-such-pool"),
+    ],
+)
+def test_whether_nodes_could_ever_be_empty_enough(wanted, taken, ever):
+    assert timeline().holds_ever(wanted, taken) is ever

@@ -210,7 +210,7 @@ class _Assessment:
         """Clause: the next count at which memory is enough, as far as that is looked for."""
         larger = (each for each in counts_between(count, MOST_TRIED, self.pool) if each > count)
         enough = next((each for each in larger if self.answers.has_room_on(each)), None)
-        if enough is None or self.pool.is_cpu:
+        if enough is None:
             return ""
         most = sum(node.accelerators for node in self.pool.nodes)
         there = f", and the pool has {most:,}" if enough > most else ""

@@ -1,0 +1,101 @@
+"""A watch of our own: where it goes on from, what it hands on, and when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from poolwise.cluster.cache import Cache
+from poolwise.cluster.following import Follower, Silent
+from poolwise.cluster.kube_errors import Expired
+from poolwise.cluster.resources import LOCAL_QUEUES
+from poolwise.errors import Forbidden, NotFound, Unavailable
+from poolwise.plan.names import KUEUE
+from tests.fake_kube import FakeKube
+
+
+def queue(name, version):
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "LocalQueue",
+        "metadata": {"namespace": "a", "name": name, "uid": name, "resourceVersion": version},
+    }
+
+
+BOOKMARK = "BOOKMARK", {"metadata": {"resourceVersion": "9"}}
+
+
+class Scripted(FakeKube):
+    """Its watches are told one after the other: events, and the error that ends each, if any."""
+
+    def __init__(self, *streams):
+        super().__init__()
+        self.optional = {KUEUE: ("v1beta2",)}
+        self.left, self.versions = list(streams), []
+
+    async def watch(self, resource, namespace=None, version=None):
+        self.versions.append(version)
+        for event in self.left.pop(0):
+            if isinstance(event, Exception):
+                raise event
+            yield event
+
+
+class Listener(Silent):
+    """Remembers what it is told, and notes it."""
+
+    def __init__(self, cache):
+        super().__init__(cache)
+        self.seen, self.gone = [], []
+
+    def see(self, resource, change, document):
+        self.seen.append((change, document["metadata"]["name"]))
+        super().see(resource, change, document)
+
+    def touch(self, resource, document):
+        self.gone.append(document["metadata"]["name"])
+
+
+@pytest.fixture
+def rests(monkeypatch):
+    """How long each pause was; none takes any time."""
+    found = []
+
+    async def sleep(seconds):
+        found.append(seconds)
+
+    monkeypatch.setattr("poolwise.cluster.following.asyncio.sleep", sleep)
+    monkeypatch.setattr("poolwise.cluster.clock.jitter", lambda: 1.0)
+    return found
+
+
+def followed(kube):
+    cache = Cache()
+    listener = Listener(cache)
+    asyncio.run(Follower(kube, cache, lambda: listener, LOCAL_QUEUES, None).run())
+    return listener
+
+
+def test_a_stream_that_ends_goes_on_from_the_newest_event(rests):
+    kube = Scripted([("ADDED", queue("x", "3"))], [("MODIFIED", queue("x", "5"))], [NotFound("")])
+    assert followed(kube).seen == [("ADDED", "x"), ("MODIFIED", "x")]
+    assert kube.versions == [None, "3", "5"]
+
+
+def test_a_bookmark_is_where_to_go_on_from_and_no_object(rests):
+    kube = Scripted([("ADDED", queue("x", "3")), BOOKMARK], [Forbidden("")])
+    assert followed(kube).seen == [("ADDED", "x")]
+    assert kube.versions == [None, "9"]
+
+
+def test_after_a_version_that_is_too_old_what_vanished_meanwhile_is_found(rests):
+    kube = Scripted([("ADDED", queue("x", "3")), Expired("410")], [NotFound("")])
+    assert followed(kube).gone == ["x"]
+    assert kube.versions == [None, None]
+
+
+def test_one_that_breaks_is_opened_again_later_and_later(rests):
+    kube = Scripted(*[[Unavailable("503")]] * 4, [], [Unavailable("503")], [NotFound("")])
+    followed(kube)
+    assert rests == [1, 1, 2, 3, 0.5, 1], "one that was answered begins anew"
