@@ -4,6 +4,7 @@ for another attempt meanwhile."""
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from poolwise.cluster.queue import WorkQueue
 from poolwise.handlers.planner import Planner, Target
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind, Rejection
-from poolwise.plan.observed import Decisions
+from poolwise.plan.observed import Decisions, Observed
 from poolwise.plan.pool import Price
 from poolwise.settings import Settings
 from tests.plan.children_given import h100_pool, placed_job
@@ -86,6 +87,49 @@ def test_nor_does_that_of_an_object_that_is_gone():
         return made.is_refused(KEY)
 
     assert asyncio.run(refused())
+
+
+def test_one_that_ends_while_a_pass_goes_on_lasts_until_the_next_pass():
+    """Else the workload would be looked at without a decision, which counts as a success: its next
+    refusal would be tried again as soon as its first."""
+    decides, may_end = threading.Event(), threading.Event()
+
+    def decide(observed: Observed) -> Decisions:
+        decides.set()
+        may_end.wait(HOUR_SECONDS)
+        return Decisions((), {})
+
+    async def told() -> list[object]:
+        queue = Recorded()
+        queue.backoff_seconds = lambda key: HOUR_SECONDS  # type: ignore[method-assign]
+        made = Planner(Cache(), queue, decide, lambda *_: (), Settings(), Metrics())
+        may_end.set()
+        refuse(made)
+        await made.plan()
+        queue.added.clear()
+        decides.clear()
+        may_end.clear()
+        under_way = asyncio.create_task(made.plan())
+        await asyncio.to_thread(decides.wait, HOUR_SECONDS)
+        made.forgive(KEY)
+        may_end.set()
+        await under_way
+        during = [made.is_refused(KEY), KEY in made.decisions.outcomes, list(queue.added)]
+        await made.plan()
+        return [*during, made.is_refused(KEY), KEY in made.decisions.outcomes, queue.added]
+
+    assert asyncio.run(told()) == [True, True, [], False, False, [KEY]]
+
+
+def test_nothing_is_kept_of_a_refusal_whose_workload_is_gone():
+    async def kept() -> bool:
+        made = planner(HOUR_SECONDS)
+        refuse(made)
+        await made.plan()
+        made.forget(KEY)
+        return made.is_refused(KEY)
+
+    assert not asyncio.run(kept())
 
 
 class Recorded(WorkQueue[Target]):
