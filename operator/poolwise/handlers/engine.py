@@ -29,7 +29,7 @@ from poolwise.cluster.resources import (
 from poolwise.cluster.scraping import Scraper
 from poolwise.cluster.store import name_of
 from poolwise.cluster.writer import Writer
-from poolwise.errors import ClusterError, NotFound, Unavailable
+from poolwise.errors import ClusterError, NamespaceEnds, NotFound, Unavailable
 from poolwise.handlers.admissions import Admissions
 from poolwise.handlers.children import Children
 from poolwise.handlers.draining import Draining
@@ -166,6 +166,9 @@ class Engine:
                 await self._admissions.reconcile(target)
             else:
                 await self._pools.reconcile(target)
+        except NamespaceEnds as error:  # the workload goes too, once its pods have drained
+            _log.info("not done: its namespace is being deleted", target=str(target))
+            self._give_place(target, reason_of(error), str(error))
         except REFUSALS as error:
             self._refused(target, reason_of(error), str(error))
         except NotFound:
@@ -184,6 +187,9 @@ class Engine:
     def _refused(self, target: Target, reason_code: str, reason: str) -> None:
         """What was decided cannot be done: give its place to others, and say so."""
         self._failed(target, reason_code, reason)
+        self._give_place(target, reason_code, reason)
+
+    def _give_place(self, target: Target, reason_code: str, reason: str) -> None:
         plan = self.planner.decisions.outcomes.get(target) if isinstance(target, Key) else None
         if not isinstance(plan, Plan) or plan.kept:
             self._queue.add_failed(target)
