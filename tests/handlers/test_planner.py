@@ -65,6 +65,16 @@ def test_a_refusal_ends_by_itself():
     assert not asyncio.run(refused())
 
 
+def test_what_cannot_work_soon_is_not_tried_soon():
+    async def refused() -> bool:
+        made = planner(0.0)
+        made.refuse(Rejection(KEY, "uid", 1, Reason.CHILD_REFUSED, "ends"), HOUR_SECONDS)
+        await _timers_that_are_due()
+        return made.is_refused(KEY)
+
+    assert asyncio.run(refused())
+
+
 def test_the_time_of_an_earlier_refusal_does_not_end_a_later_one():
     async def refused() -> bool:
         made = planner(0.0, HOUR_SECONDS)

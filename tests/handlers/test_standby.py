@@ -1,9 +1,11 @@
-"""A standby: it knows the cluster, and notes nothing beside it until it leads."""
+"""Before a process leads, and after: a standby knows the cluster and notes nothing beside it."""
 
 from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
+from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 from poolwise.cluster.connection import Connection
 from poolwise.cluster.resources import TRAINING_JOBS, WATCHED
@@ -17,16 +19,16 @@ SETTINGS = Settings(lease_namespace="default")
 
 
 def test_what_was_seen_before_is_looked_at_once_it_leads():
-    kube = FakeKube()
+    kube: Any = FakeKube()
     operator = Operator(Connection(SETTINGS), SETTINGS, decider(SETTINGS))
     lease = operator._assemble(kube)
     kube.watcher = lambda change, resource, document: (
         operator.see(resource, change, document) if resource in WATCHED else None
     )
-    listeners = []
-    apis = SimpleNamespace(listen=listeners.append)
+    listeners: list[object] = []
+    apis: Any = SimpleNamespace(listen=listeners.append)
 
-    async def told(name: str, leads: asyncio.Task[None]) -> None:
+    async def told(name, leads):
         """Poolwise has a word on that job."""
         while not any(
             each["metadata"]["name"] == name and each.get("status")
@@ -35,7 +37,7 @@ def test_what_was_seen_before_is_looked_at_once_it_leads():
             assert not leads.done(), leads
             await asyncio.sleep(0.01)
 
-    async def scenario() -> tuple[bool, set[object]]:
+    async def scenario():
         kube.put(h100_node())
         kube.put(training_job("a", "before", 8))
         planner = operator._engine.planner
@@ -51,3 +53,32 @@ def test_what_was_seen_before_is_looked_at_once_it_leads():
 
     assert asyncio.run(scenario()) == (False, set())
     assert listeners == [operator._engine]
+
+
+def test_who_lost_the_lease_begins_nothing_more():
+    """kopf takes seconds to end, in which each write would fail and be told of."""
+    operator = Operator(Connection(SETTINGS), SETTINGS, decider(SETTINGS))
+    kube: Any = FakeKube()
+    apis: Any = SimpleNamespace(listen=Mock())
+    operator._assemble(kube)
+
+    async def scenario():
+        lost = asyncio.Event()
+        lease: Any = SimpleNamespace(acquire=AsyncMock(), hold=lost.wait)
+        leads = asyncio.create_task(operator._lead(lease, apis))
+        while (engine := _task("engine")) is None:
+            await asyncio.sleep(0)
+        lost.set()
+        await asyncio.wait([engine], timeout=10)
+        has_ended = engine.done()
+        leads.cancel()
+        await asyncio.gather(leads, return_exceptions=True)
+        await operator._engine.scraper.close()
+        return has_ended and operator.stop_flag.is_set()
+
+    assert asyncio.run(scenario())
+    assert str(operator.failure) == "the Lease was lost"
+
+
+def _task(name: str) -> asyncio.Task[None] | None:
+    return next((each for each in asyncio.all_tasks() if each.get_name() == name), None)

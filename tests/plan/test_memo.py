@@ -2,6 +2,7 @@
 
 import copy
 import random
+from functools import partial
 from typing import Any
 
 from poolwise.plan.candidates.memo import PASSES, Last, Lately, Memo, Numbers, Recent
@@ -47,8 +48,12 @@ def test_the_last_answer_holds_for_equal_subjects():
 def test_what_nobody_asked_for_since_the_last_time_is_forgotten():
     lately, asked = Lately(), []
 
+    def answer(question):
+        asked.append(question)
+        return question
+
     def ask(question):
-        return lately.get(question, lambda: asked.append(question) or question)
+        return lately.get(question, partial(answer, question))
 
     for _ in range(3):
         assert ask("each time") == "each time"

@@ -168,7 +168,8 @@ class Engine:
                 await self._pools.reconcile(target)
         except NamespaceEnds as error:  # the workload goes too, once its pods have drained
             _log.info("not done: its namespace is being deleted", target=str(target))
-            self._give_place(target, reason_of(error), str(error))
+            later_seconds = self._settings.retry_limit_seconds
+            self._give_place(target, reason_of(error), str(error), later_seconds)
         except REFUSALS as error:
             self._refused(target, reason_of(error), str(error))
         except NotFound:
@@ -189,17 +190,19 @@ class Engine:
         self._failed(target, reason_code, reason)
         self._give_place(target, reason_code, reason)
 
-    def _give_place(self, target: Target, reason_code: str, reason: str) -> None:
+    def _give_place(
+        self, target: Target, reason_code: str, reason: str, at_least_seconds: float = 0.0
+    ) -> None:
         plan = self.planner.decisions.outcomes.get(target) if isinstance(target, Key) else None
         if not isinstance(plan, Plan) or plan.kept:
-            self._queue.add_failed(target)
+            self._queue.add_failed(target, at_least_seconds)
         elif reason_code == Reason.INVALID_SPEC:
             told = (reason_code, reason)
             self.planner.refuse(Rejection(plan.key, plan.uid, plan.generation, *told))
         elif plan.placed:
-            self.planner.refuse(_undone(plan, reason_code, reason))
+            self.planner.refuse(_undone(plan, reason_code, reason), at_least_seconds)
         else:
-            self._queue.add_failed(target)
+            self._queue.add_failed(target, at_least_seconds)
 
     def _failed(self, target: Target, reason_code: str, reason: str) -> None:
         kind = ACCELERATOR_POOLS.kind if isinstance(target, str) else str(target.kind)

@@ -165,17 +165,19 @@ class Operator:
         self._listener = self._engine
         apis.listen(self._listener)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._engine.run(), name="engine")
+            engine = tasks.create_task(self._engine.run(), name="engine")
             if self._elects:
-                tasks.create_task(self._hold(lease), name="lease")
+                tasks.create_task(self._hold(lease, engine), name="lease")
 
     def _collector(self) -> ClusterCollector:
         planner, each = self._engine.planner, self._settings.workload_metrics
         return ClusterCollector(self._cache, lambda: planner.decisions.pools, each_workload=each)
 
-    async def _hold(self, lease: Lease) -> None:
+    async def _hold(self, lease: Lease, engine: asyncio.Task[None]) -> None:
         await lease.hold()
         self.fail(ClusterError("the Lease was lost"))
+        engine.cancel()  # kopf takes its time to end us, and each write would fail till then
+        await asyncio.get_running_loop().create_future()
 
     async def _relist(self, kube: ApiKube) -> None:
         """Drop ghosts: soon after kopf has listed a kind again, and now and then in any case."""

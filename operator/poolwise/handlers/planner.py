@@ -133,7 +133,7 @@ class Planner:
         expected = self._expected.pop(key, ())
         return any([self._cache.unexpect(resource, name) for resource, name in expected])
 
-    def refuse(self, outcome: Outcome) -> None:
+    def refuse(self, outcome: Outcome, at_least_seconds: float = 0.0) -> None:
         """A plan cannot be carried out now: ``outcome`` says why, and others may have its place.
 
         It is planned again after a while, later with each refusal.
@@ -141,7 +141,7 @@ class Planner:
         key = outcome.key
         self.forget(key)
         self.want(key)
-        delay_seconds = self._queue.backoff_seconds(key)
+        delay_seconds = max(self._queue.backoff_seconds(key), at_least_seconds)
         pardon = asyncio.get_running_loop().call_later(delay_seconds, self.forgive, key)
         self._refusals[key] = _Refusal(outcome, pardon)
 
