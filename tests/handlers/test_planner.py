@@ -65,14 +65,16 @@ def test_a_refusal_ends_by_itself():
     assert not asyncio.run(refused())
 
 
-def test_what_cannot_work_soon_is_not_tried_soon():
-    async def refused() -> bool:
-        made = planner(0.0)
-        made.refuse(Rejection(KEY, "uid", 1, Reason.CHILD_REFUSED, "ends"), HOUR_SECONDS)
-        await _timers_that_are_due()
-        return made.is_refused(KEY)
+def test_one_for_good_ends_with_its_object_alone():
+    async def refused() -> list[bool]:
+        made = planner()
+        made.refuse(Rejection(KEY, "uid", 1, Reason.CHILD_REFUSED, "ends"), for_good=True)
+        made.forgive(KEY)  # something of it changed
+        lasts = made.is_refused(KEY)
+        made.forget(KEY)
+        return [lasts, made.is_refused(KEY)]
 
-    assert asyncio.run(refused())
+    assert asyncio.run(refused()) == [True, False]
 
 
 def test_the_time_of_an_earlier_refusal_does_not_end_a_later_one():

@@ -95,9 +95,11 @@ class Engine:
             self.touch(resource, document)
 
     def _forget(self, key: Key) -> None:
-        """Looks at a workload that had this name before tell nothing of the one that has it now."""
+        """What is known of a workload that had this name before tells nothing of the one that has
+        it now."""
         self.scaler.forget(key)
         self.measurer.forget(key)
+        self.planner.forget(key)
 
     def touch(self, resource: Resource, document: Object) -> None:
         """Look at what ``document`` is part of, and plan again."""
@@ -168,8 +170,7 @@ class Engine:
                 await self._pools.reconcile(target)
         except NamespaceEnds as error:  # the workload goes too, once its pods have drained
             _log.info("not done: its namespace is being deleted", target=str(target))
-            later_seconds = self._settings.retry_limit_seconds
-            self._give_place(target, reason_of(error), str(error), later_seconds)
+            self._give_place(target, reason_of(error), str(error), for_good=True)
         except REFUSALS as error:
             self._refused(target, reason_of(error), str(error))
         except NotFound:
@@ -191,18 +192,19 @@ class Engine:
         self._give_place(target, reason_code, reason)
 
     def _give_place(
-        self, target: Target, reason_code: str, reason: str, at_least_seconds: float = 0.0
+        self, target: Target, reason_code: str, reason: str, *, for_good: bool = False
     ) -> None:
+        """``for_good``: it would take and leave its place again and again, and others follow."""
         plan = self.planner.decisions.outcomes.get(target) if isinstance(target, Key) else None
         if not isinstance(plan, Plan) or plan.kept:
-            self._queue.add_failed(target, at_least_seconds)
+            self._queue.add_failed(target, self._settings.retry_limit_seconds if for_good else None)
         elif reason_code == Reason.INVALID_SPEC:
             told = (reason_code, reason)
             self.planner.refuse(Rejection(plan.key, plan.uid, plan.generation, *told))
         elif plan.placed:
-            self.planner.refuse(_undone(plan, reason_code, reason), at_least_seconds)
+            self.planner.refuse(_undone(plan, reason_code, reason), for_good=for_good)
         else:
-            self._queue.add_failed(target, at_least_seconds)
+            self._queue.add_failed(target)
 
     def _failed(self, target: Target, reason_code: str, reason: str) -> None:
         kind = ACCELERATOR_POOLS.kind if isinstance(target, str) else str(target.kind)

@@ -58,8 +58,8 @@ class _Refusal:
 
     outcome: Outcome
     """What became of it."""
-    pardon: asyncio.TimerHandle
-    """When it is planned again, if nothing asks for it before."""
+    pardon: asyncio.TimerHandle | None
+    """When it is planned again, if nothing asks for it before; None: never."""
 
 
 class Planner:
@@ -133,29 +133,32 @@ class Planner:
         expected = self._expected.pop(key, ())
         return any([self._cache.unexpect(resource, name) for resource, name in expected])
 
-    def refuse(self, outcome: Outcome, at_least_seconds: float = 0.0) -> None:
+    def refuse(self, outcome: Outcome, *, for_good: bool = False) -> None:
         """A plan cannot be carried out now: ``outcome`` says why, and others may have its place.
 
-        It is planned again after a while, later with each refusal.
+        It is planned again after a while, later with each refusal; ``for_good``: only another
+        object of its name is.
         """
-        key = outcome.key
+        key, pardon = outcome.key, None
         self.forget(key)
         self.want(key)
-        delay_seconds = max(self._queue.backoff_seconds(key), at_least_seconds)
-        pardon = asyncio.get_running_loop().call_later(delay_seconds, self.forgive, key)
+        if not for_good:
+            delay_seconds = self._queue.backoff_seconds(key)
+            pardon = asyncio.get_running_loop().call_later(delay_seconds, self.forgive, key)
         self._refusals[key] = _Refusal(outcome, pardon)
 
     def forgive(self, key: Key) -> None:
-        """Plan ``key`` again in spite of an earlier refusal."""
-        if self._pardon(key):
+        """Plan ``key`` again in spite of an earlier refusal, unless that is for good."""
+        refusal = self._refusals.get(key)
+        if refusal is not None and refusal.pardon is not None:
+            self._pardon(key)
             self.want(key)
 
-    def _pardon(self, key: Key) -> bool:
-        """End a refusal, with its timer; whether there was one."""
+    def _pardon(self, key: Key) -> None:
+        """End a refusal, with its timer."""
         refusal = self._refusals.pop(key, None)
-        if refusal is not None:
+        if refusal is not None and refusal.pardon is not None:
             refusal.pardon.cancel()
-        return refusal is not None
 
     def is_refused(self, key: Key) -> bool:
         """Whether ``key`` waits for another attempt: for its time, or for the pass that plans it
