@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -165,14 +166,15 @@ def test_a_namespace_that_is_being_deleted_is_no_failure(shell, log):
 
 
 def test_a_namespace_that_is_made_again_has_new_workloads(shell):
-    ends, may_begin = training_job("a", "train", 16), []
+    ends = training_job("a", "train", 16)
+    may_begin = asyncio.Event()
 
     def fail(write):
-        if write == "apply jobs/train" and not may_begin:
+        if write == "apply jobs/train" and not may_begin.is_set():
             raise NamespaceEnds("apply jobs/train: unable to create new content in namespace a")
 
     def again():
-        may_begin.append(True)
+        may_begin.set()
         shell.kube.vanish(shell.look(ends))
         shell.put(ends)
 
