@@ -10,6 +10,7 @@ PoolwiseError
     ├── NameTaken       an object of somebody else has the name of a child of ours
     ├── NotFound        no such object, kind or namespace
     ├── Refused         what we sent is not acceptable to the API server, now or later
+    │   └── NamespaceEnds   nothing is created any more in a namespace that is being deleted
     └── Unavailable     no answer, or an answer that asks to come back later
         ├── Unauthorized    it does not know who we are; tokens are renewed
         └── Unreachable     no answer at all
@@ -65,6 +66,10 @@ class NotFound(ClusterError):
 
 class Refused(ClusterError):
     """The API server will not have what we sent (HTTP 400, 413, 422): no use in a quick retry."""
+
+
+class NamespaceEnds(Refused):
+    """The namespace is being deleted, and what is in it goes soon: nothing is wrong."""
 
 
 class Unavailable(ClusterError):

@@ -15,7 +15,7 @@ from poolwise.cluster.events import Recorder
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.resources import EVENTS
 from poolwise.cluster.writer import Writer
-from poolwise.errors import Unavailable
+from poolwise.errors import NamespaceEnds, Unavailable
 from tests.fake_kube import FakeKube
 
 BURST = 25
@@ -98,6 +98,16 @@ def test_events_that_could_not_be_written_use_nothing_up(given):
     assert not any(given.tell() for _ in range(2 * BURST))
     given.kube.before_write = lambda write: None
     assert given.tell()
+
+
+@pytest.mark.parametrize(("error", "lines"), [(NamespaceEnds("403"), 0), (Unavailable("503"), 1)])
+def test_one_that_nobody_will_read_is_not_missed(given, error, lines, log):
+    def fail(write):
+        raise error
+
+    given.kube.before_write = fail
+    assert not given.tell()
+    assert len(log.getvalue().splitlines()) == lines
 
 
 def test_what_is_remembered_is_bounded(given):

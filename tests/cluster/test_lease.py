@@ -132,6 +132,41 @@ def test_a_released_lease_is_free_at_once(kube, clock):
     assert clock.seconds == 0
 
 
+def test_a_lease_is_released_after_a_renewal_whose_answer_was_not_waited_for(kube, clock):
+    """Who is told to end hangs up on the renewal that is under way; the API server has made it."""
+    first, second = lease(kube, clock), lease(kube, clock, "b")
+
+    def hang_up(write):
+        raise asyncio.CancelledError
+
+    async def scenario():
+        await first.acquire()
+        clock.seconds += 2
+        kube.after_write = hang_up
+        with contextlib.suppress(asyncio.CancelledError):
+            await first._try()
+        kube.after_write = lambda write: None
+        await first.release()
+        await second.acquire()
+
+    asyncio.run(scenario())
+    assert clock.seconds == 2
+
+
+def test_who_leads_meanwhile_is_not_released(kube, clock):
+    first, second = lease(kube, clock), lease(kube, clock, "b")
+
+    async def scenario():
+        await first.acquire()
+        await second._try()
+        clock.seconds += 20
+        assert await second._try()
+        await first.release()
+
+    asyncio.run(scenario())
+    assert record(kube)["holderIdentity"] == "b"
+
+
 def test_a_leader_that_cannot_renew_stops_before_another_may_start(kube, clock):
     first = lease(kube, clock)
 

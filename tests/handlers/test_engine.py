@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+
 import pytest
 
 from poolwise.cluster.clock import utc_now
 from poolwise.cluster.resources import ACCELERATOR_POOLS, DEPLOYMENTS, JOBS, NODES, SERVICES
-from poolwise.errors import Conflict, Forbidden, Refused, Unavailable
+from poolwise.errors import Conflict, Forbidden, NamespaceEnds, Refused, Unavailable
 from poolwise.plan.observed import Observed
 from poolwise.settings import Settings
 from tests.handlers.shell import Shell, chat_service, condition, h100_node, training_job
@@ -136,6 +139,50 @@ def test_a_workload_that_cannot_be_made_says_so_and_gives_its_place_to_others(sh
     shell.run()
     assert condition(shell.look(good), "Placed")["status"] == "True"
     assert [job["metadata"]["name"] for job in shell.kube.all(JOBS)] == ["good"]
+
+
+def test_a_namespace_that_is_being_deleted_is_no_failure(shell, log):
+    """Its workloads live until its pods have drained, and nothing can be made for them: one that
+    was tried again and again would take and leave its place each time."""
+    tried = []
+
+    def fail(write):
+        if write == "apply jobs/ends":
+            tried.append(write)
+            raise NamespaceEnds("apply jobs/ends: unable to create new content in namespace a")
+
+    shell.kube.before_write = fail
+    ends, good = training_job("a", "ends", 16), training_job("b", "good", 16)
+    shell.put(ends)
+    start = len(log.getvalue())
+    shell.run(lambda: shell.put(good), lambda: None, pause_seconds=0.1)
+    assert len(tried) == 1
+    assert condition(shell.look(ends), "Placed")["reason"] == "ChildRefused"
+    assert condition(shell.look(good), "Placed")["status"] == "True"
+    told = [json.loads(line) for line in log.getvalue()[start:].splitlines()]
+    assert {line["level"] for line in told} == {"info"}
+    failures = next(iter(shell.metrics.failures.collect()))
+    assert failures.samples == []
+
+
+def test_a_namespace_that_is_made_again_has_new_workloads(shell):
+    ends = training_job("a", "train", 16)
+    may_begin = asyncio.Event()
+
+    def fail(write):
+        if write == "apply jobs/train" and not may_begin.is_set():
+            raise NamespaceEnds("apply jobs/train: unable to create new content in namespace a")
+
+    def again():
+        may_begin.set()
+        shell.kube.vanish(shell.look(ends))
+        shell.put(ends)
+
+    shell.kube.before_write = fail
+    shell.put(ends)
+    shell.run(again)
+    assert condition(shell.look(ends), "Placed")["status"] == "True"
+    assert [job["metadata"]["name"] for job in shell.kube.all(JOBS)] == ["train"]
 
 
 def test_a_workload_that_keeps_failing_does_not_flicker(shell):

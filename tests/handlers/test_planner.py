@@ -4,6 +4,7 @@ for another attempt meanwhile."""
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -64,6 +65,18 @@ def test_a_refusal_ends_by_itself():
     assert not asyncio.run(refused())
 
 
+def test_one_for_good_ends_with_its_object_alone():
+    async def refused() -> list[bool]:
+        made = planner()
+        made.refuse(Rejection(KEY, "uid", 1, Reason.CHILD_REFUSED, "ends"), for_good=True)
+        made.forgive(KEY)  # something of it changed
+        lasts = made.is_refused(KEY)
+        made.forget(KEY)
+        return [lasts, made.is_refused(KEY)]
+
+    assert asyncio.run(refused()) == [True, False]
+
+
 def test_the_time_of_an_earlier_refusal_does_not_end_a_later_one():
     async def refused() -> bool:
         made = planner(0.0, HOUR_SECONDS)
@@ -86,6 +99,49 @@ def test_nor_does_that_of_an_object_that_is_gone():
         return made.is_refused(KEY)
 
     assert asyncio.run(refused())
+
+
+def test_one_that_ends_while_a_pass_goes_on_lasts_until_the_next_pass():
+    """Else the workload would be looked at without a decision, which counts as a success: its next
+    refusal would be tried again as soon as its first."""
+    decides, may_end = threading.Event(), threading.Event()
+
+    def decide(observed: Observed) -> Decisions:
+        decides.set()
+        may_end.wait(HOUR_SECONDS)
+        return Decisions((), {})
+
+    async def told() -> list[object]:
+        queue = Recorded()
+        queue.backoff_seconds = lambda key: HOUR_SECONDS  # type: ignore[method-assign]
+        made = Planner(Cache(), queue, decide, lambda *_: (), Settings(), Metrics())
+        may_end.set()
+        refuse(made)
+        await made.plan()
+        queue.added.clear()
+        decides.clear()
+        may_end.clear()
+        under_way = asyncio.create_task(made.plan())
+        await asyncio.to_thread(decides.wait, HOUR_SECONDS)
+        made.forgive(KEY)
+        may_end.set()
+        await under_way
+        during = [made.is_refused(KEY), KEY in made.decisions.outcomes, list(queue.added)]
+        await made.plan()
+        return [*during, made.is_refused(KEY), KEY in made.decisions.outcomes, queue.added]
+
+    assert asyncio.run(told()) == [True, True, [], False, False, [KEY]]
+
+
+def test_nothing_is_kept_of_a_refusal_whose_workload_is_gone():
+    async def kept() -> bool:
+        made = planner(HOUR_SECONDS)
+        refuse(made)
+        await made.plan()
+        made.forget(KEY)
+        return made.is_refused(KEY)
+
+    assert not asyncio.run(kept())
 
 
 class Recorded(WorkQueue[Target]):

@@ -2,9 +2,10 @@
 
 import copy
 import random
+from functools import partial
 from typing import Any
 
-from poolwise.plan.candidates.memo import Last, Memo, Recent
+from poolwise.plan.candidates.memo import PASSES, Last, Lately, Memo, Numbers, Recent
 from poolwise.plan.cluster import decide
 from poolwise.settings import Settings
 from tests.plan.cluster_given import NOW, foreign_pod, h100, job, l40s, observed, running, service
@@ -42,6 +43,55 @@ def test_the_last_answer_holds_for_equal_subjects():
     assert last.of([[1], "x"], lambda: next(answers)) == "a"
     assert last.of([[2], "x"], lambda: next(answers)) == "b"
     assert last.of([[1], "x"], lambda: next(answers)) == "c"
+
+
+def test_what_nobody_asked_for_since_the_last_time_is_forgotten():
+    lately, asked = Lately(), []
+
+    def answer(question):
+        asked.append(question)
+        return question
+
+    def ask(question):
+        return lately.get(question, partial(answer, question))
+
+    for _ in range(3):
+        assert ask("each time") == "each time"
+        lately.age()
+    ask("once")
+    lately.age()
+    ask("once")
+    assert asked == ["each time", "once"]
+    lately.age()
+    lately.age()
+    assert len(lately) == 0
+    ask("once")
+    assert asked == ["each time", "once", "once"]
+
+
+def test_a_number_is_never_given_twice():
+    numbers = Numbers()
+    one, pool = numbers.of("one"), numbers.of_newest("pool", ["as it is"])
+    assert numbers.of("one") == one
+    assert numbers.of_newest("pool", ["as it is"]) == pool
+    numbers.age()
+    numbers.age()
+    assert len(numbers) == 0
+    again = [numbers.of("one"), numbers.of_newest("pool", ["as it is"]), numbers.of("two")]
+    assert len({one, pool, *again}) == 5
+
+
+def test_a_cluster_that_never_stands_still_is_not_remembered_for_ever():
+    """What waits is judged anew in each pass, for room that is never the same again."""
+    memo, waits = Memo(), job("waits", count=64)
+    sizes = []
+    for step in range(6 * PASSES):
+        pod = foreign_pod("l40s-0", 1, "p")
+        pod["spec"]["containers"][0]["resources"]["requests"] = {"cpu": f"{step + 1}m"}
+        seen = observed([*h100(1), *l40s(1)], waits, pods=[pod])
+        decide(seen, TABLES, Settings(), CALIBRATION, NOW, memo)
+        sizes.append(len(memo) + len(memo.candidates) + len(memo.numbers))
+    assert max(sizes[3 * PASSES :]) <= max(sizes[: 3 * PASSES])
 
 
 def test_passes_over_a_changing_cluster_decide_as_if_each_was_the_first():

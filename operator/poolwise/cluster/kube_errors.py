@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 
@@ -13,6 +14,7 @@ from poolwise.errors import (
     ClusterError,
     Conflict,
     Forbidden,
+    NamespaceEnds,
     NotFound,
     Refused,
     Unauthorized,
@@ -23,6 +25,8 @@ _FORBIDDEN = 403
 _EXPIRED = 410
 _RIGHTS = re.compile(r".*\bUser \"[^\"]*\" cannot ")
 """How the API server says that a right is missing; admission answers 403 in other words."""
+_NAMESPACE_ENDS = "NamespaceTerminating"
+"""The cause that the API server gives where a namespace is being deleted."""
 _MESSAGE_LIMIT = 1000
 """Characters of a server's message that we keep: it ends up in logs and conditions."""
 
@@ -49,11 +53,21 @@ def translated(error: ApiException, what: str) -> ClusterError:
     sentence = _message(error)
     message = f"{what}: {sentence}"
     if status == _FORBIDDEN and not _RIGHTS.match(sentence):
-        return Refused(message)  # by admission: a quota, a policy, a namespace that goes
+        ends = _NAMESPACE_ENDS in _causes(error)
+        return NamespaceEnds(message) if ends else Refused(message)  # by a quota, a policy
     if status in _ERRORS:
         return _ERRORS[status](message)
     header = (error.headers or {}).get("Retry-After", "")
     return Unavailable(message, retry_after_seconds(header))
+
+
+def _causes(error: ApiException) -> list[str]:
+    """Machine-readable causes in the API server's Status; none in an answer of somebody else."""
+    try:
+        causes = json.loads(error.body or "")["details"]["causes"]
+        return [str(each["reason"]) for each in causes]
+    except (ValueError, KeyError, TypeError):
+        return []
 
 
 def _message(error: ApiException) -> str:

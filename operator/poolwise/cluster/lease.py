@@ -87,13 +87,27 @@ class Lease:
         if self._renewed_at is None or self._record is None:
             return
         self._renewed_at = None
-        spec = {**(self._record.get("spec") or {}), "holderIdentity": "", "leaseDurationSeconds": 1}
         try:
             # A standby need not wait for so long, nor need who ends us.
-            limit_seconds = self._settings.lease_renew_seconds
-            await self._kube.replace({**self._record, "spec": spec}, limit_seconds)
-        except ClusterError as error:
-            _log.warning("the Lease could not be released", error=str(error))
+            async with asyncio.timeout(self._settings.lease_renew_seconds):
+                await self._hand_over(self._record)
+        except (ClusterError, TimeoutError) as error:
+            _log.warning("the Lease could not be released", error=repr(error))
+
+    async def _hand_over(self, record: Object) -> None:
+        """A renewal that was under way as we were told to end may have been made unseen: then the
+        record that we know is not the current one."""
+        try:
+            await self._free(record)
+        except Conflict:
+            current = await self._read()
+            if current is not None and _holder(current) == self._identity:
+                await self._free(current)
+
+    async def _free(self, record: Object) -> None:
+        spec = {**(record.get("spec") or {}), "holderIdentity": "", "leaseDurationSeconds": 1}
+        limit_seconds = self._settings.lease_renew_seconds
+        await self._kube.replace({**record, "spec": spec}, limit_seconds)
 
     async def _try(self) -> bool:
         """Take or renew the Lease if we may."""
@@ -121,8 +135,7 @@ class Lease:
         self._problem = problem
 
     async def _take(self) -> bool:
-        namespace, name = self._settings.lease_namespace, self._settings.lease_name
-        self._observe(await self._kube.get(LEASES, namespace, name))
+        self._observe(await self._read())
         if self._record is None:
             self._observe(await self._kube.create(self._document({}, transitions=0)))
             return True
@@ -134,6 +147,11 @@ class Lease:
         transitions = int(spec.get("leaseTransitions") or 0) + (not is_ours)
         self._observe(await self._kube.replace(self._document(self._record, transitions)))
         return True
+
+    async def _read(self) -> Object | None:
+        return await self._kube.get(
+            LEASES, self._settings.lease_namespace, self._settings.lease_name
+        )
 
     def _observe(self, record: Object | None) -> None:
         known = self._record
@@ -159,7 +177,7 @@ class Lease:
     def _document(self, record: Object, transitions: int) -> dict[str, Any]:
         now = self._now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         known = record.get("spec") or {}
-        is_ours = known.get("holderIdentity") == self._identity
+        is_ours = _holder(record) == self._identity
         return {
             "apiVersion": LEASES.api_version,
             "kind": LEASES.kind,
@@ -177,3 +195,7 @@ class Lease:
         name, namespace = self._settings.lease_name, self._settings.lease_namespace
         known = record.get("metadata") or {"name": name, "namespace": namespace}
         return known | ({"ownerReferences": self.owner_references} if self.owner_references else {})
+
+
+def _holder(record: Object) -> str:
+    return str((record.get("spec") or {}).get("holderIdentity") or "")

@@ -29,7 +29,7 @@ from poolwise.cluster.resources import (
 from poolwise.cluster.scraping import Scraper
 from poolwise.cluster.store import name_of
 from poolwise.cluster.writer import Writer
-from poolwise.errors import ClusterError, NotFound, Unavailable
+from poolwise.errors import ClusterError, NamespaceEnds, NotFound, Unavailable
 from poolwise.handlers.admissions import Admissions
 from poolwise.handlers.children import Children
 from poolwise.handlers.draining import Draining
@@ -95,9 +95,11 @@ class Engine:
             self.touch(resource, document)
 
     def _forget(self, key: Key) -> None:
-        """Looks at a workload that had this name before tell nothing of the one that has it now."""
+        """What is known of a workload that had this name before tells nothing of the one that has
+        it now."""
         self.scaler.forget(key)
         self.measurer.forget(key)
+        self.planner.forget(key)
 
     def touch(self, resource: Resource, document: Object) -> None:
         """Look at what ``document`` is part of, and plan again."""
@@ -166,6 +168,9 @@ class Engine:
                 await self._admissions.reconcile(target)
             else:
                 await self._pools.reconcile(target)
+        except NamespaceEnds as error:  # the workload goes too, once its pods have drained
+            _log.info("not done: its namespace is being deleted", target=str(target))
+            self._give_place(target, reason_of(error), str(error), for_good=True)
         except REFUSALS as error:
             self._refused(target, reason_of(error), str(error))
         except NotFound:
@@ -184,14 +189,20 @@ class Engine:
     def _refused(self, target: Target, reason_code: str, reason: str) -> None:
         """What was decided cannot be done: give its place to others, and say so."""
         self._failed(target, reason_code, reason)
+        self._give_place(target, reason_code, reason)
+
+    def _give_place(
+        self, target: Target, reason_code: str, reason: str, *, for_good: bool = False
+    ) -> None:
+        """``for_good``: it would take and leave its place again and again, and others follow."""
         plan = self.planner.decisions.outcomes.get(target) if isinstance(target, Key) else None
         if not isinstance(plan, Plan) or plan.kept:
-            self._queue.add_failed(target)
+            self._queue.add_failed(target, self._settings.retry_limit_seconds if for_good else None)
         elif reason_code == Reason.INVALID_SPEC:
             told = (reason_code, reason)
             self.planner.refuse(Rejection(plan.key, plan.uid, plan.generation, *told))
         elif plan.placed:
-            self.planner.refuse(_undone(plan, reason_code, reason))
+            self.planner.refuse(_undone(plan, reason_code, reason), for_good=for_good)
         else:
             self._queue.add_failed(target)
 

@@ -16,6 +16,7 @@ from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.connection import Client, Connection, WatchSession
 from poolwise.cluster.events import Recorder
+from poolwise.cluster.following import Listener, Silent
 from poolwise.cluster.freshness import Freshness
 from poolwise.cluster.health import HealthServer
 from poolwise.cluster.kube import ApiKube
@@ -67,6 +68,9 @@ class Operator:
         self._lease: Lease | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._relisted: set[Resource] = set()
+        self._listener: Listener = Silent(self._cache)
+        """The engine, once we lead: it looks at everything then, and a standby that noted what to
+        look at would note the names of all that ever was."""
         self.stop_flag = asyncio.Event()
         """Set when the process must end."""
         self.failure: PoolwiseError | None = None
@@ -94,8 +98,7 @@ class Operator:
         _log.info("the cluster is known", **known)
         self._freshness.require(targets(self._settings))
         lease = self._assemble(kube)
-        apis.listen(self._engine)
-        self._spawn("lead", self._lead(lease))
+        self._spawn("lead", self._lead(lease, apis))
         self._spawn("relist", self._relist(kube))
         self._spawn("pulse", Pulse(kube, self._readiness, self._settings, time.monotonic).run())
         self._spawn("discover", apis.run())
@@ -140,7 +143,7 @@ class Operator:
         """Take an event in."""
         if change is None:  # kopf lists: at the start, and after a watch was interrupted
             self._relisted.add(resource)
-        self._engine.see(resource, change, document)
+        self._listener.see(resource, change, document)
 
     async def watch_session(self) -> tuple[str, WatchSession]:
         """The API server's address, and a session for the watches, with fresh credentials."""
@@ -152,25 +155,29 @@ class Operator:
     def _elects(self) -> bool:
         return self._settings.leader_election
 
-    async def _lead(self, lease: Lease) -> None:
+    async def _lead(self, lease: Lease, apis: OptionalApis) -> None:
         if self._elects:
             _log.info("waiting for the Lease")
             await lease.acquire()
         self._metrics.leader.set(1)
         self._metrics.registry.register(self._collector())
         _log.info("leading")
+        self._listener = self._engine
+        apis.listen(self._listener)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._engine.run(), name="engine")
+            engine = tasks.create_task(self._engine.run(), name="engine")
             if self._elects:
-                tasks.create_task(self._hold(lease), name="lease")
+                tasks.create_task(self._hold(lease, engine), name="lease")
 
     def _collector(self) -> ClusterCollector:
         planner, each = self._engine.planner, self._settings.workload_metrics
         return ClusterCollector(self._cache, lambda: planner.decisions.pools, each_workload=each)
 
-    async def _hold(self, lease: Lease) -> None:
+    async def _hold(self, lease: Lease, engine: asyncio.Task[None]) -> None:
         await lease.hold()
         self.fail(ClusterError("the Lease was lost"))
+        engine.cancel()  # kopf takes its time to end us, and each write would fail till then
+        await asyncio.get_running_loop().create_future()
 
     async def _relist(self, kube: ApiKube) -> None:
         """Drop ghosts: soon after kopf has listed a kind again, and now and then in any case."""
@@ -188,7 +195,7 @@ class Operator:
     async def _prune(self, kube: ApiKube, resource: Resource, namespace: str | None) -> None:
         for ghost in await prune(self._cache, kube, resource, namespace):
             self._metrics.ghosts.labels(resource.plural).inc()
-            self._engine.touch(resource, ghost)
+            self._listener.touch(resource, ghost)
 
     async def _measure(self) -> None:
         set_back = clock.SetBack(clock.utc_now, time.monotonic)

@@ -7,7 +7,7 @@ at once, before the API server has seen it (:meth:`Cache.expect`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -58,8 +58,8 @@ class _Refusal:
 
     outcome: Outcome
     """What became of it."""
-    pardon: asyncio.TimerHandle
-    """When it is planned again, if nothing asks for it before."""
+    pardon: asyncio.TimerHandle | None
+    """When it is planned again, if nothing asks for it before; None: never."""
 
 
 class Planner:
@@ -87,6 +87,8 @@ class Planner:
         self._expected: dict[Key, list[tuple[Resource, tuple[str | None, str]]]] = {}
         self._refusals: dict[Key, _Refusal] = {}
         """Of plans that could not be carried out."""
+        self._left_out: dict[Key, Outcome] = {}
+        """What became of those that the newest answer was made without."""
         self._due: asyncio.TimerHandle | None = None
         self.decisions = Decisions((), {})
         """The newest answer."""
@@ -131,37 +133,42 @@ class Planner:
         expected = self._expected.pop(key, ())
         return any([self._cache.unexpect(resource, name) for resource, name in expected])
 
-    def refuse(self, outcome: Outcome) -> None:
+    def refuse(self, outcome: Outcome, *, for_good: bool = False) -> None:
         """A plan cannot be carried out now: ``outcome`` says why, and others may have its place.
 
-        It is planned again after a while, later with each refusal.
+        It is planned again after a while, later with each refusal; ``for_good``: only another
+        object of its name is.
         """
-        key = outcome.key
+        key, pardon = outcome.key, None
         self.forget(key)
         self.want(key)
-        delay_seconds = self._queue.backoff_seconds(key)
-        pardon = asyncio.get_running_loop().call_later(delay_seconds, self.forgive, key)
+        if not for_good:
+            delay_seconds = self._queue.backoff_seconds(key)
+            pardon = asyncio.get_running_loop().call_later(delay_seconds, self.forgive, key)
         self._refusals[key] = _Refusal(outcome, pardon)
 
     def forgive(self, key: Key) -> None:
-        """Plan ``key`` again in spite of an earlier refusal."""
-        if self._pardon(key):
+        """Plan ``key`` again in spite of an earlier refusal, unless that is for good."""
+        refusal = self._refusals.get(key)
+        if refusal is not None and refusal.pardon is not None:
+            self._pardon(key)
             self.want(key)
 
-    def _pardon(self, key: Key) -> bool:
-        """End a refusal, with its timer; whether there was one."""
+    def _pardon(self, key: Key) -> None:
+        """End a refusal, with its timer."""
         refusal = self._refusals.pop(key, None)
-        if refusal is not None:
+        if refusal is not None and refusal.pardon is not None:
             refusal.pardon.cancel()
-        return refusal is not None
 
     def is_refused(self, key: Key) -> bool:
-        """Whether ``key`` waits for another attempt."""
-        return key in self._refusals
+        """Whether ``key`` waits for another attempt: for its time, or for the pass that plans it
+        again."""
+        return key in self._refusals or key in self._left_out
 
     def forget(self, key: Key) -> None:
         """The workload is gone."""
         self._pardon(key)
+        self._left_out.pop(key, None)
         self._fresh.pop(key, None)
         self.settle(key)
 
@@ -193,7 +200,8 @@ class Planner:
         self.is_planning = True
         try:
             with self._metrics.plan_seconds.time():
-                observed = without(self._cache.observed(), self._refusals)
+                left_out = {key: refusal.outcome for key, refusal in self._refusals.items()}
+                observed = without(self._cache.observed(), left_out)
                 decisions = await asyncio.to_thread(decide_or_isolate, self._decide, observed)
         except Exception:
             self._touched |= touched
@@ -203,7 +211,7 @@ class Planner:
         decisions = replace(
             decisions, apis=observed.apis, training_runtimes=observed.training_runtimes
         )
-        before, self.decisions = self.decisions, self._amended(decisions)
+        before, self.decisions = self.decisions, self._amended(decisions, left_out)
         changed = _changed(before, self.decisions)
         for target in changed:
             if isinstance(target, Key):
@@ -221,8 +229,11 @@ class Planner:
             loop = asyncio.get_running_loop()
             self._due = loop.call_later(max(0.0, seconds), self._wanted.set)
 
-    def _amended(self, decisions: Decisions) -> Decisions:
-        """With what the planner cannot know: refusals, and stories that are still to be told."""
+    def _amended(self, decisions: Decisions, left_out: Mapping[Key, Outcome]) -> Decisions:
+        """With what the planner cannot know: refusals, and stories that are still to be told.
+
+        A refusal that ended while the pass went on stands until the next one.
+        """
         fresh = {
             key: plan
             for key, plan in self._fresh.items()
@@ -231,7 +242,8 @@ class Planner:
             and (kept.uid, kept.generation) == (plan.uid, plan.generation)
         }
         refused = {key: refusal.outcome for key, refusal in self._refusals.items()}
-        return replace(decisions, outcomes={**decisions.outcomes, **fresh, **refused})
+        self._left_out = {**left_out, **refused}
+        return replace(decisions, outcomes={**decisions.outcomes, **fresh, **self._left_out})
 
     def _expect(self, outcome: Outcome | None) -> None:
         if not isinstance(outcome, Plan) or not outcome.placed or outcome.kept:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from poolwise.errors import Forbidden, InvalidInput, NameTaken, Refused
+from poolwise.errors import Forbidden, InvalidInput, NamespaceEnds, NameTaken, Refused
 from poolwise.plan.conditions import Reason
 
 _REASONS: dict[type[Exception], Reason] = {
     NameTaken: Reason.NAME_CONFLICT,
     Forbidden: Reason.FORBIDDEN,
     Refused: Reason.CHILD_REFUSED,
+    NamespaceEnds: Reason.CHILD_REFUSED,
     InvalidInput: Reason.INVALID_SPEC,
 }
 

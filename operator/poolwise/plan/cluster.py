@@ -65,6 +65,7 @@ def decide(
     ``memo`` makes later passes faster and changes no answer.
     """
     remembered = Memo() if memo is None else memo
+    remembered.begin_pass()
     known = pools(observed.nodes, observed.pools, tables, settings, remembered)
     kept = with_places(entries(observed, tables, settings), known)
     read = with_live_replicas(kept, observed.scaling)

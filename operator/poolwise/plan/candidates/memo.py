@@ -15,7 +15,10 @@ from typing import Any, TypeVar, cast
 S = TypeVar("S")
 T = TypeVar("T")
 PAGES = 8192
-"""Pairs of work and machine that are remembered, with 1 to 30 answers each."""
+"""Pairs of work and machine that are remembered, with an answer for each layout: 14 kB at the
+mean."""
+PASSES = 16
+"""What was not asked for in so many passes is forgotten, at the latest after as many more."""
 LEDGERS = 4
 """States of the ledger that one workload is looked at in: as it is, beside what is kept for
 others, and empty."""
@@ -37,33 +40,71 @@ class Page:
         return found
 
 
-class Numbers:
-    """Small numbers for large values, so that these are compared once and not in every question."""
+class Lately:
+    """Answers that the last passes asked for; what none of them did is forgotten.
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    What is free differs from pass to pass and hardly ever comes back, and a workload may run or
+    wait for months: what is remembered of it must not grow with each change of the cluster.
+    """
+
+    def __init__(self) -> None:
+        self._young: dict[Hashable, Any] = {}
+        self._old: dict[Hashable, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._young.keys() | self._old.keys())
+
+    def known(self, question: Hashable) -> Any:
+        """The answer, which counts as asked for; None where there is none."""
+        found = self._young.get(question)
+        if found is None and (found := self._old.get(question)) is not None:
+            self._young[question] = found
+        return found
+
+    def keep(self, question: Hashable, answer: T) -> T:
+        """Remember an answer, in place of an earlier one."""
+        self._young[question] = answer
+        return answer
+
+    def get(self, question: Hashable, answer: Callable[[], T]) -> T:
+        """The known answer, or a new one."""
+        found: T | None = self.known(question)
+        return self.keep(question, answer()) if found is None else found
+
+    def age(self) -> None:
+        """Forget what nobody asked for since the last time."""
+        self._old, self._young = self._young, {}
+
+
+class Numbers:
+    """Small numbers for large values, so that these are compared once and not in every question.
+
+    No number is ever given twice: one that was forgotten is asked for in vain.
+    """
+
+    def __init__(self) -> None:
         self._count = 0
-        self._by_value: OrderedDict[Hashable, int] = OrderedDict()
-        self._last: dict[str, tuple[object, int]] = {}
+        self._by_value, self._newest = Lately(), Lately()
+
+    def __len__(self) -> int:
+        return len(self._by_value) + len(self._newest)
 
     def of(self, value: Hashable) -> int:
         """The same number for equal values, as long as the value is remembered."""
-        found = self._by_value.get(value)
-        if found is not None:
-            self._by_value.move_to_end(value)
-            return found
-        found = self._by_value[value] = self._next()
-        if len(self._by_value) > self._limit:
-            self._by_value.popitem(last=False)
-        return found
+        return self._by_value.get(value, self._next)
 
     def of_newest(self, name: str, value: object) -> int:
         """The same number as long as the value of that name is the same; it need not be
         hashable."""
-        known = self._last.get(name)
+        known = self._newest.known(name)
         if known is None or known[0] != value:
-            known = self._last[name] = value, self._next()
-        return known[1]
+            known = self._newest.keep(name, (value, self._next()))
+        return int(known[1])
+
+    def age(self) -> None:
+        """Forget values that nobody asked for since the last time."""
+        self._by_value.age()
+        self._newest.age()
 
     def _next(self) -> int:
         self._count += 1
@@ -133,7 +174,8 @@ class Last:
 
 
 class Memo:
-    """Pages by subject; the least recently used goes first."""
+    """Pages by subject, of which the least recently used goes first; and what depends on the state
+    of the cluster, for as long as passes ask for it."""
 
     def __init__(self, limit: int = PAGES) -> None:
         self._limit = limit
@@ -141,12 +183,22 @@ class Memo:
         self.facts, self.pods, self.grown, self.ends = (Recent() for _ in range(4))
         self.runs, self.speeds = Recent(), Recent()
         self.pools, self.usage, self.empty, self.learned = Last(), Last(), Last(), Last()
-        self.numbers = Numbers(limit)
+        self.numbers = Numbers()
+        self.candidates = Lately()
+        """Judged for the room that a pool had."""
+        self._passes = 0
         self.rooms = Newest()
         """What is worked out once for each state of the ledger."""
 
     def __len__(self) -> int:
         return len(self._pages)
+
+    def begin_pass(self) -> None:
+        """Another look at the whole cluster."""
+        self._passes += 1
+        if self._passes % PASSES == 0:
+            self.numbers.age()
+            self.candidates.age()
 
     def page(self, subject: Hashable) -> Page:
         """The page of a subject: everything that its answers depend on."""

@@ -8,11 +8,10 @@ judged anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from poolwise.plan.candidates.alike import felt, is_common
-from poolwise.plan.candidates.memo import Page
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
@@ -27,8 +26,9 @@ class Recall:
 
     request: Request
     situation: Situation
-    page: Page | None
-    """None where time alone changes the answer."""
+    subject: tuple[int, int] | None
+    """Numbers of the request and of what is the same for all pools; None where time alone changes
+    the answer."""
     is_measured: bool = False
     """Whether anything is known of its model, which may hold for one pool alone."""
 
@@ -42,28 +42,31 @@ class Recall:
         measured = situation.corrections.of_model(request.work.model, situation.now)
         apis = tuple(sorted(situation.apis.items()))
         frame = (situation.settings, situation.calibration, apis, measured)
-        subject = ("candidates", numbers.of(request), numbers.of(frame))
-        return Recall(request, situation, situation.memo.page(subject), bool(measured))
+        subject = numbers.of(request), numbers.of(frame)
+        return Recall(request, situation, subject, bool(measured))
 
     def candidate(self, pool: Pool, judge: Judge) -> Candidate:
         """As ``judge`` has it, now or when it was last asked."""
-        if self.page is None:
+        if self.subject is None:
             return judge(self.request, pool, self.situation)
-        page, rooms = self.page, self.situation.memo.rooms
-        question = rooms.page(self.situation.ledger).get(
+        memo, subject = self.situation.memo, self.subject
+        room = memo.rooms.page(self.situation.ledger).get(
             pool.name, lambda: _fingerprint(pool, self.situation)
         )
-        return page.get(question, lambda: self._judged(pool, page, judge))
+        return memo.candidates.get((*subject, *room), lambda: self._judged(pool, subject, judge))
 
-    def _judged(self, pool: Pool, page: Page, judge: Judge) -> Candidate:
+    def _judged(self, pool: Pool, subject: tuple[int, int], judge: Judge) -> Candidate:
         """As any other pool that the workload cannot tell from this one."""
-        known = page.get("alike", dict[Hashable, Candidate])
-        question = None if self.is_measured else felt(self.request, pool, self.situation)
-        if question in known:
-            return replace(known[question], pool=pool.name)
+        alike = None if self.is_measured else felt(self.request, pool, self.situation)
+        if alike is None:
+            return judge(self.request, pool, self.situation)
+        memo, question = self.situation.memo, ("alike", *subject, alike)
+        known: Candidate | None = memo.candidates.known(question)
+        if known is not None:
+            return replace(known, pool=pool.name)
         found = judge(self.request, pool, self.situation)
-        if question is not None and is_common(found, self.request, pool):
-            known[question] = found
+        if is_common(found, self.request, pool):
+            memo.candidates.keep(question, found)
         return found
 
 
