@@ -203,3 +203,12 @@ def test_replicas_over_nodes_are_counted_in_groups():
     assert record.replicas == plan(shell)["replicas"] == 2
     assert len(record.claim.accelerators_by_node) == 4
     assert free(shell) == 0
+
+
+def test_an_autoscaler_that_sets_what_there_is_already_changes_nothing():
+    """The digest of what is applied is of the same fields, whoever gave the number."""
+    shell = Scaled()
+    shell.put(h100_node(name="n0"), chat_service("a", "chat"))
+    shell.run()
+    shell.put(hpa())
+    assert [write for write in shell.run() if "deployments" in write] == []
