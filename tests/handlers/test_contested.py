@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from poolwise.cluster.resources import PODS
+from poolwise.cluster.resources import AUTOSCALERS, PODS
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.names import PAUSED, PLACEMENT
 from poolwise.plan.placement_record import parse
@@ -206,3 +206,23 @@ def test_replicas_over_nodes_are_counted_in_groups():
     assert record.replicas == plan(shell)["replicas"] == 2
     assert len(record.claim.accelerators_by_node) == 4
     assert free(shell) == 0
+
+
+def test_an_autoscaler_that_sets_what_there_is_already_changes_nothing():
+    """The digest of what is applied is of the same fields, whoever gave the number."""
+    shell = Scaled()
+    shell.put(h100_node(name="n0"), chat_service("a", "chat"))
+    shell.run()
+    shell.put(hpa())
+    assert [write for write in shell.run() if "deployments" in write] == []
+
+
+def test_once_the_other_autoscaler_is_gone_what_had_no_room_goes_at_once():
+    """Nothing is decided anew by it, and the resync is minutes away."""
+    shell = cluster()
+    set_by_others(shell, 9)
+    shell.run()
+    [theirs] = shell.kube.all(AUTOSCALERS)
+    assert deployment(shell)["spec"]["replicas"] == 9
+    shell.run(lambda: shell.kube.vanish(theirs))
+    assert deployment(shell)["spec"]["replicas"] == 8

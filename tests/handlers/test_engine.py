@@ -246,6 +246,17 @@ def test_a_deleted_child_is_made_again_from_its_record(shell):
     assert again["spec"] == deployment["spec"]
 
 
+def test_a_child_that_somebody_takes_away_from_its_workload_is_missed_at_once(shell):
+    """Its event names nobody any more, and the resync is minutes away."""
+    service = chat_service("a", "chat")
+    shell.put(service)
+    shell.run()
+    [child] = shell.kube.all(SERVICES)
+    orphan = {**child, "metadata": {**child["metadata"], "ownerReferences": []}}
+    shell.run(lambda: shell.put(orphan))
+    assert condition(shell.look(service), "Ready")["reason"] == "NameConflict"
+
+
 def test_children_of_a_deleted_workload_are_left_to_the_garbage_collector(shell):
     job = training_job("a", "train", 8)
     shell.put(job)

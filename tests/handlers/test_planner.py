@@ -15,7 +15,7 @@ from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.queue import WorkQueue
 from poolwise.handlers.planner import Guest, Planner, Target
 from poolwise.plan.conditions import Reason
-from poolwise.plan.decision import Key, Kind, Rejection
+from poolwise.plan.decision import Key, Kind, Plan, Rejection
 from poolwise.plan.observed import Answer, Decisions, Observed
 from poolwise.plan.pool import Price
 from poolwise.settings import Settings
@@ -182,8 +182,7 @@ def looked_at(*passes: Decisions) -> list[set[Target]]:
 def test_what_runs_on_a_pool_hears_of_its_price_at_once(price):
     """Nothing is decided anew by it, and sums at the old price would be told until the resync."""
     here = placed_job()
-    assert here.chosen is not None
-    pool = replace(h100_pool(), name=here.chosen.pool, price=Price(20.0, "USD", "spec.price"))
+    pool = replace(h100_pool(), name=_pool_of(here), price=Price(20.0, "USD", "spec.price"))
     other = replace(pool, name="other")
     outcomes = {here.key: here}
     _, at_once, elsewhere, never = looked_at(
@@ -194,6 +193,42 @@ def test_what_runs_on_a_pool_hears_of_its_price_at_once(price):
     )
     assert at_once == {here.key, pool.name}
     assert (elsewhere, never) == ({"other"}, set())
+
+
+@pytest.mark.parametrize(
+    "change", [{"tolerations": ({"key": "team", "operator": "Exists"},)}, {"node_selector": {}}]
+)
+def test_what_runs_on_a_pool_hears_at_once_how_its_nodes_are_reached(change):
+    """The pods of a service follow, and not only with the resync."""
+    here = placed_job()
+    pool = replace(h100_pool(), name=_pool_of(here))
+    altered = replace(pool, **change)
+    _, at_once, never = looked_at(
+        *(Decisions((each,), {here.key: here}) for each in (pool, altered, altered))
+    )
+    assert at_once == {here.key, pool.name}
+    assert never == set()
+
+
+def test_what_runs_on_a_pool_hears_at_once_that_it_is_gone_and_that_it_is_back():
+    here = placed_job()
+    pool, outcomes = replace(h100_pool(), name=_pool_of(here)), {here.key: here}
+    there, gone = Decisions((pool,), outcomes), Decisions((), outcomes)
+    first, went, came = looked_at(there, gone, there)
+    assert first == went == came == {here.key, pool.name}
+
+
+def test_another_node_of_its_pool_is_no_news_to_what_runs_there():
+    here = placed_job()
+    pool = replace(h100_pool(), name=_pool_of(here))
+    smaller = replace(pool, nodes=pool.nodes[:-1])
+    _, found = looked_at(*(Decisions((each,), {here.key: here}) for each in (pool, smaller)))
+    assert found == {pool.name}
+
+
+def _pool_of(plan: Plan) -> str:
+    assert plan.chosen is not None
+    return plan.chosen.pool
 
 
 def test_what_kueue_is_to_hear_is_written_as_soon_as_it_is_another():

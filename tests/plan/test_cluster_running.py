@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolwise.plan.decision import Rejection
+from poolwise.plan.decision import Kind, Plan, Rejection
 from tests.plan.cluster_given import (
     NOW,
     changed,
@@ -187,3 +187,22 @@ def test_changed_service_without_a_place_goes_on_and_holds_what_it_held():
     found = outcomes(h100(1), after, job(count=8), children=running(h100(1), before))
     assert not found["chat"].placed
     assert not found["job"].placed
+
+
+@pytest.mark.parametrize("wanted", [None, 1, 3, 5])
+@pytest.mark.parametrize("more", [{}, {"traffic": {"requestsPerSecond": "3"}}])
+def test_a_service_outlives_the_last_node_of_the_pool_of_a_person(wanted, more):
+    """Such a pool stays, and nothing tells any more how large its nodes are."""
+    pool, nodes = declared("mine", nodeSelector={"team": "mine"}), h100(1, team="mine")
+    chat, at = service("chat"), key("chat", Kind.INFERENCE_SERVICE)
+    first = running(nodes, chat, pools=[pool])
+    children = running(nodes, chat, children=first, pools=[pool], scaling={at: 3})
+    edited = changed(chat, **more) if more else chat
+    scaling = {} if wanted is None else {at: wanted}
+    told = decided([], edited, children=children, pools=[pool], scaling=scaling)
+    plan = told.outcomes[at]
+    assert isinstance(plan, Plan)
+    assert plan.running is not None and plan.running.record is not None
+    assert plan.running.record.pool == "mine"
+    follows = not more  # of an earlier spec, with hardware that nobody knows, the number stays
+    assert plan.running.record.replicas == (min(wanted or 3, 3) if follows else 3)

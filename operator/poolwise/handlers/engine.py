@@ -89,6 +89,8 @@ class Engine:
         else:
             known = self._cache.get(resource, *name_of(document))
             changed = self._cache.put(resource, document)
+            if changed and known is not None and not _is_of_the_same(known, document):
+                self.touch(resource, known)  # whose it was lacks it now
             if changed and resource in WORKLOADS and not _is_same(known, document):
                 self._forget(key_of(document))
         if changed:
@@ -218,6 +220,12 @@ class Engine:
 
 def _is_same(known: Object | None, document: Object) -> bool:
     return known is not None and known["metadata"]["uid"] == document["metadata"]["uid"]
+
+
+def _is_of_the_same(known: Object, document: Object) -> bool:
+    """Whether an object is still part of what it was part of."""
+    before, after = known["metadata"], document["metadata"]
+    return all(before.get(each) == after.get(each) for each in ("labels", "ownerReferences"))
 
 
 def _undone(plan: Plan, reason_code: str, reason: str) -> Plan:

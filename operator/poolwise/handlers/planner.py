@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 import structlog
 
@@ -216,7 +217,7 @@ class Planner:
         for target in changed:
             if isinstance(target, Key):
                 self._expect(self.decisions.outcomes.get(target))
-        for target in sorted(touched | changed | _repriced(before, self.decisions), key=str):
+        for target in sorted(touched | changed | _beside(before, self.decisions), key=str):
             self._queue.add(target)
         self._plan_at(self.decisions.look_again_at)
 
@@ -278,20 +279,27 @@ def _changed(before: Decisions, after: Decisions) -> set[Target]:
     }
 
 
-def _repriced(before: Decisions, after: Decisions) -> set[Target]:
-    """Workloads on pools whose price is another: nothing is decided anew, and what they cost an
-    hour counts from now on."""
-    prices = {pool.name: pool.price for pool in before.pools}
-    pools = {pool.name for pool in after.pools if prices.get(pool.name, pool.price) != pool.price}
+def _beside(before: Decisions, after: Decisions) -> set[Target]:
+    """Workloads on pools that went, came back, or have another price or other ways to their nodes:
+    nothing is decided anew, and what is told and written of them is another from now on."""
+    then, now = ({pool.name: _facts(pool) for pool in each.pools} for each in (before, after))
+    pools = {name for name in then.keys() | now.keys() if then.get(name) != now.get(name)}
     return {
         key
         for key, outcome in after.outcomes.items()
         if isinstance(outcome, Plan)
         and any(
             part.chosen and part.placed and part.chosen.pool in pools
-            for part in (outcome, *outcome.parts)
+            for part in (outcome, *outcome.parts, *filter(None, [outcome.goes_on_as]))
         )
     }
+
+
+def _facts(pool: Pool) -> tuple[Any, ...]:
+    """What status and children of that which runs on a pool take from it; nothing that changes with
+    every node."""
+    ways = pool.node_selector, pool.node_expressions, pool.tolerations, pool.link_level
+    return pool.price, pool.price_problem, *ways
 
 
 def _pools(decisions: Decisions) -> dict[str, tuple[Pool, int | None, tuple[str, ...]]]:

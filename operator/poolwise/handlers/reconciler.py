@@ -93,8 +93,8 @@ class Reconciler:
         made = manifests(workload, outcome, self._planner.decisions, self._settings)
         made = tuple(self._with_budget(workload, outcome, child) for child in made)
         if self._has_rival(workload, outcome):
-            return tuple(self._as_it_is(child) for child in made)
-        return made
+            made = tuple(self._as_it_is(child) for child in made)
+        return tuple(prepared(child) for child in made)
 
     def _has_rival(self, workload: Object, plan: Plan) -> bool:
         further = [part.claim.pool for part in plan.parts if part.claim]
@@ -115,7 +115,7 @@ class Reconciler:
             return child
         default = child["spec"]["minAvailable"]
         least = self._least_pods(workload, plan, name_of(child), default)
-        return prepared({**child, "spec": {**child["spec"], "minAvailable": least}})
+        return {**child, "spec": {**child["spec"], "minAvailable": least}}
 
     def _least_pods(self, workload: Object, plan: Plan, budget: Name, default: int) -> int:
         """What drains of nodes leave by the load of now; by that of the process before until this
@@ -139,7 +139,7 @@ class Reconciler:
         live = self._cache.get(resource_of(child), *name_of(child))
         if live is None:
             return child
-        return prepared({**child, "spec": {**child["spec"], "replicas": live["spec"]["replicas"]}})
+        return {**child, "spec": {**child["spec"], "replicas": live["spec"]["replicas"]}}
 
     async def _try_children(
         self, workload: Object, outcome: Outcome, desired: tuple[Object, ...]
@@ -177,8 +177,7 @@ def manifests(
     if pool is None:
         return ()
     served = Served(decisions.apis, decisions.training_runtimes)
-    made = children(workload, plan, pool, settings, served, pools)
-    return tuple(prepared(child) for child in made)
+    return tuple(children(workload, plan, pool, settings, served, pools))
 
 
 def workload_of(cache: Cache, key: Key) -> Object | None:

@@ -8,6 +8,7 @@ from poolwise.cluster.cache import Cache
 from poolwise.cluster.resources import (
     ACCELERATOR_POOLS,
     ADMISSION_CHECKS,
+    AUTOSCALERS,
     CHILDREN,
     FAILED_CREATIONS,
     JOBS,
@@ -35,6 +36,8 @@ def targets_of(cache: Cache, resource: Resource, document: Object) -> Iterator[T
         yield from map(key_of, cache.workloads_of(document))
     elif resource in CHILDREN:
         yield from _owners(document)
+    elif resource is AUTOSCALERS:
+        yield from _scaled(cache, document)
     elif resource == QUEUED:
         yield from _queued(cache, document)
     elif resource == ADMISSION_CHECKS and document["metadata"]["name"] in ours(cache):
@@ -62,6 +65,16 @@ def _queued(cache: Cache, workload: Object) -> Iterator[Target]:
     states = (workload.get("status") or {}).get("admissionChecks") or []
     if {each.get("name") for each in states} & {*ours(cache)}:
         yield Guest(metadata["namespace"], metadata["name"])
+
+
+def _scaled(cache: Cache, autoscaler: Object) -> Iterator[Key]:
+    """Whose number of replicas is somebody else's from now on, or no longer."""
+    target = (autoscaler.get("spec") or {}).get("scaleTargetRef") or {}
+    namespace = autoscaler["metadata"]["namespace"]
+    for resource in RUNNERS:
+        if resource.kind == target.get("kind"):
+            child = cache.get(resource, namespace, str(target.get("name")))
+            yield from _owners(child) if child else ()
 
 
 def _owners(child: Object) -> Iterator[Key]:

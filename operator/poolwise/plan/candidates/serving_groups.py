@@ -31,8 +31,8 @@ LARGER = 2
 
 
 def nodes_of(layout: ServingLayout, pool: Pool) -> int:
-    """Nodes that one replica takes."""
-    if layout.count <= pool.accelerators_per_node:
+    """Nodes that one replica takes; one where the pool has none left that would tell."""
+    if not pool.accelerators_per_node or layout.count <= pool.accelerators_per_node:
         return 1
     return math.ceil(layout.count / pool.accelerators_per_node)
 
