@@ -100,6 +100,26 @@ def test_what_others_free_is_taken_later(shell):
     assert (replicas(shell), told(shell)[0]) == (6, "FollowsLoad")
 
 
+def test_a_number_that_an_hour_may_not_cost_is_followed_as_far_as_it_is_paid_for(shell):
+    """A replica is $6.88 per hour here, and $3.43 on the pool that comes."""
+    limited = {"objective": {"goal": "Cost", "maxCostPerHour": "20"}}
+    edit(shell, replicas=4, **limited)
+    shell.looks(3)
+    message = "spec.replicas is 4, objective.maxCostPerHour pays 2"
+    assert (replicas(shell), told(shell)) == (2, ("AtCostLimit", message))
+    assert condition(shell.service(), "Placed")["status"] == "True"
+    budget = condition(shell.service(), "WithinBudget")
+    assert budget["message"] == "costs $13.76 per hour, maxCostPerHour is $20.00"
+    shell.put(a100_node())
+    shell.looks(3)
+    assert [replicas(shell), *(each["spec"]["replicas"] for each in parts(shell))] == [2, 1]
+    assert told(shell) == ("AtCostLimit", message.replace("pays 2", "pays 3"))
+    edit(shell, objective={"goal": "Cost", "maxCostPerHour": "28"})
+    shell.looks(3)
+    assert [replicas(shell), *(each["spec"]["replicas"] for each in parts(shell))] == [4]
+    assert told(shell)[0] == "FollowsLoad"
+
+
 def test_a_number_beyond_the_maximum_is_cut_and_told(clock):
     shell = Served(clock, mode="External", maxReplicas=4)
     edit(shell, replicas=6)

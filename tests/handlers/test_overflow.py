@@ -39,10 +39,13 @@ class Wishes:
         self.services.append(told)
         if self.number is None:
             return decision
-        left, counts = self.number, dict[str, int]()
+        left, money, counts = self.number, told.most_cost_per_hour, dict[str, int]()
         for pool in told.pools:
-            counts[pool.name] = min(left, pool.most_replicas or 0)
-            left -= counts[pool.name]
+            count = min(left, pool.most_replicas or 0)
+            while count * pool.cost_per_replica_hour > money:
+                count -= 1
+            counts[pool.name] = count
+            left, money = left - count, money - count * pool.cost_per_replica_hour
         remarks = {Remark.AT_CAPACITY: "more are needed"} if left else {}
         total = sum(counts.values())
         return replace(settled(decision), replicas=total, by_pool=counts, remarks=remarks)

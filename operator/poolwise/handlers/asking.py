@@ -61,7 +61,8 @@ class Asking:
         wanted = {
             pool: count for pool, count in decision.by_pool.items() if count and pool != first
         }
-        if not (wanted or self._runs_further(turn) or Remark.AT_CAPACITY in decision.remarks):
+        is_short = bool({Remark.AT_CAPACITY, Remark.AT_COST_LIMIT} & decision.remarks.keys())
+        if not (wanted or self._runs_further(turn) or is_short):
             overflow.pop(turn.key, None)
             return False
         is_asked = turn.key in overflow

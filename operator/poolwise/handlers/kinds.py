@@ -3,7 +3,6 @@ them."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -120,16 +119,14 @@ class Kinds:
     def _further(
         self, turn: Turn, known: Known, others: tuple[Placed, ...], late: Mapping[str, Overdue]
     ) -> Iterator[Kind]:
-        """Within what an hour may cost; those of a pool that does not start leave it."""
-        usual, left = turn.placed.cost_per_hour, _money_left(turn)
+        """Those of a pool that does not start leave it."""
+        usual = turn.placed.cost_per_hour
         for each in others:
             name, held = each.pool.name, each.record.replicas or 0
             missing = late[name].missing if name in late else 0
             start, more = self.start_seconds(turn, known, each), turn.rooms.get(name, 0)
             kind = each.kind(self._predictor(known, each), start, 0, usual)
-            more = 0 if missing else _affordable(more, kind.cost_per_replica_hour, left)
-            left -= more * kind.cost_per_replica_hour
-            yield replace(kind, most_replicas=max(held - missing, 0) + more)
+            yield replace(kind, most_replicas=max(held - missing, 0) + (0 if missing else more))
 
     def _predictor(self, known: Known, placed: Placed) -> Predictor:
         """The same object while the placement stays: capabilities are remembered by it."""
@@ -160,16 +157,3 @@ class Kinds:
         is_first = name == turn.placed.pool.name
         known_seconds = known.start_seconds.get(name, turn.told_start_seconds if is_first else None)
         return start_seconds(pods, budget_seconds, known_seconds)
-
-
-def _affordable(count: int, cost: float, left: float) -> int:
-    return min(count, max(math.floor(left / cost), 0)) if cost and math.isfinite(left) else count
-
-
-def _money_left(turn: Turn) -> float:
-    """Per hour, beside what is there; infinite where the spec sets no limit."""
-    limit = turn.placed.request.max_cost_per_hour
-    if limit is None:
-        return math.inf
-    there = (turn.placed, *turn.parts)
-    return limit - math.fsum(each.cost_per_hour * (each.record.replicas or 0) for each in there)

@@ -172,7 +172,8 @@ class Turn:
     def place(self, decision: Decision, log_band: float) -> Place:
         """Where its replicas are."""
         placed = self.placed
-        is_at_most = bool({Remark.AT_MAXIMUM, Remark.AT_CAPACITY} & decision.remarks.keys())
+        limits = {Remark.AT_MAXIMUM, Remark.AT_CAPACITY, Remark.AT_COST_LIMIT}
+        is_at_most = bool(limits & decision.remarks.keys())
         room = placed.room(placed.request.work.engine, is_at_most)
         return Place(placed.pool.name, room, log_band, placed.request.redundancy)
 

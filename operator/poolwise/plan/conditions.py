@@ -131,6 +131,7 @@ class Reason(enum.StrEnum):
     FOLLOWS_LOAD = "FollowsLoad"
     AT_MAXIMUM = "AtMaximum"
     AT_CAPACITY = "AtCapacity"
+    AT_COST_LIMIT = "AtCostLimit"
     STARTS_PACED = "StartsPaced"
     AUTOSCALER_CONFLICT = "AutoscalerConflict"
     EARLIER_SPEC = "EarlierSpec"

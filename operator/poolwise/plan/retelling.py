@@ -66,7 +66,7 @@ def _retold(plan: Plan, record: PlacementRecord, wanted: Workload, situation: Si
 
 
 def _as_it_runs(request: Request, record: PlacementRecord) -> Request:
-    """Of the shape and size that runs, and no other."""
+    """Of the shape and size that runs, and no other, whatever it costs by now."""
     layout = record.layout
     if isinstance(request, TrainingRequest):
         assert isinstance(layout, TrainingLayout), "a run has a training layout"
@@ -84,7 +84,7 @@ def _as_it_runs(request: Request, record: PlacementRecord) -> Request:
     assert isinstance(request, ServingRequest)
     assert isinstance(layout, ServingLayout), "a service has a serving layout"
     if not layout.count:
-        return replace(request, given_replicas=record.replicas)
+        return replace(request, given_replicas=record.replicas, max_cost_per_hour=None)
     shape = replace(
         request.fixed,
         accelerators=layout.count,
@@ -92,4 +92,4 @@ def _as_it_runs(request: Request, record: PlacementRecord) -> Request:
         pipeline=layout.pipeline,
         expert=layout.expert,
     )
-    return replace(request, fixed=shape, given_replicas=record.replicas)
+    return replace(request, fixed=shape, given_replicas=record.replicas, max_cost_per_hour=None)

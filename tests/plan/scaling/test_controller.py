@@ -273,6 +273,26 @@ def test_free_capacity_is_a_hard_cap():
     assert "room for 5" in decision.remarks[Remark.AT_CAPACITY]
 
 
+def test_what_an_hour_may_cost_is_a_hard_cap():
+    pools = (Pool("h100", predictor(), 60.0, 0.1, most_replicas=9),)
+    told = service(pools=pools, most_cost_per_hour=0.3)
+    decision = course(told, [*QUIET, *[400.0] * 8], replicas=1).decision
+    assert decision.replicas == 3
+    assert "an hour may cost 0.3" in decision.remarks[Remark.AT_COST_LIMIT]
+
+
+def test_nothing_that_runs_is_stopped_for_what_it_costs():
+    """A price may go up, or the limit down: a condition tells of it."""
+    so_far = course(service(), [*QUIET, *[60.0] * 20], replicas=8)
+    there = len(so_far.fleet.counts)
+    pools = (Pool("h100", predictor(), 60.0, 10.0),)
+    dear = service(pools=pools, most_cost_per_hour=10.0)
+    fleet = so_far.fleet.after(60.0 * STEP_SECONDS)
+    seen = fleet.seen(so_far.now_seconds + STEP_SECONDS, 60.0)
+    free = decide(service(pools=pools), so_far.memory, seen)
+    assert 1 < decide(dear, so_far.memory, seen).replicas == free.replicas <= there
+
+
 def test_starts_are_paced_by_what_loads_their_weights():
     pools = (Pool("h100", predictor(), 60.0, 10.0, loading=Loading(5e9, 10e9)),)
     told = service(pools=pools)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -34,6 +35,30 @@ def test_the_least_capable_bounds_what_each_may_get():
 def test_the_first_pool_is_filled_and_the_rest_goes_to_the_next():
     assert grown(offers((1.0, 10.0, 2, 2), (1.5, 20.0, 0, 9)), 4.0, 10) == {"a": 2, "b": 2}
     assert grown(offers((1.0, 10.0, 2, 9), (1.5, 20.0, 0, 9)), 4.0, 10) == {"a": 4, "b": 0}
+
+
+@pytest.mark.parametrize("is_even", [True, False])
+@pytest.mark.parametrize(
+    ("limit", "grows_to"),
+    [
+        (100.0, {"a": 2, "b": 3}),
+        (60.0, {"a": 2, "b": 2}),
+        (59.9, {"a": 2, "b": 1}),
+        (20.0, {"a": 2, "b": 0}),
+        (5.0, {"a": 2, "b": 0}),
+    ],
+)
+def test_none_is_added_that_an_hour_may_not_cost(is_even, limit, grows_to):
+    made = offers((1.0, 10.0, 2, 2), (1.0, 20.0, 0, 9))
+    made = tuple(replace(each, is_even=is_even) for each in made)
+    assert grown(made, 5.0, 10, limit) == grows_to
+
+
+def test_a_cheaper_pool_is_taken_where_the_money_left_pays_only_that():
+    apart = tuple(
+        replace(each, is_even=False) for each in offers((1.0, 10.0, 1, 9), (1.0, 4.0, 0, 1))
+    )
+    assert grown(apart, 3.0, 10, 15.0) == {"a": 1, "b": 1}
 
 
 def test_from_nothing_the_cheapest_that_suffice_start():

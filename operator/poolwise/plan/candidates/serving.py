@@ -19,6 +19,7 @@ from poolwise.plan.candidates.serving_offers import ALIKE, Offer, preferred
 from poolwise.plan.candidates.serving_replicas import (
     planned_capacity,
     replicas_needed,
+    replicas_paid,
     replicas_weighed,
 )
 from poolwise.plan.candidates.situation import Situation
@@ -115,10 +116,12 @@ class _Assessment:
 
     def _offer(self, shape: ReplicaShape) -> Offer:
         planned = planned_capacity(shape, self.request.work)
-        replicas = replicas_needed(self.request, planned)
         rate = self.request.work.requests_per_second or 0.0
         share = self._price_share(shape.layout)
         price = self.pool.price
+        replicas = replicas_needed(self.request, planned)
+        if self.request.given_replicas is not None:  # of what others ask, as many as are paid for
+            replicas = max(self._paid(replicas, share), min(replicas, 1))
         cost = price.per_node_hour * share * replicas if price else None
         broken = self._limit_broken(replicas, planned, cost)
         asked = (replicas, shape.layout, self.request, self.pool)
@@ -138,11 +141,18 @@ class _Assessment:
             too_few=self._too_few(shape.layout, weighed) if weighed > replicas else "",
         )
 
+    def _paid(self, replicas: int, price_share: float) -> int:
+        price, limit = self.pool.price, self.request.max_cost_per_hour
+        return replicas_paid(replicas, price.per_node_hour * price_share if price else 0.0, limit)
+
     def _too_few(self, layout: ServingLayout, weighed: int) -> str:
         """What is against the replicas that the targets need, where somebody set fewer: a larger
         number cannot come to help there."""
         if weighed > self.request.most_replicas:
             return f"scaling.maxReplicas is {self.request.most_replicas}"
+        paid = self._paid(weighed, self._price_share(layout))
+        if weighed > paid:
+            return f"objective.maxCostPerHour pays {paid}"
         asked = (weighed, layout, self.request, self.pool)
         gang, wish = gang_of_replicas(*asked), wish_of_replicas(*asked)
         has_room = self.situation.has_room(gang, self.pool, wish)

@@ -8,6 +8,8 @@ from poolwise.model.work import Metric, ServingWork
 from poolwise.plan.candidates.serving_layouts import ReplicaShape
 from poolwise.plan.requests.request import ServingRequest
 
+SLACK = 1e-6
+"""A limit that just pays for them does so whatever the last digits of a price are."""
 MOST_SATURATION = 0.9
 """Of the saturated rate: a single-server queue then waits 9 services (M/M/1, rho / (1 - rho))."""
 
@@ -34,6 +36,16 @@ def replicas_needed(request: ServingRequest, planned_requests_per_second: float)
     if rate is None:
         return least
     return max(least, _for_rate(rate, planned_requests_per_second, request))
+
+
+def replicas_paid(wanted: int, cost_per_hour: float, limit_per_hour: float | None) -> int:
+    """Of so many replicas as many as an hour may cost; all where there is no limit.
+
+    :param cost_per_hour: of one.
+    """
+    if limit_per_hour is None or cost_per_hour <= 0.0 or wanted <= 0:
+        return wanted
+    return max(min(wanted, math.floor(limit_per_hour / cost_per_hour + SLACK)), 0)
 
 
 def replicas_weighed(request: ServingRequest, planned_requests_per_second: float) -> int:

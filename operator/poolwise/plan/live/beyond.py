@@ -18,6 +18,7 @@ from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_groups import gang_of_replicas, nodes_of, wish_of_replicas
+from poolwise.plan.candidates.serving_replicas import replicas_paid
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, Further, Holding, Key, Outcome, Plan
@@ -26,6 +27,7 @@ from poolwise.plan.live.further import begun, elsewhere, offered, planned_again,
 from poolwise.plan.live.rescaling import Rescaling, request_of
 from poolwise.plan.ranking import SortKey, by_objective
 from poolwise.plan.requests.request import ServingRequest
+from poolwise.plan.status.accrual import nodes_held
 from poolwise.plan.wording import plural
 
 
@@ -157,10 +159,10 @@ def _with_more(
 ) -> tuple[Plan, Situation]:
     record = plan.record
     assert record is not None and request.given_replicas is not None
-    claim = claims.get(entry.identity.key, record.claim)
-    here = Rescaling(request, record, claim, situation).to(
-        request.given_replicas - plan.further_replicas
-    )
+    claim, there = claims.get(entry.identity.key, record.claim), _replicas(plan)
+    more = request.given_replicas - plan.further_replicas - there
+    more = replicas_paid(more, _cost_of_one(plan, situation), _money_left(request, plan, situation))
+    here = Rescaling(request, record, claim, situation).to(there + more)
     if here is not None:
         record, situation = here
         plan = replace(entry.kept_on(record), parts=plan.parts)
@@ -223,19 +225,26 @@ def _with_all(
     left = (fit.replicas or 0) - _replicas(plan)
     assert request is not None
     behind = plan.further_replicas
-    for part in plan.parts:
+    for index, part in enumerate(plan.parts):
         if left <= 0:
             break
-        behind -= _replicas(part)
-        count = max(left - behind, min(left, _replicas(part)))
-        again, situation = _resized(fit.entry, request, part, count, claims, situation)
+        there = _replicas(part)
+        behind -= there
+        all_ = replace(plan, parts=(*found, *plan.parts[index:]))
+        more = max(left - behind, min(left, there)) - there
+        more = replicas_paid(
+            more, _cost_of_one(part, situation), _money_left(request, all_, situation)
+        )
+        again, situation = _resized(fit.entry, request, part, there + more, claims, situation)
         found.append(again)
         left -= _replicas(again)
     taken = {each.claim.pool for each in (plan, *found) if each.claim}
     offers = elsewhere(taken, request, situation) if left > 0 else []
     for offer in sorted(offers, key=_cost_of_a_replica):
         pool = situation.ledger.pools[offer.candidate.pool]
-        new = begun(fit.entry, request, pool, left, situation) if left > 0 else None
+        money = _money_left(request, replace(plan, parts=tuple(found)), situation)
+        count = replicas_paid(left, _cost_of_a_replica(offer, 0.0), money)
+        new = begun(fit.entry, request, pool, count, situation) if count > 0 else None
         if new is not None:
             part, situation = new
             found.append(part)
@@ -243,10 +252,28 @@ def _with_all(
     return replace(plan, parts=tuple(found)), situation
 
 
-def _cost_of_a_replica(offer: Further) -> float:
+def _cost_of_a_replica(offer: Further, unknown: float = math.inf) -> float:
     """An hour of it; a pool whose price nobody knows comes after all others."""
     cost, replicas = offer.candidate.cost_per_hour, offer.candidate.replicas
-    return math.inf if cost is None else cost / max(replicas or 0, 1)
+    return unknown if cost is None else cost / max(replicas or 0, 1)
+
+
+def _money_left(request: ServingRequest, plan: Plan, situation: Situation) -> float | None:
+    """Of what an hour may cost, for replicas that others ask for; None: no limit. A peak that is
+    declared is paid for as a whole, or refused."""
+    limit = request.max_cost_per_hour
+    if limit is None or request.given_replicas is None:
+        return None
+    spent = (_replicas(each) * _cost_of_one(each, situation) for each in (plan, *plan.parts))
+    return limit - math.fsum(spent)
+
+
+def _cost_of_one(plan: Plan, situation: Situation) -> float:
+    """An hour of a replica on one pool; 0 where nobody knows."""
+    pool = situation.ledger.pools.get(plan.chosen.pool) if plan.chosen else None
+    if plan.chosen is None or pool is None or pool.price is None:
+        return 0.0
+    return pool.price.per_node_hour * nodes_held(pool, replace(plan.chosen, replicas=1))
 
 
 def _resized(

@@ -49,7 +49,8 @@ def as_they_are(
             yield entry
             continue
         there = sum(each.replicas or 0 for each in (entry.holds, *entry.parts))
-        wanted = replace(entry.workload, request=replace(request, given_replicas=there))
+        request = replace(request, given_replicas=there, max_cost_per_hour=None)
+        wanted = replace(entry.workload, request=request)
         yield replace(entry, wanted=wanted)
 
 

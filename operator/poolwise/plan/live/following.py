@@ -8,12 +8,16 @@ from poolwise.plan.decision import Plan
 from poolwise.plan.live.look import Mode, mode_of
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition
-from poolwise.plan.status.figures import number, part
+from poolwise.plan.status.budget import amount
+from poolwise.plan.status.figures import Told, number, part
 
 
-def cut_short(service: Object, plan: Plan) -> Condition | None:
+def cut_short(service: Object, plan: Plan, told: Told) -> Condition | None:
     """``ScalingActive`` of a service that runs fewer replicas than ``spec.replicas`` says; None
-    where it runs them all, and where Poolwise sets the number."""
+    where it runs them all, and where Poolwise sets the number.
+
+    :param told: ``status.plan``.
+    """
     spec = part(service, "spec")
     asked = number(spec, "replicas")
     if mode_of(service) is Mode.DIRECT or asked is None or not plan.placed or plan.chosen is None:
@@ -23,7 +27,11 @@ def cut_short(service: Object, plan: Plan) -> Condition | None:
         return None
     most = number(part(spec, "scaling"), "maxReplicas") or Scaling().max_replicas
     if runs >= most:
-        told = f"spec.replicas is {asked:g}, scaling.maxReplicas allows {most:g}"
-        return condition(Type.SCALING_ACTIVE, True, Reason.AT_MAXIMUM, told)
-    told = f"spec.replicas is {asked:g}, there is room for {runs}: more start as room gets free"
-    return condition(Type.SCALING_ACTIVE, True, Reason.AT_CAPACITY, told)
+        message = f"spec.replicas is {asked:g}, scaling.maxReplicas allows {most:g}"
+        return condition(Type.SCALING_ACTIVE, True, Reason.AT_MAXIMUM, message)
+    limit, cost = amount(part(spec, "objective").get("maxCostPerHour")), number(told, "costPerHour")
+    if limit is not None and cost is not None and cost / max(runs, 1) * (runs + 1) > limit:
+        message = f"spec.replicas is {asked:g}, objective.maxCostPerHour pays {runs}"
+        return condition(Type.SCALING_ACTIVE, True, Reason.AT_COST_LIMIT, message)
+    message = f"spec.replicas is {asked:g}, there is room for {runs}: more start as room gets free"
+    return condition(Type.SCALING_ACTIVE, True, Reason.AT_CAPACITY, message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from poolwise.model.efficiency import Calibration
@@ -84,7 +85,7 @@ class Placed:
         request, most = self.request, self.request.most_replicas
         if room is not None:
             most = (self.record.replicas or 0) + room
-        least = max(request.least_replicas, 1)
+        least, limit = max(request.least_replicas, 1), request.max_cost_per_hour
         return Service(
             name=self.name,
             targets=self.targets,
@@ -94,6 +95,7 @@ class Placed:
             ),
             least_replicas=least,
             most_replicas=max(request.most_replicas - overdue, least),
+            most_cost_per_hour=math.inf if limit is None else limit,
             redundancy=request.redundancy,
             interval_seconds=interval_seconds,
             is_even=bool(further),

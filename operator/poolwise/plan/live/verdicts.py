@@ -93,6 +93,10 @@ _LIMITS = {
         Reason.AT_CAPACITY,
         "the load needs more replicas than there is free room for: see status.scaling",
     ),
+    Remark.AT_COST_LIMIT: (
+        Reason.AT_COST_LIMIT,
+        "the load needs more replicas than objective.maxCostPerHour pays: see status.scaling",
+    ),
     Remark.STARTS_PACED: (
         Reason.STARTS_PACED,
         "replicas start one after the other, so that loading weights does not slow them all",

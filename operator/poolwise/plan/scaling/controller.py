@@ -26,6 +26,7 @@ from poolwise.plan.scaling.restraint import Held, hold_seconds, restrained
 from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import Pool, Service
 from poolwise.plan.scaling.sizing import Ratios, need, ratios, whole
+from poolwise.plan.wording import three_digits
 
 LEAST_SECONDS = 29.0
 """Of looks before anything is decided."""
@@ -211,7 +212,7 @@ def _counts_for(situation: _Situation, wanted: float, there: float, least: int) 
     most = max(service.most_replicas, least)
     counts = portfolio.held(offers)
     if wanted > there or situation.held < least:
-        counts = portfolio.grown(offers, max(wanted, 0.0), most)
+        counts = portfolio.grown(offers, max(wanted, 0.0), most, service.most_cost_per_hour)
     elif wanted < there:
         counts = portfolio.shrunk(offers, wanted, least)
     while sum(counts.values()) > most and _may_cut(situation):
@@ -282,6 +283,13 @@ def _told(
     )
 
 
+def _is_at_cost_limit(situation: _Situation, counts: Mapping[str, int]) -> bool:
+    """Whether there is room for one more somewhere, and no money for any."""
+    offers, limit = situation.offers, situation.service.most_cost_per_hour
+    has_room = any(counts[each.pool] < each.most for each in offers)
+    return has_room and not any(portfolio.affordable(counts, offers, limit).values())
+
+
 def _limits(situation: _Situation, choice: _Choice) -> dict[Remark, str]:
     """What kept a wish from coming true."""
     service, offers, remarks = situation.service, situation.offers, {}
@@ -290,6 +298,9 @@ def _limits(situation: _Situation, choice: _Choice) -> dict[Remark, str]:
         needed = f"{choice.wanted:.3g} full replicas are needed"
         if chosen >= service.most_replicas:
             remarks[Remark.AT_MAXIMUM] = f"{needed}, maxReplicas is {service.most_replicas}"
+        elif _is_at_cost_limit(situation, counts):
+            limit = three_digits(service.most_cost_per_hour)
+            remarks[Remark.AT_COST_LIMIT] = f"{needed}, an hour may cost {limit}"
         elif service.is_even or all(counts[each.pool] >= each.most for each in offers):
             remarks[Remark.AT_CAPACITY] = f"{needed}, and there is room for {chosen}"
     more = chosen - sum(choice.paced.values())

@@ -23,6 +23,8 @@ class Remark(enum.StrEnum):
     """More replicas are needed than ``maxReplicas`` allows."""
     AT_CAPACITY = "AtCapacity"
     """More are needed than there is free capacity for."""
+    AT_COST_LIMIT = "AtCostLimit"
+    """More are needed than an hour may cost."""
     STARTS_PACED = "StartsPaced"
     """Fewer start than are needed, so that loading their weights does not slow them all."""
 

@@ -76,14 +76,17 @@ def _sum(counts: Mapping[str, int], offers: Sequence[Offer]) -> float:
     return math.fsum(counts.get(each.pool, 0) * each.worth for each in offers)
 
 
-def grown(offers: Sequence[Offer], needed: float, most: int) -> dict[str, int]:
+def grown(
+    offers: Sequence[Offer], needed: float, most: int, most_cost_per_hour: float = math.inf
+) -> dict[str, int]:
     """What is there and so many more that all are worth ``needed``, or as many as there may be."""
     if is_even(offers):
-        return _grown_evenly(offers, needed, most)
+        return _grown_evenly(offers, needed, most, most_cost_per_hour)
     counts = held(offers)
     while worth(counts, offers) < needed - SLACK and sum(counts.values()) < most:
         left = needed - worth(counts, offers)
-        free = [each for each in offers if each.worth > 0.0 and counts[each.pool] < each.most]
+        can = affordable(counts, offers, most_cost_per_hour)
+        free = [each for each in offers if each.worth > 0.0 and can[each.pool]]
         if not free:
             break
         best = min(free, key=lambda each: _closing(each, left))
@@ -120,7 +123,21 @@ def cost_per_hour(counts: Mapping[str, int], offers: Sequence[Offer]) -> float:
     return math.fsum(counts.get(each.pool, 0) * each.cost_per_hour for each in offers)
 
 
-def _grown_evenly(offers: Sequence[Offer], needed: float, most: int) -> dict[str, int]:
+def affordable(
+    counts: Mapping[str, int], offers: Sequence[Offer], most_cost_per_hour: float
+) -> dict[str, int]:
+    """So many more of each pool, if it were the only one to grow, as have room and money."""
+    left = most_cost_per_hour - cost_per_hour(counts, offers)
+    room = {each.pool: each.most - counts[each.pool] for each in offers}
+    if math.isinf(left):
+        return room
+    paid = {each.pool: _floor(left / each.cost_per_hour) for each in offers if each.cost_per_hour}
+    return {pool: max(min(count, paid.get(pool, count)), 0) for pool, count in room.items()}
+
+
+def _grown_evenly(
+    offers: Sequence[Offer], needed: float, most: int, most_cost_per_hour: float
+) -> dict[str, int]:
     """The cheapest of what each least capability leads to; where none is enough, what is worth
     most: one more weak replica may be worth less than none."""
     there = _without_drags(offers)
@@ -128,7 +145,7 @@ def _grown_evenly(offers: Sequence[Offer], needed: float, most: int) -> dict[str
     for bound in _bounds(offers, weakest.worth if weakest else math.inf):
         total = min(math.ceil(needed / bound - SLACK), most)
         able = [each for each in offers if each.worth >= bound]
-        found.append(_filled(there, able, total))
+        found.append(_filled(there, able, total, most_cost_per_hour))
 
     def merit(counts: dict[str, int]) -> tuple[float, float, int]:
         missing = max(needed - SLACK - worth(counts, offers), 0.0)
@@ -169,13 +186,18 @@ def _bounds(offers: Sequence[Offer], most: float) -> list[float]:
     return sorted({each.worth for each in offers if 0.0 < each.worth <= most})
 
 
-def _filled(counts: Mapping[str, int], offers: Sequence[Offer], total: int) -> dict[str, int]:
-    """With so many replicas in all, the cheapest first, as far as there is room; of equally cheap
-    ones those that are offered first."""
+def _filled(
+    counts: Mapping[str, int],
+    offers: Sequence[Offer],
+    total: int,
+    most_cost_per_hour: float = math.inf,
+) -> dict[str, int]:
+    """With so many replicas in all, the cheapest first, as far as there is room and money; of
+    equally cheap ones those that are offered first."""
     filled = dict(counts)
     for each in sorted(offers, key=lambda each: each.cost_per_hour):
-        missing = total - sum(filled.values())
-        filled[each.pool] += max(min(missing, each.most - filled[each.pool]), 0)
+        can = affordable(filled, offers, most_cost_per_hour)[each.pool]
+        filled[each.pool] += max(min(total - sum(filled.values()), can), 0)
     return filled
 
 

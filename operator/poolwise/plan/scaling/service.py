@@ -158,6 +158,8 @@ class Service:
     """At least one."""
     least_replicas: int = 1
     most_replicas: int = 10
+    most_cost_per_hour: float = math.inf
+    """Of all replicas together, beyond which none is added; what is there stays."""
     redundancy: int = 0
     """Replicas that may fail without a target being missed."""
     can_scale_to_zero: bool = False

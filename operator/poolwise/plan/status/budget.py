@@ -33,7 +33,7 @@ class Money:
 def within_budget(spec: Mapping[str, Any], spent: Money) -> Iterator[Condition]:
     """The condition of a workload that has cost something and names a limit; else none."""
     objective = part(spec, "objective")
-    total, hourly = (_amount(objective.get(name)) for name in ("maxCost", "maxCostPerHour"))
+    total, hourly = (amount(objective.get(name)) for name in ("maxCost", "maxCostPerHour"))
     if spent.meter.until is None:
         return
     if total is not None:
@@ -99,7 +99,8 @@ def _moment(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
-def _amount(text: Any) -> float | None:
+def amount(text: Any) -> float | None:
+    """A quantity of a spec; None where it is absent or no number."""
     try:
         return None if text is None else float(parse_quantity(text))
     except (TypeError, ValueError):

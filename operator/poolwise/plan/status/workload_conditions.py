@@ -284,7 +284,7 @@ def _with_cut(view: View, plan: Plan) -> list[Condition]:
     """With what keeps replicas that others ask for from running, unless the number stands still for
     a graver reason, which it follows then; what was told of that before is known anew, looked at
     or not."""
-    told, cut = _measured(view, plan), cut_short(view.resource, plan)
+    told, cut = _measured(view, plan), cut_short(view.resource, plan, view.told)
     old = [each for each in told if each.type == Type.SCALING_ACTIVE]
     others = [each for each in told if each not in old]
     if cut is not None and view.measured is not None:
@@ -292,7 +292,7 @@ def _with_cut(view: View, plan: Plan) -> list[Condition]:
     if cut is not None and all(each.status for each in old):
         return [*others, cut]
     is_stale = view.measured is None and mode_of(view.resource) is not Mode.DIRECT
-    limits = (Reason.AT_MAXIMUM, Reason.AT_CAPACITY) if is_stale else ()
+    limits = (Reason.AT_MAXIMUM, Reason.AT_CAPACITY, Reason.AT_COST_LIMIT) if is_stale else ()
     return [*others, *(each for each in old if each.reason not in limits)]
 
 
