@@ -95,7 +95,7 @@ def test_a_pod_waits_for_the_reason_of_its_environment(
 def test_a_pod_that_is_deleted_ends_before_it_goes(
     client: Client, namespace: str, nodes: NodeFactory, environment: dict[str, str]
 ) -> None:
-    """A Job that replaces what has failed holds its pods until they have: so go whole namespaces."""
+    """A Job that replaces only what has failed holds its pods till then, and so their namespace."""
     nodes([node("one")])
     document = job("holds", namespace, **environment)
     document["spec"]["podReplacementPolicy"] = "Failed"

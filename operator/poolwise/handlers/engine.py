@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import structlog
 
@@ -28,6 +29,7 @@ from poolwise.cluster.resources import (
 )
 from poolwise.cluster.scraping import Scraper
 from poolwise.cluster.store import name_of
+from poolwise.cluster.under_way import UnderWay
 from poolwise.cluster.writer import Writer
 from poolwise.errors import ClusterError, NamespaceEnds, NotFound, Unavailable
 from poolwise.handlers.admissions import Admissions
@@ -81,6 +83,18 @@ class Engine:
         self._reconciler = Reconciler(cache, self.planner, children, story, settings)
         self._pools = Pools(cache, writer, self.planner, clock.utc_now)
         self._admissions = Admissions(cache, writer, self.planner, clock.utc_now)
+        self._tell_what_hangs(metrics)
+
+    def _tell_what_hangs(self, metrics: Metrics) -> None:
+        """What never ends tells of no error: the age of the oldest does."""
+        loops: dict[str, UnderWay[Any]] = {
+            "planning": self.planner.under_way,
+            "writing": self._queue.active,
+            "measuring": self.measurer.under_way,
+            **self.scaler.under_way,
+        }
+        for name, under_way in loops.items():
+            metrics.longest_running.labels(name).set_function(under_way.oldest_seconds)
 
     def see(self, resource: Resource, change: str | None, document: Object) -> None:
         """Take an event in."""
