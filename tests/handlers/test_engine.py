@@ -8,8 +8,16 @@ import json
 import pytest
 
 from poolwise.cluster.clock import utc_now
-from poolwise.cluster.resources import ACCELERATOR_POOLS, DEPLOYMENTS, JOBS, NODES, SERVICES
+from poolwise.cluster.resources import (
+    ACCELERATOR_POOLS,
+    DEPLOYMENTS,
+    JOBS,
+    NODES,
+    PODS,
+    SERVICES,
+)
 from poolwise.errors import Conflict, Forbidden, NamespaceEnds, Refused, Unavailable
+from poolwise.plan.conditions import timestamp
 from poolwise.plan.observed import Observed
 from poolwise.settings import Settings
 from tests.handlers.shell import Shell, chat_service, condition, h100_node, training_job
@@ -163,6 +171,33 @@ def test_a_namespace_that_is_being_deleted_is_no_failure(shell, log):
     assert {line["level"] for line in told} == {"info"}
     failures = next(iter(shell.metrics.failures.collect()))
     assert failures.samples == []
+
+
+@pytest.mark.parametrize("ends", [True, False], ids=["ends", "stays"])
+@pytest.mark.parametrize("phase", ["Failed", "Running"])
+def test_a_job_whose_deleted_pod_would_keep_its_namespace_is_deleted(
+    shell, monkeypatch, ends, phase
+):
+    """Kubernetes keeps such a pod until another replaces it, which none can there any more."""
+    job, create = training_job("a", "train", 8), shell.kube.create
+
+    async def created(document, limit_seconds):
+        if ends and document["kind"] == "Job":
+            raise NamespaceEnds("create jobs: unable to create new content in namespace a")
+        return await create(document, limit_seconds)
+
+    monkeypatch.setattr(shell.kube, "create", created)
+    shell.put(job)
+    shell.run(lambda: shell.start_pods(shell.kube.all(NODES)[0]["metadata"]["name"]))
+    [pod] = shell.kube.all(PODS)
+    deleted = {**pod["metadata"], "deletionTimestamp": timestamp(utc_now())}
+    shell.put({**pod, "metadata": deleted, "status": {**pod["status"], "phase": phase}})
+    writes = shell.run()
+    assert ("delete jobs/train" in writes) == (ends and phase == "Failed")
+    assert "create jobs/train" not in writes
+    assert not any(
+        each["reason"] == "ChildRefused" for each in shell.look(job)["status"]["conditions"]
+    )
 
 
 def test_a_namespace_that_is_made_again_has_new_workloads(shell):
