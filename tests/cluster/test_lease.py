@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -188,6 +189,21 @@ def test_a_stalled_leader_may_not_write_even_before_it_notices(kube, clock):
     asyncio.run(first.acquire())
     clock.seconds += SETTINGS.lease_renew_seconds
     assert not first.is_held
+
+
+def test_a_renewal_that_came_late_is_told_once(kube, clock, log):
+    first = lease(kube, clock)
+
+    async def scenario():
+        await first.acquire()
+        for pause_seconds in (2.0, SETTINGS.lease_renew_seconds + 1.0, 2.0):
+            clock.seconds += pause_seconds
+            assert await first._try()
+
+    asyncio.run(scenario())
+    assert first.is_held
+    [line] = map(json.loads, log.getvalue().splitlines())
+    assert (line["level"], line["after_seconds"]) == ("warning", 11.0)
 
 
 def test_a_write_ends_before_another_may_lead(kube, clock):

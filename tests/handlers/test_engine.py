@@ -253,6 +253,31 @@ def test_what_may_pass_is_tried_again(shell, error):
     assert len(shell.kube.all(JOBS)) == 1
 
 
+def test_writes_that_a_late_renewal_holds_up_are_made_after_it_without_a_word(
+    shell, log, monkeypatch
+):
+    """The Lease tells of it once, and not each of a hundred workloads."""
+    jobs = [training_job("a", "one", 8), training_job("a", "other", 8)]
+    shell.put(*jobs)
+    start = len(log.getvalue())
+
+    async def run() -> None:
+        engine, lead_seconds = await shell._start(), [0.0]
+        monkeypatch.setattr(engine._pools._writer, "_lead_seconds", lambda: lead_seconds[0])
+        await engine.settle()
+        assert shell.kube.writes == []
+        lead_seconds[0] = 15.0
+        while len(shell.kube.all(JOBS)) < len(jobs):
+            await asyncio.sleep(0.01)
+            await engine.settle()
+
+    asyncio.run(run())
+    assert {condition(shell.look(job), "Placed")["status"] for job in jobs} == {"True"}
+    assert '"warning"' not in log.getvalue()[start:]
+    failures = next(iter(shell.metrics.failures.collect()))
+    assert failures.samples == []
+
+
 def test_a_planner_that_breaks_on_one_object_still_serves_the_others(shell):
     sound = shell.decide
 

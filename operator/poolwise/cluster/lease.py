@@ -126,8 +126,17 @@ class Lease:
         self._readiness.solved("Lease")
         self._problem = ""
         if held:
+            self._tell_of_a_gap()
             self._renewed_at = started
         return held
+
+    def _tell_of_a_gap(self) -> None:
+        """By a busy machine or API server: once, and not for each write that had to wait."""
+        if self._renewed_at is not None and not self.is_held:
+            age_seconds = round(self._monotonic_seconds() - self._renewed_at, 1)
+            _log.warning(
+                "the Lease was renewed late; writes waited for it", after_seconds=age_seconds
+            )
 
     def _complain(self, problem: str) -> None:
         if problem != self._problem:

@@ -31,7 +31,7 @@ from poolwise.cluster.scraping import Scraper
 from poolwise.cluster.store import name_of
 from poolwise.cluster.under_way import UnderWay
 from poolwise.cluster.writer import Writer
-from poolwise.errors import ClusterError, NamespaceEnds, NotFound, Unavailable
+from poolwise.errors import ClusterError, NamespaceEnds, NotFound, NotLeading, Unavailable
 from poolwise.handlers.admissions import Admissions
 from poolwise.handlers.children import Children
 from poolwise.handlers.draining import Draining
@@ -189,8 +189,8 @@ class Engine:
             self._give_place(target, reason_of(error), str(error), for_good=True)
         except REFUSALS as error:
             self._refused(target, reason_of(error), str(error))
-        except NotFound:
-            self._queue.add_failed(target)  # gone meanwhile: the watch will tell
+        except (NotFound, NotLeading):  # gone: the watch will tell; a late Lease tells by itself
+            self._queue.add_failed(target)
         except ClusterError as error:
             seconds = error.retry_after_seconds if isinstance(error, Unavailable) else None
             self._failed(target, type(error).__name__, str(error))
