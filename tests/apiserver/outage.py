@@ -83,7 +83,8 @@ class Line(Running):
             while data := source.recv(CHUNK_BYTES):
                 self._flows.wait()
                 sink.sendall(data)
-            self._flows.wait()
+        self._flows.wait()
+        with contextlib.suppress(OSError):  # also where the source broke, as an API server's does
             sink.shutdown(socket.SHUT_WR)
 
 

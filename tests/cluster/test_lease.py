@@ -184,6 +184,35 @@ def test_a_leader_that_cannot_renew_stops_before_another_may_start(kube, clock):
     assert SETTINGS.lease_renew_seconds <= clock.seconds < SETTINGS.lease_seconds
 
 
+def test_one_request_that_hangs_does_not_cost_the_lease(kube, clock, monkeypatch):
+    """A connection that a firewall forgot is given up in time for another."""
+    first, answer, limits = lease(kube, clock), kube.get, []
+    timeout = asyncio.timeout
+
+    def limited(seconds):
+        limits.append(seconds)
+        return timeout(None)
+
+    async def hangs(*arguments):
+        monkeypatch.setattr(kube, "get", answers)
+        clock.seconds += limits[-1]
+        raise TimeoutError
+
+    async def answers(*arguments):
+        if clock.seconds > 3 * SETTINGS.lease_renew_seconds:
+            raise Unavailable("no answer")
+        return await answer(*arguments)
+
+    async def scenario():
+        await first.acquire()
+        monkeypatch.setattr("poolwise.cluster.lease.asyncio.timeout", limited)
+        monkeypatch.setattr(kube, "get", hangs)
+        await first.hold()
+
+    asyncio.run(scenario())
+    assert clock.seconds > 3 * SETTINGS.lease_renew_seconds
+
+
 def test_a_stalled_leader_may_not_write_even_before_it_notices(kube, clock):
     first = lease(kube, clock)
     asyncio.run(first.acquire())

@@ -113,7 +113,8 @@ class Lease:
         """Take or renew the Lease if we may."""
         started = self._monotonic_seconds()
         try:
-            async with asyncio.timeout(self._settings.lease_renew_seconds):
+            # Half, as client-go has it: one connection that hangs must not cost the Lease.
+            async with asyncio.timeout(self._settings.lease_renew_seconds / 2):
                 held = await self._take()
         except Conflict:
             return False  # somebody was faster
