@@ -70,9 +70,13 @@ class Line(Running):
         with contextlib.suppress(OSError):
             while True:
                 near, _ = listener.accept()
-                far = socket.create_connection(
-                    (LOOPBACK, self._control_plane.state.ports.apiserver)
-                )
+                try:
+                    far = socket.create_connection(
+                        (LOOPBACK, self._control_plane.state.ports.apiserver)
+                    )
+                except OSError:  # nobody listens there just now
+                    near.close()
+                    continue
                 if not self._keep(near, far, of=listener):
                     return
                 for source, sink in ((near, far), (far, near)):
