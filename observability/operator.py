@@ -98,6 +98,7 @@ _WORK = Section(
                 "Time of one pass over the whole cluster; 0.2 s is usual with 1,000 nodes. Much "
                 "more: is its CPU limit too low?",
                 "s",
+                width=6,
                 limits=((2, YELLOW),),
             ),
             *(
@@ -115,9 +116,21 @@ _WORK = Section(
                 "Workloads that wait for a worker. For long above the number of workers (16): the "
                 "API server is slow, or refuses.",
                 "none",
+                width=6,
                 limits=((16, YELLOW),),
             ),
             Query("max by (pod) (poolwise_queue_depth)", "{{pod}}"),
+        ),
+        series(
+            About(
+                "Longest under way",
+                "Age of the oldest pass, look or write of each loop. What grows and never falls "
+                "hangs: see PoolwiseLoopHangs in docs/alerts.md.",
+                "s",
+                width=6,
+                limits=((300, RED),),
+            ),
+            Query("max by (loop) (poolwise_longest_running_seconds)", "{{loop}}"),
         ),
         series(
             About(
@@ -125,6 +138,7 @@ _WORK = Section(
                 "By kind and error; the words are those of docs/conditions.md. Forbidden means a "
                 "missing right, Unavailable an API server that does not answer.",
                 "suffix:/min",
+                width=6,
             ),
             Query(
                 "60 * sum by (kind, error) "

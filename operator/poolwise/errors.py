@@ -12,6 +12,7 @@ PoolwiseError
     ├── Refused         what we sent is not acceptable to the API server, now or later
     │   └── NamespaceEnds   nothing is created any more in a namespace that is being deleted
     └── Unavailable     no answer, or an answer that asks to come back later
+        ├── NotLeading      we may not write just now: the Lease was not renewed in time
         ├── Unauthorized    it does not know who we are; tokens are renewed
         └── Unreachable     no answer at all
 """
@@ -78,6 +79,10 @@ class Unavailable(ClusterError):
     def __init__(self, message: str, retry_after_seconds: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
+
+
+class NotLeading(Unavailable):
+    """The Lease was not renewed in time, and no write may begin: soon it is renewed, or we end."""
 
 
 class Unauthorized(Unavailable):

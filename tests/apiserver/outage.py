@@ -70,9 +70,13 @@ class Line(Running):
         with contextlib.suppress(OSError):
             while True:
                 near, _ = listener.accept()
-                far = socket.create_connection(
-                    (LOOPBACK, self._control_plane.state.ports.apiserver)
-                )
+                try:
+                    far = socket.create_connection(
+                        (LOOPBACK, self._control_plane.state.ports.apiserver)
+                    )
+                except OSError:  # nobody listens there just now
+                    near.close()
+                    continue
                 if not self._keep(near, far, of=listener):
                     return
                 for source, sink in ((near, far), (far, near)):
@@ -83,7 +87,8 @@ class Line(Running):
             while data := source.recv(CHUNK_BYTES):
                 self._flows.wait()
                 sink.sendall(data)
-            self._flows.wait()
+        self._flows.wait()
+        with contextlib.suppress(OSError):  # also where the source broke, as an API server's does
             sink.shutdown(socket.SHUT_WR)
 
 

@@ -91,6 +91,22 @@ def test_a_pod_waits_for_the_reason_of_its_environment(
     assert waiting["reason"] == "ImagePullBackOff"
 
 
+@pytest.mark.parametrize("environment", [{}, {"FAKE_WAITING": "ImagePullBackOff"}], ids=str)
+def test_a_pod_that_is_deleted_ends_before_it_goes(
+    client: Client, namespace: str, nodes: NodeFactory, environment: dict[str, str]
+) -> None:
+    """A Job that replaces only what has failed holds its pods till then, and so their namespace."""
+    nodes([node("one")])
+    document = job("holds", namespace, **environment)
+    document["spec"]["podReplacementPolicy"] = "Failed"
+    client.create(document)
+    pod = _pod_of(client, "holds", namespace)
+    client.wait_for(pod, lambda seen: "containerStatuses" in seen["status"])
+    client.delete(pod)
+    done = client.wait_for(document, lambda seen: bool(condition(seen, "Failed")))
+    assert (done["status"]["failed"], done["status"].get("terminating", 0)) == (1, 0)
+
+
 def test_pods_do_not_fit_where_no_accelerator_is_left(
     client: Client, namespace: str, nodes: NodeFactory
 ) -> None:

@@ -99,6 +99,20 @@ def test_a_job_that_ends_frees_its_nodes_for_the_one_that_waits(
     operator.wait_condition(second, "PodsReady", "True")
 
 
+def test_a_namespace_that_holds_a_running_job_can_be_deleted(
+    operator: Operated, namespace: str, nodes: NodeFactory
+) -> None:
+    """Its pods go first, and Kubernetes keeps those of our Jobs until they are replaced."""
+    nodes([h100_node(), h100_node()])
+    job = operator.client.create(training_job(namespace, "train", 16))
+    operator.wait_condition(job, "PodsReady", "True")
+    pods = operator.pods_of(job)
+    where = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    operator.client.delete(where)
+    for pod in pods:
+        operator.wait_gone(pod)
+
+
 @pytest.mark.parametrize(
     ("api_version", "kind", "suffix"),
     [

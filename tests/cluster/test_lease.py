@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -183,11 +184,55 @@ def test_a_leader_that_cannot_renew_stops_before_another_may_start(kube, clock):
     assert SETTINGS.lease_renew_seconds <= clock.seconds < SETTINGS.lease_seconds
 
 
+def test_one_request_that_hangs_does_not_cost_the_lease(kube, clock, monkeypatch):
+    """A connection that a firewall forgot is given up in time for another."""
+    first, answer, limits = lease(kube, clock), kube.get, []
+    timeout = asyncio.timeout
+
+    def limited(seconds):
+        limits.append(seconds)
+        return timeout(None)
+
+    async def hangs(*arguments):
+        monkeypatch.setattr(kube, "get", answers)
+        clock.seconds += limits[-1]
+        raise TimeoutError
+
+    async def answers(*arguments):
+        if clock.seconds > 3 * SETTINGS.lease_renew_seconds:
+            raise Unavailable("no answer")
+        return await answer(*arguments)
+
+    async def scenario():
+        await first.acquire()
+        monkeypatch.setattr("poolwise.cluster.lease.asyncio.timeout", limited)
+        monkeypatch.setattr(kube, "get", hangs)
+        await first.hold()
+
+    asyncio.run(scenario())
+    assert clock.seconds > 3 * SETTINGS.lease_renew_seconds
+
+
 def test_a_stalled_leader_may_not_write_even_before_it_notices(kube, clock):
     first = lease(kube, clock)
     asyncio.run(first.acquire())
     clock.seconds += SETTINGS.lease_renew_seconds
     assert not first.is_held
+
+
+def test_a_renewal_that_came_late_is_told_once(kube, clock, log):
+    first = lease(kube, clock)
+
+    async def scenario():
+        await first.acquire()
+        for pause_seconds in (2.0, SETTINGS.lease_renew_seconds + 1.0, 2.0):
+            clock.seconds += pause_seconds
+            assert await first._try()
+
+    asyncio.run(scenario())
+    assert first.is_held
+    [line] = map(json.loads, log.getvalue().splitlines())
+    assert (line["level"], line["after_seconds"]) == ("warning", 11.0)
 
 
 def test_a_write_ends_before_another_may_lead(kube, clock):

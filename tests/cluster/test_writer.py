@@ -139,6 +139,21 @@ def test_nothing_is_kept_of_what_others_deleted(kube, cache, by):
     assert len(kube.writes) == 3
 
 
+def test_nothing_is_kept_of_what_went_while_a_write_was_being_answered(kube, cache, monkeypatch):
+    writer = Writer(kube, cache, lambda: math.inf)
+    live = asyncio.run(writer.apply(service("me")))
+    answer = kube.patch
+
+    async def goes(*arguments):
+        answered = await answer(*arguments)
+        cache.remove(SERVICES, live)
+        return answered
+
+    monkeypatch.setattr(kube, "patch", goes)
+    asyncio.run(writer.patch(live, {"spec": {}}))
+    assert not cache.stores[SERVICES]._futile
+
+
 def test_writes_without_effect_are_remembered_a_few_at_a_time(kube, cache):
     writer = Writer(kube, cache, lambda: math.inf)
     live = asyncio.run(writer.apply(service("me")))

@@ -8,8 +8,16 @@ import json
 import pytest
 
 from poolwise.cluster.clock import utc_now
-from poolwise.cluster.resources import ACCELERATOR_POOLS, DEPLOYMENTS, JOBS, NODES, SERVICES
+from poolwise.cluster.resources import (
+    ACCELERATOR_POOLS,
+    DEPLOYMENTS,
+    JOBS,
+    NODES,
+    PODS,
+    SERVICES,
+)
 from poolwise.errors import Conflict, Forbidden, NamespaceEnds, Refused, Unavailable
+from poolwise.plan.conditions import timestamp
 from poolwise.plan.observed import Observed
 from poolwise.settings import Settings
 from tests.handlers.shell import Shell, chat_service, condition, h100_node, training_job
@@ -165,6 +173,33 @@ def test_a_namespace_that_is_being_deleted_is_no_failure(shell, log):
     assert failures.samples == []
 
 
+@pytest.mark.parametrize("ends", [True, False], ids=["ends", "stays"])
+@pytest.mark.parametrize("phase", ["Failed", "Running"])
+def test_a_job_whose_deleted_pod_would_keep_its_namespace_is_deleted(
+    shell, monkeypatch, ends, phase
+):
+    """Kubernetes keeps such a pod until another replaces it, which none can there any more."""
+    job, create = training_job("a", "train", 8), shell.kube.create
+
+    async def created(document, limit_seconds):
+        if ends and document["kind"] == "Job":
+            raise NamespaceEnds("create jobs: unable to create new content in namespace a")
+        return await create(document, limit_seconds)
+
+    monkeypatch.setattr(shell.kube, "create", created)
+    shell.put(job)
+    shell.run(lambda: shell.start_pods(shell.kube.all(NODES)[0]["metadata"]["name"]))
+    [pod] = shell.kube.all(PODS)
+    deleted = {**pod["metadata"], "deletionTimestamp": timestamp(utc_now())}
+    shell.put({**pod, "metadata": deleted, "status": {**pod["status"], "phase": phase}})
+    writes = shell.run()
+    assert ("delete jobs/train" in writes) == (ends and phase == "Failed")
+    assert "create jobs/train" not in writes
+    assert not any(
+        each["reason"] == "ChildRefused" for each in shell.look(job)["status"]["conditions"]
+    )
+
+
 def test_a_namespace_that_is_made_again_has_new_workloads(shell):
     ends = training_job("a", "train", 16)
     may_begin = asyncio.Event()
@@ -216,6 +251,31 @@ def test_what_may_pass_is_tried_again(shell, error):
     assert failures == []
     assert condition(shell.look(job), "Placed")["status"] == "True"
     assert len(shell.kube.all(JOBS)) == 1
+
+
+def test_writes_that_a_late_renewal_holds_up_are_made_after_it_without_a_word(
+    shell, log, monkeypatch
+):
+    """The Lease tells of it once, and not each of a hundred workloads."""
+    jobs = [training_job("a", "one", 8), training_job("a", "other", 8)]
+    shell.put(*jobs)
+    start = len(log.getvalue())
+
+    async def run() -> None:
+        engine, lead_seconds = await shell._start(), [0.0]
+        monkeypatch.setattr(engine._pools._writer, "_lead_seconds", lambda: lead_seconds[0])
+        await engine.settle()
+        assert shell.kube.writes == []
+        lead_seconds[0] = 15.0
+        while len(shell.kube.all(JOBS)) < len(jobs):
+            await asyncio.sleep(0.01)
+            await engine.settle()
+
+    asyncio.run(run())
+    assert {condition(shell.look(job), "Placed")["status"] for job in jobs} == {"True"}
+    assert '"warning"' not in log.getvalue()[start:]
+    failures = next(iter(shell.metrics.failures.collect()))
+    assert failures.samples == []
 
 
 def test_a_planner_that_breaks_on_one_object_still_serves_the_others(shell):

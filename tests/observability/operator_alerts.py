@@ -182,6 +182,20 @@ OPERATOR_CASES = (
         },
     ),
     Case(
+        "PoolwiseLoopHangs",
+        {own("poolwise_longest_running_seconds", loop="scaling"): "0 0+60x20"},
+        8,
+        {**POD, "loop": "scaling"},
+        "On poolwise-system/poolwise-a something of scaling has been under way for 7m 0s; it takes "
+        "seconds.",
+        {
+            "at rest": {own("poolwise_longest_running_seconds", loop="planning"): "0x20"},
+            "an outage that requests wait for": {
+                own("poolwise_longest_running_seconds", loop="writing"): "0+60x5 0x20"
+            },
+        },
+    ),
+    Case(
         "PoolwiseLoopLag",
         {own("poolwise_loop_lag_seconds"): "1x20"},
         5,

@@ -11,7 +11,7 @@ from prometheus_client import Counter
 
 from poolwise.cluster.resources import EVENTS
 from poolwise.cluster.writer import Writer
-from poolwise.errors import ClusterError, NamespaceEnds
+from poolwise.errors import ClusterError, NamespaceEnds, NotLeading
 from poolwise.plan.observed import Object
 
 _log = structlog.get_logger(__name__)
@@ -56,6 +56,8 @@ class Recorder:
             await self._writer.create(self._event(regarding, reason, note, warning))
         except NamespaceEnds:
             return False  # there is nobody left to read it
+        except NotLeading:
+            return False  # the Lease tells of it, once for all
         except ClusterError as error:
             _log.warning("an Event could not be written", error=str(error))
             return False

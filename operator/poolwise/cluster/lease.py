@@ -113,7 +113,8 @@ class Lease:
         """Take or renew the Lease if we may."""
         started = self._monotonic_seconds()
         try:
-            async with asyncio.timeout(self._settings.lease_renew_seconds):
+            # Half, as client-go has it: one connection that hangs must not cost the Lease.
+            async with asyncio.timeout(self._settings.lease_renew_seconds / 2):
                 held = await self._take()
         except Conflict:
             return False  # somebody was faster
@@ -126,8 +127,17 @@ class Lease:
         self._readiness.solved("Lease")
         self._problem = ""
         if held:
+            self._tell_of_a_gap()
             self._renewed_at = started
         return held
+
+    def _tell_of_a_gap(self) -> None:
+        """By a busy machine or API server: once, and not for each write that had to wait."""
+        if self._renewed_at is not None and not self.is_held:
+            age_seconds = round(self._monotonic_seconds() - self._renewed_at, 1)
+            _log.warning(
+                "the Lease was renewed late; writes waited for it", after_seconds=age_seconds
+            )
 
     def _complain(self, problem: str) -> None:
         if problem != self._problem:

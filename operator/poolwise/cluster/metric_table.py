@@ -53,6 +53,11 @@ PLAN_SECONDS = Definition(
     "histogram", "plan_duration_seconds", "Time of one planning pass over the whole cluster."
 )
 QUEUE_DEPTH = _gauge("queue_depth", "Workloads that wait for a worker.")
+LONGEST_RUNNING = _gauge(
+    "longest_running_seconds",
+    "How long the oldest pass, look or write of a loop has been under way; 0 while it rests.",
+    "loop",
+)
 LOOP_LAG_SECONDS = _gauge("loop_lag_seconds", "How late the event loop ran its last timer.")
 WATCH_AGE_SECONDS = _gauge(
     "watch_age_seconds", "Time since the oldest watch of the kind saw anything.", "resource"
@@ -184,7 +189,7 @@ WORKLOAD_INTENSITY = _gauge(
 
 PROCESS = (
     *(BUILD_INFO, READY, LEADER, DECISIONS, REQUESTS, FAILURES, GHOSTS, PLAN_SECONDS),
-    *(QUEUE_DEPTH, LOOP_LAG_SECONDS, WATCH_AGE_SECONDS),
+    *(QUEUE_DEPTH, LONGEST_RUNNING, LOOP_LAG_SECONDS, WATCH_AGE_SECONDS),
 )
 POOLS = (
     *(POOL_INFO, POOL_CONDITION, POOL_NODES, POOL_ACCELERATORS, POOL_RIDGE, POOL_PEAK),

@@ -42,6 +42,7 @@ class Metrics:
             registry=self.registry,
         )
         self.queue_depth = self._gauge(table.QUEUE_DEPTH)
+        self.longest_running = self._gauge(table.LONGEST_RUNNING)
         self.loop_lag_seconds = self._gauge(table.LOOP_LAG_SECONDS)
         self.watch_age_seconds = self._gauge(table.WATCH_AGE_SECONDS)
 

@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
+from poolwise.cluster.under_way import UnderWay
+
 K = TypeVar("K", bound=Hashable)
 
 
@@ -28,7 +30,8 @@ class WorkQueue(Generic[K]):
         self._jitter = jitter
         self._ready: asyncio.Queue[K] = asyncio.Queue()
         self._waiting: set[K] = set()
-        self._active: set[K] = set()
+        self.active: UnderWay[K] = UnderWay()
+        """Keys that a worker has."""
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._failures: dict[K, int] = {}
 
@@ -39,13 +42,13 @@ class WorkQueue(Generic[K]):
     @property
     def is_idle(self) -> bool:
         """Nothing waits, nothing runs."""
-        return not self._waiting and not self._active
+        return not self._waiting and not self.active
 
     def add(self, key: K) -> None:
         """Work on ``key`` soon."""
         if key not in self._waiting:
             self._waiting.add(key)
-            if key not in self._active:
+            if key not in self.active:
                 self._ready.put_nowait(key)
 
     def add_after(self, key: K, seconds: float) -> None:
@@ -86,11 +89,11 @@ class WorkQueue(Generic[K]):
         await asyncio.sleep(0)  # asyncio's own queue never gives way while it holds anything
         key = await self._ready.get()
         self._waiting.discard(key)
-        self._active.add(key)
+        self.active.begin(key)
         return key
 
     def done(self, key: K) -> None:
         """Finish with ``key``; it runs again if it was added meanwhile."""
-        self._active.discard(key)
+        self.active.end(key)
         if key in self._waiting:
             self._ready.put_nowait(key)

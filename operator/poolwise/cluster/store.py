@@ -90,6 +90,8 @@ class Store:
 
     def found_futile(self, live: Object, write: Object) -> None:
         """``write`` changed nothing; remembered until the object changes or goes."""
+        if live["metadata"]["uid"] in self._graves:
+            return  # it went while the answer was on its way
         state, writes = self._futile.get(name_of(live), (None, deque[Object]()))
         if state != _state(live):
             writes = deque(maxlen=_FUTILE)

@@ -9,7 +9,7 @@ from poolwise.cluster.cache import Cache
 from poolwise.cluster.kube import Kube
 from poolwise.cluster.resources import Resource, owner_uid, resource_of
 from poolwise.cluster.store import name_of
-from poolwise.errors import NameTaken, Unavailable
+from poolwise.errors import NameTaken, NotLeading
 from poolwise.plan.observed import Object
 
 
@@ -96,11 +96,11 @@ class Writer:
     def _limit_seconds(self) -> float:
         """How long a write that begins now may take: then another may lead.
 
-        :raises Unavailable: when none may begin.
+        :raises NotLeading: when none may begin.
         """
         seconds = self._lead_seconds()
         if seconds <= 0.0:
-            raise Unavailable("this process does not lead (any more)")
+            raise NotLeading("this process does not lead (any more)")
         return seconds
 
 

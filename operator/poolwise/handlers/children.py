@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import structlog
+
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.difference import covers, signed
 from poolwise.cluster.resources import RUNS, owner_uid, resource_of
 from poolwise.cluster.store import name_of
 from poolwise.cluster.writer import Writer
-from poolwise.errors import NameTaken
+from poolwise.errors import Conflict, NamespaceEnds, NameTaken, Refused
 from poolwise.handlers.draining import Draining
+from poolwise.handlers.story import seen_of
 from poolwise.plan.children.manifests import changes_to_run
 from poolwise.plan.kueue.child import is_superseded, moves
 from poolwise.plan.observed import Object
+
+_log = structlog.get_logger(__name__)
 
 FINISHED = ("Complete", "Completed", "Failed")
 """Conditions of a Job, JobSet or TrainJob that has ended."""
@@ -64,6 +69,8 @@ class Children:
             await self._writer.replace(live, child)
         elif resource in RUNS:
             await self._correct_run(workload, live, child)
+            if self._holds_a_pod(workload, live):
+                await self._end_with_namespace(live, child)
         elif not covers(live, child):
             await self._draining.before(workload, live, child)
             await self._writer.apply(child)
@@ -80,6 +87,29 @@ class Children:
         }
         if changes:
             await self._writer.patch(live, {"spec": changes})
+
+    def _holds_a_pod(self, workload: Object, job: Object) -> bool:
+        """Whether a pod that was deleted has failed of it and may be kept till another replaces it:
+        so Kubernetes does for Jobs that count failures by index."""
+        return "backoffLimitPerIndex" in job["spec"] and any(
+            "deletionTimestamp" in pod["metadata"]
+            and (pod.get("status") or {}).get("phase") == "Failed"
+            for pod in seen_of(self._cache, workload).pods
+        )
+
+    async def _end_with_namespace(self, live: Object, child: Object) -> None:
+        """Delete a Job whose namespace is being deleted: its pods go first there (Kubernetes 1.33),
+        are kept till others replace them, which none can any more, and keep the namespace for ever.
+
+        To create what is there tells whether it is so, and changes nothing.
+        """
+        try:
+            await self._writer.create(dict(child))
+        except NamespaceEnds:
+            _log.info("deleted: its namespace waits for its pods", job=str(name_of(live)))
+            await self._writer.delete(live)
+        except (Conflict, Refused):
+            return  # there is one already: itself
 
     async def _delete(self, workload: Object, is_kept: Callable[[Object], bool]) -> None:
         for child in self._cache.children_of(workload["metadata"]["uid"]):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import structlog
 
@@ -28,8 +29,9 @@ from poolwise.cluster.resources import (
 )
 from poolwise.cluster.scraping import Scraper
 from poolwise.cluster.store import name_of
+from poolwise.cluster.under_way import UnderWay
 from poolwise.cluster.writer import Writer
-from poolwise.errors import ClusterError, NamespaceEnds, NotFound, Unavailable
+from poolwise.errors import ClusterError, NamespaceEnds, NotFound, NotLeading, Unavailable
 from poolwise.handlers.admissions import Admissions
 from poolwise.handlers.children import Children
 from poolwise.handlers.draining import Draining
@@ -81,6 +83,18 @@ class Engine:
         self._reconciler = Reconciler(cache, self.planner, children, story, settings)
         self._pools = Pools(cache, writer, self.planner, clock.utc_now)
         self._admissions = Admissions(cache, writer, self.planner, clock.utc_now)
+        self._tell_what_hangs(metrics)
+
+    def _tell_what_hangs(self, metrics: Metrics) -> None:
+        """What never ends tells of no error: the age of the oldest does."""
+        loops: dict[str, UnderWay[Any]] = {
+            "planning": self.planner.under_way,
+            "writing": self._queue.active,
+            "measuring": self.measurer.under_way,
+            **self.scaler.under_way,
+        }
+        for name, under_way in loops.items():
+            metrics.longest_running.labels(name).set_function(under_way.oldest_seconds)
 
     def see(self, resource: Resource, change: str | None, document: Object) -> None:
         """Take an event in."""
@@ -175,8 +189,8 @@ class Engine:
             self._give_place(target, reason_of(error), str(error), for_good=True)
         except REFUSALS as error:
             self._refused(target, reason_of(error), str(error))
-        except NotFound:
-            self._queue.add_failed(target)  # gone meanwhile: the watch will tell
+        except (NotFound, NotLeading):  # gone: the watch will tell; a late Lease tells by itself
+            self._queue.add_failed(target)
         except ClusterError as error:
             seconds = error.retry_after_seconds if isinstance(error, Unavailable) else None
             self._failed(target, type(error).__name__, str(error))

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import structlog
 
 from poolwise.cluster.scraping import Look, Source, Target
+from poolwise.cluster.under_way import UnderWay
 from poolwise.handlers.turn import Turn
 from poolwise.plan.decision import Key
 from poolwise.plan.signals.sample import Sample
@@ -20,13 +21,13 @@ Take = Callable[[Turn, Mapping[Target, Look]], Awaitable[None]]
 
 
 class Lookout:
-    """Knows who is looked at just now; ``samples`` is what was seen last."""
+    """Knows who is looked at just now (``under_way``), and what was seen last (``samples``)."""
 
     def __init__(self, take: Take, is_together: bool) -> None:
         """:param is_together: one server is asked for all: it has all the answers, or none."""
         self._take = take
         self._is_together = is_together
-        self._under_way: set[Key] = set()
+        self.under_way: UnderWay[Key] = UnderWay()
         self._deciding = asyncio.Lock()  # decisions take processors, of which there are few
         self.samples: dict[str, Sample] = {}
         """Newest look at each replica, by uid of its pod."""
@@ -40,9 +41,10 @@ class Lookout:
 
     def look(self, turns: Sequence[Turn], source: Source, tasks: asyncio.TaskGroup) -> None:
         """At some of them, beside the rounds."""
-        free = [turn for turn in turns if turn.key not in self._under_way]
+        free = [turn for turn in turns if turn.key not in self.under_way]
         for group in [free] if self._is_together else [[turn] for turn in free]:
-            self._under_way |= {turn.key for turn in group}
+            for turn in group:
+                self.under_way.begin(turn.key)
             tasks.create_task(self._look_at(group, source))
 
     async def _look_at(self, turns: Sequence[Turn], source: Source) -> None:
@@ -58,7 +60,8 @@ class Lookout:
         except Exception:
             _log.exception("a look failed; tried again with the next round")
         finally:
-            self._under_way -= {turn.key for turn in turns}
+            for turn in turns:
+                self.under_way.end(turn.key)
 
     async def _taken(self, turn: Turn, told: Mapping[Target, Look]) -> None:
         try:

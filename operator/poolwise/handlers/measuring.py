@@ -17,6 +17,7 @@ from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.resources import TRAINING_JOBS
 from poolwise.cluster.scraping import Look, Source, Target
+from poolwise.cluster.under_way import UnderWay
 from poolwise.errors import PoolwiseError
 from poolwise.handlers.planner import Planner
 from poolwise.handlers.rounds import forget, rounds
@@ -97,6 +98,8 @@ class Measurer:
         self._rhythm = Rhythm.of(settings.training_interval_seconds)
         self._known: dict[Key, _Known] = {}
         self._tables = load()
+        self.under_way: UnderWay[str] = UnderWay()
+        """The round."""
 
     async def run(self) -> None:
         """Round after round, for ever."""
@@ -104,6 +107,10 @@ class Measurer:
 
     async def step(self) -> None:
         """One round: all runs together, so that one that hangs costs one timeout."""
+        with self.under_way.during("round"):
+            await self._look()
+
+    async def _look(self) -> None:
         turns = list(self._turns())
         forget((self._known, self._looks), {turn.key for turn in turns})
         told = await self._source([turn.target for turn in turns if turn.target is not None])

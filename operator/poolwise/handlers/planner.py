@@ -20,6 +20,7 @@ from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.queue import WorkQueue
 from poolwise.cluster.resources import ADMISSION_CHECKS, QUEUED, Resource, resource_of
 from poolwise.cluster.store import name_of
+from poolwise.cluster.under_way import UnderWay
 from poolwise.handlers.isolation import Decide, decide_or_isolate, without
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Key, Outcome, Plan
@@ -28,6 +29,8 @@ from poolwise.plan.pool import Pool
 from poolwise.settings import Settings
 
 _log = structlog.get_logger(__name__)
+
+_PASS = "pass"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +96,8 @@ class Planner:
         self._due: asyncio.TimerHandle | None = None
         self.decisions = Decisions((), {})
         """The newest answer."""
-        self.is_planning = False
-        """Whether a pass is under way."""
+        self.under_way: UnderWay[str] = UnderWay()
+        """The pass."""
 
     def want(self, target: Target | None = None) -> None:
         """Plan again soon, and then look at ``target`` even if nothing was decided anew."""
@@ -106,6 +109,11 @@ class Planner:
     def is_wanted(self) -> bool:
         """Whether a pass is due."""
         return self._wanted.is_set()
+
+    @property
+    def is_planning(self) -> bool:
+        """Whether a pass is under way."""
+        return _PASS in self.under_way
 
     def look_again(self, target: Target, seconds: float) -> None:
         """Work on ``target`` in a while, whatever happens until then; 0 is behind all others."""
@@ -198,17 +206,14 @@ class Planner:
         """One pass: observe, decide, and hand on what is new."""
         self._wanted.clear()
         touched, self._touched = self._touched, set()
-        self.is_planning = True
         try:
-            with self._metrics.plan_seconds.time():
+            with self._metrics.plan_seconds.time(), self.under_way.during(_PASS):
                 left_out = {key: refusal.outcome for key, refusal in self._refusals.items()}
                 observed = without(self._cache.observed(), left_out)
                 decisions = await asyncio.to_thread(decide_or_isolate, self._decide, observed)
         except Exception:
             self._touched |= touched
             raise
-        finally:
-            self.is_planning = False
         decisions = replace(
             decisions, apis=observed.apis, training_runtimes=observed.training_runtimes
         )

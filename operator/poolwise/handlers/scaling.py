@@ -19,6 +19,7 @@ from poolwise.cluster.cache import Cache
 from poolwise.cluster.resources import AUTOSCALERS, INFERENCE_SERVICES
 from poolwise.cluster.scraping import Look as Told
 from poolwise.cluster.scraping import Source, Target
+from poolwise.cluster.under_way import UnderWay
 from poolwise.handlers.asking import Asking
 from poolwise.handlers.kinds import Kinds
 from poolwise.handlers.lookout import Lookout
@@ -77,6 +78,11 @@ class Scaler:
     def samples(self) -> Mapping[str, Sample]:
         """Newest look at each replica, by uid of its pod: who has least work left."""
         return self._lookout.samples
+
+    @property
+    def under_way(self) -> Mapping[str, UnderWay[Key]]:
+        """Whose replicas, and whose gateways while it sleeps, are looked at just now."""
+        return {"scaling": self._lookout.under_way, "gateways": self._vigil.under_way}
 
     async def run(self) -> None:
         """Round after round, for ever; none waits for the looks of the one before."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 import structlog
 
 from poolwise.cluster.scraping import Look, Source, Target
+from poolwise.cluster.under_way import UnderWay
 from poolwise.plan.decision import Key
 from poolwise.plan.gateway.reading import PickerTold
 
@@ -20,18 +21,18 @@ _log = structlog.get_logger(__name__)
 
 class Vigil:
     """``watched`` are those who sleep, with whom to ask; ``wake`` is told of each whose gateway
-    holds a request."""
+    holds a request; ``under_way`` are those whose answer is waited for."""
 
     def __init__(self, source: Source, wake: Callable[[Key, asyncio.TaskGroup], None]) -> None:
         self._source = source
         self._wake = wake
         self.watched: dict[Key, tuple[Target, ...]] = {}
-        self._under_way: set[Key] = set()
+        self.under_way: UnderWay[Key] = UnderWay()
 
     def begin(self, tasks: asyncio.TaskGroup) -> None:
         """A round; who still waits for the answers to the round before is left alone."""
-        for key in self.watched.keys() - self._under_way:
-            self._under_way.add(key)
+        for key in [key for key in self.watched if key not in self.under_way]:
+            self.under_way.begin(key)
             tasks.create_task(self._look(key, tasks))
 
     async def _look(self, key: Key, tasks: asyncio.TaskGroup) -> None:
@@ -43,7 +44,7 @@ class Vigil:
         except Exception:
             _log.exception("a look at a gateway failed; tried again soon", workload=str(key))
         finally:
-            self._under_way.discard(key)
+            self.under_way.end(key)
 
 
 def _holds_any(told: Mapping[Target, Look]) -> bool:
