@@ -10,7 +10,7 @@ import pytest
 from poolwise.plan.cluster import decide
 from poolwise.plan.standing import Standing
 from poolwise.settings import Settings
-from tests.plan.cluster_given import NOW, h100, job, observed
+from tests.plan.cluster_given import NOW, gpu_nodes, h100, job, key, observed, plan_of, running
 from tests.plan.machines import CALIBRATION, TABLES
 
 
@@ -23,7 +23,7 @@ from tests.plan.machines import CALIBRATION, TABLES
     ],
 )
 def test_the_optimiser_has_its_say_once_in_a_period(last, is_due):
-    assert Standing(optimised=last).is_due(1060.0, 60.0) is is_due
+    assert (Standing(optimised=last).due(60.0) <= 1060.0) is is_due
 
 
 def test_passes_in_between_leave_it_as_it_was():
@@ -36,3 +36,48 @@ def test_passes_in_between_leave_it_as_it_was():
         moments.append((found.standing.optimised or 0.0) - NOW.timestamp())
         seen = replace(seen, standing=found.standing)
     assert moments == [0, 0, 61, 61, 121]
+
+
+def _passes(seen, *moments):
+    """The pass at each of these moments, in seconds; each with the nodes that are there then."""
+    found = []
+    for seconds, nodes in moments:
+        now, settings = NOW + timedelta(seconds=seconds), Settings(optimise_seconds=60.0)
+        standing = found[-1].standing if found else Standing()
+        seen = replace(seen, nodes=nodes, standing=standing)
+        found.append(decide(seen, TABLES, settings, CALIBRATION, now))
+    return found
+
+
+def test_who_waits_beside_what_came_free_is_looked_at_again_once_the_optimiser_may_be_asked():
+    """What it has booked is kept to by the passes in between, and no event would end that."""
+    nodes = h100(1, per_node=16)
+    runs, long = ({"globalBatchSize": 256, "sequenceLength": 4096, "tokens": tokens}
+                  for tokens in ("5G", "100G"))  # fmt: skip
+    first, second = job("first", 16, training=runs), job("second", training=long)
+    seconds = plan_of(nodes, first).chosen.total_seconds
+    told = {"plan": {"totalSeconds": seconds}, "observed": {"startTime": NOW.isoformat()}}
+    seen = observed(nodes, {**first, "status": told}, second, children=running(nodes, first))
+    more = [*nodes, *gpu_nodes("new", 1, "NVIDIA-H100-80GB-HBM3")]
+    booked, between, asked = _passes(seen, (0, nodes), (10, more), (60, more))
+    assert [each.outcomes[key("second")].placed for each in (booked, between, asked)] == [
+        False, False, True,
+    ]  # fmt: skip
+    assert booked.look_again_at is None, "the optimiser had its say"
+    assert between.look_again_at == NOW + timedelta(seconds=60)
+    assert asked.look_again_at is None
+
+
+def test_what_cannot_start_is_looked_at_once_more_and_then_left():
+    nodes = h100(1)
+    seen = observed(nodes, *(job(name, 8) for name in ("first", "second")))
+    found = _passes(seen, *((seconds, nodes) for seconds in (0, 59, 60)))
+    asks = NOW + timedelta(seconds=60)
+    assert [each.look_again_at for each in found] == [None, asks, None]
+
+
+def test_where_nobody_waits_nobody_looks_again():
+    nodes = h100(2)
+    seen = observed(nodes, *(job(name, 8) for name in ("first", "second")))
+    found = _passes(seen, (0, nodes), (10, nodes))
+    assert [each.look_again_at for each in found] == [None, None]

@@ -88,6 +88,14 @@ class Queue:
             self._promised(joint, before),
         )
 
+    def looks_again_at(self, joint: JointPlan, before: Standing) -> datetime | None:
+        """When the optimiser is to be asked for those who wait, where it was not: at other prices
+        one may start on what is free, and no event would ask for that pass."""
+        waits = any(each.act is Act.WAIT for each in joint.decisions)
+        if self._is_due(before) or not waits:
+            return None
+        return datetime.fromtimestamp(self._due(before), UTC)
+
     def _promised(self, joint: JointPlan, before: Standing) -> dict[str, float]:
         now = self.now.timestamp()
         until = now + self.situation.settings.restart_seconds
@@ -95,7 +103,10 @@ class Queue:
         return {**standing, **{each.key: until for each in joint.preemptions}}
 
     def _is_due(self, before: Standing) -> bool:
-        return before.is_due(self.now.timestamp(), self.situation.settings.optimise_seconds)
+        return self.now.timestamp() >= self._due(before)
+
+    def _due(self, before: Standing) -> float:
+        return before.due(self.situation.settings.optimise_seconds)
 
     def turns(self, joint: JointPlan) -> list[tuple[Waiting, Turn]]:
         """What each has to know of the joint plan; who starts comes first."""
