@@ -8,6 +8,8 @@ from datetime import timedelta
 import pytest
 
 from poolwise.plan.cluster import decide
+from poolwise.plan.joint.planning import plan
+from poolwise.plan.observed import Decisions
 from poolwise.plan.standing import Standing
 from poolwise.settings import Settings
 from tests.plan.cluster_given import NOW, gpu_nodes, h100, job, key, observed, plan_of, running
@@ -40,7 +42,7 @@ def test_passes_in_between_leave_it_as_it_was():
 
 def _passes(seen, *moments):
     """The pass at each of these moments, in seconds; each with the nodes that are there then."""
-    found = []
+    found: list[Decisions] = []
     for seconds, nodes in moments:
         now, settings = NOW + timedelta(seconds=seconds), Settings(optimise_seconds=60.0)
         standing = found[-1].standing if found else Standing()
@@ -49,26 +51,45 @@ def _passes(seen, *moments):
     return found
 
 
-def test_who_waits_beside_what_came_free_is_looked_at_again_once_the_optimiser_may_be_asked():
-    """What it has booked is kept to by the passes in between, and no event would end that."""
-    nodes = h100(1, per_node=16)
-    runs, long = ({"globalBatchSize": 256, "sequenceLength": 4096, "tokens": tokens}
-                  for tokens in ("5G", "100G"))  # fmt: skip
-    first, second = job("first", 16, training=runs), job("second", training=long)
+def _booked(nodes):
+    """A long run, and a short one that holds the first nodes for an hour and a half."""
+    brief, long = ({"globalBatchSize": 256, "sequenceLength": 4096, "tokens": tokens}
+                   for tokens in ("1G", "100G"))  # fmt: skip
+    first, second = job("first", 16, training=brief), job("second", training=long)
     seconds = plan_of(nodes, first).chosen.total_seconds
     told = {"plan": {"totalSeconds": seconds}, "observed": {"startTime": NOW.isoformat()}}
-    seen = observed(nodes, {**first, "status": told}, second, children=running(nodes, first))
-    more = [*nodes, *gpu_nodes("new", 1, "NVIDIA-H100-80GB-HBM3")]
-    booked, between, asked = _passes(seen, (0, nodes), (10, more), (60, more))
-    assert [each.outcomes[key("second")].placed for each in (booked, between, asked)] == [
-        False, False, True,
-    ]  # fmt: skip
-    assert booked.look_again_at is None, "the optimiser had its say"
-    assert between.look_again_at == NOW + timedelta(seconds=60)
-    assert asked.look_again_at is None
+    return observed(nodes, {**first, "status": told}, second, children=running(nodes, first))
 
 
-def test_what_cannot_start_is_looked_at_once_more_and_then_left():
+@pytest.mark.parametrize(
+    ("product", "starts"), [("NVIDIA-H100-80GB-HBM3", True), ("NVIDIA-L40S", False)]
+)
+def test_what_is_booked_is_no_reason_to_wait_beside_what_is_as_good(product, starts):
+    """The wait is a small part of the run, and a restart of the operator would have ended it."""
+    nodes = h100(1, per_node=16)
+    more = [*nodes, *gpu_nodes("new", 1, product)]
+    first, second = _passes(_booked(nodes), (0, nodes), (10, more))
+    assert len(first.standing.reservations) == 1
+    assert second.outcomes[key("second")].placed is starts
+    assert second.standing.reservations == () or not starts
+
+
+def test_passes_in_between_do_not_ask_the_optimiser(monkeypatch):
+    asked = []
+
+    def asks(problem, optimise):
+        asked.append(optimise)
+        return plan(problem, optimise)
+
+    monkeypatch.setattr("poolwise.plan.queue.plan", asks)
+    nodes = h100(1)
+    seen = observed(nodes, *(job(name, 8) for name in ("first", "second")))
+    _passes(seen, *((seconds, nodes) for seconds in (0, 59, 60)))
+    assert asked == [True, False, True]
+
+
+def test_who_waits_is_looked_at_once_more_when_the_optimiser_may_be_asked():
+    """No event would ask for that pass; and what cannot start then is left alone."""
     nodes = h100(1)
     seen = observed(nodes, *(job(name, 8) for name in ("first", "second")))
     found = _passes(seen, *((seconds, nodes) for seconds in (0, 59, 60)))
