@@ -131,7 +131,7 @@ def test_a_kind_that_is_gone_looks_like_a_broken_connection_to_kopf(freshness, r
 
 def test_an_answer_that_kopf_never_sees_is_closed(freshness):
     """Nobody else would give its connection back, and kopf asks again and again."""
-    answers = []
+    answers: list[object] = []
 
     async def handler(request):
         answers.append(SimpleNamespace(status=404, reason="", json=_no_json, close=close))
