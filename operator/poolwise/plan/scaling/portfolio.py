@@ -120,6 +120,16 @@ def cost_per_hour(counts: Mapping[str, int], offers: Sequence[Offer]) -> float:
     return math.fsum(counts.get(each.pool, 0) * each.cost_per_hour for each in offers)
 
 
+def filled(counts: Mapping[str, int], offers: Sequence[Offer], total: int) -> dict[str, int]:
+    """With at least so many replicas in all, the cheapest first, as far as there is room; of
+    equally cheap ones those that are offered first."""
+    full = dict(counts)
+    for each in sorted(offers, key=lambda each: each.cost_per_hour):
+        missing = total - sum(full.values())
+        full[each.pool] += max(min(missing, each.most - full[each.pool]), 0)
+    return full
+
+
 def _grown_evenly(offers: Sequence[Offer], needed: float, most: int) -> dict[str, int]:
     """The cheapest of what each least capability leads to; where none is enough, what is worth
     most: one more weak replica may be worth less than none."""
@@ -128,7 +138,7 @@ def _grown_evenly(offers: Sequence[Offer], needed: float, most: int) -> dict[str
     for bound in _bounds(offers, weakest.worth if weakest else math.inf):
         total = min(math.ceil(needed / bound - SLACK), most)
         able = [each for each in offers if each.worth >= bound]
-        found.append(_filled(there, able, total))
+        found.append(filled(there, able, total))
 
     def merit(counts: dict[str, int]) -> tuple[float, float, int]:
         missing = max(needed - SLACK - worth(counts, offers), 0.0)
@@ -158,7 +168,7 @@ def _shrunk_evenly(offers: Sequence[Offer], needed: float, least: int) -> dict[s
         total = max(math.ceil(needed / bound - SLACK), least)
         able = [replace(each, most=each.held) for each in offers if each.worth >= bound]
         kept = dict.fromkeys(there, 0) | {first.pool: min(first.held, total, 1)}
-        counts = _filled(kept, able, total)
+        counts = filled(kept, able, total)
         if sum(counts.values()) >= total and worth(counts, offers) >= needed - SLACK:
             found.append(counts)
     return min(found, key=lambda each: (cost_per_hour(each, offers), sum(each.values())))
@@ -167,16 +177,6 @@ def _shrunk_evenly(offers: Sequence[Offer], needed: float, least: int) -> dict[s
 def _bounds(offers: Sequence[Offer], most: float) -> list[float]:
     """What the least capable replica may bear."""
     return sorted({each.worth for each in offers if 0.0 < each.worth <= most})
-
-
-def _filled(counts: Mapping[str, int], offers: Sequence[Offer], total: int) -> dict[str, int]:
-    """With so many replicas in all, the cheapest first, as far as there is room; of equally cheap
-    ones those that are offered first."""
-    filled = dict(counts)
-    for each in sorted(offers, key=lambda each: each.cost_per_hour):
-        missing = total - sum(filled.values())
-        filled[each.pool] += max(min(missing, each.most - filled[each.pool]), 0)
-    return filled
 
 
 def _closing(offer: Offer, left: float) -> tuple[float, float, str]:
