@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import aiohttp
 import pytest
 from aiohttp import web
+from yarl import URL
 
 from poolwise.cluster.freshness import Freshness, KindIsGone
 from poolwise.cluster.readiness import Readiness
@@ -126,6 +127,27 @@ def test_a_kind_that_is_gone_looks_like_a_broken_connection_to_kopf(freshness, r
     with pytest.raises(KindIsGone):
         ask(freshness, PODS, 404, "404 page not found")
     assert "does not know pods" in readiness.problem
+
+
+def test_an_answer_that_kopf_never_sees_is_closed(freshness):
+    """Nobody else would give its connection back, and kopf asks again and again."""
+    answers: list[object] = []
+
+    async def handler(request):
+        answers.append(SimpleNamespace(status=404, reason="", json=_no_json, close=close))
+        return answers[-1]
+
+    def close():
+        answers.append("closed")
+
+    request = SimpleNamespace(url=URL(f"http://server{PODS}?watch=true"))
+    with pytest.raises(KindIsGone):
+        asyncio.run(freshness.middleware(request, handler))
+    assert answers[1:] == ["closed"]
+
+
+async def _no_json():
+    raise ValueError
 
 
 @pytest.mark.parametrize("query", ["?watch=true", ""], ids=["watch", "list"])

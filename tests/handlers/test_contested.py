@@ -189,6 +189,18 @@ def test_a_spec_that_moves_meanwhile_brings_no_replicas_of_its_own(count):
     assert shell.looks() == []
 
 
+def test_a_spec_that_moves_meanwhile_gives_nothing_of_what_runs_to_others():
+    shell = cluster(replicas=1, scaling={"mode": "External", "maxReplicas": 20})
+    set_by_others(shell, 8)
+    shell.looks()
+    live, job = service(shell), training_job("a", "train", 8)
+    run = {**live["spec"].get("run", {}), "env": [{"name": "A", "value": "1"}]}
+    shell.put({**live, "spec": {**live["spec"], "run": run}}, job)
+    shell.run()
+    assert condition(shell.look(job), "Placed")["status"] == "False"
+    assert held(shell) == (8, {"n0": 8})
+
+
 def test_in_the_mode_external_nothing_is_spread_over_pools_meanwhile():
     shell = cluster(replicas=12, scaling={"mode": "External", "maxReplicas": 20})
     set_by_others(shell, 3)

@@ -10,7 +10,7 @@ import pytest
 
 from poolwise.cluster import metric_table as table
 from poolwise.cluster.metric_table import Definition
-from poolwise.cluster.resources import EVENTS
+from poolwise.cluster.resources import EVENTS, PODS
 from poolwise.handlers.workload_series import samples_of_each
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.status.explain import explain
@@ -152,6 +152,23 @@ def test_an_idle_service_sleeps_and_says_so(asleep):
     assert published(asleep) == 0
     assert published(asleep, table.SERVICE_HELD) == 0
     assert asleep.service()["status"]["plan"]["costPerHour"] == 0
+
+
+def test_a_service_whose_replica_does_not_start_is_kept_awake_until_it_is_gone(shell):
+    """Asleep nobody would tell of it, and the first request would meet it."""
+    shell.looks(3)
+    (pod,) = shell.kube.all(PODS)[:1]
+    late = copy.deepcopy(pod)
+    del late["metadata"]["uid"]
+    late["metadata"] |= {"name": "chat-late", "creationTimestamp": "2020-01-01T00:00:00Z"}
+    late["status"]["conditions"] = []
+    shell.put(late)
+    shell.idle()
+    shell.looks(IDLE_LOOKS)
+    assert replicas(shell) == 1
+    shell.kube.vanish(shell.look(late))
+    shell.looks(IDLE_LOOKS)
+    assert replicas(shell) == 0
 
 
 def test_looks_that_say_the_same_of_a_sleeper_write_nothing(asleep):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from poolwise.cluster.clock import utc_now
-from poolwise.cluster.resources import EVENTS
+from poolwise.cluster.resources import EVENTS, PODS
 from poolwise.cluster.scraping import Target
 from poolwise.handlers.scaling import LEAST_LOOKS
 from poolwise.handlers.turn import LOOKS_UNTIL_TOLD
@@ -313,6 +313,22 @@ def test_who_leaves_is_marked_before_the_number_falls(cluster, monkeypatch):
         if kind.kind == "Pod" and name.startswith("chat")
     }
     assert sorted(costs.values(), key=str) == ["-1", None]
+
+
+def test_where_as_many_stay_nobody_is_marked_anew(cluster, monkeypatch):
+    """An update is written with the number that there is: marks of before are no matter then."""
+    decided(monkeypatch, chat=1)
+    cluster.looks()
+    pod = next(each for each in cluster.kube.all(PODS) if each["metadata"]["name"] == "chat-0")
+    annotations = {**(pod["metadata"].get("annotations") or {}), DELETION_COST: "-1"}
+    cluster.put({**pod, "metadata": {**pod["metadata"], "annotations": annotations}})
+    chat = copy.deepcopy(service(cluster))
+    chat["spec"]["run"] = {**chat["spec"].get("run", {}), "env": [{"name": "A", "value": "1"}]}
+    chat["metadata"]["generation"] += 1
+    cluster.put(chat)
+    writes = [each for each in cluster.run() if "events" not in each]
+    assert "apply deployments/chat" in writes
+    assert not [each for each in writes if "pods/" in each]
 
 
 def test_one_that_hangs_delays_no_other_and_no_round(cluster, monkeypatch):

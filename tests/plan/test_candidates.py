@@ -5,12 +5,22 @@ from functools import partial
 
 import pytest
 
+from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.reasons import Verdict
+from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.training_answers import gang_machine
+from poolwise.plan.capacity import ledger
+from poolwise.plan.corrections import Corrections
+from poolwise.plan.decision import Kind
+from poolwise.plan.requests.reading import workload
+from poolwise.plan.requests.request import ServingRequest
+from poolwise.settings import Settings
 from tests.plan.cluster_given import (
+    NOW,
     candidate,
     cpu_nodes,
+    decided,
     gpu_nodes,
     h100,
     job,
@@ -18,7 +28,7 @@ from tests.plan.cluster_given import (
     plan_of,
     service,
 )
-from tests.plan.machines import machine
+from tests.plan.machines import CALIBRATION, TABLES, machine
 
 H100_LABEL = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
 
@@ -359,3 +369,15 @@ def test_pods_of_a_part_of_a_node_have_that_part_of_its_host():
     assert (link.accelerators_per_node, link.domain_accelerators) == (6, 6)
     rack = replace(whole, interconnect=replace(whole.interconnect, domain_accelerators=72))
     assert gang_machine(rack, 6, 12).interconnect.domain_accelerators == 72
+
+
+def test_a_replica_that_bears_too_little_of_a_shared_load_tells_how_far_it_is_from_it():
+    pools = decided(h100(1)).pools
+    now = Situation(ledger(pools, {}), CALIBRATION, Memo(), Settings(), NOW, Corrections())
+    asked = workload(service(), Kind.INFERENCE_SERVICE, TABLES, Settings(), {}).request
+    assert isinstance(asked, ServingRequest)
+    (found,) = candidates(replace(asked, least_requests_per_second=1000.0), pools, now)
+    assert found.reason_code == Verdict.TARGET_UNREACHABLE
+    bears, told, _ = found.reason.removeprefix("a replica bears ").partition(" requests/s, ")
+    assert told and "each gets 1000 where several pools share the load" in found.reason
+    assert float(bears) * found.shortfall == pytest.approx(1000.0, rel=0.01)

@@ -295,3 +295,31 @@ def test_the_cost_of_a_number_that_others_set_is_that_of_the_number():
     one, two = (plan_of(l40s(1), service(**spec, replicas=count)).chosen for count in (1, 2))
     assert two.cost_per_hour == pytest.approx(2 * one.cost_per_hour)
     assert one.objective_value == two.objective_value > two.cost_per_hour
+
+
+def test_a_pool_that_can_never_take_it_is_no_runner_up():
+    """What it is compared with is what it could have had now."""
+    plan = plan_of([*h100(1), *gpu_nodes("t4", 2, "Tesla-T4", 4)], job(count=8))
+    assert [each.feasible for each in plan.candidates] == [True, False]
+    assert plan.chosen.reason.startswith("the only pool that can take it now: ")
+
+
+def test_what_is_kept_for_a_gang_is_left_to_it_where_other_nodes_would_do():
+    """The planner of the queue counts accelerators; which nodes they are on the ledger tells."""
+    block = {"cloud.google.com/gce-topology-block": "one"}
+    together = gpu_nodes("a", 2, "NVIDIA-H100-80GB-HBM3", **block)
+    apart = gpu_nodes("b", 1, "NVIDIA-H100-80GB-HBM3", **dict.fromkeys(block, "two"))
+    busy = job("busy", 8)
+    busy["status"] = {
+        "plan": {"totalSeconds": 7200.0}, "observed": {"startTime": NOW.isoformat()}
+    }  # fmt: skip
+    level = {"topology": {"mode": "Required", "level": next(iter(block))}}
+    gang = job("gang", 16, placement=level, priorityClassName="high")
+    long = {"globalBatchSize": 256, "sequenceLength": 4096, "tokens": "100G"}
+    found = outcomes(
+        [*together, *apart], busy, gang, job("long", 8, training=long),
+        children=running(together[1:], busy),
+        priority_classes=[{"metadata": {"name": "high"}, "value": 1000}],
+    )  # fmt: skip
+    assert found["gang"].expected_start is not None
+    assert dict(found["long"].claim.accelerators_by_node) == {"b-0": 8}

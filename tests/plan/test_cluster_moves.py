@@ -188,3 +188,14 @@ def test_of_several_the_first_that_settles_is_looked_at():
     begun = [started(run, nodes, hours) for run, hours in zip(runs, (0.75, 0.25), strict=True)]
     seen = observed(nodes, *begun, children=running(nodes, *runs))
     assert decided(seen).look_again_at == NOW + timedelta(hours=0.25)
+
+
+def test_of_who_settles_and_who_waits_the_first_is_looked_at():
+    nodes, run = h100(1), job("run", 8, **KEEPS)
+    begun = started(run, nodes, 0.5)
+    seen = observed(nodes, begun, job("waits", 8), children=running(nodes, run))
+    for seconds in (60, 7200):
+        lately = Standing(optimised=NOW.timestamp() - 30)
+        settings = MAY.model_copy(update={"optimise_seconds": float(seconds)})
+        found = decided(replace(seen, standing=lately), settings=settings)
+        assert found.look_again_at == NOW + timedelta(seconds=min(seconds - 30, 1800))

@@ -175,6 +175,19 @@ def test_changed_service_moves_when_its_pool_is_refused():
     )
 
 
+def test_what_is_planned_again_runs_by_that_only_once_it_is_written():
+    """Its record is still that of the pool that it leaves."""
+    nodes, before = [*h100(1), *l40s(2)], service()
+    after = changed(before, accelerators={"products": ["H100-SXM5-80GB"]})
+    plan = plan_of(nodes, after, children=running(nodes, before))
+    assert plan.placed and plan.record.pool != plan.chosen.pool
+    assert plan.running is None
+    kept = plan_of(nodes, before, children=running(nodes, before))
+    assert kept.running is kept
+    ended = plan_of(h100(1), job(), children=[finished(*running(h100(1), job()))])
+    assert ended.kept and ended.running is None
+
+
 def test_changed_service_counts_its_own_accelerators_as_free():
     before = service(accelerators={"perReplica": 8})
     after = changed(before, accelerators={"perReplica": 4})

@@ -36,6 +36,11 @@ NC_A100 = {MACHINE: "Standard_NC24ads_A100_v4", "karpenter.azure.com/sku-gpu-nam
         ({"amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM"}, "amd.com/gpu", "MI300X"),
         ({"amd.com/gpu.device-id": "74b5", "amd.com/gpu.vram": "191G"}, "amd.com/gpu", "MI300X"),
         ({"habana.ai/product.name": "gaudi3"}, "habana.ai/gaudi", "Gaudi3"),
+        (
+            {"nvidia.com/gpu.product": "Quadro-RTX-8000", "nvidia.com/gpu.memory": "48601"},
+            "nvidia.com/gpu",
+            "Quadro-RTX-8000",  # the table has no total of the driver for it
+        ),
         ({"cloud.google.com/gke-accelerator": "nvidia-l4"}, "nvidia.com/gpu", "L4"),
         ({"cloud.google.com/gke-accelerator": "nvidia-b200"}, "nvidia.com/gpu", "B200-SXM-180GB"),
         (

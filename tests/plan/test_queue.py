@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from poolwise.plan.queue import rounded_moment
+from poolwise.plan.joint.problem import Reservation
+from poolwise.plan.queue import rounded_moment, worth_keeping
 from tests.plan.cluster_given import NOW
+from tests.plan.joint.cluster_given import aims, job, option, pool
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 
@@ -33,3 +35,19 @@ def test_a_moment_is_told_as_exactly_as_it_is_near(wait_seconds, step_seconds):
 
 def test_who_cannot_tell_says_nothing():
     assert rounded_moment(NOW, None) is None
+
+
+@pytest.mark.parametrize(
+    ("other", "free", "is_kept"),
+    [
+        pytest.param(option("q", 9, objective=aims(1.0)), 8, False, id="as good"),
+        pytest.param(option("q", 9, objective=aims(1.001)), 8, True, id="worse"),
+        pytest.param(option("q", 9, objective=aims(1.0)), 7, True, id="full"),
+        pytest.param(option("q", 9, objective=aims(1.0), is_blocked=True), 8, True, id="no cores"),
+    ],
+)
+def test_what_is_booked_is_kept_unless_what_is_as_good_has_room_at_once(other, free, is_kept):
+    here = option("p", 9, objective=aims(1.0))
+    booked = Reservation("run", here, HOUR)
+    found = worth_keeping([booked], [job("run", here, other)], [pool("p", 0), pool("q", free)])
+    assert list(found) == [booked] * is_kept

@@ -116,6 +116,32 @@ def test_of_pools_that_lose_the_same_the_cheaper_loses_less():
     assert 2.0 <= lost["b"] < lost["a"] < 2.0001
 
 
+def test_where_accelerators_would_stand_idle_pools_lose_by_time_and_cost():
+    """Beside the one that is taken, and not beside the fastest."""
+    waits = {"bound_by": Resource.INPUT}
+    pools = [run("fast", 10, 170, **waits), run("taken", 20, 100), run("slow", 40, 100)]
+    lost = losses(ranked(pools))
+    wanted = {"taken": 1.0, "slow": 2.0, "fast": 0.5 * 1.7**2}
+    assert lost == pytest.approx(wanted, rel=1e-4)
+
+
+def test_idleness_of_what_nobody_priced_is_worth_nothing():
+    assert winner(run("fast", 10, None, bound_by=Resource.INPUT), run("slow", 40, 9)) == "fast"
+
+
+def test_where_no_pool_can_have_its_replicas_they_lose_by_what_they_cost():
+    """One that can loses to none of them by so little."""
+    lacks = {"too_few": "needs 7 replicas"}
+    cheap, dear = (
+        replace(run(name, 10, cost, Goal.COST), **lacks) for name, cost in (("a", 100), ("b", 500))
+    )
+    able = run("c", 10, 900, Goal.COST)
+    assert losses(ranked([cheap, dear], Goal.COST))["b"] == pytest.approx(5.0)
+    assert losses(ranked([cheap, dear, able], Goal.COST)) == pytest.approx(
+        {"a": 2.0, "b": 2.0, "c": 1.0}, rel=1e-4
+    )
+
+
 def test_reasons_beside_pools_that_nobody_priced():
     cheap, unpriced = run("a", 10, 400, Goal.COST), run("b", 5, None, Goal.COST)
     told = words(cheap, unpriced, goal=Goal.COST)

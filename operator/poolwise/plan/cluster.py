@@ -130,7 +130,7 @@ class _Pass:
         situation = self._placed(as_they_are(moved, self.contested), situation, outcomes)
         for entry in asking:
             self._placed([entry], situation, outcomes)
-        joint, situation = self._queued(queued, situation, standing, outcomes)
+        joint, asks_at, situation = self._queued(queued, situation, standing, outcomes)
         outcomes |= {plan.key: plan for plan in queued_plans(guests, self.pools, situation)}
         outcomes |= dict(admissions(self.entries, outcomes))
         outcomes |= surging(self.entries, self.claims, outcomes, situation.ledger)
@@ -140,7 +140,7 @@ class _Pass:
             tuple(self.pools),
             dict(ordered),
             standing=joint,
-            look_again_at=self._settled_at(),
+            look_again_at=min(filter(None, (asks_at, self._settled_at())), default=None),
             rooms=rooms,
         )
 
@@ -186,10 +186,10 @@ class _Pass:
         situation: Situation,
         standing: Standing,
         outcomes: dict[Key, Outcome],
-    ) -> tuple[Standing, Situation]:
+    ) -> tuple[Standing, datetime | None, Situation]:
         """Decide the queue, then carry it out: who starts comes first."""
         if not entries and not situation.settings.may_move:
-            return Standing(), situation
+            return Standing(), None, situation
         fits = {entry.identity.key: fitted(entry, situation) for entry in entries}
         waiting = [
             Waiting(fit.entry, candidates(fit.entry.workload.request, self.pools, situation))
@@ -205,7 +205,7 @@ class _Pass:
                 situation = situation.with_ledger(situation.ledger.with_claim(plan.claim))
                 plan, situation = with_parts(fits[plan.key], plan, self.claims, situation)
             outcomes[plan.key] = plan
-        return queue.standing(joint, standing), situation
+        return queue.standing(joint, standing), queue.looks_again_at(joint, standing), situation
 
     def _holders(self, situation: Situation) -> Iterator[Holder]:
         """What runs; with where else it could be, where that is looked for."""

@@ -97,7 +97,8 @@ class Decisions:
     rooms: Mapping[Key, Rooms] = field(default_factory=dict)
     """Where services could have more replicas that asked, or did not get all that they need."""
     look_again_at: datetime | None = None
-    """When time alone will change a decision: a start is overdue, or may be tried again."""
+    """When time alone may change a decision: a start is overdue, or may be tried again, a run may
+    be moved, or the optimiser may be asked again for who waits."""
     standing: Standing = field(default_factory=Standing)
     """What the next pass has to know, as :attr:`Observed.standing`."""
     apis: Mapping[str, str] = field(default_factory=dict)

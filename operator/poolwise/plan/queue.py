@@ -8,7 +8,7 @@ the ledger does, and has the last word on the nodes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import repeat
@@ -19,9 +19,11 @@ from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, Key
 from poolwise.plan.entries import Entry
 from poolwise.plan.holders import Holder, ends_of, pool_state, told, unqualified
+from poolwise.plan.joint.bids import LEVEL
 from poolwise.plan.joint.outcome import Act, Decision, JointPlan
 from poolwise.plan.joint.planning import plan
-from poolwise.plan.joint.problem import Problem, Rules, Workload
+from poolwise.plan.joint.problem import PoolState, Problem, Reservation, Rules, Workload
+from poolwise.plan.joint.rooms import Rooms
 from poolwise.plan.options import MILLICORES, options
 from poolwise.plan.placement import Turn
 from poolwise.plan.pool import Pool
@@ -88,6 +90,14 @@ class Queue:
             self._promised(joint, before),
         )
 
+    def looks_again_at(self, joint: JointPlan, before: Standing) -> datetime | None:
+        """When the optimiser is to be asked for those who wait, where it was not: at other prices
+        one may start on what is free, and no event would ask for that pass."""
+        waits = any(each.act is Act.WAIT for each in joint.decisions)
+        if self._is_due(before) or not waits:
+            return None
+        return datetime.fromtimestamp(self._due(before), UTC)
+
     def _promised(self, joint: JointPlan, before: Standing) -> dict[str, float]:
         now = self.now.timestamp()
         until = now + self.situation.settings.restart_seconds
@@ -95,7 +105,10 @@ class Queue:
         return {**standing, **{each.key: until for each in joint.preemptions}}
 
     def _is_due(self, before: Standing) -> bool:
-        return before.is_due(self.now.timestamp(), self.situation.settings.optimise_seconds)
+        return self.now.timestamp() >= self._due(before)
+
+    def _due(self, before: Standing) -> float:
+        return before.due(self.situation.settings.optimise_seconds)
 
     def turns(self, joint: JointPlan) -> list[tuple[Waiting, Turn]]:
         """What each has to know of the joint plan; who starts comes first."""
@@ -139,15 +152,14 @@ class Queue:
 
     def _problem(self, standing: Standing, is_due: bool) -> Problem:
         ends = self.situation.memo.ends.each(self.pools, ends_of)
+        pools = tuple(map(pool_state, self.pools, ends, repeat(self.ledger)))
+        pending = [self._pending(each, standing) for each in self.waiting]
         return Problem(
             now=self.now.timestamp(),
-            pools=tuple(map(pool_state, self.pools, ends, repeat(self.ledger))),
-            workloads=(
-                *(self._pending(each, standing) for each in self.waiting),
-                *(each.workload(self.situation) for each in self.holders),
-            ),
+            pools=pools,
+            workloads=(*pending, *(each.workload(self.situation) for each in self.holders)),
             rules=rules(self.situation.settings),
-            reservations=standing.reservations,
+            reservations=tuple(worth_keeping(standing.reservations, pending, pools)),
             shares={} if is_due else standing.shares,
         )
 
@@ -168,6 +180,21 @@ class Queue:
             max_cost=run.max_cost if run else None,
             is_expected=told(identity.key) in standing.vacated,
         )
+
+
+def worth_keeping(
+    booked: Sequence[Reservation], pending: Iterable[Workload], pools: Sequence[PoolState]
+) -> Iterator[Reservation]:
+    """Without those of who finds room at once where it loses nothing by it: what is booked is kept
+    so that nobody changes from one wait to another all the time, and is no reason to wait."""
+    ways, rooms = {each.key: each.options for each in pending}, Rooms(pools)
+    for each in booked:
+        mine = ways.get(each.key, ())
+        booked_aims = (way.aim for way in mine if way.pool == each.option.pool)
+        most = min(booked_aims, default=0.0) * (1.0 + LEVEL)
+        open_to = (way for way in mine if way.aim <= most and not way.is_blocked)
+        if all(rooms.fit(way) is None for way in open_to):
+            yield each
 
 
 def leaving(joint: JointPlan) -> list[tuple[str, Departure]]:

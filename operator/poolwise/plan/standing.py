@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -35,6 +36,6 @@ class Standing:
     promised: Mapping[str, float] = field(default_factory=dict)
     """For whom others stopped, and until when nobody else does: their pods take time to end."""
 
-    def is_due(self, now: float, period_seconds: float) -> bool:
-        """Whether it is its turn again."""
-        return self.optimised is None or now - self.optimised >= period_seconds
+    def due(self, period_seconds: float) -> float:
+        """When it is the optimiser's turn again; long ago where it never had one."""
+        return -math.inf if self.optimised is None else self.optimised + period_seconds

@@ -161,3 +161,17 @@ def test_passes_in_between_charge_a_service_for_as_long(optimise):
     shares = plan(given, optimise).shares
     assert shares["cheap"].of_all > 0
     assert starts(plan(replace(given, shares=shares), optimise))["chat"] == "cheap"
+
+
+@BOTH
+def test_a_run_spares_nobody_since_it_gives_its_place_back(optimise):
+    """Only beside a service is it asked at all who could never start."""
+    work = [
+        job("chat", option("c", None, each=1)),
+        job("gang", option("a", 100, pods=2)),
+        job("short", option("a", 1, each=1), option("b", 5, each=1)),
+    ]
+    pools = [pool("a", 8, 8), pool("b", 8), pool("c", 8)]
+    found = plan(problem(pools, *work), optimise)
+    assert starts(found) == {"chat": "c", "short": "a"}
+    assert by_key(found)["gang"].starts == 1 * HOUR

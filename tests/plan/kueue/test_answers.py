@@ -7,8 +7,9 @@ import pytest
 from poolwise.plan.kueue.words import ADMITTED, CONTROLLER
 from poolwise.plan.names import POOL
 from poolwise.plan.observed import Queues
-from tests.plan.cluster_given import GPU, decided, foreign_pod, h100, job, l40s
+from tests.plan.cluster_given import GPU, decided, foreign_pod, gpu_nodes, h100, job, l40s
 from tests.plan.kueue.given import APIS, H100, L40S, PRODUCT, flavor
+from tests.plan.nodes_given import declared
 
 LEAF = "network.topology.nvidia.com/leaf"
 RESERVED = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""}
@@ -87,6 +88,23 @@ def test_the_jobs_own_selector_counts():
     found = answers([*h100(2), *l40s(2)], guest(selector=L40S))["guest"]
     (update,) = found.pod_set_updates
     assert update["annotations"][POOL].startswith("l40s")
+
+
+def test_a_pool_is_offered_to_the_namespaces_that_may_use_it():
+    for namespaces, state in ((["theirs"], "Ready"), (["ours"], "Retry"), ([], "Ready")):
+        nodes = h100(2, team="mine")
+        pool = declared("mine", nodeSelector={"team": "mine"}, allowedNamespaces=namespaces)
+        assert answers(nodes, guest(), pools=[pool])["guest"].state == state, namespaces
+
+
+@pytest.mark.parametrize(("dear", "taken"), [("90", "b"), ("10", "a"), (None, "b")])
+def test_of_pools_with_room_the_cheapest_is_taken_and_last_one_without_a_price(dear, taken):
+    nodes = [*h100(2, team="a"), *gpu_nodes("b", 2, "NVIDIA-H100-80GB-HBM3", team="b")]
+    prices = {"a": {"perNodeHour": dear} if dear else {"perNodeHour": "9", "currency": "EUR"}}
+    prices["b"] = {"perNodeHour": "50"}
+    pools = [declared(name, nodeSelector={"team": name}, price=prices[name]) for name in prices]
+    (update,) = answers(nodes, guest(), pools=pools)["guest"].pod_set_updates
+    assert update["annotations"][POOL] == taken
 
 
 def test_pods_without_accelerators_are_let_in():

@@ -209,6 +209,14 @@ def test_a_pool_with_spare_quota_goes_before_a_faster_one_without():
     assert full.reason == "queue research has 4 of h100 left, needs 8"
 
 
+def test_what_one_job_plans_on_is_not_promised_to_the_next():
+    nodes = [*h100(1), *l40s(1)]
+    jobs = [waiting(name, age_seconds=age) for name, age in (("older", 60), ("newer", 0))]
+    found = outcomes(nodes, *jobs, **two_flavors())
+    planned = {name: plan.chosen.accelerator for name, plan in found.items()}
+    assert planned == {"older": "H100-SXM5-80GB", "newer": "L40S"}
+
+
 def busy(nodes):
     return [
         foreign_pod(node["metadata"]["name"], 8, f"busy-{node['metadata']['name']}")

@@ -120,27 +120,40 @@ def test_each_pool_has_its_own():
     assert [strategy(each) for each in deployments(answer)] == [STOP_FIRST, START_FIRST]
 
 
-def test_containers_that_others_inject_are_no_update():
-    """On CPU pods are told apart by their cores alone."""
-    embedding = service(
+def embedding(**more):
+    """A service of encoders, that CPUs bear."""
+    return service(
         "chat",
         model={"preset": "bert-large"},
         traffic={"requestsPerSecond": "20", "inputTokens": {"p50": 100, "p95": 200}},
         slo=[{"metric": "E2E", "percentile": 95, "target": "1s"}],
         run={"image": "embedder"},
+        **more,
     )
+
+
+def test_containers_that_others_inject_are_no_update():
+    """On CPU pods are told apart by their cores alone."""
     nodes = cpu_nodes("cpu", 1)
-    [before] = running(nodes, embedding)
+    [before] = running(nodes, embedding())
     assert strategy(before) == START_FIRST
     [pod] = pods_of(before, ["cpu-0"])
     sidecar = {"name": "proxy", "resources": {"requests": {"cpu": "500m"}}}
     pod["spec"]["containers"] = [*pod["spec"]["containers"], sidecar]
     other = {**foreign_pod("cpu-0", 0), "spec": {"nodeName": "cpu-0", "containers": [BUSY]}}
-    answer = decided(nodes, embedding, children=[before], pods=[pod, other])
-    assert strategy(deployments(answer, embedding)[0]) == STOP_FIRST
+    answer = decided(nodes, embedding(), children=[before], pods=[pod, other])
+    assert strategy(deployments(answer, embedding())[0]) == STOP_FIRST
     new = {**pod, "metadata": {**pod["metadata"], "name": "chat-new"}}
-    under_way = decided(nodes, embedding, children=[before], pods=[pod, new, other])
-    assert strategy(deployments(under_way, embedding)[0]) == START_FIRST
+    under_way = decided(nodes, embedding(), children=[before], pods=[pod, new, other])
+    assert strategy(deployments(under_way, embedding())[0]) == START_FIRST
 
 
 BUSY = {"name": "main", "resources": {"requests": {"cpu": "30"}}}
+
+
+def test_a_service_without_replicas_is_in_no_update():
+    """Nothing of it can be more than it is to have."""
+    nodes, idle = cpu_nodes("cpu", 1), embedding(scaling={"mode": "Off"}, replicas=0)
+    [before] = running(nodes, idle)
+    answer = decided(nodes, idle, children=[before], pods=pods_of(before, ["cpu-0"]))
+    assert strategy(deployments(answer, idle)[0]) == START_FIRST

@@ -6,9 +6,10 @@ from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Kind
 from poolwise.plan.provisioning.attempts import given_up, started_at
+from poolwise.plan.standing import Standing
 from poolwise.plan.status.pods import Live
 from poolwise.plan.status.workload import status
-from tests.plan.cluster_given import NOW, job, key, service
+from tests.plan.cluster_given import NOW, job, key, l40s, running, service
 from tests.plan.provisioning.given import (
     after,
     created,
@@ -57,6 +58,24 @@ def test_a_start_is_waited_for_until_its_timeout():
     assert early.look_again_at == after(30)
     late = decided_at(after(30), [], wide, **waiting)
     assert not late.outcomes[key("job")].placed
+
+
+@pytest.mark.parametrize(("asked_at", "next_at"), [(28.5, 29.5), (29.25, 30.0)])
+def test_of_all_that_time_changes_the_first_is_looked_at(asked_at, next_at):
+    """The start that is overdue at 30 minutes, and the optimiser for who waits beside it."""
+    wide, busy = job(count=16), l40s(1)
+    holds, waits = (
+        job(name, accelerators={"count": 8, "products": ["L40S"]}) for name in ("holds", "waits")
+    )
+    children = created([], wide, pools=TWO)
+    found = decided_at(
+        after(29.1), busy, wide, holds, waits,
+        pools=TWO, children=[*children, *running(busy, holds)],
+        pods=pods(children[0], None, None),
+        standing=Standing(optimised=after(asked_at).timestamp()),
+    )  # fmt: skip
+    assert not found.outcomes[key("waits")].placed
+    assert found.look_again_at == after(next_at)
 
 
 def test_the_timeout_is_the_specs():

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from poolwise.plan.scaling.controller import decide
 from poolwise.plan.scaling.decision import Remark
-from poolwise.plan.scaling.portfolio import Offer, cost_per_hour, grown, shrunk, weights, worth
+from poolwise.plan.scaling.portfolio import (
+    Offer,
+    cost_per_hour,
+    filled,
+    grown,
+    shrunk,
+    weights,
+    worth,
+)
 from poolwise.plan.scaling.service import Pool
 from tests.plan.scaling.given import STEP_SECONDS, course, predictor, service
 
@@ -61,10 +69,28 @@ def test_a_cheaper_pool_is_taken_where_the_money_left_pays_only_that():
     assert grown(apart, 3.0, 10, 15.0) == {"a": 1, "b": 1}
 
 
+@pytest.mark.parametrize("is_even", [True, False])
+def test_a_pool_that_has_more_than_there_is_room_for_does_not_grow(is_even):
+    """Replicas that do not start take room, and are none."""
+    made = offers((1.0, 10.0, 3, 2), (1.0, 20.0, 0, 9))
+    made = tuple(replace(each, is_even=is_even) for each in made)
+    assert grown(made, 5.0, 10) == {"a": 3, "b": 2}
+
+
 def test_from_nothing_the_cheapest_that_suffice_start():
     none = offers((1.0, 10.0, 0, 9), (0.5, 2.0, 0, 9))
     assert grown(none, 1.0, 10) == {"a": 0, "b": 2}
     assert grown(none, 1.0, 1) == {"a": 1, "b": 0}
+
+
+def test_the_cheapest_are_filled_up_first_and_of_equals_the_pool_that_it_is_placed_on():
+    dear, home, other = offers((1.0, 20.0, 0, 9), (1.0, 10.0, 1, 3), (1.0, 10.0, 0, 9))
+    for first, second in ((home, other), (other, home)):
+        there = {"a": 0, "b": 1, "c": 0}
+        found = filled(there, (first, dear, second), 3)
+        assert found == ({"a": 0, "b": 3, "c": 0} if first is home else {"a": 0, "b": 1, "c": 2})
+    assert filled({"a": 0, "b": 1, "c": 0}, (home, dear), 5) == {"a": 2, "b": 3, "c": 0}
+    assert filled({"a": 4, "b": 1, "c": 0}, (home, dear), 3) == {"a": 4, "b": 1, "c": 0}
 
 
 def test_weak_replicas_come_only_in_numbers_that_pay():

@@ -131,7 +131,7 @@ def _placed(
 
 def _cost(pool: Pool) -> tuple[bool, float, str]:
     """Of one accelerator for an hour; unknown prices come last."""
-    if pool.price is None or pool.price_problem is not None:
+    if pool.price is None:
         return True, 0.0, pool.name
     return False, pool.price.per_node_hour / max(pool.accelerators_per_node, 1), pool.name
 

@@ -56,7 +56,7 @@ class _Room:
 
     def _told(self, runs: Plan, holding: Holding, request: ServingRequest) -> Plan:
         record = runs.record
-        if record is None or _is_under_way(record, self.claims.get(holding)):
+        if record is None or _is_under_way(record, self.claims[holding]):
             return runs
         may_surge = self._may_surge(record, request)
         if may_surge == record.may_surge:
@@ -74,10 +74,10 @@ class _Room:
         return self.known[about]
 
 
-def _is_under_way(record: PlacementRecord, held: Claim | None) -> bool:
+def _is_under_way(record: PlacementRecord, held: Claim) -> bool:
     """Whether there are more pods than its replicas need: an update has old and new ones side by
     side, or some have not ended yet. To say then that there is no room would turn it round."""
-    if held is None or not record.replicas:
+    if not record.replicas:
         return False
     planned, now = record.claim.accelerators_by_node, held.accelerators_by_node
     if record.count:

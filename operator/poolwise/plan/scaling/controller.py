@@ -217,7 +217,7 @@ def _counts_for(situation: _Situation, wanted: float, there: float, least: int) 
         counts = portfolio.shrunk(offers, wanted, least)
     while sum(counts.values()) > most and _may_cut(situation):
         counts = _without_dearest(counts, offers)
-    return _filled_up(counts, offers, least)
+    return portfolio.filled(counts, offers, least)
 
 
 def _may_cut(situation: _Situation) -> bool:
@@ -228,15 +228,6 @@ def _may_cut(situation: _Situation) -> bool:
 def _without_dearest(counts: Mapping[str, int], offers: tuple[Offer, ...]) -> dict[str, int]:
     dearest = max((each for each in offers if counts[each.pool]), key=lambda each: each.price)
     return {**counts, dearest.pool: counts[dearest.pool] - 1}
-
-
-def _filled_up(counts: Mapping[str, int], offers: tuple[Offer, ...], least: int) -> dict[str, int]:
-    """With at least so many replicas, the cheapest first."""
-    filled = dict(counts)
-    for each in sorted(offers, key=lambda each: (each.cost_per_hour, each.pool)):
-        missing = least - sum(filled.values())
-        filled[each.pool] += max(min(missing, each.most - filled[each.pool]), 0)
-    return filled
 
 
 def _paced(situation: _Situation, counts: Mapping[str, int]) -> dict[str, int]:

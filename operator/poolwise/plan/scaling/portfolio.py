@@ -128,11 +128,26 @@ def affordable(
 ) -> dict[str, int]:
     """So many more of each pool, if it were the only one to grow, as have room and money."""
     left = most_cost_per_hour - cost_per_hour(counts, offers)
-    room = {each.pool: each.most - counts[each.pool] for each in offers}
+    room = {each.pool: max(each.most - counts[each.pool], 0) for each in offers}
     if math.isinf(left):
         return room
     paid = {each.pool: _floor(left / each.cost_per_hour) for each in offers if each.cost_per_hour}
     return {pool: max(min(count, paid.get(pool, count)), 0) for pool, count in room.items()}
+
+
+def filled(
+    counts: Mapping[str, int],
+    offers: Sequence[Offer],
+    total: int,
+    most_cost_per_hour: float = math.inf,
+) -> dict[str, int]:
+    """With at least so many replicas in all, the cheapest first, as far as there is room and money;
+    of equally cheap ones those that are offered first."""
+    full = dict(counts)
+    for each in sorted(offers, key=lambda each: each.cost_per_hour):
+        can = affordable(full, offers, most_cost_per_hour)[each.pool]
+        full[each.pool] += max(min(total - sum(full.values()), can), 0)
+    return full
 
 
 def _grown_evenly(
@@ -145,7 +160,7 @@ def _grown_evenly(
     for bound in _bounds(offers, weakest.worth if weakest else math.inf):
         total = min(math.ceil(needed / bound - SLACK), most)
         able = [each for each in offers if each.worth >= bound]
-        found.append(_filled(there, able, total, most_cost_per_hour))
+        found.append(filled(there, able, total, most_cost_per_hour))
 
     def merit(counts: dict[str, int]) -> tuple[float, float, int]:
         missing = max(needed - SLACK - worth(counts, offers), 0.0)
@@ -175,7 +190,7 @@ def _shrunk_evenly(offers: Sequence[Offer], needed: float, least: int) -> dict[s
         total = max(math.ceil(needed / bound - SLACK), least)
         able = [replace(each, most=each.held) for each in offers if each.worth >= bound]
         kept = dict.fromkeys(there, 0) | {first.pool: min(first.held, total, 1)}
-        counts = _filled(kept, able, total)
+        counts = filled(kept, able, total)
         if sum(counts.values()) >= total and worth(counts, offers) >= needed - SLACK:
             found.append(counts)
     return min(found, key=lambda each: (cost_per_hour(each, offers), sum(each.values())))
@@ -184,21 +199,6 @@ def _shrunk_evenly(offers: Sequence[Offer], needed: float, least: int) -> dict[s
 def _bounds(offers: Sequence[Offer], most: float) -> list[float]:
     """What the least capable replica may bear."""
     return sorted({each.worth for each in offers if 0.0 < each.worth <= most})
-
-
-def _filled(
-    counts: Mapping[str, int],
-    offers: Sequence[Offer],
-    total: int,
-    most_cost_per_hour: float = math.inf,
-) -> dict[str, int]:
-    """With so many replicas in all, the cheapest first, as far as there is room and money; of
-    equally cheap ones those that are offered first."""
-    filled = dict(counts)
-    for each in sorted(offers, key=lambda each: each.cost_per_hour):
-        can = affordable(filled, offers, most_cost_per_hour)[each.pool]
-        filled[each.pool] += max(min(total - sum(filled.values()), can), 0)
-    return filled
 
 
 def _closing(offer: Offer, left: float) -> tuple[float, float, str]:
