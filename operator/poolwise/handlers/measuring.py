@@ -105,7 +105,8 @@ class Measurer:
     async def step(self) -> None:
         """One round: all runs together, so that one that hangs costs one timeout."""
         turns = list(self._turns())
-        forget((self._known, self._looks), {turn.key for turn in turns})
+        for gone in forget((self._known, self._looks), {turn.key for turn in turns}):
+            self._planner.look_again(gone, 0)  # its status tells what was seen of its pods
         told = await self._source([turn.target for turn in turns if turn.target is not None])
         for turn in turns:
             try:
