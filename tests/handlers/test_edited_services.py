@@ -215,6 +215,8 @@ def test_a_model_that_what_runs_could_not_hold_leaves_the_number_alone(cluster, 
     assert condition(service(cluster), "MetricsAvailable")["status"] == "True"
     assert deployment(cluster)["spec"]["replicas"] == 3
     assert service(cluster)["status"]["scaling"]["desiredReplicas"] == 3
+    assert condition(service(cluster), "SLOMet")["reason"] == "NotMeasured"
+    assert cluster.run() == [], "another process has not looked yet, and tells nothing else"
 
 
 def test_a_new_service_whose_target_no_pool_keeps_is_told_so_too():
