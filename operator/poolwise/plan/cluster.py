@@ -174,7 +174,7 @@ class _Pass:
             fit = fitted(entry, alone)
             plan = Placement(fit.entry.workload, self.pools, alone, current=entry.holds).plan()
             if plan.claim is not None:
-                situation = situation.with_ledger(free.with_claim(plan.claim))
+                situation = situation.with_ledger(free.with_update(own, plan.claim))
                 plan, situation = with_parts(fit, plan, self.claims, situation)
             elif entry.holds is None:
                 plan = asked_parts(fit, plan, alone)
@@ -262,7 +262,8 @@ def _ledger(
         if entry.holds is not None:
             held[entry.identity.key] = entry.holds
         held |= {(entry.identity.key, each.pool): each for each in entry.parts}
-    foreign, ours = usage_by_node(pods, held, memo)
+    places = {holding: record.pool for holding, record in held.items()}
+    foreign, ours = usage_by_node(pods, places, memo)
     book = memo.empty.of((*known, foreign), lambda: ledger(known, foreign))
     claims = {
         key: settled(record.claim, record.resource, ours.get(key, {}))

@@ -89,7 +89,7 @@ def _record(
     if child is None or rank is None or pool is None or not rank.usage.accelerators:
         return None
     devices = rank.usage.accelerators.get(pool.resource or "", 0)
-    _, bound = usage_by_node(pods, [key])
+    _, bound = usage_by_node(pods, {key: pool.name})
     claim = settled(_to_come(key, pool, rank, devices), pool.resource, bound.get(key, {}))
     label = pool.node_selector.items()
     beyond = {name: value for name, value in rank.selector.items() if (name, value) not in label}

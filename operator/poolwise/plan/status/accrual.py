@@ -113,7 +113,12 @@ def _with_part(
     if chosen is None or pool is None:
         return found
     cost, power = found.cost if is_all_paid else None, kilowatts(chosen, told)
-    if not is_all_paid and found.cost is not None and pool.price is not None and pool.price_problem is None:
+    if (
+        not is_all_paid
+        and found.cost is not None
+        and pool.price is not None
+        and pool.price_problem is None
+    ):
         cost = found.cost + pool.price.per_node_hour * nodes_held(pool, chosen)
     both = None if found.kilowatts is None or power is None else found.kilowatts + power
     return rate(found.accelerators + chosen.count * _replicas(chosen), cost, both)
