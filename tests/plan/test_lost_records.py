@@ -84,9 +84,22 @@ def test_what_ended_has_no_place():
     assert not plan.placed
 
 
-def test_of_a_pool_that_is_gone_nothing_can_be_told():
-    (child,) = running(h100(1), job())
-    assert not plan_of([], job(), children=[spoilt(child)]).placed
+def test_it_goes_on_though_its_pool_is_gone_as_well():
+    (child,) = running(h100(2), job(count=16))
+    plan = plan_of([], job(count=16), children=[spoilt(child)])
+    assert plan.kept
+    assert plan.record is not None
+    assert (plan.record.pool, plan.record.count) == (child["metadata"]["labels"][POOL], 16)
+    assert plan.record.resource == "nvidia.com/gpu"
+
+
+def test_pods_that_end_beside_their_successors_are_not_counted_twice():
+    nodes = h100(2)
+    (child,) = running(nodes, job())
+    pods = pods_of(child, ["h100-0", "h100-1"])
+    record = plan_of(nodes, job(), children=[spoilt(child)], pods=pods).record
+    assert record is not None
+    assert sum(record.claim.accelerators_by_node.values()) == record.count == 8
 
 
 @pytest.mark.parametrize("field", ["env", "resources"])

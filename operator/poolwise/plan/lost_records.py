@@ -36,8 +36,7 @@ def with_records(
     pods: Sequence[Object],
     pools: Sequence[Pool],
 ) -> Iterator[Entry]:
-    """Entries, those that lost their record with what it told; without any where their pool is
-    gone as well, which nothing else tells enough of."""
+    """Entries, those that lost their record with what it told."""
     for entry in entries:
         if _is_lost(entry):
             record = _record(entry, children, pods, pools)
@@ -70,6 +69,13 @@ class _Pods:
     """Of one."""
     selector: dict[str, str]
 
+    @property
+    def resource(self) -> str | None:
+        """What its accelerators are called, where no other device is asked for so often."""
+        own = self.usage.accelerators.items()
+        found = [name for name, each in own if each * self.count == self.layout.count]
+        return found[0] if len(found) == 1 else None
+
 
 def _is_lost(entry: Entry) -> bool:
     """Whether it runs, and has nothing that tells where; a service is planned again."""
@@ -85,20 +91,22 @@ def _record(
     own = (each for each in children if controller_uid(each) == entry.identity.uid)
     child = next((each for each in own if each.get("kind") in kinds), None)
     rank = _pods(child) if child is not None and not is_held(child) else None
-    pool = next((each for each in pools if rank and pool_label(each.name) == rank.pool), None)
-    if child is None or rank is None or pool is None or not rank.usage.accelerators:
+    if child is None or rank is None:
         return None
-    devices = rank.usage.accelerators.get(pool.resource or "", 0)
-    _, bound = usage_by_node(pods, {key: pool.name})
-    claim = settled(_to_come(key, pool, rank, devices), pool.resource, bound.get(key, {}))
-    label = pool.node_selector.items()
+    pool = next((each for each in pools if pool_label(each.name) == rank.pool), None)
+    resource = pool.resource if pool else rank.resource
+    count = rank.count * rank.usage.accelerators.get(resource or "", 0)
+    if not count:
+        return None
+    claim = _claim(key, pool.name if pool else rank.pool, rank, resource, pods)
+    label = pool.node_selector.items() if pool else rank.selector.items()
     beyond = {name: value for name, value in rank.selector.items() if (name, value) not in label}
     queue = _queue(child, beyond)
     return PlacementRecord(
         generation=entry.identity.generation,
-        accelerator=pool.accelerator or "",
-        resource=pool.resource,
-        count=sum(claim.accelerators_by_node.values()),
+        accelerator=(pool.accelerator if pool else resource) or "",
+        resource=resource,
+        count=count,
         replicas=None,
         layout=rank.layout,
         claim=claim,
@@ -108,18 +116,22 @@ def _record(
     )
 
 
-def _to_come(key: Key, pool: Pool, rank: _Pods, devices: int) -> Claim:
-    """All ranks on nodes that are still to come: who has a node is settled there."""
-    nodes = [f"{MARK}{pool.name}-{index:04}" for index in range(rank.count)]
-    cores, memory_bytes = rank.usage.cores, rank.usage.memory_bytes
-    return Claim(
+def _claim(key: Key, pool: str, rank: _Pods, resource: str | None, pods: Sequence[Object]) -> Claim:
+    """Where the ranks are; those without a node on ones that are still to come."""
+    nodes = [f"{MARK}{pool}-{index:04}" for index in range(rank.count)]
+    devices, usage = rank.usage.accelerators.get(resource or "", 0), rank.usage
+    to_come = Claim(
         key,
-        pool.name,
+        pool,
         dict.fromkeys(nodes, devices),
-        dict.fromkeys(nodes, cores) if cores else {},
-        dict.fromkeys(nodes, memory_bytes) if memory_bytes else {},
-        pool.resource,
+        dict.fromkeys(nodes, usage.cores) if usage.cores else {},
+        dict.fromkeys(nodes, usage.memory_bytes) if usage.memory_bytes else {},
+        resource,
     )
+    _, bound = usage_by_node(pods, {key: pool})
+    claim = settled(to_come, resource, bound.get(key, {}))
+    is_whole = sum(claim.accelerators_by_node.values()) == devices * rank.count
+    return claim if is_whole else to_come  # some run beside those that take their place
 
 
 def _queue(child: Object, selector: dict[str, str]) -> Queueing | None:
