@@ -147,6 +147,18 @@ def test_what_runs_is_counted_though_its_nodes_change_hands(before, after, are_b
     assert "0 of 8 are free, needs 8; largest blocker: job research/first (8)" in waits.reason
 
 
+@pytest.mark.parametrize("are_bound", [True, False], ids=["bound", "pods to come"])
+def test_what_runs_is_counted_though_its_node_has_left_a_pool_that_has_no_other(are_bound):
+    """Which tells no name of its accelerators any more."""
+    mine, first = [declared("mine", nodeSelector={"team": "mine"})], job("first", 8)
+    children = running(h100(1, team="mine"), first, pools=mine)
+    pods = pods_of(children[0], ["h100-0"]) if are_bound else []
+    given = {"pools": mine, "children": children, "pods": pods}
+    found = outcomes(h100(1, team="yours"), first, job("second", 8), **given)
+    assert found["first"].kept
+    assert not found["second"].placed
+
+
 def test_what_a_service_leaves_is_free_once_its_pods_have_ended():
     """Its new spec takes one accelerator of the eight; its old pod still has them all."""
     fixed = {"scaling": {"mode": "Off"}, "replicas": 1}

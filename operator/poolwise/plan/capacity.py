@@ -309,8 +309,8 @@ def _most(one: Mapping[str, N], other: Mapping[str, N]) -> dict[str, N]:
 
 def resource_of(claim: Claim, pool: Pool | None) -> str | None:
     """What the accelerators of a claim are called; its nodes outlive the pool that they were in
-    (it was deleted, or a person declared another for them)."""
-    return pool.resource if pool else claim.resource
+    (it was deleted, or a person declared another for them), or have left it without any."""
+    return (pool.resource if pool else None) or claim.resource
 
 
 def usage_on(node: str, claim: Claim, resource: str | None) -> Usage:
