@@ -37,6 +37,19 @@ def test_a_deleted_object_does_not_come_back_by_a_late_event(store):
     assert store.get(("research", "train")) is None
 
 
+def test_what_lost_the_label_that_is_watched_comes_back_with_it(store):
+    store.put(job(version=1))
+    assert store.remove(job(version=3))
+    assert store.put(job(version=4))
+    assert store.get(("research", "train")) is not None
+
+
+def test_what_we_deleted_does_not_come_back_while_it_ends(store):
+    store.put(job(version=1))
+    assert store.remove(job(version=1), for_good=True)
+    assert not store.put(job(version=2))
+
+
 def test_a_new_object_of_the_same_name_survives_the_late_end_of_the_old_one(store):
     store.put(job(version=1, uid="old"))
     store.put(job(version=5, uid="new"))

@@ -215,6 +215,19 @@ def test_a_model_that_what_runs_could_not_hold_leaves_the_number_alone(cluster, 
     assert condition(service(cluster), "MetricsAvailable")["status"] == "True"
     assert deployment(cluster)["spec"]["replicas"] == 3
     assert service(cluster)["status"]["scaling"]["desiredReplicas"] == 3
+    assert condition(service(cluster), "SLOMet")["reason"] == "NotMeasured"
+    assert cluster.run() == [], "another process has not looked yet, and tells nothing else"
+
+
+def test_a_spec_that_asks_for_too_much_has_its_place_once_its_load_is_known(cluster, monkeypatch):
+    """Though what its load asks for is what it has."""
+    decided(monkeypatch, chat=3)
+    lengths = {"inputTokens": {"p50": 300, "p95": 1200}, "outputTokens": {"p50": 350, "p95": 900}}
+    edit(cluster, traffic={"requestsPerSecond": "6000", **lengths})
+    cluster.run()
+    assert condition(service(cluster), "Placed")["status"] == "False"
+    cluster.looks(4)
+    assert condition(service(cluster), "Placed")["status"] == "True"
 
 
 def test_a_new_service_whose_target_no_pool_keeps_is_told_so_too():

@@ -306,6 +306,23 @@ def test_a_deleted_child_is_made_again_from_its_record(shell):
     assert again["spec"] == deployment["spec"]
 
 
+def test_a_run_that_lost_its_record_goes_on_and_gets_it_back(shell):
+    """No room is left beside its own pods, which a new plan would not find."""
+    job = training_job("a", "train", 8)
+    shell.kube.vanish(shell.kube.all(NODES)[0])
+    shell.put(job)
+    shell.run()
+    [child] = shell.kube.all(JOBS)
+    shell.start_pods(shell.kube.all(NODES)[0]["metadata"]["name"])
+    shell.run()
+    bare = {**child, "metadata": {**child["metadata"], "annotations": {}}}
+    writes = shell.run(lambda: shell.put(bare))
+    assert "patch jobs/train" in writes
+    assert shell.kube.all(JOBS)[0]["metadata"]["annotations"] == child["metadata"]["annotations"]
+    assert condition(shell.look(job), "Placed")["reason"] == "Placed"
+    assert shell.run() == []
+
+
 def test_a_child_that_somebody_takes_away_from_its_workload_is_missed_at_once(shell):
     """Its event names nobody any more, and the resync is minutes away."""
     service = chat_service("a", "chat")

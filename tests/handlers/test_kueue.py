@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 
 import pytest
 
@@ -72,6 +73,27 @@ def test_what_kueue_says_is_told_as_soon_as_it_says_it(shell):
     assert writes[-1].startswith(("patch status trainingjobs/train", "create events"))
     told = condition(shell.look(queued_job()), "Placed")
     assert (told["reason"], "8 more needed" in told["message"]) == ("Pending", True)
+
+
+def test_a_run_that_kueue_let_in_gets_its_record_back_and_one_that_waits_is_made_anew(shell):
+    shell.put(queued_job())
+    shell.run()
+    waiting = only_job(shell)
+    bare = {**waiting, "metadata": {**waiting["metadata"], "annotations": {}}}
+    shell.run(lambda: shell.put(bare))
+    again = only_job(shell)
+    assert again["metadata"]["uid"] != waiting["metadata"]["uid"]
+    shell.put({**again, "spec": {**again["spec"], "suspend": False}})
+    shell.run()
+    running = only_job(shell)
+    before = running["metadata"]["annotations"][PLACEMENT]
+    bare = {**running, "metadata": {**running["metadata"], "annotations": {}}}
+    shell.run(lambda: shell.put(bare))
+    after = json.loads(only_job(shell)["metadata"]["annotations"][PLACEMENT])
+    assert only_job(shell)["metadata"]["uid"] == running["metadata"]["uid"]
+    assert after["queue"]["name"] == json.loads(before)["queue"]["name"]
+    assert after["queue"].get("selector") == json.loads(before)["queue"].get("selector")
+    assert shell.run() == []
 
 
 def test_what_kueue_changes_when_it_lets_a_job_in_is_left_alone(shell):

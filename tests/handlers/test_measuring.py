@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from poolwise.cluster import clock
+from poolwise.cluster.resources import JOBS, NODES
 from poolwise.cluster.scraping import Target
 from poolwise.handlers.turn import LOOKS_UNTIL_TOLD
 from poolwise.plan.children.environment import INDEX
@@ -137,6 +138,29 @@ def test_a_run_without_the_port_is_left_alone(cluster):
     assert "spec.run.ports" in found["message"]
     assert all("silent" not in each.replica for each in cluster.asked)
     assert condition(cluster.look(silent), "Placed")["status"] == "True"
+
+
+def test_what_was_seen_of_a_run_that_lost_its_job_and_its_place_is_told_no_more(
+    cluster, monkeypatch
+):
+    silent = training_job("a", "silent", 8)
+    cluster.put(silent)
+    cluster.run()
+    cluster.answer("m")
+    cluster.looks(2)
+
+    def lose() -> None:
+        for each in cluster.kube.all(JOBS):
+            if each["metadata"]["name"] == "silent":
+                cluster.kube.vanish(each)
+        for node in cluster.kube.all(NODES):
+            cluster.put({**node, "spec": {"unschedulable": True}})
+
+    waits = iter([lambda: None, lose, lambda: None])
+    monkeypatch.setattr(cluster, "wait", lambda: next(waits)())
+    cluster.looks(3)
+    assert condition(cluster.look(silent), "Placed")["status"] == "False"
+    assert condition(cluster.look(silent), "MetricsAvailable")["reason"] == "NotMeasured"
 
 
 def test_a_rank_that_has_no_address_yet_is_not_asked(cluster):

@@ -96,6 +96,14 @@ def test_a_refusal_below_is_the_runs(cache: Cache) -> None:
     ]
 
 
+@pytest.mark.parametrize("resource", [JOB_SETS, JOBS])
+def test_a_change_of_what_a_child_made_is_the_runs(cache: Cache, resource: Resource) -> None:
+    (made_below,) = cache.stores[resource]
+    assert list(targets_of(cache, resource, made_below)) == [
+        Key(Kind.TRAINING_JOB, "research", "run")
+    ]
+
+
 @pytest.mark.parametrize(
     ("owner", "is_ours"),
     [("run-replica", True), ("run-replica-0", True), ("run-replica2-0", False), ("run", False)],

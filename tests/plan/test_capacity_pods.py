@@ -29,6 +29,7 @@ def ours(*containers, **more):
         "app.kubernetes.io/managed-by": "poolwise",
         "poolwise.dev/owner-kind": "TrainingJob",
         "poolwise.dev/owner": "llama",
+        "poolwise.dev/pool": "h100",
     }
     return pod(*containers, labels=labels, **more)
 
@@ -96,18 +97,24 @@ def test_requests(given, expected):
     ],
 )
 def test_only_bound_unfinished_pods_hold_a_node(given, held):
-    foreign, _ = usage_by_node([given], [])
+    foreign, _ = usage_by_node([given], {})
     assert foreign.get("a", NOTHING).accelerators.get(GPU, 0) == held
 
 
 def test_pods_of_running_workloads_are_not_foreign():
-    foreign, own = usage_by_node([ours(asks(gpu=8)), pod(asks(gpu=1))], [KEY])
+    foreign, own = usage_by_node([ours(asks(gpu=8)), pod(asks(gpu=1))], {KEY: "h100"})
     assert foreign["a"].accelerators == {GPU: 1}
     assert own[KEY]["a"].accelerators == {GPU: 8}
 
 
 def test_leftover_pods_of_ours_hold_their_devices():
-    foreign, own = usage_by_node([ours(asks(gpu=8))], [])
+    foreign, own = usage_by_node([ours(asks(gpu=8))], {})
+    assert foreign["a"].accelerators == {GPU: 8}
+    assert not own
+
+
+def test_pods_in_a_pool_that_their_workload_has_left_hold_their_devices():
+    foreign, own = usage_by_node([ours(asks(gpu=8))], {KEY: "l40s"})
     assert foreign["a"].accelerators == {GPU: 8}
     assert not own
 

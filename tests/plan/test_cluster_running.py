@@ -147,6 +147,45 @@ def test_what_runs_is_counted_though_its_nodes_change_hands(before, after, are_b
     assert "0 of 8 are free, needs 8; largest blocker: job research/first (8)" in waits.reason
 
 
+@pytest.mark.parametrize("are_bound", [True, False], ids=["bound", "pods to come"])
+def test_what_runs_is_counted_though_its_node_has_left_a_pool_that_has_no_other(are_bound):
+    """Which tells no name of its accelerators any more."""
+    mine, first = [declared("mine", nodeSelector={"team": "mine"})], job("first", 8)
+    children = running(h100(1, team="mine"), first, pools=mine)
+    pods = pods_of(children[0], ["h100-0"]) if are_bound else []
+    given = {"pools": mine, "children": children, "pods": pods}
+    found = outcomes(h100(1, team="yours"), first, job("second", 8), **given)
+    assert found["first"].kept
+    assert not found["second"].placed
+
+
+def test_what_a_service_leaves_is_free_once_its_pods_have_ended():
+    """Its new spec takes one accelerator of the eight; its old pod still has them all."""
+    fixed = {"scaling": {"mode": "Off"}, "replicas": 1}
+    old = service(accelerators={"perReplica": 8}, **fixed)
+    (child,) = running(h100(1), old)
+    pods = pods_of(child, ["h100-0"])
+    small = changed(old, accelerators={"perReplica": 1})
+    given = {"children": [child], "pods": pods}
+    found = outcomes(h100(1), small, job(count=4), **given)
+    assert (found["chat"].placed, found["chat"].chosen.count) == (True, 1)
+    assert not found["job"].placed
+    (moved,) = running(h100(1), small)
+    assert outcomes(h100(1), small, job(count=4), children=[moved])["job"].placed
+
+
+def test_a_service_that_moves_holds_its_new_place_beside_its_old_pods():
+    fixed = {"scaling": {"mode": "Off"}, "replicas": 1, "accelerators": {"perReplica": 1}}
+    old = service(placement={"pools": ["h100-sxm5-80gb-8-8ef7f"]}, **fixed)
+    nodes = [*h100(1), *l40s(1, per_node=1)]
+    (child,) = running(nodes, old)
+    pods = pods_of(child, ["h100-0"])
+    moved = changed(old, placement={"excludePools": ["h100-sxm5-80gb-8-8ef7f"]})
+    (there,) = running(nodes, moved)
+    found = decided(nodes, moved, children=[there], pods=pods)
+    assert sorted(found.free_accelerators.values()) == [0, 7]
+
+
 def test_child_of_somebody_else_is_not_adopted():
     children = running(h100(2), job(count=16))
     other = job(count=8)

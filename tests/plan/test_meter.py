@@ -272,6 +272,21 @@ def test_replicas_on_a_further_pool_are_paid_for_at_its_price(price):
     assert alone["energyJoules"] == pytest.approx(2 * alone["powerWatts"] * 3600.0, rel=1e-3)
 
 
+def test_a_first_pool_that_is_gone_keeps_the_cost_of_all():
+    """It grew by that of the further pools with each look."""
+    far = replace(POOL, name="far")
+    first, second = (
+        kept(placed_service(pool, ServingLayout(), replicas=count))
+        for pool, count in ((POOL, 2), (far, 3))
+    )
+    spread, resource = replace(first, parts=(second,)), service()
+    live = Live([live_deployment(replicas=5, readyReplicas=5, updatedReplicas=5)], GANG)
+    for pools in ({POOL.name: POOL, "far": far}, {"far": far}, {"far": far}):
+        found = status(resource, spread, pools, live, at(1))
+        resource = {**resource, "status": found}
+        assert found["observed"]["accrued"]["perHour"]["cost"] == pytest.approx(5 * 55 / 8)
+
+
 def test_cores_are_paid_for_by_their_share_of_a_node():
     pool = cpu_pool()
     layout = ServingLayout(cpu_cores=21.5, cpu_memory_bytes=2.0**34)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from poolwise.plan.children.manifests import children
 from poolwise.plan.decision import Kind, Plan
+from poolwise.plan.runtimes import Served
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
     changed,
@@ -20,6 +21,8 @@ from tests.plan.cluster_given import (
     running,
     service,
 )
+from tests.plan.nodes_given import declared
+from tests.plan.set_cases import APIS
 
 CHAT = key("chat", Kind.INFERENCE_SERVICE)
 
@@ -57,6 +60,26 @@ def test_the_number_stays_while_its_pool_is_gone(wanted):
     plan, gone = scaled([], wanted, runs=runs, pods=pods_of(runs[0], ["h100-0"] * 2))
     assert gone.pools == ()
     assert plan.kept and plan.record is not None and plan.record.replicas == 2
+
+
+def test_replicas_over_several_nodes_are_fewer_while_the_pool_has_no_node():
+    """Only what they run as tells then that each of them spans two."""
+    asked = service(
+        "chat",
+        model={"preset": "llama-3.1-405b", "uri": "pvc://models/405b"},
+        slo=[{"metric": "TTFT", "percentile": 99, "target": "60s"}],
+        scaling={"minReplicas": 1, "maxReplicas": 2},
+    )
+    given = {"pools": [declared("mine", nodeSelector={"team": "mine"})], "apis": APIS}
+    answer = decided(h100(4, team="mine"), asked, **given, scaling={CHAT: 2})
+    plan, (pool,) = answer.outcomes[CHAT], answer.pools
+    assert isinstance(plan, Plan)
+    groups = children(asked, plan, pool, Settings(), Served(APIS))[-1]
+    assert (groups["kind"], groups["spec"]["replicas"]) == ("LeaderWorkerSet", 2)
+    gone = decided([], asked, children=[groups], scaling={CHAT: 1}, **given).outcomes[CHAT]
+    assert isinstance(gone, Plan) and gone.record is not None
+    assert gone.record.replicas == 1
+    assert sorted(gone.record.claim.accelerators_by_node.values()) == [8, 8]
 
 
 @pytest.mark.parametrize("wanted", [1, 3, 8])

@@ -66,9 +66,9 @@ class Cache:
         """Remember an object; whether anything changed that anybody reads."""
         return self.stores[resource].put(pruned(resource, document))
 
-    def remove(self, resource: Resource, document: Object) -> bool:
+    def remove(self, resource: Resource, document: Object, *, for_good: bool = False) -> bool:
         """Forget an object; whether it was known."""
-        return self.stores[resource].remove(document)
+        return self.stores[resource].remove(document, for_good=for_good)
 
     def get(self, resource: Resource, namespace: str | None, name: str) -> Object | None:
         """The object of that name."""

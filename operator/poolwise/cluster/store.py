@@ -42,7 +42,8 @@ class Store:
     def __init__(self) -> None:
         self._objects: dict[Name, Object] = {}
         self._by_index: dict[Hashable, dict[Name, Object]] = defaultdict(dict)
-        self._graves: dict[str, None] = {}
+        self._graves: dict[str, str | None] = {}
+        """By uid: the version in which it went; None: whatever comes of it is late."""
         self._futile: dict[Name, tuple[_State, deque[Object]]] = {}
 
     def __iter__(self) -> Iterator[Object]:
@@ -63,17 +64,22 @@ class Store:
         """Remember ``document`` unless it is older than what is known; whether anything changed."""
         name = name_of(document)
         known = self._objects.get(name)
-        if document["metadata"]["uid"] in self._graves or _is_older(document, known):
+        if self._is_late(document) or _is_older(document, known):
             return False
+        self._graves.pop(document["metadata"]["uid"], None)
         self._forget(name)
         self._objects[name] = document
         self._by_index[index_of(document)][name] = document
         return known is None or _content(known) != _content(document)
 
-    def remove(self, document: Object) -> bool:
-        """Forget ``document``, for good; whether it was known."""
+    def remove(self, document: Object, *, for_good: bool = False) -> bool:
+        """Forget ``document``; whether it was known.
+
+        A watch that selects by a label tells of the end of what lost the label as well. So an
+        object may come back in a newer version, unless it went ``for_good``: we deleted it.
+        """
         uid = document["metadata"]["uid"]
-        self._graves[uid] = None
+        self._graves[uid] = None if for_good else _version(document)
         if len(self._graves) > _GRAVES:
             del self._graves[next(iter(self._graves))]
         known = self._objects.get(name_of(document))
@@ -97,6 +103,12 @@ class Store:
             writes = deque(maxlen=_FUTILE)
         writes.append(write)
         self._futile[name_of(live)] = _state(live), writes
+
+    def _is_late(self, document: Object) -> bool:
+        """Whether this is from before its end."""
+        uid = document["metadata"]["uid"]
+        end = self._graves.get(uid)
+        return uid in self._graves and (end is None or not _is_before(end, _version(document)))
 
     def _forget(self, name: Name) -> None:
         known = self._objects.pop(name, None)
@@ -129,9 +141,16 @@ def _state(document: Object) -> _State:
 def _is_older(document: Object, known: Object | None) -> bool:
     if known is None:
         return False
-    versions = [each["metadata"].get("resourceVersion", "") for each in (document, known)]
+    return _is_before(_version(document), _version(known))
+
+
+def _is_before(one: str, other: str) -> bool:
     # Numbers by contract since Kubernetes 1.35, and in practice before; else trust the order.
-    return all(each.isdigit() for each in versions) and int(versions[0]) < int(versions[1])
+    return one.isdigit() and other.isdigit() and int(one) < int(other)
+
+
+def _version(document: Object) -> str:
+    return str(document["metadata"].get("resourceVersion", ""))
 
 
 def _content(document: Object) -> tuple[Object, Object]:

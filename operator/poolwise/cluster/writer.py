@@ -61,7 +61,7 @@ class Writer:
     async def delete(self, document: Object) -> None:
         """Delete an object, with what it owns."""
         await self._kube.delete(document, self._limit_seconds())
-        self._cache.remove(resource_of(document), document)
+        self._cache.remove(resource_of(document), document, for_good=True)
 
     async def replace(self, live: Object, document: Object) -> None:
         """Delete an object, and apply another one of its name as soon as it is gone.
@@ -74,7 +74,7 @@ class Writer:
         if rest is not None:
             self._cache.put(resource, rest)
             return
-        self._cache.remove(resource, live)
+        self._cache.remove(resource, live, for_good=True)
         await self.apply(document)
 
     async def create(self, document: dict[str, Any]) -> None:

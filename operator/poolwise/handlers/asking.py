@@ -29,6 +29,7 @@ class Asking:
         """Ask for another pass where the number differs; whether it does."""
         scaling, first, decision = self._cache.scaling, turn.placed, look.decision
         wanted, is_new = decision.by_pool.get(first.pool.name, 0), False
+        before = scaling.get(turn.key)
         is_early = decision.memory.is_young(look.now.timestamp())
         if not look.moves or turn.mode is not Mode.DIRECT:
             scaling.pop(turn.key, None)
@@ -42,10 +43,16 @@ class Asking:
         else:
             self._cache.overflow.pop(turn.key, None)
         number = scaling.get(turn.key, first.record.replicas)
-        differs = is_new or number != first.record.replicas
+        is_known = scaling.get(turn.key) == before or not self._has_no_place(turn)
+        differs = is_new or number != first.record.replicas or not is_known
         if differs:
             self._planner.want(turn.key)
         return differs
+
+    def _has_no_place(self, turn: Turn) -> bool:
+        """Whether its spec waits for one, which what its load asks for may give it."""
+        outcome = self._planner.decisions.outcomes.get(turn.key)
+        return isinstance(outcome, Plan) and not outcome.placed
 
     def _planned(self, turn: Turn) -> int:
         """Replicas on the first pool by the newest plan, which may be younger than the look."""

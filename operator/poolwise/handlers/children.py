@@ -15,7 +15,9 @@ from poolwise.errors import Conflict, NamespaceEnds, NameTaken, Refused
 from poolwise.handlers.draining import Draining
 from poolwise.handlers.story import seen_of
 from poolwise.plan.children.manifests import changes_to_run
+from poolwise.plan.children.metadata import key_of
 from poolwise.plan.kueue.child import is_superseded, moves
+from poolwise.plan.lost_records import written_again
 from poolwise.plan.observed import Object
 
 _log = structlog.get_logger(__name__)
@@ -77,16 +79,15 @@ class Children:
 
     async def _correct_run(self, workload: Object, live: Object, child: Object) -> None:
         """The pods of a run cannot be changed, but for where they go while they wait in a queue; a
-        few limits can."""
+        few limits can, and the record of a run is put back where it got lost."""
         way = moves(live, child)
         if way:
             live = await self._writer.patch(live, way)
         wanted = changes_to_run(workload, live["kind"])["spec"]
-        changes = {
-            field: value for field, value in wanted.items() if live["spec"].get(field) != value
-        }
+        spec = {field: value for field, value in wanted.items() if live["spec"].get(field) != value}
+        changes = written_again(live, child, key_of(workload)) | ({"spec": spec} if spec else {})
         if changes:
-            await self._writer.patch(live, {"spec": changes})
+            await self._writer.patch(live, changes)
 
     def _holds_a_pod(self, workload: Object, job: Object) -> bool:
         """Whether a pod that was deleted has failed of it and may be kept till another replaces it:

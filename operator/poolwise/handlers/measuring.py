@@ -112,7 +112,8 @@ class Measurer:
 
     async def _look(self) -> None:
         turns = list(self._turns())
-        forget((self._known, self._looks), {turn.key for turn in turns})
+        for gone in forget((self._known, self._looks), {turn.key for turn in turns}):
+            self._planner.look_again(gone, 0)  # its status tells what was seen of its pods
         told = await self._source([turn.target for turn in turns if turn.target is not None])
         for turn in turns:
             try:

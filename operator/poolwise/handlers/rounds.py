@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 import structlog
@@ -28,8 +28,10 @@ async def rounds(step: Callable[[], Awaitable[None]], interval_seconds: float, w
         await asyncio.sleep(max(interval_seconds - spent, LEAST_REST_SECONDS))
 
 
-def forget(everything: Iterable[dict[Key, Any]], present: Collection[Key]) -> None:
-    """What is known of workloads that are no longer looked at."""
+def forget(everything: Collection[dict[Key, Any]], present: Collection[Key]) -> set[Key]:
+    """What is known of workloads that are no longer looked at; whose that was."""
+    gone = {key for known in everything for key in known if key not in present}
     for known in everything:
-        for key in [key for key in known if key not in present]:
+        for key in gone & known.keys():
             del known[key]
+    return gone

@@ -35,7 +35,8 @@ def targets_of(cache: Cache, resource: Resource, document: Object) -> Iterator[T
         # By labels, which are only a hint: whose pods they are is checked where it counts.
         yield from map(key_of, cache.workloads_of(document))
     elif resource in CHILDREN:
-        yield from _owners(document)
+        # What a child made in turn (a JobSet its Job) names that child, and the workload by labels.
+        yield from [*_owners(document)] or map(key_of, cache.workloads_of(document))
     elif resource is AUTOSCALERS:
         yield from _scaled(cache, document)
     elif resource == QUEUED:

@@ -111,7 +111,8 @@ class Scaler:
 
     def _begin(self, tasks: asyncio.TaskGroup) -> None:
         turns = list(self._turns.of(self._cache.stores[INFERENCE_SERVICES]))
-        forget(self._by_key, {turn.key for turn in turns})
+        for gone in forget(self._by_key, {turn.key for turn in turns}):
+            self._planner.look_again(gone, 0)  # its status tells what was seen of its pods
         self._lookout.begin(turns, self._source, tasks)
 
     def forget(self, key: Key) -> None:

@@ -9,7 +9,7 @@ are kept by node, and accelerators within them by resource.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TypeVar
 
@@ -188,6 +188,23 @@ class Ledger:
         others = tuple(other for other in self.claims if other is not claim)
         return Ledger(self.pools, self._rooms_less(claim, -1), others)
 
+    def with_update(self, before: Claim | None, after: Claim) -> Ledger:
+        """The ledger once a workload holds its new claim, and its old pods are yet to end: the
+        nodes that it leaves are free when they have."""
+        if before is None:
+            return self.with_claim(after)
+        if resource_of(before, self.pools.get(before.pool)) != resource_of(
+            after, self.pools.get(after.pool)
+        ):
+            return self.with_claim(before).with_claim(after)
+        both = replace(
+            after,
+            accelerators_by_node=_most(before.accelerators_by_node, after.accelerators_by_node),
+            cores_by_node=_most(before.cores_by_node, after.cores_by_node),
+            memory_bytes_by_node=_most(before.memory_bytes_by_node, after.memory_bytes_by_node),
+        )
+        return self.with_claim(both)
+
     def _rooms_less(self, claim: Claim, factor: int) -> dict[str, Room]:
         resource = resource_of(claim, self.pools.get(claim.pool))
         rooms = dict(self.rooms)
@@ -286,10 +303,14 @@ def times(available: float, each: float) -> int:
     return int(available / each * (1 + ROUNDING_SLACK))
 
 
+def _most(one: Mapping[str, N], other: Mapping[str, N]) -> dict[str, N]:
+    return {node: max(one.get(node, 0), other.get(node, 0)) for node in {**one, **other}}
+
+
 def resource_of(claim: Claim, pool: Pool | None) -> str | None:
     """What the accelerators of a claim are called; its nodes outlive the pool that they were in
-    (it was deleted, or a person declared another for them)."""
-    return pool.resource if pool else claim.resource
+    (it was deleted, or a person declared another for them), or have left it without any."""
+    return (pool.resource if pool else None) or claim.resource
 
 
 def usage_on(node: str, claim: Claim, resource: str | None) -> Usage:

@@ -89,29 +89,31 @@ class _Sum:
 
 def usage_by_node(
     pods: Iterable[Object],
-    running: Iterable[Holding],
+    running: Mapping[Holding, str],
     memo: Memo | None = None,
 ) -> tuple[ByNode, Mapping[Holding, ByNode]]:
     """What bound, unfinished pods hold by node: foreign ones, and those of running workloads, where
     pods of services on further pools count for themselves.
 
     A pod that calls itself ours without a running workload behind it (a leftover, a forgery) is
-    foreign: it holds its devices whatever its labels say.
+    foreign: it holds its devices whatever its labels say. So is one of another pool, which its
+    workload has left, and where it is yet to end.
+
+    :param running: the pool of each.
     """
-    known = list(running)
-    owners: Mapping[object, Key] = {owner_labels(key): key for key in known if isinstance(key, Key)}
+    known = {each: each if isinstance(each, Key) else each[0] for each in running}
+    owners: Mapping[object, Key] = {owner_labels(key): key for key in known.values()}
     memo = Memo() if memo is None else memo
     all_held = memo.pods.each(pods, _held)
-    parts = [each for each in known if not isinstance(each, Key)]
-    further = {(key, pool_label(pool)): (key, pool) for key, pool in parts}
-    question = (all_held, owners, further)
-    return memo.usage.of(question, lambda: _usage_by_node(all_held, owners, further))
+    places = {(known[each], pool_label(pool)): each for each, pool in running.items()}
+    question = (all_held, owners, places)
+    return memo.usage.of(question, lambda: _usage_by_node(all_held, owners, places))
 
 
 def _usage_by_node(
     all_held: Iterable[_Held | None],
     owners: Mapping[object, Key],
-    further: Mapping[Part, Part],
+    places: Mapping[Part, Holding],
 ) -> tuple[ByNode, Mapping[Holding, ByNode]]:
     sums: defaultdict[Holding | None, defaultdict[str, _Sum]]
     sums = defaultdict(lambda: defaultdict(_Sum))
@@ -119,7 +121,7 @@ def _usage_by_node(
         if held is not None:
             node, labels, pool, usage = held
             key = owners.get(labels)
-            sums[further.get((key, pool), key) if key else None][node].add(usage)
+            sums[places.get((key, pool)) if key else None][node].add(usage)
     found = {
         owner: {node: total.usage() for node, total in by_node.items()}
         for owner, by_node in sums.items()

@@ -33,6 +33,7 @@ from poolwise.plan.live.contested import as_declared, as_they_are, contested
 from poolwise.plan.live.going_on import going_on
 from poolwise.plan.live.rescaling import Wanted, rescaled, with_live_replicas
 from poolwise.plan.live.surging import surging
+from poolwise.plan.lost_records import with_records
 from poolwise.plan.nodes.reading import mapping
 from poolwise.plan.observed import Decisions, Object, Observed
 from poolwise.plan.placement import Placement
@@ -67,7 +68,9 @@ def decide(
     remembered = Memo() if memo is None else memo
     remembered.begin_pass()
     known = pools(observed.nodes, observed.pools, tables, settings, remembered)
-    kept = with_places(entries(observed, tables, settings), known)
+    found = entries(observed, tables, settings)
+    recorded = with_records(found, observed.children, observed.pods, known)
+    kept = with_places(recorded, known)
     read = with_live_replicas(kept, observed.scaling)
     everything = in_queues(read, observed, known)
     start = starts(observed, everything, remembered.grown.each(known, grown), settings, now)
@@ -88,12 +91,12 @@ def decide(
     wanted = Wanted(observed.scaling, observed.overflow)
     others = contested(observed, start.entries)
     turn = _Pass(start.pools, situation, start.entries, claims, wanted, others)
-    found = turn.decided(observed.standing)
+    decided = turn.decided(observed.standing)
     free = {pool.name: book.free(pool) for pool in known if not pool.is_cpu}
-    idle = idle_nodes(known, book, found.outcomes.values())
-    answered = answers(book, observed, found.outcomes)
-    found = replace(found, free_accelerators=free, idle_nodes=idle, answers=answered)
-    return told(found, known, start, claims, situation)
+    idle = idle_nodes(known, book, decided.outcomes.values())
+    answered = answers(book, observed, decided.outcomes)
+    decided = replace(decided, free_accelerators=free, idle_nodes=idle, answers=answered)
+    return told(decided, known, start, claims, situation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +174,7 @@ class _Pass:
             fit = fitted(entry, alone)
             plan = Placement(fit.entry.workload, self.pools, alone, current=entry.holds).plan()
             if plan.claim is not None:
-                situation = situation.with_ledger(free.with_claim(plan.claim))
+                situation = situation.with_ledger(free.with_update(own, plan.claim))
                 plan, situation = with_parts(fit, plan, self.claims, situation)
             elif entry.holds is None:
                 plan = asked_parts(fit, plan, alone)
@@ -259,7 +262,8 @@ def _ledger(
         if entry.holds is not None:
             held[entry.identity.key] = entry.holds
         held |= {(entry.identity.key, each.pool): each for each in entry.parts}
-    foreign, ours = usage_by_node(pods, held, memo)
+    places = {holding: record.pool for holding, record in held.items()}
+    foreign, ours = usage_by_node(pods, places, memo)
     book = memo.empty.of((*known, foreign), lambda: ledger(known, foreign))
     claims = {
         key: settled(record.claim, record.resource, ours.get(key, {}))

@@ -52,7 +52,7 @@ class Children:
         self._by_owner: dict[tuple[str, str], Object] = {}
         self._parts: defaultdict[str, list[Object]] = defaultdict(list)
         for child in children:
-            owner = _controller_uid(child)
+            owner = controller_uid(child)
             if owner and is_overflow(child):
                 self._parts[owner].append(child)
             elif owner:
@@ -123,7 +123,8 @@ def _end(child: Object | None, resource: Object) -> Reason | None:
     return None
 
 
-def _controller_uid(child: Object) -> str | None:
+def controller_uid(child: Object) -> str | None:
+    """The uid of who answers for an object."""
     owners = _mapping(child.get("metadata")).get("ownerReferences")
     for owner in owners if isinstance(owners, list) else ():
         if isinstance(owner, Mapping) and owner.get("controller"):

@@ -38,10 +38,17 @@ def nodes_of(layout: ServingLayout, pool: Pool) -> int:
 
 
 def gang_of_replicas(
-    replicas: int, layout: ServingLayout, request: ServingRequest, pool: Pool
+    replicas: int,
+    layout: ServingLayout,
+    request: ServingRequest,
+    pool: Pool,
+    nodes: int | None = None,
 ) -> Gang:
-    """Pods of a service: one per replica and node; on CPU each asks for its cores and memory."""
-    nodes = nodes_of(layout, pool)
+    """Pods of a service: one per replica and node; on CPU each asks for its cores and memory.
+
+    :param nodes: that each replica spans, of what runs: a pool without nodes does not tell.
+    """
+    nodes = nodes or nodes_of(layout, pool)
     return Gang(
         pods=replicas * nodes,
         accelerators=layout.count // nodes,

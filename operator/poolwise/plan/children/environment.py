@@ -8,15 +8,31 @@ this rank in a Job, the restarts of all ranks in a JobSet.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from poolwise.api import TrainingJobSpec
 from poolwise.model.work import TrainingLayout
 from poolwise.plan.children.pods import literal
 from poolwise.plan.decision import PlacementRecord
 from poolwise.plan.observed import Manifest
+from poolwise.plan.shape import shape, training_layout
 
 RENDEZVOUS_PORT = 29500
 """torchrun's default."""
 INDEX = "batch.kubernetes.io/job-completion-index"
+NODES = "POOLWISE_NODES"
+_SHAPE = {
+    "data": "POOLWISE_DATA_PARALLEL",
+    "tensor": "POOLWISE_TENSOR_PARALLEL",
+    "pipeline": "POOLWISE_PIPELINE_PARALLEL",
+    "expert": "POOLWISE_EXPERT_PARALLEL",
+    "context": "POOLWISE_CONTEXT_PARALLEL",
+    "zeroStage": "POOLWISE_ZERO_STAGE",
+    "microBatchSize": "POOLWISE_MICRO_BATCH_SIZE",
+    "recompute": "POOLWISE_RECOMPUTE",
+}
+"""The variable of each part of a shape."""
 
 
 def training_environment(
@@ -25,12 +41,20 @@ def training_environment(
     """Our variables, in an order in which later ones may refer to earlier ones."""
     return [
         *_launcher(spec, record, master),
-        _value("POOLWISE_NODES", record.pods),
+        _value(NODES, record.pods),
         _annotation("POOLWISE_NODE_RANK", INDEX),
         *_layout(record),
         *([_value("POOLWISE_CHECKPOINT_DIR", spec.checkpoint.path)] if spec.checkpoint else []),
         _annotation("POOLWISE_ATTEMPT", attempt_annotation),
     ]
+
+
+def layout_told(variables: Mapping[str, Any]) -> TrainingLayout:
+    """The layout that a container is told by its variables.
+
+    :raises LookupError, ValueError: for variables that are not ours.
+    """
+    return training_layout({key: variables[name] for key, name in _SHAPE.items()})
 
 
 def _launcher(spec: TrainingJobSpec, record: PlacementRecord, master: str) -> list[Manifest]:
@@ -50,19 +74,8 @@ def _launcher(spec: TrainingJobSpec, record: PlacementRecord, master: str) -> li
 
 
 def _layout(record: PlacementRecord) -> list[Manifest]:
-    layout = record.layout
-    assert isinstance(layout, TrainingLayout)
-    sizes = {
-        "DATA_PARALLEL": layout.data,
-        "TENSOR_PARALLEL": layout.tensor,
-        "PIPELINE_PARALLEL": layout.pipeline,
-        "EXPERT_PARALLEL": layout.expert,
-        "CONTEXT_PARALLEL": layout.context,
-        "ZERO_STAGE": layout.zero_stage,
-        "MICRO_BATCH_SIZE": layout.micro_batch_size,
-        "RECOMPUTE": layout.recompute.value,
-    }
-    return [_value(f"POOLWISE_{name}", size) for name, size in sizes.items()]
+    told = shape(record.layout)
+    return [_value(name, told[key]) for key, name in _SHAPE.items()]
 
 
 def _value(name: str, value: object) -> Manifest:

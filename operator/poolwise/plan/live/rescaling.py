@@ -254,7 +254,8 @@ class Rescaling:
         return self._record.layout
 
     def _gang(self, replicas: int, request: ServingRequest, pool: Pool) -> Gang:
-        return gang_of_replicas(replicas, self._layout, request, pool)
+        nodes = self._record.nodes_per_replica
+        return gang_of_replicas(replicas, self._layout, request, pool, nodes)
 
     def _pods(self, gang: Gang) -> dict[str, int]:
         """By node: how many pods the claim stands for."""

@@ -67,7 +67,7 @@ class _Room:
         pool, layout = self.ledger.pools.get(record.pool), record.layout
         if pool is None or not isinstance(layout, ServingLayout):
             return record.may_surge
-        one = gang_of_replicas(1, layout, request, pool)
+        one = gang_of_replicas(1, layout, request, pool, record.nodes_per_replica)
         about = record.pool, one
         if about not in self.known:
             self.known[about] = self.ledger.fit(pool, one) is not None

@@ -40,7 +40,7 @@ def accrued(
     found = _current(meter, outcome, told, pool)
     if found is not None and isinstance(outcome, Plan):
         for part_ in outcome.parts:
-            found = _with_part(found, part_, pools, told)
+            found = _with_part(found, part_, pools, told, is_all_paid=pool is None)
     if span.is_active and found is not None:
         currency = pool.price.currency if pool and pool.price else ""
         return _running(meter, found, currency or meter.currency, span.since or now, now)
@@ -103,15 +103,22 @@ def _current(meter: Meter, outcome: Outcome, told: Told, pool: Pool | None) -> R
     )
 
 
-def _with_part(found: Rate, part_: Plan, pools: Mapping[str, Pool], told: Told) -> Rate:
+def _with_part(
+    found: Rate, part_: Plan, pools: Mapping[str, Pool], told: Told, *, is_all_paid: bool
+) -> Rate:
     """With what replicas on a further pool use; an accelerator of theirs as much power as one of
-    the first pool."""
+    the first pool. The cost that was known last, while the first pool is gone, is of all."""
     chosen = part_.chosen
     pool = pools.get(chosen.pool) if chosen else None
     if chosen is None or pool is None:
         return found
-    cost, power = None, kilowatts(chosen, told)
-    if found.cost is not None and pool.price is not None and pool.price_problem is None:
+    cost, power = found.cost if is_all_paid else None, kilowatts(chosen, told)
+    if (
+        not is_all_paid
+        and found.cost is not None
+        and pool.price is not None
+        and pool.price_problem is None
+    ):
         cost = found.cost + pool.price.per_node_hour * nodes_held(pool, chosen)
     both = None if found.kilowatts is None or power is None else found.kilowatts + power
     return rate(found.accelerators + chosen.count * _replicas(chosen), cost, both)

@@ -315,7 +315,7 @@ def _as_told(view: View, plan: Plan, type_: Type) -> Condition | None:
     """What was measured before the operator started anew stands until it has looked again."""
     before = view.previous(type_)
     is_there = view.seen.desired if view.is_job else _is_looked_at(view) and _runs(plan)
-    if before.get("reason") not in (None, Reason.NOT_MEASURED) and is_there:
+    if before.get("reason") is not None and is_there:
         return _repeated(before, type_)
     if type_ in (Type.SCALING_ACTIVE, Type.AS_PLANNED):
         return None
