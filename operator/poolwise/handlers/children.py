@@ -44,6 +44,26 @@ class Children:
         wanted = {(resource_of(child), name_of(child)) for child in desired}
         await self._delete(workload, lambda each: (resource_of(each), name_of(each)) in wanted)
 
+    async def end_with_namespace(self, workload: Object) -> None:
+        """Delete Jobs whose namespace is being deleted: pods go first there (Kubernetes 1.33), and
+        are kept till others replace them, which none can any more: it would stay for ever.
+
+        Whether it is so, the answer to a Job without a spec tells, which is never made.
+        """
+        for live in self._cache.children_of(workload["metadata"]["uid"]):
+            if "deletionTimestamp" in live["metadata"] or not self._holds_a_pod(workload, live):
+                continue
+            namespace, name = name_of(live)
+            known = {"apiVersion": live["apiVersion"], "kind": live["kind"]}
+            try:
+                metadata = {"name": name, "namespace": namespace}
+                await self._writer.create({**known, "metadata": metadata})
+            except NamespaceEnds:
+                _log.info("deleted: its namespace waits for its pods", job=str(name_of(live)))
+                await self._writer.delete(live)
+            except (Conflict, Refused):
+                continue
+
     async def resize(self, workload: Object, of: Callable[[Object], Object]) -> None:
         """Change of live children what ``of`` says (a merge patch each), and leave them otherwise
         as they are."""
@@ -71,8 +91,6 @@ class Children:
             await self._writer.replace(live, child)
         elif resource in RUNS:
             await self._correct_run(workload, live, child)
-            if self._holds_a_pod(workload, live):
-                await self._end_with_namespace(live, child)
         elif not covers(live, child):
             await self._draining.before(workload, live, child)
             await self._writer.apply(child)
@@ -92,25 +110,11 @@ class Children:
     def _holds_a_pod(self, workload: Object, job: Object) -> bool:
         """Whether a pod that was deleted has failed of it and may be kept till another replaces it:
         so Kubernetes does for Jobs that count failures by index."""
-        return "backoffLimitPerIndex" in job["spec"] and any(
+        return "backoffLimitPerIndex" in (job.get("spec") or {}) and any(
             "deletionTimestamp" in pod["metadata"]
             and (pod.get("status") or {}).get("phase") == "Failed"
             for pod in seen_of(self._cache, workload).pods
         )
-
-    async def _end_with_namespace(self, live: Object, child: Object) -> None:
-        """Delete a Job whose namespace is being deleted: its pods go first there (Kubernetes 1.33),
-        are kept till others replace them, which none can any more, and keep the namespace for ever.
-
-        To create what is there tells whether it is so, and changes nothing.
-        """
-        try:
-            await self._writer.create(dict(child))
-        except NamespaceEnds:
-            _log.info("deleted: its namespace waits for its pods", job=str(name_of(live)))
-            await self._writer.delete(live)
-        except (Conflict, Refused):
-            return  # there is one already: itself
 
     async def _delete(self, workload: Object, is_kept: Callable[[Object], bool]) -> None:
         for child in self._cache.children_of(workload["metadata"]["uid"]):

@@ -160,6 +160,7 @@ class Reconciler:
     ) -> None:
         """Where nothing is desired, what runs goes on, unless the spec says that nothing shall, or
         it gives up its place. Its number of replicas may follow the load even so."""
+        await self._children.end_with_namespace(workload)
         if desired:
             await self._children.write(workload, desired)
         elif isinstance(outcome, Plan) and outcome.goes_on_as is not None:
