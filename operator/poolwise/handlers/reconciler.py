@@ -67,16 +67,16 @@ class Reconciler:
             await self._carry_out(workload, outcome)
 
     async def _carry_out(self, workload: Object, outcome: Outcome) -> None:
-        desired = self._desired(workload, outcome)
         is_fresh = self._planner.is_fresh(outcome)
         if is_fresh and not _was_refused(workload):
+            self._desired(workload, outcome)  # who cannot be made is not told to be placed
             await self._story.tell(workload, outcome)
             self._planner.look_again(outcome.key, 0)  # behind those that were not told yet
             return
         if gives_up(outcome):
             await self._story.tell(workload, outcome)  # what was tried outlives its pods
         if not is_paused(workload):
-            await self._try_children(workload, outcome, desired)
+            await self._try_children(workload, outcome)
             self._planner.settle(outcome.key)
         elif self._planner.settle(outcome.key):
             self._planner.want(outcome.key)  # paused before its children were written: others go
@@ -141,12 +141,11 @@ class Reconciler:
             return child
         return {**child, "spec": {**child["spec"], "replicas": live["spec"]["replicas"]}}
 
-    async def _try_children(
-        self, workload: Object, outcome: Outcome, desired: tuple[Object, ...]
-    ) -> None:
-        """Write the children; a workload that runs already goes on, and tells what is refused."""
+    async def _try_children(self, workload: Object, outcome: Outcome) -> None:
+        """Write the children; a workload that runs already goes on, and tells what is refused, or
+        cannot be made."""
         try:
-            await self._write_children(workload, outcome, desired)
+            await self._write_children(workload, outcome)
         except REFUSALS as error:
             if isinstance(outcome, Plan) and outcome.placed and outcome.kept:
                 if self._planner.settle(outcome.key):  # kept for children that were never written
@@ -155,12 +154,11 @@ class Reconciler:
                 await self._story.tell(workload, held_up)
             raise
 
-    async def _write_children(
-        self, workload: Object, outcome: Outcome, desired: tuple[Object, ...]
-    ) -> None:
+    async def _write_children(self, workload: Object, outcome: Outcome) -> None:
         """Where nothing is desired, what runs goes on, unless the spec says that nothing shall, or
         it gives up its place. Its number of replicas may follow the load even so."""
         await self._children.end_with_namespace(workload)
+        desired = self._desired(workload, outcome)
         if desired:
             await self._children.write(workload, desired)
         elif isinstance(outcome, Plan) and outcome.goes_on_as is not None:
