@@ -173,17 +173,29 @@ def test_a_namespace_that_is_being_deleted_is_no_failure(shell, log):
     assert failures.samples == []
 
 
-@pytest.mark.parametrize("ends", [True, False], ids=["ends", "stays"])
-@pytest.mark.parametrize("phase", ["Failed", "Running"])
+@pytest.mark.parametrize(
+    ("answer", "phase", "is_deleted"),
+    [
+        (NamespaceEnds("create jobs: unable to create new content in namespace a"), "Failed", True),
+        (
+            NamespaceEnds("create jobs: unable to create new content in namespace a"),
+            "Running",
+            False,
+        ),
+        (Forbidden("create jobs: exceeded quota"), "Failed", False),
+        (None, "Failed", False),
+    ],
+    ids=["ends", "runs", "full", "stays"],
+)
 def test_a_job_whose_deleted_pod_would_keep_its_namespace_is_deleted(
-    shell, monkeypatch, ends, phase
+    shell, monkeypatch, answer, phase, is_deleted
 ):
     """Kubernetes keeps such a pod until another replaces it, which none can there any more."""
     job, create = training_job("a", "train", 8), shell.kube.create
 
     async def created(document, limit_seconds):
-        if ends and document["kind"] == "Job":
-            raise NamespaceEnds("create jobs: unable to create new content in namespace a")
+        if answer is not None and document["kind"] == "Job":
+            raise answer
         return await create(document, limit_seconds)
 
     monkeypatch.setattr(shell.kube, "create", created)
@@ -193,11 +205,10 @@ def test_a_job_whose_deleted_pod_would_keep_its_namespace_is_deleted(
     deleted = {**pod["metadata"], "deletionTimestamp": timestamp(utc_now())}
     shell.put({**pod, "metadata": deleted, "status": {**pod["status"], "phase": phase}})
     writes = shell.run()
-    assert ("delete jobs/train" in writes) == (ends and phase == "Failed")
+    assert ("delete jobs/train" in writes) == is_deleted
     assert "create jobs/train" not in writes
-    assert not any(
-        each["reason"] == "ChildRefused" for each in shell.look(job)["status"]["conditions"]
-    )
+    reasons = {each["reason"] for each in shell.look(job)["status"]["conditions"]}
+    assert not reasons & {"ChildRefused", "Forbidden"}
 
 
 def test_a_namespace_that_is_made_again_has_new_workloads(shell):

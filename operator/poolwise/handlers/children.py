@@ -11,7 +11,7 @@ from poolwise.cluster.difference import covers, signed
 from poolwise.cluster.resources import RUNS, owner_uid, resource_of
 from poolwise.cluster.store import name_of
 from poolwise.cluster.writer import Writer
-from poolwise.errors import Conflict, NamespaceEnds, NameTaken, Refused
+from poolwise.errors import Conflict, Forbidden, NamespaceEnds, NameTaken, Refused
 from poolwise.handlers.draining import Draining
 from poolwise.handlers.story import seen_of
 from poolwise.plan.children.manifests import changes_to_run
@@ -61,7 +61,7 @@ class Children:
             except NamespaceEnds:
                 _log.info("deleted: its namespace waits for its pods", job=str(name_of(live)))
                 await self._writer.delete(live)
-            except (Conflict, Refused):
+            except (Conflict, Forbidden, Refused):
                 continue
 
     async def resize(self, workload: Object, of: Callable[[Object], Object]) -> None:
