@@ -4,6 +4,7 @@ write; with its controller the suite in e2e/suite/test_kueue.py runs."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -31,29 +32,47 @@ LABEL = "kueue.x-k8s.io/queue-name"
 H100 = {kueue.PRODUCT: "NVIDIA-H100-80GB-HBM3"}
 
 
+USED, LOST = "an optional API is used", "an optional API is used no more"
+FORBIDDEN = "an optional API cannot be used"
+
+
 class Installed:
     """Kueue's definitions, which come and go."""
 
-    def __init__(self, kubectl: Kubectl, client: Client) -> None:
-        self._kubectl, self._client = kubectl, client
+    def __init__(self, kubectl: Kubectl, client: Client, operator: Operated) -> None:
+        self._kubectl, self._client, self._operator = kubectl, client, operator
 
     def install(self, *versions: str) -> None:
-        """Return once the API server serves them."""
+        """Return once the operator goes by them: a job that it sees before runs without a queue."""
         crds = kueue.crds(versions or ("v1beta2", "v1beta1"))
         applied = self._kubectl("apply", "--server-side", "-f", "-", stdin=crds)
         assert applied.returncode == 0, applied.stderr
         await_served(self._client, [crd["metadata"]["name"] for crd in crds])
+        self._operator.until(
+            lambda: self._last_told() in (USED, FORBIDDEN), "the operator does not know of Kueue"
+        )
 
     def remove(self) -> None:
-        """With all their objects."""
+        """With all their objects; return once the operator does without."""
         names = [crd["metadata"]["name"] for crd in kueue.crds()]
         self._kubectl("delete", "--ignore-not-found", "crd", *names)
+        self._operator.until(
+            lambda: self._last_told() != USED, "the operator has not seen that Kueue is gone"
+        )
+
+    def _last_told(self) -> str:
+        """Of Kueue, in the operator's log."""
+        whole, _, _half_written = self._operator.process.log.read_text().rpartition("\n")
+        lines = whole.splitlines()
+        told = [json.loads(line) for line in lines if '"Kueue"' in line]
+        messages = [str(each["message"]) for each in told if each.get("api") == "Kueue"]
+        return messages[-1] if messages else LOST
 
 
 @pytest.fixture
-def installed(kubectl: Kubectl, client: Client) -> Iterator[Installed]:
+def installed(kubectl: Kubectl, client: Client, operator: Operated) -> Iterator[Installed]:
     """Not there at first, and gone at the end."""
-    found = Installed(kubectl, client)
+    found = Installed(kubectl, client, operator)
     found.remove()
     yield found
     found.remove()
