@@ -52,15 +52,19 @@ def test_a_gang_alone_keeps_its_nodes_beside_a_queue(optimise):
     assert starts(found).items() >= {"chat": "b", "gang": "a"}.items()
 
 
-@BOTH
-def test_a_service_that_would_lose_by_it_leaves_nothing_to_gangs(optimise):
-    chat = job(
+def loses(objective):
+    """A service whose objective is 1 on the pool ``a``, and so much on ``b``."""
+    return job(
         "chat",
         option("a", None, each=1, objective=aims(1)),
-        option("b", None, each=1, objective=aims(9)),
+        option("b", None, each=1, objective=aims(objective)),
     )
+
+
+@BOTH
+def test_a_service_that_would_lose_by_it_leaves_nothing_to_gangs(optimise):
     gang = job("gang", option("a", 100))
-    found = plan(problem([pool("a", 8), pool("b", 8)], chat, gang), optimise)
+    found = plan(problem([pool("a", 8), pool("b", 8)], loses(9), gang), optimise)
     assert starts(found)["chat"] == "a"
 
 
@@ -70,13 +74,8 @@ def test_a_service_loses_a_day_at_most_for_each_that_could_never_start(
     optimise, loss, gangs, where
 ):
     """Without a price nobody had told it of the gangs: they waited for ever for nine tenths."""
-    chat = job(
-        "chat",
-        option("a", None, each=1, objective=aims(1)),
-        option("b", None, each=1, objective=aims(loss)),
-    )
     work = [job(f"gang-{at}", option("a", 1, pods=2)) for at in range(gangs)]
-    found = plan(problem([pool("a", 8, 8), pool("b", 8)], chat, *work), optimise)
+    found = plan(problem([pool("a", 8, 8), pool("b", 8)], loses(loss), *work), optimise)
     assert starts(found)["chat"] == where
 
 

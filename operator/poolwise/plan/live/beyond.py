@@ -27,7 +27,7 @@ from poolwise.plan.live.further import begun, elsewhere, offered, planned_again,
 from poolwise.plan.live.rescaling import Rescaling, request_of
 from poolwise.plan.ranking import SortKey, by_objective
 from poolwise.plan.requests.request import ServingRequest
-from poolwise.plan.status.accrual import nodes_held
+from poolwise.plan.status.accrual import cost_per_hour
 from poolwise.plan.wording import plural
 
 
@@ -230,10 +230,10 @@ def _with_all(
             break
         there = _replicas(part)
         behind -= there
-        all_ = replace(plan, parts=(*found, *plan.parts[index:]))
+        so_far = replace(plan, parts=(*found, *plan.parts[index:]))
         more = max(left - behind, min(left, there)) - there
         more = replicas_paid(
-            more, _cost_of_one(part, situation), _money_left(request, all_, situation)
+            more, _cost_of_one(part, situation), _money_left(request, so_far, situation)
         )
         again, situation = _resized(fit.entry, request, part, there + more, claims, situation)
         found.append(again)
@@ -271,9 +271,9 @@ def _money_left(request: ServingRequest, plan: Plan, situation: Situation) -> fl
 def _cost_of_one(plan: Plan, situation: Situation) -> float:
     """An hour of a replica on one pool; 0 where nobody knows."""
     pool = situation.ledger.pools.get(plan.chosen.pool) if plan.chosen else None
-    if plan.chosen is None or pool is None or pool.price is None:
+    if plan.chosen is None or pool is None:
         return 0.0
-    return pool.price.per_node_hour * nodes_held(pool, replace(plan.chosen, replicas=1))
+    return cost_per_hour(pool, replace(plan.chosen, replicas=1)) or 0.0
 
 
 def _resized(

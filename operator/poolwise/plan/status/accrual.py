@@ -112,14 +112,10 @@ def _with_part(
     pool = pools.get(chosen.pool) if chosen else None
     if chosen is None or pool is None:
         return found
-    cost, power = found.cost if is_all_paid else None, kilowatts(chosen, told)
-    if (
-        not is_all_paid
-        and found.cost is not None
-        and pool.price is not None
-        and pool.price_problem is None
-    ):
-        cost = found.cost + pool.price.per_node_hour * nodes_held(pool, chosen)
+    cost, power = found.cost, kilowatts(chosen, told)
+    if cost is not None and not is_all_paid:
+        own = comparable_cost(pool, chosen)
+        cost = None if own is None else cost + own
     both = None if found.kilowatts is None or power is None else found.kilowatts + power
     return rate(found.accelerators + chosen.count * _replicas(chosen), cost, both)
 
@@ -127,8 +123,18 @@ def _with_part(
 def _cost(chosen: Candidate, pool: Pool | None, told: Told, meter: Meter) -> float | None:
     """At the pool's price of now; at the last one known where the pool is gone."""
     if pool is not None:
-        return pool.price.per_node_hour * nodes_held(pool, chosen) if pool.price else None
+        return cost_per_hour(pool, chosen)
     return meter.rate.cost if meter.rate else number(told, "costPerHour")
+
+
+def cost_per_hour(pool: Pool, chosen: Candidate) -> float | None:
+    """Of what a workload holds at the pool's price; None where nobody knows it."""
+    return pool.price.per_node_hour * nodes_held(pool, chosen) if pool.price else None
+
+
+def comparable_cost(pool: Pool, chosen: Candidate) -> float | None:
+    """The same, where it is in the operator's currency."""
+    return None if pool.price_problem is not None else cost_per_hour(pool, chosen)
 
 
 def nodes_held(pool: Pool, chosen: Candidate) -> float:

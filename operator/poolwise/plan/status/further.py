@@ -13,7 +13,7 @@ from typing import Any
 
 from poolwise.plan.decision import Candidate, Outcome, Plan
 from poolwise.plan.pool import Pool
-from poolwise.plan.status.accrual import kilowatts, nodes_held
+from poolwise.plan.status.accrual import comparable_cost, kilowatts
 from poolwise.plan.status.figures import Told
 from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR
 from poolwise.plan.status.rounding import present, rounded
@@ -70,9 +70,7 @@ def _part(chosen: Candidate, cost: float | None) -> dict[str, Any]:
 
 
 def _cost(chosen: Candidate, pool: Pool | None) -> float | None:
-    if pool is None or pool.price is None or pool.price_problem is not None:
-        return None
-    return pool.price.per_node_hour * nodes_held(pool, chosen)
+    return None if pool is None else comparable_cost(pool, chosen)
 
 
 def _joules_per_hour(chosen: Candidate, told: Told) -> float | None:

@@ -20,7 +20,7 @@ from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.attempts import remembered
 from poolwise.plan.provisioning.evidence import bearers, startable_since
-from poolwise.plan.status.accrual import accrued, nodes_held
+from poolwise.plan.status.accrual import accrued, cost_per_hour
 from poolwise.plan.status.budget import Money
 from poolwise.plan.status.figures import number, part
 from poolwise.plan.status.further import with_further
@@ -124,14 +124,15 @@ def _with_replicas(known: Mapping[str, Any], plan: Plan, pool: Pool | None) -> M
     before, after = number(known, "replicas"), plan.chosen.replicas if plan.chosen else None
     if before is None or after is None or before == after:
         return known
-    cost_per_hour = number(known, "costPerHour")
+    cost = number(known, "costPerHour")
     told = {**known, "replicas": after}
-    if cost_per_hour is None:
+    if cost is None:
         return told
     if before:
-        told["costPerHour"] = significant(cost_per_hour * after / before)
-    elif plan.chosen and pool and pool.price:  # what nothing costs tells of no replica
-        told["costPerHour"] = significant(pool.price.per_node_hour * nodes_held(pool, plan.chosen))
+        told["costPerHour"] = significant(cost * after / before)
+    elif plan.chosen and pool:  # what nothing costs tells of no replica
+        now = cost_per_hour(pool, plan.chosen)
+        told |= {} if now is None else {"costPerHour": significant(now)}
     return told
 
 
