@@ -208,9 +208,13 @@ class FakeKube:
     ) -> Document:
         self._version += 1
         document["metadata"]["resourceVersion"] = str(self._version)
-        self.objects[key] = document
-        for resource in _watched_as(key[0], document):
+        before, self.objects[key] = self.objects.get(key), document
+        seen = [*_watched_as(key[0], document)]
+        for resource in seen:
             self.watcher(change, resource, copy.deepcopy(document))
+        for resource in _watched_as(key[0], before) if before else ():
+            if resource not in seen:  # a watch that selects tells of an end
+                self.watcher("DELETED", resource, copy.deepcopy(document))
         return copy.deepcopy(document)
 
     def _record(self, verb: str, key: tuple[Resource, str | None, str]) -> None:

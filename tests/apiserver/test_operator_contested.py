@@ -13,11 +13,15 @@ from tests.apiserver.operated import (
     TIMEOUT_SECONDS,
     Operated,
     chat_service,
+    child,
     condition,
     h100_node,
+    training_job,
 )
 
 pytestmark = pytest.mark.apiserver
+
+LABEL = "app.kubernetes.io/managed-by"
 
 
 def hpa(namespace: str) -> Object:
@@ -62,6 +66,25 @@ def test_what_another_autoscaler_sets_is_held_and_paid(
     operator.client.create(hpa(namespace))
     for count in (5, 2):
         _is_followed(operator, service, count, price)
+    assert operator.writes_for(3) == []
+
+
+def test_a_job_without_our_label_is_labelled_again_and_runs_on(
+    operator: Operated, namespace: str, nodes: NodeFactory
+) -> None:
+    """Its watch tells of the Job as of one that is gone, and its pods hold all there is."""
+    nodes([h100_node()])
+    run = operator.client.create(training_job(namespace, "run", 8))
+    operator.wait_condition(run, "PodsReady", "True")
+    operator.settle()
+    before = operator.look(child(run, "batch/v1", "Job")) or {}
+    operator.client.patch(before, {"metadata": {"labels": {LABEL: None}}})
+    job = operator.client.wait_for(
+        before, lambda seen: LABEL in seen["metadata"]["labels"], TIMEOUT_SECONDS
+    )
+    assert job["metadata"]["uid"] == before["metadata"]["uid"]
+    operator.settle()
+    assert condition(operator.look(run) or {}, "Placed")["status"] == "True"
     assert operator.writes_for(3) == []
 
 

@@ -32,6 +32,7 @@ from poolwise.cluster.resources import (
     RUNNERS,
     TRAINING_JOBS,
     TRAINING_RUNTIMES,
+    WATCHED,
     WORKLOADS,
     Resource,
 )
@@ -77,6 +78,10 @@ class Cache:
     def children_of(self, uid: str) -> list[Object]:
         """Live objects whose controller has that uid."""
         return [child for kind in CHILDREN for child in self.stores[kind].with_index(uid)]
+
+    def runners(self) -> list[Resource]:
+        """Kinds that run pods, of those that can be used now."""
+        return [each for each in RUNNERS if each in WATCHED or each.group in self.apis]
 
     def pods_of(self, workload: Object) -> list[Object]:
         """Pods that carry the workload's labels."""

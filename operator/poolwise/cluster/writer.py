@@ -8,7 +8,7 @@ from typing import Any
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.kube import Kube
 from poolwise.cluster.resources import Resource, owner_uid, resource_of
-from poolwise.cluster.store import name_of
+from poolwise.cluster.store import Name, name_of
 from poolwise.errors import NameTaken, NotLeading
 from poolwise.plan.observed import Object
 
@@ -57,6 +57,18 @@ class Writer:
         if before is not None and before["metadata"].get("resourceVersion") == version:
             self._cache.stores[resource].found_futile(after, write)
         return after
+
+    async def mark(self, resource: Resource, name: Name, owner: str, labels: Object) -> bool:
+        """Give an object of ours back the labels by which it is watched; whether there is one that
+        has lost them: then the cache holds it again.
+
+        :param owner: the uid of whose it must be.
+        """
+        found = await self._kube.get(resource, *name)
+        if found is None or owner_uid(found) != owner or "deletionTimestamp" in found["metadata"]:
+            return False
+        await self.patch(found, {"metadata": {"labels": labels}})
+        return True
 
     async def delete(self, document: Object) -> None:
         """Delete an object, with what it owns."""

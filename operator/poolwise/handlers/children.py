@@ -8,14 +8,14 @@ import structlog
 
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.difference import covers, signed
-from poolwise.cluster.resources import RUNS, owner_uid, resource_of
+from poolwise.cluster.resources import RUNNERS, RUNS, owner_uid, resource_of
 from poolwise.cluster.store import name_of
 from poolwise.cluster.writer import Writer
 from poolwise.errors import Conflict, Forbidden, NamespaceEnds, NameTaken, Refused
 from poolwise.handlers.draining import Draining
 from poolwise.handlers.story import seen_of
-from poolwise.plan.children.manifests import changes_to_run
-from poolwise.plan.children.metadata import key_of
+from poolwise.plan.children.manifests import changes_to_run, runner_names
+from poolwise.plan.children.metadata import key_of, selector_labels
 from poolwise.plan.kueue.child import is_superseded, moves
 from poolwise.plan.lost_records import written_again
 from poolwise.plan.observed import Object
@@ -43,6 +43,20 @@ class Children:
             await self._write(workload, child)
         wanted = {(resource_of(child), name_of(child)) for child in desired}
         await self._delete(workload, lambda each: (resource_of(each), name_of(each)) in wanted)
+
+    async def find(self, workload: Object) -> bool:
+        """Look for what runs the workload's pods where none is known, and have it watched again;
+        whether there is any. Watches tell of one that lost our label as of one that is gone."""
+        uid, key = workload["metadata"]["uid"], key_of(workload)
+        if any(resource_of(each) in RUNNERS for each in self._cache.children_of(uid)):
+            return False
+        called, labels = runner_names(key), selector_labels(key)
+        for resource in self._cache.runners():
+            name = called.get(resource.kind)
+            if name and await self._writer.mark(resource, (key.namespace, name), uid, labels):
+                _log.warning("labelled again: it could not be seen", what=f"{resource}/{name}")
+                return True
+        return False
 
     async def end_with_namespace(self, workload: Object) -> None:
         """Delete Jobs whose namespace is being deleted: pods go first there (Kubernetes 1.33), and

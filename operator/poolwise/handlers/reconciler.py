@@ -26,7 +26,7 @@ from poolwise.handlers.story import Story
 from poolwise.plan.children.manifests import check, children
 from poolwise.plan.children.resizing import RUNNERS, changes
 from poolwise.plan.children.serving import least_pods
-from poolwise.plan.conditions import Type
+from poolwise.plan.conditions import Type, is_true
 from poolwise.plan.decision import Key, Kind, Outcome, Plan, chosen_pool
 from poolwise.plan.live.look import mode_of
 from poolwise.plan.live.rivals import rival
@@ -64,7 +64,19 @@ class Reconciler:
             self._planner.forget(key)
             self._story.forget(key)
         elif outcome is not None and not _is_stale(outcome, workload):
-            await self._carry_out(workload, outcome)
+            if self._lost_its_place(workload, outcome) and await self._children.find(workload):
+                self._planner.forget(key)
+                self._planner.want(key)
+            else:
+                await self._carry_out(workload, outcome)
+
+    def _lost_its_place(self, workload: Object, outcome: Outcome) -> bool:
+        """Whether who was told to have a place has none, or is given one anew."""
+        conditions = (workload.get("status") or {}).get("conditions") or []
+        is_kept = (
+            isinstance(outcome, Plan) and outcome.placed and not self._planner.is_fresh(outcome)
+        )
+        return is_true(conditions, Type.PLACED) and not is_kept and not is_paused(workload)
 
     async def _carry_out(self, workload: Object, outcome: Outcome) -> None:
         is_fresh = self._planner.is_fresh(outcome)

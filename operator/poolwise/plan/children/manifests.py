@@ -27,18 +27,19 @@ from poolwise.errors import InvalidInput
 from poolwise.plan import names
 from poolwise.plan.children import job_set, training
 from poolwise.plan.children.budget import longest_over_told, record_of
-from poolwise.plan.children.job_set import job_set_children
+from poolwise.plan.children.groups import group_set_name
+from poolwise.plan.children.job_set import job_set_children, job_set_name
 from poolwise.plan.children.serving import serving_children
 from poolwise.plan.children.train_job import train_job_children
 from poolwise.plan.children.training import training_children
-from poolwise.plan.decision import Kind, PlacementRecord, Plan
+from poolwise.plan.decision import Key, Kind, PlacementRecord, Plan
 from poolwise.plan.kueue.child import queued
 from poolwise.plan.observed import Manifest, Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.runtimes import NOTHING_SERVED, Runtime, Served, find_runtime, runtime_of_run
 from poolwise.settings import Settings
 
-__all__ = ["changes_to_run", "check", "children", "record_of"]
+__all__ = ["changes_to_run", "check", "children", "record_of", "runner_names"]
 
 WITHOUT_RECORD = (Runtime.JOB, Runtime.DEPLOYMENT)
 """Kinds that a record does not name."""
@@ -108,6 +109,21 @@ def _of_run(
             if found is not None:
                 return train_job_children(resource, record, pool, apis[names.TRAINER], found)
     return ()
+
+
+def runner_names(key: Key) -> dict[str, str]:
+    """What the objects that may run a workload's pods are called, by kind."""
+    if key.kind is Kind.TRAINING_JOB:
+        gang = job_set_name(key.name)
+        return {
+            Runtime.JOB: training.job_name(key.name),
+            Runtime.JOB_SET: gang,
+            Runtime.TRAIN_JOB: gang,
+        }
+    return {
+        Runtime.DEPLOYMENT: names.child_name(key.name),
+        Runtime.LEADER_WORKER_SET: group_set_name(key.name),
+    }
 
 
 def check(resource: Object) -> None:
