@@ -15,6 +15,7 @@ PoolwiseError
         ├── NotLeading      we may not write just now: the Lease was not renewed in time
         ├── Unauthorized    it does not know who we are; tokens are renewed
         └── Unreachable     no answer at all
+            └── Untrusted   who listens there has a certificate of whom we do not know
 """
 
 from __future__ import annotations
@@ -91,3 +92,7 @@ class Unauthorized(Unavailable):
 
 class Unreachable(Unavailable):
     """No answer came at all."""
+
+
+class Untrusted(Unreachable):
+    """TLS fails: authorities that are trusted are read once, as the process starts."""

@@ -15,7 +15,7 @@ from poolwise.cluster.freshness import Freshness
 from poolwise.cluster.health import HealthServer
 from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import PODS
-from poolwise.errors import InvalidInput
+from poolwise.errors import InvalidInput, Unauthorized, Unavailable, Unreachable, Untrusted
 
 STALE_SECONDS = 180
 
@@ -78,6 +78,32 @@ def test_a_watch_that_hangs_is_a_matter_of_life(ask, freshness, clock):
     assert ask("/healthz") == (200, '{"watches": 180.0}')
     clock.seconds = STALE_SECONDS + 1
     assert ask("/healthz") == (500, "watches that receive nothing: /api/v1/pods\n")
+
+
+@pytest.mark.parametrize("error", [Unreachable("Connection refused"), Unavailable("503")])
+def test_an_api_server_that_does_not_answer_is_none_however_long(
+    ask, freshness, readiness, clock, error
+):
+    """Nor is each watch, for as long as it may take to be opened again."""
+    freshness.require([(PODS, None)])
+    clock.seconds = 20
+    readiness.refused("pods", PODS, error)
+    clock.seconds = 10 * STALE_SECONDS
+    assert ask("/healthz")[0] == 200
+    readiness.answered("pods")
+    clock.seconds += STALE_SECONDS
+    assert ask("/healthz")[0] == 200
+    clock.seconds += 1
+    assert ask("/healthz") == (500, "watches that receive nothing: /api/v1/pods\n")
+
+
+@pytest.mark.parametrize("error", [Unauthorized("401"), Untrusted("self-signed")])
+def test_what_a_new_process_reads_anew_is_one(ask, freshness, readiness, clock, error):
+    """Credentials, and the authorities that are trusted."""
+    freshness.require([(PODS, None)])
+    readiness.refused("pods", PODS, error)
+    clock.seconds = STALE_SECONDS + 1
+    assert ask("/healthz")[0] == 500
 
 
 def test_without_an_address_nothing_is_served(freshness, readiness):

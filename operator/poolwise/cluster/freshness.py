@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
+from math import inf
 from typing import Any, cast
 
 import aiohttp
@@ -59,6 +60,8 @@ class Freshness:
         self._readiness = readiness
         self._watches: dict[str, _Watch] = {}
         self._relists: dict[str, Relists] = {}
+        self._silent_at_seconds = -inf
+        """When the API server was last known not to answer."""
 
     def require(self, watches: Iterable[tuple[Resource, str | None]]) -> None:
         """These must exist from now on: one that never opens grows old like any other."""
@@ -87,11 +90,19 @@ class Freshness:
     def ages_seconds(self) -> dict[str, float]:
         """Time since each watch was last seen to receive anything; call this every few seconds."""
         now = self._monotonic_seconds()
+        if self._readiness.waits_for_server:
+            self._silent_at_seconds = now
         for watch in self._watches.values():
             received = watch.response.content.total_bytes if watch.response else 0
             if received > watch.received_bytes:
                 watch.received_bytes, watch.seen_at_seconds = received, now
         return {path: now - watch.seen_at_seconds for path, watch in self._watches.items()}
+
+    def hung(self, limit_seconds: float) -> list[str]:
+        """Watches that have received nothing for longer, though the API server answered others."""
+        ages = self.ages_seconds()
+        answers_seconds = self._monotonic_seconds() - self._silent_at_seconds
+        return [path for path, age in ages.items() if min(age, answers_seconds) > limit_seconds]
 
     def oldest_seconds(self) -> dict[str, float]:
         """Age of the oldest watch of each kind: there is one in each namespace that is served."""

@@ -49,10 +49,9 @@ class HealthServer:
     async def _healthz(self, _: web.Request) -> web.Response:
         """Whether the process should be left alone: what waits for others is not cured by a new
         one, but a watch that hangs is."""
+        if hung := self._freshness.hung(self._stale_seconds):
+            return _line(500, f"watches that receive nothing: {', '.join(hung)}")
         ages = self._freshness.ages_seconds()
-        stale = [path for path, age in ages.items() if age > self._stale_seconds]
-        if stale:
-            return _line(500, f"watches that receive nothing: {', '.join(stale)}")
         return web.json_response({"watches": round(max(ages.values(), default=0.0), 1)})
 
     async def _readyz(self, _: web.Request) -> web.Response:

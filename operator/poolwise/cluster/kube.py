@@ -17,7 +17,7 @@ from prometheus_client import Counter
 from poolwise.cluster.answers import Document, read_answer, read_event
 from poolwise.cluster.kube_errors import Expired, translated
 from poolwise.cluster.resources import Resource, resource_of
-from poolwise.errors import ClusterError, Conflict, NotFound, Unreachable
+from poolwise.errors import ClusterError, Conflict, NotFound, Unreachable, Untrusted
 from poolwise.plan.names import FIELD_MANAGER
 from poolwise.plan.observed import Object
 from poolwise.settings import Settings
@@ -317,14 +317,15 @@ def _answers(what: str) -> Iterator[None]:
         yield
     except ApiException as error:
         raise translated(error, what) from error
+    except aiohttp.ClientSSLError as error:
+        raise Untrusted(f"{what}: {type(error).__name__} {error}") from error
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         raise Unreachable(f"{what}: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:
     """The system's own word where nobody listens: the client's has the address once more."""
-    is_tls = isinstance(error, aiohttp.ClientSSLError)  # whose numbers are not the system's
-    if isinstance(error, aiohttp.ClientConnectorError) and not is_tls and (error.errno or 0) > 0:
+    if isinstance(error, aiohttp.ClientConnectorError) and (error.errno or 0) > 0:
         return os.strerror(error.errno or 0)
     return f"{type(error).__name__} {error}".rstrip()
 

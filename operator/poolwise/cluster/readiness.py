@@ -16,6 +16,7 @@ from poolwise.errors import (
     Unauthorized,
     Unavailable,
     Unreachable,
+    Untrusted,
 )
 from poolwise.plan.names import GROUP
 
@@ -34,6 +35,8 @@ class Readiness:
     def __init__(self) -> None:
         self.server = "(address unknown)"
         """Address of the API server, for what is said of it."""
+        self.waits_for_server = False
+        """Whether it does not answer, or not yet: so it would not answer a new process."""
         self._is_filled = False
         self._problems: dict[str, str] = {}
 
@@ -67,16 +70,21 @@ class Readiness:
     def refused(self, what: str, resource: Resource, error: ClusterError) -> None:
         """The API server did not let us read ``resource``, or did not answer at all."""
         if isinstance(error, Unavailable):
+            self.waits_for_server = not isinstance(error, Unauthorized | Untrusted)
             return self.blocked(_SERVER, self._silence(error))
-        self.solved(_SERVER)
+        self._answers()
         if isinstance(error, Forbidden):
             return self.forbidden(what, error)
         self.blocked(what, _missing(resource) if isinstance(error, NotFound) else str(error))
 
     def answered(self, what: str) -> None:
         """The API server let us read."""
-        self.solved(_SERVER)
+        self._answers()
         self.solved(what)
+
+    def _answers(self) -> None:
+        self.waits_for_server = False
+        self.solved(_SERVER)
 
     def _silence(self, error: Unavailable) -> str:
         match error:
