@@ -18,6 +18,7 @@ from poolwise.cluster.resources import (
 )
 from poolwise.errors import Conflict, Forbidden, NamespaceEnds, Refused, Unavailable
 from poolwise.plan.conditions import timestamp
+from poolwise.plan.names import PAUSED
 from poolwise.plan.observed import Observed
 from poolwise.settings import Settings
 from tests.handlers.shell import Shell, chat_service, condition, h100_node, training_job
@@ -173,6 +174,7 @@ def test_a_namespace_that_is_being_deleted_is_no_failure(shell, log):
     assert failures.samples == []
 
 
+@pytest.mark.parametrize("is_paused", [False, True])
 @pytest.mark.parametrize(
     ("answer", "phase", "is_deleted"),
     [
@@ -188,7 +190,7 @@ def test_a_namespace_that_is_being_deleted_is_no_failure(shell, log):
     ids=["ends", "runs", "full", "stays"],
 )
 def test_a_job_whose_deleted_pod_would_keep_its_namespace_is_deleted(
-    shell, monkeypatch, answer, phase, is_deleted
+    shell, monkeypatch, answer, phase, is_deleted, is_paused
 ):
     """Kubernetes keeps such a pod until another replaces it, which none can there any more."""
     job, create = training_job("a", "train", 8), shell.kube.create
@@ -201,6 +203,9 @@ def test_a_job_whose_deleted_pod_would_keep_its_namespace_is_deleted(
     monkeypatch.setattr(shell.kube, "create", created)
     shell.put(job)
     shell.run(lambda: shell.start_pods(shell.kube.all(NODES)[0]["metadata"]["name"]))
+    if is_paused:
+        live = shell.look(job)
+        shell.put({**live, "metadata": {**live["metadata"], "annotations": {PAUSED: "true"}}})
     [pod] = shell.kube.all(PODS)
     deleted = {**pod["metadata"], "deletionTimestamp": timestamp(utc_now())}
     shell.put({**pod, "metadata": deleted, "status": {**pod["status"], "phase": phase}})

@@ -60,7 +60,8 @@ class Children:
 
     async def end_with_namespace(self, workload: Object) -> None:
         """Delete Jobs whose namespace is being deleted: pods go first there (Kubernetes 1.33), and
-        are kept till others replace them, which none can any more: it would stay for ever.
+        are kept till others replace them, which none can any more: it would stay for ever. Those of
+        a workload that is paused, too: who deletes a namespace wants all of it gone.
 
         Whether it is so, the answer to a Job without a spec tells, which is never made.
         """

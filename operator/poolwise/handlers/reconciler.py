@@ -87,6 +87,7 @@ class Reconciler:
             return
         if gives_up(outcome):
             await self._story.tell(workload, outcome)  # what was tried outlives its pods
+        await self._children.end_with_namespace(workload)
         if not is_paused(workload):
             await self._try_children(workload, outcome)
             self._planner.settle(outcome.key)
@@ -169,7 +170,6 @@ class Reconciler:
     async def _write_children(self, workload: Object, outcome: Outcome) -> None:
         """Where nothing is desired, what runs goes on, unless the spec says that nothing shall, or
         it gives up its place. Its number of replicas may follow the load even so."""
-        await self._children.end_with_namespace(workload)
         desired = self._desired(workload, outcome)
         if desired:
             await self._children.write(workload, desired)
