@@ -201,6 +201,30 @@ def test_a_spec_that_moves_meanwhile_gives_nothing_of_what_runs_to_others():
     assert held(shell) == (8, {"n0": 8})
 
 
+@pytest.mark.parametrize("rate", ["180", "300"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_in_the_mode_direct_a_larger_peak_brings_none_either(count, rate):
+    """Not even for one pass: nobody is to hold them, and others would be told to wait for them."""
+    shell = cluster(scaling={"maxReplicas": 20})
+    set_by_others(shell, count)
+    shell.looks()
+    price, live, job = plan(shell)["costPerHour"], service(shell), training_job("a", "train", 5)
+    told: list[Any] = []
+
+    def note(write: str) -> None:
+        if write == "patch status inferenceservices/chat":
+            told.append((plan(shell)["replicas"], plan(shell)["costPerHour"]))
+        if write == "patch status trainingjobs/train":
+            told.append(condition(shell.look(job), "Placed")["status"])
+
+    shell.kube.after_write = note
+    traffic = {**live["spec"]["traffic"], "requestsPerSecond": rate}
+    shell.put(job, {**live, "spec": {**live["spec"], "traffic": traffic}})
+    shell.run()
+    assert set(told) == {(count, price), "True"}
+    assert held(shell) == (count, {"n0": count})
+
+
 def test_in_the_mode_external_nothing_is_spread_over_pools_meanwhile():
     shell = cluster(replicas=12, scaling={"mode": "External", "maxReplicas": 20})
     set_by_others(shell, 3)

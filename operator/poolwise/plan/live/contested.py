@@ -40,12 +40,12 @@ def contested(observed: Observed, entries: Iterable[Entry]) -> Mapping[Key, Mapp
 def as_they_are(
     entries: Iterable[Entry], declared: Mapping[Key, Mapping[str, int]]
 ) -> Iterator[Entry]:
-    """Entries that are planned again with the replicas that they have, where else the number of
-    their spec would count: that would be spread over further pools."""
+    """Entries that are planned again with the replicas that they have. The number of their spec, or
+    of the peak that it declares, would be held for them, and spread over further pools."""
     for entry in entries:
         request = request_of(entry)
         is_ours = entry.identity.key not in declared
-        if is_ours or request is None or request.given_replicas is None or entry.holds is None:
+        if is_ours or request is None or entry.holds is None:
             yield entry
             continue
         there = sum(each.replicas or 0 for each in (entry.holds, *entry.parts))
