@@ -154,3 +154,18 @@ async def _no_json():
 def test_a_server_that_fails_is_for_kopf_to_ask_again(freshness, readiness, query):
     assert ask(freshness, PODS, 503, "overloaded", query) == (503, "overloaded")
     assert readiness.problem is None
+
+
+def test_a_session_that_is_closed_under_way_is_told_as_kopf_knows_it(freshness):
+    """So it is when we are told to end while nothing comes back; kopf ends at any other error."""
+
+    async def end(request, handler):
+        await request.session.close()
+        return await handler(request)
+
+    async def ask() -> None:
+        session = aiohttp.ClientSession(middlewares=[end, freshness.middleware])
+        await session.get("http://127.0.0.1:1/")
+
+    with pytest.raises(RuntimeError, match="Session is closed"):
+        asyncio.run(ask())

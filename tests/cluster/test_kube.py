@@ -27,5 +27,5 @@ def test_a_failure_of_tls_is_no_silence():
             finally:
                 await kube.close()
 
-    with pytest.raises(Untrusted, match="list /api/v1/pods: .*SSL"):
+    with pytest.raises(Untrusted, match=r"list /api/v1/pods: .*SSL"):
         asyncio.run(ask())
