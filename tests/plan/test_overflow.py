@@ -327,6 +327,17 @@ def test_a_plan_on_files_has_all_pools_and_the_cost_of_all(mode):
     assert f" in {further['pool']}" in shape(told)
 
 
+@pytest.mark.parametrize("is_paid", [True, False])
+def test_a_peak_on_several_pools_costs_no_more_than_is_allowed_together(is_paid):
+    """On the cheaper pool alone, which has no room for all of it, it would cost less."""
+    free = plan_of(decided(alike(), chat(requests_per_second="80")))
+    cost = sum(each.chosen.cost_per_hour for each in (free, *free.parts))
+    limit = {"maxCostPerHour": f"{cost * (1.001 if is_paid else 0.999):.6f}"}
+    plan = plan_of(decided(alike(), chat(requests_per_second="80", objective=limit)))
+    assert plan.placed is is_paid
+    assert len(plan.parts) == is_paid
+
+
 def test_what_all_pools_take_is_not_told_where_one_of_them_does_not_tell():
     plan = plan_of(decided(alike(), chat(requests_per_second="80")))
     (part,) = plan.parts

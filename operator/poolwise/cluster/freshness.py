@@ -120,8 +120,8 @@ class Freshness:
         :raises KindIsGone: for a kind that is watched and not there.
         :raises NotKubernetes: for an answer that is not the API server's.
         :raises Broken: for a list that cannot be read to its end, as one that is too old (410).
-        :raises RuntimeError: when the session was closed meanwhile, as kopf knows it: aiohttp begins
-            a request again whose connection went, finds no connector, and fails to say so.
+        :raises RuntimeError: when the session was closed meanwhile, as kopf knows it: aiohttp
+            begins a request again whose connection went, finds no connector, and fails to say so.
         """
         try:
             response = await handler(request)

@@ -97,16 +97,41 @@ def _room_for(found: Candidate, request: ServingRequest, situation: Situation) -
 def _room_beside(
     first: Further, entry: Entry, request: ServingRequest, situation: Situation
 ) -> int:
-    """For so many on other pools, those that are there included; replicas that span nodes are not
-    mixed with others."""
+    """For so many on other pools that a peak may be paid for there, those that are there included;
+    replicas that span nodes are not mixed with others."""
     pools, layout = situation.ledger.pools, first.candidate.layout
     assert isinstance(layout, ServingLayout)
     spans = entry.holds is not None and entry.holds.nodes_per_replica > 1
     if spans or nodes_of(layout, pools[first.candidate.pool]) > 1:
         return 0
     others = (each for each in pools.values() if each.name != first.candidate.pool)
-    free = sum(each.room for at in others if (each := offered(request, at, situation)))
-    return free + sum(each.replicas or 0 for each in entry.parts)
+    offers = [each for at in others if (each := offered(request, at, situation))]
+    money = _money_beside(first, entry, request, situation)
+    return _paid(offers, money) + sum(each.replicas or 0 for each in entry.parts)
+
+
+def _money_beside(
+    first: Further, entry: Entry, request: ServingRequest, situation: Situation
+) -> float | None:
+    """Of what an hour may cost, for more on other pools than are there; None: no limit. Of a number
+    that others set as many start as are paid for."""
+    limit = request.max_cost_per_hour
+    if limit is None or request.given_replicas is not None:
+        return None
+    parts = [entry.kept_on(each) for each in entry.parts]
+    spent = (_replicas(each) * _cost_of_one(each, situation) for each in parts)
+    return limit - first.room * _cost_of_a_replica(first, 0.0) - math.fsum(spent)
+
+
+def _paid(offers: Iterable[Further], money: float | None) -> int:
+    """For so many replicas there is room that can be paid for, where one costs least first."""
+    count = 0
+    for each in sorted(offers, key=_cost_of_a_replica):
+        cost = _cost_of_a_replica(each, 0.0)
+        more = replicas_paid(each.room, cost, money)
+        money = None if money is None else money - more * cost
+        count += more
+    return count
 
 
 def _takes_fewer(entry: Entry, request: ServingRequest, fit: int) -> bool:
@@ -260,7 +285,7 @@ def _cost_of_a_replica(offer: Further, unknown: float = math.inf) -> float:
 
 def _money_left(request: ServingRequest, plan: Plan, situation: Situation) -> float | None:
     """Of what an hour may cost, for replicas that others ask for; None: no limit. A peak that is
-    declared is paid for as a whole, or refused."""
+    declared is paid for as a whole, or refused (:func:`_money_beside`)."""
     limit = request.max_cost_per_hour
     if limit is None or request.given_replicas is None:
         return None
