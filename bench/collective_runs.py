@@ -38,9 +38,9 @@ IMPLEMENTATIONS = {
 }
 """By a part of the mode's name; others are the library."""
 NETWORK_BYTES_PER_SECOND = {
-    "RoCE 4 NICs, 1 GPU per node used": 50e9,
-    "4x ConnectX-7 RoCE per node": 200e9,
-    "NVLink5 intra + IB/RoCE inter": 400e9,
+    "roce 4 nics, 1 gpu per node used": 50e9,
+    "4x connectx-7 roce per node": 200e9,
+    "nvlink5 intra + ib/roce inter": 400e9,
 }
 """Per node, where the source names the network. The first pins its one device to one card."""
 UNSTATED_NETWORK_BYTES_PER_SECOND = 12.5e9
@@ -72,7 +72,7 @@ def collective(row: Row, tables: Tables) -> Collective | str:
     accelerator = tables.accelerators.find(row.get("gpu", ""))
     if accelerator is None:
         return "accelerator is not known"
-    operation = OPERATIONS.get(row.get("collective", "").lower())
+    operation = OPERATIONS.get(row.get("collective", ""))
     if operation is None:
         return "operation is not known"
     ranks, size = whole(row, "n_gpus"), number(row, "size_bytes")
@@ -85,7 +85,7 @@ def collective(row: Row, tables: Tables) -> Collective | str:
         size_bytes=size,
         members=members,
         machine=_machine(row, accelerator, members),
-        implementation=_implementation(row.get("mode", "").lower()),
+        implementation=_implementation(row.get("mode", "")),
         seconds=(figure(row, "time_us") or 0.0) / 1e6,
     )
 

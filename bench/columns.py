@@ -46,9 +46,13 @@ FIGURES = (
 )  # fmt: skip
 """Columns of what is scored, of all tables."""
 CASELESS: Mapping[str, tuple[str, ...]] = {
-    "train_measured": ("task", "precision", "act_ckpt"),
-    "serve_measured": ("mode", "weight_precision", "moe_precision", "kv_precision"),
-    "collectives_measured": ("collective",),
-    "kernels_measured": ("op", "dtype", "kv_dtype"),
-}
-"""Those of a few fixed words, which are read in small letters, however a file has them."""
+    "train_measured": ("framework", "task", "precision", "sharding", "act_ckpt", "source_date"),
+    "serve_measured": (
+        "engine", "engine_version", "mode", "weight_precision", "moe_precision", "kv_precision",
+        "prefill_cfg", "decode_cfg",
+    ),
+    "collectives_measured": ("collective", "mode", "interconnect"),
+    "kernels_measured": ("engine", "kernel_source", "op", "dtype", "kv_dtype", "routing"),
+}  # fmt: skip
+"""Those whose words a prediction goes by: read in small letters, however a file has them. Not the
+links of a training run, whose ``Gb/s`` are no ``GB/s``."""

@@ -11,6 +11,7 @@ from poolwise.model import presets
 from poolwise.model.mixtures import usual_experts
 from poolwise.model.shapes import Custom, Model, Transformer
 from poolwise.tables import Tables
+from poolwise.tables.reading import fold
 
 HEAD_WIDTH = 128
 WIDTH_STEP = 8 * HEAD_WIDTH
@@ -23,7 +24,7 @@ PICTURE_FLOPS = {
     "stable-diffusion-v2": 0.76e12,
     "retinanet": 0.26e12,
 }
-"""By name in small letters. Forward, per sample of MLPerf Training: the U-Net on latents of 64 x 64
+"""By folded name. Forward, per sample of MLPerf Training: the U-Net on latents of 64 x 64
 with text encoder, and ResNeXt50 with a pyramid on 800 x 800 pixels."""
 SMALL_FLUX = 512 / 4608
 """MLPerf trains FLUX on pictures of 256 x 256 and 256 words: its tokens over those of a 1024 x 1024
@@ -38,7 +39,7 @@ def model_of(row: Row, tables: Tables) -> Model | None:
     billions = number(row, "params_b") or _said_billions(row)
     if not billions:
         return None
-    flops = PICTURE_FLOPS.get(row["model"].lower())
+    flops = PICTURE_FLOPS.get(fold(row["model"]))
     if flops is not None:
         total = billions * 1e9
         return Model(row["model"], Custom(total, total, flops, flops * SAMPLE_BYTES_PER_FLOP))

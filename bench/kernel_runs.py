@@ -65,7 +65,7 @@ def kernel_run(row: Row, tables: Tables) -> KernelRun | str:
     accelerator = tables.accelerators.find(row.get("gpu", ""))
     if accelerator is None:
         return "accelerator is not known"
-    name = row.get("dtype", "").strip().lower()
+    name = row.get("dtype", "")
     precision = PRECISIONS.get(PRECISION_NAMES.get(name, name))
     if precision is None:
         return "number format is not known"
@@ -96,10 +96,10 @@ def predicted(run: KernelRun, calibration: Calibration) -> Interval:
 
 def _software(row: Row) -> Software:
     """The library counts where kernels differ by it: grouped experts."""
-    engine = row.get("engine", "").strip().lower()
+    engine = row.get("engine", "")
     if row["op"] != "moe_ffn":
         return Software(engine)
-    name = row.get("kernel_source", "").lower()
+    name = row.get("kernel_source", "")
     return Software(engine, next((each for each in LIBRARIES if each in name), ""))
 
 

@@ -2,7 +2,7 @@
 
 The shipped tables find a name in any case and by alias, and an accelerator by what its driver or a
 node's label calls it, where that is one device. A name that they do not know is spelt as it comes
-first, whatever its case.
+first, whatever its case and separators.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from poolwise.tables import AcceleratorRow, ModelRow, Tables, load
+from poolwise.tables.reading import fold
 
 Find = Callable[[str], AcceleratorRow | ModelRow | None]
 
@@ -40,6 +41,6 @@ class _Spellings(dict[str, str]):
 
     def __missing__(self, name: str) -> str:
         known = self._find(name)
-        first = self._strangers.setdefault(name.casefold(), name)
+        first = self._strangers.setdefault(fold(name), name)
         self[name] = known.name if known else first
         return self[name]

@@ -19,7 +19,7 @@ LATER_RELEASE = "1.2.0rc6.post3"
 
 def drafts(row: Row) -> int:
     """Guessed tokens a step, by the recipe's script; 0 without prediction."""
-    if (row["model"], row["engine"].lower(), row["mode"]) != (MODEL, ENGINE, "online-agg"):
+    if (row["model"], row["engine"], row["mode"]) != (MODEL, ENGINE, "online-agg"):
         return 0
     release, day = row.get("engine_version", ""), row.get("source_date", "")
     if release != LATER_RELEASE and (release, day) != (FIRST_RELEASE, FIRST_DAY):

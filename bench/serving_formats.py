@@ -11,7 +11,7 @@ UNTOLD = ("", "auto")
 
 def engine_of(row: Row) -> str:
     """By the first word; TensorRT-LLM is Triton's backend."""
-    name = row["engine"].lower()
+    name = row["engine"]
     return next((each for each in ("vllm", "sglang") if name.startswith(each)), "triton")
 
 
@@ -26,7 +26,7 @@ def weight_format_of(row: Row, native: str) -> str:
 
 def cache_format_of(row: Row) -> str:
     """TensorRT-LLM quantises the cache with the weights where a source does not say."""
-    if row["kv_precision"].lower() not in UNTOLD:
+    if row["kv_precision"] not in UNTOLD:
         return number_format(row["kv_precision"])
     is_quantised = number_format(row["weight_precision"]) in ("fp8", "nvfp4")
     return "fp8" if is_quantised and engine_of(row) == "triton" else "bf16"

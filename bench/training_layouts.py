@@ -10,7 +10,7 @@ from bench.tables import Row, whole
 from poolwise.model.work import Recompute, TrainingLayout
 from poolwise.plan.requests.request import FixedLayout
 
-SHARDING = {"FULL_SHARD": 3, "FSDP": 3, "FSDP2": 3, "SHARD_GRAD_OP": 2}
+SHARDING = {"full_shard": 3, "fsdp": 3, "fsdp2": 3, "shard_grad_op": 2}
 RECOMPUTE = {
     "none": Recompute.NONE,
     "full": Recompute.FULL,

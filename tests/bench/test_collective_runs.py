@@ -42,7 +42,7 @@ def test_a_row_is_a_collective_with_a_range() -> None:
     [
         pytest.param("vLLM_custom_graph", Implementation.GRAPH, id="graph"),
         pytest.param("vLLM_custom_eager", Implementation.EAGER, id="eager"),
-        pytest.param("TRTLLM", Implementation.TRTLLM, id="trtllm"),
+        pytest.param("trtllm", Implementation.TRTLLM, id="trtllm"),
         pytest.param("torch", Implementation.TORCH, id="torch"),
         pytest.param("out-of-place", Implementation.NCCL, id="library"),
     ],

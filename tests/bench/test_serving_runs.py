@@ -75,7 +75,7 @@ def test_tensorrt_llm_quantises_its_cache_with_the_weights() -> None:
     run = only(engine="trtllm", weight_precision="fp8")
     assert (run.work.engine, run.layout.kv_format) == ("triton", "fp8")
     assert only(engine="vllm", weight_precision="fp8").layout.kv_format == "bf16"
-    assert only(engine="TensorRT-LLM", kv_precision="fp16").layout.kv_format == "fp16"
+    assert only(engine="tensorrt-llm", kv_precision="fp16").layout.kv_format == "fp16"
 
 
 @pytest.mark.parametrize(
