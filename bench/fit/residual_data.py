@@ -19,7 +19,7 @@ from bench.accuracy import FOLDS, Vector, fold_of
 from bench.calibrations import Calibrations
 from bench.dates import date_of
 from bench.fit.kriging import Matrix
-from bench.fit.open_rows import open_rows
+from bench.fit.open_rows import open_rows, some
 from bench.jobs import JOBS, job_folds
 from bench.model import serving
 from bench.model.outcome import Outcome, Target
@@ -121,23 +121,25 @@ def shipped_runs(folder: Path, tables: Tables) -> dict[str, Runs]:
         of_kinds = [Calibrations.load(target.phases, tables, kind) for kind in KINDS]
         columns = [each.without[fold].formulas for each in of_kinds for fold in range(FOLDS)]
         columns.append(of_kinds[0].shipped.formulas)
-        found |= runs(target, rows, tables, columns)
+        several = runs(target, rows, tables, columns)
+        found |= some(several.items(), folder, target.table)
     return found
 
 
 def runs(
     target: Target, rows: Sequence[Row], tables: Tables, columns: Iterable[Calibration]
 ) -> dict[str, Runs]:
-    """Of each figure of a table, through each of several calibrations (without residuals)."""
+    """Of each figure that has some, through each of several calibrations (without residuals)."""
     seen = [
         dict(_located(target.outcomes(rows, tables, partial(always, each)))) for each in columns
     ]
     folds = job_folds(rows)
-    return {
+    found = {
         figure.name: _runs([_only(each, figure.name) for each in seen], folds)
         for figure in FIGURES
         if figure.target is target
     }
+    return {name: several for name, several in found.items() if several.sites}
 
 
 def always(calibration: Calibration, _: Row) -> Calibration:

@@ -48,7 +48,7 @@ def refit(
     """Residuals of a table's figures on these rows alone, beside constants fitted on them too."""
     kernels, found = read_kernels(), {}
     for name, seen in runs(target, rows, tables, [constants.formulas]).items():
-        if name in kernels and seen.sites:
+        if name in kernels:
             row, thin = kernels[name], seen.thinned()
             covariance = covariances(kernel(row), thin.sites)
             weighed = weights(covariance, thin.slowness[:, -1], row.noise)
@@ -92,10 +92,12 @@ def fitted(row: ResidualRow, several: Runs) -> Fitted:
 def _weights_without(
     folds: Vector, columns: Sequence[int], row: ResidualRow, several: Runs
 ) -> Matrix:
-    """For each fold, beside constants without it; 0 for its own runs."""
+    """For each fold, beside constants without it; 0 for its own runs, which may be all."""
     found = np.zeros((len(several.sites), FOLDS))
     for fold, column in enumerate(columns):
         others = np.flatnonzero(folds != fold)
+        if not others.size:
+            continue
         sites = several.seen_by([column] * len(several.sites))
         known = covariances(kernel(row), [sites[index] for index in others])
         found[others, fold] = weights(known, several.slowness[others, column], row.noise)
@@ -110,6 +112,8 @@ def spreads(held: Mapping[str, LeftOut]) -> tuple[NearnessRow, ...]:
     found: list[NearnessRow] = []
     for least, beyond in zip([0.0, *steps[1:]], [*steps[1:], np.inf], strict=True):
         inside = errors[(nearness >= least) & (nearness < beyond)]
+        if not inside.size:  # few runs, whose steps are rounded away from them
+            continue
         spread = rounded(float(np.quantile(inside, 0.9)) / NINE_IN_TEN)
         narrower = min([spread, *(each.spread for each in found)])
         found.append(NearnessRow(least=least, spread=narrower, count=len(inside)))

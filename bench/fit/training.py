@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from bench.fit.open_rows import open_rows, some
 from bench.fit.pooling import Pool
 from bench.fit.shipping import ship, ship_folds
 from bench.fit.training_constants import CONSTANTS, PHASE, specified
-from bench.fit.training_spreads import spread_by_others, spreads, widened
+from bench.fit.training_spreads import SpreadOf, spread_by_others, spreads, widened
 from bench.jobs import JOBS, job_folds
 from bench.programs import ends_on_bad_input
 from bench.tables import Row
@@ -71,7 +71,7 @@ def _shipped(
     pool: Pool,
     parameters: Vector,
     fixed: Iterable[EfficiencyRow],
-    spread: Callable[[str, str], float],
+    spread: SpreadOf,
 ) -> list[EfficiencyRow]:
     formats = [each.run.work.precision for each in several]
     known, measured = _covariance(several, fixed, parameters), [each.run.row for each in several]

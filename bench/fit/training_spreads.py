@@ -22,12 +22,17 @@ ENOUGH = 5
 """Groups at which an accelerator's own spread counts as much as everybody's."""
 
 
-def spreads(several: Sequence[LaidRun], errors: Vector) -> Callable[[str, str], float]:
-    """Spread by term and scope, so that nine in ten lie within 1.645 of them.
+SpreadOf = Callable[[EfficiencyRow], float]
+"""Of one constant."""
+
+
+def spreads(several: Sequence[LaidRun], errors: Vector) -> SpreadOf:
+    """Such that nine in ten lie within 1.645 of them.
 
     An accelerator's is that of its own rows, drawn towards everybody's by :data:`ENOUGH` groups;
     one that only its family, or nobody, speaks for may also differ by what families and
     accelerators differ by. What is counted is groups: rows of one are no independent witnesses.
+    Without any row of its kind a constant keeps its own.
     """
     names = np.array([each.run.machine.device.name for each in several])
     sparse = np.array([each.run.is_sparse for each in several], dtype=np.bool_)
@@ -37,27 +42,27 @@ def spreads(several: Sequence[LaidRun], errors: Vector) -> Callable[[str, str], 
         count = len(np.unique(groups[chosen]))
         return _spread(errors[chosen], count), count
 
-    def spread(term: str, scope: str) -> float:
-        chosen = sparse if term == "experts" else ~sparse
+    def spread(row: EfficiencyRow) -> float:
+        chosen = sparse if row.term == "experts" else ~sparse
+        if not chosen.any():
+            return row.spread
         everybody, _ = of(chosen)
-        is_own = chosen & (names == scope)
+        is_own = chosen & (names == row.scope)
         if is_own.any():
             own, count = of(is_own)
             weight = count / (count + ENOUGH)
             return math.sqrt(weight * own**2 + (1 - weight) * everybody**2)
-        if scope == EVERY:
+        if row.scope == EVERY:
             return math.hypot(everybody, FAMILY, ACCELERATOR)
         return math.hypot(everybody, ACCELERATOR)
 
     return spread
 
 
-def widened(
-    rows: Iterable[EfficiencyRow], spread: Callable[[str, str], float]
-) -> list[EfficiencyRow]:
+def widened(rows: Iterable[EfficiencyRow], spread: SpreadOf) -> list[EfficiencyRow]:
     """Rows of the terms that widen predictions with these spreads; all others keep their own."""
     return [
-        row.model_copy(update={"spread": spread(row.term, row.scope)})
+        row.model_copy(update={"spread": spread(row)})
         if row.term in WIDENING and (row.count or row.source == PRIOR)
         else row
         for row in rows

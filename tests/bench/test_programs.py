@@ -15,6 +15,7 @@ import bench
 from bench.autoscale import grid, page, splitwise
 from bench.autoscale.rows import Rows
 from bench.columns import COLUMNS
+from bench.model.regression import SAMPLE
 
 ROOT = Path(bench.__file__).parent
 TABLES = {name: ",".join(columns) for name, columns in COLUMNS.items()}
@@ -109,6 +110,17 @@ def test_tables_without_a_row_to_fit_on(
     assert status == 2
     assert _one_sentence(said)
     assert "that constants can be fitted on" in said
+
+
+@pytest.mark.parametrize("program", ["bench.fit.residuals", "bench.fit.training"])
+def test_tables_of_one_row_are_fitted_on(
+    program: str, tmp_path: Path, ended: Callable[[str, Path], tuple[int, str]]
+) -> None:
+    """All runs of one fold, of one figure and of one kind of model."""
+    for name in TABLES:
+        header, row, *_ = (SAMPLE / f"{name}.csv").read_text().splitlines()
+        (tmp_path / f"{name}.csv").write_text(f"{header}\n{row}\n")
+    assert ended(program, tmp_path) == (0, "")
 
 
 def test_kept_rows_are_not_forgotten_for_traces_that_are_missing(

@@ -99,6 +99,14 @@ def test_spreads_never_widen_towards_the_known() -> None:
     assert sum(each.count for each in several) == 600
 
 
+def test_a_step_of_nearness_that_no_run_reaches_has_no_spread() -> None:
+    nearness = np.array([0.1004, 0.4004, 0.7008])  # the last step is rounded to 0.701
+    several = spreads({"group": LeftOut(np.array([0.1, 0.2, 0.3]), nearness)})
+    assert sum(each.count for each in several) == 3
+    assert all(each.count for each in several)
+    assert several[-1].least == 0.0
+
+
 def test_weights_without_a_fold_ship_for_every_site() -> None:
     for row in TABLES.residuals:
         for kind in KINDS:
