@@ -55,9 +55,12 @@ def rows(file: IO[str]) -> Any:
 
 
 def records(file: IO[str]) -> csv.DictReader[str]:
-    """Its lines below the header by the names of their columns; a short one ends in empty cells."""
+    """Its lines below the header by the names of their columns, which are in small letters; a short
+    one ends in empty cells."""
     lines, delimiter = _split(file)
-    return csv.DictReader(lines, restval="", delimiter=delimiter)
+    found = csv.DictReader(lines, restval="", delimiter=delimiter)
+    found.fieldnames = [name.strip().lower() for name in found.fieldnames or ()]
+    return found
 
 
 def _split(file: IO[str]) -> tuple[Iterator[str], str]:

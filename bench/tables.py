@@ -87,8 +87,7 @@ def _path(folder: Path, table: str) -> Path | None:
 
 def _rows(path: Path, reader: csv.DictReader[str], table: str) -> Iterator[Row]:
     columns = COLUMNS.get(table, ())
-    reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or ()]
-    if columns and not set(columns) & set(reader.fieldnames):
+    if columns and not set(columns) & set(reader.fieldnames or ()):
         raise BadInput(f"{path}: has no column of {table}: is it another file?")
     empty = dict.fromkeys(columns, "")
     for cells in reader:

@@ -66,7 +66,8 @@ def read(
     columns: Columns | None = None,
     where: Callable[[Row], object] = lambda _: True,
 ) -> list[Row]:
-    """Rows of all files ``prefix*.csv.gz`` anywhere below a folder, in the order of their names.
+    """Rows of all files ``prefix*.csv[.gz]`` anywhere below a folder, in the order of their names;
+    one that is there twice is read once.
 
     :param columns: what is read from them, and is checked.
     :param where: rows that are taken.
@@ -75,13 +76,19 @@ def read(
     column or holds anything else in one, and where there is no row.
     """
     check_folder(folder)
-    paths = sorted(folder.rglob(f"{prefix}*.csv.gz"))
+    paths = _paths(folder, prefix)
     if not paths:
-        raise Missing(f"no {prefix}*.csv.gz below {folder}")
+        raise Missing(f"no {prefix}*.csv[.gz] below {folder}")
     rows = [row for path in paths for row in _rows(path, columns or {}, where)]
     if not rows:
         raise BadInput(f"{paths[-1]}: has no row that can be used")
     return rows
+
+
+def _paths(folder: Path, prefix: str) -> list[Path]:
+    found = {path.with_suffix(""): path for path in folder.rglob(f"{prefix}*.csv.gz")}
+    plain = {path: path for path in folder.rglob(f"{prefix}*.csv")}
+    return [path for _, path in sorted((plain | found).items())]
 
 
 def _rows(path: Path, columns: Columns, where: Callable[[Row], object]) -> Iterator[Row]:

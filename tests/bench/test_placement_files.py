@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.placement import __main__ as program
-from bench.placement import suite
+from bench.placement import suite, traces
 from bench.placement.suite import Task
 
 PHILLY = "gpus,duration_s\n1,600\n8,1200\n"
@@ -70,9 +70,17 @@ def test_so_are_torn_ones_and_those_of_choices_and_clusters(tmp_path: Path) -> N
     assert openb.missing.startswith(f"{torn}: cannot be read: Compressed file ended")
 
 
+def test_files_are_read_plain_too_and_one_that_is_there_twice_once(tmp_path: Path) -> None:
+    (tmp_path / "philly_jobs_a.csv").write_text(PHILLY.upper())
+    assert [row["gpus"] for row in traces.read(tmp_path, "philly_jobs")] == ["1", "8"]
+    _write(tmp_path, "philly_jobs_a", PHILLY)
+    _write(tmp_path, "philly_jobs", "gpus,duration_s\n4,60\n")
+    assert [row["gpus"] for row in traces.read(tmp_path, "philly_jobs")] == ["4", "1", "8"]
+
+
 def test_a_file_that_is_not_there_is_no_unusable_one(tmp_path: Path) -> None:
     done = suite.work(tmp_path, Task("T3", "B1", 0.5))
-    assert done.missing == f"no philly_jobs*.csv.gz below {tmp_path}"
+    assert done.missing == f"no philly_jobs*.csv[.gz] below {tmp_path}"
     assert not done.is_unusable
 
 
