@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 
 import pytest
 import structlog
 
 from poolwise.cluster import logs
+
+
+@pytest.fixture
+def rests(monkeypatch):
+    """How long each pause was; none takes any time."""
+    found = []
+
+    async def sleep(seconds):
+        found.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    return found
 
 
 @pytest.fixture

@@ -57,17 +57,9 @@ class Listener(Silent):
         self.gone.append(document["metadata"]["name"])
 
 
-@pytest.fixture
-def rests(monkeypatch):
-    """How long each pause was; none takes any time."""
-    found = []
-
-    async def sleep(seconds):
-        found.append(seconds)
-
-    monkeypatch.setattr("poolwise.cluster.following.asyncio.sleep", sleep)
+@pytest.fixture(autouse=True)
+def no_jitter(monkeypatch):
     monkeypatch.setattr("poolwise.cluster.clock.jitter", lambda: 1.0)
-    return found
 
 
 def followed(kube):

@@ -48,18 +48,6 @@ def readiness():
     return readiness
 
 
-@pytest.fixture
-def pauses(monkeypatch):
-    """Waiting takes no time, and is written down."""
-    slept = []
-
-    async def sleep(seconds):
-        slept.append(seconds)
-
-    monkeypatch.setattr("poolwise.cluster.listing.asyncio.sleep", sleep)
-    return slept
-
-
 def test_everything_is_known_before_the_cache_is_synced(kube, readiness):
     cache = Cache()
     assert not cache.synced.is_set()
@@ -94,7 +82,7 @@ def test_everything_is_known_before_the_cache_is_synced(kube, readiness):
     ],
     ids=["not-ready", "away", "no-crd", "no-right"],
 )
-def test_what_is_in_the_way_is_told_once_and_waited_for(kube, readiness, pauses, error, says):
+def test_what_is_in_the_way_is_told_once_and_waited_for(kube, readiness, rests, error, says):
     failing(kube, [error] * 4)
     cache = Cache()
     with capture_logs() as logs:
@@ -102,17 +90,17 @@ def test_what_is_in_the_way_is_told_once_and_waited_for(kube, readiness, pauses,
     assert len(cache.stores[NODES]) == 2
     assert [each["problem"] for each in logs if each["event"] == "not ready"] == [says]
     assert readiness.problem is None
-    assert len(pauses) == 4
-    assert pauses[0] < pauses[3]
+    assert len(rests) == 4
+    assert rests[0] < rests[3]
 
 
-def test_the_api_server_is_obeyed_when_it_says_how_long(kube, readiness, pauses):
+def test_the_api_server_is_obeyed_when_it_says_how_long(kube, readiness, rests):
     failing(kube, [Unavailable("too many requests", retry_after_seconds=7)])
     asyncio.run(fill(Cache(), kube, Settings(), readiness))
-    assert pauses == [7]
+    assert rests == [7]
 
 
-def test_a_kind_that_discovery_does_not_tell_of_yet_is_waited_for(kube, readiness, pauses):
+def test_a_kind_that_discovery_does_not_tell_of_yet_is_waited_for(kube, readiness, rests):
     discovered, asked = kube.discovered, []
 
     async def late(group, version):
@@ -121,7 +109,7 @@ def test_a_kind_that_discovery_does_not_tell_of_yet_is_waited_for(kube, readines
 
     kube.discovered = late
     asyncio.run(fill(Cache(), kube, Settings(), readiness))
-    assert len(pauses) == 1
+    assert len(rests) == 1
 
 
 def test_ghosts_are_dropped_and_newcomers_stay(kube):
