@@ -158,3 +158,18 @@ def test_checks_of_others_are_left_alone():
 @pytest.mark.parametrize("status", [{}, {"conditions": None}, {"admissionChecks": "x"}, None])
 def test_a_workload_that_nobody_can_read_is_not_answered(status):
     assert answers(h100(2), {**guest(), "status": status}) == {}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "check"),
+    [
+        pytest.param([RESERVED | {"status": "False"}], "poolwise", id="no quota any more"),
+        pytest.param([], "poolwise", id="no quota yet"),
+        pytest.param([RESERVED], "theirs", id="a check of another controller"),
+    ],
+)
+def test_what_waits_for_others_is_left_to_them(conditions, check):
+    waiting = guest()
+    waiting["status"]["conditions"] = conditions
+    waiting["status"]["admissionChecks"][0]["name"] = check
+    assert answers(h100(2), waiting) == {}

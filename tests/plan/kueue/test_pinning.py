@@ -77,14 +77,24 @@ def test_several_flavors_of_the_same_nodes_are_all_right():
     assert found.flavors == ("reserved", "burst")
 
 
-@pytest.mark.parametrize("tolerated", [True, False])
-def test_a_flavors_taint_counts_unless_it_is_tolerated(tolerated):
-    taint = {"key": "team", "value": "a", "effect": "NoSchedule"}
-    toleration = {"key": "team", "operator": "Equal", "value": "a"}
-    tolerations = [toleration] if tolerated else []
+TOLERATION = {"key": "team", "operator": "Equal", "value": "a"}
+
+
+@pytest.mark.parametrize(
+    ("effect", "tolerations", "is_taken"),
+    [
+        pytest.param("NoSchedule", [TOLERATION], True, id="tolerated"),
+        pytest.param("NoSchedule", [], False, id="not tolerated"),
+        pytest.param("NoSchedule", [TOLERATION | {"effect": "NoExecute"}], False, id="another"),
+        pytest.param("NoSchedule", [TOLERATION | {"effect": "NoSchedule"}], True, id="its effect"),
+        pytest.param("PreferNoSchedule", [], True, id="no more than a wish"),
+    ],
+)
+def test_a_flavors_taint_counts_unless_it_is_tolerated(effect, tolerations, is_taken):
+    taint = {"key": "team", "value": "a", "effect": effect}
     found = pinned(h100(2), [flavor("h100", H100, nodeTaints=[taint], tolerations=tolerations)])
-    assert isinstance(found, Pin) is tolerated
-    assert tolerated or "h100 has taint team, which the pool does not tolerate" in found
+    assert isinstance(found, Pin) is is_taken
+    assert is_taken or "h100 has taint team, which the pool does not tolerate" in found
 
 
 def test_a_queue_without_the_resource_says_which_it_has():
