@@ -26,6 +26,7 @@ from bench.jobs import JOBS, job_folds
 from bench.programs import ends_on_bad_input
 from bench.tables import Row
 from bench.training_runs import LaidRun, laid, runs
+from poolwise.errors import InvalidInput
 from poolwise.model.efficiency import Calibration
 from poolwise.model.training.step import step_seconds
 from poolwise.tables import Tables, load
@@ -55,8 +56,11 @@ def laid_rows(rows: Iterable[Row], tables: Tables) -> list[LaidRun]:
 
 
 def refit(rows: Sequence[Row], tables: Tables) -> list[EfficiencyRow]:
-    """All constants of the phase, fitted on these rows alone."""
-    return _constants(laid_rows(rows, tables), not_fitted(tables))
+    """All constants of the phase, fitted on these rows alone; InvalidInput where none is a run."""
+    several = laid_rows(rows, tables)
+    if not several:
+        raise InvalidInput(TABLE, "no row is a run")
+    return _constants(several, not_fitted(tables))
 
 
 def _constants(several: Sequence[LaidRun], fixed: Sequence[EfficiencyRow]) -> list[EfficiencyRow]:
