@@ -215,6 +215,35 @@ def test_replicas_of_a_service_leave_whole_nodes_to_a_gang():
     assert plans["job"].placed
 
 
+def test_a_service_is_sized_for_what_those_before_it_leave():
+    """Alone it would take all four; of two it makes smaller replicas, which no pass after this one
+    has to find."""
+    fast = {"objective": {"goal": "Time"}, "scaling": {"minReplicas": 2}}
+    nodes = l40s(1, per_node=4)
+    assert plan_of(nodes, service("second", **fast)).chosen.count == 2
+    first = service(
+        "first", age_seconds=9, scaling={"minReplicas": 2}, accelerators={"perReplica": 1}
+    )
+    found = outcomes(nodes, first, service("second", **fast))
+    assert found["first"].placed
+    assert found["second"].placed
+    chosen = found["second"].chosen
+    assert (chosen.count, chosen.replicas) == (1, 2)
+
+
+def test_a_start_that_finds_no_nodes_says_what_it_lacks():
+    """Replicas with redundancy keep apart, and so leave no node whole: the queue counts on it."""
+    apart = service("apart", age_seconds=9, scaling={"redundancy": 1}, parallelism={"tensor": 2})
+    whole = service("whole", parallelism={"tensor": 4})
+    found = outcomes(h100(2, per_node=4), apart, whole)
+    assert found["apart"].placed
+    assert not found["whole"].placed
+    (lacking,) = found["whole"].candidates
+    assert lacking.waits
+    assert "4 are free, but needs 1 place for 4 free accelerators" in lacking.reason
+    assert lacking.reason in found["whole"].reason
+
+
 def test_replicas_with_redundancy_keep_apart():
     chat = service(
         accelerators={"perReplica": 1},

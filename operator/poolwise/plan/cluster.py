@@ -19,7 +19,16 @@ from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.capacity import Ledger, ledger
 from poolwise.plan.capacity_pods import settled, usage_by_node
 from poolwise.plan.corrections import Corrections, name_of
-from poolwise.plan.decision import Candidate, Claim, Holding, Key, Outcome, PlacementRecord
+from poolwise.plan.decision import (
+    Candidate,
+    Claim,
+    Holding,
+    Key,
+    Kind,
+    Outcome,
+    PlacementRecord,
+    Plan,
+)
 from poolwise.plan.entries import Entry, entries
 from poolwise.plan.holders import Holder, is_movable
 from poolwise.plan.idle import idle_nodes
@@ -51,6 +60,9 @@ from poolwise.plan.standing import Standing
 from poolwise.plan.steps.told import Measured, measured
 from poolwise.settings import Settings
 from poolwise.tables import Tables
+
+MOST_ROUNDS = 4
+"""Looks of one pass at its queue; nearly all that may start does in the second."""
 
 
 def decide(
@@ -97,6 +109,20 @@ def decide(
     answered = answers(book, observed, decided.outcomes)
     decided = replace(decided, free_accelerators=free, idle_nodes=idle, answers=answered)
     return told(decided, known, start, claims, situation)
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """What one look at the queue came to."""
+
+    standing: Standing
+    asks_at: datetime | None
+    """When the optimiser is to be asked for those who wait."""
+    situation: Situation
+    """Without the room of what started."""
+    started: Mapping[Key, Holder]
+    may_start: bool
+    """Whether another look at what is left may let somebody start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,25 +216,50 @@ class _Pass:
         standing: Standing,
         outcomes: dict[Key, Outcome],
     ) -> tuple[Standing, datetime | None, Situation]:
-        """Decide the queue, then carry it out: who starts comes first."""
+        """The queue in rounds: what starts takes room, and others are of another size in what is
+        left. Whom that lets start is not left for the next pass to find."""
         if not entries and not situation.settings.may_move:
             return Standing(), None, situation
+        holders = list(self._holders(situation))
+        for _ in range(MOST_ROUNDS):
+            done = self._round(entries, holders, situation, standing, outcomes)
+            standing, situation = done.standing, done.situation
+            if not (done.started and done.may_start):
+                break
+            entries = [entry for entry in entries if entry.identity.key not in done.started]
+            holders = [*holders, *done.started.values()]
+        return standing, done.asks_at, situation
+
+    def _round(
+        self,
+        entries: Sequence[Entry],
+        holders: Sequence[Holder],
+        situation: Situation,
+        standing: Standing,
+        outcomes: dict[Key, Outcome],
+    ) -> _Round:
+        """Decide the queue, then carry it out: who starts comes first."""
         fits = {entry.identity.key: fitted(entry, situation) for entry in entries}
         waiting = [
             Waiting(fit.entry, candidates(fit.entry.workload.request, self.pools, situation))
             for fit in fits.values()
         ]
-        queue = Queue(waiting, list(self._holders(situation)), self.pools, situation)
+        queue = Queue(waiting, holders, self.pools, situation)
         joint = queue.decided(standing)
         departures = queue.departures(joint, standing)
         outcomes |= {holder.key: holder.left(why) for holder, why in departures}
+        started: dict[Key, Holder] = {}
+        may_start = False
         for each, turn in queue.turns(joint):
             plan = Placement(each.entry.workload, self.pools, situation, turn=turn).plan()
             if plan.claim is not None:
-                situation = situation.with_ledger(situation.ledger.with_claim(plan.claim))
+                started[plan.key] = Holder(each.entry, plan.claim)
+                situation = situation.with_start(plan.key, plan.claim, turn.seconds)
                 plan, situation = with_parts(fits[plan.key], plan, self.claims, situation)
             outcomes[plan.key] = plan
-        return queue.standing(joint, standing), queue.looks_again_at(joint, standing), situation
+            may_start |= plan.claim is None and (turn.starts or _may_be_resized(plan))
+        asks_at = queue.looks_again_at(joint, standing)
+        return _Round(queue.standing(joint, standing), asks_at, situation, started, may_start)
 
     def _holders(self, situation: Situation) -> Iterator[Holder]:
         """What runs; with where else it could be, where that is looked for."""
@@ -221,6 +272,13 @@ class _Pass:
                 alone = situation.with_ledger(situation.ledger.without_claim(claim))
                 found = candidates(entry.workload.request, self.pools, alone)
             yield Holder(entry, claim, found)
+
+
+def _may_be_resized(plan: Plan) -> bool:
+    """Whether it is a service that waits: in what is left it may be of other replicas, or spread
+    over pools. Runs are weighed at every count at once: what they leave, they leave on purpose."""
+    is_service = plan.key.kind is Kind.INFERENCE_SERVICE
+    return is_service and any(each.feasible or each.waits for each in plan.candidates)
 
 
 def _learned(

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from poolwise.model.prediction import Interval
 from poolwise.plan.candidates.assessment import candidates, gang
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation, shared_domain
@@ -51,6 +52,11 @@ class Turn:
     def starts(self) -> bool:
         """Whether it gets its place in this pass."""
         return self.decision.act is Act.START
+
+    @property
+    def seconds(self) -> Interval | None:
+        """How long it runs as decided; None where nobody can tell, and of a service."""
+        return self.decision.option.seconds if self.decision.option else None
 
     def beside_kept(self, free: Ledger) -> Ledger:
         """The ledger without what is kept for others."""

@@ -18,7 +18,7 @@ from poolwise.plan.candidates.waiting import Obstacle
 from poolwise.plan.capacity import ROUNDING_SLACK, Gang, Ledger, ledger
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.corrections import Corrections
-from poolwise.plan.decision import Key
+from poolwise.plan.decision import Claim, Key
 from poolwise.plan.node_choice import Breakage
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.growth import startup_seconds
@@ -47,6 +47,11 @@ class Situation:
     def with_ledger(self, ledger: Ledger) -> Situation:
         """The same moment with other capacity."""
         return replace(self, ledger=ledger)
+
+    def with_start(self, key: Key, claim: Claim, seconds: Interval | None) -> Situation:
+        """The same moment once a workload holds its place, for so long where that is known."""
+        ends = self.ends if seconds is None else {**self.ends, key: seconds}
+        return replace(self, ledger=self.ledger.with_claim(claim), ends=ends)
 
     def nodes_for(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> dict[str, int] | None:
         """Nodes for all pods, those of a training run as close together as it wishes."""
