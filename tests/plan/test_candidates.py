@@ -32,6 +32,8 @@ from tests.plan.machines import CALIBRATION, TABLES, machine
 
 H100_LABEL = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
 
+TIGHT = [{"metric": "TTFT", "percentile": 99, "target": "1ms"}]
+
 
 def declared(**spec):
     return {
@@ -341,6 +343,25 @@ def test_bf16_at_the_rate_of_fp32_is_pointed_out():
     assert plan.placed
     assert "T4 computes bf16 at the rate of fp32" in plan.reason
     assert "training.precision fp16 would be faster" in plan.reason
+
+
+@pytest.mark.parametrize(
+    ("label", "spec", "is_told"),
+    [
+        pytest.param("NVIDIA-B300", {}, True, id="feasible"),
+        pytest.param(
+            "NVIDIA-B300", {"accelerators": {"perReplica": 1}, "slo": TIGHT}, True, id="not"
+        ),
+        pytest.param("NVIDIA-B200", {}, False, id="fast-in-int8"),
+    ],
+)
+def test_quantised_weights_that_a_device_multiplies_slowly_are_pointed_out(label, spec, is_told):
+    """Blackwell Ultra has a fifteenth of its 16-bit rate left in int8, and fp8 at twice of it."""
+    model = {"preset": "llama-3.1-8b", "maxModelLength": 8192, "quantization": "int8"}
+    (told,) = plan_of(gpu_nodes("b", 1, label), service(model=model, **spec)).candidates
+    remark = "computes int8 at 6.8 % of the rate of bf16, which model.quantization None goes by"
+    assert (remark in told.reason) is is_told
+    assert told.feasible is ("slo" not in spec)
 
 
 @pytest.mark.parametrize("workload", [job, service], ids=["job", "service"])

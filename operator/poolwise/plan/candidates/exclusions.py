@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from poolwise.model.formats import native_arithmetic
+from poolwise.model.formats import arithmetic, native_arithmetic
 from poolwise.model.hardware import Device
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.children.engines import default_image, platform
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import CPU, Pool
 from poolwise.plan.requests.request import Request, ServingRequest, TrainingRequest
-from poolwise.plan.wording import money
+from poolwise.plan.wording import money, percent
 from poolwise.settings import Settings
 
 FULL_PRECISION = ("fp32", "tf32")
@@ -132,6 +132,17 @@ def precision_remark(precision: str, device: Device) -> str:
     known = [each for each in HALF_PRECISION if each in peaks]
     advice = f"; training.precision {' or '.join(known)} would be faster" if known else ""
     return f"{device.name} computes {precision} at the rate of {unit}{advice}"
+
+
+def quantization_remark(quantization: str, device: Device) -> str:
+    """What a service should know whose weights the device multiplies more slowly than ones of 16
+    bits, as Blackwell Ultra does int8."""
+    peaks = device.peak_flops_per_second
+    unit, wide = native_arithmetic(quantization, peaks), arithmetic("bf16", peaks)
+    if unit is None or wide is None or peaks[unit] >= peaks[wide]:
+        return ""
+    told = f"{device.name} computes {quantization} at {percent(peaks[unit] / peaks[wide])}"
+    return f"{told} of the rate of {wide}, which model.quantization None goes by"
 
 
 def _of_service(request: ServingRequest, pool: Pool, settings: Settings) -> tuple[str, str] | None:

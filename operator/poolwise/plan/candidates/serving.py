@@ -10,7 +10,13 @@ from poolwise.model.correction import Phase
 from poolwise.model.prediction import NINE_IN_TEN, Bottleneck, ServingPrediction
 from poolwise.model.ranges import capacity_range, limiting_phase, own_spread
 from poolwise.model.work import ServingLayout, Target
-from poolwise.plan.candidates.exclusions import Exclusion, excluded, exclusion, too_dear
+from poolwise.plan.candidates.exclusions import (
+    Exclusion,
+    excluded,
+    exclusion,
+    quantization_remark,
+    too_dear,
+)
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_answers import ServingAnswers, serving_answers
 from poolwise.plan.candidates.serving_groups import gang_of_replicas, wish_of_replicas
@@ -40,7 +46,9 @@ def serving_candidate(request: ServingRequest, pool: Pool, situation: Situation)
     if against:
         return excluded(pool, against)
     answers = serving_answers(request, pool, situation)
-    return _Assessment(request, pool, situation, answers).candidate()
+    found = _Assessment(request, pool, situation, answers).candidate()
+    remark = quantization_remark(request.fixed.quantization, answers.search.machine.device)
+    return replace(found, reason="; ".join(filter(None, (found.reason, remark))))
 
 
 @dataclass(frozen=True, slots=True)
