@@ -131,6 +131,11 @@ def test_what_cannot_be_is_named(fixed, says):
     assert says in found.problem
 
 
+def test_a_node_of_one_accelerator_is_told_as_one():
+    found = refusal(node=replace(EIGHT, accelerators=1), tensor=2)
+    assert "does not fit a node of 1 accelerator and the model's heads" in found.problem
+
+
 def test_too_large_a_model_tells_the_smallest_need():
     found = refusal(work("llama-3.1-70b"), on=L4, node=replace(EIGHT, accelerators=4))
     assert found.verdict is Verdict.MEMORY_DOES_NOT_FIT

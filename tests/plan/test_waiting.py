@@ -90,6 +90,12 @@ def test_pieces_are_no_whole_node():
     assert said.startswith("8 are free, but needs 1 node with 8 free accelerators, and has 0; ")
 
 
+def test_one_is_free():
+    slots = {"cores": 500.0}
+    said = told(pool(node("a")), holding("x", "a", count=7), gang=Gang(1, 1, **slots))
+    assert said.startswith("1 is free, but needs 1 place for 1 free accelerator and what its pods")
+
+
 def test_a_service_never_ends_so_the_first_run_to_end_is_named_too():
     where = blocks(5)
     claims = (

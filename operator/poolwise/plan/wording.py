@@ -121,6 +121,11 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def are_free(count: int) -> str:
+    """``1 is free``, ``8 are free``."""
+    return f"{count} is free" if count == 1 else f"{count} are free"
+
+
 def sentence(text: str, limit: int = MESSAGE_LIMIT) -> str:
     """Text from outside (a container, a user) on one line, without control characters, bounded.
 

@@ -13,6 +13,7 @@ from poolwise.model.shapes import Transformer
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.serving_groups import sizes_over_nodes
 from poolwise.plan.requests.request import FixedReplica
+from poolwise.plan.wording import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class Sizes:
         listed = ", ".join(f"{name} {size}" for name, size in given.items() if size is not None)
         return (
             f"a replica with the given {listed} does not fit a node of "
-            f"{self.node.accelerators} accelerators and the model's heads"
+            f"{plural(self.node.accelerators, 'accelerator')} and the model's heads"
         )
 
 

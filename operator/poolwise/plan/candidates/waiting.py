@@ -17,7 +17,7 @@ from poolwise.plan.decision import Key, Kind
 from poolwise.plan.pool import Pool
 from poolwise.plan.remaining import about
 from poolwise.plan.topology import can_ever_hold
-from poolwise.plan.wording import plural
+from poolwise.plan.wording import are_free, plural
 
 _KINDS = {Kind.TRAINING_JOB: "job", Kind.INFERENCE_SERVICE: "service"}
 _SHORT = {
@@ -81,7 +81,7 @@ class Obstacle:
         places = plural(gang.pods, "node" if gang.one_per_node else "place")
         joined = "with" if gang.one_per_node else "for"
         needs = f"needs {places} {joined} {wanted}{beside}{self._in_one()}"
-        return f"{free} are free, but {needs}, and has {room}"
+        return f"{are_free(free)}, but {needs}, and has {room}"
 
     def _apart(self, room: int) -> str:
         """Enough nodes have room, only not in one domain."""

@@ -11,7 +11,7 @@ from poolwise.plan.joint.moves import Move
 from poolwise.plan.joint.outcome import Price
 from poolwise.plan.joint.problem import Option, Problem, Workload
 from poolwise.plan.joint.walk import Chance, Turn, Walked
-from poolwise.plan.wording import duration, money, percent, plural
+from poolwise.plan.wording import are_free, duration, money, percent, plural
 
 ENDLESS = ", where nobody can tell how long it would wait"
 
@@ -145,7 +145,7 @@ class Teller:
         fitting = sum(1 for node in nodes if node.free >= size)
         within = f" in one {option.level}" if option.level else ""
         return (
-            f"{free} are free, but it needs {plural(option.pods, 'pod')} of {size}{within}, and"
+            f"{are_free(free)}, but it needs {plural(option.pods, 'pod')} of {size}{within}, and"
             f" {plural(fitting, 'node')} would take one, less what this pass gives others"
         )
 
@@ -174,7 +174,7 @@ class Teller:
         more = other.lateness_seconds / mine.lateness_seconds - 1.0
         what = f"{other.option.pool} is free"
         if other.option.pool == mine.option.pool:
-            what = f"{other.option.accelerators} are free"
+            what = are_free(other.option.accelerators)
         if more <= 0:
             return f"; {what}, but worth more to others"
         return f"; {what}, but would take {percent(more)} longer"
