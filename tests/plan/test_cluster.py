@@ -244,6 +244,16 @@ def test_a_start_that_finds_no_nodes_says_what_it_lacks():
     assert lacking.reason in found["whole"].reason
 
 
+def test_a_run_takes_fewer_where_those_before_it_broke_the_node_it_counted_on():
+    two = {"scaling": {"redundancy": 1}, "accelerators": {"perReplica": 1}}
+    apart = service("apart", age_seconds=9, **two)
+    run = job(count=None, accelerators={"min": 2, "max": 4})
+    found = outcomes(h100(2, per_node=4), apart, run)
+    assert len(found["apart"].claim.accelerators_by_node) == 2
+    assert found["job"].placed
+    assert found["job"].chosen.count in (2, 3)
+
+
 def test_replicas_with_redundancy_keep_apart():
     chat = service(
         accelerators={"perReplica": 1},

@@ -257,7 +257,7 @@ class _Pass:
                 situation = situation.with_start(plan.key, plan.claim, turn.seconds)
                 plan, situation = with_parts(fits[plan.key], plan, self.claims, situation)
             outcomes[plan.key] = plan
-            may_start |= plan.claim is None and (turn.starts or _may_be_resized(plan))
+            may_start |= _may_start(plan)
         asks_at = queue.looks_again_at(joint, standing)
         return _Round(queue.standing(joint, standing), asks_at, situation, started, may_start)
 
@@ -274,11 +274,13 @@ class _Pass:
             yield Holder(entry, claim, found)
 
 
-def _may_be_resized(plan: Plan) -> bool:
-    """Whether it is a service that waits: in what is left it may be of other replicas, or spread
-    over pools. Runs are weighed at every count at once: what they leave, they leave on purpose."""
+def _may_start(plan: Plan) -> bool:
+    """Whether it waits, and another look may let it start: something would do for it as things are
+    now, or it is a service, which may be of other replicas in what is left, or spread over pools.
+    Runs are weighed at every count at once."""
     is_service = plan.key.kind is Kind.INFERENCE_SERVICE
-    return is_service and any(each.feasible or each.waits for each in plan.candidates)
+    able = (each.feasible or (is_service and each.waits) for each in plan.candidates)
+    return plan.claim is None and any(able)
 
 
 def _learned(
