@@ -91,8 +91,8 @@ def test_pieces_are_no_whole_node():
 
 
 def test_one_is_free():
-    slots = {"cores": 500.0}
-    said = told(pool(node("a")), holding("x", "a", count=7), gang=Gang(1, 1, **slots))
+    gang = Gang(1, 1, cores=500.0)
+    said = told(pool(node("a")), holding("x", "a", count=7), gang=gang)
     assert said.startswith("1 is free, but needs 1 place for 1 free accelerator and what its pods")
 
 
