@@ -1,0 +1,355 @@
+"""What may happen in a history, each as a value that reads as what it does."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+
+from poolwise.cluster.resources import CHILDREN, DEPLOYMENTS, JOBS, LEADER_WORKER_SETS, PODS
+from poolwise.errors import ClusterError, Conflict, Forbidden, NameTaken, Refused, Unavailable
+from poolwise.plan.names import (
+    INFERENCE,
+    JOBSET,
+    KUEUE,
+    LEADER_WORKER_SET,
+    MANAGED_BY,
+    PAUSED,
+    PLACEMENT,
+)
+from tests.fake_kube import Document
+from tests.handlers.histories import documents as given
+from tests.handlers.histories.metrics import Told
+from tests.handlers.histories.world import World
+
+
+@dataclass(frozen=True)
+class Event:
+    """Calls the function of that name below."""
+
+    name: str
+    of: tuple[Any, ...] = field(default=())
+
+    async def happen(self, world: World) -> None:
+        """Do it."""
+        if self.name == "restart":
+            await world.restart()
+        else:
+            _EVENTS[self.name](world, *self.of)
+
+    def __repr__(self) -> str:
+        return f"Event({self.name!r}, {self.of!r})"
+
+
+def create_job(world: World, name: str, spec: dict[str, Any]) -> None:
+    if world.find("TrainingJob", name) is None:
+        world.apply(given.job(name, spec))
+
+
+def edit_job(world: World, name: str, spec: dict[str, Any]) -> None:
+    live = world.find("TrainingJob", name)
+    if live is not None:
+        world.apply({**live, "spec": {**live["spec"], **spec}})
+
+
+def create_service(world: World, name: str, spec: dict[str, Any]) -> None:
+    """Or edit it."""
+    live = world.find("InferenceService", name)
+    document = given.service(name, spec)
+    world.apply(document if live is None else {**live, "spec": document["spec"]})
+
+
+def delete(world: World, kind: str, name: str) -> None:
+    live = world.find(kind, name)
+    if live is not None:
+        world.cluster.vanish(live)
+
+
+def recreate(world: World, kind: str, name: str, spec: dict[str, Any]) -> None:
+    """Delete it, and make another one of its name at once."""
+    delete(world, kind, name)
+    world.apply((given.job if kind == "TrainingJob" else given.service)(name, spec))
+
+
+def pause(world: World, kind: str, name: str, is_paused: bool) -> None:
+    live = world.find(kind, name)
+    if live is not None:
+        notes = {**(live["metadata"].get("annotations") or {}), PAUSED: str(is_paused).lower()}
+        world.cluster.change(live, metadata={**live["metadata"], "annotations": notes})
+
+
+def add_node(world: World, name: str) -> None:
+    if world.find("Node", name) is None:
+        world.cluster.put(given.node(name))
+
+
+def cordon(world: World, name: str, is_cordoned: bool) -> None:
+    live = world.find("Node", name)
+    if live is not None:
+        world.cluster.change(live, spec={**live.get("spec", {}), "unschedulable": is_cordoned})
+
+
+def break_node(world: World, name: str, how: str) -> None:
+    """Its labels go or change, its devices fail, it is not ready; or all is well again."""
+    live = world.find("Node", name)
+    if live is None:
+        return
+    node = copy.deepcopy(given.node(name))
+    if how == "bare":
+        node["metadata"]["labels"] = {}
+    elif how == "other product":
+        node["metadata"]["labels"]["nvidia.com/gpu.product"] = "NVIDIA-L40S"
+    elif how == "fewer devices":
+        node["status"]["allocatable"] = {**node["status"]["allocatable"], given.GPU: "3"}
+    elif how == "not ready":
+        node["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    world.cluster.change(live, **{part: node[part] for part in ("status",)})
+    labels = {**live["metadata"], "labels": node["metadata"]["labels"]}
+    world.cluster.change(live, metadata=labels)
+
+
+def declare_pool(world: World, name: str, spec: dict[str, Any]) -> None:
+    world.apply(given.declared_pool(name, **spec))
+
+
+def end_run(world: World, name: str, phase: str) -> None:
+    """All pods of a run end so."""
+    for pod in world.pods():
+        if pod["metadata"]["name"].startswith(name) and pod["status"]["phase"] == "Running":
+            world.cluster.change(pod, status={**pod["status"], "phase": phase})
+
+
+def evict_pod(world: World, index: int) -> None:
+    if pods := [each for each in world.pods() if "ownerReferences" in each["metadata"]]:
+        world.cluster.terminate(pods[index % len(pods)])
+
+
+def unready_pod(world: World, index: int) -> None:
+    if pods := [each for each in world.pods() if each["status"]["phase"] == "Running"]:
+        world.controllers.set_ready(pods[index % len(pods)], False)
+
+
+def foreign_pod(world: World, on: str, accelerators: int) -> None:
+    """0: it ends."""
+    live = world.find("Pod", f"other-{on}")
+    if live is not None:
+        world.cluster.vanish(live)
+    if accelerators and world.find("Node", on) is not None:
+        world.cluster.put(given.foreign_pod(f"other-{on}", on, accelerators))
+
+
+def _children(world: World) -> list[Document]:
+    found = [each for resource in CHILDREN for each in world.cluster.all(resource)]
+    return [each for each in found if MANAGED_BY in (each["metadata"].get("labels") or {})]
+
+
+def delete_child(world: World, index: int) -> None:
+    if children := _children(world):
+        world.cluster.vanish(children[index % len(children)])
+
+
+def damage_child(world: World, index: int, how: str) -> None:
+    """Its record goes or is nonsense, or its labels go."""
+    if not (children := _children(world)):
+        return
+    child = children[index % len(children)]
+    metadata = copy.deepcopy(child["metadata"])
+    if how == "labels":
+        metadata["labels"] = {}
+    else:
+        metadata["annotations"] = {} if how == "record" else {PLACEMENT: how}
+    world.cluster.change(child, metadata=metadata)
+
+
+def scale_child(world: World, index: int, replicas: int) -> None:
+    found = [*world.cluster.all(DEPLOYMENTS), *world.cluster.all(LEADER_WORKER_SETS)]
+    if found:
+        child = found[index % len(found)]
+        world.cluster.change(child, spec={**child["spec"], "replicas": replicas})
+
+
+def take_name(world: World, name: str, kind: str) -> None:
+    """Somebody else has the name, or no longer."""
+    live = world.find(kind, name)
+    if live is None:
+        world.cluster.put(given.foreign(name, kind))
+    elif MANAGED_BY not in (live["metadata"].get("labels") or {}):
+        world.cluster.vanish(live)
+
+
+def autoscale(world: World, service: str, kind: str) -> None:
+    """Somebody else does, or no longer."""
+    live = world.find("HorizontalPodAutoscaler", f"theirs-{service}")
+    if live is None:
+        world.cluster.put(given.autoscaler(kind, service))
+    else:
+        world.cluster.vanish(live)
+
+
+def kueue(world: World, how: str) -> None:
+    if how == "remove":
+        if KUEUE in world.cluster.optional:
+            world.cluster.remove_api(KUEUE)
+    elif KUEUE not in world.cluster.optional:
+        world.kueue.install(with_check=how == "with check")
+
+
+def evict_from_queue(world: World, index: int) -> None:
+    world.kueue.evict(index)
+
+
+def api(world: World, group: str, is_served: bool) -> None:
+    if is_served:
+        world.cluster.serve(group)
+    elif group in world.cluster.optional:
+        world.cluster.remove_api(group)
+
+
+def gateway(world: World, service: str) -> None:
+    """Put one before a service, or take it away."""
+    world.cluster.serve(INFERENCE)
+    pool = world.find("InferencePool", service)
+    if pool is not None:
+        world.cluster.vanish(pool)
+        return
+    for document in given.gateway(service):
+        if world.find(document["kind"], document["metadata"]["name"]) is None:
+            world.cluster.put(document)
+
+
+def hold_requests(world: World, count: float) -> None:
+    world.told.held_requests = count
+
+
+def tell(world: World, state: str) -> None:
+    """What replicas tell from now on."""
+    world.told.state = state
+
+
+def lag(world: World, plural: str, seconds: float) -> None:
+    world.cluster.lag_seconds[plural] = seconds
+
+
+_ERRORS: dict[str, Callable[[], ClusterError]] = {
+    "409": lambda: Conflict("409"),
+    "429": lambda: Unavailable("429", 2.0),
+    "500": lambda: Unavailable("500"),
+    "403": lambda: Forbidden("403"),
+    "422": lambda: Refused("422"),
+    "taken": lambda: NameTaken("taken"),
+}
+
+
+def fail_writes(world: World, error: str, count: int) -> None:
+    world.cluster.failures = [_ERRORS[error]() for _ in range(count)]
+
+
+def refuse(world: World, what: str, is_refused: bool) -> None:
+    """A policy refuses some writes, for as long as it is there."""
+    if is_refused:
+        world.cluster.unwanted[what] = Refused(f"{what} is against a policy")
+    else:
+        world.cluster.unwanted.pop(what, None)
+
+
+def start_slowly(world: World, seconds: float) -> None:
+    world.controllers.start_seconds = seconds
+
+
+def schedule(world: World, is_scheduling: bool) -> None:
+    world.controllers.is_scheduling = is_scheduling
+
+
+_EVENTS: dict[str, Callable[..., None]] = {
+    each.__name__: each
+    for each in (
+        *(create_job, edit_job, create_service, delete, recreate, pause),
+        *(add_node, cordon, break_node, declare_pool),
+        *(end_run, evict_pod, unready_pod, foreign_pod),
+        *(delete_child, damage_child, scale_child, take_name),
+        *(autoscale, kueue, evict_from_queue, api, gateway, hold_requests),
+        *(tell, lag, fail_writes, refuse, start_slowly, schedule),
+    )
+}
+
+
+def _event(name: str, *of: Any) -> st.SearchStrategy[Event]:
+    return st.tuples(*of).map(lambda drawn: Event(name, drawn))
+
+
+_indexes, _flags = st.integers(0, 5), st.booleans()
+_jobs, _services = st.sampled_from(given.JOBS), st.sampled_from(given.SERVICES)
+_nodes = st.sampled_from(given.NODES)
+_kinds = st.one_of(
+    st.tuples(st.just("TrainingJob"), _jobs), st.tuples(st.just("InferenceService"), _services)
+)
+_POOLS = [
+    {"nodeSelector": {given.GROUP_LABEL: "h"}, "price": {"perNodeHour": "80"}},
+    {"nodeSelector": {given.GROUP_LABEL: "h"}, "maxNodes": 4, "nodeStartup": "2m"},
+    {"nodeSelector": {given.GROUP_LABEL: "a"}, "allowedNamespaces": ["b"]},
+    {"nodeSelector": {given.GROUP_LABEL: "x"}, "accelerator": "H100-SXM5-80GB"},
+    {"nodeSelector": {given.GROUP_LABEL: "none"}, "accelerator": "nonsense", "maxNodes": 2},
+    {"nodeSelector": {given.GROUP_LABEL: "a"}, "capacityType": "Spot"},
+]
+_PLURALS = ["pods", "jobs", "deployments", "trainingjobs", "nodes", "jobsets", "workloads"]
+
+
+def _named(name: str) -> st.SearchStrategy[Event]:
+    return _kinds.map(lambda drawn: Event(name, drawn))
+
+
+_creations = st.one_of(
+    _event("create_job", _jobs, given.job_specs),
+    _event("create_service", _services, given.service_specs),
+)
+_recreations = st.one_of(
+    _event("recreate", st.just("TrainingJob"), _jobs, given.job_specs),
+    _event("recreate", st.just("InferenceService"), _services, given.service_specs),
+)
+events = st.one_of(
+    _creations,
+    _creations,
+    _creations,
+    _recreations,
+    _event("edit_job", _jobs, given.job_edits),
+    _named("delete"),
+    st.builds(lambda at, on: Event("pause", (*at, on)), _kinds, _flags),
+    _event("add_node", _nodes),
+    _event("add_node", _nodes),
+    _event("delete", st.just("Node"), _nodes),
+    _event("cordon", _nodes, _flags),
+    _event(
+        "break_node",
+        _nodes,
+        st.sampled_from(["bare", "other product", "fewer devices", "not ready", "well"]),
+    ),
+    _event("declare_pool", st.sampled_from(["mine", "other"]), st.sampled_from(_POOLS)),
+    _event("delete", st.just("AcceleratorPool"), st.sampled_from(["mine", "other"])),
+    _event("end_run", _jobs, st.sampled_from(["Succeeded", "Failed"])),
+    _event("evict_pod", _indexes),
+    _event("unready_pod", _indexes),
+    _event("foreign_pod", _nodes, st.sampled_from([0, 2, 8])),
+    _event("delete_child", _indexes),
+    _event("damage_child", _indexes, st.sampled_from(["record", "{", "[]", "labels"])),
+    _event("scale_child", _indexes, st.integers(0, 3)),
+    _event("take_name", st.one_of(_jobs, _services), st.sampled_from(["Service", "Job"])),
+    _event("autoscale", _services, st.sampled_from(["Deployment", "InferenceService"])),
+    _event("kueue", st.sampled_from(["plain", "with check", "remove"])),
+    _event("evict_from_queue", _indexes),
+    _event("api", st.sampled_from([JOBSET, LEADER_WORKER_SET]), _flags),
+    _event("api", st.just(INFERENCE), st.just(False)),
+    _event("gateway", _services),
+    _event("hold_requests", st.sampled_from([0.0, 3.0])),
+    _event("tell", st.sampled_from(Told.STATES)),
+    _event("lag", st.sampled_from(_PLURALS), st.sampled_from([0.0, 1.0, 30.0])),
+    _event("fail_writes", st.sampled_from(sorted(_ERRORS)), st.integers(1, 6)),
+    _event("refuse", st.sampled_from(["jobs/j0", "services/s0", "events", "apply"]), _flags),
+    _event("start_slowly", st.sampled_from([1.0, 20.0, 300.0, 5000.0])),
+    _event("schedule", _flags),
+    st.just(Event("restart")),
+)
+waits = st.sampled_from([0.0, 0.1, 3.0, 30.0, 30.0, 200.0, 900.0])
+histories = st.lists(st.tuples(events, waits), min_size=1, max_size=40)

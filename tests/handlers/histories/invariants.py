@@ -1,0 +1,187 @@
+"""What holds whatever happens: in each planning pass, at each quiet moment, and at rest."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from poolwise.cluster.resources import CHILDREN, JOBS, RUNNERS, owner_uid
+from poolwise.plan.capacity_pods import owner_of, requests
+from poolwise.plan.conditions import Reason, Type
+from poolwise.plan.decision import Key, Plan
+from poolwise.plan.names import KUEUE, MANAGED_BY, OWNER_KIND
+from poolwise.plan.observed import Decisions, Observed
+from poolwise.plan.status.workload import is_paused
+from tests.fake_kube import Document
+from tests.handlers.histories.documents import GPU
+from tests.handlers.histories.world import World
+from tests.handlers.shell import condition
+
+ENDED = ("Complete", "Completed", "Failed")
+
+
+def judge(observed: Observed, decisions: Decisions) -> None:
+    """No pass promises accelerators that a node does not have."""
+    if problems := list(_overpromised(observed, decisions)):
+        raise AssertionError("; ".join(problems))
+
+
+def _overpromised(observed: Observed, decisions: Decisions) -> Iterator[str]:
+    there = {
+        str(node["metadata"]["name"]): int(node["status"]["allocatable"].get(GPU, 0))
+        for node in observed.nodes
+    }
+    claims = [
+        claim
+        for plan in decisions.outcomes.values()
+        if isinstance(plan, Plan) and not _is_queued(plan)
+        for claim in [plan.claim, *(part.claim for part in plan.parts)]
+        if claim is not None
+    ]
+    held = Counter[str]()
+    for claim in claims:
+        held.update(claim.accelerators_by_node)
+    held.update(_held_by_others(observed, {claim.key for claim in claims}))
+    for plan in decisions.outcomes.values():
+        if isinstance(plan, Plan) and plan.claim and not plan.kept and not _is_queued(plan):
+            for node, count in plan.claim.accelerators_by_node.items():
+                if count and node in there and held[node] > there[node]:
+                    yield f"{plan.key} is promised {count} of {node}: {held[node]} of {there[node]}"
+
+
+def _is_queued(plan: Plan) -> bool:
+    """Whether it only waits where it would run: then it holds nothing yet."""
+    return plan.record is not None and plan.record.queue is not None and not plan.kept
+
+
+def _held_by_others(observed: Observed, ours: set[Key]) -> Counter[str]:
+    labels = {(str(key.kind), key.namespace, key.name) for key in ours}
+    found = Counter[str]()
+    for pod in observed.pods:
+        node, phase = pod["spec"].get("nodeName"), (pod.get("status") or {}).get("phase")
+        if node and phase not in ("Succeeded", "Failed") and owner_of(pod) not in labels:
+            found[node] += requests(pod).accelerators.get(GPU, 0)
+    return found
+
+
+def at_a_quiet_moment(world: World) -> list[str]:
+    """What is wrong with what is told and written."""
+    uids = {each["metadata"]["uid"] for each in world.workloads()}
+    found = []
+    for workload in world.workloads():
+        name = f"{workload['kind']} {workload['metadata']['name']}"
+        found += [f"{name}: {problem}" for problem in _problems(world, workload)]
+    for resource in CHILDREN:
+        for child in world.cluster.all(resource):
+            if _is_made_by_us(child) and owner_uid(child) not in uids:
+                found.append(f"{child['kind']} {child['metadata']['name']} has no owner")
+    return found
+
+
+def _is_made_by_us(child: Document) -> bool:
+    owners = child["metadata"].get("ownerReferences") or []
+    labels = child["metadata"].get("labels") or {}
+    is_below = any(each["kind"] not in ("TrainingJob", "InferenceService") for each in owners)
+    return MANAGED_BY in labels and OWNER_KIND in labels and not is_below
+
+
+def _problems(world: World, workload: Document) -> Iterator[str]:
+    status, generation = workload.get("status") or {}, workload["metadata"]["generation"]
+    conditions = {each["type"]: each for each in status.get("conditions", [])}
+    if not conditions:
+        yield "nothing is told"
+        return
+    yield from _words(conditions)
+    if status.get("observedGeneration") != generation and not is_paused(workload):
+        yield f"observedGeneration {status.get('observedGeneration')} of {generation}"
+    for each in conditions.values():
+        if each["observedGeneration"] != generation and not is_paused(workload):
+            yield f"{each['type']} is of generation {each['observedGeneration']} of {generation}"
+    if is_paused(workload):
+        if "Paused" not in conditions:
+            yield "is paused and does not say so"
+        return
+    yield from _placed(world, workload, conditions)
+
+
+def _placed(world: World, workload: Document, told: dict[str, Document]) -> Iterator[str]:
+    accepted, placed = told.get("Accepted", {}), told.get("Placed")
+    ended = any(told.get(each, {}).get("status") == "True" for each in ("Complete", "Failed"))
+    runners = [
+        each
+        for resource in RUNNERS
+        for each in world.cluster.all(resource)
+        if owner_uid(each) == workload["metadata"]["uid"]
+    ]
+    live = [each for each in runners if not any(_is_true(each, word) for word in ENDED)]
+    is_meant_not_to = workload["spec"].get("suspend") or workload["spec"].get("mode") == "Plan"
+    if accepted.get("status") == "True" and placed is None and not (ended or is_meant_not_to):
+        yield "is accepted, and neither placed nor told why not"
+    if placed and placed["status"] == "True" and not live:
+        yield f"is told to be placed ({placed['message']}), and nothing runs it"
+    if is_meant_not_to and live and accepted.get("status") == "True":
+        yield f"should not run, and {live[0]['kind']} does"
+    ready = told.get("PodsReady", {}).get("status") == "True"
+    if ready and not ended:
+        pods = [pod for pod in world.pods() if _is_of(pod, workload) and _is_true(pod, "Ready")]
+        wanted = sum(each["spec"].get("replicas") or 0 for each in live)
+        if len(pods) < wanted:
+            yield f"PodsReady is True with {len(pods)} of {wanted}"
+    if any(_is_true(each, "Failed") for each in runners) and "Failed" not in told and not live:
+        yield "its run has failed, and it does not say so"
+
+
+def _is_of(pod: Document, workload: Document) -> bool:
+    key = owner_of(pod)
+    return key is not None and key[0] == workload["kind"] and key[2] == workload["metadata"]["name"]
+
+
+def _words(conditions: dict[str, Document]) -> Iterator[str]:
+    for each in conditions.values():
+        if each["type"] not in DOCUMENTED or not re.fullmatch("[A-Z][A-Za-z]*", each["reason"]):
+            yield f"{each['type']} ({each['reason']}) is no condition of docs/conditions.md"
+        if each["status"] not in ("True", "False", "Unknown"):
+            yield f"{each['type']} is {each['status']}"
+    for word in ("Accepted", "Ready"):
+        if word not in conditions and "Paused" not in conditions:
+            yield f"has no condition {word}"
+    stalled, going = (conditions.get(each, {}).get("status") for each in ("Stalled", "Reconciling"))
+    ready = conditions.get("Ready", {}).get("status")
+    if stalled == "True" and (going == "True" or ready == "True"):
+        yield f"is Stalled, and Reconciling {going}, Ready {ready}"
+
+
+def _is_true(document: Document, word: str) -> bool:
+    return bool(condition(document, word).get("status") == "True")
+
+
+_PAGE = Path(__file__).resolve().parents[3] / "docs" / "conditions.md"
+DOCUMENTED = set(re.findall(r"^\| `(\w+)` \|", _PAGE.read_text(), re.MULTILINE))
+"""Types and reasons."""
+
+
+def left_behind(world: World) -> list[str]:
+    """What the process still knows of workloads that are gone."""
+    names = {
+        (each["kind"], each["metadata"]["namespace"], each["metadata"]["name"])
+        for each in world.workloads()
+    }
+    cache, engine = world.process.cache, world.process.engine
+    places = {
+        "scaling": cache.scaling,
+        "overflow": cache.overflow,
+        "least_replicas": cache.least_replicas,
+        "scaler": engine.scaler._known,
+        "measurer": engine.measurer._known,
+        "refusals": engine.planner._refusals,
+        "fresh": engine.planner._fresh,
+        "expected": engine.planner._expected,
+    }
+    return [
+        f"{place} knows {key}, which is gone"
+        for place, known in places.items()
+        for key in known
+        if (str(key.kind), key.namespace, key.name) not in names
+    ]

@@ -1,0 +1,70 @@
+"""A history from its first event to rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+
+from tests.handlers.histories.events import Event
+from tests.handlers.histories.invariants import at_a_quiet_moment, judge, left_behind
+from tests.handlers.histories.virtual_time import VirtualLoop, played
+from tests.handlers.histories.world import World
+
+QUIET_SECONDS = 100.0
+"""After an event: by then all is told that will be told of it."""
+REST_SECONDS = 1200.0
+WATCHED_SECONDS = 1800.0
+MOST_WRITES = 6
+"""Of one object in that time, where nothing happens."""
+
+
+def play(history: Iterable[tuple[Event, float]]) -> None:
+    """:raises AssertionError: for the first invariant that does not hold."""
+    played(lambda loop: _play(loop, history))
+
+
+async def _play(loop: VirtualLoop, history: Iterable[tuple[Event, float]]) -> None:
+    passes: list[AssertionError] = []
+
+    def watch(observed, decisions) -> None:
+        try:
+            judge(observed, decisions)
+        except AssertionError as error:
+            passes.append(error)
+
+    world = World(loop, watch)
+    await world.begin()
+    for event, seconds in history:
+        await event.happen(world)
+        await asyncio.sleep(seconds)
+        check(world, passes)
+    await heal(world)
+    check(world, passes)
+    problems = [*at_a_quiet_moment(world), *left_behind(world)]
+    before = len(world.cluster.operator_writes)
+    await asyncio.sleep(WATCHED_SECONDS)
+    check(world, passes)
+    writes = Counter(write for _, write in world.cluster.operator_writes[before:])
+    problems += [f"{write}: {n} times at rest" for write, n in writes.items() if n > MOST_WRITES]
+    assert not problems, "\n".join(problems)
+    await world.process.end()
+
+
+def check(world: World, passes: list[AssertionError]) -> None:
+    world.check()
+    if passes:
+        raise passes[0]
+    for each in world.logged:
+        raise AssertionError(f"logged: {each}") from each.get("error_object")
+
+
+async def heal(world: World) -> None:
+    """Nothing stands against the operator any more."""
+    cluster = world.cluster
+    cluster.failures.clear()
+    cluster.unwanted.clear()
+    cluster.lag_seconds.clear()
+    world.controllers.is_scheduling = True
+    world.controllers.start_seconds = min(world.controllers.start_seconds, 20.0)
+    await asyncio.sleep(REST_SECONDS)

@@ -1,0 +1,127 @@
+"""A cluster with the operator in it, in virtual time; what happens there is done by its methods."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from poolwise.api.validation import defaulted, problems
+from poolwise.cluster.resources import NODES, PODS, WORKLOADS
+from poolwise.handlers.decider import decider
+from poolwise.plan.observed import Decisions, Observed
+from poolwise.settings import Settings
+from tests.fake_kube import Document
+from tests.handlers.histories import documents
+from tests.handlers.histories.cluster import Cluster
+from tests.handlers.histories.controllers import Controllers
+from tests.handlers.histories.metrics import Told
+from tests.handlers.histories.process import Process
+from tests.handlers.histories.queues import Kueue
+from tests.handlers.histories.virtual_time import VirtualLoop
+
+STEP_SECONDS = 2.0
+"""Between two looks of each controller."""
+SETTINGS = Settings(accrual_seconds=0, may_move=True, may_preempt=True)
+Watcher = Callable[[Observed, Decisions], None]
+
+
+class World:
+    """``judge`` sees each planning pass."""
+
+    def __init__(self, loop: VirtualLoop, judge: Watcher) -> None:
+        self.loop = loop
+        self.cluster = Cluster()
+        self.controllers = Controllers(self.cluster, loop)
+        self.kueue = Kueue(self.cluster, loop)
+        self.told = Told(loop)
+        self.logged: list[dict[str, Any]] = []
+        """By the operator, as errors."""
+        self._judge = judge
+        self.process = self._new_process()
+
+    async def begin(self) -> None:
+        """With a few nodes and nothing on them."""
+        structlog.configure(processors=[self._log])
+        for name in ("h0", "h1", "a0"):
+            self.cluster.put(documents.node(name))
+        self.cluster.put(documents.priority_class("high", 1000))
+        self.cluster.put(documents.priority_class("low", -10))
+        await self.process.start()
+        self._controlling = asyncio.create_task(self._control())
+
+    def _new_process(self) -> Process:
+        decide = decider(SETTINGS)
+
+        def judged(observed: Observed) -> Decisions:
+            decisions = decide(observed)
+            self._judge(observed, decisions)
+            return decisions
+
+        return Process(self.cluster, judged, SETTINGS, self.told.look)
+
+    async def restart(self) -> None:
+        """Another process takes over."""
+        await self.process.end()
+        self.process = self._new_process()
+        await self.process.start()
+
+    async def _control(self) -> None:
+        while True:
+            self.controllers.step()
+            self.kueue.step()
+            await asyncio.sleep(STEP_SECONDS)
+
+    def _log(self, logger: Any, level: str, event: dict[str, Any]) -> Any:
+        if level in ("error", "exception", "critical"):
+            self.logged.append({**event, "exc_info": event.get("exc_info")})
+        raise structlog.DropEvent
+
+    def check(self) -> None:
+        """Raise what went wrong unseen."""
+        ended = [*self.process.problems, *([self._controlling.exception()] if self._controlling.done() else [])]
+        for error in ended:
+            raise AssertionError("a task ended") from error
+        assert not self.loop.errors, self.loop.errors
+
+    # What people do
+
+    def apply(self, document: Document) -> None:
+        """Create or edit, if the API server would have it."""
+        if _is_valid(json.dumps(document)):
+            self.cluster.put(defaulted(document))
+
+    def find(self, kind: str, name: str) -> Document | None:
+        """A workload, node or other object by its name."""
+        return next(
+            (
+                document
+                for (resource, _, known), document in self.cluster.objects.items()
+                if (resource.kind, known) == (kind, name)
+            ),
+            None,
+        )
+
+    def workloads(self) -> list[Document]:
+        """All of ours."""
+        return [each for resource in WORKLOADS for each in self.cluster.all(resource)]
+
+    def pods(self) -> list[Document]:
+        """Of everybody."""
+        return self.cluster.all(PODS)
+
+    def nodes(self) -> list[Document]:
+        """All that there are."""
+        return self.cluster.all(NODES)
+
+
+_VALID: dict[str, bool] = {}
+
+
+def _is_valid(text: str) -> bool:
+    if text not in _VALID:
+        _VALID[text] = not problems(json.loads(text))
+    return _VALID[text]
