@@ -85,94 +85,93 @@ def foreign_pod(name: str, on: str, accelerators: int) -> Document:
     }
 
 
-_counts = st.sampled_from([{"count": each} for each in (1, 4, 8, 16, 24, 64)])
-_ranges = st.sampled_from([{"min": 4, "max": 16}, {"min": 1, "max": 32}, {"min": 16, "max": 24}])
-_objectives = st.fixed_dictionaries(
-    {"goal": st.sampled_from(["Time", "Cost"])},
-    optional={
-        "deadline": st.sampled_from(["2026-11-21T06:00:00Z", "2026-11-21T00:00:00Z"]),
-        "maxCost": st.sampled_from(["1", "2000"]),
-    },
-)
-_placements = st.sampled_from(
-    [{}, {"pools": ["mine"]}, {"topology": {"mode": "Required", "level": GROUP_LABEL}}]
-)
-_classes = st.sampled_from(["high", "low", "absent"])
-_ports = st.just({"ports": [{"name": "metrics", "containerPort": 9000}]})
+_PLACEMENTS = [
+    {"placement": each}
+    for each in (
+        {},
+        {"pools": ["mine"]},
+        {"topology": {"mode": "Required", "level": GROUP_LABEL}},
+    )
+]
+_CLASSES = [{"priorityClassName": each} for each in ("high", "low", "absent")]
+_OBJECTIVES = [
+    {"objective": each}
+    for each in (
+        {"goal": "Cost"},
+        {"deadline": "2026-11-21T06:00:00Z"},
+        {"deadline": "2026-11-21T00:00:00Z"},
+        {"maxCost": "2000"},
+        {"maxCost": "1"},
+    )
+]
+_COUNTS = [{"accelerators": {"count": each}} for each in (1, 4, 8, 16, 24, 64)]
+_RANGES = [
+    {"accelerators": {"min": least, "max": most}} for least, most in ((4, 16), (1, 32), (16, 24))
+]
+_LENGTHS = [
+    {"training": {"globalBatchSize": 64, "sequenceLength": 4096, "tokens": each}}
+    for each in ("1M", "100G")
+]
+_RATES = [
+    {
+        "traffic": {
+            "requestsPerSecond": each,
+            "inputTokens": {"p50": 300, "p95": 1200},
+            "outputTokens": {"p50": 200, "p95": 600},
+        }
+    }
+    for each in ("1", "20", "150")
+]
 
-job_edits = st.fixed_dictionaries(
-    {},
-    optional={
-        "suspend": st.booleans(),
-        "objective": _objectives,
-        "placement": _placements,
-        "priorityClassName": _classes,
-    },
-)
+
+def _specs(*twists: list[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    """A few of these on top of each other: what each does is seen, and what they do together."""
+    one = st.sampled_from([each for many in twists for each in many])
+    return st.lists(one, max_size=4).map(lambda few: {k: v for each in few for k, v in each.items()})
+
+
+job_edits = _specs(
+    [{"suspend": True}, {"suspend": False}], _OBJECTIVES, _PLACEMENTS, _CLASSES
+).filter(bool)
 """What may change while a run has pods."""
-job_specs = st.fixed_dictionaries(
-    {"accelerators": st.one_of(_counts, _ranges)},
-    optional={
-        "training": st.sampled_from(
-            [
-                {"globalBatchSize": 64, "sequenceLength": 4096, "tokens": each}
-                for each in ("1M", "1G", "100G")
-            ]
-        ),
-        "model": st.sampled_from(
-            [{"preset": "llama-3.1-8b"}, {"preset": "llama-3.1-70b"}, {"preset": "none-such"}]
-        ),
-        "queueName": st.sampled_from([QUEUE, QUEUE, "nowhere"]),
-        "mode": st.just("Plan"),
-        "suspend": st.just(True),
-        "runtime": st.sampled_from(["Job", "JobSet"]),
-        "startTimeout": st.just("10m"),
-        "priorityClassName": _classes,
-        "objective": _objectives,
-        "placement": _placements,
-        "checkpoint": st.just({"claimName": "c", "path": "/c", "interval": "5m"}),
-        "run": _ports.map(lambda more: {"image": "train", **more}),
-    },
+job_specs = _specs(
+    _COUNTS,
+    _RANGES,
+    _LENGTHS,
+    _PLACEMENTS,
+    _CLASSES,
+    _OBJECTIVES,
+    [{"queueName": QUEUE}, {"queueName": QUEUE}, {"queueName": QUEUE}, {"queueName": "nowhere"}],
+    [{"model": {"preset": "llama-3.1-70b"}}, {"model": {"preset": "none-such"}}],
+    [{"mode": "Plan"}, {"suspend": True}, {"startTimeout": "10m"}],
+    [{"runtime": "Job"}, {"runtime": "JobSet"}],
+    [{"checkpoint": {"claimName": "c", "path": "/c", "interval": "5m"}}],
+    [{"run": {"image": "train", "ports": [{"name": "metrics", "containerPort": 9000}]}}],
 )
-service_specs = st.fixed_dictionaries(
-    {},
-    optional={
-        "model": st.sampled_from(
-            [
-                {"preset": "llama-3.1-8b", "maxModelLength": 8192},
-                {"preset": "llama-3.1-70b", "maxModelLength": 8192},
-                {"preset": "llama-3.1-405b", "uri": "pvc://models/405b"},
-                {"preset": "none-such"},
-            ]
-        ),
-        "traffic": st.sampled_from(
-            [
-                {
-                    "requestsPerSecond": each,
-                    "inputTokens": {"p50": 300, "p95": 1200},
-                    "outputTokens": {"p50": 200, "p95": 600},
-                }
-                for each in ("1", "20", "150")
-            ]
-        ),
-        "scaling": st.fixed_dictionaries(
-            {
-                "minReplicas": st.sampled_from([0, 1, 2]),
-                "maxReplicas": st.sampled_from([2, 4, 12]),
-                "mode": st.sampled_from(["Direct", "Direct", "External", "Off"]),
-                "redundancy": st.sampled_from([0, 1]),
-                "scaleToZero": st.booleans(),
-            }
-        ),
-        "replicas": st.sampled_from([0, 1, 3, 9]),
-        "mode": st.just("Plan"),
-        "objective": st.sampled_from([{"maxCostPerHour": each} for each in ("1", "20", "60")]),
-        "slo": st.sampled_from(
-            [[{"metric": "TTFT", "percentile": 99, "target": each}] for each in ("1ms", "500ms")]
-        ),
-        "placement": _placements,
-        "priorityClassName": _classes,
-    },
+_SCALING = [
+    {"scaling": each}
+    for each in (
+        {"minReplicas": 0, "maxReplicas": 4, "scaleToZero": True},
+        {"minReplicas": 0, "maxReplicas": 2},
+        {"minReplicas": 2, "maxReplicas": 12, "redundancy": 1},
+        {"minReplicas": 1, "maxReplicas": 4, "mode": "External"},
+        {"minReplicas": 1, "maxReplicas": 4, "mode": "Off"},
+    )
+]
+service_specs = _specs(
+    _RATES,
+    _SCALING,
+    _PLACEMENTS,
+    _CLASSES,
+    [{"replicas": each} for each in (0, 1, 3, 9)],
+    [{"objective": {"maxCostPerHour": each}} for each in ("1", "20", "60")],
+    [{"slo": [{"metric": "TTFT", "percentile": 99, "target": each}]} for each in ("1ms", "500ms")],
+    [
+        {"model": {"preset": "llama-3.1-70b", "maxModelLength": 8192}},
+        {"model": {"preset": "llama-3.1-405b", "uri": "pvc://models/405b"}},
+        {"model": {"preset": "none-such"}},
+        {"mode": "Plan"},
+    ],
 )
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
 
 from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache
@@ -16,7 +14,7 @@ from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.optional import OptionalApis
 from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import Resource
-from poolwise.cluster.scraping import Look, Source, Target
+from poolwise.cluster.scraping import Source
 from poolwise.cluster.writer import Writer
 from poolwise.errors import NotLeading
 from poolwise.handlers.engine import Engine
@@ -41,7 +39,8 @@ class Process:
         recorder = Recorder(writer, "test", clock.utc_now, time.monotonic, metrics.decisions)
         self.engine = Engine(self.cache, writer, recorder, decide, settings, metrics)
         self.engine.scaler._source = self.engine.measurer._source = source
-        self._tasks: list[asyncio.Task[None]] = []
+        self.tasks: list[asyncio.Task[None]] = []
+        """None ends by itself."""
 
     async def start(self) -> None:
         """Read the cluster, and take up work."""
@@ -51,7 +50,7 @@ class Process:
         apis = OptionalApis(self._cluster, self._cluster, self.cache, self._settings, readiness)
         await apis.open()
         apis.listen(self.engine)
-        self._tasks = [asyncio.create_task(each) for each in (self.engine.run(), apis.run())]
+        self.tasks = [asyncio.create_task(each) for each in (self.engine.run(), apis.run())]
 
     def _see(self, resource: Resource, change: str, document: Document) -> None:
         if self._leads:
@@ -60,12 +59,6 @@ class Process:
     async def end(self) -> None:
         """As if killed: what is under way is not ended."""
         self._leads = False
-        for task in self._tasks:
+        for task in self.tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    @property
-    def problems(self) -> list[BaseException]:
-        """Why a part of it ended that never does."""
-        ended = [task for task in self._tasks if task.done() and not task.cancelled()]
-        return [task.exception() or RuntimeError("it ended") for task in ended]
+        await asyncio.gather(*self.tasks, return_exceptions=True)
