@@ -6,7 +6,7 @@ CLUSTER ?= dev
 NODES ?= demo
 WORKERS ?= 2 # of pytest: one mostly waits for an API server
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check verify generate bench-model bench-placement bench-autoscale live-autoscale check-chart image e2e cluster-up cluster-down lock
+.PHONY: help setup demo test histories check verify generate bench-model bench-placement bench-autoscale live-autoscale check-chart image e2e cluster-up cluster-down lock
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,6 +32,9 @@ test: check ## run every check and test, the real API server included (ARGS="-k 
 	@echo "==> tests (their tools are built once: 10 to 20 minutes the first time)"
 	@$(BIN)/python -m e2e.tools controlplane chart
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS)
+
+histories: $(READY) ## play random histories of a cluster to the operator, drawn anew (COUNT=1000)
+	@HYPOTHESIS_PROFILE=random HISTORIES=$(or $(COUNT),1000) $(BIN)/python -m pytest -q --timeout 0 tests/handlers/histories
 
 check: $(READY) verify ## lint, types, layers, and the model's accuracy on a fixed sample
 	@echo "==> ruff"

@@ -52,8 +52,9 @@ def _overpromised(observed: Observed, decisions: Decisions) -> Iterator[str]:
 
 
 def _is_queued(plan: Plan) -> bool:
-    """Whether it only waits where it would run: then it holds nothing yet."""
-    return plan.record is not None and plan.record.queue is not None and not plan.kept
+    """Whether Kueue has not reserved quota for it: then it holds nothing yet."""
+    queue = plan.queue or (plan.record and plan.record.queue)
+    return queue is not None and not (plan.admission and plan.admission.is_reserved)
 
 
 def _held_by_others(observed: Observed, ours: set[Key]) -> Counter[str]:
