@@ -31,6 +31,8 @@ class Cluster(FakeKube):
         """Writes that always fail, by a part of their name."""
         self.operator_writes: list[tuple[float, str]] = []
         """When, and what."""
+        self.shrunk: list[tuple[float, str]] = []
+        """When replicas became fewer, and which."""
         self.watcher = self._told
         self.before_write = self._fails
         self.after_write = self._noted
@@ -103,6 +105,23 @@ class Cluster(FakeKube):
             generation = known["metadata"]["generation"] + 1
             document = {**document, "metadata": {**document["metadata"], "generation": generation}}
         return super()._write(verb, key, document)
+
+    def _store(self, key: Any, document: Document, change: str) -> Document:
+        """A watch that selects by a label tells of the end of what lost the label."""
+        before = self.objects.get(key)
+        stored = super()._store(key, document, change)
+        lost = set(_watched_as(key[0], before or stored)) - set(_watched_as(key[0], stored))
+        for each in lost:
+            self._told("DELETED", each, copy.deepcopy(stored))
+        self._watch_replicas(before, stored)
+        return stored
+
+    def _watch_replicas(self, before: Document | None, after: Document) -> None:
+        """Note where what runs replicas gets fewer."""
+        then, now = (((each or {}).get("spec") or {}).get("replicas") or 0 for each in (before, after))
+        if after["kind"] in ("Deployment", "LeaderWorkerSet") and now < then:
+            moment = asyncio.get_running_loop().time()
+            self.shrunk.append((moment, f"{after['kind']} {_name(after)} from {then} to {now}"))
 
     # What controllers of Kubernetes do
 

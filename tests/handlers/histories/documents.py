@@ -176,8 +176,8 @@ service_specs = _specs(
 
 
 def job(name: str, spec: dict[str, Any]) -> Document:
-    """A run that fits on H100s, but for ``spec``."""
-    return training_job(NAMESPACE, name, 4, **spec)
+    """A run that takes a node of H100s, but for ``spec``."""
+    return training_job(NAMESPACE, name, 8, **spec)
 
 
 def service(name: str, spec: dict[str, Any]) -> Document:

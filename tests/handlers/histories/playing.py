@@ -13,6 +13,8 @@ from tests.handlers.histories.world import World
 
 QUIET_SECONDS = 200.0
 """After an event: by then all is told that will be told of it."""
+DECIDED_SECONDS = 60.0
+"""After this, no look from before an event decides anything."""
 REST_SECONDS = 600.0
 WATCHED_SECONDS = 400.0
 MOST_WRITES, MOST_STATUSES = 2, 20
@@ -37,7 +39,7 @@ async def _play(loop: VirtualLoop, history: Iterable[tuple[Event, float]]) -> No
     await world.begin()
     for event, seconds in history:
         await event.happen(world)
-        await asyncio.sleep(seconds)
+        await _wait(world, event, seconds)
         check(world, passes)
         if seconds >= QUIET_SECONDS and not world.is_hindered:
             assert not (problems := at_a_quiet_moment(world)), "\n".join(problems)
@@ -53,8 +55,27 @@ async def _play(loop: VirtualLoop, history: Iterable[tuple[Event, float]]) -> No
         for write, count in writes.items()
         if count > (MOST_STATUSES if "status" in write else MOST_WRITES)
     ]
+    problems += await _of_a_restart(world)
     assert not problems, "\n".join(problems)
     await world.process.end()
+
+
+async def _wait(world: World, event: Event, seconds: float) -> None:
+    """Where metrics broke and nothing else happens, nobody takes replicas away."""
+    await asyncio.sleep(min(seconds, DECIDED_SECONDS))
+    before = len(world.cluster.shrunk)
+    await asyncio.sleep(max(0.0, seconds - DECIDED_SECONDS))
+    shrunk = world.cluster.shrunk[before:]
+    assert not (shrunk and event.name == "tell" and world.told.is_broken), shrunk
+
+
+async def _of_a_restart(world: World) -> list[str]:
+    """Another process finds all as it should be."""
+    before = len(world.cluster.operator_writes)
+    await world.restart()
+    await asyncio.sleep(QUIET_SECONDS)
+    writes = [write for _, write in world.cluster.operator_writes[before:]]
+    return [f"{each} by a new process at rest" for each in writes if "status" not in each]
 
 
 def check(world: World, passes: list[AssertionError]) -> None:
