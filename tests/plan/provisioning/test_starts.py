@@ -185,6 +185,19 @@ def test_a_child_that_waits_in_a_queue_is_not_late():
     assert not decided_at(after(521), [], wide, **given).outcomes[key("job")].placed
 
 
+def test_what_was_just_let_in_is_not_late_before_its_controller_has_seen_it():
+    """It waited in its queue for longer than a start may take."""
+    wide, suspended = job(count=16), {"type": "Suspended", "status": "True"}
+    children = created([], wide, pools=TWO)
+    children[0]["status"] = {"conditions": [suspended]}
+    given = {"pools": TWO, "children": children}
+    assert decided_at(after(500), [], wide, **given).outcomes[key("job")].placed
+    resumed = {**suspended, "status": "False", "lastTransitionTime": stamp(after(500))}
+    children[0]["status"] = {"conditions": [resumed]}
+    assert decided_at(after(529), [], wide, **given).outcomes[key("job")].placed
+    assert not decided_at(after(531), [], wide, **given).outcomes[key("job")].placed
+
+
 @pytest.mark.parametrize("why", ["ImagePullBackOff", "CreateContainerConfigError"])
 def test_another_place_does_not_cure_a_pods_own_trouble(why):
     wide = job(count=16)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from poolwise.plan.capacity_pods import FINISHED_PHASES
+from poolwise.plan.conditions import Type, is_true
 from poolwise.plan.names import PLACEMENT
 from poolwise.plan.nodes.reading import mapping, objects, texts
 from poolwise.plan.observed import Object
@@ -32,8 +33,11 @@ def bearers(children: Iterable[Object]) -> dict[str, Object]:
 
 
 def startable_since(child: Object) -> datetime | None:
-    """Since when its pods could have started; None while it is suspended, or not there yet."""
-    if mapping(child, "spec").get("suspend") is True:
+    """Since when its pods could have started; None while it is suspended, or not there yet, or its
+    controller is yet to see that it is suspended no more."""
+    if mapping(child, "spec").get("suspend") is True or is_true(
+        objects(child, "status", "conditions"), Type.SUSPENDED
+    ):
         return None
     created = moment(mapping(child, "metadata").get("creationTimestamp"))
     if created is None:
