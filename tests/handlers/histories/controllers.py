@@ -98,10 +98,22 @@ class Controllers:
             status["completionTime"] = self._now
         elif failed > spec["parallelism"] * 2:
             status["conditions"] = [self._true("Failed")]
-        start_time = (job.get("status") or {}).get("startTime") or self._now
-        if not spec.get("suspend"):
-            status["startTime"] = start_time
-        self._cluster.change(job, status=status)
+        begun = self._begun(job)
+        status["conditions"] = [*status.get("conditions", ()), *begun.pop("conditions", ())]
+        self._cluster.change(job, status={**status, **begun})
+
+    def _begun(self, job: Document) -> Document:
+        """Since when it runs, and if it did not before it was let in."""
+        known, is_suspended = job.get("status") or {}, bool(job["spec"].get("suspend"))
+        before = next((e for e in known.get("conditions", ()) if e["type"] == "Suspended"), None)
+        if before is None and not is_suspended:
+            return {"startTime": known.get("startTime") or self._now}
+        word = "True" if is_suspended else "False"
+        if before is None or before["status"] != word:
+            before = {**self._true("Suspended"), "status": word}
+            known = {} if is_suspended else {"startTime": self._now}
+        told = {"conditions": [before]}
+        return {**told, "startTime": known["startTime"]} if "startTime" in known else told
 
     # Services
 
