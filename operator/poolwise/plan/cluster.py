@@ -33,7 +33,13 @@ from poolwise.plan.entries import Entry, entries
 from poolwise.plan.holders import Holder, is_movable
 from poolwise.plan.idle import idle_nodes
 from poolwise.plan.kueue.desk import answers, with_guests
-from poolwise.plan.kueue.waiting import admissions, in_queues, queued_plans, waits_for_kueue
+from poolwise.plan.kueue.waiting import (
+    admissions,
+    gate_opens_at,
+    in_queues,
+    queued_plans,
+    waits_for_kueue,
+)
 from poolwise.plan.learned import Lesson, learned, of_runs, of_service, paces, speeds
 from poolwise.plan.learning import Accelerators, Paces
 from poolwise.plan.live.asleep import with_places
@@ -161,6 +167,7 @@ class _Pass:
             self._placed([entry], situation, outcomes)
         joint, asks_at, situation = self._queued(queued, situation, standing, outcomes)
         outcomes |= {plan.key: plan for plan in queued_plans(guests, self.pools, situation)}
+        moments = asks_at, self._settled_at(), gate_opens_at(guests, situation)
         outcomes |= dict(admissions(self.entries, outcomes))
         outcomes |= surging(self.entries, self.claims, outcomes, situation.ledger)
         outcomes |= dict(retold(self.entries, self.claims, outcomes, self.situation))
@@ -169,7 +176,7 @@ class _Pass:
             tuple(self.pools),
             dict(ordered),
             standing=joint,
-            look_again_at=min(filter(None, (asks_at, self._settled_at())), default=None),
+            look_again_at=min(filter(None, moments), default=None),
             rooms=rooms,
         )
 

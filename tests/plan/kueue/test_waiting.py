@@ -1,6 +1,7 @@
 """Jobs in a queue, from what is observed to what is decided: by the planner itself."""
 
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -252,6 +253,16 @@ def test_the_gate_is_lifted_when_the_start_timeout_has_passed():
     child = made(nodes, asked, long_ago, pods=busy(nodes), **one_queue())
     plan = plan_of(nodes, asked, pods=busy(nodes), children=[child], **one_queue())
     assert not plan.record.queue.is_gated
+
+
+def test_the_gate_is_looked_at_when_the_start_timeout_passes():
+    """Nothing else may happen then."""
+    nodes, asked = h100(2), waiting(startTimeout="3m")
+    child = made(nodes, asked, "2026-11-20T23:59:00Z", pods=busy(nodes), **one_queue())
+    seen = observed(nodes, asked, pods=busy(nodes), children=[child], **one_queue())
+    found = decide(seen, TABLES, Settings(), CALIBRATION, NOW)
+    assert found.outcomes[key("job")].record.queue.is_gated
+    assert found.look_again_at == NOW + timedelta(minutes=2)
 
 
 def test_a_job_that_waits_moves_to_a_pool_with_room_if_the_same_pods_run_there():

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from poolwise.plan.candidates.exclusions import Exclusion, excluded
 from poolwise.plan.candidates.reasons import Verdict
@@ -190,11 +190,26 @@ class _Turn:
 
     def _is_overdue(self) -> bool:
         """Whether the order of the queue shall decide, room or not."""
-        made = self.queue.admission.created if self.queue.admission else None
-        limit_seconds = self.entry.workload.start_timeout_seconds
-        if limit_seconds is None:
-            limit_seconds = self.situation.settings.start_timeout_seconds
-        return made is not None and self.situation.now >= made + timedelta(seconds=limit_seconds)
+        limit = _overdue_at(self.entry, self.situation)
+        return limit is not None and self.situation.now >= limit
+
+
+def gate_opens_at(entries: Iterable[Entry], situation: Situation) -> datetime | None:
+    """When the next gate is lifted for its time alone."""
+    gated = (each for each in entries if each.state.record and _is_gated(each.state.record))
+    limits = (_overdue_at(each, situation) for each in gated)
+    return min((each for each in limits if each and each > situation.now), default=None)
+
+
+def _overdue_at(entry: Entry, situation: Situation) -> datetime | None:
+    """From when on the gate holds it back no more."""
+    admission = entry.queue.admission if entry.queue else None
+    if admission is None or admission.created is None:
+        return None
+    limit_seconds = entry.workload.start_timeout_seconds
+    if limit_seconds is None:
+        limit_seconds = situation.settings.start_timeout_seconds
+    return admission.created + timedelta(seconds=limit_seconds)
 
 
 def _is_gated(record: PlacementRecord) -> bool:
