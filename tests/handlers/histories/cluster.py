@@ -118,7 +118,9 @@ class Cluster(FakeKube):
 
     def _watch_replicas(self, before: Document | None, after: Document) -> None:
         """Note where what runs replicas gets fewer."""
-        then, now = (((each or {}).get("spec") or {}).get("replicas") or 0 for each in (before, after))
+        then, now = (
+            ((each or {}).get("spec") or {}).get("replicas") or 0 for each in (before, after)
+        )
         if after["kind"] in ("Deployment", "LeaderWorkerSet") and now < then:
             moment = asyncio.get_running_loop().time()
             self.shrunk.append((moment, f"{after['kind']} {_name(after)} from {then} to {now}"))

@@ -67,7 +67,11 @@ class Controllers:
             job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
             self._cluster.put(job)
         for job in jobs:
-            spec = {**job["spec"], "suspend": is_suspended, "template": template["spec"]["template"]}
+            spec = {
+                **job["spec"],
+                "suspend": is_suspended,
+                "template": template["spec"]["template"],
+            }
             self._cluster.change(job, spec=spec)
             if _has_ended(job) and not _has_ended(job_set):
                 word = "Completed" if _condition(job, "Complete") else "Failed"
@@ -81,7 +85,9 @@ class Controllers:
             for pod in pods:
                 self._cluster.terminate(pod)
         else:
-            there = {pod["metadata"]["annotations"][INDEX] for pod in pods if _phase(pod) != "Failed"}
+            there = {
+                pod["metadata"]["annotations"][INDEX] for pod in pods if _phase(pod) != "Failed"
+            }
             for index in range(spec["parallelism"]):
                 if str(index) not in there:
                     self._make(job, spec["template"], job["kind"], note={INDEX: str(index)})

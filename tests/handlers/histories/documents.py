@@ -127,7 +127,9 @@ _RATES = [
 def _specs(*twists: list[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
     """A few of these on top of each other: what each does is seen, and what they do together."""
     one = st.sampled_from([each for many in twists for each in many])
-    return st.lists(one, max_size=4).map(lambda few: {k: v for each in few for k, v in each.items()})
+    return st.lists(one, max_size=4).map(
+        lambda few: {k: v for each in few for k, v in each.items()}
+    )
 
 
 job_edits = _specs(

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from poolwise.cluster.resources import CHILDREN, DEPLOYMENTS, JOBS, LEADER_WORKER_SETS, PODS
+from poolwise.cluster.resources import CHILDREN, DEPLOYMENTS, LEADER_WORKER_SETS
 from poolwise.errors import ClusterError, Conflict, Forbidden, NameTaken, Refused, Unavailable
 from poolwise.plan.names import (
     INFERENCE,

@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from poolwise.cluster.resources import CHILDREN, JOBS, RUNNERS, owner_uid
+from poolwise.cluster.resources import CHILDREN, RUNNERS, owner_uid
 from poolwise.plan.capacity_pods import owner_of, requests
-from poolwise.plan.conditions import Reason, Type
 from poolwise.plan.decision import Key, Plan
-from poolwise.plan.names import KUEUE, MANAGED_BY, OWNER_KIND
+from poolwise.plan.names import MANAGED_BY, OWNER_KIND
 from poolwise.plan.observed import Decisions, Observed
 from poolwise.plan.status.workload import is_paused
 from tests.fake_kube import Document

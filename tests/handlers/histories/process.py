@@ -16,7 +16,6 @@ from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import Resource
 from poolwise.cluster.scraping import Source
 from poolwise.cluster.writer import Writer
-from poolwise.errors import NotLeading
 from poolwise.handlers.engine import Engine
 from poolwise.handlers.isolation import Decide
 from poolwise.settings import Settings
