@@ -62,10 +62,10 @@ class Controllers:
         template, is_suspended = replicated["template"], job_set["spec"].get("suspend", False)
         jobs = self._owned(job_set, "Job")
         if not jobs and not _has_ended(job_set):
-            metadata = {**_place(job_set, name), "labels": template["metadata"]["labels"]}
-            spec = {**template["spec"], "suspend": is_suspended}
-            job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
-            self._cluster.put(job)
+            metadata: Document = {**_place(job_set, name), "labels": template["metadata"]["labels"]}
+            made: Document = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
+            made["spec"] = {**template["spec"], "suspend": is_suspended}
+            self._cluster.put(made)
         for job in jobs:
             spec = {
                 **job["spec"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from poolwise.cluster.resources import CHILDREN, RUNNERS, owner_uid
@@ -169,7 +169,7 @@ def left_behind(world: World) -> list[str]:
         for each in world.workloads()
     }
     cache, engine = world.process.cache, world.process.engine
-    places = {
+    places: dict[str, Iterable[Key]] = {
         "scaling": cache.scaling,
         "overflow": cache.overflow,
         "least_replicas": cache.least_replicas,

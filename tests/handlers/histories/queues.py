@@ -120,11 +120,10 @@ class Kueue:
             at = since if moved else before["lastTransitionTime"]
             one = {"type": word, "status": status, "reason": reason, "message": "Kueue says so"}
             after.append({**one, "lastTransitionTime": at})
-        states = [] if any(each[0] == "Evicted" for each in told) else None
-        status = {**workload["status"], "conditions": after}
-        if states is not None:
-            status["admissionChecks"] = states
-        self._cluster.change(workload, status=status)
+        after_all = {**workload["status"], "conditions": after}
+        if any(word == "Evicted" for word, *_ in told):
+            after_all["admissionChecks"] = []
+        self._cluster.change(workload, status=after_all)
 
 
 _ADMITTED = ("Admitted", "True", "Admitted")

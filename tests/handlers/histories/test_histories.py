@@ -5,13 +5,15 @@
 
 import os
 
-import celpy  # noqa: F401  its import sets the recursion limit, which hypothesis would warn of
 from hypothesis import HealthCheck, given, settings
 
+from poolwise.api.validation import problems
+from tests.handlers.histories.documents import service
 from tests.handlers.histories.events import histories
 from tests.handlers.histories.playing import play
 
-COUNT = int(os.environ.get("HISTORIES", "16"))
+problems(service("s0", {}))  # sets the recursion limit, and hypothesis warns of who does that later
+COUNT = int(os.environ.get("HISTORIES", "60"))
 
 
 @settings(max_examples=COUNT, suppress_health_check=list(HealthCheck))

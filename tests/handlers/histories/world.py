@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 import structlog
@@ -84,7 +84,7 @@ class World:
             self.kueue.step()
             await asyncio.sleep(STEP_SECONDS)
 
-    def _log(self, logger: Any, level: str, event: dict[str, Any]) -> Any:
+    def _log(self, logger: Any, level: str, event: MutableMapping[str, Any]) -> Any:
         if level in ("error", "exception", "critical"):
             self.logged.append({**event, "exc_info": event.get("exc_info")})
         raise structlog.DropEvent

@@ -259,9 +259,9 @@ def test_the_gate_is_looked_at_when_the_start_timeout_passes():
     """Nothing else may happen then."""
     nodes, asked = h100(2), waiting(startTimeout="3m")
     child = made(nodes, asked, "2026-11-20T23:59:00Z", pods=busy(nodes), **one_queue())
-    seen = observed(nodes, asked, pods=busy(nodes), children=[child], **one_queue())
-    found = decide(seen, TABLES, Settings(), CALIBRATION, NOW)
-    assert found.outcomes[key("job")].record.queue.is_gated
+    given = {"pods": busy(nodes), "children": [child], **one_queue()}
+    assert plan_of(nodes, asked, **given).record.queue.is_gated
+    found = decide(observed(nodes, asked, **given), TABLES, Settings(), CALIBRATION, NOW)
     assert found.look_again_at == NOW + timedelta(minutes=2)
 
 
