@@ -352,4 +352,4 @@ events = st.one_of(
     st.just(Event("restart")),
 )
 waits = st.sampled_from([0.0, 0.1, 3.0, 30.0, 30.0, 200.0, 900.0])
-histories = st.lists(st.tuples(events, waits), min_size=1, max_size=40)
+histories = st.lists(st.tuples(events, waits), min_size=15, max_size=40)
