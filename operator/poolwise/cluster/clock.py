@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, timedelta
 
 _JITTER = 0.2
+_BEGAN_AT, _BEGAN_SECONDS = datetime.now(UTC), time.monotonic()
 
 
 def utc_now() -> datetime:
-    """The current time, with its zone."""
-    return datetime.now(UTC)
+    """The current time, with its zone: as this machine had it when the process began, and steady
+    since then.
+
+    Rates, ages and limits are told by it. Were it set forward by an hour, a service under full load
+    would seem to have got hardly any requests since the last look, and each pod that starts to be
+    late; were it set back, what was done lately would stay so for an hour.
+    """
+    return _BEGAN_AT + timedelta(seconds=time.monotonic() - _BEGAN_SECONDS)
+
+
+def set_by_seconds() -> float:
+    """By how much this machine's clock was set since the process began; back is less than 0."""
+    return (datetime.now(UTC) - utc_now()).total_seconds()
 
 
 def jitter() -> float:
     """A factor around 1, so that what is periodic or failed together does not come together."""
     return random.uniform(1 - _JITTER, 1 + _JITTER)
-
-
-class SetBack:
-    """Notices that the wall clock was set back, against a clock that never is.
-
-    What was seen by then lies in the future from then on: rates have no time to come in, and what
-    was done lately stays lately for as long as the clock was ahead.
-    """
-
-    def __init__(self, now: Callable[[], datetime], monotonic_seconds: Callable[[], float]) -> None:
-        self._now = now
-        self._monotonic_seconds = monotonic_seconds
-        self._ahead_seconds = self._offset_seconds()
-
-    def seconds(self) -> float:
-        """By how much, at the most, since this object was made; 0 while it goes forward."""
-        offset_seconds = self._offset_seconds()
-        self._ahead_seconds = max(self._ahead_seconds, offset_seconds)
-        return self._ahead_seconds - offset_seconds
-
-    def _offset_seconds(self) -> float:
-        return self._now().timestamp() - self._monotonic_seconds()

@@ -41,9 +41,9 @@ from poolwise.settings import Settings
 _log = structlog.get_logger(__name__)
 
 _GAUGE_SECONDS = 5.0
-_SET_BACK_SECONDS = 60.0
-"""The process ends when the clock is set back by so much: the next one, or a standby, goes on from
-what the cluster tells, and this one would wait until it is as late again. Less is waited for."""
+_CLOCK_SET_SECONDS = 10.0
+"""The process ends when the machine's clock is set by so much, since its own does not follow: the
+next one, or a standby, goes on from what the cluster tells. Less is as clocks of machines differ."""
 _RELIST_PAUSE_SECONDS = 2.0
 """After a watch listed anew, so that one prune serves a burst of events."""
 
@@ -198,11 +198,12 @@ class Operator:
             self._listener.touch(resource, ghost)
 
     async def _measure(self) -> None:
-        set_back = clock.SetBack(clock.utc_now, time.monotonic)
         while True:
-            seconds = set_back.seconds()
-            if seconds >= _SET_BACK_SECONDS:
-                self.fail(PoolwiseError(f"this machine's clock was set back by {seconds:.0f} s"))
+            seconds = clock.set_by_seconds()
+            if abs(seconds) >= _CLOCK_SET_SECONDS:
+                way = "forward" if seconds > 0 else "back"
+                told = f"this machine's clock was set {way} by {abs(seconds):.0f} s"
+                self.fail(PoolwiseError(told))
             for plural, age in self._freshness.oldest_seconds().items():
                 self._metrics.watch_age_seconds.labels(plural).set(age)
             started = time.monotonic()
