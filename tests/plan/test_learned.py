@@ -199,6 +199,21 @@ def test_tokens_that_took_longer_correct_the_next_service_and_no_run(finished, i
     )
 
 
+def test_what_was_measured_before_fills_no_page():
+    """A service that is measured for weeks is slower by another hundredth each time, and its pages
+    are those that never become the oldest."""
+    slo = [{"metric": "TTFT", "percentile": 99, "target": "5s"}]  # the same, however slow tokens are
+    (pool,) = [p.name for p in decide(observed(l40s(1)), TABLES, MAY, CALIBRATION, NOW).pools]
+    memo, sizes = Memo(), []
+    for log_slowness in (0.1, 0.2, 0.3, 0.4, 0.5):
+        measured_one = serving(pool, log_slowness)
+        measured_one["spec"]["slo"] = slo
+        seen = observed(l40s(1), measured_one, service("next", slo=slo))
+        decide(seen, TABLES, MAY, CALIBRATION, NOW, memo)
+        sizes.append(max(map(len, memo._pages.values())))
+    assert len(set(sizes)) == 1
+
+
 def test_a_memory_that_is_damaged_tells_nothing():
     broken = {**service("chat"), "status": {"scaling": {"time": timestamp(NOW), "memory": "x"}}}
     assert speeds(broken) == speeds(service("chat")) == {}

@@ -27,10 +27,13 @@ _UNKNOWN = object()
 
 
 class Page:
-    """All answers about one subject."""
+    """All answers about one subject; there must be few questions, since none is forgotten."""
 
     def __init__(self) -> None:
         self._answers: dict[Hashable, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._answers)
 
     def get(self, question: Hashable, answer: Callable[[], T]) -> T:
         """The known answer, or a new one."""

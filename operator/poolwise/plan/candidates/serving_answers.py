@@ -34,11 +34,14 @@ from poolwise.plan.requests.request import FixedReplica, ServingRequest
 
 @dataclass(frozen=True, slots=True)
 class ServingAnswers:
-    """Answers that depend on the service and the machine, and on no rate or free capacity."""
+    """Answers that depend on the service and the machine, and on no free capacity."""
 
     search: ServingSearch
     """Asked for what the model must reach, so that corrected times reach the targets."""
     page: Page
+    """What no rate matters to."""
+    rated: Page
+    """What is asked at the service's own rate, on replicas as slow as they are measured now."""
     measured: ServingEstimates
     """What this model's tokens took on this pool, beside what the model says."""
     remark: str = ""
@@ -69,7 +72,7 @@ class ServingAnswers:
         """The layout with no more sequences than its targets let it work on, at a rate: the same
         times and the same cache, but buffers of that batch."""
         asked = requests_per_second * self._slowdown
-        layout, found = self.page.get(
+        layout, found = self.rated.get(
             ("bounded", shape.layout, shape.in_flight, asked), lambda: self._bounded(shape, asked)
         )
         return layout, corrected_serving(found, self.measured)
@@ -107,7 +110,7 @@ class ServingAnswers:
         return self.page.get(("shape", layout), lambda: self.search.shape(layout)).capacity
 
     def _uncorrected(self, layout: ServingLayout, requests_per_second: float) -> ServingPrediction:
-        return self.page.get(
+        return self.rated.get(
             ("predicted", layout, requests_per_second),
             lambda: self._predict(
                 self.search.work, layout, requests_per_second, self._capacity(layout)
@@ -168,7 +171,9 @@ def _answers(
     subject = _asked(request.work, measured), request.fixed, machine, _node(pool)
     page = situation.memo.page((*subject, situation.calibration, over_nodes))
     search = page.get("search", lambda: _search(*subject, situation.calibration, over_nodes))
-    return ServingAnswers(search, page, measured)
+    slowdown = measured.slowdown(generates(request.work))
+    rated = situation.memo.page((page, request.work.requests_per_second, slowdown))
+    return ServingAnswers(search, page, rated, measured)
 
 
 def _search(
