@@ -202,7 +202,7 @@ def test_tokens_that_took_longer_correct_the_next_service_and_no_run(finished, i
 def test_what_was_measured_before_fills_no_page():
     """A service that is measured for weeks is slower by another hundredth each time, and its pages
     are those that never become the oldest."""
-    slo = [{"metric": "TTFT", "percentile": 99, "target": "5s"}]  # the same, however slow tokens are
+    slo = [{"metric": "TTFT", "percentile": 99, "target": "5s"}]  # however slow its tokens are
     (pool,) = [p.name for p in decide(observed(l40s(1)), TABLES, MAY, CALIBRATION, NOW).pools]
     memo, sizes = Memo(), []
     for log_slowness in (0.1, 0.2, 0.3, 0.4, 0.5):

@@ -43,7 +43,7 @@ _log = structlog.get_logger(__name__)
 _GAUGE_SECONDS = 5.0
 _CLOCK_SET_SECONDS = 10.0
 """The process ends when the machine's clock is set by so much, since its own does not follow: the
-next one, or a standby, goes on from what the cluster tells. Less is as clocks of machines differ."""
+next one, or a standby, goes on from what the cluster tells. Clocks of machines differ by less."""
 _RELIST_PAUSE_SECONDS = 2.0
 """After a watch listed anew, so that one prune serves a burst of events."""
 
