@@ -52,7 +52,24 @@ def test_a_new_token_is_picked_up_by_logging_in_again(tmp_path):
     [
         pytest.param(None, None, "no such file", id="missing"),
         pytest.param("{", None, "while parsing", id="not-yaml"),
-        pytest.param("{}", None, "current-context", id="empty"),
+        pytest.param("{}", None, "current-context", id="empty-object"),
+        pytest.param("", None, ": is no kubeconfig: ", id="empty"),
+        pytest.param("nonsense", None, ": is no kubeconfig: ", id="text"),
+        pytest.param("[]", None, ": is no kubeconfig: ", id="list"),
+        pytest.param(
+            KUBECONFIG.replace("{name: u, user: {token: secret}}", ""),
+            None,
+            ": is no kubeconfig: ",
+            id="no-user",
+        ),
+        pytest.param(
+            KUBECONFIG.replace(
+                "token: secret", "client-certificate-data: bm9uZQ==, client-key-data: bm9uZQ=="
+            ),
+            None,
+            "PEM",
+            id="no-certificate",
+        ),
         pytest.param(KUBECONFIG, "two", ": has no context two$", id="no-such-context"),
     ],
 )

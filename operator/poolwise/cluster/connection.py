@@ -23,6 +23,9 @@ _NAMESPACE_FILE = service_account.FOLDER / "namespace"
 
 USER_AGENT = f"poolwise/{__version__}"
 
+_MALFORMED = (ValueError, TypeError, KeyError, AttributeError)
+"""What the client stumbles over in a file of another form: it checks none of it."""
+
 Client = ApiClient
 """What requests go through."""
 WatchSession = aiohttp.ClientSession
@@ -68,8 +71,11 @@ class Connection:
             await config.load_kube_config(
                 where, self.context, self.configuration, persist_config=False
             )
+            RESTClientObject(self.configuration)  # reads certificates and key
         except (config.ConfigException, OSError, yaml.YAMLError) as error:
             raise InvalidInput(f"kubeconfig {where}", self._words(error)) from error
+        except _MALFORMED as error:
+            raise InvalidInput(f"kubeconfig {where}", f"is no kubeconfig: {error}") from error
 
     def _words(self, error: Exception) -> str:
         """One line; in our words where the context is missing."""
