@@ -17,6 +17,7 @@ from e2e.operator_rights import USER, grant
 from tests.apiserver.conftest import CRDS, Kubectl, NodeFactory
 from tests.apiserver.operated import Operated, chat_service, condition, h100_node, training_job
 from tests.apiserver.outage import Line
+from tests.apiserver.test_explain import explain
 
 pytestmark = pytest.mark.apiserver
 
@@ -105,6 +106,12 @@ def role_without(client: Client, kind: str, name: str, resource: str, namespace:
 
 
 # At the start
+
+
+def test_explain_asks_for_them_too(kubeconfig: Path, without_crds: Apply) -> None:
+    told = explain(kubeconfig, "tj/any")
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr.startswith("poolwise: CRD trainingjobs.poolwise.dev is not installed: ")
 
 
 def test_crds_that_come_later(

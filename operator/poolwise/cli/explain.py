@@ -13,6 +13,7 @@ from poolwise.cluster.clock import utc_now
 from poolwise.cluster.connection import Connection
 from poolwise.cluster.kube import ApiKube
 from poolwise.cluster.metrics import Metrics
+from poolwise.cluster.readiness import missing
 from poolwise.cluster.resources import INFERENCE_SERVICES, TRAINING_JOBS, Resource
 from poolwise.environment import from_environment
 from poolwise.errors import InvalidInput, NotPlanned, Unreachable
@@ -95,14 +96,21 @@ async def _read(
     kube = ApiKube(connection.client(), connection.settings, Metrics().requests)
     try:
         found = await _until_planned(lambda: kube.get(resource, namespace, name), seconds)
+        if found is None:
+            raise InvalidInput("", await _nothing(kube, resource, namespace, name))
     except Unreachable as error:
         server = connection.configuration.host
         raise Unreachable(f"the API server {server} does not answer: {error}") from error
     finally:
         await kube.close()
-    if found is None:
-        raise InvalidInput("", f"there is no {resource.kind} {name} in namespace {namespace}")
     return found
+
+
+async def _nothing(kube: ApiKube, resource: Resource, namespace: str, name: str) -> str:
+    """Why nothing of that name was found: there is none, or there can be none."""
+    if resource.plural not in await kube.discovered(resource.group, resource.version):
+        return missing(resource)
+    return f"there is no {resource.kind} {name} in namespace {namespace}"
 
 
 async def _until_planned(

@@ -75,7 +75,7 @@ class Readiness:
         self._answers()
         if isinstance(error, Forbidden):
             return self.forbidden(what, error)
-        self.blocked(what, _missing(resource) if isinstance(error, NotFound) else str(error))
+        self.blocked(what, missing(resource) if isinstance(error, NotFound) else str(error))
 
     def answered(self, what: str) -> None:
         """The API server let us read."""
@@ -97,7 +97,8 @@ class Readiness:
         return f"the API server {self.server} {state}: {error}"
 
 
-def _missing(resource: Resource) -> str:
+def missing(resource: Resource) -> str:
+    """What to install where the API server does not serve it."""
     if resource.group == GROUP:
         return (
             f"CRD {resource} is not installed: helm upgrade with crds.install=true, "
