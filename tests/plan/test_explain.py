@@ -104,6 +104,14 @@ def test_what_an_engine_is_told_to_do_at_once():
     assert "  engine  " not in explained("placed")
 
 
+def test_uses_of_memory_too_small_to_tell_leave_the_sums():
+    resource, outcome, seen = SITUATIONS["placed"]
+    status = told(resource, outcome, seen=seen)
+    small = {"neededBytes": 2**24, "mostBytes": 2**24, "usableBytes": 2**34, "weightsBytes": 2**24}
+    shown = explain({**resource, "status": {**status, "plan": {**status["plan"], "memory": small}}})
+    assert "  memory     0.0, at most 0.0, of 16.0 GiB per accelerator\n" in shown
+
+
 def test_the_speed_of_tokens_is_told():
     resource, outcome, seen = SITUATIONS["serving"]
     status = told(resource, outcome, seen=seen)
@@ -127,6 +135,21 @@ def test_what_replicas_do_that_was_not_planned_is_told():
     wrong = {"type": "AsPlanned", "status": "False", "message": "caches were over 90 % full"}
     shown = explain({**resource, "status": {**status, "conditions": [wrong]}})
     assert "  beware     caches were over 90 % full\n" in f"{shown}\n"
+
+
+@pytest.mark.parametrize(
+    ("type_", "status", "is_told"),
+    [
+        ("Paused", "True", True),
+        ("WithinBudget", "False", True),
+        ("WithinBudget", "True", False),
+        ("QuotaReserved", "Unknown", True),
+        ("QuotaReserved", "False", False),
+    ],
+)
+def test_what_a_user_has_to_know_of_is_told(type_, status, is_told):
+    shown = explained_with({"type": type_, "status": status, "message": "mind this"})
+    assert ("  beware     mind this\n" in shown) is is_told
 
 
 def explained_with(*conditions, **scaling):

@@ -33,7 +33,16 @@ from poolwise.plan.wording import duration, percent, plural, sentence
 LABEL_WIDTH = 11
 HEAD_LIMIT = 4096
 """Characters of the first line."""
-_WARNING = (Type.SLO_MET, Type.METRICS_AVAILABLE, Type.SCALING_ACTIVE, Type.AS_PLANNED)
+_WARNING = {
+    Type.PAUSED: "True",
+    Type.SLO_MET: "False",
+    Type.METRICS_AVAILABLE: "False",
+    Type.SCALING_ACTIVE: "False",
+    Type.AS_PLANNED: "False",
+    Type.WITHIN_BUDGET: "False",
+    Type.QUOTA_RESERVED: "Unknown",  # there is no Kueue; what Kueue says stands elsewhere
+}
+"""Conditions that a user should know of, with the status that says so."""
 OTHERS_SHOWN = 16
 """Candidates of a story; the rest is counted."""
 
@@ -201,14 +210,15 @@ def _replicas(status: Told) -> str:
 
 
 def _warnings(status: Told, told: Told) -> str:
-    """What users miss, what cannot be seen or set, and what replicas do that the plan does not
-    count on, with the advice; each reason once, and none that the first line tells."""
+    """Whether it is paused, what users miss, what cannot be seen or set, what replicas do that
+    the plan does not count on, and limits that do not hold, with the advice; each reason once, and
+    none that the first line tells."""
     quiet = {Reason.NO_METRICS_PORT, *(() if told.get("pool") else (Reason.SLO_UNREACHABLE,))}
-    found = [_condition(status, each) for each in _WARNING]
+    found = [(_condition(status, type_), warns) for type_, warns in _WARNING.items()]
     wrong = {
         each.get("reason"): sentence(str(each.get("message") or ""))
-        for each in reversed(found)
-        if each.get("status") == "False" and each.get("reason") not in quiet
+        for each, warns in reversed(found)
+        if each.get("status") == warns and each.get("reason") not in quiet
     }
     return ". Also, ".join(reversed(wrong.values()))
 

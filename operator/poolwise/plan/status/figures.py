@@ -153,7 +153,8 @@ def memory(told: Told) -> str:
     shown = [(use, size) for use, size in largest if size >= 0.05 * GIB]
     listed = ", ".join(f"{_spaced(use)} {size / GIB:.1f}" for use, size in shown)
     per = "replica" if told.get("accelerator") == "CPU" else "accelerator"
-    return f"{needed / GIB:.1f}{bound} of {usable / GIB:.1f} GiB per {per}: {listed}"
+    whole = f"{needed / GIB:.1f}{bound} of {usable / GIB:.1f} GiB per {per}"
+    return f"{whole}: {listed}" if listed else whole
 
 
 def engine(told: Told) -> str:
