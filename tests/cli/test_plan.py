@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from e2e.profiles import render
 from poolwise.cli.app import app
+from poolwise.cli.table import why
 from poolwise.errors import InvalidInput
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
@@ -60,6 +61,16 @@ def test_the_table_names_every_workload_and_pool(nodes: Path) -> None:
     report = answer("-f", EXAMPLES, "--nodes", nodes)
     for row in (*report["workloads"], *report["pools"]):
         assert row["name"] in result.stdout
+
+
+def test_sentences_below_the_table_of_a_terminal_are_whole(
+    nodes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # what rich takes for a terminal
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("-f", EXAMPLES, "--nodes", nodes).stdout.split()
+    for row in answer("-f", EXAMPLES, "--nodes", nodes)["workloads"]:
+        assert " ".join(why(row).split()) in " ".join(lines)
 
 
 def test_what_fits_nowhere_is_no_error(tmp_path: Path, nodes: Path) -> None:

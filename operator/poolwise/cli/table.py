@@ -30,7 +30,7 @@ Row = Mapping[str, Any]
 def show(report: Mapping[str, Any]) -> None:
     """Print the workloads, then the pools they chose from."""
     show_workloads(report["workloads"])
-    console = Console()
+    console = _console()
     console.print()
     _print(console, pools(report["pools"]))
     for row in report["pools"]:
@@ -40,7 +40,7 @@ def show(report: Mapping[str, Any]) -> None:
 
 def show_workloads(rows: Sequence[Row]) -> None:
     """One line a workload: where, how fast, how much; and why not elsewhere."""
-    console = Console()
+    console = _console()
     wide = workloads(rows, with_reasons=True)
     if not console.is_terminal or _columns(console, wide) <= console.width:
         _print(console, wide)
@@ -113,7 +113,12 @@ def _table(*headers: str) -> Table:
 
 def _print(console: Console, table: Table) -> None:
     """Whole, whatever the width of the window or the pipe."""
-    Console(width=max(console.width, _columns(console, table))).print(table)
+    _console(max(console.width, _columns(console, table))).print(table)
+
+
+def _console(width: int | None = None) -> Console:
+    """Without rich's own colours for figures, which would fall inside the names of pools."""
+    return Console(width=width, highlight=False)
 
 
 def _columns(console: Console, table: Table) -> int:
