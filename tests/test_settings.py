@@ -40,6 +40,7 @@ def test_values_are_parsed_by_type():
         pytest.param("NAMESPACES", "Team", "must be lower-case letters, digits", id="no-label"),
         pytest.param("LEASE_NAME", "a_b", "must be lower-case letters, digits", id="no-lease-name"),
         pytest.param("NAMESPACE_SHARES", "a=2", "must be NAMESPACE=SHARE", id="no-share"),
+        pytest.param("CURRENCY", "eur", "must be three capitals", id="no-currency"),
         pytest.param("QUEUE_WORKERS", "0", "greater than or equal to 1", id="too-small"),
         pytest.param("LOG_LEVEL", "loud", "'debug', 'info'", id="not-one-of"),
         pytest.param("METRICS_LISTEN", "8080", "must be ADDRESS:PORT", id="no-address"),

@@ -20,7 +20,10 @@ _SERVICE_LINK = re.compile(r"_(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\d+_\w+)?)$")
 _NAME = (
     "must be lower-case letters, digits and -, at most 63 characters, the first and the last no -"
 )
-_FORMS = {"namespace_shares": "must be NAMESPACE=SHARE, as research=0.5, with a share from 0 to 1"}
+_FORMS = {
+    "currency": "must be three capitals, as EUR",
+    "namespace_shares": "must be NAMESPACE=SHARE, as research=0.5, with a share from 0 to 1",
+}
 """What a field's pattern says in words, where it is not that of a name."""
 
 

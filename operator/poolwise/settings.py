@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 _Label = Annotated[str, Field(pattern="^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+_Currency = Annotated[str, Field(pattern="^[A-Z]{3}$")]
 _Share = Annotated[
     str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?=(0|1|0?\.[0-9]+|1\.0+)$")
 ]
@@ -27,7 +28,11 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     # Placement
-    currency: str = Field("USD", description="Currency of the shipped prices.")
+    currency: _Currency = Field(
+        "USD",
+        description="Currency of all costs, ISO 4217. A price in another one is never converted, "
+        "and tells no cost; the shipped prices are in USD.",
+    )
     default_input_tokens: tuple[float, float] = Field(
         (1015, 4085),
         description="Median and 95th percentile of prompts where a service tells none: those of "
