@@ -11,6 +11,7 @@ from poolwise.settings import Settings
 from tests.plan.cluster_given import GPU, h100, l40s
 from tests.plan.kueue.given import H100, PRODUCT, cluster_queue, flavor, queues
 from tests.plan.machines import TABLES
+from tests.plan.provisioning.given import growing
 
 BLOCK = "cloud.example.com/pool"
 
@@ -51,6 +52,18 @@ def test_a_flavor_of_other_nodes_is_told_with_what_ours_have():
         "no flavor of ClusterQueue all stands for it: "
         f"h100 wants {PRODUCT}=NVIDIA-H100-80GB-HBM3, its nodes have NVIDIA-L40S"
     )
+
+
+def test_a_pool_without_nodes_is_what_it_selects():
+    (empty,) = pools((), [growing("zero")], TABLES, Settings())
+    train, zero = flavor("train", {BLOCK: "train"}), flavor("zero", {"group": "zero"})
+    book = books(queues([train, zero], cluster_queue("all", {"train": 16})))
+    assert pin(empty, book.cluster["all"], (GPU,)) == (
+        "no flavor of ClusterQueue all stands for it: "
+        "train wants cloud.example.com/pool=train, which the pool does not select by"
+    )
+    book = books(queues([train, zero], cluster_queue("all", {"zero": 16})))
+    assert isinstance(pin(empty, book.cluster["all"], (GPU,)), Pin)
 
 
 def test_a_flavor_without_labels_beside_one_of_other_nodes_would_mislead():
@@ -132,7 +145,9 @@ def test_the_most_of_a_queue_is_its_quota_and_what_it_may_borrow(spec, limit, mo
     assert (found.most, found.spare) == (most, most - 12)
 
 
-@pytest.mark.parametrize("junk", [None, 3, "x", [], {"resourceGroups": "x"}])
+@pytest.mark.parametrize(
+    "junk", [None, 3, "x", [], {"resourceGroups": "x"}, {"resourceGroups": [3]}]
+)
 def test_objects_that_nobody_can_read_count_as_absent(junk):
     queue = {**cluster_queue("all", {"h100": 16}), "spec": junk, "status": junk}
     book = books(queues([{**flavor("h100"), "spec": junk}], queue))

@@ -12,10 +12,12 @@ from poolwise.plan.decision import Plan
 from poolwise.plan.kueue.status import is_waiting, placed, queue_conditions
 from poolwise.plan.kueue.words import GATE, PLANNER, PRIORITY_LABEL, QUEUE_LABEL, SECONDS_LABEL
 from poolwise.plan.names import KUEUE, PLACEMENT
+from poolwise.plan.pool import CPU
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
     NOW,
     changed,
+    cpu_nodes,
     decided,
     foreign_pod,
     h100,
@@ -192,6 +194,19 @@ def test_more_than_the_quota_is_refused_with_the_numbers():
     assert "queue research may use 8 of h100, needs 16" in plan.reason
 
 
+def test_what_no_pool_could_run_is_not_blamed_on_the_quota():
+    """The whole quota would be enough; there is half as much in the pool."""
+    plan = plan_of(h100(1), waiting(count=16), **one_queue(quota=16))
+    assert plan.reason_code == Reason.NO_FEASIBLE_POOL
+    assert "has 8 accelerators, needs 16" in plan.reason
+
+
+def test_pools_without_accelerators_are_not_asked_about_flavors():
+    plan = plan_of([*h100(2), *cpu_nodes("cpu", 1)], waiting(), **one_queue())
+    (cpu,) = [each for each in plan.candidates if each.accelerator == CPU]
+    assert cpu.reason == "has no accelerators, and training runs on accelerators only"
+
+
 def test_a_range_is_cut_to_the_quota():
     asked = job(queueName="research", accelerators={"min": 4, "max": 16})
     plan = plan_of(h100(2), asked, **one_queue(quota=8))
@@ -263,6 +278,24 @@ def test_the_gate_is_looked_at_when_the_start_timeout_passes():
     assert plan_of(nodes, asked, **given).record.queue.is_gated
     found = decide(observed(nodes, asked, **given), TABLES, Settings(), CALIBRATION, NOW)
     assert found.look_again_at == NOW + timedelta(minutes=2)
+
+
+@pytest.mark.parametrize("timeout", ["1m", "30s"])
+def test_what_is_due_needs_no_further_look(timeout):
+    """Made a minute before NOW: the gate is lifted by this very pass."""
+    nodes, asked = h100(2), waiting(startTimeout=timeout)
+    child = made(nodes, asked, pods=busy(nodes), **one_queue())
+    given = {"pods": busy(nodes), "children": [child], **one_queue()}
+    assert not plan_of(nodes, asked, **given).record.queue.is_gated
+    found = decide(observed(nodes, asked, **given), TABLES, Settings(), CALIBRATION, NOW)
+    assert found.look_again_at is None
+
+
+def test_a_child_of_unknown_age_stays_behind_the_gate():
+    nodes = h100(2)
+    child = made(nodes, waiting(), at="yesterday", pods=busy(nodes), **one_queue())
+    plan = plan_of(nodes, waiting(), pods=busy(nodes), children=[child], **one_queue())
+    assert plan.record.queue.is_gated
 
 
 def test_a_job_that_waits_moves_to_a_pool_with_room_if_the_same_pods_run_there():

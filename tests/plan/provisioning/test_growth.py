@@ -1,10 +1,16 @@
 """Which pools may get nodes, what these nodes are, and what waiting for them is worth."""
 
+from dataclasses import replace
+
 import pytest
 
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Kind
+from poolwise.plan.pools.gathering import pools
+from poolwise.plan.provisioning.growth import grown
+from poolwise.settings import Settings
 from tests.plan.cluster_given import NOW, h100, job, key, plan_of, service
+from tests.plan.machines import TABLES
 from tests.plan.provisioning.given import decided_at, growing, node
 
 CHAT = key("chat", Kind.INFERENCE_SERVICE)
@@ -126,6 +132,21 @@ def test_a_selector_that_no_autoscaler_satisfies(selector, told):
 def test_labels_of_discovery_are_known_once_the_pool_has_a_node():
     pool = growing(nodeSelector={"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"})
     assert plan_of(h100(1), job(count=16), pools=[pool]).placed
+
+
+def test_a_node_that_does_not_tell_its_size_is_no_pattern_for_new_ones():
+    nodes = [node("a"), node("b"), node("c")]
+    nodes[0]["status"]["allocatable"]["cpu"] = "0"
+    nodes[1]["status"]["allocatable"]["memory"] = "0"
+    found = {each.name: each for each in grown(pool_of(nodes)).nodes}
+    assert (found["~zero-0000"].cores, found["~zero-0000"].memory_bytes) == (192, 1800 * 2**30)
+    told = grown(pool_of(nodes[:2])).growth_problem
+    assert "neither a node nor a machine type tells the cores and memory of its nodes" in told
+
+
+def pool_of(nodes):
+    (found,) = pools(nodes, [growing("zero")], TABLES, Settings())
+    return replace(found, nodes=tuple(each for each in found.nodes if not each.is_to_come))
 
 
 def test_a_pool_without_max_nodes_never_grows():

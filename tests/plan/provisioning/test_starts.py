@@ -9,8 +9,9 @@ from poolwise.plan.provisioning.attempts import given_up, started_at
 from poolwise.plan.standing import Standing
 from poolwise.plan.status.pods import Live
 from poolwise.plan.status.workload import status
-from tests.plan.cluster_given import NOW, job, key, l40s, running, service
+from tests.plan.cluster_given import NOW, changed, job, key, l40s, running, service
 from tests.plan.provisioning.given import (
+    INDEX,
     after,
     created,
     decided_at,
@@ -196,6 +197,48 @@ def test_what_was_just_let_in_is_not_late_before_its_controller_has_seen_it():
     children[0]["status"] = {"conditions": [resumed]}
     assert decided_at(after(529), [], wide, **given).outcomes[key("job")].placed
     assert not decided_at(after(531), [], wide, **given).outcomes[key("job")].placed
+
+
+def test_only_what_ends_its_suspension_starts_the_clock_again():
+    """Other conditions of a Job change while it starts."""
+    wide = job(count=16)
+    children = created([], wide, pools=TWO)
+    other = {"type": "FailureTarget", "status": "False", "lastTransitionTime": stamp(after(30))}
+    children[0]["status"] = {"conditions": [other]}
+    given = {"pools": TWO, "children": children}
+    assert not decided_at(after(31), [], wide, **given).outcomes[key("job")].placed
+
+
+def test_pods_of_an_earlier_placement_have_started_nothing():
+    wide = job(count=16)
+    children = created([], wide, pools=TWO, at=after(60))
+    nodes = [node(name, group="a-spot") for name in "ab"]
+    given = {"pools": TWO, "children": children}
+    for made, is_kept in ((59, False), (60, True)):
+        seen = pods(children[0], "a", "b", at=after(made))
+        found = decided_at(after(91), nodes, wide, **given, pods=seen).outcomes[key("job")]
+        assert found.placed is is_kept
+
+
+def test_pods_without_a_rank_are_told_apart_by_their_names():
+    wide = job(count=16)
+    children = created([], wide, pools=TWO)
+    seen = pods(children[0], "a", "b")
+    for pod in seen:
+        del pod["metadata"]["labels"][INDEX]
+    nodes = [node(name, group="a-spot") for name in "ab"]
+    given = {"pools": TWO, "children": children, "pods": seen}
+    assert decided_at(after(31), nodes, wide, **given).outcomes[key("job")].placed
+
+
+def test_a_spec_that_became_unreadable_keeps_what_starts_for_the_usual_time():
+    wide = job(count=16, startTimeout="50m")
+    children = created([], wide, pools=TWO)
+    given = {"pools": TWO, "children": children, "pods": pods(children[0], None, None)}
+    broken = changed(wide, model={"preset": "nobody-knows-it"})
+    found = decided_at(after(29), [], broken, **given)
+    assert "nobody-knows-it" in found.outcomes[key("job")].reason
+    assert found.look_again_at == after(30)
 
 
 @pytest.mark.parametrize("why", ["ImagePullBackOff", "CreateContainerConfigError"])

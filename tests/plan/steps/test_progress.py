@@ -75,6 +75,63 @@ def test_a_checkpoint_is_in_the_pace_and_not_in_the_step(is_timed):
     assert found.checkpoint_steps == pytest.approx(loop.steps, abs=2)
 
 
+def test_a_run_that_saves_at_every_look_tells_no_time_of_a_step():
+    loop, found = Loop(2.0), looked(Loop(2.0), INTERVAL)
+    for _ in range(40):
+        found = seen(found, loop.go(60.0).save(5.0).sample())
+    assert found.step_seconds is None
+    assert found.pace_seconds is not None
+
+
+def after_looks(*looks: tuple[float, float]) -> Progress:
+    """Looks at (seconds, steps) since the first, of a run that only counts its steps."""
+    found = Progress()
+    for seconds, steps in ((0.0, 0.0), *looks):
+        found = seen(found, RunSample("run-0", START + seconds, steps=steps))
+    return found
+
+
+WARM = (RHYTHM.warm_up.seconds, float(RHYTHM.warm_up.samples))
+
+
+@pytest.mark.parametrize(("seconds", "steps"), [(0, 0), (-1, 100), (100, -1)])
+def test_it_is_warm_after_so_many_steps_and_so_long(seconds, steps):
+    found = after_looks((WARM[0] + seconds, WARM[1] + steps))
+    assert found.process is not None
+    assert (found.process.warm is not None) is (seconds >= 0 and steps >= 0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "steps", "is_measured", "is_paced"),
+    [
+        (60.0, 20.0, True, True),
+        (59.0, 20.0, False, True),
+        (60.0, 19.0, False, True),
+        (60.0, 10.0, False, True),
+        (60.0, 9.0, False, False),
+    ],
+)
+def test_a_window_is_so_long_and_has_so_many_steps(seconds, steps, is_measured, is_paced):
+    found = after_looks(WARM, (WARM[0] + seconds, WARM[1] + steps))
+    assert found.step_seconds == (seconds / steps if is_measured else None)
+    assert found.pace_seconds == (seconds / steps if is_paced else None)
+
+
+@pytest.mark.parametrize(
+    ("steps", "seconds", "told"), [(1.0, 50.0, 50.0), (0.0, 50.0, None), (30.0, 0.0, None)]
+)
+def test_one_step_with_its_time_is_enough(steps, seconds, told):
+    """Times of a counter that stands still are none."""
+    found = Progress()
+    for at, done, timed in (
+        (0.0, 0.0, 0.0),
+        (*WARM, 0.0),
+        (WARM[0] + 60, WARM[1] + steps, seconds),
+    ):
+        found = seen(found, RunSample("r", START + at, done, done, timed))
+    assert found.step_seconds == told
+
+
 def test_an_outlier_does_not_move_the_step():
     loop = Loop(2.0)
     found = looked(loop, 1200.0)

@@ -100,7 +100,7 @@ class Lobby:
         pins = {each.name: pin(each, queue, _asks(each, wanted)) for each in self._fit_for_work()}
         if pins and not any(isinstance(each, Pin) for each in pins.values()):
             return _refused(found, Reason.POOL_LABEL_NOT_IN_FLAVOR, self._no_flavor(queue, pins))
-        given = str(spec.get("priorityClassName") or "")
+        given = spec.get("priorityClassName")
         classes = {mapping(each.get("metadata")).get("name") for each in self._pod_classes}
         return InQueue(
             found.name,
@@ -128,7 +128,7 @@ class Lobby:
 
     def _fit_for_work(self) -> Iterable[Pool]:
         """Pools that training could run on as far as their kind goes."""
-        return (pool for pool in self.pools if pool.resource is not None and not pool.is_cpu)
+        return (pool for pool in self.pools if pool.resource is not None)
 
     def _no_flavor(self, queue: ClusterQueue, pins: Mapping[str, Pin | str]) -> str:
         keys = sorted({key for flavor in queue.flavors for key in flavor.labels})

@@ -140,7 +140,7 @@ def _against(flavor: Flavor, pool: Pool) -> str:
     if taint is not None:
         return f"{flavor.name} has taint {taint.get('key')}, which the pool does not tolerate"
     nodes = _there(pool)
-    for key, value in sorted(flavor.labels.items()):
+    for key, value in flavor.labels.items():
         others = [node.labels.get(key) for node in nodes if node.labels.get(key) != value]
         if others or not nodes:
             return f"{flavor.name} wants {key}={value}, {_carried(others, len(nodes))}"

@@ -45,7 +45,7 @@ def startable_since(child: Object) -> datetime | None:
     resumed = (
         each.get("lastTransitionTime")
         for each in objects(child, "status", "conditions")
-        if each.get("type") == "Suspended" and each.get("status") == "False"
+        if each.get("type") == Type.SUSPENDED
     )
     times = map(moment, (mapping(child, "status").get("startTime"), *resumed))
     return max([created, *(each for each in times if each is not None)])

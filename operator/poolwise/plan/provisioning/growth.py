@@ -88,7 +88,9 @@ def startup_seconds(nodes: Iterable[str], pool: Pool, settings: Settings) -> flo
 
 def _nodes_to_come(pool: Pool) -> tuple[Node, ...]:
     """One for each node that the pool may still get; like the smallest that it has."""
-    cores, memory_bytes = _size(pool) or (0.0, 0.0)
+    size = _size(pool)
+    assert size is not None, "else none would come"
+    cores, memory_bytes = size
     return tuple(
         Node(
             name=f"{MARK}{pool.name}-{index:04}",

@@ -120,8 +120,6 @@ def _waiting(
 
 def _count(accelerators: int, cores: float, record: PlacementRecord) -> int:
     """Pods on a node: of a gang one, of a service as many as its devices or cores make."""
-    if record.replicas is None:
-        return 1
     if accelerators:
         return max(1, accelerators // max(1, record.count))
     each: float = getattr(record.layout, "cpu_cores", 0.0)

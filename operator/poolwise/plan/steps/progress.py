@@ -155,8 +155,9 @@ class Progress:
             is_warm = _is_warm(process.first, mark, rhythm.warm_up)
             warm = mark if is_warm else None
             return replace(self, process=replace(process, warm=warm, opened=warm))
+        assert process.opened is not None, "it began when the process was warm"
         found = replace(self, pace_seconds=_pace(process.warm, mark) or self.pace_seconds)
-        if is_saved or process.opened is None:
+        if is_saved:
             return replace(found, process=replace(process, opened=mark))
         seconds = _window_seconds(process.opened, mark, rhythm.window_seconds)
         if seconds is None:
