@@ -184,6 +184,16 @@ def test_what_keeps_pods_back_is_told():
     assert "now        exceeded quota" in explain({**training_job(), "status": shown})
 
 
+@pytest.mark.parametrize(("hour", "says"), [(22, "done about"), (23, "was to be done about")])
+def test_an_end_that_has_passed_is_no_forecast(hour, says):
+    resource, outcome, seen = SITUATIONS["running"]
+    status = told(resource, outcome, seen=seen)
+    end = {"expectedFinishTime": "2026-11-24T23:00:00Z"}
+    shown = {**resource, "status": {**status, "observed": {**status["observed"], **end}}}
+    line = f"pods ready, {says} 2026-11-24T23:00:00Z"
+    assert explain(shown, datetime(2026, 11, 24, hour, 1, tzinfo=UTC)).endswith(line)
+
+
 def test_what_it_has_cost_is_told_up_to_the_moment():
     accrued = {
         "cost": 1320.5,

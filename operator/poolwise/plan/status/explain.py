@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from poolwise.plan.conditions import Reason, Type
+from poolwise.plan.conditions import Reason, Type, timestamp
 from poolwise.plan.gateway import clients
 from poolwise.plan.live import mixture
 from poolwise.plan.observed import Object
@@ -141,7 +141,7 @@ def _details(status: Told, told: Told, now: datetime | None) -> Iterator[tuple[s
     yield "pools", mixture.words(figures.part(status, "scaling"))
     yield "gateway", clients.words(figures.part(figures.part(status, "scaling"), "gateway"))
     yield "zero", sentence(str(_condition(status, Type.SCALES_TO_ZERO).get("message") or ""))
-    yield "now", _now(status)
+    yield "now", _now(status, now)
     yield "beware", _warnings(status, told)
     yield from _others(told)
 
@@ -186,7 +186,7 @@ def _scarce(told: Told) -> Iterator[tuple[str, str]]:
             label = ""
 
 
-def _now(status: Told) -> str:
+def _now(status: Told, now: datetime | None) -> str:
     """The state of the pods, and what keeps them back."""
     pods, ready = _condition(status, Type.PODS_READY), _condition(status, Type.READY)
     ends = [_condition(status, type_) for type_ in (Type.COMPLETE, Type.FAILED)]
@@ -195,7 +195,8 @@ def _now(status: Told) -> str:
     phrases = [sentence(str(shown.get("message") or ""))]
     finish = figures.part(status, "observed").get("expectedFinishTime")
     if finish and ready.get("status") == "True":
-        phrases.append(f"done about {finish}")
+        is_late = now is not None and str(finish) < timestamp(now)
+        phrases.append(f"{'was to be done' if is_late else 'done'} about {finish}")
     return ", ".join(filter(None, phrases))
 
 
