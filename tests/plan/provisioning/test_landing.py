@@ -93,6 +93,13 @@ def test_fewer_nodes_than_were_promised_hold_nothing_for_others():
     assert decided_at(NOW, [], wide, **smaller).pools[0].awaited_nodes <= 4
 
 
+def test_what_no_node_to_come_can_hold_takes_nothing_from_smaller_ones():
+    """Nodes of eight were promised; those that came, and are to come, have four."""
+    whole, children = job("whole", 8), created([], job("whole", 8), pools=[growing(max_nodes=2)])
+    smaller = {"pools": [growing(max_nodes=2)], "children": children}
+    assert free_of([node("a", gpus=4)], whole, **smaller) == 8
+
+
 def test_small_pods_leave_whole_nodes_to_those_who_were_promised_one():
     """Whoever is bound first: a replica's claim does not land on the node that a gang needs."""
     first = [job("whole", 8), service("small"), job("half", 4)]

@@ -41,8 +41,8 @@ def landed(
     for allows in (_is_there, _is_own, _is_any):
         waiting = [_placed(each, allows, held, rooms) for each in waiting]
     for left in waiting:
-        name = f"{left.node}-beyond" if left.node in rooms else left.node
-        held[left.key] = left.on(name, left.count, held[left.key])
+        # Of no node's name: what finds no room must not take that of others.
+        held[left.key] = left.on(f"{left.node}-beyond", left.count, held[left.key])
     for claim in held.values():
         book = book.with_claim(claim)
     return book, held
