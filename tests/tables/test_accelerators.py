@@ -50,13 +50,24 @@ def test_usable_memory_is_what_pytorch_reports_as_capacity(name: str, gibibytes:
 
 
 def test_unreported_memory_is_taken_below_every_reported_one() -> None:
-    reported = [
-        row.usable_memory_bytes / row.labelled_memory_bytes
-        for row in TABLE
-        if row.usable_memory_mib is not None
-    ]
-    assert len(reported) > 20
-    assert min(reported) - 0.02 < USABLE_FRACTION < min(reported)
+    known = [row for row in TABLE if row.usable_memory_mib and row.driver_memory_mib]
+    assert len(known) > 20
+    of_total = min(row.usable_memory_mib / row.driver_memory_mib for row in known)
+    of_label = min(row.usable_memory_bytes / row.labelled_memory_bytes for row in known)
+    assert of_total - 0.01 < USABLE_FRACTION < of_total <= of_label
+
+
+@pytest.mark.parametrize(
+    ("unreported", "reported"),
+    [("RTX-3090-Ti", "RTX-3090"), ("RTX-A5500", "RTX-A5000"), ("MI210", "MI250X-GCD")],
+)
+def test_unreported_memory_is_about_that_of_a_sister_of_the_same_size(
+    unreported: str, reported: str
+) -> None:
+    one, other = find(unreported), find(reported)
+    assert one.labelled_memory_bytes == other.labelled_memory_bytes
+    assert one.usable_memory_mib is None
+    assert 0.965 < one.usable_memory_bytes / other.usable_memory_bytes < 1.0
 
 
 @ROWS
