@@ -140,7 +140,7 @@ def test_a_node_that_does_not_tell_its_size_is_no_pattern_for_new_ones():
     nodes[1]["status"]["allocatable"]["memory"] = "0"
     found = {each.name: each for each in grown(pool_of(nodes)).nodes}
     assert (found["~zero-0000"].cores, found["~zero-0000"].memory_bytes) == (192, 1800 * 2**30)
-    told = grown(pool_of(nodes[:2])).growth_problem
+    told = str(grown(pool_of(nodes[:2])).growth_problem)
     assert "neither a node nor a machine type tells the cores and memory of its nodes" in told
 
 
