@@ -95,15 +95,15 @@ def test_replicas_stay_while_no_replica_tells_its_metrics(cluster):
     assert condition(service(cluster), "MetricsAvailable")["reason"] == "MetricsBroken"
 
 
-@pytest.mark.parametrize(("theirs", "least"), [(3, 2), (5, 3)])
-def test_replicas_stay_while_somebody_else_scales_too(cluster, theirs, least):
+@pytest.mark.parametrize("theirs", [3, 5])
+def test_replicas_stay_while_somebody_else_scales_too(cluster, theirs):
     cluster.put(hpa())
     live = deployment(cluster)
     cluster.put({**live, "spec": {**live["spec"], "replicas": theirs}})
     cluster.edit_after(3)
     assert "A" in env(cluster)
     assert deployment(cluster)["spec"]["replicas"] == theirs
-    assert budget(cluster) == least
+    assert budget(cluster) == 2  # of the process before: this one has seen too little to tell
     assert condition(service(cluster), "ScalingActive")["reason"] == "AutoscalerConflict"
 
 

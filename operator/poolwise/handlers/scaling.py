@@ -177,7 +177,10 @@ class Scaler:
         )
         if not self._asking.carry_out(turn, look) and self._says_more(turn, look):
             self._planner.look_again(turn.key, 0)
-        self._asking.leave(turn.key, None if standstill else after.least.replicas)
+        if standstill:
+            self._asking.leave(turn.key, None)
+        elif after.least is not None:
+            self._asking.leave(turn.key, after.least.replicas)
 
     async def _found(
         self, turn: Turn, known: Known, seen: Seen, overdue: Mapping[str, Overdue], late: Overdue

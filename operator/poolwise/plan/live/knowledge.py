@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from poolwise.model import correction
 from poolwise.plan.live.keeping import Record
@@ -59,7 +60,10 @@ class Knowledge:
     watch: Watch = field(default_factory=Watch)
     judged_seconds: float = -math.inf
     """When mismatches were last looked for."""
-    least: Least = Least()
+    least: Least | None = None
+    """None: too little was seen to tell; the process before may know."""
+    enough_since_seconds: float = math.inf
+    """When looks had told enough to work the number out, with no failed one since."""
     text: str = ""
     """What of this is worth keeping over a restart."""
     text_seconds: float = -math.inf
@@ -92,10 +96,19 @@ class Knowledge:
             history=history,
             watch=watch,
             judged_seconds=judged,
-            least=self.least.after(needed(decision, place.redundancy), now),
+            **self._least_after(seen, decision, place.redundancy),
         )
         is_new = found.watch.raised.keys() != self.watch.raised.keys()
         return found._with_text(now, is_new)
+
+    def _least_after(self, seen: Seen, decision: Decision, redundancy: int) -> dict[str, Any]:
+        """What was decided before enough was seen keeps what there is, whatever the load."""
+        now, is_blind = seen.now_seconds, bool(seen.broken) or not seen.samples
+        if not decision.memory.has_seen_enough and not is_blind:
+            return {}
+        since = min(self.enough_since_seconds, now)
+        least = (self.least or Least()).after(needed(decision, redundancy, since), now)
+        return {"least": least, "enough_since_seconds": math.inf if is_blind else since}
 
     def _with_text(self, now_seconds: float, is_new: bool) -> Knowledge:
         """Of a service without traffic what was learned while there was some."""
@@ -120,12 +133,15 @@ class Place:
 _BLIND = (Remark.METRICS_BROKEN, Remark.METRICS_MISSING)
 
 
-def needed(decision: Decision, redundancy: int) -> int | None:
-    """Replicas that meet all targets by the latest decisions, before anything held them up.
+def needed(
+    decision: Decision, redundancy: int, since_seconds: float = -math.inf
+) -> int | None:
+    """Replicas that meet all targets by the latest decisions since then, before anything held them
+    up.
 
     None where they are of several pools, since it matters which of them are left.
     """
-    wanted = [each for _, each in decision.memory.wanted]
+    wanted = [each for at, each in decision.memory.wanted if at >= since_seconds]
     if sum(count > 0 for count in decision.by_pool.values()) > 1:
         return None
     if not wanted or any(each in decision.remarks for each in _BLIND):

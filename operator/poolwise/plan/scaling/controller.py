@@ -28,8 +28,6 @@ from poolwise.plan.scaling.service import Pool, Service
 from poolwise.plan.scaling.sizing import Ratios, need, ratios, whole
 from poolwise.plan.wording import three_digits
 
-LEAST_SECONDS = 29.0
-"""Of looks before anything is decided."""
 IDLE_STARTS, LEAST_IDLE_SECONDS, MOST_IDLE_SECONDS = 5.0, 300.0, 1800.0
 """Without any request before the last replica leaves, where something holds the next one: so many
 times what a start takes, which is what the next request waits. Whoever comes at the worst of all
@@ -145,7 +143,7 @@ def _decided(situation: _Situation, memory: Memory, ahead: Outlook) -> Decision:
     there = portfolio.worth(portfolio.held(offers), offers)
     found = ratios(service, memory, situation.first, ahead)
     wanted = there
-    if sum(each.seconds for each in memory.bins) >= LEAST_SECONDS:
+    if memory.has_seen_enough:
         wanted = need(service, memory, ahead, found).of(there)
     least = _least(situation, memory)
     wanted = _whole(max(wanted, _for_held(situation)), least, offers) if least else 0.0

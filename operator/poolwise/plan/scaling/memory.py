@@ -23,6 +23,8 @@ from poolwise.plan.scaling.swings import Dispersion
 from poolwise.plan.scaling.unevenness import Unevenness, even
 from poolwise.plan.signals.sample import Histogram, Sample
 
+LEAST_SECONDS = 29.0
+"""Of looks before anything is decided."""
 YOUNG_SECONDS = 300.0
 """After the first look at a replica that told: what ended first were the short answers, and who is
 late is no fault of what was decided."""
@@ -145,6 +147,11 @@ class Memory:
     def age_seconds(self, now_seconds: float) -> float:
         """Since it began."""
         return 0.0 if self.since_seconds is None else now_seconds - self.since_seconds
+
+    @property
+    def has_seen_enough(self) -> bool:
+        """For a number of replicas that follows from what was seen."""
+        return sum(each.seconds for each in self.bins) >= LEAST_SECONDS
 
     def is_young(self, now_seconds: float) -> bool:
         """Whether it has seen too little: nothing is let go then."""
