@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.handlers.shell import Shell, chat_service, h100_node, training_job
+from tests.handlers.shell import Shell, chat_service, condition, h100_node, training_job
 
 CHAT = chat_service("a", "chat")
 
@@ -31,3 +31,15 @@ def test_the_strategy_follows_the_room_and_rests_with_it():
     shell.run()
     assert told(shell) == ("StartFirst", 1)
     assert shell.run() == []
+
+
+def test_the_strategy_does_not_turn_with_attempts_of_what_cannot_be_made():
+    shell = Shell()
+    shell.put(h100_node(name="n"), CHAT)
+    shell.run()
+    theirs = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job", "namespace": "a"}}
+    shell.put({**theirs, "spec": {"template": {"spec": {}}}}, training_job("a", "job", 7))
+    writes = shell.run()
+    assert condition(shell.look(training_job("a", "job", 7)), "Placed")["reason"] == "NameConflict"
+    assert not any("deployments" in each for each in writes)
+    assert told(shell) == ("StartFirst", 1)

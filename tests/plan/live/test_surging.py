@@ -79,10 +79,13 @@ def test_room_that_others_take_and_give_back_changes_the_strategy():
     assert deployment(decided(nodes, chat(), children=[taken])) == before
 
 
-def test_room_that_the_same_pass_gives_to_others_is_gone():
-    nodes = h100(1)
-    answer = decided(nodes, chat(), job(count=7), children=running(nodes, chat()))
+def test_room_that_others_are_given_is_gone_once_they_are_made():
+    """Who cannot be made is tried again and again, and its attempts take nothing from anybody."""
+    nodes, both = h100(1), (chat(), job(count=7))
+    answer = decided(nodes, *both, children=running(nodes, chat()))
     assert answer.outcomes[key("job")].placed
+    assert strategy(deployment(answer)) == START_FIRST
+    answer = decided(nodes, *both, children=running(nodes, *both))
     assert strategy(deployment(answer)) == STOP_FIRST
 
 
