@@ -37,7 +37,11 @@ def test_the_strategy_does_not_turn_with_attempts_of_what_cannot_be_made():
     shell = Shell()
     shell.put(h100_node(name="n"), CHAT)
     shell.run()
-    theirs = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job", "namespace": "a"}}
+    theirs = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "job", "namespace": "a"},
+    }
     shell.put({**theirs, "spec": {"template": {"spec": {}}}}, training_job("a", "job", 7))
     writes = shell.run()
     assert condition(shell.look(training_job("a", "job", 7)), "Placed")["reason"] == "NameConflict"

@@ -133,9 +133,7 @@ class Place:
 _BLIND = (Remark.METRICS_BROKEN, Remark.METRICS_MISSING)
 
 
-def needed(
-    decision: Decision, redundancy: int, since_seconds: float = -math.inf
-) -> int | None:
+def needed(decision: Decision, redundancy: int, since_seconds: float = -math.inf) -> int | None:
     """Replicas that meet all targets by the latest decisions since then, before anything held them
     up.
 

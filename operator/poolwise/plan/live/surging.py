@@ -48,9 +48,9 @@ def without_new(
     """The ledger without what is placed just now: what cannot be made is tried again and again, and
     strategies would turn with each attempt. What is made counts with the next pass."""
     for key, plan in outcomes.items():
-        is_new = isinstance(plan, Plan) and plan.placed and not plan.kept and key not in claims
-        if is_new and plan.claim is not None and any(plan.claim is each for each in ledger.claims):
-            ledger = ledger.without_claim(plan.claim)
+        claim = plan.claim if isinstance(plan, Plan) and not plan.kept else None
+        if claim and key not in claims and any(claim is each for each in ledger.claims):
+            ledger = ledger.without_claim(claim)
     return ledger
 
 
