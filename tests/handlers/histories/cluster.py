@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import math
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,8 @@ from poolwise.cluster.resources import OPTIONAL, WATCHED, Resource, owner_uid, r
 from poolwise.errors import ClusterError, NotFound
 from tests.fake_kube import Document, FakeKube, _watched_as
 
+USUAL_SECONDS = 0.3
+"""Of a write: longer than in most clusters, so that passes fall between its start and its end."""
 VERSIONS = {api.group: api.versions[0] for api in OPTIONAL}
 _GONE = object()
 
@@ -25,6 +28,8 @@ class Cluster(FakeKube):
         """Who watches what is always served."""
         self.lag_seconds: defaultdict[str, float] = defaultdict(float)
         """Of watches, by plural."""
+        self.write_seconds = USUAL_SECONDS
+        """What a write of the operator takes before it is carried out."""
         self.failures: list[ClusterError] = []
         """What the next writes of the operator meet, the last one first."""
         self.unwanted: dict[str, ClusterError] = {}
@@ -33,6 +38,8 @@ class Cluster(FakeKube):
         """When, and what."""
         self.shrunk: list[tuple[float, str]] = []
         """When replicas became fewer, and which."""
+        self.changes = 0
+        """Of anything, so far."""
         self.watcher = self._told
         self.before_write = self._fails
         self.after_write = self._noted
@@ -69,9 +76,34 @@ class Cluster(FakeKube):
             yield event
         raise NotFound(f"{resource} is not served")
 
+    # Writes of the operator take time
+
+    async def create(self, document: Any, limit_seconds: float = math.inf) -> Any:
+        await asyncio.sleep(self.write_seconds)
+        return await super().create(document, limit_seconds)
+
+    async def replace(self, document: Any, limit_seconds: float = math.inf) -> Any:
+        await asyncio.sleep(self.write_seconds)
+        return await super().replace(document, limit_seconds)
+
+    async def apply(self, document: Any, limit_seconds: float = math.inf) -> Any:
+        await asyncio.sleep(self.write_seconds)
+        return await super().apply(document, limit_seconds)
+
+    async def patch(
+        self, document: Any, changes: Any, subresource: str = "", limit_seconds: float = math.inf
+    ) -> Any:
+        await asyncio.sleep(self.write_seconds)
+        return await super().patch(document, changes, subresource, limit_seconds)
+
+    async def delete(self, document: Any, limit_seconds: float = math.inf) -> None:
+        await asyncio.sleep(self.write_seconds)
+        await super().delete(document, limit_seconds)
+
     # What is told
 
     def _told(self, change: str, resource: Resource, document: Document) -> None:
+        self.changes += 1
         for stream in self._streams.get(resource, ()):
             self._later(resource, stream.put_nowait, (change, document))
         if resource in WATCHED and self.operator is not None:

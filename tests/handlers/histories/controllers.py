@@ -23,6 +23,7 @@ from poolwise.plan.children.metadata import WORKER_INDEX
 from poolwise.plan.conditions import timestamp
 from tests.fake_kube import Document
 from tests.handlers.histories.cluster import Cluster
+from tests.handlers.histories.scheduling import may_take
 from tests.handlers.histories.virtual_time import VirtualLoop
 
 GPU = "nvidia.com/gpu"
@@ -40,8 +41,16 @@ class Controllers:
         """From a node to readiness."""
         self.is_scheduling = True
         self._bound_at: dict[str, float] = {}
+        self._is_starting = False
+        """Whether time alone will make a pod ready."""
+        self._seen: Any = None
 
     def step(self) -> None:
+        """Nothing, where nothing has changed since the last one and nothing starts."""
+        now = self._cluster.changes, self.is_scheduling
+        if self._seen == now and not self._is_starting:
+            return
+        self._seen, self._is_starting = now, False
         self._cluster.collect_garbage()
         for job_set in self._cluster.all(JOB_SETS):
             self._job_set(job_set)
@@ -202,12 +211,15 @@ class Controllers:
             if chosen is not None:
                 self._cluster.change(pod, spec={**pod["spec"], "nodeName": chosen})
                 self._bound_at[pod["metadata"]["uid"]] = self._loop.time()
+                self._is_starting = True
         elif not any(each["metadata"]["name"] == node for each in self._cluster.all(NODES)):
             self._cluster.terminate(pod)
         elif _phase(pod) == "Pending":
             since = self._bound_at.get(pod["metadata"]["uid"], 0.0)
             if self._loop.time() >= since + self.start_seconds:
                 self.set_ready(pod, True)
+            else:
+                self._is_starting = True
 
     def set_ready(self, pod: Document, is_now: bool) -> None:
         """Whether it passes its probe from now on."""
@@ -225,7 +237,7 @@ class Controllers:
                 held[node] += requests(each).accelerators.get(GPU, 0)
         for node in self._cluster.all(NODES):
             free = int(node["status"]["allocatable"].get(GPU, 0)) - held[node["metadata"]["name"]]
-            if free >= asked and _may_take(node, pod["spec"]):
+            if free >= asked and may_take(node, pod["spec"]):
                 yield node["metadata"]["name"]
 
     # Words
@@ -284,30 +296,3 @@ def _place(owner: Document, name: str) -> Document:
 
 def _version(template: Document) -> str:
     return hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:8]
-
-
-def _may_take(node: Document, pod: Document) -> bool:
-    labels = node["metadata"].get("labels") or {}
-    wanted = (pod.get("nodeSelector") or {}).items()
-    if (node.get("spec") or {}).get("unschedulable") or not wanted <= labels.items():
-        return False
-    affinity = (pod.get("affinity") or {}).get("nodeAffinity") or {}
-    terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get(
-        "nodeSelectorTerms", [{}]
-    )
-    return any(
-        all(_matches(labels, each) for each in term.get("matchExpressions", ())) for term in terms
-    )
-
-
-def _matches(labels: dict[str, str], wanted: Document) -> bool:
-    value = labels.get(wanted["key"])
-    match wanted["operator"]:
-        case "In":
-            return value in wanted["values"]
-        case "NotIn":
-            return value not in wanted["values"]
-        case "Exists":
-            return value is not None
-        case _:
-            return value is None

@@ -12,19 +12,23 @@ from tests.handlers.gateway import inference_pool, picker_pod, picker_service
 from tests.handlers.histories.cluster import VERSIONS
 from tests.handlers.histories.queues import NAMESPACE, QUEUE
 from tests.handlers.shell import chat_service, h100_node, training_job
+from tests.plan.set_cases import TORCH
 
 JOBS, SERVICES = ("j0", "j1", "j2", "j3"), ("s0", "s1", "s2")
 NODES = ("h0", "h1", "h2", "h3", "a0", "a1", "x0")
 A100 = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "nvidia.com/gpu.compute.major": "8"}
 UNKNOWN = {"nvidia.com/gpu.product": "NVIDIA-Z9000", "nvidia.com/gpu.memory": "1"}
+DEVICES = {"h": 8, "a": 4, "x": 4}
+"""Of a node, by the first letter of its name."""
 GPU = "nvidia.com/gpu"
 GROUP_LABEL = "example.com/group"
+TAINT = {"key": "example.com/reserved", "effect": "NoSchedule"}
 _POOLWISE = "poolwise.dev/v1alpha1"
 
 
 def node(name: str, **labels: str) -> Document:
     """Of H100s, of A100s, or of what nobody knows."""
-    count, own = {"h": (8, {}), "a": (4, A100), "x": (4, UNKNOWN)}[name[0]]
+    count, own = DEVICES[name[0]], {"h": {}, "a": A100, "x": UNKNOWN}[name[0]]
     document = h100_node(count, {**own, GROUP_LABEL: name[0], **labels}, name)
     ready = {"type": "Ready", "status": "True"}
     return {**document, "status": {**document["status"], "conditions": [ready]}}
@@ -146,7 +150,7 @@ job_specs = _specs(
     [{"queueName": QUEUE}, {"queueName": QUEUE}, {"queueName": QUEUE}, {"queueName": "nowhere"}],
     [{"model": {"preset": "llama-3.1-70b"}}, {"model": {"preset": "none-such"}}],
     [{"mode": "Plan"}, {"suspend": True}, {"startTimeout": "10m"}],
-    [{"runtime": "Job"}, {"runtime": "JobSet"}],
+    [{"runtime": "Job"}, {"runtime": "JobSet"}, {"runtimeRef": {"name": TORCH}}],
     [{"checkpoint": {"claimName": "c", "path": "/c", "interval": "5m"}}],
     [{"run": {"image": "train", "ports": [{"name": "metrics", "containerPort": 9000}]}}],
 )

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
 
-from poolwise.cluster.resources import CHILDREN, DEPLOYMENTS, LEADER_WORKER_SETS
+from poolwise.cluster.resources import (
+    CHILDREN,
+    DEPLOYMENTS,
+    LEADER_WORKER_SETS,
+    TRAINING_JOBS,
+)
 from poolwise.errors import ClusterError, Conflict, Forbidden, NameTaken, Refused, Unavailable
 from poolwise.plan.names import (
     INFERENCE,
@@ -19,11 +24,14 @@ from poolwise.plan.names import (
     MANAGED_BY,
     PAUSED,
     PLACEMENT,
+    TRAINER,
 )
 from tests.fake_kube import Document
 from tests.handlers.histories import documents as given
 from tests.handlers.histories.metrics import Told
+from tests.handlers.histories.queues import QUEUE
 from tests.handlers.histories.world import World
+from tests.plan.set_cases import TORCH, runtime
 
 
 @dataclass(frozen=True)
@@ -44,14 +52,18 @@ class Event:
         return f"Event({self.name!r}, {self.of!r})"
 
 
+def _pick(found: Sequence[Document], index: int) -> Document | None:
+    """One of what there is."""
+    return found[index % len(found)] if found else None
+
+
 def create_job(world: World, name: str, spec: dict[str, Any]) -> None:
     if world.find("TrainingJob", name) is None:
         world.apply(given.job(name, spec))
 
 
-def edit_job(world: World, name: str, spec: dict[str, Any]) -> None:
-    live = world.find("TrainingJob", name)
-    if live is not None:
+def edit_job(world: World, index: int, spec: dict[str, Any]) -> None:
+    if live := _pick(world.cluster.all(TRAINING_JOBS), index):
         world.apply({**live, "spec": {**live["spec"], **spec}})
 
 
@@ -74,11 +86,21 @@ def recreate(world: World, kind: str, name: str, spec: dict[str, Any]) -> None:
     world.apply((given.job if kind == "TrainingJob" else given.service)(name, spec))
 
 
-def pause(world: World, kind: str, name: str, is_paused: bool) -> None:
-    live = world.find(kind, name)
-    if live is not None:
+def pause(world: World, index: int, is_paused: bool) -> None:
+    if live := _pick(world.workloads(), index):
         notes = {**(live["metadata"].get("annotations") or {}), PAUSED: str(is_paused).lower()}
         world.cluster.change(live, metadata={**live["metadata"], "annotations": notes})
+
+
+def end_workload(world: World, index: int) -> None:
+    """Delete one."""
+    if live := _pick(world.workloads(), index):
+        world.cluster.vanish(live)
+
+
+def remove_node(world: World, index: int) -> None:
+    if live := _pick(world.nodes(), index):
+        world.cluster.vanish(live)
 
 
 def add_node(world: World, name: str) -> None:
@@ -86,18 +108,17 @@ def add_node(world: World, name: str) -> None:
         world.cluster.put(given.node(name))
 
 
-def cordon(world: World, name: str, is_cordoned: bool) -> None:
-    live = world.find("Node", name)
-    if live is not None:
+def cordon(world: World, index: int, is_cordoned: bool) -> None:
+    if live := _pick(world.nodes(), index):
         world.cluster.change(live, spec={**live.get("spec", {}), "unschedulable": is_cordoned})
 
 
-def break_node(world: World, name: str, how: str) -> None:
-    """Its labels go or change, its devices fail, it is not ready; or all is well again."""
-    live = world.find("Node", name)
+def break_node(world: World, index: int, how: str) -> None:
+    """Its labels go or change, its devices fail, it is not ready or tainted; or all is well."""
+    live = _pick(world.nodes(), index)
     if live is None:
         return
-    node = copy.deepcopy(given.node(name))
+    node = copy.deepcopy(given.node(live["metadata"]["name"]))
     if how == "bare":
         node["metadata"]["labels"] = {}
     elif how == "other product":
@@ -106,17 +127,19 @@ def break_node(world: World, name: str, how: str) -> None:
         node["status"]["allocatable"] = {**node["status"]["allocatable"], given.GPU: "3"}
     elif how == "not ready":
         node["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
-    world.cluster.change(live, **{part: node[part] for part in ("status",)})
-    labels = {**live["metadata"], "labels": node["metadata"]["labels"]}
-    world.cluster.change(live, metadata=labels)
+    spec = {**(live.get("spec") or {}), "taints": [given.TAINT] if how == "tainted" else []}
+    metadata = {**live["metadata"], "labels": node["metadata"]["labels"]}
+    world.cluster.change(live, status=node["status"], spec=spec, metadata=metadata)
 
 
 def declare_pool(world: World, name: str, spec: dict[str, Any]) -> None:
     world.apply(given.declared_pool(name, **spec))
 
 
-def end_run(world: World, name: str, phase: str) -> None:
+def end_run(world: World, index: int, phase: str) -> None:
     """All pods of a run end so."""
+    run = _pick(world.cluster.all(TRAINING_JOBS), index)
+    name = run["metadata"]["name"] if run else "nothing"
     for pod in world.pods():
         if pod["metadata"]["name"].startswith(name) and pod["status"]["phase"] == "Running":
             world.cluster.change(pod, status={**pod["status"], "phase": phase})
@@ -132,12 +155,16 @@ def unready_pod(world: World, index: int) -> None:
         world.controllers.set_ready(pods[index % len(pods)], False)
 
 
-def foreign_pod(world: World, on: str, accelerators: int) -> None:
+def foreign_pod(world: World, index: int, accelerators: int) -> None:
     """0: it ends."""
+    node = _pick(world.nodes(), index)
+    if node is None:
+        return
+    on = node["metadata"]["name"]
     live = world.find("Pod", f"other-{on}")
     if live is not None:
         world.cluster.vanish(live)
-    if accelerators and world.find("Node", on) is not None:
+    if accelerators:
         world.cluster.put(given.foreign_pod(f"other-{on}", on, accelerators))
 
 
@@ -204,6 +231,8 @@ def evict_from_queue(world: World, index: int) -> None:
 def api(world: World, group: str, is_served: bool) -> None:
     if is_served:
         world.cluster.serve(group)
+        if group == TRAINER:
+            world.cluster.put(runtime())
     elif group in world.cluster.optional:
         world.cluster.remove_api(group)
 
@@ -255,6 +284,15 @@ def refuse(world: World, what: str, is_refused: bool) -> None:
         world.cluster.unwanted.pop(what, None)
 
 
+def write_slowly(world: World, seconds: float) -> None:
+    world.cluster.write_seconds = seconds
+
+
+def bring_nodes(world: World, group: str) -> None:
+    """An autoscaler may, or no longer."""
+    world.autoscaler.group = group
+
+
 def start_slowly(world: World, seconds: float) -> None:
     world.controllers.start_seconds = seconds
 
@@ -266,12 +304,12 @@ def schedule(world: World, is_scheduling: bool) -> None:
 _EVENTS: dict[str, Callable[..., None]] = {
     each.__name__: each
     for each in (
-        *(create_job, edit_job, create_service, delete, recreate, pause),
-        *(add_node, cordon, break_node, declare_pool),
+        *(create_job, edit_job, create_service, delete, end_workload, recreate, pause),
+        *(remove_node, add_node, cordon, break_node, declare_pool),
         *(end_run, evict_pod, unready_pod, foreign_pod),
         *(delete_child, damage_child, scale_child, take_name),
         *(autoscale, kueue, evict_from_queue, api, gateway, hold_requests),
-        *(tell, lag, fail_writes, refuse, start_slowly, schedule),
+        *(tell, lag, fail_writes, refuse, write_slowly, bring_nodes, start_slowly, schedule),
     )
 }
 
@@ -283,9 +321,6 @@ def _event(name: str, *of: Any) -> st.SearchStrategy[Event]:
 _indexes, _flags = st.integers(0, 5), st.booleans()
 _jobs, _services = st.sampled_from(given.JOBS), st.sampled_from(given.SERVICES)
 _nodes = st.sampled_from(given.NODES)
-_kinds = st.one_of(
-    st.tuples(st.just("TrainingJob"), _jobs), st.tuples(st.just("InferenceService"), _services)
-)
 _POOLS = [
     {"nodeSelector": {given.GROUP_LABEL: "h"}, "price": {"perNodeHour": "80"}},
     {"nodeSelector": {given.GROUP_LABEL: "h"}, "maxNodes": 4, "nodeStartup": "2m"},
@@ -293,12 +328,12 @@ _POOLS = [
     {"nodeSelector": {given.GROUP_LABEL: "x"}, "accelerator": "H100-SXM5-80GB"},
     {"nodeSelector": {given.GROUP_LABEL: "none"}, "accelerator": "nonsense", "maxNodes": 2},
     {"nodeSelector": {given.GROUP_LABEL: "a"}, "capacityType": "Spot"},
+    {
+        "nodeSelector": {given.GROUP_LABEL: "h"},
+        "tolerateTaints": [{"key": given.TAINT["key"], "operator": "Exists"}],
+    },
 ]
 _PLURALS = ["pods", "jobs", "deployments", "trainingjobs", "nodes", "jobsets", "workloads"]
-
-
-def _named(name: str) -> st.SearchStrategy[Event]:
-    return _kinds.map(lambda drawn: Event(name, drawn))
 
 
 _creations = st.one_of(
@@ -314,24 +349,25 @@ events = st.one_of(
     _creations,
     _creations,
     _recreations,
-    _event("edit_job", _jobs, given.job_edits),
-    _named("delete"),
-    st.builds(lambda at, on: Event("pause", (*at, on)), _kinds, _flags),
+    _event("edit_job", _indexes, given.job_edits),
+    _event("edit_job", _indexes, given.job_edits),
+    _event("end_workload", _indexes),
+    _event("pause", _indexes, _flags),
     _event("add_node", _nodes),
     _event("add_node", _nodes),
-    _event("delete", st.just("Node"), _nodes),
-    _event("cordon", _nodes, _flags),
+    _event("remove_node", _indexes),
+    _event("cordon", _indexes, _flags),
     _event(
         "break_node",
-        _nodes,
-        st.sampled_from(["bare", "other product", "fewer devices", "not ready", "well"]),
+        _indexes,
+        st.sampled_from(["bare", "other product", "fewer devices", "not ready", "tainted", "well"]),
     ),
     _event("declare_pool", st.sampled_from(["mine", "other"]), st.sampled_from(_POOLS)),
     _event("delete", st.just("AcceleratorPool"), st.sampled_from(["mine", "other"])),
-    _event("end_run", _jobs, st.sampled_from(["Succeeded", "Failed"])),
+    _event("end_run", _indexes, st.sampled_from(["Succeeded", "Failed"])),
     _event("evict_pod", _indexes),
     _event("unready_pod", _indexes),
-    _event("foreign_pod", _nodes, st.sampled_from([0, 2, 8])),
+    _event("foreign_pod", _indexes, st.sampled_from([0, 2, 8])),
     _event("delete_child", _indexes),
     _event("damage_child", _indexes, st.sampled_from(["record", "{", "[]", "labels"])),
     _event("scale_child", _indexes, st.integers(0, 3)),
@@ -339,7 +375,7 @@ events = st.one_of(
     _event("autoscale", _services, st.sampled_from(["Deployment", "InferenceService"])),
     _event("kueue", st.sampled_from(["plain", "with check", "remove"])),
     _event("evict_from_queue", _indexes),
-    _event("api", st.sampled_from([JOBSET, LEADER_WORKER_SET]), _flags),
+    _event("api", st.sampled_from([JOBSET, LEADER_WORKER_SET, TRAINER]), _flags),
     _event("api", st.just(INFERENCE), st.just(False)),
     _event("gateway", _services),
     _event("hold_requests", st.sampled_from([0.0, 3.0])),
@@ -347,9 +383,50 @@ events = st.one_of(
     _event("lag", st.sampled_from(_PLURALS), st.sampled_from([0.0, 1.0, 30.0])),
     _event("fail_writes", st.sampled_from(sorted(_ERRORS)), st.integers(1, 6)),
     _event("refuse", st.sampled_from(["jobs/j0", "services/s0", "events", "apply"]), _flags),
+    _event("write_slowly", st.sampled_from([0.3, 5.0])),
+    _event("bring_nodes", st.sampled_from(["h", "a", ""])),
     _event("start_slowly", st.sampled_from([1.0, 20.0, 300.0, 5000.0])),
     _event("schedule", _flags),
     st.just(Event("restart")),
 )
-waits = st.sampled_from([0.0, 0.1, 3.0, 30.0, 30.0, 200.0, 900.0])
-histories = st.lists(st.tuples(events, waits), min_size=15, max_size=40)
+waits = st.sampled_from([0.0, 0.1, 0.1, 3.0, 3.0, 30.0, 30.0, 30.0, 200.0, 200.0, 700.0])
+_ASLEEP = {"scaling": {"minReplicas": 0, "maxReplicas": 4, "scaleToZero": True}}
+_SPANNING = {"model": {"preset": "llama-3.1-405b", "uri": "pvc://models/405b"}}
+_GROWING = {"nodeSelector": {given.GROUP_LABEL: "h"}, "maxNodes": 4, "nodeStartup": "2m"}
+_BEGINNINGS: list[list[tuple[Event, float]]] = [
+    [],
+    [],
+    [
+        (Event("gateway", ("s0",)), 0.0),
+        (Event("tell", ("idle",)), 0.0),
+        (Event("create_service", ("s0", _ASLEEP)), 900.0),
+    ],
+    [
+        (Event("api", (LEADER_WORKER_SET, True)), 0.0),
+        (Event("add_node", ("h2",)), 30.0),
+        (Event("create_service", ("s1", _SPANNING)), 30.0),
+    ],
+    [
+        (Event("api", (JOBSET, True)), 0.0),
+        (Event("api", (TRAINER, True)), 30.0),
+        (Event("create_job", ("j0", {"runtime": "JobSet"})), 0.0),
+        (Event("create_job", ("j1", {"runtimeRef": {"name": TORCH}})), 30.0),
+    ],
+    [
+        (Event("declare_pool", ("mine", _GROWING)), 0.0),
+        (Event("bring_nodes", ("h",)), 0.0),
+        (Event("create_job", ("j0", {"accelerators": {"count": 24}})), 30.0),
+    ],
+    [
+        (Event("kueue", ("with check",)), 30.0),
+        (Event("create_job", ("j0", {"queueName": QUEUE})), 3.0),
+        (Event("create_job", ("j1", {"queueName": QUEUE})), 3.0),
+    ],
+]
+"""What random events seldom bring about by themselves."""
+histories = st.builds(
+    lambda begin, first, rest: [*begin, *first, *rest],
+    st.sampled_from(_BEGINNINGS),
+    st.lists(st.tuples(_creations, waits), min_size=2, max_size=4),
+    st.lists(st.tuples(events, waits), min_size=15, max_size=40),
+)

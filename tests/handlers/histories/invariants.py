@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from poolwise.cluster.resources import CHILDREN, RUNNERS, owner_uid
@@ -14,7 +14,7 @@ from poolwise.plan.names import MANAGED_BY, OWNER_KIND
 from poolwise.plan.observed import Decisions, Observed
 from poolwise.plan.status.workload import is_paused
 from tests.fake_kube import Document
-from tests.handlers.histories.documents import GPU
+from tests.handlers.histories.documents import DEVICES, GPU
 from tests.handlers.histories.world import World
 from tests.handlers.shell import condition
 
@@ -42,12 +42,27 @@ def _overpromised(observed: Observed, decisions: Decisions) -> Iterator[str]:
     held = Counter[str]()
     for claim in claims:
         held.update(claim.accelerators_by_node)
+    yield from _promised_twice(decisions)
     held.update(_held_by_others(observed, {claim.key for claim in claims}))
     for plan in decisions.outcomes.values():
         if isinstance(plan, Plan) and plan.claim and not plan.kept and not _is_queued(plan):
             for node, count in plan.claim.accelerators_by_node.items():
                 if count and node in there and held[node] > there[node]:
                     yield f"{plan.key} is promised {count} of {node}: {held[node]} of {there[node]}"
+
+
+def _promised_twice(decisions: Decisions) -> Iterator[str]:
+    """Kueue lets in whom it likes, after the place was taken by others."""
+    holders: dict[str, list[tuple[Key, int]]] = {}
+    for plan in decisions.outcomes.values():
+        is_in_queue = isinstance(plan, Plan) and (plan.queue or (plan.record and plan.record.queue))
+        if isinstance(plan, Plan) and plan.claim and not is_in_queue:
+            for node, count in plan.claim.accelerators_by_node.items():
+                holders.setdefault(node, []).append((plan.key, count))
+    for node, held in holders.items():
+        there = DEVICES.get(node[0])  # None: still to come
+        if there is not None and sum(count for _, count in held) > there:
+            yield f"{there} of {node} are promised to {', '.join(f'{k} ({n})' for k, n in held)}"
 
 
 def _is_queued(plan: Plan) -> bool:
@@ -115,7 +130,7 @@ def _placed(world: World, workload: Document, told: dict[str, Document]) -> Iter
         for each in world.cluster.all(resource)
         if owner_uid(each) == workload["metadata"]["uid"]
     ]
-    live = [each for each in runners if not any(_is_true(each, word) for word in ENDED)]
+    live = [each for each in runners if not any(is_true(each, word) for word in ENDED)]
     is_meant_not_to = workload["spec"].get("suspend") or workload["spec"].get("mode") == "Plan"
     if accepted.get("status") == "True" and placed is None and not (ended or is_meant_not_to):
         yield "is accepted, and neither placed nor told why not"
@@ -125,22 +140,23 @@ def _placed(world: World, workload: Document, told: dict[str, Document]) -> Iter
         yield f"should not run, and {live[0]['kind']} does"
     ready = told.get("PodsReady", {}).get("status") == "True"
     if ready and not ended:
-        pods = [pod for pod in world.pods() if _is_of(pod, workload) and _is_true(pod, "Ready")]
+        pods = [pod for pod in world.pods() if is_of(pod, workload) and is_true(pod, "Ready")]
         wanted = sum(each["spec"].get("replicas") or 0 for each in live)
         if len(pods) < wanted:
             yield f"PodsReady is True with {len(pods)} of {wanted}"
-    if any(_is_true(each, "Failed") for each in runners) and "Failed" not in told and not live:
+    if any(is_true(each, "Failed") for each in runners) and "Failed" not in told and not live:
         yield "its run has failed, and it does not say so"
 
 
-def _is_of(pod: Document, workload: Document) -> bool:
+def is_of(pod: Document, workload: Document) -> bool:
+    """Whether a pod says so."""
     key = owner_of(pod)
     return key is not None and key[0] == workload["kind"] and key[2] == workload["metadata"]["name"]
 
 
 def _words(conditions: dict[str, Document]) -> Iterator[str]:
     for each in conditions.values():
-        if each["type"] not in DOCUMENTED or not re.fullmatch("[A-Z][A-Za-z]*", each["reason"]):
+        if not {each["type"], each["reason"]} <= DOCUMENTED | _of_kueue(each["type"]):
             yield f"{each['type']} ({each['reason']}) is no condition of docs/conditions.md"
         if each["status"] not in ("True", "False", "Unknown"):
             yield f"{each['type']} is {each['status']}"
@@ -153,35 +169,17 @@ def _words(conditions: dict[str, Document]) -> Iterator[str]:
         yield f"is Stalled, and Reconciling {going}, Ready {ready}"
 
 
-def _is_true(document: Document, word: str) -> bool:
+def is_true(document: Document, word: str) -> bool:
+    """Whether it has that condition."""
     return bool(condition(document, word).get("status") == "True")
+
+
+def _of_kueue(word: str) -> set[str]:
+    """Reasons of our small Kueue, which are repeated as they are."""
+    repeated = "QuotaReserved", "Admitted", "Placed", "Ready"
+    return {"Pending", "AdmissionGated"} if word in repeated else set()
 
 
 _PAGE = Path(__file__).resolve().parents[3] / "docs" / "conditions.md"
 DOCUMENTED = set(re.findall(r"^\| `(\w+)` \|", _PAGE.read_text(), re.MULTILINE))
 """Types and reasons."""
-
-
-def left_behind(world: World) -> list[str]:
-    """What the process still knows of workloads that are gone."""
-    names = {
-        (each["kind"], each["metadata"]["namespace"], each["metadata"]["name"])
-        for each in world.workloads()
-    }
-    cache, engine = world.process.cache, world.process.engine
-    places: dict[str, Iterable[Key]] = {
-        "scaling": cache.scaling,
-        "overflow": cache.overflow,
-        "least_replicas": cache.least_replicas,
-        "scaler": engine.scaler._known,
-        "measurer": engine.measurer._known,
-        "refusals": engine.planner._refusals,
-        "fresh": engine.planner._fresh,
-        "expected": engine.planner._expected,
-    }
-    return [
-        f"{place} knows {key}, which is gone"
-        for place, known in places.items()
-        for key in known
-        if (str(key.kind), key.namespace, key.name) not in names
-    ]

@@ -23,6 +23,7 @@ class Kueue:
     def __init__(self, cluster: Cluster, loop: VirtualLoop) -> None:
         self._cluster = cluster
         self._loop = loop
+        self._seen: Any = None
 
     def install(self, with_check: bool) -> None:
         """Its API, a queue, and as the case may be our check before it."""
@@ -39,8 +40,9 @@ class Kueue:
 
     def step(self) -> None:
         """Make a Workload of each job that is queued, and let in who fits."""
-        if KUEUE not in self._cluster.optional:
+        if KUEUE not in self._cluster.optional or self._seen == self._cluster.changes:
             return
+        self._seen = self._cluster.changes
         for job in [*self._cluster.all(JOBS), *self._cluster.all(JOB_SETS)]:
             if QUEUE_LABEL in (job["metadata"].get("labels") or {}) and _is_top(job):
                 self._look_at(job)

@@ -13,7 +13,7 @@ from tests.handlers.histories.events import histories
 from tests.handlers.histories.playing import play
 
 problems(service("s0", {}))  # sets the recursion limit, and hypothesis warns of who does that later
-COUNT = int(os.environ.get("HISTORIES", "25"))
+COUNT = int(os.environ.get("HISTORIES", "18"))
 
 
 @settings(max_examples=COUNT, suppress_health_check=list(HealthCheck))

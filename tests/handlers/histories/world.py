@@ -16,11 +16,13 @@ from poolwise.plan.observed import Decisions, Observed
 from poolwise.settings import Settings
 from tests.fake_kube import Document
 from tests.handlers.histories import documents
-from tests.handlers.histories.cluster import Cluster
+from tests.handlers.histories.autoscaler import Autoscaler
+from tests.handlers.histories.cluster import USUAL_SECONDS, Cluster
 from tests.handlers.histories.controllers import Controllers
 from tests.handlers.histories.metrics import Told
 from tests.handlers.histories.process import Process
 from tests.handlers.histories.queues import Kueue
+from tests.handlers.histories.trainer import Trainer
 from tests.handlers.histories.virtual_time import VirtualLoop
 
 STEP_SECONDS = 4.0
@@ -30,8 +32,8 @@ SETTINGS = Settings(
     may_move=True,
     may_preempt=True,
     # Rarer than in life: most of the time goes into looks of which each says the same.
-    scaling_interval_seconds=40,
-    training_interval_seconds=40,
+    scaling_interval_seconds=60,
+    training_interval_seconds=60,
     gateway_seconds=10,
     discovery_seconds=20,
 )
@@ -46,6 +48,8 @@ class World:
         self.cluster = Cluster()
         self.controllers = Controllers(self.cluster, loop)
         self.kueue = Kueue(self.cluster, loop)
+        self.trainer = Trainer(self.cluster, loop)
+        self.autoscaler = Autoscaler(self.cluster, loop)
         self.told = Told(loop)
         self.logged: list[dict[str, Any]] = []
         """By the operator, as errors."""
@@ -80,8 +84,10 @@ class World:
 
     async def _control(self) -> None:
         while True:
+            self.trainer.step()
             self.controllers.step()
             self.kueue.step()
+            self.autoscaler.step()
             await asyncio.sleep(STEP_SECONDS)
 
     def _log(self, logger: Any, level: str, event: MutableMapping[str, Any]) -> Any:
@@ -93,7 +99,8 @@ class World:
     def is_hindered(self) -> bool:
         """Whether something stands between the operator and the cluster."""
         cluster = self.cluster
-        return bool(cluster.failures or cluster.unwanted or any(cluster.lag_seconds.values()))
+        is_slow = cluster.write_seconds > USUAL_SECONDS or any(cluster.lag_seconds.values())
+        return bool(cluster.failures or cluster.unwanted or is_slow)
 
     def check(self) -> None:
         """Raise what went wrong unseen."""
