@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
@@ -38,6 +39,15 @@ def test_a_quantity_is_a_number(text: str | int, number: int | Decimal) -> None:
 def test_anything_else_is_none(text: str) -> None:
     with pytest.raises(ValueError, match="not a quantity such as"):
         parse_quantity(text)
+
+
+@pytest.mark.parametrize("parse", [parse_quantity, parse_duration])
+def test_what_is_repeated_of_a_long_value_is_bounded(
+    parse: Callable[[str], object],
+) -> None:
+    with pytest.raises(ValueError, match="is not a") as found:
+        parse("9" * 5000 + "x")
+    assert len(str(found.value)) < 200
 
 
 def test_a_quantity_keeps_all_its_digits() -> None:

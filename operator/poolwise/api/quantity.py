@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -26,6 +27,9 @@ _DURATION = (
 """Largest unit first, and never so many digits that Go's 292 years overflow."""
 QUANTITY_LENGTH = 32
 DURATION_LENGTH = 32
+_SHOWN = reprlib.Repr()
+"""What was given, as far as a sentence repeats it: statuses have an end."""
+_SHOWN.maxstring = 80
 
 
 def parse_quantity(text: str | int | float) -> Decimal:
@@ -38,7 +42,7 @@ def parse_quantity(text: str | int | float) -> Decimal:
     """
     match = _QUANTITY.fullmatch(str(text))
     if match is None:
-        raise ValueError(f"{text!r} is not a quantity such as 450G, 32Ki or 12.5")
+        raise ValueError(f"{_SHOWN.repr(text)} is not a quantity such as 450G, 32Ki or 12.5")
     digits, suffix, exponent = match.groups()
     if suffix in _BINARY_SUFFIXES:
         return Decimal(digits) * (1 << _BINARY_SUFFIXES[suffix])
@@ -46,7 +50,7 @@ def parse_quantity(text: str | int | float) -> Decimal:
     try:
         return Decimal(digits).scaleb(power)
     except InvalidOperation:
-        raise ValueError(f"{text!r} is out of the range of a quantity") from None
+        raise ValueError(f"{_SHOWN.repr(text)} is out of the range of a quantity") from None
 
 
 def parse_duration(text: str) -> float:
@@ -56,7 +60,7 @@ def parse_duration(text: str) -> float:
     (5400.0, 0.5)
     """
     if not text or re.match(_DURATION, text) is None:
-        raise ValueError(f"{text!r} is not a duration such as 30m, 500ms or 1h30m")
+        raise ValueError(f"{_SHOWN.repr(text)} is not a duration such as 30m, 500ms or 1h30m")
     return sum(float(number) * _SECONDS[unit] for number, unit in _DURATION_PART.findall(text))
 
 

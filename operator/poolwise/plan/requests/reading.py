@@ -155,7 +155,8 @@ def _amount(asked: Mapping[str, str], resource: str) -> float:
     except (ValueError, OverflowError) as error:
         raise InvalidInput(where, str(error)) from error
     if not 0 <= amount < math.inf:
-        raise InvalidInput(where, f"must be a positive quantity, is {asked[resource]}")
+        shown = sentence(str(asked[resource]), VALUE_LIMIT)
+        raise InvalidInput(where, f"must be a positive quantity, is {shown}")
     return amount
 
 
