@@ -1,16 +1,19 @@
 """Whether a gang has room is told without choosing its nodes, and never otherwise than choosing."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as some
 
+from poolwise.model.prediction import Interval
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.capacity import Gang, ledger
 from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.corrections import Corrections
+from poolwise.plan.decision import Claim, Key, Kind
 from poolwise.plan.pool import Node
 from poolwise.settings import Settings
 from tests.plan.machines import CALIBRATION
@@ -64,3 +67,18 @@ def test_there_is_room_where_nodes_are_found(
     book = ledger([where], {"n0": Usage({GPU: taken})})
     now = Situation(book, CALIBRATION, Memo(), Settings(), NOW, Corrections())
     assert now.has_room(gang, where, wish) == (now.nodes_for(gang, where, wish) is not None)
+
+
+def test_who_holds_what_is_told_as_runs_end_now() -> None:
+    """What is remembered of the same ledger is of the same ends."""
+    where, gang = pool(*TWO), Gang(pods=2, accelerators=8, one_per_node=True)
+    run = Key(Kind.TRAINING_JOB, "research", "run")
+    book = ledger([where], {}).with_claim(Claim(run, where.name, {"n0": 8}, {}, {}))
+    situation = Situation(book, CALIBRATION, Memo(), Settings(), NOW, Corrections())
+    told = [
+        replace(situation, ends={run: Interval(each, each, each)}).why_no_room(gang, where)
+        for each in (5400.0, 36000.0, 5400.0)
+    ]
+    assert "ends in about 1.5 h" in told[0]
+    assert "ends in about 10 h" in told[1]
+    assert told[2] == told[0]

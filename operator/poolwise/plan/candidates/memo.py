@@ -118,15 +118,15 @@ class Newest:
     """Answers about a few objects, forgotten when others are asked about."""
 
     def __init__(self) -> None:
-        self._pages: deque[tuple[object, Page]] = deque(maxlen=LEDGERS)
+        self._pages: deque[tuple[tuple[object, ...], Page]] = deque(maxlen=LEDGERS)
 
-    def page(self, subject: object) -> Page:
-        """The page of this very object."""
+    def page(self, *subjects: object) -> Page:
+        """The page of these very objects."""
         for known, page in self._pages:
-            if known is subject:
+            if all(map(operator.is_, known, subjects)):
                 return page
         page = Page()
-        self._pages.appendleft((subject, page))
+        self._pages.appendleft((subjects, page))
         return page
 
 
@@ -192,6 +192,8 @@ class Memo:
         self._passes = 0
         self.rooms = Newest()
         """What is worked out once for each state of the ledger."""
+        self.obstacles = Newest()
+        """What is told of each state of the ledger, while runs end as they do."""
 
     def __len__(self) -> int:
         return len(self._pages)

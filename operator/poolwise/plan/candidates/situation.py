@@ -108,7 +108,8 @@ class Situation:
 
     def why_no_room(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> str:
         """One sentence: what is missing, who holds it, and when that ends."""
-        return Obstacle(self.ledger, gang, pool, wish, self.ends).told()
+        page, question = self.memo.obstacles.page(self.ledger, self.ends), (pool.name, gang, wish)
+        return page.get(question, Obstacle(self.ledger, gang, pool, wish, self.ends).told)
 
 
 def _named(wish: Wish) -> str:

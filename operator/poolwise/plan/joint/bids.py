@@ -142,11 +142,16 @@ def _levelled(offers: Sequence[Offer]) -> tuple[Offer, ...]:
         if not groups or not _is_as_good(each.option, groups[-1][0].option):
             groups.append([])
         groups[-1].append(each)
+    alike = [group for group in groups if len(group) > 1]
+    if not alike:
+        return tuple(offers)
     loads: dict[Option, float] = {}
-    for group in groups:
+    for group in alike:
         least = min(each.load_seconds for each in group)
         loads |= {each.option: least for each in group}
-    return tuple(replace(each, load_seconds=loads[each.option]) for each in offers)
+    return tuple(
+        replace(each, load_seconds=loads.get(each.option, each.load_seconds)) for each in offers
+    )
 
 
 def _is_as_good(option: Option, best: Option) -> bool:

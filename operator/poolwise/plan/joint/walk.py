@@ -187,7 +187,7 @@ class Walk:
         ]
         fewest = doomed[lost.index(min(lost))]
         found = [
-            replace(each, is_spared=fewest < count < math.inf)
+            replace(each, is_spared=True) if fewest < count < math.inf else each
             for each, count in zip(chances, doomed, strict=True)
         ]
         return tuple(sorted(found, key=lambda each: (each.is_spared, each.nodes is None)))
