@@ -24,10 +24,8 @@ from poolwise.plan.decision import (
     Claim,
     Holding,
     Key,
-    Kind,
     Outcome,
     PlacementRecord,
-    Plan,
 )
 from poolwise.plan.entries import Entry, entries
 from poolwise.plan.holders import Holder, is_movable
@@ -58,17 +56,14 @@ from poolwise.plan.provisioning.growth import grown
 from poolwise.plan.provisioning.landing import landed
 from poolwise.plan.provisioning.starts import Starts, starts
 from poolwise.plan.provisioning.telling import told
-from poolwise.plan.queue import Queue, Waiting
 from poolwise.plan.remaining import ends, unsaved_since
 from poolwise.plan.requests.request import Workload
 from poolwise.plan.retelling import retold
+from poolwise.plan.rounds import Carried, Rounds
 from poolwise.plan.standing import Standing
 from poolwise.plan.steps.told import Measured, measured
 from poolwise.settings import Settings
 from poolwise.tables import Tables
-
-MOST_ROUNDS = 4
-"""Looks of one pass at its queue; nearly all that may start does in the second."""
 
 
 def decide(
@@ -118,20 +113,6 @@ def decide(
 
 
 @dataclass(frozen=True, slots=True)
-class _Round:
-    """What one look at the queue came to."""
-
-    standing: Standing
-    asks_at: datetime | None
-    """When the optimiser is to be asked for those who wait."""
-    situation: Situation
-    """Without the room of what started."""
-    started: Mapping[Key, Holder]
-    may_start: bool
-    """Whether another look at what is left may let somebody start."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Pass:
     """What one pass knows before it places anything."""
 
@@ -165,9 +146,11 @@ class _Pass:
         situation = self._placed(as_they_are(moved, self.contested), situation, outcomes)
         for entry in asking:
             self._placed([entry], situation, outcomes)
-        joint, asks_at, situation = self._queued(queued, situation, standing, outcomes)
+        carried = self._carried_out(queued, situation, standing)
+        situation = carried.situation
+        outcomes |= carried.outcomes
         outcomes |= {plan.key: plan for plan in queued_plans(guests, self.pools, situation)}
-        moments = asks_at, self._settled_at(), gate_opens_at(guests, situation)
+        moments = carried.asks_at, self._settled_at(), gate_opens_at(guests, situation)
         outcomes |= dict(admissions(self.entries, outcomes))
         of_what_runs = without_new(situation.ledger, self.claims, outcomes)
         outcomes |= surging(self.entries, self.claims, outcomes, of_what_runs)
@@ -176,7 +159,7 @@ class _Pass:
         return Decisions(
             tuple(self.pools),
             dict(ordered),
-            standing=joint,
+            standing=carried.standing,
             look_again_at=min(filter(None, moments), default=None),
             rooms=rooms,
         )
@@ -217,57 +200,13 @@ class _Pass:
             outcomes[plan.key] = plan
         return situation
 
-    def _queued(
-        self,
-        entries: Sequence[Entry],
-        situation: Situation,
-        standing: Standing,
-        outcomes: dict[Key, Outcome],
-    ) -> tuple[Standing, datetime | None, Situation]:
-        """The queue in rounds: what starts takes room, and others are of another size in what is
-        left. Whom that lets start is not left for the next pass to find."""
+    def _carried_out(
+        self, entries: Sequence[Entry], situation: Situation, standing: Standing
+    ) -> Carried:
         if not entries and not situation.settings.may_move:
-            return Standing(), None, situation
+            return Carried(Standing(), situation, {})
         holders = list(self._holders(situation))
-        for _ in range(MOST_ROUNDS):
-            done = self._round(entries, holders, situation, standing, outcomes)
-            standing, situation = done.standing, done.situation
-            if not (done.started and done.may_start):
-                break
-            entries = [entry for entry in entries if entry.identity.key not in done.started]
-            holders = [*holders, *done.started.values()]
-        return standing, done.asks_at, situation
-
-    def _round(
-        self,
-        entries: Sequence[Entry],
-        holders: Sequence[Holder],
-        situation: Situation,
-        standing: Standing,
-        outcomes: dict[Key, Outcome],
-    ) -> _Round:
-        """Decide the queue, then carry it out: who starts comes first."""
-        fits = {entry.identity.key: fitted(entry, situation) for entry in entries}
-        waiting = [
-            Waiting(fit.entry, candidates(fit.entry.workload.request, self.pools, situation))
-            for fit in fits.values()
-        ]
-        queue = Queue(waiting, holders, self.pools, situation)
-        joint = queue.decided(standing)
-        departures = queue.departures(joint, standing)
-        outcomes |= {holder.key: holder.left(why) for holder, why in departures}
-        started: dict[Key, Holder] = {}
-        may_start = False
-        for each, turn in queue.turns(joint):
-            plan = Placement(each.entry.workload, self.pools, situation, turn=turn).plan()
-            if plan.claim is not None:
-                started[plan.key] = Holder(each.entry, plan.claim)
-                situation = situation.with_start(plan.key, plan.claim, turn.seconds)
-                plan, situation = with_parts(fits[plan.key], plan, self.claims, situation)
-            outcomes[plan.key] = plan
-            may_start |= _may_start(plan)
-        asks_at = queue.looks_again_at(joint, standing)
-        return _Round(queue.standing(joint, standing), asks_at, situation, started, may_start)
+        return Rounds(self.pools, self.claims).carried_out(entries, holders, situation, standing)
 
     def _holders(self, situation: Situation) -> Iterator[Holder]:
         """What runs; with where else it could be, where that is looked for."""
@@ -280,15 +219,6 @@ class _Pass:
                 alone = situation.with_ledger(situation.ledger.without_claim(claim))
                 found = candidates(entry.workload.request, self.pools, alone)
             yield Holder(entry, claim, found)
-
-
-def _may_start(plan: Plan) -> bool:
-    """Whether it waits, and another look may let it start: something would do for it as things are
-    now, or it is a service, which may be of other replicas in what is left, or spread over pools.
-    Runs are weighed at every count at once."""
-    is_service = plan.key.kind is Kind.INFERENCE_SERVICE
-    able = (each.feasible or (is_service and each.waits) for each in plan.candidates)
-    return plan.claim is None and any(able)
 
 
 def _learned(

@@ -89,15 +89,16 @@ class Placement:
         return candidates(self.workload.request, self.pools, self.situation)
 
     def _directed(self, found: tuple[Candidate, ...], turn: Turn) -> Plan:
-        """As the queue decided; a start that finds no nodes any more waits for the next pass."""
+        """As the queue decided; a start that finds no nodes any more waits."""
         decision = turn.decision
         if decision.act is Act.REFUSE or decision.option is None:
             return self._refused(found, decision)
-        found = self._at_count(found, decision.option)
-        taken = next(each for each in found if each.pool == decision.option.pool)
-        nodes = self._nodes(taken, turn) if turn.starts else None
-        if nodes is None:
+        found, taken = self._at_count(found, decision.option)
+        if not turn.starts:
             return self._queued(found, taken, turn)
+        nodes = self._nodes(taken, turn)
+        if nodes is None:
+            return self._queued(*self._at_count(self._candidates(), decision.option), turn)
         return self._placed(found, self._ranking(found, taken, decision.because), nodes)
 
     def _refused(self, found: tuple[Candidate, ...], decision: Decision) -> Plan:
@@ -106,15 +107,17 @@ class Placement:
             return self._plan(Reason.BEYOND_SHARE, decision.reason, None, found)
         return self._plan(Reason.NO_FEASIBLE_POOL, self._why_none(found), None, found)
 
-    def _at_count(self, found: tuple[Candidate, ...], option: Option) -> tuple[Candidate, ...]:
-        """With the pool of the option at the option's count of accelerators."""
+    def _at_count(
+        self, found: tuple[Candidate, ...], option: Option
+    ) -> tuple[tuple[Candidate, ...], Candidate]:
+        """With the pool of the option at the option's count of accelerators, which comes second."""
         request = self.workload.request
         taken = next(each for each in found if each.pool == option.pool)
         if not isinstance(request, TrainingRequest) or taken.count == option.accelerators:
-            return found
+            return found, taken
         exactly = replace(request, least=option.accelerators, most=option.accelerators)
         (again,) = candidates(exactly, [self._pool(taken)], self.situation)
-        return tuple(again if each is taken else each for each in found)
+        return tuple(again if each is taken else each for each in found), again
 
     def _nodes(self, taken: Candidate, turn: Turn) -> dict[str, int] | None:
         """Where it starts: as the ledger fills nodes, beside what is kept for others; else where

@@ -8,7 +8,7 @@ the ledger does, and has the last word on the nodes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import repeat
@@ -23,7 +23,8 @@ from poolwise.plan.joint.bids import LEVEL
 from poolwise.plan.joint.outcome import Act, Decision, JointPlan
 from poolwise.plan.joint.planning import plan
 from poolwise.plan.joint.problem import PoolState, Problem, Reservation, Rules, Workload
-from poolwise.plan.joint.rooms import Rooms
+from poolwise.plan.joint.rooms import Hold, Rooms
+from poolwise.plan.live.beyond import Fitted
 from poolwise.plan.options import MILLICORES, options
 from poolwise.plan.placement import Turn
 from poolwise.plan.pool import Pool
@@ -35,17 +36,31 @@ ROUND_SECONDS = (60.0, 300.0, 1800.0, 10800.0, 86400.0)
 """Steps to which moments to come are told: each is used until ten times as long before."""
 
 
+Kept = Mapping[str, Sequence[tuple[Hold, Claim]]]
+"""By pool: room of gangs that wait."""
+
+
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An entry without a place, and every pool as a candidate for it."""
+    """An entry without a place, as it finds room now, and every pool as a candidate for it."""
 
-    entry: Entry
+    fit: Fitted
     found: tuple[Candidate, ...]
+
+    @property
+    def entry(self) -> Entry:
+        """As one pool has room for it."""
+        return self.fit.entry
 
     @property
     def key(self) -> Key:
         """Of its workload."""
         return self.entry.identity.key
+
+    @property
+    def able(self) -> list[str]:
+        """Pools that have room for it now."""
+        return [each.pool for each in self.found if each.feasible]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +128,10 @@ class Queue:
     def turns(self, joint: JointPlan) -> list[tuple[Waiting, Turn]]:
         """What each has to know of the joint plan; who starts comes first."""
         by_key = {each.key: each for each in joint.decisions}
-        found = [(each, self._turn(each, by_key[told(each.key)], joint)) for each in self.waiting]
+        kept = self._kept(joint)
+        found = [
+            (each, self._turn(each, by_key[told(each.key)], joint, kept)) for each in self.waiting
+        ]
         return sorted(found, key=lambda pair: not pair[1].starts)
 
     def departures(self, joint: JointPlan, before: Standing) -> list[tuple[Holder, Departure]]:
@@ -122,7 +140,7 @@ class Queue:
         departing = {**before.leaving, **dict(leaving(joint))}
         return [(by_key[key], why) for key, why in departing.items() if key in by_key]
 
-    def _turn(self, each: Waiting, decision: Decision, joint: JointPlan) -> Turn:
+    def _turn(self, each: Waiting, decision: Decision, joint: JointPlan, kept: Kept) -> Turn:
         pool = decision.option.pool if decision.option else ""
         pools = {option.pool for option in each.found if option.feasible or option.waits}
         return Turn(
@@ -130,25 +148,27 @@ class Queue:
             found=each.found,
             nodes=unqualified(pool, decision.nodes),
             prices=tuple(p for p in joint.prices if p.delay and p.pool in pools),
-            kept=tuple(self._kept(joint, decision)),
+            kept=tuple(self._kept_from(decision, kept)),
             expected_start=rounded_moment(self.now, decision.starts),
         )
 
-    def _kept(self, joint: JointPlan, decision: Decision) -> Iterator[Claim]:
+    def _kept(self, joint: JointPlan) -> Kept:
+        """What gangs that wait keep of each pool."""
+        keys = {told(each.key): each.key for each in self.waiting}
+        return {
+            pool: [(hold, _claim(hold, keys[hold.key], self.ledger.pools[pool])) for hold in holds]
+            for pool, holds in joint.holds.items()
+        }
+
+    def _kept_from(self, decision: Decision, kept: Kept) -> Iterator[Claim]:
         """What of the pool is for others who start before the workload would surely have ended."""
         option = decision.option
         if option is None or decision.act is not Act.START:
             return
-        keys = {told(each.key): each.key for each in self.waiting}
         until = math.inf if option.seconds is None else self.now.timestamp() + option.seconds.high
-        for hold in joint.holds.get(option.pool, ()):
+        for hold, claim in kept.get(option.pool, ()):
             if hold.starts < until and hold.key != decision.key:
-                nodes = unqualified(option.pool, {hold.node: hold.accelerators})
-                if option.is_on_cpu:
-                    cores = {node: held / MILLICORES for node, held in nodes.items()}
-                    yield Claim(keys[hold.key], option.pool, {}, cores, {})
-                else:
-                    yield Claim(keys[hold.key], option.pool, nodes, {}, {})
+                yield claim
 
     def _problem(self, standing: Standing, is_due: bool) -> Problem:
         ends = self.situation.memo.ends.each(self.pools, ends_of)
@@ -180,6 +200,14 @@ class Queue:
             max_cost=run.max_cost if run else None,
             is_expected=told(identity.key) in standing.vacated,
         )
+
+
+def _claim(hold: Hold, key: Key, pool: Pool) -> Claim:
+    nodes = unqualified(pool.name, {hold.node: hold.accelerators})
+    if pool.is_cpu:
+        cores = {node: held / MILLICORES for node, held in nodes.items()}
+        return Claim(key, pool.name, {}, cores, {})
+    return Claim(key, pool.name, nodes, {}, {})
 
 
 def worth_keeping(

@@ -385,3 +385,15 @@ def test_a_wait_without_end_is_told_as_such(optimise):
     goes = job("goes", option("fast", 10), option("slow", 30))
     found = by_key(plan(problem([pool("fast", 0), pool("slow", 8)], busy, goes), optimise))
     assert "loses 200 % against fast, where nobody can tell how long" in found["goes"].because
+
+
+def test_an_answer_says_whether_others_start_than_the_queue_had_counted_on():
+    """The first two of three would start; an exchange gives the last the place of the second."""
+    pools = [pool("fast", 8), pool("slow", 8, 8)]
+    times = {"short": (1, 4, 1), "pair": (4, 8, 2), "single": (4, 8, 1)}
+    jobs = [
+        job(name, option("fast", fast, pods=pods), option("slow", slow, pods=pods))
+        for name, (fast, slow, pods) in times.items()
+    ]
+    assert not plan(problem(pools, *jobs), False).is_as_queued
+    assert plan(problem(pools, *jobs[:2]), False).is_as_queued

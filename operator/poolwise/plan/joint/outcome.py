@@ -99,3 +99,6 @@ class JointPlan:
     """By pool: what is kept for gangs that wait."""
     preemptions: tuple[Preemption, ...] = ()
     """What is stopped for others."""
+    is_as_queued: bool = True
+    """Whether the queue in its order starts the same, so that others wait for what they were told
+    of; False where two exchanged their pools, or the optimiser found better."""

@@ -64,6 +64,7 @@ def plan(problem: Problem, optimise: bool = True) -> JointPlan:
         shares=found.shares or problem.shares,
         holds=floor.holds,
         preemptions=preemptions(problem, decisions),
+        is_as_queued=_is_as_queued(turns, taken),
     )
 
 
@@ -74,8 +75,7 @@ def _walked(problem: Problem) -> tuple[_Pass, Walk, list[Turn]]:
     walk = found.walk()
     turns = walk.turns(found.bids)
     if not found.has_room_for_all and any(turn.has_hopeless_chances for turn in turns):
-        reach = {turn.bid.workload.key: turn.within_reach for turn in turns}
-        found = _Pass.of(problem, reach)
+        found = found.within({turn.bid.workload.key: turn.within_reach for turn in turns})
         walk = found.walk()
         turns = walk.turns(found.bids)
     return found, walk, turns
@@ -92,42 +92,47 @@ class _Pass:
     bids: Sequence[Bid]
     limits: Mapping[str, int]
     movable: Sequence[Workload]
+    free: Sequence[Bid]
+    """As they would be if no pool were scarce."""
     has_room_for_all: bool = False
     """Whether everybody may start at once where it is best: there is nothing to optimise."""
 
     @staticmethod
-    def of(problem: Problem, reach: Mapping[str, Sequence[Option]] | None = None) -> _Pass:
-        """``reach``: of each that waits, the options that may ever start; absent: all."""
+    def of(problem: Problem) -> _Pass:
         now, rules = problem.now, problem.rules
         gate = Gate(problem.pools, rules, now)
-        pending = [each for each in problem.workloads if each.running is None]
         may_go = list(movable(problem.workloads, rules, now))
-        admissions = {each.key: gate.admit(each) for each in [*pending, *may_go]}
-        limits = _limits(problem, gate)
+        admissions = {each.key: gate.admit(each) for each in [*_pending(problem), *may_go]}
+        open_to = ((each, admissions[each.key].options) for each in _pending(problem))
+        free = [bid(each, ways, {}, now, rules) for each, ways in open_to if ways]
+        return _Pass(problem, admissions, {}, free, _limits(problem, gate), may_go, free).within({})
 
-        def bids(shares: Mapping[str, Share]) -> list[Bid]:
-            open_to = ((each, admissions[each.key].options) for each in pending)
-            found = (bid(each, ways, shares, now, rules) for each, ways in open_to if ways)
-            return [replace(each, is_hopeless=not within(each.workload)) for each in found]
-
-        def within(workload: Workload) -> Sequence[Option]:
-            return (reach or {}).get(workload.key, admissions[workload.key].options)
-
-        free = bids({})
+    def within(self, reach: Mapping[str, Sequence[Option]]) -> _Pass:
+        """With the prices of those options alone that may ever start; of who is absent all may."""
+        problem, limits = self.problem, self.limits
+        ways = {key: each.options for key, each in self.admissions.items()} | dict(reach)
+        free = _marked(self.free, ways)
         hopeful = [each for each in free if not each.is_hopeless]
         best = [(each, each.best) for each in hopeful]
-        if not may_go and _is_room_for_all(best, problem.pools, limits):
-            return _Pass(problem, admissions, {}, free, limits, may_go, True)
-        known = dict(problem.shares) or _shares(
+        if not self.movable and _is_room_for_all(best, problem.pools, limits):
+            return replace(self, shares={}, bids=free, has_room_for_all=True)
+        shares = dict(problem.shares) or _shares(
             levels(
-                [(each, within(each)) for each in [*pending, *may_go]],
+                [(each, ways[each.key]) for each in [*_pending(problem), *self.movable]],
                 capacity(problem.pools, problem.workloads),
             ),
             hopeful,
             problem.pools,
             limits,
         )
-        return _Pass(problem, admissions, known, bids(known), limits, may_go)
+        return replace(self, shares=shares, bids=_marked(self._priced(shares), ways))
+
+    def _priced(self, shares: Mapping[str, Share]) -> Sequence[Bid]:
+        if shares == self.shares:
+            return self.bids
+        now, rules = self.problem.now, self.problem.rules
+        workloads = [each.workload for each in self.free]
+        return [bid(w, self.admissions[w.key].options, shares, now, rules) for w in workloads]
 
     def walk(self) -> Walk:
         problem = self.problem
@@ -176,6 +181,20 @@ class _Pass:
             for each in self.movable
         )  # fmt: skip
         return sorted((each for each in found if each), key=lambda each: -each[0].gain_seconds)
+
+
+def _pending(problem: Problem) -> list[Workload]:
+    return [each for each in problem.workloads if each.running is None]
+
+
+def _marked(bids: Iterable[Bid], ways: Mapping[str, Sequence[Option]]) -> list[Bid]:
+    """Who has no way that may ever start is hopeless."""
+    return [each if ways[each.workload.key] else replace(each, is_hopeless=True) for each in bids]
+
+
+def _is_as_queued(turns: Iterable[Turn], answer: Assignment) -> bool:
+    queued = {each.bid.workload.key: each.best.offer.option for each in turns if each.starting}
+    return queued == {key: each.choice.option for key, each in answer.taken.items()}
 
 
 def _choices(answer: Assignment) -> dict[str, Choice]:
