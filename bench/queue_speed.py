@@ -1,7 +1,8 @@
 """How long a pass over a long queue takes: ``python -m bench.queue_speed``.
 
-The operator's own pass (:func:`poolwise.plan.cluster.decide`) for 500 jobs that wait for 20 pools:
-``joint`` is the part of :func:`poolwise.plan.joint.planning.plan`, the rest reads objects, judges
+The operator's own pass (:func:`poolwise.plan.cluster.decide`) for 500 jobs that wait for 20 pools,
+and for 1,000 jobs and 1,000 services: ``joint`` is the part of
+:func:`poolwise.plan.joint.planning.plan` in all rounds of the pass, the rest reads objects, judges
 candidates and writes plans. Processor time. The bar: 2 s for the joint part.
 """
 
@@ -21,9 +22,12 @@ from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
 from poolwise.plan.joint.planning import plan
 from poolwise.plan.observed import Decisions, Observed
+from poolwise.plan.wording import plural
 from poolwise.settings import Settings
 
-JOBS, POOLS, NODES = 500, 20, 10
+QUEUES = {"500 jobs": (500, 0), "1,000 jobs, 1,000 services": (1000, 1000)}
+"""Jobs and services."""
+POOLS, NODES = 20, 10
 PRODUCTS = ("NVIDIA-H100-80GB-HBM3", "NVIDIA-L40S", "NVIDIA-A100-SXM4-80GB", "NVIDIA-H200",
             "NVIDIA-B200")  # fmt: skip
 COUNTS = (1, 2, 4, 8, 16)
@@ -37,6 +41,7 @@ class Stopwatch:
     """Processor seconds inside one function."""
 
     seconds: float = 0.0
+    calls: int = 0
 
     def around(self, function: Any) -> Any:
         """The function, timed."""
@@ -47,19 +52,32 @@ class Stopwatch:
                 return function(*args, **more)
             finally:
                 self.seconds += time.process_time() - started
+                self.calls += 1
 
         return timed
 
 
 def main() -> None:
-    """A first pass, one that finds all as the first left it, and one without the optimiser."""
-    seen, memo = Observed(nodes=list(_nodes()), training_jobs=list(_jobs())), Memo()
+    """Each queue: a first pass, one that finds all as the first left it, and one without the
+    optimiser."""
+    for name, (jobs, services) in QUEUES.items():
+        print(name)
+        _print_passes(
+            Observed(
+                nodes=list(_nodes()),
+                training_jobs=list(_jobs(jobs)),
+                inference_services=list(_services(services)),
+            )
+        )
+
+
+def _print_passes(seen: Observed) -> None:
+    memo, last = Memo(), Decisions((), {})
     passes = {
         "first": lambda _: seen,
         "optimised again": lambda _: seen,
         "in between": lambda last: replace(seen, standing=last.standing),
     }
-    last = Decisions((), {})
     for name, observe in passes.items():
         joint = Stopwatch()
         started = time.process_time()
@@ -67,8 +85,9 @@ def main() -> None:
             last = decide(observe(last), TABLES, Settings(), CALIBRATION, NOW, memo)
         total = time.process_time() - started
         placed = sum(getattr(each, "placed", False) for each in last.outcomes.values())
+        rounds = plural(joint.calls, "round")
         print(
-            f"{name:16} {total:5.2f} s, of which joint {joint.seconds:5.2f} s:"
+            f"{name:16} {total:5.2f} s, of which joint {joint.seconds:5.2f} s in {rounds}:"
             f" {placed} of {len(last.outcomes)} start on {len(last.pools)} pools"
         )
 
@@ -94,17 +113,11 @@ def _nodes() -> Iterator[dict[str, Any]]:
         }
 
 
-def _jobs() -> Iterator[dict[str, Any]]:
-    for at in range(JOBS):
+def _jobs(count: int) -> Iterator[dict[str, Any]]:
+    for at in range(count):
         training = {"globalBatchSize": 256, "sequenceLength": 4096, "tokens": f"{1 + at % 7}G"}
         yield {
-            "metadata": {
-                "name": f"job-{at}",
-                "namespace": "research",
-                "uid": f"uid-{at}",
-                "generation": 1,
-                "creationTimestamp": "2026-01-01T00:00:00Z",
-            },
+            "metadata": _metadata(f"job-{at}"),
             "spec": {
                 "model": {"preset": "llama-3.1-8b"},
                 "training": training,
@@ -112,6 +125,32 @@ def _jobs() -> Iterator[dict[str, Any]]:
                 "run": {"image": "train"},
             },
         }
+
+
+def _services(count: int) -> Iterator[dict[str, Any]]:
+    for at in range(count):
+        lengths = {
+            "inputTokens": {"p50": 300, "p95": 1200},
+            "outputTokens": {"p50": 350, "p95": 900},
+        }
+        yield {
+            "metadata": _metadata(f"service-{at}"),
+            "spec": {
+                "model": {"preset": "llama-3.1-8b", "maxModelLength": 8192},
+                "traffic": {"requestsPerSecond": str(1 + at % 7), **lengths},
+                "slo": [{"metric": "ITL", "percentile": 99, "target": "80ms"}],
+            },
+        }
+
+
+def _metadata(name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "namespace": "research",
+        "uid": f"uid-{name}",
+        "generation": 1,
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
 
 
 if __name__ == "__main__":
