@@ -1,10 +1,8 @@
 """Who starts in a pass beside those who started in it before, and who must not."""
 
-from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Kind
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
-    NOW,
     gpu_nodes,
     h100,
     job,
@@ -15,8 +13,7 @@ from tests.plan.cluster_given import (
     running,
     service,
 )
-from tests.plan.machines import CALIBRATION, TABLES
-from tests.plan.test_cluster_moves import HIGH, KEEPS, started
+from tests.plan.test_cluster_moves import HIGH, KEEPS, decided, started
 
 APART = service(
     "apart",
@@ -79,12 +76,12 @@ def test_one_workload_alone_gets_its_way_by_stopping_others():
         children=running(h100(2), *lows),
         priority_classes=HIGH,
     )
-    answer = decide(seen, TABLES, Settings(may_preempt=True), CALIBRATION, NOW)
+    answer = decided(seen, settings=Settings(may_preempt=True))
     (stopped,) = (plan for plan in answer.outcomes.values() if plan.vacates)
     assert list(answer.standing.promised) == ["research/high"]
     assert "stopped for research/high," in stopped.reason
     assert answer.outcomes[key("first", Kind.INFERENCE_SERVICE)].placed
-    calm = decide(seen, TABLES, Settings(), CALIBRATION, NOW).outcomes
+    calm = decided(seen, settings=Settings()).outcomes
     assert calm[key("second", Kind.INFERENCE_SERVICE)].placed, "else no other round has a reason"
 
 

@@ -80,5 +80,5 @@ def test_who_holds_what_is_told_as_runs_end_now() -> None:
         for each in (5400.0, 36000.0, 5400.0)
     ]
     assert "ends in about 1.5 h" in told[0]
-    assert "ends in about 10 h" in told[1]
+    assert "ends in about 12 h" in told[1]
     assert told[2] == told[0]

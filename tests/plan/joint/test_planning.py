@@ -388,9 +388,9 @@ def test_a_wait_without_end_is_told_as_such(optimise):
 
 
 def test_an_answer_says_whether_others_start_than_the_queue_had_counted_on():
-    """The first two of three would start; an exchange gives the last the place of the second."""
+    """An exchange of pools gives the third a place, which the queue had given to another."""
     pools = [pool("fast", 8), pool("slow", 8, 8)]
-    times = {"short": (1, 4, 1), "pair": (4, 8, 2), "single": (4, 8, 1)}
+    times = {"first": (1, 4, 1), "second": (4, 8, 2), "third": (4, 8, 1)}
     jobs = [
         job(name, option("fast", fast, pods=pods), option("slow", slow, pods=pods))
         for name, (fast, slow, pods) in times.items()
