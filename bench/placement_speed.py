@@ -10,6 +10,7 @@ come and one pod has changed.
 
 from __future__ import annotations
 
+import argparse
 import copy
 import statistics
 import time
@@ -66,6 +67,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 def main() -> None:
     """Print one line per example, and one for a large cluster."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     nodes = _renamed(node for name in MIXED for node in profiles.render(name))
     empty_ms = _milliseconds(partial(_decide, Observed(nodes=nodes)))
     pools = len(_decide(Observed(nodes=nodes)).pools)

@@ -8,6 +8,7 @@ candidates and writes plans. Processor time. The bar: 2 s for the joint part.
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -60,6 +61,7 @@ class Stopwatch:
 def main() -> None:
     """Each queue: a first pass, one that finds all as the first left it, and one without the
     optimiser."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     for name, (jobs, services) in QUEUES.items():
         print(name)
         _print_passes(

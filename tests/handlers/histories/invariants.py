@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from poolwise.cluster.resources import CHILDREN, RUNNERS, owner_uid
-from poolwise.plan.capacity_pods import owner_of, requests
-from poolwise.plan.decision import Key, Plan
+from poolwise.plan.capacity_pods import owner_of, requests, settled, usage_by_node
+from poolwise.plan.decision import Claim, Key, Plan
 from poolwise.plan.names import MANAGED_BY, OWNER_KIND
 from poolwise.plan.observed import Decisions, Observed
 from poolwise.plan.status.workload import is_paused
@@ -32,43 +32,51 @@ def _overpromised(observed: Observed, decisions: Decisions) -> Iterator[str]:
         str(node["metadata"]["name"]): int(node["status"]["allocatable"].get(GPU, 0))
         for node in observed.nodes
     }
-    claims = [
-        claim
-        for plan in decisions.outcomes.values()
-        if isinstance(plan, Plan) and not _is_queued(plan)
-        for claim in [plan.claim, *(part.claim for part in plan.parts)]
-        if claim is not None
-    ]
+    plans = [each for each in decisions.outcomes.values() if isinstance(each, Plan)]
+    claims = _claims(observed, [plan for plan in plans if not _is_queued(plan)])
+    yield from _promised_twice(_claims(observed, [plan for plan in plans if not _queue_of(plan)]))
     held = Counter[str]()
     for claim in claims:
         held.update(claim.accelerators_by_node)
-    yield from _promised_twice(decisions)
     held.update(_held_by_others(observed, {claim.key for claim in claims}))
-    for plan in decisions.outcomes.values():
-        if isinstance(plan, Plan) and plan.claim and not plan.kept and not _is_queued(plan):
+    for plan in plans:
+        if plan.claim and not plan.kept and not _is_queued(plan):
             for node, count in plan.claim.accelerators_by_node.items():
                 if count and node in there and held[node] > there[node]:
                     yield f"{plan.key} is promised {count} of {node}: {held[node]} of {there[node]}"
 
 
-def _promised_twice(decisions: Decisions) -> Iterator[str]:
-    """Kueue lets in whom it likes, after the place was taken by others."""
+def _claims(observed: Observed, plans: Iterable[Plan]) -> list[Claim]:
+    """What they hold, where their pods are: replicas may be on other nodes than they were given."""
+    claims = {
+        (plan.key, claim.pool): claim
+        for plan in plans
+        for claim in [plan.claim, *(part.claim for part in plan.parts)]
+        if claim is not None
+    }
+    _, bound = usage_by_node(observed.pods, {each: claim.pool for each, claim in claims.items()})
+    return [settled(claim, GPU, bound.get(each, {})) for each, claim in claims.items()]
+
+
+def _promised_twice(claims: Iterable[Claim]) -> Iterator[str]:
+    """Of those in no queue: Kueue lets in whom it likes, after the place was taken by others."""
     holders: dict[str, list[tuple[Key, int]]] = {}
-    for plan in decisions.outcomes.values():
-        is_in_queue = isinstance(plan, Plan) and (plan.queue or (plan.record and plan.record.queue))
-        if isinstance(plan, Plan) and plan.claim and not is_in_queue:
-            for node, count in plan.claim.accelerators_by_node.items():
-                holders.setdefault(node, []).append((plan.key, count))
+    for claim in claims:
+        for node, count in claim.accelerators_by_node.items():
+            holders.setdefault(node, []).append((claim.key, count))
     for node, held in holders.items():
         there = DEVICES.get(node[0])  # None: still to come
         if there is not None and sum(count for _, count in held) > there:
             yield f"{there} of {node} are promised to {', '.join(f'{k} ({n})' for k, n in held)}"
 
 
+def _queue_of(plan: Plan) -> object:
+    return plan.queue or (plan.record and plan.record.queue)
+
+
 def _is_queued(plan: Plan) -> bool:
     """Whether Kueue has not reserved quota for it: then it holds nothing yet."""
-    queue = plan.queue or (plan.record and plan.record.queue)
-    return queue is not None and not (plan.admission and plan.admission.is_reserved)
+    return _queue_of(plan) is not None and not (plan.admission and plan.admission.is_reserved)
 
 
 def _held_by_others(observed: Observed, ours: set[Key]) -> Counter[str]:
