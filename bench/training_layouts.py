@@ -6,11 +6,15 @@ devices than there were, and the names of sharding and recomputation.
 
 from __future__ import annotations
 
+import re
+
 from bench.tables import Row, whole
 from poolwise.model.work import Recompute, TrainingLayout
 from poolwise.plan.requests.request import FixedLayout
 
 SHARDING = {"full_shard": 3, "fsdp": 3, "fsdp2": 3, "shard_grad_op": 2}
+"""PyTorch's words; others shard the optimizer alone, unless they tell their stage of ZeRO."""
+_STAGE = re.compile("zero-?([0-3])")
 RECOMPUTE = {
     "none": Recompute.NONE,
     "full": Recompute.FULL,
@@ -53,7 +57,8 @@ def _dividing(count: int, tensor: int, pipeline: int, context: int) -> tuple[int
 def _zero_stage(row: Row, pipeline: int | None) -> int | None:
     if not row["sharding"]:
         return None
-    stage = SHARDING.get(row["sharding"], 1)
+    told = _STAGE.search(row["sharding"])
+    stage = int(told[1]) if told else SHARDING.get(row["sharding"], 1)
     return min(stage, 1) if pipeline and pipeline > 1 else stage
 
 

@@ -38,6 +38,7 @@ def test_a_layout_is_read_as_it_is_stated() -> None:
         pytest.param({"micro_batch": "512"}, "micro_batch_size", 128, id="no more than the batch"),
         pytest.param({"sharding": "full_shard", "pp": "1"}, "zero_stage", 3, id="fully sharded"),
         pytest.param({"sharding": "full_shard"}, "zero_stage", 1, id="not behind a pipeline"),
+        pytest.param({"sharding": "deepspeed zero-3", "pp": "1"}, "zero_stage", 3, id="by stage"),
         pytest.param({"sharding": ""}, "zero_stage", None, id="not stated"),
     ],
 )  # fmt: skip
