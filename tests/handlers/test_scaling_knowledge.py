@@ -184,6 +184,22 @@ def test_the_disruption_budget_follows_what_meets_the_targets(cluster, asked):
     assert budget(cluster) == 5
 
 
+def test_a_new_process_lowers_the_disruption_budget_no_sooner(cluster, asked, monkeypatch):
+    """Six are wanted, a busy load needs five of them at least, and in a lull one is enough."""
+    _, wanted = asked
+    wanted["n"] = 6
+    monkeypatch.setattr("tests.handlers.fleet.REQUESTS_PER_LOOK", 900.0)
+    cluster.looks(5 * MINUTE)
+    assert budget(cluster) == 5
+    monkeypatch.setattr("tests.handlers.fleet.REQUESTS_PER_LOOK", 40.0)
+    cluster.looks(3 * MINUTE)
+    writes = cluster.looks(9 * MINUTE)  # by a new process, which has seen the lull alone
+    assert not any("poddisruptionbudgets" in each for each in writes)
+    assert budget(cluster) == 5
+    cluster.looks(12 * MINUTE)  # by one that has seen it for as long as a budget stays
+    assert budget(cluster) == 1
+
+
 async def _silent(targets):
     return {each: Fault("no answer within 3 s") for each in targets}
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from poolwise.errors import InvalidInput
 from poolwise.model.work import ServingLayout
 from poolwise.plan.children.manifests import changes_to_run, children, record_of
-from poolwise.plan.children.serving import least_pods
+from poolwise.plan.children.serving import least_pods, least_replicas
 from poolwise.plan.decision import Plan
 from poolwise.plan.names import PLACEMENT, child_name
 from poolwise.plan.placement_record import parse
@@ -307,6 +307,7 @@ class TestReplica:
         plan = placed_service(pool, ServingLayout(), replicas=10)
         record = record_of(plan, pool, Settings())
         assert least_pods(record, redundancy, least) == minimum
+        assert least_pods(record, redundancy, least_replicas(record, minimum)) == minimum
 
     def test_flags_of_recent_versions_only_for_our_image(self):
         own = container_of(deployment_of(service(engine={"image": "vllm/vllm-openai:v0.11.0"})))

@@ -187,7 +187,7 @@ class Scaler:
     ) -> tuple[Decision, Knowledge, Standstill | None]:
         """What is decided and known from now on; or why the number stays, and all that is known."""
         if turn.standstill is not None:
-            before = known.recall(turn.resource, seen.now_seconds)
+            before = known.recall(turn, seen.now_seconds)
             why = Standstill(Reason.EARLIER_SPEC, turn.standstill)
             return standing(turn.held, why), before, why
         try:
@@ -204,7 +204,7 @@ class Scaler:
         self, turn: Turn, known: Known, seen: Seen, overdue: Mapping[str, Overdue], late: Overdue
     ) -> tuple[Decision, Knowledge]:
         service = self._kinds.service(turn, known, overdue)
-        before = known.recall(turn.resource, seen.now_seconds)
+        before = known.recall(turn, seen.now_seconds)
         decision = await asyncio.to_thread(decide, service, before.memory, seen)
         if turn.offers and not turn.parts and Remark.AT_CAPACITY in decision.remarks:
             service = self._kinds.service(turn, known, overdue, with_offers=True)

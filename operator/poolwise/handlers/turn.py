@@ -11,7 +11,6 @@ import structlog
 from poolwise.cluster.scraping import Look as Told
 from poolwise.cluster.scraping import Target
 from poolwise.handlers.gateways import Gateway
-from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Key
 from poolwise.plan.gateway.clients import Clients
 from poolwise.plan.gateway.fronts import Front, pod_labels
@@ -73,12 +72,12 @@ class Known:
     start_seconds: dict[str, float] = field(default_factory=dict)
     """What a start took, by pool."""
 
-    def recall(self, resource: Object, now_seconds: float) -> Knowledge:
-        """What this process knows; at its first look, what the status tells."""
+    def recall(self, turn: Turn, now_seconds: float) -> Knowledge:
+        """What this process knows; at its first look, what the one before wrote."""
         if self.knowledge is None:
-            self.knowledge = recalled(part(resource, "status"), now_seconds)
+            self.knowledge = recalled(part(turn.resource, "status"), now_seconds, turn.left)
             if self.knowledge.text:
-                _log.info("goes on with what was learned", workload=str(key_of(resource)))
+                _log.info("goes on with what was learned", workload=str(turn.key))
         return self.knowledge
 
 
@@ -107,6 +106,8 @@ class Turn:
     asked: Mapping[str, int] = field(default_factory=dict)
     """As :func:`poolwise.plan.live.seen.asked_for`."""
     gateway: Gateway = NOBODY
+    left: int | None = None
+    """Replicas that its disruption budget has drains of nodes leave; None: there is none yet."""
 
     @property
     def everyone(self) -> tuple[Target, ...]:

@@ -8,6 +8,7 @@ import structlog
 
 from poolwise.api import InferenceServiceSpec
 from poolwise.cluster.cache import Cache
+from poolwise.cluster.resources import DISRUPTION_BUDGETS
 from poolwise.cluster.scraping import Target
 from poolwise.errors import PoolwiseError
 from poolwise.handlers.gateways import Gateways
@@ -17,15 +18,18 @@ from poolwise.handlers.story import seen_of
 from poolwise.handlers.turn import Known, Turn
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.children.replica import Replica
-from poolwise.plan.decision import Key, Kind, Plan, chosen_pool
+from poolwise.plan.children.serving import least_replicas
+from poolwise.plan.decision import Key, Kind, PlacementRecord, Plan, chosen_pool
 from poolwise.plan.gateway.fronts import pod_labels
 from poolwise.plan.live.look import Mode
 from poolwise.plan.live.seen import asked_for, serving_pods
 from poolwise.plan.live.service import Placed
+from poolwise.plan.names import child_name
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.reading import workload
 from poolwise.plan.requests.request import ServingRequest
+from poolwise.plan.status.figures import number, part
 from poolwise.plan.status.workload import is_paused
 from poolwise.settings import Settings
 from poolwise.tables import Tables
@@ -110,7 +114,14 @@ class Turns:
             ),
             unaddressed=tuple(pod["metadata"]["uid"] for pod, address in found if not address),
             gateway=gateways.before(key, labels),
+            left=self._left(plan.record, plan),
         )
+
+    def _left(self, record: PlacementRecord, plan: Plan) -> int | None:
+        name = plan.key.namespace, child_name(plan.key.name)
+        budget = self._cache.get(DISRUPTION_BUDGETS, *name)
+        told = number(part(budget or {}, "spec"), "minAvailable")
+        return None if told is None else least_replicas(record, int(told), plan.further_replicas)
 
     def _request(self, key: Key, resource: Object) -> ServingRequest:
         """What is asked for, read once for each generation."""

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable
 
+from poolwise.cluster.resources import DISRUPTION_BUDGETS
 from tests.handlers.histories.at_rest import at_rest, differences, words
 from tests.handlers.histories.cluster import USUAL_SECONDS
 from tests.handlers.histories.events import Event
@@ -73,17 +74,31 @@ async def _wait(world: World, event: Event, seconds: float) -> None:
 
 async def _of_a_restart(world: World) -> list[str]:
     """Another process finds all as it should be."""
-    before, told = len(world.cluster.operator_writes), words(world)
+    before, told, left = len(world.cluster.operator_writes), words(world), _left(world)
     await world.restart()
     await asyncio.sleep(QUIET_SECONDS)
     writes = [write for _, write in world.cluster.operator_writes[before:]]
     problems = [f"{each} by a new process at rest" for each in writes if not _may_differ(each)]
+    problems += [
+        f"{name} leaves {least} by a new process at rest, and left {left[name]}"
+        for name, least in _left(world).items()
+        if least < left.get(name, 0)
+    ]
     return problems + differences(told, words(world))
 
 
 def _may_differ(write: str) -> bool:
-    """Statuses tell of looks; for how long fewer replicas have been enough, nobody remembers."""
+    """Statuses tell of looks. A budget may rise (:func:`_left` sees that none falls): what few
+    looks foresee is less sure and may ask for more, and a drain waits for that at worst."""
     return "status" in write or "poddisruptionbudgets" in write
+
+
+def _left(world: World) -> dict[str, int]:
+    """Pods that drains of nodes leave, by disruption budget."""
+    return {
+        each["metadata"]["name"]: each["spec"]["minAvailable"]
+        for each in world.cluster.all(DISRUPTION_BUDGETS)
+    }
 
 
 def check(world: World, passes: list[AssertionError]) -> None:

@@ -131,6 +131,12 @@ def least_pods(
     return replicas * record.nodes_per_replica - expendable if replicas > 1 else 0
 
 
+def least_replicas(record: PlacementRecord, pods: int, further: int = 0) -> int:
+    """What :func:`least_pods` told so many pods for: the fewest, where several numbers do."""
+    replicas = (record.replicas or 0) + further
+    return max(replicas - (replicas * record.nodes_per_replica - pods), 1)
+
+
 def _deployment(
     resource: Object, record: PlacementRecord, pool: Pool, settings: Settings
 ) -> Manifest:

@@ -61,7 +61,7 @@ class Knowledge:
     judged_seconds: float = -math.inf
     """When mismatches were last looked for."""
     least: Least | None = None
-    """None: too little was seen to tell; the process before may know."""
+    """None: too little was seen to tell, and no process before has told."""
     enough_since_seconds: float = math.inf
     """When looks had told enough to work the number out, with no failed one since."""
     text: str = ""
@@ -147,18 +147,21 @@ def needed(decision: Decision, redundancy: int, since_seconds: float = -math.inf
     return max(math.ceil(max(wanted) - 1e-9) - redundancy, 1)
 
 
-def recalled(status: Told, now_seconds: float) -> Knowledge:
-    """What another process wrote into the status of a service (:attr:`Knowledge.text`).
+def recalled(status: Told, now_seconds: float, left: int | None = None) -> Knowledge:
+    """What another process wrote into the status of a service (:attr:`Knowledge.text`); and the
+    replicas that its disruption budget leaves, which that process had looked for longer to tell.
 
     Where there is nothing of the kind, or it is damaged, the speed that the placement goes by is
     all that is known.
     """
-    text = part(status, "scaling").get("memory")
+    scaling = part(status, "scaling")
+    least = Least(left) if scaling and left is not None else None
+    text = scaling.get("memory")
     found = read(text, now_seconds)
     if found is None:
-        return Knowledge(Memory(log_slowness=_log_slowness(part(status, "plan"))))
+        return Knowledge(Memory(log_slowness=_log_slowness(part(status, "plan"))), least=least)
     memory, watch = found
-    return Knowledge(memory, watch=watch, text=str(text), text_seconds=now_seconds)
+    return Knowledge(memory, watch=watch, least=least, text=str(text), text_seconds=now_seconds)
 
 
 def _log_slowness(plan: Told) -> dict[str, float]:
