@@ -15,5 +15,7 @@ def log():
     """What was logged."""
     stream = io.StringIO()
     logs.configure("info", stream)
+    # Loggers of modules outlive a configuration that lets them keep it.
+    structlog.configure(**structlog.get_config() | {"cache_logger_on_first_use": False})
     yield stream
     structlog.reset_defaults()

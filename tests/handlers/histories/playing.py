@@ -6,6 +6,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable
 
+import structlog
+
 from poolwise.cluster.resources import DISRUPTION_BUDGETS
 from tests.handlers.histories.at_rest import at_rest, differences, words
 from tests.handlers.histories.cluster import USUAL_SECONDS
@@ -26,7 +28,11 @@ MOST_WRITES, MOST_STATUSES = 2, 20
 
 def play(history: Iterable[tuple[Event, float]]) -> None:
     """:raises AssertionError: for the first invariant that does not hold."""
-    played(lambda loop: _play(loop, history))
+    logs = structlog.get_config()
+    try:
+        played(lambda loop: _play(loop, history))
+    finally:
+        structlog.configure(**logs)
 
 
 async def _play(loop: VirtualLoop, history: Iterable[tuple[Event, float]]) -> None:

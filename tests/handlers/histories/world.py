@@ -58,7 +58,7 @@ class World:
 
     async def begin(self) -> None:
         """With a few nodes and nothing on them."""
-        structlog.configure(processors=[self._log])
+        structlog.configure(processors=[self._log], cache_logger_on_first_use=False)
         for name in ("h0", "h1", "a0"):
             self.cluster.put(documents.node(name))
         self.cluster.put(documents.priority_class("high", 1000))
