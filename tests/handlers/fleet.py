@@ -45,20 +45,23 @@ class Load:
         return {each: self._of(each.replica) for each in targets}
 
     def _of(self, replica: str) -> Sample | Fault:
-        count = self.requests
-        return replace(
-            self.told,
-            replica=replica,
-            at_seconds=self.clock.now.timestamp(),
-            finished_requests=count,
-            preemptions=0.0,
-            prompt_tokens=500.0 * count,
-            generated_tokens=200.0 * count,
-            ttft_seconds=_all_at(count, 0.1),
-            inter_token_seconds=_all_at(200.0 * count, 0.0145),
-            prompt_lengths_tokens=_all_at(count, 500.0),
-            answer_lengths_tokens=_all_at(count, 200.0),
-        )
+        known = replace(self.told, replica=replica, at_seconds=self.clock.now.timestamp())
+        return answered(known, self.requests)
+
+
+def answered(sample: Sample, count: float, ttft_seconds: float = 0.1) -> Sample:
+    """The same once so many requests were answered, all of them alike."""
+    return replace(
+        sample,
+        finished_requests=count,
+        preemptions=0.0,
+        prompt_tokens=500.0 * count,
+        generated_tokens=200.0 * count,
+        ttft_seconds=_all_at(count, ttft_seconds),
+        inter_token_seconds=_all_at(200.0 * count, 0.0145),
+        prompt_lengths_tokens=_all_at(count, 500.0),
+        answer_lengths_tokens=_all_at(count, 200.0),
+    )
 
 
 def _all_at(count: float, value: float) -> Histogram:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -11,9 +10,10 @@ from poolwise.cluster.scraping import Look, Target
 from poolwise.plan.gateway.reading import ENGINE as PICKER
 from poolwise.plan.gateway.reading import QUEUE_ALONE, read, read_queue
 from poolwise.plan.signals.adapters import Fault
-from poolwise.plan.signals.sample import Histogram, Sample
+from poolwise.plan.signals.sample import Sample
 from poolwise.plan.steps.reading import ENGINE as RUN
 from poolwise.plan.steps.sample import RunSample
+from tests.handlers.fleet import answered
 from tests.handlers.gateway import HOLDS
 from tests.handlers.histories.virtual_time import VirtualLoop
 
@@ -75,22 +75,10 @@ class Told:
         if self.state == "backwards":
             count = max(0.0, count - (self._loop.time() % 100.0))
         load = LOADS.get(self.state, 1.0)
-        return replace(
+        sample = replace(
             Sample(replica, now),
             running=8.0 * load,
             waiting=50.0 if load > 10.0 else 0.0,
             kv_cache_usage=min(0.95, load / 10.0),
-            finished_requests=count,
-            preemptions=0.0,
-            prompt_tokens=500.0 * count,
-            generated_tokens=200.0 * count,
-            ttft_seconds=_all_at(count, 0.1 if load < 10.0 else 8.0),
-            inter_token_seconds=_all_at(200.0 * count, 0.0145),
-            prompt_lengths_tokens=_all_at(count, 500.0),
-            answer_lengths_tokens=_all_at(count, 200.0),
         )
-
-
-def _all_at(count: float, value: float) -> Histogram:
-    bounds = (value / 2.0, value, math.inf)
-    return Histogram(bounds, (0.0, count, count), count * value)
+        return answered(sample, count, 0.1 if load < 10.0 else 8.0)
