@@ -166,6 +166,9 @@ def test_patches_of_others_that_are_there_keep_nobody_from_a_train_job(
     runner["spec"]["runtimePatches"].append({"manager": "kueue", "trainingRuntimeSpec": patch})
     with pytest.raises(Refused, match="seccomp profile"):
         runners.admit(runner)
+    owner = release.client.create(training_job(namespace, runner["metadata"]["name"], 16))
+    [reference] = runner["metadata"]["ownerReferences"]  # of none that is there: garbage
+    reference["uid"] = owner["metadata"]["uid"]
     created = release.client.create(runner)
     runners.patch(created, {"metadata": {"labels": {"team": "research"}}})
 

@@ -20,7 +20,7 @@ from poolwise.cluster.resources import (
     SERVICES,
     resource_of,
 )
-from poolwise.errors import Forbidden, Unavailable
+from poolwise.errors import Forbidden, Unauthorized, Unavailable, Unreachable
 from poolwise.plan.names import INFERENCE, INFERENCE_OLD, JOBSET, KUEUE
 from poolwise.settings import Settings
 from tests.fake_kube import FakeKube
@@ -294,6 +294,34 @@ def test_what_is_waited_for_at_the_start_is_said():
         assert given.readiness.problem is None
 
     assert Given().play(story).cache.apis == {KUEUE: "v1beta2"}
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (Unreachable("Connection refused", 0.05), "does not answer: Connection refused"),
+        (Unauthorized("401", 0.05), "does not accept our credentials: 401"),
+    ],
+    ids=["away", "no-credentials"],
+)
+def test_a_server_that_goes_away_at_the_start_is_named(error, says):
+    async def story(given):
+        given.readiness.server = "https://10.0.0.1:443"
+        given.readiness.filled()
+        groups = given.kube.groups
+
+        async def away():
+            raise error
+
+        given.kube.groups = away
+        opening = asyncio.create_task(given.apis.open())
+        await passes()
+        assert given.readiness.problem == f"the API server https://10.0.0.1:443 {says}"
+        given.kube.groups = groups
+        await opening
+        assert given.readiness.problem is None
+
+    Given().play(story)
 
 
 def test_discovery_that_is_behind_the_lists_is_not_believed():

@@ -7,7 +7,6 @@ promise the same accelerators again.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Iterable
 from types import MappingProxyType
 
@@ -59,8 +58,6 @@ class Cache:
         """The same on further pools, as :attr:`Observed.overflow`."""
         self.least_replicas: dict[Key, int | None] = {}
         """Replicas that meet the targets, of services that were looked at; None: not known."""
-        self.synced = asyncio.Event()
-        """Set once every kind was listed in full: no decision is made before."""
         self._expected: dict[tuple[Resource, Name], Object] = {}
 
     def put(self, resource: Resource, document: Object) -> bool:

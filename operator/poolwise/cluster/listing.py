@@ -32,8 +32,6 @@ async def fill(cache: Cache, kube: Kube, settings: Settings, readiness: Readines
     for resource, namespace in targets(settings):
         await _until_answered(resource, namespace, readiness, lambda *of: _read(cache, kube, *of))
         readiness.answered(resource.path(namespace))
-    readiness.filled()
-    cache.synced.set()
 
 
 async def _until_answered(

@@ -21,7 +21,7 @@ from poolwise.cluster.listing import scopes
 from poolwise.cluster.patience import Patience, pause_seconds
 from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import BESIDE, OPTIONAL, OptionalApi, Resource
-from poolwise.errors import ClusterError, Forbidden, NotFound
+from poolwise.errors import ClusterError, Forbidden, NotFound, Unauthorized, Unreachable
 from poolwise.settings import Settings
 
 _log = structlog.get_logger(__name__)
@@ -66,10 +66,16 @@ class OptionalApis:
         for usual_seconds in Patience():
             try:
                 await self._look()
-                return self._readiness.solved(_WHAT)
+                return self._readiness.answered(_WHAT)
             except ClusterError as error:
-                self._readiness.blocked(_WHAT, f"optional APIs cannot be read: {error}")
+                self._tell(error)
                 await asyncio.sleep(pause_seconds(error, usual_seconds))
+
+    def _tell(self, error: ClusterError) -> None:
+        if isinstance(error, Unreachable | Unauthorized):
+            self._readiness.unavailable(error)
+        else:  # an API of others may be broken by itself
+            self._readiness.blocked(_WHAT, f"optional APIs cannot be read: {error}")
 
     def listen(self, listener: Listener) -> None:
         """From now on ``listener`` is told of events, and of APIs that come or go."""

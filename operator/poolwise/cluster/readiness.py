@@ -48,14 +48,13 @@ class Readiness:
         return first or (None if self._is_filled else _STARTING)
 
     def filled(self) -> None:
-        """All kinds were read in full."""
+        """All kinds were read in full, those of optional APIs too."""
         self._is_filled = True
 
     def blocked(self, what: str, problem: str) -> None:
-        """``what`` does not work, for the reason that ``problem`` says in one line."""
-        if self._problems.get(what) != problem:
-            _log.warning("not ready", problem=problem)
-        self._problems[what] = problem
+        """The API server answers, but ``what`` does not work: ``problem`` says why in one line."""
+        self._answers()
+        self._note(what, problem)
 
     def solved(self, what: str) -> None:
         """``what`` works."""
@@ -70,17 +69,25 @@ class Readiness:
     def refused(self, what: str, resource: Resource, error: ClusterError) -> None:
         """The API server did not let us read ``resource``, or did not answer at all."""
         if isinstance(error, Unavailable):
-            self.waits_for_server = not isinstance(error, Unauthorized | Untrusted)
-            return self.blocked(_SERVER, self._silence(error))
-        self._answers()
+            return self.unavailable(error)
         if isinstance(error, Forbidden):
             return self.forbidden(what, error)
         self.blocked(what, missing(resource) if isinstance(error, NotFound) else str(error))
+
+    def unavailable(self, error: Unavailable) -> None:
+        """The API server did not answer, or not to us."""
+        self.waits_for_server = not isinstance(error, Unauthorized | Untrusted)
+        self._note(_SERVER, self._silence(error))
 
     def answered(self, what: str) -> None:
         """The API server let us read."""
         self._answers()
         self.solved(what)
+
+    def _note(self, what: str, problem: str) -> None:
+        if self._problems.get(what) != problem:
+            _log.warning("not ready", problem=problem)
+        self._problems[what] = problem
 
     def _answers(self) -> None:
         self.waits_for_server = False

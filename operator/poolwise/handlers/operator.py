@@ -93,6 +93,7 @@ class Operator:
         apis = OptionalApis(kube, watches, self._cache, self._settings, self._readiness)
         await fill(self._cache, kube, self._settings, self._readiness)
         await apis.open()
+        self._readiness.filled()
         known = {str(resource): len(self._cache.stores[resource]) for resource in WATCHED}
         garbage.settle()
         _log.info("the cluster is known", **known)
