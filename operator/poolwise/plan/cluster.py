@@ -45,7 +45,7 @@ from poolwise.plan.live.beyond import asked_parts, fitted, followed, with_parts
 from poolwise.plan.live.contested import as_declared, as_they_are, contested
 from poolwise.plan.live.going_on import going_on
 from poolwise.plan.live.rescaling import Wanted, rescaled, with_live_replicas
-from poolwise.plan.live.surging import surging, without_new
+from poolwise.plan.live.surging import surging
 from poolwise.plan.lost_records import with_records
 from poolwise.plan.nodes.reading import mapping
 from poolwise.plan.observed import Decisions, Object, Observed
@@ -146,13 +146,13 @@ class _Pass:
         situation = self._placed(as_they_are(moved, self.contested), situation, outcomes)
         for entry in asking:
             self._placed([entry], situation, outcomes)
+        of_what_runs = situation.ledger
         carried = self._carried_out(queued, situation, standing)
         situation = carried.situation
         outcomes |= carried.outcomes
         outcomes |= {plan.key: plan for plan in queued_plans(guests, self.pools, situation)}
         moments = carried.asks_at, self._settled_at(), gate_opens_at(guests, situation)
         outcomes |= dict(admissions(self.entries, outcomes))
-        of_what_runs = without_new(situation.ledger, self.claims, outcomes)
         outcomes |= surging(self.entries, self.claims, outcomes, of_what_runs)
         outcomes |= dict(retold(self.entries, self.claims, outcomes, self.situation))
         ordered = sorted(outcomes.items(), key=lambda item: str(item[0]))

@@ -89,6 +89,16 @@ def test_room_that_others_are_given_is_gone_once_they_are_made():
     assert strategy(deployment(answer)) == STOP_FIRST
 
 
+def test_room_that_others_are_given_beyond_their_own_pool_is_gone_once_they_are_made():
+    here, beyond = h100(1, per_node=4), l40s(1, per_node=4)
+    [before] = running(here, chat())
+    wide = service("wide", scaling={"mode": "Off"}, replicas=7)
+    answer = decided([*here, *beyond], chat(), wide, children=[before])
+    [part] = answer.outcomes[key("wide", Kind.INFERENCE_SERVICE)].parts
+    assert part.claim.accelerators_by_node == {"h100-0": 3}
+    assert deployment(answer) == before
+
+
 def test_an_update_that_is_under_way_is_not_turned_round():
     """Its own new pod holds the room that it started with."""
     nodes = h100(1)

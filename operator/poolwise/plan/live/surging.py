@@ -27,7 +27,9 @@ def surging(
     """Plans of services that run whose updates go another way than they are told to.
 
     :param claims: of what runs, as its pods hold it.
-    :param ledger: once everything that runs has its place.
+    :param ledger: once everything that runs has its place, and nothing else: what is to start may
+        fail to, again and again, and strategies would turn with each attempt. What is made counts
+        with the next pass.
     """
     room, found = _Room(ledger, claims), dict[Key, Outcome]()
     for entry in entries:
@@ -40,18 +42,6 @@ def surging(
         if again != runs:
             found[key] = again if runs is plan else replace(plan, goes_on_as=again)
     return found
-
-
-def without_new(
-    ledger: Ledger, claims: Mapping[Holding, Claim], outcomes: Mapping[Key, Outcome]
-) -> Ledger:
-    """The ledger without what is placed just now: what cannot be made is tried again and again, and
-    strategies would turn with each attempt. What is made counts with the next pass."""
-    for key, plan in outcomes.items():
-        claim = plan.claim if isinstance(plan, Plan) and not plan.kept else None
-        if claim and key not in claims and any(claim is each for each in ledger.claims):
-            ledger = ledger.without_claim(claim)
-    return ledger
 
 
 @dataclass(frozen=True, slots=True)
