@@ -308,6 +308,10 @@ class TestReplica:
         record = record_of(plan, pool, Settings())
         assert least_pods(record, redundancy, least) == minimum
         assert least_pods(record, redundancy, least_replicas(record, minimum)) == minimum
+        # Each pod that goes may be of another replica.
+        wide = replace(record, nodes_per_replica=2)
+        assert least_pods(wide, redundancy, least) == 10 + minimum
+        assert least_replicas(wide, 10 + minimum) == least_replicas(record, minimum)
 
     def test_flags_of_recent_versions_only_for_our_image(self):
         own = container_of(deployment_of(service(engine={"image": "vllm/vllm-openai:v0.11.0"})))
