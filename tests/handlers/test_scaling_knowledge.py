@@ -82,6 +82,16 @@ def test_what_was_learned_outlives_the_process(cluster, asked):
     assert recalled.since_seconds == learned.since_seconds
 
 
+def test_pods_of_another_clock_are_believed(cluster, clock, asked):
+    """They tell that they were made tomorrow; what they measure is of today."""
+    seen, _ = asked
+    clock.pass_by(-86400.0)
+    cluster.looks(5 * MINUTE)
+    assert condition(cluster.service(), "MetricsAvailable")["status"] == "True"
+    learned, *_ = seen[-1]
+    assert learned.prompts.count > 0
+
+
 def test_what_was_learned_is_written_now_and_then_and_not_at_each_look(cluster):
     cluster.looks(3 * MINUTE)
     written = [each for each in cluster.looks(40 * MINUTE) if "inferenceservices" in each]

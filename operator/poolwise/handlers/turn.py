@@ -19,7 +19,13 @@ from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.live.knowledge import Knowledge, Place, recalled
 from poolwise.plan.live.look import Mode
 from poolwise.plan.live.overdue import Overdue, overdue
-from poolwise.plan.live.seen import pool_of, ready_at, replica_seen, without_surge
+from poolwise.plan.live.seen import (
+    by_our_clock,
+    pool_of,
+    ready_at,
+    replica_seen,
+    without_surge,
+)
 from poolwise.plan.live.service import Placed
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.observed import Object
@@ -217,7 +223,8 @@ class Turn:
     ) -> tuple[Seen, Mapping[str, str]]:
         """What is seen, and which replicas have not told for several looks in a row."""
         replicas = {
-            pod["metadata"]["uid"]: replica_seen(pod, self._pool_of(pod)) for pod in self.pods
+            pod["metadata"]["uid"]: by_our_clock(replica_seen(pod, self._pool_of(pod)), now_seconds)
+            for pod in self.pods
         }
         looks: dict[str, Told] = {target.uid: told[target] for target in self.targets}
         looks |= dict.fromkeys(self.unaddressed, Fault("has no address yet"))

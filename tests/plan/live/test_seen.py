@@ -3,7 +3,7 @@
 import pytest
 
 from poolwise.plan.live.leaving import DELETION_COST, deletion_costs
-from poolwise.plan.live.seen import replica_seen, serving_pods, start_seconds
+from poolwise.plan.live.seen import by_our_clock, replica_seen, serving_pods, start_seconds
 from poolwise.plan.scaling.seen import Phase
 from poolwise.plan.signals.sample import Sample
 from tests.plan.live.given import NOW, pod
@@ -26,6 +26,16 @@ def test_times_are_those_of_the_pod():
     assert seen.ready_at_seconds is not None
     assert seen.ready_at_seconds - seen.requested_at_seconds == 42
     assert seen.requested_at_seconds == NOW.timestamp() - 600
+
+
+def test_times_ahead_of_our_clock_tell_nothing():
+    then = NOW.timestamp() - 86400.0
+    ready = by_our_clock(replica_seen(pod(), "h100"), then)
+    assert (ready.requested_at_seconds, ready.ready_at_seconds) == (0.0, 0.0)
+    starts = by_our_clock(replica_seen(pod(ready_after_seconds=None), "h100"), then)
+    assert (starts.requested_at_seconds, starts.ready_at_seconds) == (then, None)
+    just_ready = replica_seen(pod(ready_after_seconds=605.0), "h100")
+    assert by_our_clock(just_ready, NOW.timestamp()) == just_ready
 
 
 def test_of_a_group_its_leader_serves_and_what_has_ended_does_not():

@@ -17,6 +17,8 @@ from poolwise.plan.status.meter import moment_of
 
 FINISHED = ("Succeeded", "Failed")
 LEAST_START_SECONDS = 1.0
+MOST_AHEAD_SECONDS = 10.0
+"""By which clocks of machines that are kept in time may differ."""
 LATE = 2.0
 """Times as long as a start may take: Kubernetes or Poolwise would have given it up before."""
 
@@ -53,6 +55,19 @@ def replica_seen(pod: Object, pool: str) -> ReplicaSeen:
     if "deletionTimestamp" in metadata:
         phase = Phase.DRAINING
     return ReplicaSeen(metadata["name"], pool, phase, requested, ready)
+
+
+def by_our_clock(replica: ReplicaSeen, now_seconds: float) -> ReplicaSeen:
+    """A pod's times are of other machines' clocks. What is ahead of ours tells nothing: who serves
+    has done so for long, as far as anybody can tell, and who starts has only just begun to."""
+    latest = now_seconds + MOST_AHEAD_SECONDS
+    ready = replica.ready_at_seconds
+    if max(replica.requested_at_seconds, ready or 0.0) <= latest:
+        return replica
+    if replica.phase is Phase.STARTING:
+        return replace(replica, requested_at_seconds=now_seconds)
+    requested = replica.requested_at_seconds if replica.requested_at_seconds <= latest else 0.0
+    return replace(replica, requested_at_seconds=requested, ready_at_seconds=ready and 0.0)
 
 
 def asked_for(
