@@ -18,7 +18,9 @@ $(READY): requirements/dev.txt pyproject.toml
 	@$(PYTHON) -m venv .venv || { echo "python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	@$(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements/dev.txt > .venv/install.log 2>&1 & \
 	  pip=$$!; while sleep 5; kill -0 $$pip 2> /dev/null; do \
-	    echo "    $$(grep -c -E '^(Collecting|Requirement already)' .venv/install.log) packages found so far"; done; \
+	    now="$$(grep -c -E '^(Collecting|Requirement already)' .venv/install.log) packages found so far"; \
+	    ! grep -q '^Installing' .venv/install.log || now="installing them"; \
+	    [ "$$now" = "$$before" ] || echo "    $$now"; before=$$now; done; \
 	  wait $$pip || { tail -n 20 .venv/install.log; exit 1; }
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@
