@@ -163,9 +163,13 @@ class Client:
     def _call(self, verb: str, target: Object, subresource: str = "", **arguments: Any) -> Object:
         namespace = target.get("metadata", {}).get("namespace")
         try:
+            # Without a prefix all groups with a v1 are asked for what is in the core, and one that
+            # goes just now, told of and not there, would fail it.
             with self._discovery:
                 resource = self._dynamic.resources.get(
-                    api_version=target["apiVersion"], kind=target["kind"]
+                    prefix="apis" if "/" in target["apiVersion"] else "api",
+                    api_version=target["apiVersion"],
+                    kind=target["kind"],
                 )
             part = resource.subresources[subresource] if subresource else resource
             answer = getattr(part, verb)(namespace=namespace, serialize=False, **arguments)
