@@ -33,7 +33,7 @@ demo: $(READY) ## place seven workloads on a real control plane and explain them
 test: check ## run every check and test, the real API server included (ARGS="-k name" to choose)
 	@echo "==> tests (their tools are built once: 10 to 20 minutes the first time)"
 	@$(BIN)/python -m e2e.tools controlplane chart
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder $(ARGS)
 
 histories: $(READY) ## play random histories of a cluster to the operator, drawn anew (COUNT=1000)
 	@HYPOTHESIS_PROFILE=random HISTORIES=$(or $(COUNT),1000) $(BIN)/python -m pytest -q --timeout 0 tests/handlers/histories

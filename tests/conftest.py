@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from e2e.errors import BuildFailed
 from e2e.tools.build import binaries
@@ -43,26 +45,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """For ``-n 2 --dist loadgroup``: a cluster's tests stay together, and the longest start first.
-
-    Those that need an API server mostly wait for it, so another worker's take the processor.
-    """
+    """Of several workers one mostly waits for an API server, and another takes the processor: the
+    tests that wait start first, since they take longest."""
     again = config.getoption("--again")
     for item in items:
         if again and item.get_closest_marker("apiserver"):
             item.add_marker(pytest.mark.flaky(reruns=again))
-    if not hasattr(config, "workerinput"):
-        return
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item.path.relative_to(TESTS))))
-    items.sort(key=lambda item: item.get_closest_marker("apiserver") is None)
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.get_closest_marker("apiserver") is None)
 
 
-def _group(module: Path) -> str:
-    folder = module.parts[0]
-    return folder if folder in SHARED_CLUSTERS else str(module)
+class OneWorkerForEachCluster(LoadScopeScheduling):
+    """Modules stay whole, and so do the folders that share a cluster: divided, each of their tests
+    could have each worker start a control plane and an operator of its own."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = Path(nodeid.partition("::")[0]).relative_to(TESTS.name)
+        folder = module.parts[0]
+        return folder if folder in SHARED_CLUSTERS else str(module)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Not by marks, which xdist 3.8 writes where pytest 9.2 no longer reads them."""
+    return OneWorkerForEachCluster(config, log)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
