@@ -10,6 +10,7 @@ from e2e.controlplane.client import Object
 from tests.apiserver.conftest import NodeFactory
 from tests.apiserver.operated import (
     API,
+    FREQUENT_LOOKS,
     TIMEOUT_SECONDS,
     Operated,
     chat_service,
@@ -20,6 +21,8 @@ from tests.apiserver.operated import (
 )
 
 pytestmark = pytest.mark.apiserver
+
+SETTINGS = FREQUENT_LOOKS
 
 LABEL = "app.kubernetes.io/managed-by"
 
@@ -63,6 +66,7 @@ def test_what_another_autoscaler_sets_is_held_and_paid(
     service = operator.client.create(chat_service(namespace, "chat"))
     before = operator.wait_condition(service, "Ready", "True")
     price = plan_of(before)["costPerHour"]
+    operator.await_told(service)
     operator.client.create(hpa(namespace))
     for count in (5, 2):
         _is_followed(operator, service, count, price)
@@ -76,6 +80,7 @@ def test_a_job_without_our_label_is_labelled_again_and_runs_on(
     nodes([h100_node()])
     run = operator.client.create(training_job(namespace, "run", 8))
     operator.wait_condition(run, "PodsReady", "True")
+    operator.await_told(run)
     operator.settle()
     before = operator.look(child(run, "batch/v1", "Job")) or {}
     operator.client.patch(before, {"metadata": {"labels": {LABEL: None}}})
@@ -94,6 +99,7 @@ def test_a_status_that_was_wiped_is_whole_again(
     nodes([h100_node()])
     service = operator.client.create(chat_service(namespace, "chat"))
     operator.wait_condition(service, "Ready", "True")
+    operator.await_told(service)
     operator.settle()
     before = operator.look(service) or {}
     empty = dict.fromkeys(before["status"])
@@ -106,5 +112,6 @@ def test_a_status_that_was_wiped_is_whole_again(
     seen = operator.wait_condition(service, "Ready", "True")
     assert condition(seen, "Planned")["message"] == condition(before, "Planned")["message"]
     assert operator.deployment_of(service)["metadata"]["generation"] == 1
+    operator.await_told(service)
     operator.settle()
     assert operator.writes_for(3) == []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 import pytest
 
 from e2e.controlplane.client import Object
 from tests.apiserver.conftest import Kubectl, NodeFactory
-from tests.apiserver.operated import Operated, chat_service, child, h100_node, with_environment
+from tests.apiserver.operated import Operated, chat_service, child, h100_node
 
 pytestmark = pytest.mark.apiserver
 
@@ -24,6 +25,12 @@ def pods_of(operator: Operated, service: Object) -> list[Object]:
         and "deletionTimestamp" not in each["metadata"]
     ]
     return sorted(ours, key=lambda each: str(each["metadata"]["name"]))
+
+
+def cordon(operator: Operated, nodes: Iterable[Object], *, is_over: bool = False) -> None:
+    """As ``kubectl drain`` begins: a pod made anew waits for a node, however soon it would run."""
+    for node in nodes:
+        operator.client.patch(node, {"spec": {"unschedulable": None if is_over else True}})
 
 
 def evict(kubectl: Kubectl, pod: Object) -> str:
@@ -44,18 +51,19 @@ def test_a_drain_never_takes_all_replicas(
     kubectl: Kubectl,
     redundancy: int,
 ) -> None:
-    nodes([h100_node(), h100_node()])
+    added = nodes([h100_node(), h100_node()])
     service = chat_service(namespace, "chat")
     service["spec"]["replicas"] = 2
     service["spec"]["scaling"] = {"mode": "External", "redundancy": redundancy}
-    # A new pod that is ready at once would let the second one go.
-    service = operator.client.create(with_environment(service, FAKE_START_SECONDS="4"))
+    service = operator.client.create(service)
     operator.wait_condition(service, "Ready", "True")
+    budget = child(service, "policy/v1", "PodDisruptionBudget")
+    operator.client.wait_for(budget, lambda seen: seen["status"].get("currentHealthy") == 2, 20)
     first, second = pods_of(operator, service)
     are_together = first["spec"]["nodeName"] == second["spec"]["nodeName"]
     assert are_together == (not redundancy)
-    budget = child(service, "policy/v1", "PodDisruptionBudget")
-    operator.client.wait_for(budget, lambda seen: seen["status"].get("currentHealthy") == 2, 20)
+    cordon(operator, added)
     assert "Success" in evict(kubectl, first)
     assert "disruption budget" in evict(kubectl, second)
+    cordon(operator, added, is_over=True)
     operator.wait_condition(service, "Ready", "True")

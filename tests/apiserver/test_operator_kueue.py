@@ -32,8 +32,8 @@ LABEL = "kueue.x-k8s.io/queue-name"
 H100 = {kueue.PRODUCT: "NVIDIA-H100-80GB-HBM3"}
 
 
-USED, LOST = "an optional API is used", "an optional API is used no more"
-FORBIDDEN = "an optional API cannot be used"
+USED, LOST = "an optional API is used: ", "an optional API is used no more: "
+FORBIDDEN = "an optional API cannot be used: Kueue is installed, but Poolwise may not read it"
 
 
 class Installed:
@@ -42,14 +42,15 @@ class Installed:
     def __init__(self, kubectl: Kubectl, client: Client, operator: Operated) -> None:
         self._kubectl, self._client, self._operator = kubectl, client, operator
 
-    def install(self, *versions: str) -> None:
-        """Return once the operator goes by them: a job that it sees before runs without a queue."""
+    def install(self, *versions: str, told: str = USED) -> None:
+        """Return once the operator has told this last: a job that it sees before runs without a
+        queue, or is told of kinds that are missing, since they come one by one."""
         crds = kueue.crds(versions or ("v1beta2", "v1beta1"))
         applied = self._kubectl("apply", "--server-side", "-f", "-", stdin=crds)
         assert applied.returncode == 0, applied.stderr
         await_served(self._client, [crd["metadata"]["name"] for crd in crds])
         self._operator.until(
-            lambda: self._last_told() in (USED, FORBIDDEN), "the operator does not know of Kueue"
+            lambda: self._last_told().startswith(told), f"the operator does not tell that {told}"
         )
 
     def remove(self) -> None:
@@ -57,16 +58,18 @@ class Installed:
         names = [crd["metadata"]["name"] for crd in kueue.crds()]
         self._kubectl("delete", "--ignore-not-found", "crd", *names)
         self._operator.until(
-            lambda: self._last_told() != USED, "the operator has not seen that Kueue is gone"
+            lambda: not self._last_told().startswith(USED),
+            "the operator has not seen that Kueue is gone",
         )
 
     def _last_told(self) -> str:
-        """Of Kueue, in the operator's log."""
+        """Of Kueue, in the operator's log, with the reason."""
         whole, _, _half_written = self._operator.process.log.read_text().rpartition("\n")
         lines = whole.splitlines()
         told = [json.loads(line) for line in lines if '"Kueue"' in line]
-        messages = [str(each["message"]) for each in told if each.get("api") == "Kueue"]
-        return messages[-1] if messages else LOST
+        of_kueue = [each for each in told if each.get("api") == "Kueue"]
+        sentences = [f"{each['message']}: {each.get('reason', '')}" for each in of_kueue]
+        return sentences[-1] if sentences else LOST
 
 
 @pytest.fixture
@@ -149,7 +152,7 @@ def test_a_right_that_is_missing_turns_the_feature_off_and_nothing_else(
     nodes([h100_node(), h100_node()])
     role_without(client, "ClusterRole", "poolwise-cluster", "clusterqueues")
     try:
-        installed.install()
+        installed.install(told=FORBIDDEN)
         kueue.queue(client, namespace, H100)
         job = client.create(queued_job(namespace))
         seen = operator.wait_condition(job, "Placed", "False", "KueueUnavailable")
