@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import yaml
 
-from e2e.controlplane.client import Client, Object
+from e2e.controlplane.client import POLL_SECONDS, Client, Object
 from e2e.controlplane.supervised import REPOSITORY
 
 USER = "poolwise-operator"
@@ -17,6 +19,7 @@ ROLES = {
 }
 """Kind and name of the role for each part of the file, as templates/roles.yaml has them."""
 LEASE_NAMESPACE = "default"
+TIMEOUT_SECONDS = 20.0
 
 
 def grant(client: Client, user: str = USER, namespace: str = "") -> None:
@@ -36,6 +39,25 @@ def grant(client: Client, user: str = USER, namespace: str = "") -> None:
         if namespace and part == "workloads":
             where = {"namespace": namespace}
         client.apply(_binding(kind, name, user, where))
+
+
+def await_right(client: Client, user: str, may: bool, **of: str) -> None:
+    """Return once the API server's answer is whether ``user`` ``may`` do this: it learns of a role
+    a moment after that was written.
+
+    ``of`` is verb, group, resource and namespace of a SubjectAccessReview. Raises
+    :class:`TimeoutError`.
+    """
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": user, "resourceAttributes": of},
+    }
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while client.create(review)["status"]["allowed"] is not may:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"after {TIMEOUT_SECONDS:g} s {user} may {'not ' * may}do {of}")
+        time.sleep(POLL_SECONDS)
 
 
 def _binding(kind: str, name: str, user: str, where: Object) -> Object:

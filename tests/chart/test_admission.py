@@ -10,6 +10,7 @@ import pytest
 
 from e2e.controlplane.client import Client, Object, Refused
 from e2e.controlplane.served import await_served
+from e2e.operator_rights import await_right
 from tests.apiserver import played
 from tests.apiserver.operated import chat_service, training_job
 from tests.chart.cluster import Cluster
@@ -300,16 +301,8 @@ def bind(release: Cluster, user: str, role: str, namespace: str) -> None:
         }
     )
     verb = "list" if role == "view" else "create"
-    asked = {"group": "poolwise.dev", "resource": "trainingjobs", "verb": verb}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {"user": user, "resourceAttributes": {**asked, "namespace": namespace}},
-    }
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not release.client.create(review)["status"]["allowed"]:
-        assert time.monotonic() < deadline, f"{user} may still not {verb} trainingjobs"
-        time.sleep(0.1)
+    asked = {"group": "poolwise.dev", "resource": "trainingjobs", "namespace": namespace}
+    await_right(release.client, user, True, verb=verb, **asked)
 
 
 def test_whoever_may_not_create_pods_may_only_plan(release: Cluster, namespace: str) -> None:

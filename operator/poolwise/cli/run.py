@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
 import kopf
 import typer
@@ -50,6 +50,17 @@ async def _operate(connection: Connection, settings: Settings) -> None:
             stop_flag=operator.stop_flag,
         )
     finally:
+        asyncio.get_running_loop().set_exception_handler(at_the_end)
         await operator.stop()
         if operator.failure:
             raise operator.failure
+
+
+def at_the_end(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Tell of errors as ever, but not that a generator was closed twice.
+
+    kopf leaves a stream open when it is cancelled amid an event. The loop closes it at its own end,
+    and at the same moment what the stream itself has open and closes.
+    """
+    if "asyncgen" not in context:
+        loop.default_exception_handler(context)
