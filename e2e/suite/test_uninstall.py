@@ -79,7 +79,8 @@ def test_work_outlives_the_release_and_the_next_one_takes_it_over(
     before = [restarts(observer.pods_of(workload)) for workload in workloads]
 
     operator.helm.uninstall()
-    assert operator.pods() == []
+    # Helm waits for the Deployment; the garbage collector deletes its pods after that.
+    observer.until(lambda: not operator.pods(), "the operator's pods are still there")
     late = client.create(tuning(namespace, "late", 1))
     assert [restarts(observer.pods_of(workload)) for workload in workloads] == before
 
