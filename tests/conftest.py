@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: item.get_closest_marker("apiserver") is None)
 
 
-class OneWorkerForEachCluster(LoadScopeScheduling):
+class OneWorkerForEachCluster(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     """Modules stay whole, and so do the folders that share a cluster: divided, each of their tests
     could have each worker start a control plane and an operator of its own."""
 
