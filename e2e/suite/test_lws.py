@@ -110,8 +110,7 @@ def test_it_serves_from_two_nodes_and_grows_to_two_replicas(
     groups = by_group(observer.pods_of(chat))
     assert {index: len(nodes) for index, nodes in groups.items()} == {"0": 2, "1": 2}
     assert len(set().union(*groups.values())) == 4
-    first = {pod["metadata"]["uid"] for pod in pods}
-    assert first <= {pod["metadata"]["uid"] for pod in observer.pods_of(chat)}, "scaling restarts"
+    assert uids(pods) <= uids(observer.pods_of(chat)), "scaling restarts"
 
     group_set = group_set_of(observer, chat)
     client.delete(chat)
@@ -128,14 +127,19 @@ def test_a_group_that_lost_a_worker_starts_anew(
 ) -> None:
     chat = client.create(large(namespace, "large", scaling={"mode": "Off"}, replicas=1))
     observer.wait_condition(chat, "Ready", "True", "Running")
-    before = {pod["metadata"]["uid"] for pod in observer.pods_of(chat)}
+    before = uids(observer.pods_of(chat))
     worker = next(p for p in observer.pods_of(chat) if p["metadata"]["name"].endswith("-0-1"))
     client.delete(worker)
     observer.until(
-        lambda: not before & {pod["metadata"]["uid"] for pod in observer.pods_of(chat)},
-        "pods of the broken group are still there",
+        lambda: len(uids(observer.pods_of(chat)) - before) == 2,
+        "the broken group has no new pods",
     )
+    assert not uids(observer.pods_of(chat)) & before
     observer.wait_condition(chat, "Ready", "True", "Running")
+
+
+def uids(pods: list[Object]) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in pods}
 
 
 def test_a_group_without_room_waits_whole(

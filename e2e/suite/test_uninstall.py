@@ -33,19 +33,16 @@ def test_deleting_a_workload_deletes_its_children(
     chat = client.create(service(namespace, "chat"))
     for workload in (job, chat):
         observer.wait_condition(workload, "Ready", "True")
+    assert kinds_of_children(client, namespace) == {kind for _, kind in CHILDREN}
     operator.command(
         "delete", "trainingjob/job", "inferenceservice/chat", f"--namespace={namespace}"
     )
-    observer.until(
-        lambda: (
-            not [
-                each
-                for kind in CHILDREN
-                for each in client.list(*kind, namespace, label_selector=OURS)
-            ]
-        ),
-        "children are still there",
-    )
+    observer.until(lambda: not kinds_of_children(client, namespace), "children are still there")
+
+
+def kinds_of_children(client: Client, namespace: str) -> set[str]:
+    """The kinds of which the operator's label is on an object."""
+    return {kind[1] for kind in CHILDREN if client.list(*kind, namespace, label_selector=OURS)}
 
 
 @pytest.mark.stage(65)

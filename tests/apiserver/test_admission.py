@@ -129,7 +129,9 @@ def test_b38_a_placed_job_keeps_what_its_pods_were_made_from(
 def test_b38_a_placed_job_may_change_the_rest(
     client: Client, placed: Object, changes: Object
 ) -> None:
-    client.patch(placed, {"spec": changes})
+    stored = client.patch(placed, {"spec": changes})
+    wanted = defaulted({**placed, "spec": placed["spec"] | changes})
+    assert stored["spec"] == wanted["spec"]
 
 
 def test_b38_a_suspended_job_may_change_everything(client: Client, placed: Object) -> None:

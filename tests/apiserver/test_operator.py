@@ -107,6 +107,7 @@ def test_a_namespace_that_holds_a_running_job_can_be_deleted(
     job = operator.client.create(training_job(namespace, "train", 16))
     operator.wait_condition(job, "PodsReady", "True")
     pods = operator.pods_of(job)
+    assert len(pods) == 2
     where = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
     operator.client.delete(where)
     for pod in pods:
@@ -139,10 +140,9 @@ def test_an_edited_child_is_corrected(
     nodes([h100_node()])
     service = operator.client.create(chat_service(namespace, "chat"))
     deployment = operator.deployment_of(service)
-    wanted = deployment["spec"]["template"]["spec"]["containers"][0]["image"]
-    containers = [{"name": deployment["spec"]["template"]["spec"]["containers"][0]["name"]}]
-    edited = {**containers[0], "image": "registry.example.com/other:1"}
-    operator.client.apply(
+    [wanted] = deployment["spec"]["template"]["spec"]["containers"]
+    edited = {"name": wanted["name"], "image": "registry.example.com/other:1"}
+    changed = operator.client.apply(
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -150,9 +150,10 @@ def test_an_edited_child_is_corrected(
             "spec": {"template": {"spec": {"containers": [edited]}}},
         }
     )
+    [container] = changed["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == edited["image"]
     operator.wait(
-        deployment,
-        lambda seen: seen["spec"]["template"]["spec"]["containers"][0]["image"] == wanted,
+        deployment, lambda seen: seen["spec"]["template"]["spec"]["containers"] == [wanted]
     )
 
 
