@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 
 from poolwise.environment import PREFIX
 from poolwise.errors import InvalidInput
@@ -16,6 +17,8 @@ def address_and_port(listen: str) -> tuple[str, int]:
 
 def cannot_listen(setting: str, listen: str, error: OSError) -> InvalidInput:
     """What to say when the operating system refuses."""
-    reason = os.strerror(error.errno) if error.errno else str(error)
+    is_of_a_name = isinstance(error, socket.gaierror)  # these have numbers of their own
+    has_number = error.errno is not None and not is_of_a_name
+    reason = os.strerror(error.errno) if has_number else error.strerror or str(error)
     where = f"environment variable {PREFIX}{setting.upper()}"
     return InvalidInput(where, f"{listen!r} cannot be listened on: {reason.lower()}")
