@@ -14,6 +14,8 @@ from poolwise.cluster.difference import APPLIED, covers, merge_patch, signed
         pytest.param({"a": 1}, {"a": 2}, False, id="another-value"),
         pytest.param({}, {"a": {"b": 1}}, False, id="missing"),
         pytest.param(None, {}, False, id="no-object"),
+        pytest.param({}, {"a": None}, True, id="none-is-absent"),
+        pytest.param({"a": {}}, {"a": None}, False, id="none-is-not-empty"),
         pytest.param({"args": ["a", "b"]}, {"args": ["a"]}, False, id="strings-compare-whole"),
         pytest.param(
             {"c": [{"name": "x", "image": "i", "y": 1}, {"name": "sidecar"}]},

@@ -37,8 +37,6 @@ def covers(live: Any, desired: Any) -> bool:
             )
         case list() | tuple():
             return isinstance(live, list) and _covers_list(live, list(desired))
-        case None:
-            return live is None
         case _:
             return bool(live == desired)
 

@@ -25,9 +25,7 @@ class HealthServer:
         application = web.Application()
         application.router.add_get("/healthz", self._healthz)
         application.router.add_get("/readyz", self._readyz)
-        self._runner = web.AppRunner(
-            application, handle_signals=False, shutdown_timeout=_SHUTDOWN_SECONDS
-        )
+        self._runner = web.AppRunner(application, shutdown_timeout=_SHUTDOWN_SECONDS)
 
     async def start(self) -> None:
         """Listen; nothing happens when there is no address.
