@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from poolwise.cluster.cache import Cache
-from poolwise.cluster.resources import ACCELERATOR_POOLS, JOBS, NODES, PODS, TRAINING_JOBS
+from poolwise.cluster.resources import ACCELERATOR_POOLS, JOBS, NODES, PODS, QUEUED, TRAINING_JOBS
 from tests.cluster.given import job
 
 
@@ -95,6 +95,35 @@ def test_discovered_pools_are_never_read_back(cache):
             },
         )
     assert [pool["metadata"]["name"] for pool in cache.observed().pools] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("status", "is_queued"),
+    [
+        (None, True),
+        ({"conditions": [{"type": "Admitted", "status": "True"}]}, True),
+        ({"conditions": [{"type": "Finished", "status": "False"}]}, True),
+        (
+            {
+                "conditions": [
+                    {"type": "Admitted", "status": "True"},
+                    {"type": "Finished", "status": "True"},
+                ]
+            },
+            False,
+        ),
+    ],
+    ids=["new", "admitted", "not-finished", "finished"],
+)
+def test_a_workload_of_kueue_that_has_finished_counts_no_more(cache, status, is_queued):
+    workload = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "w", "namespace": "research", "uid": "1"},
+        "status": status,
+    }
+    cache.put(QUEUED, workload)
+    assert len(cache.observed().queues.workloads) == is_queued
 
 
 def test_managed_fields_are_not_kept(cache):

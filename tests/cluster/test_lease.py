@@ -133,6 +133,18 @@ def test_a_released_lease_is_free_at_once(kube, clock):
     assert clock.seconds == 0
 
 
+def test_a_standby_that_ends_leaves_the_lease_to_its_holder(kube, clock):
+    first, second = lease(kube, clock), lease(kube, clock, "b")
+
+    async def scenario():
+        await first.acquire()
+        assert not await second._try()
+        await second.release()
+
+    asyncio.run(scenario())
+    assert record(kube)["holderIdentity"] == "a"
+
+
 def test_a_lease_is_released_after_a_renewal_whose_answer_was_not_waited_for(kube, clock):
     """Who is told to end hangs up on the renewal that is under way; the API server has made it."""
     first, second = lease(kube, clock), lease(kube, clock, "b")
@@ -281,6 +293,25 @@ def test_of_two_that_start_together_one_leads(kube, clock):
 
     asyncio.run(scenario())
     assert [each.is_held for each in candidates].count(True) == 1
+
+
+def test_an_outage_is_told_once_and_anew_when_it_is_another(kube, clock, log):
+    answers = ["busy", "busy", "no answer", "", "no answer"]
+
+    def answer(write: str) -> None:
+        if problem := answers.pop(0):
+            raise Unavailable(problem)
+
+    kube.before_write = answer
+    first = lease(kube, clock)
+
+    async def scenario():
+        while answers:
+            await first._try()
+
+    asyncio.run(scenario())
+    told = [json.loads(line)["error"] for line in log.getvalue().splitlines()]
+    assert told == [repr(Unavailable(each)) for each in ("busy", "no answer", "no answer")]
 
 
 def test_a_missing_right_is_waited_for_and_told(kube, clock, readiness):

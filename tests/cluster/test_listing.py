@@ -126,6 +126,19 @@ def test_ghosts_are_dropped_and_newcomers_stay(kube):
     assert {each["metadata"]["name"] for each in cache.stores[NODES]} == {"two", "three"}
 
 
+def test_ghosts_are_looked_for_by_metadata_alone(kube):
+    """Whole objects would be most of what a large cluster is asked for."""
+    pages, asked = kube.pages, []
+
+    def list_and_note(resource, namespace=None, *, metadata_only=False):
+        asked.append(metadata_only)
+        return pages(resource, namespace, metadata_only=metadata_only)
+
+    kube.pages = list_and_note
+    asyncio.run(prune(Cache(), kube, NODES, None))
+    assert asked == [True]
+
+
 def test_a_list_that_fails_drops_nothing(kube):
     cache = Cache()
     asyncio.run(fill(cache, kube, Settings(), Readiness()))

@@ -115,13 +115,15 @@ def test_an_api_that_appears_later_is_taken_up_and_followed():
     assert Given().play(story).known(LOCAL_QUEUES) == {"team-a", "team-b"}
 
 
-def test_an_api_that_goes_away_is_forgotten_and_comes_back():
+def test_an_api_that_goes_away_is_forgotten_and_comes_back(log):
     async def story(given):
         given.kube.optional[KUEUE] = ("v1beta2",)
         live = given.kube.put(queue("team-a"))
         await given.look()
         del given.kube.optional[KUEUE]
         await given.look()
+        await given.look()
+        assert log.getvalue().count("an optional API is used no more") == 1
         assert given.cache.apis == {}
         assert given.known(LOCAL_QUEUES) == set()
         given.kube.optional[KUEUE] = ("v1beta2",)

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from aiohttp import web
 
-from poolwise.cluster.scraping import Look, Scraper, Target, url_of
+from poolwise.cluster.scraping import Look, Scraper, Target, sentence, url_of
 from poolwise.plan.gateway import reading as gateway
 from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.signals.adapters import Fault
@@ -170,6 +170,10 @@ def test_a_service_whose_replicas_all_hang_costs_another_one_timeout_at_most():
             return before
 
     assert asyncio.run(run()) <= 2 * 4
+
+
+def test_an_error_without_a_word_is_told_by_its_name():
+    assert sentence(ConnectionResetError()) == "ConnectionResetError"
 
 
 def test_nobody_there_is_one_sentence():

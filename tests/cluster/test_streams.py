@@ -279,7 +279,12 @@ def test_a_watch_of_our_own_that_is_always_too_old_is_opened_less_and_less_often
     asyncio.run(asked_no_more_often(server, followed(server), "watch", 4))
 
 
-def test_a_watch_waits_as_long_as_the_server_asks(log):
+def test_a_watch_of_kopf_waits_as_long_as_the_server_asks(log, rests):
+    asyncio.run(streams.broken("/api/v1/pods", "429 busy", 30.0))
+    assert rests == [30.0]
+
+
+def test_a_watch_of_our_own_waits_as_long_as_the_server_asks(log):
     def busy():
         return web.json_response({"code": 429}, status=429, headers={"Retry-After": "60"})
 
