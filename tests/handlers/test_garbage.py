@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import itertools
 import weakref
 
 import pytest
@@ -37,22 +38,27 @@ def test_what_is_known_is_set_apart_and_no_full_collection_comes_by_itself():
 def test_all_garbage_goes_once_no_pass_is_under_way(monkeypatch):
     monkeypatch.setattr(garbage, "INTERVAL_SECONDS", 0.01)
     monkeypatch.setattr(garbage, "RETRY_SECONDS", 0.01)
-    answers, seen = [True, True, False], list[bool]()
+    answers, seen, others = [True, True, False], list[bool](), list[int]()
     garbage.settle()
     lost = Cycle()
     gc.collect(1)  # old by now: only a full collection finds it
     alive = weakref.ref(lost)
     del lost
 
+    turns = itertools.count()
+
     def is_planning() -> bool:
         seen.append(alive() is not None)
+        others.append(next(turns))
         return answers.pop(0) if answers else False
 
     async def work() -> None:
         task = asyncio.create_task(garbage.collect(is_planning))
         while alive() is not None:
-            await asyncio.sleep(0.01)
+            next(turns)
+            await asyncio.sleep(0.001)
         task.cancel()
 
     asyncio.run(asyncio.wait_for(work(), 10.0))
     assert seen[:3] == [True, True, True]
+    assert others[2] - others[0] > 2, "who waits for a pass lets the pass go on"

@@ -16,6 +16,7 @@ from tests.fake_kube import FakeKube
 from tests.handlers.shell import h100_node, training_job
 
 SETTINGS = Settings(lease_namespace="default")
+BEGUN = {"planner", "resync", "scaling", "measuring", "worker-0"}
 
 
 def test_what_was_seen_before_is_looked_at_once_it_leads():
@@ -44,6 +45,7 @@ def test_what_was_seen_before_is_looked_at_once_it_leads():
         noted = planner.is_wanted, set(planner._touched)
         leads = asyncio.create_task(operator._lead(lease, apis))
         await told("before", leads)
+        assert BEGUN <= {each.get_name() for each in asyncio.all_tasks()}
         kube.put(training_job("a", "after", 8))
         await told("after", leads)
         leads.cancel()

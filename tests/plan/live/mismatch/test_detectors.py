@@ -157,6 +157,18 @@ def test_preemptions_are_told(share):
     assert "lower --max-num-seqs (now 256)" in told[-1].sentences[0]
 
 
+@pytest.mark.parametrize(
+    ("engine", "advice"),
+    [
+        ("sglang", "lower --max-running-requests (now 256) in engine.args, or"),
+        ("custom", "lower how many sequences the engine runs at once, or"),
+    ],
+)
+def test_engines_that_preempt_are_lowered_by_their_own_flag(engine, advice):
+    told = play([HEALTHY, Stage(15, preempted=0.5)], known(room=room(engine=engine)))
+    assert advice in told[-1].sentences[0]
+
+
 def test_a_few_preemptions_are_what_a_full_cache_costs():
     assert kinds(play([HEALTHY, Stage(30, preempted=0.03)])) == set()
     assert kinds(play([Stage(30, rate=0.003, preempted=0.5)])) == set()
