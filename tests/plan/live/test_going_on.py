@@ -102,6 +102,13 @@ def test_a_model_that_what_runs_could_not_hold_leaves_the_number_alone():
     assert "earlier spec" in plan.standstill
 
 
+@pytest.mark.parametrize("nodes", [[], l40s(1)], ids=["no-node", "other-nodes"])
+def test_a_pool_that_is_gone_leaves_the_number_alone(nodes):
+    runs = running(h100(1), 3)
+    plan = goes_on(nodes, changed(chat(), slo=FAST), runs, scaling={CHAT: 6})
+    assert plan.record.replicas == 3
+
+
 def test_nothing_of_a_child_is_written_but_what_follows_the_number():
     nodes = h100(1)
     [child] = runs = running(nodes, 3)

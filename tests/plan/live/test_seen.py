@@ -55,6 +55,12 @@ def test_a_start_takes_what_starts_took():
     assert start_seconds([pod(ready_after_seconds=None)], 1200) == 600
 
 
+def test_what_restarted_tells_of_no_start():
+    restarted = pod("chat-1", 400)
+    restarted["status"]["containerStatuses"] = [{"restartCount": 1}]
+    assert start_seconds([pod("chat-0", 50), restarted], 1200) == 50
+
+
 def sample(name, running=0.0, waiting=0.0, cache=0.0):
     return Sample(name, 0.0, running=running, waiting=waiting, kv_cache_usage=cache)
 
