@@ -249,12 +249,17 @@ json_values = st.recursive(
 )
 
 
-@given(json_values, json_values, json_values)
+points = json_values | st.sampled_from(["3", "-1", "NaN", "1e400"]).map(lambda each: [NOW, each])
+
+
+@given(json_values, points, json_values)
 def test_no_answer_breaks_it(metric, value, histogram):
+    """All of it is nonsense together; one by one some can be read."""
     of = {"pod": "chat-0", "__name__": TTFT}
     told = [metric, {"metric": metric, "value": value}, {"metric": of, "histogram": histogram}]
     told += [{"metric": of, "value": value}, {"metric": of, "histogram": [0, histogram]}]
-    for each in texts(told, [*told, age()], OWN).values():
-        assert isinstance(each, Told | Nonsense)
-        if isinstance(each, Told):
-            assert isinstance(read(each.text, "vllm", "chat-0", NOW), Sample | Fault)
+    for part in (told, *([each] for each in told)):
+        found = texts(part, [*part, age()], OWN)["chat-0"]
+        assert isinstance(found, Told | Nonsense)
+        if isinstance(found, Told):
+            assert isinstance(read(found.text, "vllm", "chat-0", NOW), Sample | Fault)

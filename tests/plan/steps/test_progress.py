@@ -207,9 +207,13 @@ samples = st.builds(
 )
 
 
-@given(st.lists(st.tuples(samples, st.sampled_from(["a/0", "a/1", "b/0"])), max_size=30))
-def test_whatever_is_told_what_follows_is_sane(looks):
-    found = Progress()
+@given(
+    st.booleans(),
+    st.lists(st.tuples(samples, st.sampled_from(["a/0", "a/1", "b/0"])), max_size=30),
+)
+def test_whatever_is_told_what_follows_is_sane(has_windows, looks):
+    found = looked(Loop(), 1200.0) if has_windows else Progress()
+    assert bool(found.windows) is has_windows
     for sample, process in looks:
         before, found = found, seen(found, sample, process)
         assert found.at_seconds >= before.at_seconds
