@@ -126,6 +126,13 @@ def groups_set_by_others() -> tuple[Shell, dict[str, Any]]:
     return shell, live
 
 
+def test_replicas_cost_what_the_plan_says_that_they_do(cluster):
+    cluster.looks()
+    status = service(cluster)["status"]
+    assert status["scaling"]["desiredReplicas"] == status["plan"]["replicas"]
+    assert status["scaling"]["costPerHour"] == pytest.approx(status["plan"]["costPerHour"])
+
+
 def test_replicas_that_answer_are_told_and_looks_that_say_the_same_write_nothing(cluster):
     cluster.looks()
     found = service(cluster)

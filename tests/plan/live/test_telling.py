@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poolwise.api.scaling_status import ScalingStatus
-from poolwise.plan.conditions import Reason
+from poolwise.plan.conditions import Reason, timestamp
 from poolwise.plan.live.look import Mode, Standstill
 from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.live.telling import DECISIONS_KEPT, measured
@@ -54,6 +54,14 @@ def test_all_that_a_decision_knows_is_told():
     assert (decided["from"], decided["to"], decided["reason"]) == (3, 4, "4 replicas")
     ScalingStatus.model_validate(scaling)
     json.dumps(scaling, allow_nan=False)
+
+
+def test_what_was_told_without_its_time_is_told_anew():
+    before = told(look(3))
+    again = look(3, now=later(5))
+    assert told(again, before) == before
+    timeless = {name: value for name, value in before.items() if name != "time"}
+    assert told(again, timeless)["time"] == timestamp(later(5))
 
 
 def test_a_new_service_whose_pods_are_not_there_yet_was_not_scaled_up():
