@@ -45,7 +45,7 @@ def test_what_was_seen_before_is_looked_at_once_it_leads():
         noted = planner.is_wanted, set(planner._touched)
         leads = asyncio.create_task(operator._lead(lease, apis))
         await told("before", leads)
-        assert BEGUN <= {each.get_name() for each in asyncio.all_tasks()}
+        assert {each.get_name() for each in asyncio.all_tasks()} >= BEGUN
         kube.put(training_job("a", "after", 8))
         await told("after", leads)
         leads.cancel()
