@@ -17,8 +17,9 @@ def address_and_port(listen: str) -> tuple[str, int]:
 
 def cannot_listen(setting: str, listen: str, error: OSError) -> InvalidInput:
     """What to say when the operating system refuses."""
-    is_of_a_name = isinstance(error, socket.gaierror)  # these have numbers of their own
-    has_number = error.errno is not None and not is_of_a_name
-    reason = os.strerror(error.errno) if has_number else error.strerror or str(error)
+    if error.errno is None or isinstance(error, socket.gaierror):  # with numbers of its own
+        reason = error.strerror or str(error)
+    else:
+        reason = os.strerror(error.errno)
     where = f"environment variable {PREFIX}{setting.upper()}"
     return InvalidInput(where, f"{listen!r} cannot be listened on: {reason.lower()}")
