@@ -74,6 +74,9 @@ def test_a_number_that_nobody_told_anything_for_is_not_said_to_follow_the_load()
     active = conditions(look(1, told=0))["ScalingActive"]
     assert (active.status, active.reason) == (True, Reason.NOT_MEASURED)
     assert conditions(look(1, told=1))["ScalingActive"].reason == Reason.FOLLOWS_LOAD
+    for hears in ("is_asleep", "is_heard"):  # from its gateway
+        heard = replace(look(1, told=0), **{hears: True})
+        assert conditions(heard)["ScalingActive"].reason == Reason.FOLLOWS_LOAD
 
 
 def test_what_another_autoscaler_sets_is_no_decision_of_ours():
