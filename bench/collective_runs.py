@@ -119,7 +119,7 @@ def predicted(each: Collective, calibration: Calibration) -> Interval:
         each.machine,
         calibration,
         each.implementation,
-    ).seconds
+    )
 
 
 def _implementation(mode: str) -> Implementation:

@@ -69,14 +69,14 @@ class Metrics:
         counter = self._counter
         self._preemptions = counter("num_preemptions", "Cumulative number of preemptions.")
         self._prompt_tokens = counter("prompt_tokens", "Number of prefill tokens processed.")
-        self._cached_tokens = counter("prompt_tokens_cached", "Number of cached prompt tokens.")
+        counter("prompt_tokens_cached", "Number of cached prompt tokens.")
         by_source = self._make(Counter, "prompt_tokens_by_source", "As above.", ["source"])
         self._computed_tokens = by_source.labels(**self._labels, source="local_compute")
         for source in ("local_cache_hit", "external_kv_transfer"):
             by_source.labels(**self._labels, source=source)
         self._generated = counter("generation_tokens", "Number of generation tokens processed.")
         self._queries = counter("prefix_cache_queries", "Number of queried tokens.")
-        self._hits = counter("prefix_cache_hits", "Number of cached tokens.")
+        counter("prefix_cache_hits", "Number of cached tokens.")
         success = self._make(Counter, "request_success", "Finished requests.", ["finished_reason"])
         self._finished = {
             reason: success.labels(**self._labels, finished_reason=reason)

@@ -50,17 +50,10 @@ class OpenModel(ApiModel):
 
 
 class ObjectMeta(ApiModel):
-    """The part of Kubernetes' ObjectMeta that Poolwise reads."""
+    """The part of Kubernetes' ObjectMeta that is read from a model; the rest is read from the
+    object as it came."""
 
-    name: str
-    namespace: str = ""
-    uid: str = ""
-    generation: int = 0
-    resource_version: str = ""
     creation_timestamp: datetime | None = None
-    deletion_timestamp: datetime | None = None
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,9 @@ counts and the latencies add.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from poolwise.model.efficiency import Calibration, Provenance
+from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Device, Interconnect, Machine
 from poolwise.model.links import (
     LAUNCHED_BY_HOST,
@@ -33,7 +32,6 @@ from poolwise.model.prediction import Interval
 
 __all__ = [
     "PHASE",
-    "CollectivePrediction",
     "Fabric",
     "Group",
     "Implementation",
@@ -56,15 +54,6 @@ __all__ = [
 PHASE = "collectives"
 SPREAD = "seconds"
 """Term whose spread is that of a collective's time; its value is 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class CollectivePrediction:
-    """Time of one collective, with what stands behind it."""
-
-    seconds: Interval
-    provenance: Provenance
-    low_confidence_reason: str | None
 
 
 def low_confidence_reason(ranks: Group, interconnect: Interconnect) -> str | None:
@@ -153,17 +142,13 @@ def predict_collective(
     machine: Machine,
     calibration: Calibration,
     implementation: Implementation = Implementation.NCCL,
-) -> CollectivePrediction:
-    """As :func:`collective_seconds`, with a range and a warning where it is little worth."""
+) -> Interval:
+    """As :func:`collective_seconds`, with a range."""
     mid = collective_seconds(operation, size_bytes, ranks, machine, calibration, implementation)
     known = calibration.efficiency(
         PHASE, SPREAD, machine.device, spread_kind(ranks, machine.interconnect, implementation)
     )
-    return CollectivePrediction(
-        Interval.around(mid, known.spread),
-        known.provenance,
-        low_confidence_reason(ranks, machine.interconnect),
-    )
+    return Interval.around(mid, known.spread)
 
 
 def spread_kind(ranks: Group, interconnect: Interconnect, implementation: Implementation) -> str:

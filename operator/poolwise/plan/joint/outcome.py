@@ -89,8 +89,6 @@ class JointPlan:
     reservations: tuple[Reservation, ...]
     objective: float
     """Sum of the values of what starts or moves."""
-    greedy_objective: float
-    """Of the greedy answer, which is never better."""
     solver: str
     """``greedy``, ``milp``, or ``milp, stopped at its limit``."""
     shares: Mapping[str, Share] = field(default_factory=dict)

@@ -59,7 +59,6 @@ def plan(problem: Problem, optimise: bool = True) -> JointPlan:
         prices=story.prices(),
         reservations=_reservations(turns, taken),
         objective=taken.objective,
-        greedy_objective=greedy.objective,
         solver=taken.solver,
         shares=found.shares or problem.shares,
         holds=floor.holds,
