@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 
 import pytest
 from kubernetes.aio.config import incluster_config
@@ -51,16 +52,31 @@ def test_a_new_token_is_picked_up_by_logging_in_again(tmp_path):
     ("text", "context", "says"),
     [
         pytest.param(None, None, "no such file", id="missing"),
-        pytest.param("{", None, "while parsing", id="not-yaml"),
-        pytest.param("{}", None, "current-context", id="empty-object"),
-        pytest.param("", None, ": is no kubeconfig: ", id="empty"),
-        pytest.param("nonsense", None, ": is no kubeconfig: ", id="text"),
-        pytest.param("[]", None, ": is no kubeconfig: ", id="list"),
+        pytest.param("{", None, ": is no kubeconfig: line 1, column 2: ", id="not-yaml"),
+        pytest.param("{}", None, "names no current-context.*; it has none$", id="empty-object"),
+        pytest.param("", None, ": is no kubeconfig: it is empty$", id="empty"),
+        pytest.param("nonsense", None, ": is no kubeconfig: it is not a mapping", id="text"),
+        pytest.param("[]", None, ": is no kubeconfig: it is not a mapping", id="list"),
         pytest.param(
             KUBECONFIG.replace("{name: u, user: {token: secret}}", ""),
             None,
-            ": is no kubeconfig: ",
+            "context one names user u, and it has no users$",
             id="no-user",
+        ),
+        pytest.param(
+            KUBECONFIG.replace("cluster: c", "cluster: d"),
+            None,
+            "context one names cluster d, and its clusters are c$",
+            id="no-cluster",
+        ),
+        pytest.param(
+            KUBECONFIG.replace(", user: u", ""), None, "context one names no user$", id="no-name"
+        ),
+        pytest.param(
+            KUBECONFIG.replace("https://127", "127"),
+            None,
+            "cluster c has server '127.0.0.1:6443'; it must begin with https:// or http://$",
+            id="no-scheme",
         ),
         pytest.param(
             KUBECONFIG.replace(
@@ -70,7 +86,7 @@ def test_a_new_token_is_picked_up_by_logging_in_again(tmp_path):
             "PEM",
             id="no-certificate",
         ),
-        pytest.param(KUBECONFIG, "two", ": has no context two$", id="no-such-context"),
+        pytest.param(KUBECONFIG, "two", ": has no context two; it has one$", id="no-such-context"),
     ],
 )
 def test_what_is_wrong_with_a_kubeconfig_is_said_in_one_sentence(tmp_path, text, context, says):
@@ -81,6 +97,32 @@ def test_what_is_wrong_with_a_kubeconfig_is_said_in_one_sentence(tmp_path, text,
         log_in(path, context)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_folder_and_bytes_are_told_as_what_they_are(tmp_path):
+    with pytest.raises(InvalidInput, match=r"is a directory$"):
+        log_in(tmp_path)
+    path = tmp_path / "config"
+    path.write_bytes(b"\xa8\x00")
+    with pytest.raises(InvalidInput, match=r"is not text in UTF-8$"):
+        log_in(path)
+
+
+def test_a_plain_server_needs_no_user(tmp_path):
+    """As ``kubectl proxy`` is reached."""
+    path = tmp_path / "config"
+    path.write_text(KUBECONFIG.replace("https:", "http:").replace(", user: u", ""))
+    assert log_in(path).host == "http://127.0.0.1:6443"
+
+
+def test_several_files_are_one(tmp_path):
+    """The first one's contexts, the second one's clusters and users; one is not there."""
+    head, *rest = KUBECONFIG.strip().split("clusters:")
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text(f"{head}contexts: [{{name: one, context: {{cluster: c, user: u}}}}]")
+    second.write_text(f"clusters:{rest[0]}")
+    where = os.pathsep.join(map(str, (tmp_path / "none", first, second)))
+    assert log_in(where).host == "https://127.0.0.1:6443"
 
 
 def test_a_named_context_needs_no_current_one(tmp_path):

@@ -5,17 +5,15 @@ from __future__ import annotations
 import copy
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import aiohttp
-import yaml
 from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 from kubernetes.aio.config.incluster_config import SERVICE_HOST_ENV_NAME
 
 from poolwise import __version__
-from poolwise.cluster import service_account
+from poolwise.cluster import kubeconfig, service_account
 from poolwise.errors import InvalidInput
 from poolwise.settings import Settings
 
@@ -65,23 +63,18 @@ class Connection:
 
     async def _read_kubeconfig(self) -> None:
         where = self.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
-        if not any(Path(each).expanduser().is_file() for each in where.split(os.pathsep)):
-            raise InvalidInput(f"kubeconfig {where}", "no such file")
+        wrong = kubeconfig.problem(where, self.context)
+        if wrong is not None:
+            raise InvalidInput(f"kubeconfig {where}", wrong)
         try:
             await config.load_kube_config(
                 where, self.context, self.configuration, persist_config=False
             )
             RESTClientObject(self.configuration)  # reads certificates and key
-        except (config.ConfigException, OSError, yaml.YAMLError) as error:
-            raise InvalidInput(f"kubeconfig {where}", self._words(error)) from error
+        except (config.ConfigException, OSError) as error:
+            raise InvalidInput(f"kubeconfig {where}", " ".join(str(error).split())) from error
         except _MALFORMED as error:
             raise InvalidInput(f"kubeconfig {where}", f"is no kubeconfig: {error}") from error
-
-    def _words(self, error: Exception) -> str:
-        """One line; in our words where the context is missing."""
-        told = " ".join(str(error).split())
-        is_missing = f"with name {self.context} in" in told and told.endswith("/contexts list")
-        return f"has no context {self.context}" if is_missing else told
 
     @property
     def namespace(self) -> str:
