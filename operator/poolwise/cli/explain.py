@@ -13,10 +13,10 @@ from poolwise.cluster.clock import utc_now
 from poolwise.cluster.connection import Connection
 from poolwise.cluster.kube import ApiKube
 from poolwise.cluster.metrics import Metrics
-from poolwise.cluster.readiness import missing
+from poolwise.cluster.readiness import missing, silence
 from poolwise.cluster.resources import INFERENCE_SERVICES, TRAINING_JOBS, Resource
 from poolwise.environment import from_environment
-from poolwise.errors import InvalidInput, NotPlanned, Unreachable
+from poolwise.errors import InvalidInput, NotPlanned, Unavailable
 from poolwise.plan.conditions import Type, is_true
 from poolwise.plan.names import GROUP
 from poolwise.plan.observed import Object
@@ -98,9 +98,9 @@ async def _read(
         found = await _until_planned(lambda: kube.get(resource, namespace, name), seconds)
         if found is None:
             raise InvalidInput("", await _nothing(kube, resource, namespace, name))
-    except Unreachable as error:
-        server = connection.configuration.host
-        raise Unreachable(f"the API server {server} does not answer: {error}") from error
+    except Unavailable as error:
+        told = silence(connection.configuration.host, error)
+        raise type(error)(told, error.retry_after_seconds) from error
     finally:
         await kube.close()
     return found

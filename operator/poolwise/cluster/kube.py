@@ -318,9 +318,17 @@ def _answers(what: str) -> Iterator[None]:
     except ApiException as error:
         raise translated(error, what) from error
     except aiohttp.ClientSSLError as error:
-        raise Untrusted(f"{what}: {type(error).__name__} {error}") from error
+        raise Untrusted(f"{what}: {_distrust(error)}") from error
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         raise Unreachable(f"{what}: {_reason(error)}") from error
+
+
+def _distrust(error: aiohttp.ClientSSLError) -> str:
+    """What is wrong with the certificate, as OpenSSL says; else how TLS failed."""
+    if not isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"{type(error).__name__} {error}"
+    told = error.certificate_error
+    return getattr(told, "verify_message", "") or str(told)
 
 
 def _reason(error: Exception) -> str:

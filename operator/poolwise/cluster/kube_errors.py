@@ -72,6 +72,8 @@ def _causes(error: ApiException) -> list[str]:
 
 def _message(error: ApiException) -> str:
     """The sentence of the API server's Status, else the bare code; one line, of bounded length."""
+    if "html" in (error.headers or {}).get("Content-Type", ""):
+        return f"{error.status} {error.reason}, in a web page: a proxy wrote it"
     summary = error.summary() if isinstance(error, DynamicApiError) else error.reason
     sentence = " ".join(str(summary or "").split())
     return sentence[:_MESSAGE_LIMIT] or f"{error.status} {error.reason}"

@@ -77,7 +77,7 @@ class Readiness:
     def unavailable(self, error: Unavailable) -> None:
         """The API server did not answer, or not to us."""
         self.waits_for_server = not isinstance(error, Unauthorized | Untrusted)
-        self._note(_SERVER, self._silence(error))
+        self._note(_SERVER, silence(self.server, error))
 
     def answered(self, what: str) -> None:
         """The API server let us read."""
@@ -93,15 +93,19 @@ class Readiness:
         self.waits_for_server = False
         self.solved(_SERVER)
 
-    def _silence(self, error: Unavailable) -> str:
-        match error:
-            case Unreachable():
-                state = "does not answer"
-            case Unauthorized():
-                state = "does not accept our credentials"
-            case _:
-                state = "is not ready"
-        return f"the API server {self.server} {state}: {error}"
+
+def silence(server: str, error: Unavailable) -> str:
+    """What there is instead of an answer."""
+    match error:
+        case Untrusted():
+            state = "shows no certificate that is trusted"
+        case Unreachable():
+            state = "does not answer"
+        case Unauthorized():
+            state = "does not accept our credentials"
+        case _:
+            state = "is not ready"
+    return f"the API server {server} {state}: {error}"
 
 
 def missing(resource: Resource) -> str:
