@@ -57,6 +57,24 @@ def test_first_line(situation, head):
     assert explained(situation).splitlines()[0].startswith(head)
 
 
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "8 of 16 are free, needs 16; behind other work",
+        "at most 8 nodes, needs 2 places: l40s-eth in rack a: has none",
+    ],
+)
+def test_what_it_waits_for_is_told_once(reason):
+    resource, outcome, seen = SITUATIONS["waiting"]
+    status = told(resource, outcome, seen=seen)
+    whole = f"waits for 16 free H100-SXM5-80GB in h100-ib: {reason}"
+    status = {**status, "plan": {**status["plan"], "reason": whole}}
+    first = explain({**resource, "status": status}).splitlines()[0]
+    assert first.startswith(
+        f"llama-70b waits for h100-ib (16 x H100-SXM5-80GB, dp2 tp8): {reason}. There: "
+    )
+
+
 def test_a_question_keeps_its_mark():
     asked = "placement.pools: there is no pool chaep; did you mean cheap?"
     status = {"plan": {"reason": asked}, "conditions": []}

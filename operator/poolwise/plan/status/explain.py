@@ -115,7 +115,14 @@ def _outlook(resource: Object, told: Told) -> str:
         text = ", ".join(filter(None, (f"may start about {starts}", text)))
     if told.get("placed") is True or told.get("reasonCode") == Reason.PLAN_ONLY:
         return text or str(told.get("reason"))
-    return ". There: ".join(filter(None, (str(told.get("reason") or "").rstrip("."), text)))
+    return ". There: ".join(filter(None, (_why_not_yet(told), text)))
+
+
+def _why_not_yet(told: Told) -> str:
+    """Its reason, without the opening that says again which pool it waits for."""
+    reason = str(told.get("reason") or "").rstrip(".")
+    opening, _, rest = reason.partition(f" in {told.get('pool')}: ")
+    return rest if rest and opening.startswith("waits for ") else reason
 
 
 def _length(resource: Object) -> str:
