@@ -333,3 +333,5 @@ def test_pods_that_cannot_start_are_told_with_their_reason(
         operator.client.create(waits), "PodsReady", "False", "ImagePullFailed"
     )
     assert condition(seen, "Ready")["reason"] == "ImagePullFailed"
+    assert seen["status"]["observed"]["startTime"]
+    assert "expectedFinishTime" not in seen["status"]["observed"]

@@ -12,6 +12,7 @@ from poolwise.model.work import ServingLayout
 from poolwise.plan.children.manifests import children, record_of
 from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Candidate, Plan, Rejection
+from poolwise.plan.joint.outcome import Price
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.names import PAUSED
 from poolwise.plan.status.pods import Live
@@ -259,6 +260,15 @@ def test_a_kept_plan_keeps_its_story():
     assert again["plan"] == first["plan"]
 
 
+@pytest.mark.parametrize("live", [RUNNING, COMPLETE], ids=["runs", "is over"])
+def test_what_others_waited_for_is_not_told_for_ever(live):
+    price = Price("h100-ib", 2.5, 38.0, "each accelerator-hour here delays the 3 that wait by 3 h")
+    first = told(training_job(), replace(placed_job(), prices=(price,)))
+    again = told({**training_job(), "status": first}, kept(placed_job()), seen=[live_job(**live)])
+    assert first["plan"].pop("prices")
+    assert again["plan"] == first["plan"]
+
+
 def test_a_story_of_another_pool_is_not_kept():
     first = told(training_job(), placed_job())
     first["plan"]["pool"] = "elsewhere"
@@ -276,6 +286,14 @@ def test_the_end_outlives_the_job():
 def test_expected_finish_is_start_and_length():
     shown = told(training_job(), placed_job(), seen=[live_job(**RUNNING)])
     assert shown["observed"]["expectedFinishTime"] == "2026-11-24T23:00:00Z"
+
+
+@pytest.mark.parametrize("ready", [0, 1], ids=["none runs", "one of two runs"])
+def test_a_gang_whose_image_cannot_be_pulled_is_not_expected_to_finish(ready):
+    live = live_job(**{**RUNNING, "ready": ready})
+    shown = told(training_job(), placed_job(), seen=[live], pods=[PULLING])
+    assert shown["observed"]["startTime"] and shown["observed"]["problems"]
+    assert "expectedFinishTime" not in shown["observed"]
 
 
 def test_resumed_after_suspension():

@@ -106,12 +106,13 @@ class PlanStatus(OpenModel):
     """Cost of all that it holds, on `further` pools too, in the operator's currency.
     Example: `440.0`."""
     total_cost: float | None = None
-    """Predicted cost of the run: of what is ahead of it. Example: `36400.0`."""
+    """Predicted cost of the run: of what is ahead of it, and of nodes while they start
+    (`startupSeconds`, which `totalSeconds` leaves out). Example: `36400.0`."""
     steps_ahead: int | None = Field(None, ge=0)
     """Of a run that was stopped: the steps that its last checkpoint lacks, which cost and time are
     of. Example: `3660`."""
     prices: Annotated[tuple[ShadowPrice, ...], Field(max_length=64)] = ()
-    """What an hour of the scarce ones among its pools costs everybody else.
+    """What an hour of the scarce ones among its pools costs everybody else, until it runs.
     Example: `[{pool: h100-ib, perAcceleratorHour: 38.0}]`."""
     expected_start_time: Word | None = None
     """While it waits: when it may start, absent where nobody can tell.

@@ -108,12 +108,18 @@ def _told(
         return {}
     is_over = seen.completed is not None or seen.gave_up is not None or _has_ended(before)
     if known and is_over:
-        return known
+        return _without_prices(known)
     if outcome.kept and _is_about(known, outcome) and not _is_retold(known, outcome):
-        return _with_replicas(known, outcome, pool)
+        return _with_replicas(_without_prices(known), outcome, pool)
     if outcome.chosen is None and not outcome.candidates:
         return {}
     return steady(known, rounded(story(outcome, pool, CANDIDATE_LIMIT)), now)
+
+
+def _without_prices(known: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What its pools cost others was of the moment in which it was placed: who waits changes, and
+    the statuses of all that runs do not follow."""
+    return {name: value for name, value in known.items() if name != "prices"}
 
 
 def _with_replicas(known: Mapping[str, Any], plan: Plan, pool: Pool | None) -> Mapping[str, Any]:
@@ -222,7 +228,9 @@ def _expected_finish(
     seen: Observation, told: Mapping[str, Any], observed: Mapping[str, Any]
 ) -> datetime | None:
     """When it last told and what was left by then; else start and predicted length. None where
-    that is not known."""
+    that is not known: a gang goes on whole, so none of it does while pods are kept from running."""
+    if seen.problems and not seen.are_all_ready:
+        return None
     seconds, start = number(told, "totalSeconds"), seen.start_moment
     run = read_run(part(observed, FIELD))
     if start is not None and run is not None and run.holds_on(told.get("pool"), start):
