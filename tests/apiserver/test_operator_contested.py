@@ -73,19 +73,21 @@ def test_what_another_autoscaler_sets_is_held_and_paid(
     assert operator.writes_for(3) == []
 
 
+@pytest.mark.parametrize("label", [LABEL, "poolwise.dev/owner", "poolwise.dev/pool"])
 def test_a_job_without_our_label_is_labelled_again_and_runs_on(
-    operator: Operated, namespace: str, nodes: NodeFactory
+    operator: Operated, namespace: str, nodes: NodeFactory, label: str
 ) -> None:
-    """Its watch tells of the Job as of one that is gone, and its pods hold all there is."""
+    """Without the one that it is watched by, its watch tells of the Job as of one that is gone, and
+    its pods hold all there is."""
     nodes([h100_node()])
     run = operator.client.create(training_job(namespace, "run", 8))
     operator.wait_condition(run, "PodsReady", "True")
     operator.await_told(run)
     operator.settle()
     before = operator.look(child(run, "batch/v1", "Job")) or {}
-    operator.client.patch(before, {"metadata": {"labels": {LABEL: None}}})
+    operator.client.patch(before, {"metadata": {"labels": {label: None}}})
     job = operator.client.wait_for(
-        before, lambda seen: LABEL in seen["metadata"]["labels"], TIMEOUT_SECONDS
+        before, lambda seen: label in seen["metadata"]["labels"], TIMEOUT_SECONDS
     )
     assert job["metadata"]["uid"] == before["metadata"]["uid"]
     operator.settle()

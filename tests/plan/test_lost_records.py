@@ -9,7 +9,7 @@ import pytest
 from poolwise.plan.children.manifests import children
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.lost_records import written_again
-from poolwise.plan.names import PLACEMENT, POOL
+from poolwise.plan.names import CHILD_LABELS, PLACEMENT, POOL
 from poolwise.plan.placement_record import parse
 from poolwise.plan.runtimes import Served
 from poolwise.settings import Settings
@@ -125,3 +125,22 @@ def test_what_is_there_is_left_alone_and_nothing_is_told_of_pods_elsewhere():
     elsewhere = copy.deepcopy(child)
     elsewhere["metadata"]["labels"][POOL] = "another"
     assert written_again(spoilt(child), elsewhere, key("job")) == {}
+
+
+@pytest.mark.parametrize("label", CHILD_LABELS)
+@pytest.mark.parametrize("value", [None, "else"])
+def test_a_label_is_written_again(label, value):
+    (child,) = running(h100(1), job("job", 8))
+    live = copy.deepcopy(child)
+    wanted = live["metadata"]["labels"].pop(label)
+    live["metadata"]["labels"] |= {"team": "a"} | ({label: value} if value else {})
+    again = written_again(live, child, key("job"))
+    assert again == {"metadata": {"labels": {label: wanted}}}
+
+
+def test_labels_of_another_pool_are_not_written():
+    """The child is about to be replaced: it tells of the pods that are there."""
+    (child,) = running(h100(1), job("job", 8))
+    elsewhere = copy.deepcopy(child)
+    elsewhere["metadata"]["labels"][POOL] = "elsewhere"
+    assert written_again(child, elsewhere, key("job")) == {}

@@ -1,4 +1,4 @@
-"""Records that somebody took from the child of a run, or damaged.
+"""Records and labels that somebody took from the child of a run, or damaged.
 
 Who runs without a record would be planned anew beside its own pods. The pods of a run cannot
 change, so its record follows from their template once more: the layout stands in their variables,
@@ -20,7 +20,7 @@ from poolwise.plan.entries import Entry
 from poolwise.plan.kueue.admission import is_held, is_queued
 from poolwise.plan.kueue.record import Queueing
 from poolwise.plan.kueue.words import PRIORITY_LABEL, QUEUE_LABEL
-from poolwise.plan.names import PLACEMENT, POOL, pool_label
+from poolwise.plan.names import CHILD_LABELS, PLACEMENT, POOL, pool_label
 from poolwise.plan.nodes.reading import mapping, objects, texts
 from poolwise.plan.observed import Manifest, Object
 from poolwise.plan.placement_record import parse
@@ -45,16 +45,25 @@ def with_records(
 
 
 def written_again(live: Object, desired: Object, key: Key) -> Manifest:
-    """What puts the record back on the child of a run, as a merge patch; empty where it is there,
-    or would tell of pods elsewhere."""
+    """What puts our labels and the record back on the child of a run, as a merge patch; empty where
+    they are there, or would tell of pods elsewhere."""
+    labels, annotations = _lost_labels(live, desired), {}
     told = mapping(live, "metadata", "annotations").get(PLACEMENT)
-    if parse(told if isinstance(told, str) else None, key) is not None or is_held(live):
+    if parse(told if isinstance(told, str) else None, key) is None:
+        annotations = {PLACEMENT: desired["metadata"]["annotations"][PLACEMENT]}
+    if not (labels or annotations) or is_held(live):
         return {}
     pods = _pods(live)
     if pods is None or pods.pool != texts(desired, "metadata", "labels").get(POOL):
         return {}
-    record = desired["metadata"]["annotations"][PLACEMENT]
-    return {"metadata": {"annotations": {PLACEMENT: record}}}
+    changes = {"labels": labels, "annotations": annotations}
+    return {"metadata": {field: values for field, values in changes.items() if values}}
+
+
+def _lost_labels(live: Object, desired: Object) -> dict[str, str]:
+    """Those of ours that are not there, or were written over."""
+    there, wanted = (texts(each, "metadata", "labels") for each in (live, desired))
+    return {name: wanted[name] for name in CHILD_LABELS if there.get(name) != wanted.get(name)}
 
 
 @dataclass(frozen=True, slots=True)

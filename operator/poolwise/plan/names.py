@@ -14,6 +14,8 @@ OWNER_KIND = f"{GROUP}/owner-kind"
 OWNER_NAME = f"{GROUP}/owner"
 """The owner's name, shortened to a label's length; the ownerReference's uid is what counts."""
 POOL = f"{GROUP}/pool"
+CHILD_LABELS = (MANAGED_BY, OWNER_KIND, OWNER_NAME, POOL)
+"""On every child."""
 OVERFLOW = f"{GROUP}/overflow"
 """Label of a Deployment with replicas beyond the pool that the service is placed on: ``true``."""
 DISCOVERED = f"{GROUP}/discovered"
