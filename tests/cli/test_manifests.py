@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,7 +51,9 @@ def test_lists_are_taken_apart_and_empty_documents_skipped(tmp_path: Path) -> No
         pytest.param("a: 1\n---\nb: [\n", "document 2, line", id="second-document"),
         pytest.param("a: 1\na: 2\n", 'line 2, column 1: key "a" already set', id="key-twice"),
         pytest.param("- 1\n", "document 1: is a list, expected an object", id="no-object"),
-        pytest.param("kind: List\nitems: [1]\n", "document 1, item 1: is a int", id="no-item"),
+        pytest.param("kind: List\nitems: [1]\n", "item 1: is 1, expected an object", id="no-item"),
+        pytest.param("words\n", "document 1: is a text, expected an object", id="words"),
+        pytest.param("a: &a {b: [*a]}\n", "an anchor's value contains itself", id="endless"),
         pytest.param("a: !!python/object:os.system 1\n", "could not determine", id="python-tag"),
         pytest.param("a: \x00\n", "document 1", id="control-character"),
         pytest.param("a: " + "[" * 5000, "document 1", id="nested-too-deep"),
@@ -60,6 +64,19 @@ def test_what_cannot_be_parsed_is_located(tmp_path: Path, text: str, sentence: s
         contents(tmp_path, text)
     assert str(refused.value).startswith(f"{tmp_path / 'given.yaml'}: document")
     assert sentence in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_anchor_may_be_named_twice(tmp_path: Path) -> None:
+    found = contents(tmp_path, "a: &a [1]\nb: [*a, *a]\n")
+    assert found == [{"a": [1], "b": [[1], [1]]}]
+
+
+def test_bytes_on_standard_input_are_told_as_those_of_a_file() -> None:
+    command = [sys.executable, "-m", "poolwise", "plan", "-f", "-", "--nodes", "none.yaml"]
+    told = subprocess.run(command, input=b"\xff\xfe", capture_output=True, check=False)
+    assert told.returncode == 2
+    assert told.stderr == b"poolwise: -: is not UTF-8 text: byte 0 invalid start byte\n"
 
 
 def test_a_missing_file_and_an_empty_folder_are_named(tmp_path: Path) -> None:

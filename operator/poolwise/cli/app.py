@@ -51,7 +51,10 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def poolwise(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Put AI workloads on the node pool that fits them."""

@@ -20,6 +20,7 @@ from poolwise.errors import InvalidInput
 
 STANDARD_INPUT = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
+_KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a text"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +103,10 @@ def _files(path: str) -> list[str]:
 
 
 def _text(path: str) -> str:
-    if path == STANDARD_INPUT:
-        return sys.stdin.read()
     try:
-        return Path(path).read_text(encoding="utf-8")
+        is_given = path == STANDARD_INPUT
+        content = sys.stdin.buffer.read() if is_given else Path(path).read_bytes()
+        return content.decode("utf-8")
     except OSError as error:
         raise InvalidInput(path, f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -117,8 +118,7 @@ def _objects(path: str) -> Iterator[Document]:
         if content is None:
             continue
         if not isinstance(content, dict):
-            shown = type(content).__name__
-            raise InvalidInput(f"{path}: document {index}", f"is a {shown}, expected an object")
+            raise InvalidInput(f"{path}: document {index}", _no_object(content))
         yield from _expanded(path, index, content)
 
 
@@ -130,18 +130,43 @@ def parsed(path: str) -> Iterator[Any]:
     stream = yaml.load_all(_text(path), _Loader)
     for index in itertools.count(1):
         try:
-            yield next(stream)
+            content = next(stream)
+            _refuse_endless(content, frozenset(), set())
         except StopIteration:
             return
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise _unparsable(f"{path}: document {index}", error) from error
+        yield content
+
+
+def _refuse_endless(content: Any, above: frozenset[int], finite: set[int]) -> None:
+    """ValueError for an anchor that an alias below it names, which the API server refuses too."""
+    if not isinstance(content, dict | list) or id(content) in finite:
+        return
+    if id(content) in above:
+        raise ValueError("an anchor's value contains itself")
+    for each in content.values() if isinstance(content, dict) else content:
+        _refuse_endless(each, above | {id(content)}, finite)
+    finite.add(id(content))
+
+
+def named(value: object) -> str:
+    """What a file holds in place of what it should, in the words of YAML."""
+    return next(
+        (name for kind, name in _KINDS.items() if isinstance(value, kind)), f"{value!r:.64}"
+    )
+
+
+def _no_object(content: object) -> str:
+    return f"is {named(content)}, expected an object"
 
 
 def _unparsable(where: str, error: Exception) -> InvalidInput:
     mark = getattr(error, "problem_mark", None)
     if mark is not None:
         where += f", line {mark.line + 1}, column {mark.column + 1}"
-    return InvalidInput(where, getattr(error, "problem", None) or f"is no YAML: {error}")
+    told = " ".join(str(error).split())
+    return InvalidInput(where, getattr(error, "problem", None) or f"is no YAML: {told}")
 
 
 def _expanded(path: str, index: int, content: dict[str, Any]) -> Iterator[Document]:
@@ -152,7 +177,7 @@ def _expanded(path: str, index: int, content: dict[str, Any]) -> Iterator[Docume
     for number, item in enumerate(items, start=1):
         if not isinstance(item, dict):
             where = f"{path}: document {index}, item {number}"
-            raise InvalidInput(where, f"is a {type(item).__name__}, expected an object")
+            raise InvalidInput(where, _no_object(item))
         yield Document(path, index, number, item)
 
 

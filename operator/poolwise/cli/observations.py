@@ -16,7 +16,7 @@ from datetime import datetime
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from poolwise.cli.manifests import parsed
+from poolwise.cli.manifests import named, parsed
 from poolwise.errors import InvalidInput
 from poolwise.model.correction import Correction, Phase, Sample
 from poolwise.plan.corrections import Corrections, Subject
@@ -34,7 +34,6 @@ class _Measurement(BaseModel):
 
 
 _MEASUREMENTS = TypeAdapter(list[_Measurement])
-_KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a text"}
 
 
 def read_corrections(path: str, tables: Tables, now: datetime) -> Corrections:
@@ -68,7 +67,7 @@ def _sentence(path: str, error: ErrorDetails) -> InvalidInput:
     """Which item and field, what it holds and what is allowed, in our words where pydantic has
     none that a reader of YAML would know."""
     if not error["loc"]:
-        return InvalidInput(path, f"holds {_named(error['input'])}, must hold a list")
+        return InvalidInput(path, f"holds {named(error['input'])}, must hold a list")
     number, *fields = error["loc"]
     where = ": ".join((path, f"item {int(number) + 1}", *map(str, fields)))
     match error["type"]:
@@ -78,13 +77,7 @@ def _sentence(path: str, error: ErrorDetails) -> InvalidInput:
             known = ", ".join(_Measurement.model_fields)
             return InvalidInput(where, f"is no field; there are {known}")
         case "model_type":
-            return InvalidInput(where, f"is {_named(error['input'])}, expected an object")
+            return InvalidInput(where, f"is {named(error['input'])}, expected an object")
     problem = error["msg"]
     shown = f"{error['input']!r:.64}"
     return InvalidInput(where, f"{shown} cannot be used: {problem[:1].lower()}{problem[1:]}")
-
-
-def _named(value: object) -> str:
-    return next(
-        (name for kind, name in _KINDS.items() if isinstance(value, kind)), f"{value!r:.64}"
-    )

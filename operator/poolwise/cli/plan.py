@@ -49,13 +49,18 @@ def plan(  # noqa: PLR0913  # an option each
         list[str], typer.Option("--file", "-f", help="Manifests; folders and - work too.")
     ],
     nodes: Annotated[str, typer.Option(help="Nodes, as `kubectl get nodes -o yaml` prints them.")],
-    more_files: Annotated[list[str] | None, typer.Argument(metavar="[FILE]...")] = None,
+    more_files: Annotated[
+        list[str] | None, typer.Argument(metavar="FILE", help="More manifests.")
+    ] = None,
     pods: Annotated[
         str | None, typer.Option(help="Running pods, subtracted from the nodes.")
     ] = None,
     measured: Annotated[
         str | None,
-        typer.Option("--observed", help="What was measured where workloads ran: see the docs."),
+        typer.Option(
+            "--observed",
+            help="A list of measured times over predicted ones, {model, phase, pool, ratio, at}.",
+        ),
     ] = None,
     api: Annotated[
         list[Api] | None, typer.Option(help="What the cluster has beside Kubernetes; repeatable.")
