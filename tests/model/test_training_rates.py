@@ -33,6 +33,19 @@ def found(name: str, precision: str = "bf16") -> Reachable:
     return reachable(work(precision), device(row), CALIBRATION)
 
 
+@pytest.mark.parametrize("name", [*DEVICES, "A10G", "H20-96GB", "L20", "RTX-3090"])
+def test_watts_to_spare_lift_no_part_over_its_peak(name: str) -> None:
+    row = TABLES.accelerator(name)
+    assert row is not None
+    part = device(row)
+    share = CALIBRATION.value("training", "products", part, "bf16")
+    peak = row.peak_flops_per_second["bf16"]
+    for watts in (part.power_watts, 10 * part.power_watts):
+        spared = replace(part, power_watts=watts)
+        reached = rates(work(), spared, CALIBRATION, "products").flops_per_second
+        assert reached <= peak * share * (1 + 1e-12)
+
+
 @by_device
 def test_no_part_reaches_more_than_the_data_sheet(name: str) -> None:
     row = TABLES.accelerator(name)

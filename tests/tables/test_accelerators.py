@@ -18,7 +18,8 @@ def find(name: str) -> AcceleratorRow:
 @pytest.mark.parametrize(
     ("name", "gigabytes_per_second", "bf16_teraflops", "watts"),
     [
-        ("A10G", 600, 70, 150),
+        ("A10", 600, 125, 150),
+        ("A10G", 600, 70, 300),
         ("L4", 300, 121, 72),
         ("L40S", 864, 362.05, 350),
         ("A100-SXM4-80GB", 2039, 312, 400),

@@ -30,16 +30,21 @@ class Rates:
         return max(flops / self.flops_per_second, moved_bytes / self.bytes_per_second)
 
 
+def peak_flops_per_second(device: Device, number_format: str) -> float:
+    """Of the data sheet, in the unit that multiplies this format (:func:`arithmetic`).
+
+    Raises InvalidInput where no unit can do it.
+    """
+    return device.peak_flops_per_second[_unit(device, number_format)]
+
+
 def ceiling_flops_per_second(device: Device, number_format: str) -> float:
     """What a large matrix product reaches: measured, else scaled from a format that was measured.
 
     ``number_format`` may be one the device has no unit for: then it runs in a wider one.
     Raises InvalidInput where no unit can do it.
     """
-    unit = arithmetic(number_format, device.peak_flops_per_second)
-    if unit is None:
-        known = ", ".join(device.peak_flops_per_second)
-        raise InvalidInput(device.name, f"cannot multiply {number_format}; it has {known}")
+    unit = _unit(device, number_format)
     measured = device.matmul_flops_per_second.get(unit)
     if measured is not None:
         return measured
@@ -51,6 +56,14 @@ def ridge_point(device: Device, number_format: str) -> float:
     unit = arithmetic(number_format, device.peak_flops_per_second)
     peak = device.peak_flops_per_second.get(unit or "", 0.0)
     return peak / device.memory_bandwidth_bytes_per_second
+
+
+def _unit(device: Device, number_format: str) -> str:
+    unit = arithmetic(number_format, device.peak_flops_per_second)
+    if unit is None:
+        known = ", ".join(device.peak_flops_per_second)
+        raise InvalidInput(device.name, f"cannot multiply {number_format}; it has {known}")
+    return unit
 
 
 def _reachable_fraction(device: Device, unit: str) -> float:

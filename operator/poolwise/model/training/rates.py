@@ -9,7 +9,7 @@ from poolwise.errors import InvalidInput
 from poolwise.model.efficiency import EVERY, Calibration
 from poolwise.model.formats import master_format, native_arithmetic
 from poolwise.model.hardware import Device
-from poolwise.model.roofline import Rates, ceiling_flops_per_second
+from poolwise.model.roofline import Rates, ceiling_flops_per_second, peak_flops_per_second
 from poolwise.model.training.maturity import PHASE, clock_fraction
 from poolwise.model.work import TrainingWork
 
@@ -85,7 +85,9 @@ def _rates(
     term: str, number_format: str, unit: str, device: Device, calibration: Calibration
 ) -> Rates:
     fraction = calibration.value(PHASE, term, device, number_format)
-    ceiling = ceiling_flops_per_second(device, unit) * clock_fraction(device, calibration)
+    at_its_clock = ceiling_flops_per_second(device, unit) * clock_fraction(device, calibration)
+    # Watts to spare speed up no part that reaches its peak without them (A10G).
+    ceiling = min(at_its_clock, peak_flops_per_second(device, unit))
     return Rates(ceiling * fraction, _bandwidth(device, calibration))
 
 
