@@ -57,7 +57,7 @@ def test_environment_and_commands_of_pods_are_not_kept(cache):
 
 def test_a_child_that_is_being_written_counts_until_it_is_there_or_given_up(cache):
     written = job(version=4, spec={"parallelism": 2})
-    wanted = {**written, "metadata": {"name": "train", "namespace": "research"}}
+    wanted = _wanted(written)
     cache.expect(JOBS, wanted)
     assert cache.observed().children == (wanted,)
     cache.put(JOBS, written)
@@ -65,6 +65,22 @@ def test_a_child_that_is_being_written_counts_until_it_is_there_or_given_up(cach
     cache.unexpect(JOBS, ("research", "train"))
     cache.remove(JOBS, written)
     assert cache.observed().children == ()
+
+
+def test_a_child_that_is_being_written_counts_beside_one_of_an_earlier_workload(cache):
+    left = job(uid="1", owner="of-the-earlier-one")
+    wanted = _wanted(job())
+    cache.put(JOBS, left)
+    cache.expect(JOBS, wanted)
+    assert wanted in cache.observed().children
+    cache.remove(JOBS, left)
+    assert cache.observed().children == (wanted,)
+
+
+def _wanted(written):
+    """As it is before the API server has seen it."""
+    fields = "name", "namespace", "ownerReferences"
+    return {**written, "metadata": {each: written["metadata"][each] for each in fields}}
 
 
 def test_what_a_fresh_list_lacks_is_dropped(cache):

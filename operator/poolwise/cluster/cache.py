@@ -34,6 +34,7 @@ from poolwise.cluster.resources import (
     WATCHED,
     WORKLOADS,
     Resource,
+    owner_uid,
 )
 from poolwise.cluster.store import Name, Store, index_of, name_of
 from poolwise.plan.decision import Key
@@ -140,9 +141,13 @@ class Cache:
         )
 
     def _children(self, resource: Resource) -> Iterable[Object]:
-        live = {name_of(child): child for child in self.stores[resource]}
+        """Live ones, and those that are expected; also beside one of an earlier workload of that
+        name, which is yet to go."""
+        live = {(name_of(child), owner_uid(child)): child for child in self.stores[resource]}
         expected = {
-            name: child for (kind, name), child in self._expected.items() if kind == resource
+            (name, owner_uid(child)): child
+            for (kind, name), child in self._expected.items()
+            if kind == resource
         }
         return (expected | live).values()
 
