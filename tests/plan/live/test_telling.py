@@ -127,9 +127,15 @@ def test_nothing_is_written_while_figures_move_a_little():
 def test_figures_that_moved_much_are_told_after_a_rest():
     before = told(look())
     far = Forecast(0.0, 6.0, 9.0, 12.0)
-    assert told(look(now=later(10), forecast=far), before) == before
-    after = told(look(now=later(90), forecast=far), before)
+    assert told(look(now=later(240), forecast=far, memory="now"), before) == before
+    after = told(look(now=later(300), forecast=far), before)
     assert after["forecast"]["mid"] == 9
+
+
+def test_words_that_changed_are_told_after_a_shorter_rest():
+    before = told(look(limiting="KV cache"))
+    assert told(look(now=later(50), limiting="prefill"), before) == before
+    assert told(look(now=later(60), limiting="prefill"), before)["limiting"] == "prefill"
 
 
 def test_what_was_told_by_a_clock_that_was_ahead_is_told_anew():
@@ -146,7 +152,7 @@ def test_another_number_is_told_at_once():
 def test_late_requests_are_told_though_their_share_is_small():
     before = told(look())
     late = (signal(late=(0.03, 0.05)), signal(ITL, 0.02, 0.025))
-    after = told(look(now=later(90), signals=late), before)
+    after = told(look(now=later(300), signals=late), before)
     assert after["signals"][0]["lateShareHigh"] == 0.05
 
 

@@ -7,6 +7,8 @@ moved by more than a fifth.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -20,7 +22,10 @@ TOLERANCE = 0.2
 LEAST_FIGURE = 0.005
 """Differences below are none, whatever they are relative to: of requests per second, of shares."""
 REST_SECONDS = 60.0
-"""Figures that moved alone are told no more often."""
+"""What is no decision is told no more often."""
+FIGURES_SECONDS = 300.0
+"""Nor are figures that moved alone: under bursts some do with each look, and with them goes all
+that was learned, up to 16 kB."""
 REMEMBERED_SECONDS = 900.0
 """What was learned is told anew no less often, while there is traffic to learn from."""
 _ASIDE = ("reason", "time", "memory")
@@ -39,7 +44,8 @@ def steady(before: Told, after: Mapping[str, Any], now: datetime) -> Mapping[str
         return before
     if age_seconds >= REMEMBERED_SECONDS and before.get("memory") != after.get("memory"):
         return after
-    return before if _is_near(_figures(before), _figures(after)) else after
+    tolerance = math.inf if 0.0 <= age_seconds < FIGURES_SECONDS else TOLERANCE
+    return before if _is_near(_figures(before), _figures(after), tolerance) else after
 
 
 def _figures(told: Told) -> dict[str, Any]:
@@ -47,16 +53,18 @@ def _figures(told: Told) -> dict[str, Any]:
     return {name: value for name, value in told.items() if name not in _ASIDE}
 
 
-def _is_near(before: Any, after: Any) -> bool:
+def _is_near(before: Any, after: Any, tolerance: float) -> bool:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         if before.keys() != after.keys():
             return False
-        return all(_is_near(before[name], after[name]) for name in before)
+        return all(_is_near(before[name], after[name], tolerance) for name in before)
     if _is_list(before) and _is_list(after):
-        return len(before) == len(after) and all(map(_is_near, before, after))
+        return len(before) == len(after) and all(
+            map(_is_near, before, after, itertools.repeat(tolerance))
+        )
     if _is_figure(before) and _is_figure(after):
-        difference = abs(before - after)
-        return bool(difference <= max(TOLERANCE * max(abs(before), abs(after)), LEAST_FIGURE))
+        limit = max(tolerance * max(abs(before), abs(after), LEAST_FIGURE), LEAST_FIGURE)
+        return bool(abs(before - after) <= limit)
     return bool(before == after)
 
 
