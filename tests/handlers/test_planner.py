@@ -19,6 +19,7 @@ from poolwise.plan.decision import Key, Kind, Plan, Rejection
 from poolwise.plan.observed import Answer, Decisions, Observed
 from poolwise.plan.pool import Price
 from poolwise.settings import Settings
+from tests.cluster.given import job
 from tests.plan.children_given import h100_pool, placed_job
 
 KEY = Key(Kind.TRAINING_JOB, "a", "bad")
@@ -224,6 +225,28 @@ def test_another_node_of_its_pool_is_no_news_to_what_runs_there():
     smaller = replace(pool, nodes=pool.nodes[:-1])
     _, found = looked_at(*(Decisions((each,), {here.key: here}) for each in (pool, smaller)))
     assert found == {pool.name}
+
+
+def test_a_place_that_is_given_while_an_earlier_one_is_given_up_counts():
+    """The pods of a start that took too long are deleted one after the other, and a pass between
+    two of these writes decides where it goes next."""
+    given_up, next_one = placed_job(), placed_job({"a3-7": 8})
+    child = {**job(), "metadata": {"name": "next", "namespace": "a"}}
+    cache = Cache()
+
+    async def counted() -> list[int]:
+        decided = Decisions((), {next_one.key: next_one})
+        made = Planner(
+            cache, Recorded(), lambda _: decided, lambda *_: (child,), Settings(), Metrics()
+        )
+        await made.plan()
+        found = []
+        for each in (given_up, next_one):
+            made.settle(each)
+            found.append(len(cache.observed().children))
+        return found
+
+    assert asyncio.run(counted()) == [1, 0]
 
 
 def _pool_of(plan: Plan) -> str:

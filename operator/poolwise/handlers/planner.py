@@ -137,8 +137,15 @@ class Planner:
         if self._fresh.get(plan.key) == plan:
             del self._fresh[plan.key]
 
-    def settle(self, key: Key) -> bool:
-        """Stop counting children that are written by now, or that will not be; whether any was."""
+    def settle(self, outcome: Outcome) -> bool:
+        """Stop counting children that are written by now, or that will not be; whether any was.
+
+        Those of a placement that was decided while ``outcome`` was carried out count on.
+        """
+        is_newest = self._fresh.get(outcome.key, outcome) == outcome
+        return is_newest and self._unexpect(outcome.key)
+
+    def _unexpect(self, key: Key) -> bool:
         expected = self._expected.pop(key, ())
         return any([self._cache.unexpect(resource, name) for resource, name in expected])
 
@@ -179,7 +186,7 @@ class Planner:
         self._pardon(key)
         self._left_out.pop(key, None)
         self._fresh.pop(key, None)
-        self.settle(key)
+        self._unexpect(key)
 
     async def run(self) -> None:
         """Plan whenever it is wanted, for ever; no more than half of the time, however large the
@@ -255,7 +262,7 @@ class Planner:
         if not isinstance(outcome, Plan) or not outcome.placed or outcome.kept:
             return
         self._fresh[outcome.key] = outcome
-        self.settle(outcome.key)
+        self._unexpect(outcome.key)
         children = self._children_of(outcome)
         self._expected[outcome.key] = [(resource_of(each), name_of(each)) for each in children]
         for child in children:

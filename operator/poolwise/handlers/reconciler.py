@@ -90,8 +90,8 @@ class Reconciler:
         await self._children.end_with_namespace(workload)
         if not is_paused(workload):
             await self._try_children(workload, outcome)
-            self._planner.settle(outcome.key)
-        elif self._planner.settle(outcome.key):
+            self._planner.settle(outcome)
+        elif self._planner.settle(outcome):
             self._planner.want(outcome.key)  # paused before its children were written: others go
         if is_fresh or not _is_new(outcome):
             await self._story.tell(workload, outcome)
@@ -161,7 +161,7 @@ class Reconciler:
             await self._write_children(workload, outcome)
         except REFUSALS as error:
             if isinstance(outcome, Plan) and outcome.placed and outcome.kept:
-                if self._planner.settle(outcome.key):  # kept for children that were never written
+                if self._planner.settle(outcome):  # kept for children that were never written
                     self._planner.want(outcome.key)
                 held_up = replace(outcome, reason_code=reason_of(error), reason=str(error))
                 await self._story.tell(workload, held_up)
