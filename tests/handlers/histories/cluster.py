@@ -7,6 +7,7 @@ import copy
 import math
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from poolwise.cluster.resources import OPTIONAL, WATCHED, Resource, owner_uid, resource_of
@@ -17,6 +18,15 @@ USUAL_SECONDS = 0.3
 """Of a write: longer than in most clusters, so that passes fall between its start and its end."""
 VERSIONS = {api.group: api.versions[0] for api in OPTIONAL}
 _GONE = object()
+
+
+@dataclass(frozen=True, slots=True)
+class StatusWrite:
+    """What a status was, and what it became."""
+
+    name: str
+    before: Document
+    after: Document
 
 
 class Cluster(FakeKube):
@@ -36,6 +46,13 @@ class Cluster(FakeKube):
         """Writes that always fail, by a part of their name."""
         self.operator_writes: list[tuple[float, str]] = []
         """When, and what."""
+        self.attempts: list[str] = []
+        """Of the operator at writes, but for statuses that were written."""
+        self.made: set[str] = set()
+        """Uids of what the operator made."""
+        self.on_made: Callable[[Document], None] = lambda made: None
+        self.statuses: list[StatusWrite] = []
+        """Of the operator."""
         self.shrunk: list[tuple[float, str]] = []
         """When replicas became fewer, and which."""
         self.changes = 0
@@ -88,13 +105,22 @@ class Cluster(FakeKube):
 
     async def apply(self, document: Any, limit_seconds: float = math.inf) -> Any:
         await asyncio.sleep(self.write_seconds)
-        return await super().apply(document, limit_seconds)
+        applied = await super().apply(document, limit_seconds)
+        if applied["metadata"]["uid"] not in self.made:
+            self.made.add(applied["metadata"]["uid"])
+            self.on_made(applied)
+        return applied
 
     async def patch(
         self, document: Any, changes: Any, subresource: str = "", limit_seconds: float = math.inf
     ) -> Any:
         await asyncio.sleep(self.write_seconds)
-        return await super().patch(document, changes, subresource, limit_seconds)
+        before = (self.live(document) or {}).get("status") or {}
+        patched = await super().patch(document, changes, subresource, limit_seconds)
+        if subresource == "status":
+            name = f"{patched['kind']} {_name(patched)}"
+            self.statuses.append(StatusWrite(name, before, patched["status"]))
+        return patched
 
     async def delete(self, document: Any, limit_seconds: float = math.inf) -> None:
         await asyncio.sleep(self.write_seconds)
@@ -124,9 +150,13 @@ class Cluster(FakeKube):
     def _fails(self, write: str) -> None:
         for name, error in self.unwanted.items():
             if name in write:
+                self.attempts.append(write)
                 raise error
         if self.failures:
+            self.attempts.append(write)
             raise self.failures.pop()
+        if "status" not in write:
+            self.attempts.append(write)
 
     def _noted(self, write: str) -> None:
         self.operator_writes.append((asyncio.get_running_loop().time(), write))

@@ -1,92 +1,20 @@
-"""What holds whatever happens: in each planning pass, at each quiet moment, and at rest."""
+"""What holds at each quiet moment, and at rest."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from poolwise.cluster.resources import CHILDREN, RUNNERS, owner_uid
-from poolwise.plan.capacity_pods import owner_of, requests, settled, usage_by_node
-from poolwise.plan.decision import Claim, Key, Plan
+from poolwise.plan.capacity_pods import owner_of
 from poolwise.plan.names import MANAGED_BY, OWNER_KIND
-from poolwise.plan.observed import Decisions, Observed
 from poolwise.plan.status.workload import is_paused
 from tests.fake_kube import Document
-from tests.handlers.histories.documents import DEVICES, GPU
 from tests.handlers.histories.world import World
 from tests.handlers.shell import condition
 
 ENDED = ("Complete", "Completed", "Failed")
-
-
-def judge(observed: Observed, decisions: Decisions) -> None:
-    """No pass promises accelerators that a node does not have."""
-    if problems := list(_overpromised(observed, decisions)):
-        raise AssertionError("; ".join(problems))
-
-
-def _overpromised(observed: Observed, decisions: Decisions) -> Iterator[str]:
-    there = {
-        str(node["metadata"]["name"]): int(node["status"]["allocatable"].get(GPU, 0))
-        for node in observed.nodes
-    }
-    plans = [each for each in decisions.outcomes.values() if isinstance(each, Plan)]
-    claims = _claims(observed, [plan for plan in plans if not _is_queued(plan)])
-    yield from _promised_twice(_claims(observed, [plan for plan in plans if not _queue_of(plan)]))
-    held = Counter[str]()
-    for claim in claims:
-        held.update(claim.accelerators_by_node)
-    held.update(_held_by_others(observed, {claim.key for claim in claims}))
-    for plan in plans:
-        if plan.claim and not plan.kept and not _is_queued(plan):
-            for node, count in plan.claim.accelerators_by_node.items():
-                if count and node in there and held[node] > there[node]:
-                    yield f"{plan.key} is promised {count} of {node}: {held[node]} of {there[node]}"
-
-
-def _claims(observed: Observed, plans: Iterable[Plan]) -> list[Claim]:
-    """What they hold, where their pods are: replicas may be on other nodes than they were given."""
-    claims = {
-        (plan.key, claim.pool): claim
-        for plan in plans
-        for claim in [plan.claim, *(part.claim for part in plan.parts)]
-        if claim is not None
-    }
-    _, bound = usage_by_node(observed.pods, {each: claim.pool for each, claim in claims.items()})
-    return [settled(claim, GPU, bound.get(each, {})) for each, claim in claims.items()]
-
-
-def _promised_twice(claims: Iterable[Claim]) -> Iterator[str]:
-    """Of those in no queue: Kueue lets in whom it likes, after the place was taken by others."""
-    holders: dict[str, list[tuple[Key, int]]] = {}
-    for claim in claims:
-        for node, count in claim.accelerators_by_node.items():
-            holders.setdefault(node, []).append((claim.key, count))
-    for node, held in holders.items():
-        there = DEVICES.get(node[0])  # None: still to come
-        if there is not None and sum(count for _, count in held) > there:
-            yield f"{there} of {node} are promised to {', '.join(f'{k} ({n})' for k, n in held)}"
-
-
-def _queue_of(plan: Plan) -> object:
-    return plan.queue or (plan.record and plan.record.queue)
-
-
-def _is_queued(plan: Plan) -> bool:
-    """Whether Kueue has not reserved quota for it: then it holds nothing yet."""
-    return _queue_of(plan) is not None and not (plan.admission and plan.admission.is_reserved)
-
-
-def _held_by_others(observed: Observed, ours: set[Key]) -> Counter[str]:
-    labels = {(str(key.kind), key.namespace, key.name) for key in ours}
-    found = Counter[str]()
-    for pod in observed.pods:
-        node, phase = pod["spec"].get("nodeName"), (pod.get("status") or {}).get("phase")
-        if node and phase not in ("Succeeded", "Failed") and owner_of(pod) not in labels:
-            found[node] += requests(pod).accelerators.get(GPU, 0)
-    return found
 
 
 def at_a_quiet_moment(world: World) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any
 
 import structlog
@@ -17,9 +17,11 @@ from poolwise.settings import Settings
 from tests.fake_kube import Document
 from tests.handlers.histories import documents
 from tests.handlers.histories.autoscaler import Autoscaler
+from tests.handlers.histories.claims import claimed_twice
 from tests.handlers.histories.cluster import USUAL_SECONDS, Cluster
 from tests.handlers.histories.controllers import Controllers
 from tests.handlers.histories.metrics import Told
+from tests.handlers.histories.passes import Passes
 from tests.handlers.histories.process import Process
 from tests.handlers.histories.queues import Kueue
 from tests.handlers.histories.trainer import Trainer
@@ -37,13 +39,17 @@ SETTINGS = Settings(
     gateway_seconds=10,
     discovery_seconds=20,
 )
-Watcher = Callable[[Observed, Decisions], None]
+
+
+def decides_anew(observed: Observed) -> Decisions:
+    """What a process decides that has just started."""
+    return decider(SETTINGS)(observed)
 
 
 class World:
-    """``judge`` sees each planning pass."""
+    """``broken`` are promises that were, by planning passes and writes."""
 
-    def __init__(self, loop: VirtualLoop, judge: Watcher) -> None:
+    def __init__(self, loop: VirtualLoop) -> None:
         self.loop = loop
         self.cluster = Cluster()
         self.controllers = Controllers(self.cluster, loop)
@@ -53,7 +59,8 @@ class World:
         self.told = Told(loop)
         self.logged: list[dict[str, Any]] = []
         """By the operator, as errors."""
-        self._judge = judge
+        self.broken: list[str] = []
+        self.cluster.on_made = lambda made: self.broken.extend(claimed_twice(self.cluster, made))
         self.process = self._new_process()
 
     async def begin(self) -> None:
@@ -67,11 +74,11 @@ class World:
         self._controlling = asyncio.create_task(self._control())
 
     def _new_process(self) -> Process:
-        decide = decider(SETTINGS)
+        decide, passes = decider(SETTINGS), Passes(self.cluster, self.broken)
 
         def judged(observed: Observed) -> Decisions:
             decisions = decide(observed)
-            self._judge(observed, decisions)
+            passes.see(observed, decisions)
             return decisions
 
         return Process(self.cluster, judged, SETTINGS, self.told.look)
@@ -107,6 +114,9 @@ class World:
         for task in (*self.process.tasks, self._controlling):
             assert not task.done(), f"a task ended: {task.exception()!r}"
         assert not self.loop.errors, self.loop.errors
+        assert not self.broken, "\n".join(self.broken)
+        for each in self.logged:
+            raise AssertionError(f"logged: {each}") from each.get("error_object")
 
     # What people do
 
