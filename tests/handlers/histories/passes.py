@@ -66,7 +66,7 @@ def _forgotten(observed: Observed, decisions: Decisions) -> Iterator[str]:
             yield f"nothing is decided for {key}"
 
 
-def _is_anew(before: Plan, now: Outcome | None) -> bool:
+def _is_anew(before: Outcome, now: Outcome | None) -> bool:
     """Whether the same spec is planned again."""
     if now is None or (now.uid, now.generation) != (before.uid, before.generation):
         return False
