@@ -113,6 +113,17 @@ def test_leftover_pods_of_ours_hold_their_devices():
     assert not own
 
 
+def test_pods_that_were_there_before_their_workload_are_not_its_own():
+    given = ours(asks(gpu=8))
+    given["metadata"]["creationTimestamp"] = "1970-01-01T00:01:00Z"
+    foreign, own = usage_by_node([given], {KEY: "h100"}, {KEY: 60.0})
+    assert own[KEY]["a"].accelerators == {GPU: 8}
+    assert not foreign
+    foreign, own = usage_by_node([given], {KEY: "h100"}, {KEY: 61.0})
+    assert foreign["a"].accelerators == {GPU: 8}
+    assert not own
+
+
 def test_pods_in_a_pool_that_their_workload_has_left_hold_their_devices():
     foreign, own = usage_by_node([ours(asks(gpu=8))], {KEY: "l40s"})
     assert foreign["a"].accelerators == {GPU: 8}

@@ -186,6 +186,19 @@ def test_a_service_that_moves_holds_its_new_place_beside_its_old_pods():
     assert sorted(found.free_accelerators.values()) == [0, 7]
 
 
+@pytest.mark.parametrize("uid", ["", "made-anew"], ids=["expected", "there"])
+def test_pods_of_an_earlier_job_of_the_name_take_nothing_from_the_new_one(uid):
+    """Its pods come where it was placed, and those that still end hold what they held."""
+    nodes = h100(3)
+    (child,) = running(nodes, job("new"))
+    ending = pods_of(child, ["h100-1"])
+    ending[0]["metadata"]["creationTimestamp"] = "2026-11-20T23:59:00Z"
+    child["metadata"] |= {"uid": uid, "creationTimestamp": "2026-11-21T00:00:00Z"}
+    found = decided(nodes, job("new"), job("other"), children=[child], pods=ending)
+    assert found.outcomes[key("new")].claim.accelerators_by_node == {"h100-0": 8}
+    assert found.outcomes[key("other")].claim.accelerators_by_node == {"h100-2": 8}
+
+
 def test_child_of_somebody_else_is_not_adopted():
     children = running(h100(2), job(count=16))
     other = job(count=8)

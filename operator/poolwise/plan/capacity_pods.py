@@ -6,11 +6,13 @@ therefore settled: it counts where its pods are bound, and only its rest where i
 
 from __future__ import annotations
 
+import math
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from poolwise.api.quantity import parse_quantity
@@ -26,6 +28,7 @@ from poolwise.plan.names import (
     pool_label,
 )
 from poolwise.plan.observed import Object
+from poolwise.plan.status.meter import moment_of
 
 FINISHED_PHASES = ("Succeeded", "Failed")
 
@@ -64,8 +67,8 @@ NOTHING = Usage()
 ByNode = Mapping[str, Usage]
 
 
-_Held = tuple[str, object, str, Usage]
-"""Node, whose pod it is, the label of its pool, and what it holds."""
+_Held = tuple[str, object, str, float, Usage]
+"""Node, whose pod it is, the label of its pool, since when it is there, and what it holds."""
 
 
 class _Sum:
@@ -90,6 +93,7 @@ class _Sum:
 def usage_by_node(
     pods: Iterable[Object],
     running: Mapping[Holding, str],
+    since_seconds: Mapping[Key, float] = MappingProxyType({}),
     memo: Memo | None = None,
 ) -> tuple[ByNode, Mapping[Holding, ByNode]]:
     """What bound, unfinished pods hold by node: foreign ones, and those of running workloads, where
@@ -97,31 +101,34 @@ def usage_by_node(
 
     A pod that calls itself ours without a running workload behind it (a leftover, a forgery) is
     foreign: it holds its devices whatever its labels say. So is one of another pool, which its
-    workload has left, and where it is yet to end.
+    workload has left, and where it is yet to end, and one that was there before the workload.
 
     :param running: the pool of each.
+    :param since_seconds: as :attr:`~poolwise.plan.running.State.pods_since_seconds`.
     """
     known = {each: each if isinstance(each, Key) else each[0] for each in running}
     owners: Mapping[object, Key] = {owner_labels(key): key for key in known.values()}
     memo = Memo() if memo is None else memo
     all_held = memo.pods.each(pods, _held)
     places = {(known[each], pool_label(pool)): each for each, pool in running.items()}
-    question = (all_held, owners, places)
-    return memo.usage.of(question, lambda: _usage_by_node(all_held, owners, places))
+    question = (all_held, owners, places, since_seconds)
+    return memo.usage.of(question, lambda: _usage_by_node(*question))
 
 
 def _usage_by_node(
     all_held: Iterable[_Held | None],
     owners: Mapping[object, Key],
     places: Mapping[Part, Holding],
+    since_seconds: Mapping[Key, float],
 ) -> tuple[ByNode, Mapping[Holding, ByNode]]:
     sums: defaultdict[Holding | None, defaultdict[str, _Sum]]
     sums = defaultdict(lambda: defaultdict(_Sum))
     for held in all_held:
         if held is not None:
-            node, labels, pool, usage = held
+            node, labels, pool, made_seconds, usage = held
             key = owners.get(labels)
-            sums[places.get((key, pool)) if key else None][node].add(usage)
+            is_own = key is not None and made_seconds >= since_seconds.get(key, -math.inf)
+            sums[places.get((key, pool)) if key and is_own else None][node].add(usage)
     found = {
         owner: {node: total.usage() for node, total in by_node.items()}
         for owner, by_node in sums.items()
@@ -133,8 +140,12 @@ def _usage_by_node(
 def _held(pod: Object) -> _Held | None:
     """The node of a bound, unfinished pod, whose pod it says to be, and what it holds."""
     node = _node_held_by(pod)
-    labels = _mapping(_mapping(pod.get("metadata")).get("labels"))
-    return (node, owner_of(pod), str(labels.get(POOL)), requests(pod)) if node else None
+    if node is None:
+        return None
+    metadata = _mapping(pod.get("metadata"))
+    made = moment_of(metadata.get("creationTimestamp"))
+    pool = str(_mapping(metadata.get("labels")).get(POOL))
+    return node, owner_of(pod), pool, made.timestamp() if made else math.inf, requests(pod)
 
 
 def settled(claim: Claim, resource: str | None, bound: ByNode) -> Claim:

@@ -261,7 +261,8 @@ def _ledger(
             held[entry.identity.key] = entry.holds
         held |= {(entry.identity.key, each.pool): each for each in entry.parts}
     places = {holding: record.pool for holding, record in held.items()}
-    foreign, ours = usage_by_node(pods, places, memo)
+    since_seconds = {each.identity.key: each.state.pods_since_seconds for each in everything}
+    foreign, ours = usage_by_node(pods, places, since_seconds, memo)
     book = memo.empty.of((*known, foreign), lambda: ledger(known, foreign))
     claims = {
         key: settled(record.claim, record.resource, ours.get(key, {}))

@@ -6,6 +6,7 @@ by the uid of its controller, never by its name.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from poolwise.plan.names import OVERFLOW, PAUSED, PLACEMENT
 from poolwise.plan.observed import Object
 from poolwise.plan.placement_record import parse
 from poolwise.plan.runtimes import Runtime
+from poolwise.plan.status.meter import moment_of
 
 CHILD_KINDS = {
     Kind.TRAINING_JOB: (Runtime.JOB, Runtime.JOB_SET, Runtime.TRAIN_JOB),
@@ -25,6 +27,10 @@ CHILD_KINDS = {
 """Children that may carry the record, one of them at a time."""
 _ENDS = {"Complete": Reason.COMPLETED, "Completed": Reason.COMPLETED, "Failed": Reason.FAILED}
 """A JobSet completes, a Job and a TrainJob are complete."""
+
+
+CLOCKS_SECONDS = 10.0
+"""By which the clocks of several API servers may differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,9 @@ class State:
     """Of a service: replicas by pool, as what runs them is told to have, by whomever."""
     is_live: bool
     """Whether what runs it is there, beyond the intent to make it."""
+    pods_since_seconds: float
+    """Unix time from which pods that bear its labels can be its own: those of an earlier workload
+    of its name, or of a place that it has left, may take minutes to end."""
     end: Reason | None
     """Completed or Failed; None while it may still run."""
     is_paused: bool
@@ -68,7 +77,8 @@ class Children:
             record=record,
             parts=tuple(each for _, each in parts),
             declared=dict(map(_declared, [*first, *parts])),
-            is_live=bool(_mapping((child or {}).get("metadata")).get("uid")),
+            is_live=_is_live(child),
+            pods_since_seconds=_pods_since_seconds(key, resource, child),
             end=_end(child, resource) if key.kind is Kind.TRAINING_JOB else None,
             is_paused=_mapping(metadata.get("annotations")).get(PAUSED) == "true",
             is_being_deleted=bool(metadata.get("deletionTimestamp")),
@@ -89,6 +99,20 @@ class Children:
         found = [child for kind in kinds if (child := self._by_owner.get((uid, kind)))]
         recorded = [(child, _record(child, key)) for child in found]
         return max(recorded, key=lambda each: _generation(each[1]), default=(None, None))
+
+
+def _is_live(child: Object | None) -> bool:
+    return bool(_mapping((child or {}).get("metadata")).get("uid"))
+
+
+def _pods_since_seconds(key: Key, resource: Object, child: Object | None) -> float:
+    """Pods of a run are younger than its Job. A Deployment may take over those of one before."""
+    is_run = key.kind is Kind.TRAINING_JOB
+    if is_run and child is not None and not _is_live(child):
+        return math.inf
+    made = _mapping((child if is_run and child else resource).get("metadata"))
+    created = moment_of(made.get("creationTimestamp"))
+    return created.timestamp() - CLOCKS_SECONDS if created else -math.inf
 
 
 def is_overflow(child: Object) -> bool:

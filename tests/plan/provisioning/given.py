@@ -62,7 +62,10 @@ def created(nodes, *workloads, at=NOW, **more):
     """The children that a pass makes, as the API server has them from then on."""
     made = running(nodes, *workloads, **more)
     for child in made:
-        child["metadata"]["creationTimestamp"] = stamp(at)
+        child["metadata"] |= {
+            "uid": f"uid-{child['metadata']['name']}",
+            "creationTimestamp": stamp(at),
+        }
     return made
 
 
