@@ -127,8 +127,9 @@ def _usage_by_node(
         if held is not None:
             node, labels, pool, made_seconds, usage = held
             key = owners.get(labels)
-            is_own = key is not None and made_seconds >= since_seconds.get(key, -math.inf)
-            sums[places.get((key, pool)) if key and is_own else None][node].add(usage)
+            if key is not None and made_seconds < since_seconds.get(key, -math.inf):
+                key = None
+            sums[places.get((key, pool)) if key else None][node].add(usage)
     found = {
         owner: {node: total.usage() for node, total in by_node.items()}
         for owner, by_node in sums.items()

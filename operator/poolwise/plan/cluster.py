@@ -256,12 +256,13 @@ def _ledger(
 ) -> tuple[Ledger, Mapping[Holding, Claim]]:
     """Free capacity beside foreign pods and what our own workloads hold, and their claims."""
     held: dict[Holding, PlacementRecord] = {}
+    since_seconds: dict[Key, float] = {}
     for entry in everything:
         if entry.holds is not None:
             held[entry.identity.key] = entry.holds
+            since_seconds[entry.identity.key] = entry.state.pods_since_seconds
         held |= {(entry.identity.key, each.pool): each for each in entry.parts}
     places = {holding: record.pool for holding, record in held.items()}
-    since_seconds = {each.identity.key: each.state.pods_since_seconds for each in everything}
     foreign, ours = usage_by_node(pods, places, since_seconds, memo)
     book = memo.empty.of((*known, foreign), lambda: ledger(known, foreign))
     claims = {
