@@ -131,6 +131,18 @@ def test_a_named_context_needs_no_current_one(tmp_path):
     assert log_in(path, "one").host == "https://127.0.0.1:6443"
 
 
+@pytest.mark.parametrize(
+    ("context", "namespace"), [(None, "default"), ("one", "default"), ("two", "research")]
+)
+def test_the_namespace_is_that_of_the_context_in_use(tmp_path, context, namespace):
+    path = tmp_path / "config"
+    two = "{name: two, context: {cluster: c, user: u, namespace: research}}"
+    text = KUBECONFIG.replace("current-context: one\n", "")
+    path.write_text(text.replace("contexts: [", f"contexts: [{two}, "))
+    connection = Connection(Settings(), str(path), context)
+    assert connection.context_namespace() == namespace
+
+
 @pytest.fixture
 def in_pod(monkeypatch, tmp_path):
     """The files and variables that a kubelet gives to a pod; where the files are."""

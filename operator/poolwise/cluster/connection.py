@@ -61,8 +61,12 @@ class Connection:
         except config.ConfigException as error:
             raise InvalidInput("service account of this pod", str(error)) from error
 
+    @property
+    def _where(self) -> str:
+        return self.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+
     async def _read_kubeconfig(self) -> None:
-        where = self.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+        where = self._where
         wrong = kubeconfig.problem(where, self.context)
         if wrong is not None:
             raise InvalidInput(f"kubeconfig {where}", wrong)
@@ -89,12 +93,7 @@ class Connection:
         """Where kubectl would look: the namespace of the context in use, else ``default``."""
         if self._is_in_pod:
             return self.namespace
-        try:
-            contexts, active = config.list_kube_config_contexts(self.kubeconfig)
-        except config.ConfigException:
-            return self.namespace
-        chosen = next((each for each in contexts if each["name"] == self.context), active)
-        return str(chosen["context"].get("namespace", "default"))
+        return kubeconfig.namespace(self._where, self.context) or "default"
 
     def client(self) -> ApiClient:
         """Client for requests; its pool bounds how many are in flight."""

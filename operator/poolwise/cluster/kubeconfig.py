@@ -22,7 +22,7 @@ def problem(where: str, context: str | None) -> str | None:
 
     :param where: paths as in ``KUBECONFIG``; those that are not there are passed over.
     """
-    paths = [Path(each).expanduser() for each in where.split(os.pathsep) if each]
+    paths = _paths(where)
     if any(each.is_dir() for each in paths):
         return "is a directory"
     documents = []
@@ -32,6 +32,20 @@ def problem(where: str, context: str | None) -> str | None:
             return document if len(paths) == 1 else f"{path} {document}"
         documents.append(document)
     return next(_problems(documents, context), None) if documents else "no such file"
+
+
+def namespace(where: str, context: str | None) -> str | None:
+    """Of ``context`` (None: the current one); None where it names none, or the file cannot be
+    used."""
+    files = (_read(path) for path in _paths(where) if path.is_file())
+    documents = [each for each in files if isinstance(each, Mapping)]
+    found = _named(documents, "contexts").get(_chosen(documents, context) or "", {})
+    named = (found.get("context") or {}).get("namespace")
+    return str(named) if named else None
+
+
+def _paths(where: str) -> list[Path]:
+    return [Path(each).expanduser() for each in where.split(os.pathsep) if each]
 
 
 def _read(path: Path) -> Mapping[str, Any] | str:
@@ -60,8 +74,7 @@ def _not_yaml(error: yaml.YAMLError) -> str:
 
 def _problems(documents: list[Mapping[str, Any]], context: str | None) -> Iterator[str]:
     contexts = _named(documents, "contexts")
-    current = (each["current-context"] for each in documents if each.get("current-context"))
-    chosen = context or next(current, None)
+    chosen = _chosen(documents, context)
     known = f"it has {', '.join(map(str, contexts))}" if contexts else "it has none"
     if chosen is None:
         yield f"names no current-context, and no context was asked for; {known}"
@@ -69,6 +82,11 @@ def _problems(documents: list[Mapping[str, Any]], context: str | None) -> Iterat
         yield f"has no context {chosen}; {known}"
     else:
         yield from _of_context(documents, f"context {chosen}", contexts[chosen].get("context"))
+
+
+def _chosen(documents: Iterable[Mapping[str, Any]], context: str | None) -> str | None:
+    current = (each["current-context"] for each in documents if each.get("current-context"))
+    return context or next(current, None)
 
 
 def _of_context(
