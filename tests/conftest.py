@@ -21,8 +21,8 @@ settings.register_profile("random", derandomize=False, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 TESTS = Path(__file__).resolve().parent
-SHARED_CLUSTERS = ("apiserver", "chart")
-"""Folders whose tests share one cluster."""
+SHARED_RELEASES = ("chart",)
+"""Folders whose tests share one release in one cluster."""
 
 KNOWN = {tool.name: tool for tool in (*TOOLS, *CHART_TOOLS, *KIND_TOOLS)}
 
@@ -56,19 +56,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: item.get_closest_marker("apiserver") is None)
 
 
-class OneWorkerForEachCluster(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Modules stay whole, and so do the folders that share a cluster: divided, each of their tests
-    could have each worker start a control plane and an operator of its own."""
+class WholeModules(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Modules stay whole, and so do folders that share a release: divided, each of their tests
+    could have each worker start an operator, or install a release, of its own."""
 
     def _split_scope(self, nodeid: str) -> str:
         module = Path(nodeid.partition("::")[0]).relative_to(TESTS.name)
         folder = module.parts[0]
-        return folder if folder in SHARED_CLUSTERS else str(module)
+        return folder if folder in SHARED_RELEASES else str(module)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
     """Not by marks, which xdist 3.8 writes where pytest 9.2 no longer reads them."""
-    return OneWorkerForEachCluster(config, log)
+    return WholeModules(config, log)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -16,7 +16,7 @@ def test_{number}():
     told = {{"at": __file__, "worker": os.environ["PYTEST_XDIST_WORKER"]}}
     pathlib.Path({folder!r}, "told-{name}-{number}").write_text(json.dumps(told))
 """
-MODULES = ("apiserver/test_a", "apiserver/test_b", "plan/test_c", "plan/test_d")
+MODULES = ("chart/test_a", "chart/test_b", "plan/test_c", "plan/test_d")
 
 
 def workers_of(folder: Path) -> dict[str, set[str]]:
@@ -44,7 +44,7 @@ def workers_of(folder: Path) -> dict[str, set[str]]:
     return found
 
 
-def test_a_folder_that_shares_a_cluster_and_each_module_stay_on_one_worker(tmp_path: Path) -> None:
+def test_a_folder_that_shares_a_release_and_each_module_stay_on_one_worker(tmp_path: Path) -> None:
     found = workers_of(tmp_path)
     assert found.keys() == {Path(module).name for module in MODULES}
     assert {len(workers) for workers in found.values()} == {1}
