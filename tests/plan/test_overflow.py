@@ -338,6 +338,19 @@ def test_a_peak_on_several_pools_costs_no_more_than_is_allowed_together(is_paid)
     assert len(plan.parts) == is_paid
 
 
+@pytest.mark.parametrize("limit", [36, 40, 43, 46, 50, 56])
+def test_what_one_pool_takes_of_an_hours_money_another_one_has_no_more(limit):
+    every = [*alike(), *gpu_nodes("b200", 1, "NVIDIA-B200", 2)]
+    allowed = {"maxCostPerHour": str(limit)}
+    plans = [
+        plan_of(decided(every, chat(requests_per_second=rate, objective=allowed)))
+        for rate in ("120", "140")
+    ]
+    placed = [[plan, *plan.parts] for plan in plans if plan.placed]
+    assert len(placed) == sum(limit >= least for least in (43, 46))
+    assert all(sum(each.chosen.cost_per_hour for each in spread) <= limit for spread in placed)
+
+
 def test_what_all_pools_take_is_not_told_where_one_of_them_does_not_tell():
     plan = plan_of(decided(alike(), chat(requests_per_second="80")))
     (part,) = plan.parts
