@@ -131,7 +131,7 @@ def parsed(path: str) -> Iterator[Any]:
     for index in itertools.count(1):
         try:
             content = next(stream)
-            _refuse_endless(content, frozenset(), set())
+            _refuse_endless(content, set(), set())
         except StopIteration:
             return
         except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -139,14 +139,16 @@ def parsed(path: str) -> Iterator[Any]:
         yield content
 
 
-def _refuse_endless(content: Any, above: frozenset[int], finite: set[int]) -> None:
+def _refuse_endless(content: Any, above: set[int], finite: set[int]) -> None:
     """ValueError for an anchor that an alias below it names, which the API server refuses too."""
     if not isinstance(content, dict | list) or id(content) in finite:
         return
     if id(content) in above:
         raise ValueError("an anchor's value contains itself")
+    above.add(id(content))
     for each in content.values() if isinstance(content, dict) else content:
-        _refuse_endless(each, above | {id(content)}, finite)
+        _refuse_endless(each, above, finite)
+    above.remove(id(content))
     finite.add(id(content))
 
 

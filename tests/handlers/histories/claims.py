@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from poolwise.cluster.resources import PODS, RUNS, TRAINING_JOBS, owner_uid, resource_of
 from poolwise.handlers.children import is_finished
 from poolwise.handlers.reconciler import runs_nothing
-from poolwise.plan.capacity_pods import settled, usage_by_node
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Claim, Key
 from poolwise.plan.names import PLACEMENT
 from poolwise.plan.placement_record import parse
 from tests.fake_kube import Document, FakeKube
-from tests.handlers.histories.documents import DEVICES, GPU
+from tests.handlers.histories.documents import DEVICES
+from tests.handlers.histories.promises import where_pods_are
 
 
 def claimed_twice(cluster: FakeKube, made: Document) -> Iterator[str]:
@@ -40,7 +40,7 @@ def claimed_twice(cluster: FakeKube, made: Document) -> Iterator[str]:
     job = by_uid.get(owner_uid(made) or "")
     if job is None or key_of(job) not in claims:
         return
-    told, real = _held(claims), _held(_settled(cluster, claims))
+    told, real = _held(claims), _held(where_pods_are(cluster.all(PODS), claims))
     for node, count in claims[key_of(job)].accelerators_by_node.items():
         there = DEVICES.get(node[0])  # None: still to come
         if there is not None and count and min(told[node], real[node]) > there:
@@ -51,12 +51,6 @@ def claimed_twice(cluster: FakeKube, made: Document) -> Iterator[str]:
 def _claim(run: Document, key: Key) -> Claim | None:
     record = parse((run["metadata"].get("annotations") or {}).get(PLACEMENT), key)
     return None if record is None or record.queue else record.claim
-
-
-def _settled(cluster: FakeKube, claims: Mapping[Key, Claim]) -> Mapping[Key, Claim]:
-    """Where their pods are: the scheduler chooses among the nodes of a pool."""
-    _, bound = usage_by_node(cluster.all(PODS), {key: each.pool for key, each in claims.items()})
-    return {key: settled(each, GPU, bound.get(key, {})) for key, each in claims.items()}
 
 
 def _held(claims: Mapping[Key, Claim]) -> Counter[str]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from poolwise.plan.capacity_pods import owner_of, requests, settled, usage_by_node
-from poolwise.plan.decision import Claim, Key, Part, Plan
-from poolwise.plan.observed import Decisions, Observed
+from poolwise.plan.decision import Claim, Holding, Key, Part, Plan
+from poolwise.plan.observed import Decisions, Object, Observed
 from tests.handlers.histories.documents import DEVICES, GPU
+
+H = TypeVar("H", bound=Holding)
 
 
 def overpromised(observed: Observed, decisions: Decisions) -> Iterator[str]:
@@ -33,9 +36,13 @@ def overpromised(observed: Observed, decisions: Decisions) -> Iterator[str]:
 
 def claims_of(observed: Observed, plans: Iterable[Plan]) -> list[Claim]:
     """What they hold, where their pods are: replicas may be on other nodes than they were given."""
-    claims = _by_holding(plans)
-    _, bound = usage_by_node(observed.pods, {each: claim.pool for each, claim in claims.items()})
-    return [settled(claim, GPU, bound.get(each, {})) for each, claim in claims.items()]
+    return list(where_pods_are(observed.pods, _by_holding(plans)).values())
+
+
+def where_pods_are(pods: Iterable[Object], claims: Mapping[H, Claim]) -> dict[H, Claim]:
+    """The same claims, where the scheduler chose among the nodes of their pools."""
+    _, bound = usage_by_node(pods, {each: claim.pool for each, claim in claims.items()})
+    return {each: settled(claim, GPU, bound.get(each, {})) for each, claim in claims.items()}
 
 
 def _by_holding(plans: Iterable[Plan]) -> dict[Part, Claim]:
