@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 CLUSTER ?= dev
 NODES ?= demo
-WORKERS ?= 2 # of pytest: one mostly waits for an API server
+WORKERS ?= 3 # of pytest: most of the time two wait for an API server
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test histories check verify generate bench-model bench-placement bench-autoscale live-autoscale check-chart image e2e cluster-up cluster-down lock
 
