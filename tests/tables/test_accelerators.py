@@ -31,6 +31,10 @@ def find(name: str) -> AcceleratorRow:
         ("RTX-A4000", 448, 76.7, 140),
         ("RTX-A4500", 640, 94.6, 200),
         ("MI210", 1638, 181, 300),
+        ("L40", 864, 181.05, 300),
+        ("GH200-141GB", 4900, 989, 900),
+        ("RTX-PRO-6000-Blackwell-Server", 1597, 467.8, 600),
+        ("RTX-PRO-6000-Blackwell-Workstation", 1792, 503.8, 600),
     ],
 )
 def test_published_figures(
@@ -40,6 +44,26 @@ def test_published_figures(
     assert row.memory_bandwidth_bytes_per_second == gigabytes_per_second * 1e9
     assert row.peak_flops_per_second["bf16"] == bf16_teraflops * 1e12
     assert row.power_watts == watts
+
+
+@pytest.mark.parametrize(
+    ("name", "link", "peer"),
+    [
+        ("Gaudi2", 262.5, 37.5),
+        ("Gaudi3", 525, 75),
+        ("Trainium1", 192, None),
+        ("Trainium2", 512, 128),
+        ("TPU v6e", 400, 100),
+        ("MI300X", 448, 64),
+        ("H100-SXM5-80GB", 450, None),
+    ],
+)
+def test_links_are_counted_one_way_and_inside_the_machine(
+    name: str, link: float, peer: float | None
+) -> None:
+    row = find(name)
+    assert row.link_bytes_per_second == link * 1e9
+    assert row.peer_bytes_per_second == (peer and peer * 1e9)
 
 
 @pytest.mark.parametrize(
