@@ -58,6 +58,14 @@ def test_families_cover_nothing_else(machine: str) -> None:
     assert TABLES.machine_type(machine) is None
 
 
+@pytest.mark.parametrize(
+    ("machine", "domain"), [("trn2.48xlarge", 16), ("trn2u.48xlarge", 64), ("gb200-4x", 72)]
+)
+def test_only_machines_of_a_larger_domain_share_one(machine: str, domain: int) -> None:
+    """AWS joins trn2u instances to an UltraServer, and others by their network cards alone."""
+    assert find(machine).domain_accelerators == domain
+
+
 def test_family_prices_grow_with_the_machine() -> None:
     assert find("m7i.4xlarge").price_of(16) == pytest.approx(16 * 0.0504)
     assert find("p5.48xlarge").price_of(192) == 55.04
