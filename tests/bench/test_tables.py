@@ -116,7 +116,8 @@ def test_names_have_the_spelling_of_the_shipped_tables(tmp_path: Path) -> None:
         ("Tesla-T4", "T4"),
         ("AMD Instinct MI300X", "MI300X"),
         ("H100", "H100"),
-        ("H100 SXM", "H100 SXM"),
+        ("H100 SXM", "H100-SXM5-80GB"),
+        ("A100-SXM4", "A100-SXM4"),
     ],
 )
 def test_an_accelerator_has_the_name_that_its_driver_or_label_means_alone(

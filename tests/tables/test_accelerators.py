@@ -139,3 +139,29 @@ def test_every_short_name_leads_to_several_rows_with_this_among_them(row: Accele
 )
 def test_what_labels_mean(label: str, names: set[str]) -> None:
     assert {row.name for row in TABLE.labelled(label)} == names
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("NVIDIA H200-SXM5-141GB", "H200-SXM-141GB"),
+        ("NVIDIA Blackwell GPU (B200-SXM-180GB)", "B200-SXM-180GB"),
+        ("NVIDIA Blackwell Ultra GPU (B300-SXM-270GB)", "B300-SXM"),
+        ("NVIDIA Blackwell Ultra GPU (GB300)", "GB300-NVL72"),
+        ("NVIDIA GH200 Grace Hopper Superchip 144GB", "GH200-141GB"),
+        ("AMD Instinct MI325X 256GB HBM3e", "MI325X"),
+        ("NVIDIA L4-PCIe-24GB", "L4"),
+        ("H100 SXM", "H100-SXM5-80GB"),
+        ("B200", "B200-SXM-180GB"),
+        ("DGX-GB200", "GB200-NVL72"),
+        ("Intel Gaudi 2", "Gaudi2"),
+        ("trn2", "Trainium2"),
+        ("v5litepod", "TPU v5e"),
+        ("Trillium", "TPU v6e"),
+        ("Ironwood", "TPU v7x"),
+    ],
+)
+def test_an_accelerator_is_known_as_benchmarks_write_it(written: str, name: str) -> None:
+    """MLPerf's submissions, Megatron Bridge's, and the short names of clouds."""
+    assert [row.name for row in TABLE.labelled(written)] == [name]
+    assert [row.name for row in TABLE.meant(written)] == [name]
