@@ -32,9 +32,12 @@ def find(name: str) -> AcceleratorRow:
         ("RTX-A4500", 640, 94.6, 200),
         ("MI210", 1638, 181, 300),
         ("L40", 864, 181.05, 300),
+        ("MI250", 3277, 362.1, 560),
+        ("H20-141GB", 4800, 148, 500),
         ("GH200-141GB", 4900, 989, 900),
         ("RTX-PRO-6000-Blackwell-Server", 1597, 467.8, 600),
         ("RTX-PRO-6000-Blackwell-Workstation", 1792, 503.8, 600),
+        ("GB10", 273, 125, 140),
     ],
 )
 def test_published_figures(
@@ -134,6 +137,8 @@ def test_every_short_name_leads_to_several_rows_with_this_among_them(row: Accele
         ("V100-PCIE-16/32GB", {"V100-PCIE-16GB"}),
         ("NVIDIA-A100-PCIE-80GB", {"A100-PCIE-80GB"}),
         ("h100", {"H100-SXM5-80GB", "H100-PCIe-80GB", "H100-NVL-94GB"}),
+        ("NVIDIA-H20", {"H20-96GB"}),
+        ("NVIDIA-H20-3e", {"H20-141GB"}),
         ("NVIDIA-Z9000", set()),
     ],
 )
