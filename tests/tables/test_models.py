@@ -48,6 +48,37 @@ def test_counts_are_plain_numbers() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "layers", "windowed", "tokens"),
+    [
+        ("gpt-oss-120b", 36, 18, 128),
+        ("phi-3-mini", 32, None, 2047),
+        ("gemma-3-27b", 62, 52, 1024),
+        ("llama-4-maverick", 48, 36, 8192),
+    ],
+)
+def test_windows_are_those_of_the_layers_that_have_one(
+    name: str, layers: int, windowed: int | None, tokens: int
+) -> None:
+    row = models.load().find(name)
+    assert row is not None
+    assert (row.layers, row.windowed_layers) == (layers, windowed)
+    assert row.sliding_window_tokens == tokens
+
+
+@pytest.mark.parametrize(
+    ("name", "width"),
+    [("Nemotron-3-Nano", 3712), ("Nemotron-3-Super", 5376)],
+)
+def test_shared_experts_are_as_wide_as_config_json_has_them(name: str, width: int) -> None:
+    """One shared expert that is wider than a routed one stands as several."""
+    row = models.load().find(name)
+    assert row is not None
+    assert row.shared_experts is not None
+    assert row.expert_ffn is not None
+    assert row.shared_experts * row.expert_ffn == width
+
+
+@pytest.mark.parametrize(
     ("change", "sentence"),
     [
         ({"kind": "gnn"}, "kind: Input should be 'decoder'"),
