@@ -127,6 +127,23 @@ def test_an_accelerator_has_the_name_that_its_driver_or_label_means_alone(
     assert read(tmp_path, "kernels_measured")[0]["gpu"] == known
 
 
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", "Llama-3.1-70B"),
+        ("nvidia/DeepSeek-R1-NVFP4-v2", "DeepSeek-V3"),
+        ("Qwen/Qwen3-32B-FP8", "Qwen3-32B"),
+        ("neuralmagic/Meta-Llama-3.1-8B-Instruct-quantized.w8a8", "Llama-3.1-8B"),
+        ("Mystery-7B-FP8", "Mystery-7B-FP8"),
+    ],
+)
+def test_a_checkpoint_in_fewer_bits_has_the_name_of_its_model(
+    tmp_path: Path, name: str, known: str
+) -> None:
+    written(tmp_path, "serve_measured", [{"row_id": "S1", "model": name}])
+    assert read(tmp_path, "serve_measured")[0]["model"] == known
+
+
 def test_fixed_words_are_read_in_small_letters(tmp_path: Path) -> None:
     rows = [{"row_id": "S1", "mode": "Online-AGG", "weight_precision": "FP8", "engine": "vLLM"}]
     written(tmp_path, "serve_measured", rows)

@@ -33,6 +33,7 @@ def rows(*changes: dict[str, str]) -> tuple[models.ModelRow, ...]:
         ("META-LLAMA/Llama-3.1-8B-Instruct", "Llama-3.1-8B"),
         ("deepseek-r1", "DeepSeek-V3"),
         ("resnet50", "ResNet-50"),
+        ("unsloth/Llama-3.1-8B", "Llama-3.1-8B"),
     ],
 )
 def test_every_spelling_leads_to_its_row(spelling: str, name: str) -> None:
@@ -45,6 +46,11 @@ def test_counts_are_plain_numbers() -> None:
     row = models.load().find("llama-3.1-70b")
     assert row is not None
     assert row.parameters == 70.6e9
+
+
+def test_another_organisation_s_unknown_model_is_none_of_ours() -> None:
+    assert models.load().find("unsloth/Mystery-7B") is None
+    assert models.load().find("unsloth/") is None
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,10 @@ class Models(Table[ModelRow]):
         super().__init__(FILE, rows)
         self._by_name = unique_index(FILE, self.rows, lambda row: row.spellings)
 
+    def find(self, name: str) -> ModelRow | None:
+        """The row of that name; another organisation's copy of a model is that model."""
+        return super().find(name) or super().find(name.rpartition("/")[2])
+
 
 def load() -> Models:
     """Read the shipped table."""
