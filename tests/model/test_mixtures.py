@@ -50,7 +50,7 @@ def test_the_usual_cut_is_that_of_the_shipped_table() -> None:
     fine = [row for row in KNOWN if (row.experts or 0) > mixtures.FEW_EXPERTS]
     coarse = [row for row in KNOWN if row not in fine]
     rests = [_rest(parameters(presets.model(row))) for row in fine]
-    assert statistics.median(rests) == pytest.approx(mixtures.USUAL_REST, abs=0.01)
+    assert statistics.median(rests) == pytest.approx(mixtures.USUAL_REST, abs=0.04)
     assert statistics.mode(row.experts_per_token for row in fine) == mixtures.USUAL_TOP_K
     assert {(row.experts, row.experts_per_token) for row in coarse} == {
         (mixtures.FEW_EXPERTS, mixtures.FEW_TOP_K)

@@ -40,6 +40,11 @@ def test_parameters_meet_the_published_count(row: models.ModelRow) -> None:
         ("kimi-k2", 32.6e9),
         ("llama-4-maverick", 17e9),
         ("nemotron-3-super", 12e9),
+        ("dbrx", 36.5e9),
+        ("qwen2-57b-a14b", 14.2e9),
+        ("ling-flash-2.0", 6.1e9),
+        ("olmoe-1b-7b", 1.28e9),
+        ("deepseek-moe-16b", 2.83e9),
     ],
 )
 def test_active_parameters_meet_the_published_count(name: str, active: float) -> None:

@@ -33,7 +33,16 @@ def rows(*changes: dict[str, str]) -> tuple[models.ModelRow, ...]:
         ("META-LLAMA/Llama-3.1-8B-Instruct", "Llama-3.1-8B"),
         ("deepseek-r1", "DeepSeek-V3"),
         ("resnet50", "ResNet-50"),
+        ("LLAMA3.1_405B", "Llama-3.1-405B"),
+        ("llama2-70b-99.9", "Llama-2-70b-hf"),
+        ("Qwen3_235B_a22B", "Qwen3-235B-A22B"),
+        ("DeepSeekV3", "DeepSeek-V3"),
+        ("GPT OSS 120B", "gpt-oss-120b"),
+        ("gptj-99", "GPT-J-6B"),
+        ("deepseek3-671b", "DeepSeek-V3"),
         ("unsloth/Llama-3.1-8B", "Llama-3.1-8B"),
+        ("zai-org/GLM-4.7", "GLM-4.6"),
+        ("deepseek-ai/DeepSeek-R1-Distill-Qwen-32B", "Qwen2.5-32B"),
     ],
 )
 def test_every_spelling_leads_to_its_row(spelling: str, name: str) -> None:
@@ -60,6 +69,8 @@ def test_another_organisation_s_unknown_model_is_none_of_ours() -> None:
         ("phi-3-mini", 32, None, 2047),
         ("gemma-3-27b", 62, 52, 1024),
         ("llama-4-maverick", 48, 36, 8192),
+        ("OLMo-3-32B", 64, 48, 4096),
+        ("Step-3.7-Flash", 45, 33, 512),
     ],
 )
 def test_windows_are_those_of_the_layers_that_have_one(
@@ -73,7 +84,7 @@ def test_windows_are_those_of_the_layers_that_have_one(
 
 @pytest.mark.parametrize(
     ("name", "width"),
-    [("Nemotron-3-Nano", 3712), ("Nemotron-3-Super", 5376)],
+    [("Nemotron-3-Nano", 3712), ("Nemotron-3-Super", 5376), ("Qwen1.5-MoE-A2.7B", 5632)],
 )
 def test_shared_experts_are_as_wide_as_config_json_has_them(name: str, width: int) -> None:
     """One shared expert that is wider than a routed one stands as several."""
