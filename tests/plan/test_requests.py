@@ -152,7 +152,7 @@ def test_limits_and_places():
         ("L40", {"L40"}),
         ("NVIDIA-H100-80GB-HBM3", {"H100-SXM5-80GB"}),
         ("A100-SXM4-40GB-MIG-1g.5gb", {"A100-SXM4-40GB-MIG-1g.5gb"}),
-        ("TPU", {"TPU v4", "TPU v5e", "TPU v5p", "TPU v6e", "TPU v7x"}),
+        ("TPU", {"TPU v3", "TPU v4", "TPU v5e", "TPU v5p", "TPU v6e", "TPU v7x"}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
