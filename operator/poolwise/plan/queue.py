@@ -137,7 +137,7 @@ class Queue:
     def departures(self, joint: JointPlan, before: Standing) -> list[tuple[Holder, Departure]]:
         """What stops running, to move or to make room, or was told to and is still there."""
         by_key = {told(each.key): each for each in self.holders}
-        departing = {**before.leaving, **dict(leaving(joint))}
+        departing = {**before.leaving, **leaving(joint)}
         return [(by_key[key], why) for key, why in departing.items() if key in by_key]
 
     def _turn(self, each: Waiting, decision: Decision, joint: JointPlan, kept: Kept) -> Turn:
@@ -225,7 +225,7 @@ def worth_keeping(
             yield each
 
 
-def leaving(joint: JointPlan) -> list[tuple[str, Departure]]:
+def leaving(joint: JointPlan) -> dict[str, Departure]:
     """Who is to stop, by name: those that move, and those that others are preferred to."""
     moved = [
         (each.key, Departure(Reason.MOVES, each.reason, each.option))
@@ -237,7 +237,7 @@ def leaving(joint: JointPlan) -> list[tuple[str, Departure]]:
         for each in joint.preemptions
         for victim in each.victims
     ]
-    return list(dict([*moved, *stopped]).items())
+    return dict([*moved, *stopped])
 
 
 def rounded_moment(now: datetime, at: float | None) -> datetime | None:

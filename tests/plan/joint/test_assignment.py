@@ -83,7 +83,6 @@ def check(answer, pools):
         for name, count in taken.nodes.items():
             free[name] -= count * taken.choice.option.accelerators_per_pod
     assert min(free.values()) >= 0
-    assert answer.objective == pytest.approx(sum(t.choice.value for t in answer.taken.values()))
 
 
 @pytest.mark.parametrize("sizes", [(1, 2, 4, 8), (1, 2, 3, 5, 7)], ids=["powers", "odd"])
@@ -131,7 +130,7 @@ def test_what_is_worth_nothing_is_not_taken():
 def test_room_that_is_held_is_for_the_short():
     long = Choice(option("p", 9), 5.0, until=900.0)
     short = Choice(option("p", 1), 1.0, until=100.0)
-    floor = Floor((pool("p", 8),), holds={"p": (Hold("p-0", 8, starts=500.0),)})
+    floor = Floor((pool("p", 8),), holds={"p": (Hold("p-0", 8, 500.0, "gang"),)})
     items = [Item("long", "a", (long,)), Item("short", "a", (short,))]
     for seconds in (0.0, 20.0):
         assert set(assigned(items, floor, seconds).taken) == {"short"}
@@ -181,7 +180,7 @@ def test_a_tier_is_optimised_on_what_the_ones_before_left():
     first += [item(f"small-{at}", (option("p", 1, each=4), 4.0)) for at in range(2)]
     then = [item("then", (option("p", 1, each=4), 100.0), (option("q", 1, each=4), 1.0))]
     floor = Floor((pool("p", 8), pool("q", 8)))
-    answer = tiered([first, then], floor, 20.0, Assignment({}, 0.0))
+    answer = tiered([first, then], floor, 20.0, Assignment({}))
     assert set(answer.taken) == {"small-0", "small-1", "then"}
     assert answer.taken["then"].choice.option.pool == "q"
     assert answer.objective == pytest.approx(9.0)

@@ -26,7 +26,7 @@ def exchange(workloads, taken, pools=(FAST, SLOW), limits=None, worth=None):
     ]
     known = {item.key: {each.option.pool: each for each in item.choices} for item in items}
     starts = {key: Taken(known[key][at], nodes) for key, (at, nodes) in taken.items()}
-    answer = exchanged(Assignment(starts, 0.0), items, bids, Floor(tuple(pools), limits or {}))
+    answer = exchanged(Assignment(starts), items, bids, Floor(tuple(pools), limits or {}))
     return {key: each.choice.option.pool for key, each in answer.taken.items()}
 
 

@@ -52,7 +52,7 @@ def test_a_level_wants_one_domain_and_the_smallest_that_is_enough():
 
 def test_what_is_held_is_for_those_who_end_before():
     rooms = Rooms([pool("p", 8, 8)])
-    rooms.hold("p", [Hold("p-0", 8, starts=100.0)])
+    rooms.hold("p", [Hold("p-0", 8, 100.0, "gang")])
     assert rooms.fit(option("p", 1), until=99.0) == {"p-0": 1}
     assert rooms.fit(option("p", 1), until=101.0) == {"p-1": 1}
     assert rooms.fit(option("p", 1, pods=2), until=101.0) is None

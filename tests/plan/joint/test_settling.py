@@ -18,7 +18,7 @@ def on_slow(*workloads):
         for at, each in enumerate(workloads)
     }
     bids = [bid(each, each.options, {}, 0.0, Rules()) for each in workloads]
-    return Assignment(taken, float(len(taken))), bids
+    return Assignment(taken), bids
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_who_gives_its_place_up_leaves_it_to_the_next():
     placed = Taken(Choice(second.options[1], 1.0), {"slowest-0": 1})
     bids = [bid(second, second.options, {}, 0.0, Rules()), *bids]
     floor = Floor((pool("fast", 8), pool("slow", 8), pool("slowest", 8)))
-    both = Assignment({"second": placed, **answer.taken}, 2.0)
+    both = Assignment({"second": placed, **answer.taken})
     after = settled(both, bids, floor)
     assert {key: each.choice.option.pool for key, each in after.taken.items()} == {
         "first": "fast",

@@ -48,12 +48,9 @@ def test_who_starts_takes_its_nodes():
 
 
 def test_a_gang_holds_what_running_work_does_not_give_back():
-    starts, holds = timeline().holds(option("p", 1, each=8, pods=2))
-    assert starts == 3 * HOUR
-    assert holds == ()
-    starts, holds = timeline(free=(0, 0, 2)).holds(option("p", 1, each=2, pods=3))
-    assert starts == 3 * HOUR
-    assert holds == (Hold("p-2", 2, 3 * HOUR),)
+    assert timeline().holds(option("p", 1, each=8, pods=2), "a") == ()
+    holds = timeline(free=(0, 0, 2)).holds(option("p", 1, each=2, pods=3), "a")
+    assert holds == (Hold("p-2", 2, 3 * HOUR, "a"),)
 
 
 def test_a_level_waits_for_one_domain():

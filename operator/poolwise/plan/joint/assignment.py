@@ -7,7 +7,6 @@ starts from it, and is taken only if it is better.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from poolwise.plan.joint.counting import optimised
@@ -48,23 +47,17 @@ def tiered(
         mine = _of(items, start, floor)
         answer = assigned(items, floor, seconds / len(tiers), mine)
         found |= answer.taken
-        solver = max(solver, answer.solver, key=_caveats)
+        solver = max(solver, answer.solver, key=SOLVERS.index)
         floor = floor.without(_with_namespaces(items, answer))
-    objective = math.fsum(each.choice.value for each in found.values())
-    taken = found if objective > start.objective else start.taken
-    return Assignment(taken, max(objective, start.objective), solver)
+    answer = Assignment(found, solver)
+    return answer if answer.objective > start.objective else Assignment(start.taken, solver)
 
 
-def _caveats(solver: str) -> int:
-    return SOLVERS.index(solver)
-
-
-def _of(items: Iterable[Item], start: Assignment, floor: Floor) -> Assignment | None:
+def _of(items: Sequence[Item], start: Assignment, floor: Floor) -> Assignment | None:
     """What the start has of these items, where that still finds room."""
-    known = list(items)
-    taken = {each.key: start.taken[each.key] for each in known if each.key in start.taken}
-    answer = Assignment(taken, math.fsum(each.choice.value for each in taken.values()))
-    is_possible = floor.without(_with_namespaces(known, answer)).is_possible
+    taken = {each.key: start.taken[each.key] for each in items if each.key in start.taken}
+    answer = Assignment(taken)
+    is_possible = floor.without(_with_namespaces(items, answer)).is_possible
     return answer if is_possible else None
 
 

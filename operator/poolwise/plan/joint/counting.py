@@ -185,9 +185,9 @@ def optimised(items: Sequence[Item], floor: Floor, start: Assignment, seconds: f
             best = found
         if not failed or failed <= named:
             solver = OPTIMAL if answer.is_optimal else STOPPED
-            return Assignment(best.taken, best.objective, solver)
+            return Assignment(best.taken, solver)
         named |= failed
-    return Assignment(best.taken, best.objective, STOPPED)
+    return Assignment(best.taken, STOPPED)
 
 
 def _packed(answer: Answer, floor: Floor) -> tuple[Assignment, frozenset[str]]:
@@ -201,8 +201,7 @@ def _packed(answer: Answer, floor: Floor) -> tuple[Assignment, frozenset[str]]:
             continue
         rooms.take(option, nodes)
         taken[each.item.key] = Taken(each.choice, nodes)
-    value = math.fsum(each.choice.value for each in taken.values())
-    return Assignment(taken, value), frozenset(failed)
+    return Assignment(taken), frozenset(failed)
 
 
 def _largest_pods_first(column: Column) -> tuple[bool, int, int, str]:

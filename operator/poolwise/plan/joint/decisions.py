@@ -37,16 +37,16 @@ class Story:
         self._admissions, self._taken, self._moves = admissions, taken, offered
         self._turns = {turn.bid.workload.key: turn for turn in turns}
         self._losses = Losses((turn.bid for turn in turns), problem.rules.currency)
-        self._prices = {each.pool: each for each in self.prices()}
-        self._teller = Teller(problem, self._losses, self._prices, queue)
+        self.prices = self._priced()
+        """One per pool."""
+        self._teller = Teller(problem, self._losses, self.prices, queue)
 
     def decisions(self) -> tuple[Decision, ...]:
         """One per workload, by key."""
         ordered = sorted(self._problem.workloads, key=lambda each: each.key)
-        return tuple(self.decision(each) for each in ordered)
+        return tuple(self._decision(each) for each in ordered)
 
-    def decision(self, workload: Workload) -> Decision:
-        """One workload's."""
+    def _decision(self, workload: Workload) -> Decision:
         taken = self._taken.taken.get(workload.key)
         if workload.running is not None:
             return self._running(workload, taken)
@@ -63,8 +63,7 @@ class Story:
             because=self._teller.why_not_best(turn, option),
         )  # fmt: skip
 
-    def prices(self) -> tuple[Price, ...]:
-        """One per pool."""
+    def _priced(self) -> tuple[Price, ...]:
         bids = [turn.bid for turn in self._turns.values() if not turn.bid.is_hopeless]
         waiting, worth = weight_of_all(bids), _worth_per_hour(bids)
         found = []

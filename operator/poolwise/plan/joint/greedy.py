@@ -33,7 +33,7 @@ def packed(pairs: Iterable[Pair], floor: Floor) -> Assignment:
         taken[item.key] = Taken(choice, nodes)
         if item.namespace in left:
             left[item.namespace] -= wanted
-    return Assignment(taken, math.fsum(each.choice.value for each in taken.values()))
+    return Assignment(taken)
 
 
 def _per_accelerator(pair: Pair) -> tuple[float, str, str]:

@@ -48,8 +48,12 @@ class Assignment:
 
     taken: Mapping[str, Taken]
     """By item."""
-    objective: float
     solver: str = GREEDY
+
+    @property
+    def objective(self) -> float:
+        """Sum of the values of what is taken."""
+        return math.fsum(each.choice.value for each in self.taken.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,11 +42,9 @@ def outlook(
     known = list(bids)
     all_weight = weight_of_all(known)
     starting = [
-        (each, offer)
+        (each, each.offer_of(taken[each.workload.key].choice.option))
         for each in known
         if each.workload.key in taken
-        for offer in each.offers
-        if offer.option is taken[each.workload.key].choice.option
     ]
     for each, offer in starting:
         nodes = taken[each.workload.key].nodes

@@ -56,7 +56,7 @@ def plan(problem: Problem, optimise: bool = True) -> JointPlan:
     decisions = story.decisions()
     return JointPlan(
         decisions=decisions,
-        prices=story.prices(),
+        prices=story.prices,
         reservations=_reservations(turns, taken),
         objective=taken.objective,
         solver=taken.solver,

@@ -25,7 +25,7 @@ class Hold:
     node: str
     accelerators: int
     starts: float
-    key: str = ""
+    key: str
     """Of the gang."""
 
 

@@ -54,8 +54,7 @@ class Starts:
 
     def answer(self, solver: str) -> Assignment:
         """As it stands."""
-        objective = math.fsum(each.choice.value for each in self.taken.values())
-        return Assignment(self.taken, objective, solver)
+        return Assignment(self.taken, solver)
 
     def _namespace(self, key: str) -> str:
         """Whose share it takes of: what moves holds no more than before."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import insort
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -57,14 +58,14 @@ class Timeline:
         entries = self._floors[pool].entries
         return next((at for at, _ in entries if at > self._now), math.inf)
 
-    def holds(self, option: Option) -> tuple[float, tuple[Hold, ...]]:
-        """When the gang's own nodes are empty, and what is to be held back now until then.
+    def holds(self, option: Option, key: str) -> tuple[Hold, ...]:
+        """What is to be held back now for a gang until its nodes are empty.
 
         What running workloads give back before then is used first, so that only the rest is taken
         from what is free now.
         """
         floor = self._floors.get(option.pool)
-        return floor.holds(option) if floor is not None else (math.inf, ())
+        return floor.holds(option, key) if floor is not None else ()
 
     def holds_ever(self, option: Option, taken: Mapping[str, int]) -> bool:
         """Whether its nodes could be empty enough at any time, if of these so many accelerators
@@ -139,17 +140,17 @@ class _Floor:
         self._gangs.clear()
         self._ever.clear()
 
-    def holds(self, option: Option) -> tuple[float, tuple[Hold, ...]]:
+    def holds(self, option: Option, key: str) -> tuple[Hold, ...]:
         slots = self._gang(option)
         if not slots:
-            return math.inf, ()
-        starts, wanted = slots[-1].at, dict[str, int]()
-        for slot in slots:
-            wanted[slot.node] = wanted.get(slot.node, 0) + option.accelerators_per_pod
-        kept = [
-            Hold(name, n - self._given_back(name, starts), starts) for name, n in wanted.items()
-        ]
-        return starts, tuple(each for each in kept if each.accelerators > 0)
+            return ()
+        starts, pods = slots[-1].at, Counter(slot.node for slot in slots)
+        wanted = {node: self._size(option, count) for node, count in pods.items()}
+        kept = (
+            Hold(name, n - self._given_back(name, starts), starts, key)
+            for name, n in wanted.items()
+        )
+        return tuple(each for each in kept if each.accelerators > 0)
 
     def holds_ever(self, option: Option, taken: Mapping[str, int]) -> bool:
         lost: dict[str, int] = {}

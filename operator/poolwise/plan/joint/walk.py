@@ -238,6 +238,6 @@ class Walk:
         """Keeps nodes for a gang that waits, as long as not too many do."""
         if option.accelerators > 1 and self.gangs.get(option.pool, 0) < HELD_GANGS:
             self.gangs[option.pool] = self.gangs.get(option.pool, 0) + 1
-            holds = [replace(each, key=key) for each in self.timeline.holds(option)[1]]
+            holds = self.timeline.holds(option, key)
             self.holds.setdefault(option.pool, []).extend(holds)
             self.rooms.hold(option.pool, holds)

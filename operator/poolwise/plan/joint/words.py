@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from poolwise.plan.joint.bids import LEVEL, Offer
 from poolwise.plan.joint.losses import Losses
@@ -23,10 +23,11 @@ class Teller:
         self,
         problem: Problem,
         losses: Losses,
-        prices: Mapping[str, Price],
+        prices: Iterable[Price],
         queue: Walked,
     ) -> None:
-        self._problem, self._losses, self._prices = problem, losses, prices
+        self._problem, self._losses = problem, losses
+        self._prices = {price.pool: price for price in prices}
         self._holds = queue.holds
         self._places = {turn.bid.workload.key: place for place, turn in enumerate(queue.turns)}
         self._pools = {pool.name: pool for pool in problem.pools}
@@ -34,7 +35,7 @@ class Teller:
 
     def starts(self, turn: Turn, option: Option) -> str:
         """Why here."""
-        mine = _offer_of(turn, option)
+        mine = turn.bid.offer_of(option)
         told = f"starts on {where(option)}{self._run(mine)}"
         because = self.why_not_best(turn, option)
         return f"{told}: {because}" if because else told + self._second(turn, mine)
@@ -44,7 +45,7 @@ class Teller:
         best = turn.bid.best
         if best.option.pool == option.pool:
             return ""
-        return self._left(turn, _offer_of(turn, option), best)
+        return self._left(turn, turn.bid.offer_of(option), best)
 
     def why_not_now(self, turn: Turn, chance: Chance) -> str:
         """Clause: why a workload waits though something is free; nothing where nothing is."""
@@ -178,10 +179,6 @@ class Teller:
         if more <= 0:
             return f"; {what}, but worth more to others"
         return f"; {what}, but would take {percent(more)} longer"
-
-
-def _offer_of(turn: Turn, option: Option) -> Offer:
-    return next(each for each in turn.bid.offers if each.option is option)
 
 
 def _largest_holders(workloads: Iterable[Workload]) -> dict[str, Workload]:

@@ -65,7 +65,7 @@ def started(turns: Iterable[Turn], choices: Mapping[str, Sequence[Choice]]) -> A
             known = [each for each in choices.get(key, ()) if each.option is option]
             choice = known[0] if known else Choice(option, turn.value(chance))
             taken[key] = Taken(choice, chance.nodes)
-    return Assignment(taken, math.fsum(each.choice.value for each in taken.values()))
+    return Assignment(taken)
 
 
 def moving_item(ways: Sequence[Move]) -> Item:
@@ -94,4 +94,4 @@ def with_moves(start: Assignment, moving: Sequence[Item], floor: Floor) -> Assig
             if nodes is not None:
                 rooms.take(choice.option, nodes)
                 taken[item.key] = Taken(choice, nodes)
-    return Assignment(taken, math.fsum(each.choice.value for each in taken.values()))
+    return Assignment(taken)
