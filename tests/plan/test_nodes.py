@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from poolwise.plan.nodes.claims import Claim, Reason, narrow
 from poolwise.plan.nodes.facts import Facts, facts
 from poolwise.plan.nodes.hardware import Offer
-from poolwise.plan.nodes.reading import amount
+from poolwise.plan.reading import amount
 from poolwise.tables import AcceleratorRow
 from tests.plan.nodes_given import H100, TABLES, node
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from poolwise.plan.corrections import name_of
-from poolwise.plan.nodes.reading import mapping
 from poolwise.plan.observed import Object
+from poolwise.plan.reading import mapping
 from poolwise.plan.requests.request import History, TrainingRequest, Workload
 from poolwise.plan.status.meter import Meter, read
 from poolwise.plan.steps.told import Measured, measured

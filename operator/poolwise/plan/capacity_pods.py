@@ -28,7 +28,7 @@ from poolwise.plan.names import (
     pool_label,
 )
 from poolwise.plan.observed import Object
-from poolwise.plan.status.meter import moment_of
+from poolwise.plan.reading import moment_of
 
 FINISHED_PHASES = ("Succeeded", "Failed")
 

@@ -47,7 +47,6 @@ from poolwise.plan.live.going_on import going_on
 from poolwise.plan.live.rescaling import Wanted, rescaled, with_live_replicas
 from poolwise.plan.live.surging import surging
 from poolwise.plan.lost_records import with_records
-from poolwise.plan.nodes.reading import mapping
 from poolwise.plan.observed import Decisions, Object, Observed
 from poolwise.plan.placement import Placement
 from poolwise.plan.pool import Pool
@@ -56,6 +55,7 @@ from poolwise.plan.provisioning.growth import grown
 from poolwise.plan.provisioning.landing import landed
 from poolwise.plan.provisioning.starts import Starts, starts
 from poolwise.plan.provisioning.telling import told
+from poolwise.plan.reading import mapping
 from poolwise.plan.remaining import ends, unsaved_since
 from poolwise.plan.requests.request import Workload
 from poolwise.plan.retelling import retold

@@ -12,9 +12,8 @@ from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Key, Kind, Outcome, PlacementRecord, Plan, Rejection
 from poolwise.plan.kueue.entry import InQueue
-from poolwise.plan.nodes.reading import mapping
 from poolwise.plan.observed import Observed
-from poolwise.plan.provisioning.attempts import moment
+from poolwise.plan.reading import mapping, moment_of
 from poolwise.plan.requests.reading import identity, priority_classes, workload
 from poolwise.plan.requests.request import Identity, Workload
 from poolwise.plan.running import Children, State
@@ -175,6 +174,6 @@ def entries(observed: Observed, tables: Tables, settings: Settings) -> Iterator[
                     check_runtime(resource, observed)
             except InvalidInput as error:
                 wanted = error
-            started = moment(mapping(resource, "status", "observed").get("startTime"))
+            started = moment_of(mapping(resource, "status", "observed").get("startTime"))
             is_told = bool(mapping(resource, "status", "plan").get("predicted"))
             yield Entry(who, state, wanted, started, is_untold=state.is_live and not is_told)

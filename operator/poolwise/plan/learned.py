@@ -21,8 +21,8 @@ from poolwise.plan.corrections import Corrections, Subject
 from poolwise.plan.learning import Pace, Paces
 from poolwise.plan.live.remembering import read
 from poolwise.plan.observed import Object
+from poolwise.plan.reading import moment_of
 from poolwise.plan.status.figures import part
-from poolwise.plan.status.meter import moment_of
 from poolwise.plan.steps.told import Measured
 from poolwise.plan.wording import significant
 

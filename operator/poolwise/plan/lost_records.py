@@ -21,12 +21,12 @@ from poolwise.plan.kueue.admission import is_held, is_queued
 from poolwise.plan.kueue.record import Queueing
 from poolwise.plan.kueue.words import PRIORITY_LABEL, QUEUE_LABEL
 from poolwise.plan.names import CHILD_LABELS, PLACEMENT, POOL, pool_label
-from poolwise.plan.nodes.reading import mapping, objects, texts
 from poolwise.plan.observed import Manifest, Object
 from poolwise.plan.placement_record import parse
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.growth import MARK
-from poolwise.plan.running import CHILD_KINDS, controller_uid
+from poolwise.plan.reading import controller_uid, mapping, objects, texts
+from poolwise.plan.running import CHILD_KINDS
 from poolwise.plan.runtimes import Runtime
 
 

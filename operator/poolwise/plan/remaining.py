@@ -18,9 +18,8 @@ from statistics import NormalDist
 from poolwise.model.prediction import NINE_IN_TEN, Interval
 from poolwise.plan.ahead import kept_steps, left_of
 from poolwise.plan.decision import Key, Kind
-from poolwise.plan.nodes.reading import mapping
 from poolwise.plan.observed import Object
-from poolwise.plan.provisioning.attempts import moment
+from poolwise.plan.reading import mapping, moment_of
 from poolwise.plan.status.figures import number
 from poolwise.plan.steps.told import Measured, measured
 
@@ -120,7 +119,7 @@ def _share_ahead(resource: Object, run: Measured | None, started: datetime | Non
 
 
 def _started(resource: Object) -> datetime | None:
-    return moment(mapping(resource, "status", "observed").get("startTime"))
+    return moment_of(mapping(resource, "status", "observed").get("startTime"))
 
 
 def _is_fresh(told: Measured, now: datetime) -> bool:

@@ -10,15 +10,14 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind, PlacementRecord
 from poolwise.plan.names import OVERFLOW, PAUSED, PLACEMENT
 from poolwise.plan.observed import Object
 from poolwise.plan.placement_record import parse
+from poolwise.plan.reading import controller_uid, mapping, moment_of, objects, texts
 from poolwise.plan.runtimes import Runtime
-from poolwise.plan.status.meter import moment_of
 
 CHILD_KINDS = {
     Kind.TRAINING_JOB: (Runtime.JOB, Runtime.JOB_SET, Runtime.TRAIN_JOB),
@@ -69,7 +68,7 @@ class Children:
 
     def state_of(self, resource: Object, key: Key, uid: str) -> State:
         """The state of a workload."""
-        metadata = _mapping(resource.get("metadata"))
+        metadata = mapping(resource, "metadata")
         child, record = self._child_of(key, uid)
         first = [(child, record)] if child is not None and record is not None else []
         parts = self._parts_of(key, uid)
@@ -80,7 +79,7 @@ class Children:
             is_live=_is_live(child),
             pods_since_seconds=_pods_since_seconds(key, resource, child),
             end=_end(child, resource) if key.kind is Kind.TRAINING_JOB else None,
-            is_paused=_mapping(metadata.get("annotations")).get(PAUSED) == "true",
+            is_paused=mapping(metadata, "annotations").get(PAUSED) == "true",
             is_being_deleted=bool(metadata.get("deletionTimestamp")),
         )
 
@@ -102,7 +101,7 @@ class Children:
 
 
 def _is_live(child: Object | None) -> bool:
-    return bool(_mapping((child or {}).get("metadata")).get("uid"))
+    return bool(mapping(child, "metadata").get("uid"))
 
 
 def _pods_since_seconds(key: Key, resource: Object, child: Object | None) -> float:
@@ -110,14 +109,14 @@ def _pods_since_seconds(key: Key, resource: Object, child: Object | None) -> flo
     is_run = key.kind is Kind.TRAINING_JOB
     if is_run and child is not None and not _is_live(child):
         return math.inf
-    made = _mapping((child if is_run and child else resource).get("metadata"))
+    made = mapping(child if is_run and child else resource, "metadata")
     created = moment_of(made.get("creationTimestamp"))
     return created.timestamp() - CLOCKS_SECONDS if created else -math.inf
 
 
 def is_overflow(child: Object) -> bool:
     """Whether this runs replicas of a service on a further pool."""
-    return _mapping(_mapping(child.get("metadata")).get("labels")).get(OVERFLOW) == "true"
+    return mapping(child, "metadata", "labels").get(OVERFLOW) == "true"
 
 
 def _generation(record: PlacementRecord | None) -> int:
@@ -126,35 +125,19 @@ def _generation(record: PlacementRecord | None) -> int:
 
 def _declared(part: tuple[Object, PlacementRecord]) -> tuple[str, int]:
     child, record = part
-    return record.pool, int(_mapping(child.get("spec")).get("replicas") or 0)
+    return record.pool, int(mapping(child, "spec").get("replicas") or 0)
 
 
 def _record(child: Object, key: Key) -> PlacementRecord | None:
-    metadata = _mapping(child.get("metadata"))
-    text = _mapping(metadata.get("annotations")).get(PLACEMENT)
-    return parse(text, key) if isinstance(text, str) else None
+    text = texts(child, "metadata", "annotations").get(PLACEMENT)
+    return parse(text, key) if text is not None else None
 
 
 def _end(child: Object | None, resource: Object) -> Reason | None:
     """How a job ended: its own word, or the workload's status once the job was cleaned up."""
     for document in (child, resource):
-        conditions = _mapping((document or {}).get("status")).get("conditions")
-        for each in conditions if isinstance(conditions, list) else ():
-            if isinstance(each, Mapping) and each.get("status") == "True":
-                end = _ENDS.get(str(each.get("type")))
-                if end is not None:
-                    return end
+        for each in objects(document, "status", "conditions"):
+            end = _ENDS.get(str(each.get("type")))
+            if end is not None and each.get("status") == "True":
+                return end
     return None
-
-
-def controller_uid(child: Object) -> str | None:
-    """The uid of who answers for an object."""
-    owners = _mapping(child.get("metadata")).get("ownerReferences")
-    for owner in owners if isinstance(owners, list) else ():
-        if isinstance(owner, Mapping) and owner.get("controller"):
-            return str(owner.get("uid"))
-    return None
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Sequence
 
 GIB = 2**30
 MOST_DECIMALS = 6
@@ -119,6 +120,12 @@ def three_digits(value: float) -> str:
 def plural(count: int, noun: str) -> str:
     """``1 node``, ``8 nodes``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """A list that is told in part: ``a, b and 3 more``."""
+    told, more = between.join(names[:most]), len(names) - most
+    return f"{told} and {more} more" if more > 0 else told
 
 
 def are_free(count: int) -> str:

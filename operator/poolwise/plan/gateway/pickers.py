@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from poolwise.plan.gateway.pools import InferencePool
 from poolwise.plan.live.seen import ready_at
-from poolwise.plan.nodes.reading import mapping, objects, texts
 from poolwise.plan.observed import Object
+from poolwise.plan.reading import mapping, objects, texts
 
 METRICS_PORT, PORT_NAME = 9090, "metrics"
 """Of an endpoint picker: by default, and what its container calls it."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from poolwise.plan.names import INFERENCE, INFERENCE_OLD
-from poolwise.plan.nodes.reading import mapping, objects
 from poolwise.plan.observed import Object
+from poolwise.plan.reading import mapping, objects
 
 GROUPS = (INFERENCE, INFERENCE_OLD)
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from poolwise.plan.conditions import Reason
-from poolwise.plan.kueue.reading import items, mapping
 from poolwise.plan.kueue.record import Admission
 from poolwise.plan.kueue.words import GATE, PLANNER, QUEUE_LABEL, Mirror
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition
+from poolwise.plan.reading import mapping, moment_of, objects
 
 _STATUS = {"True": True, "False": False}
 _WHY = (Mirror.EVICTED, Mirror.QUOTA_RESERVED, Mirror.ADMITTED)
@@ -21,29 +20,29 @@ _WHY = (Mirror.EVICTED, Mirror.QUOTA_RESERVED, Mirror.ADMITTED)
 
 def is_queued(child: Object) -> bool:
     """Whether Kueue decides when this child runs."""
-    return bool(mapping(mapping(child.get("metadata")).get("labels")).get(QUEUE_LABEL))
+    return bool(mapping(child, "metadata", "labels").get(QUEUE_LABEL))
 
 
 def is_held(child: Object) -> bool:
     """Whether a child is in a queue and does not run."""
-    return is_queued(child) and mapping(child.get("spec")).get("suspend") is True
+    return is_queued(child) and mapping(child, "spec").get("suspend") is True
 
 
 def admission(child: Object, workload: Object | None) -> Admission:
     """Of a child that is queued; ``workload`` is Kueue's, once there is one."""
     runs = not is_held(child)
-    metadata = mapping(child.get("metadata"))
-    gates = str(mapping(metadata.get("annotations")).get(GATE, "")).split(",")
+    metadata = mapping(child, "metadata")
+    gates = str(mapping(metadata, "annotations").get(GATE, "")).split(",")
     seen = Admission(
         is_reserved=runs,
         reason=Reason.QUEUED,
         message=_unseen(metadata),
         is_gated=PLANNER in gates,
-        created=_moment(metadata.get("creationTimestamp")),
+        created=moment_of(metadata.get("creationTimestamp")),
     )
     if workload is None:
         return seen
-    shown = tuple(_mirrored(items(mapping(workload.get("status")).get("conditions"))))
+    shown = tuple(_mirrored(objects(workload, "status", "conditions")))
     by_type = {each.type: each for each in shown}
     reserved = by_type.get(Mirror.QUOTA_RESERVED)
     is_reserved = runs or (reserved is not None and reserved.status is True)
@@ -75,10 +74,3 @@ def _unseen(metadata: Mapping[str, Any]) -> str:
         f"managedJobsNamespaceSelector leaves out namespace {metadata.get('namespace')}, or its "
         "integration of this kind of job is off"
     )
-
-
-def _moment(text: Any) -> datetime | None:
-    try:
-        return datetime.fromisoformat(str(text))
-    except ValueError:
-        return None

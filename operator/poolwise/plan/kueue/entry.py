@@ -11,11 +11,12 @@ from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key
 from poolwise.plan.kueue.admission import admission, is_held, is_queued
 from poolwise.plan.kueue.pinning import Pin, pin
-from poolwise.plan.kueue.reading import Books, ClusterQueue, mapping
+from poolwise.plan.kueue.reading import Books, ClusterQueue
 from poolwise.plan.kueue.record import Admission
 from poolwise.plan.names import KUEUE
 from poolwise.plan.observed import Object, Observed
 from poolwise.plan.pool import Pool
+from poolwise.plan.reading import controller_uid, mapping, name_of
 from poolwise.plan.requests.request import Workload
 
 POOLS_NAMED = 3
@@ -62,8 +63,8 @@ class Lobby:
 
     def entry(self, job: Object, wanted: Workload) -> InQueue | None:
         """Of one TrainingJob; None where no queue has a say."""
-        metadata, spec = mapping(job.get("metadata")), mapping(job.get("spec"))
-        child = self.children.get(str(metadata.get("uid")))
+        spec = mapping(job, "spec")
+        child = self.children.get(str(mapping(job, "metadata").get("uid")))
         name = str(spec.get("queueName") or "")
         if child is not None:
             return self._waiting(name, spec, child, wanted)
@@ -78,7 +79,7 @@ class Lobby:
             # What runs was let in while there was a queue; what does not will never be let in.
             seen = None if is_held(child) else admission(child, None)
             return InQueue(name, admission=seen, is_orphaned=is_held(child))
-        uid = str(mapping(child.get("metadata")).get("uid"))
+        uid = str(mapping(child, "metadata").get("uid"))
         seen = admission(child, self.workloads.get(uid))
         if seen.is_reserved:
             return InQueue(name, admission=seen)
@@ -101,7 +102,7 @@ class Lobby:
         if pins and not any(isinstance(each, Pin) for each in pins.values()):
             return _refused(found, Reason.POOL_LABEL_NOT_IN_FLAVOR, self._no_flavor(queue, pins))
         given = spec.get("priorityClassName")
-        classes = {mapping(each.get("metadata")).get("name") for each in self._pod_classes}
+        classes = set(map(name_of, self.observed.priority_classes))
         return InQueue(
             found.name,
             admission=found.admission,
@@ -109,10 +110,6 @@ class Lobby:
             priority=given if given in self.books.priorities else "",
             is_pod_priority=given in classes or given not in self.books.priorities,
         )
-
-    @property
-    def _pod_classes(self) -> Sequence[Object]:
-        return self.observed.priority_classes
 
     def _cluster_queue(self, name: str, key: Key) -> ClusterQueue | str:
         target = self.books.local.get((key.namespace, name))
@@ -152,12 +149,12 @@ def lobby(observed: Observed, pools: Sequence[Pool], books: Books) -> Lobby:
         children={
             owner: child
             for child in observed.children
-            if is_queued(child) and (owner := _controller(child))
+            if is_queued(child) and (owner := controller_uid(child))
         },
         workloads={
             owner: workload
             for workload in observed.queues.workloads
-            if (owner := _controller(workload))
+            if (owner := controller_uid(workload))
         },
     )
 
@@ -178,11 +175,3 @@ def _nearest(name: str, known: Sequence[str], has: str) -> str:
         return f", {has} none"
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"; did you mean {near[0]}?" if near else f", {has} {', '.join(known[:POOLS_NAMED])}"
-
-
-def _controller(document: Object) -> str:
-    owners = mapping(document.get("metadata")).get("ownerReferences")
-    for owner in owners if isinstance(owners, list) else ():
-        if mapping(owner).get("controller"):
-            return str(owner.get("uid"))
-    return ""

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from poolwise.plan.capacity_pods import Usage, requests
-from poolwise.plan.kueue.reading import items, mapping, name_in, name_of, namespace_of
+from poolwise.plan.conditions import Type, is_true
+from poolwise.plan.kueue.reading import name_in
 from poolwise.plan.kueue.words import ADMITTED, CONTROLLER, CheckState
 from poolwise.plan.names import POOL
 from poolwise.plan.observed import Object, Observed
+from poolwise.plan.reading import mapping, name_of, namespace_of, objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def our_checks(checks: Iterable[Object]) -> tuple[str, ...]:
     return tuple(
         name_of(each)
         for each in checks
-        if mapping(each.get("spec")).get("controllerName") == CONTROLLER
+        if mapping(each, "spec").get("controllerName") == CONTROLLER
     )
 
 
@@ -73,7 +75,7 @@ def guests(observed: Observed) -> Iterator[Guest]:
 
 
 def _guest(workload: Object, state: Mapping[str, Any], bound: Mapping[str, int]) -> Guest:
-    uid = str(mapping(workload.get("metadata")).get("uid"))
+    uid = str(mapping(workload, "metadata").get("uid"))
     return Guest(
         namespace_of(workload),
         name_of(workload),
@@ -82,15 +84,15 @@ def _guest(workload: Object, state: Mapping[str, Any], bound: Mapping[str, int])
         CheckState(state["state"]),
         tuple(_pod_sets(workload)),
         {
-            name_in(update): str(mapping(update.get("annotations")).get(POOL, ""))
-            for update in items(state.get("podSetUpdates"))
+            name_in(update): str(mapping(update, "annotations").get(POOL, ""))
+            for update in objects(state, "podSetUpdates")
         },
         bound.get(uid, 0),
     )
 
 
 def _check(workload: Object, ours: Collection[str]) -> Mapping[str, Any] | None:
-    states = items(mapping(workload.get("status")).get("admissionChecks"))
+    states = objects(workload, "status", "admissionChecks")
     return next(
         (each for each in states if each.get("name") in ours and each.get("state") in _STATES), None
     )
@@ -100,42 +102,34 @@ _STATES = frozenset(CheckState)
 
 
 def _has_quota(workload: Object) -> bool:
-    conditions = items(mapping(workload.get("status")).get("conditions"))
-    return any(
-        each.get("type") == "QuotaReserved" and each.get("status") == "True" for each in conditions
-    )
+    return is_true(objects(workload, "status", "conditions"), Type.QUOTA_RESERVED)
 
 
 def _pod_sets(workload: Object) -> Iterator[PodSet]:
-    admission = mapping(mapping(workload.get("status")).get("admission"))
-    assigned = {name_in(each): each for each in items(admission.get("podSetAssignments"))}
-    for each in items(mapping(workload.get("spec")).get("podSets")):
-        template = mapping(each.get("template"))
+    assignments = objects(workload, "status", "admission", "podSetAssignments")
+    assigned = {name_in(each): each for each in assignments}
+    for each in objects(workload, "spec", "podSets"):
+        template = mapping(each, "template")
         own = assigned.get(name_in(each), {})
         yield PodSet(
             name_in(each),
             int(own.get("count", each.get("count", 1))),
             requests(template),
-            {str(k): str(v) for k, v in mapping(_spec(template).get("nodeSelector")).items()},
-            {str(k): str(v) for k, v in mapping(own.get("flavors")).items()},
+            {str(k): str(v) for k, v in mapping(template, "spec", "nodeSelector").items()},
+            {str(k): str(v) for k, v in mapping(own, "flavors").items()},
         )
-
-
-def _spec(template: Mapping[str, Any]) -> Mapping[str, Any]:
-    return mapping(template.get("spec"))
 
 
 def _bound(pods: Iterable[Object]) -> dict[str, int]:
     """Pods that a node has taken, or that have ended, by the uid of the Workload."""
     found: dict[str, int] = {}
     for pod in pods:
-        labels = mapping(mapping(pod.get("metadata")).get("labels"))
-        uid = labels.get(ADMITTED)
-        if uid and mapping(pod.get("spec")).get("nodeName"):
+        uid = mapping(pod, "metadata", "labels").get(ADMITTED)
+        if uid and mapping(pod, "spec").get("nodeName"):
             found[uid] = found.get(uid, 0) + 1
     return found
 
 
 def _age(workload: Object) -> tuple[str, str, str]:
-    created = mapping(workload.get("metadata")).get("creationTimestamp")
+    created = mapping(workload, "metadata").get("creationTimestamp")
     return str(created), namespace_of(workload), name_of(workload)

@@ -9,6 +9,7 @@ from typing import Any
 
 from poolwise.api.quantity import parse_quantity
 from poolwise.plan.observed import Object, Queues
+from poolwise.plan.reading import mapping, name_of, namespace_of, objects
 
 NO_SCHEDULE = ("NoSchedule", "NoExecute")
 """Effects of taints that keep pods away."""
@@ -80,9 +81,7 @@ def books(queues: Queues) -> Books:
     flavors = {each.name: each for each in map(_flavor, queues.flavors)}
     return Books(
         local={
-            (namespace_of(each), name_of(each)): str(
-                mapping(each.get("spec")).get("clusterQueue", "")
-            )
+            (namespace_of(each), name_of(each)): str(mapping(each, "spec").get("clusterQueue", ""))
             for each in queues.local_queues
         },
         cluster={
@@ -95,18 +94,18 @@ def books(queues: Queues) -> Books:
 
 
 def _flavor(document: Object) -> Flavor:
-    spec = mapping(document.get("spec"))
-    labels = {str(key): str(value) for key, value in mapping(spec.get("nodeLabels")).items()}
-    taints = [each for each in items(spec.get("nodeTaints")) if each.get("effect") in NO_SCHEDULE]
-    return Flavor(name_of(document), labels, tuple(taints), tuple(items(spec.get("tolerations"))))
+    spec = mapping(document, "spec")
+    labels = {str(key): str(value) for key, value in mapping(spec, "nodeLabels").items()}
+    taints = [each for each in objects(spec, "nodeTaints") if each.get("effect") in NO_SCHEDULE]
+    return Flavor(name_of(document), labels, tuple(taints), objects(spec, "tolerations"))
 
 
 def _groups(document: Object, flavors: Mapping[str, Flavor]) -> Iterable[Group]:
-    spec = mapping(document.get("spec"))
+    spec = mapping(document, "spec")
     in_cohort = bool(spec.get("cohortName") or spec.get("cohort"))
     used = dict(_used(document))
-    for each in items(spec.get("resourceGroups")):
-        quotas = items(each.get("flavors"))
+    for each in objects(spec, "resourceGroups"):
+        quotas = objects(each, "flavors")
         yield Group(
             frozenset(map(str, each.get("coveredResources") or ())),
             tuple(
@@ -115,15 +114,15 @@ def _groups(document: Object, flavors: Mapping[str, Flavor]) -> Iterable[Group]:
             {
                 (str(quota.get("name")), str(resource.get("name"))): _most(resource, in_cohort)
                 for quota in quotas
-                for resource in items(quota.get("resources"))
+                for resource in objects(quota, "resources")
             },
             used,
         )
 
 
 def _used(document: Object) -> Iterator[tuple[tuple[str, str], float]]:
-    for flavor in items(mapping(document.get("status")).get("flavorsReservation")):
-        for resource in items(flavor.get("resources")):
+    for flavor in objects(document, "status", "flavorsReservation"):
+        for resource in objects(flavor, "resources"):
             name = str(flavor.get("name")), str(resource.get("name"))
             yield name, _amount(resource.get("total"))
 
@@ -146,23 +145,3 @@ def _amount(quantity: Any) -> float:
 def name_in(item: Mapping[str, Any]) -> str:
     """Of an item of a list."""
     return str(item.get("name", ""))
-
-
-def name_of(document: Object) -> str:
-    """Of any object."""
-    return str(mapping(document.get("metadata")).get("name", ""))
-
-
-def namespace_of(document: Object) -> str:
-    """Of any object; empty where it has none."""
-    return str(mapping(document.get("metadata")).get("namespace", ""))
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """The value where it is a mapping, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def items(value: Any) -> list[Mapping[str, Any]]:
-    """The mappings of a list."""
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []

@@ -12,8 +12,8 @@ from poolwise.plan.children.metadata import LEADER, WORKER_INDEX
 from poolwise.plan.children.resizing import RUNNERS
 from poolwise.plan.names import overflow_name
 from poolwise.plan.observed import Object
+from poolwise.plan.reading import moment_of
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen
-from poolwise.plan.status.meter import moment_of
 
 FINISHED = ("Succeeded", "Failed")
 LEAST_START_SECONDS = 1.0

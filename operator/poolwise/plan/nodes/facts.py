@@ -8,8 +8,9 @@ from typing import Any
 
 from poolwise.plan.nodes import labels as nodes_labels
 from poolwise.plan.nodes.hardware import Offer, offers
-from poolwise.plan.nodes.reading import allocatable, capacity, mapping, objects, resources, texts
+from poolwise.plan.nodes.reading import allocatable, capacity, resources
 from poolwise.plan.observed import Object
+from poolwise.plan.reading import mapping, objects, texts
 from poolwise.tables import MachineTypeRow, Tables
 
 Taint = Mapping[str, Any]

@@ -24,10 +24,11 @@ from poolwise.plan.nodes.devices import (
     unlisted_device,
     vendor_resource,
 )
-from poolwise.plan.nodes.reading import allocatable, capacity, texts
+from poolwise.plan.nodes.reading import allocatable, capacity
 from poolwise.plan.nodes.sharing import is_partitioned, sharing
 from poolwise.plan.observed import Object
 from poolwise.plan.pools.machines import mig_slice
+from poolwise.plan.reading import texts
 from poolwise.tables import AcceleratorRow, CpuRow, Tables
 
 MOST_DEVICES = 4096

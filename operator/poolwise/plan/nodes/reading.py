@@ -1,43 +1,9 @@
-"""Reading of raw Node objects: whatever is missing or malformed reads as absent, never raises."""
+"""What a Node says of its resources."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from typing import Any
-
-from poolwise.api.quantity import parse_quantity
 from poolwise.plan.observed import Object
-
-
-def mapping(parent: Any, *path: str) -> Mapping[str, Any]:
-    """The object at a path, or an empty one."""
-    for key in path:
-        parent = parent.get(key) if isinstance(parent, Mapping) else None
-    return parent if isinstance(parent, Mapping) else {}
-
-
-def objects(parent: Any, *path: str) -> tuple[Mapping[str, Any], ...]:
-    """The objects of the list at a path."""
-    found = mapping(parent, *path[:-1]).get(path[-1])
-    if not isinstance(found, (list, tuple)):
-        return ()
-    return tuple(each for each in found if isinstance(each, Mapping))
-
-
-def texts(parent: Any, *path: str) -> dict[str, str]:
-    """The strings of the object at a path, by key."""
-    found = mapping(parent, *path).items()
-    return {str(key): value for key, value in found if isinstance(value, str)}
-
-
-def amount(text: Any) -> float:
-    """The number of a quantity; 0 where there is none, or none that is finite and positive."""
-    try:
-        value = float(parse_quantity(text))
-    except (ValueError, ArithmeticError):
-        return 0.0
-    return value if math.isfinite(value) and value > 0 else 0.0
+from poolwise.plan.reading import amount, mapping
 
 
 def allocatable(node: Object, resource: str) -> float:

@@ -8,7 +8,7 @@ from poolwise.plan.nodes.claims import Reason
 from poolwise.plan.pool import Condition, Node
 from poolwise.plan.pools.alike import differences
 from poolwise.plan.pools.members import Draft
-from poolwise.plan.wording import plural, sentence
+from poolwise.plan.wording import first_of, plural, sentence
 
 NAMED_AT_MOST = 3
 """Nodes that one message names."""
@@ -41,7 +41,9 @@ def _hardware(draft: Draft) -> Iterator[Condition]:
         yield Condition("HardwareKnown", False, offer.problem.reason, sentence(text))
         return
     odd = [m.node.name for m in draft.members if m.offer.problem is not None]
-    left_out = f"; not used for what they say of themselves: {_some(odd)}" if odd else ""
+    left_out = (
+        f"; not used for what they say of themselves: {first_of(odd, NAMED_AT_MOST)}" if odd else ""
+    )
     source = offer.evidence or "the labels"
     yield Condition("HardwareKnown", True, "Known", f"{offer.product}: {source}{left_out}")
     if offer.is_estimated and offer.cpu is not None:
@@ -56,7 +58,8 @@ def _devices(draft: Draft) -> Iterator[Condition]:
         if m.offer.problem is None and m.offer.count < m.offer.nominal_count
     ]
     if short:
-        text = f"{plural(len(short), 'node')} with fewer devices than built: {_some(short)}"
+        named = first_of(short, NAMED_AT_MOST)
+        text = f"{plural(len(short), 'node')} with fewer devices than built: {named}"
         yield Condition("DevicesHealthy", False, "DevicesMissing", text)
 
 
@@ -74,13 +77,6 @@ def _ready(draft: Draft, nodes: Sequence[Node]) -> Condition:
     kept_off = [f"{node.name} {node.unusable_reason}" for node in nodes if node.unusable_reason]
     usable = len(nodes) - len(kept_off)
     text = f"{usable} of {plural(len(nodes), 'node')} can take work"
-    text += f": {_some(kept_off, '; ')}" if kept_off else ""
+    text += f": {first_of(kept_off, NAMED_AT_MOST, '; ')}" if kept_off else ""
     reason = "NodesReady" if usable else "NoUsableNodes"
     return Condition("Ready", usable > 0, reason, sentence(text))
-
-
-def _some(names: Sequence[str], between: str = ", ") -> str:
-    shown = between.join(names[:NAMED_AT_MOST])
-    return (
-        shown if len(names) <= NAMED_AT_MOST else f"{shown} and {len(names) - NAMED_AT_MOST} more"
-    )

@@ -15,13 +15,13 @@ from poolwise.plan.nodes.claims import Problem, Reason
 from poolwise.plan.nodes.devices import vendor_resource
 from poolwise.plan.nodes.facts import Facts, facts
 from poolwise.plan.nodes.hardware import Offer
-from poolwise.plan.nodes.reading import mapping, texts
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition
 from poolwise.plan.pools.machines import mig_slice
 from poolwise.plan.pools.members import Draft, Member, is_same_hardware, usual_count, weakest_cpu
 from poolwise.plan.pools.selectors import selects
-from poolwise.plan.wording import plural, sentence
+from poolwise.plan.reading import mapping, texts
+from poolwise.plan.wording import first_of, plural, sentence
 from poolwise.tables import AcceleratorRow, CpuRow, Tables
 
 NAMED_AT_MOST = 5
@@ -187,7 +187,10 @@ def _differing(members: Sequence[Member]) -> Problem:
     by_product: dict[str, list[str]] = {}
     for member in members:
         by_product.setdefault(member.offer.product, []).append(member.node.name)
-    told = [f"{product} ({_some(names)})" for product, names in sorted(by_product.items())]
+    told = [
+        f"{product} ({first_of(names, NAMED_AT_MOST)})"
+        for product, names in sorted(by_product.items())
+    ]
     text = f"its nodes differ: {', '.join(told)}; select them apart, or name spec.accelerator"
     return Problem(Reason.CONFLICTING_LABELS, text)
 
@@ -197,13 +200,8 @@ def _taken(lost: Mapping[str, str]) -> Condition | None:
         return None
     owners = ", ".join(sorted(set(lost.values())))
     text = f"{plural(len(lost), 'node')} that it selects belong to the older {owners}"
-    return Condition("NodesExclusive", False, "NodesTaken", f"{text}: {_some(sorted(lost))}")
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:NAMED_AT_MOST])
-    return (
-        shown if len(names) <= NAMED_AT_MOST else f"{shown} and {len(names) - NAMED_AT_MOST} more"
+    return Condition(
+        "NodesExclusive", False, "NodesTaken", f"{text}: {first_of(sorted(lost), NAMED_AT_MOST)}"
     )
 
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from poolwise.plan.conditions import timestamp
+from poolwise.plan.reading import mapping, moment_of, objects
 from poolwise.plan.wording import duration, plural, sentence
 from poolwise.settings import Settings
 
@@ -74,14 +75,13 @@ class GivenUp:
 
 def given_up(resource: Mapping[str, Any]) -> tuple[GivenUp, ...]:
     """What the status of a workload remembers, by pool."""
-    told = _start(resource).get("givenUp")
-    found = (_read(each) for each in told) if isinstance(told, list) else ()
+    found = map(_read, objects(resource, "status", "start", "givenUp"))
     return tuple(each for each in found if each is not None)
 
 
 def started_at(resource: Mapping[str, Any]) -> datetime | None:
     """When all pods of its last placement that started had started."""
-    return moment(_start(resource).get("startedTime"))
+    return moment_of(mapping(resource, "status", "start").get("startedTime"))
 
 
 def remembered(
@@ -117,31 +117,12 @@ def latest(attempts: Iterable[GivenUp]) -> dict[str, GivenUp]:
     return {each.pool: each for each in ordered}
 
 
-def moment(text: object) -> datetime | None:
-    """A time stamp of Kubernetes; None for what is none."""
-    if not isinstance(text, str):
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
 def _counts(attempt: GivenUp, now: datetime) -> bool:
     return now < attempt.at + timedelta(seconds=FORGOTTEN_SECONDS)
 
 
-def _start(resource: Mapping[str, Any]) -> Mapping[str, Any]:
-    status = resource.get("status")
-    start = status.get("start") if isinstance(status, Mapping) else None
-    return start if isinstance(start, Mapping) else {}
-
-
-def _read(document: object) -> GivenUp | None:
-    if not isinstance(document, Mapping):
-        return None
-    at, placed_at = moment(document.get("time")), moment(document.get("placedTime"))
+def _read(document: Mapping[str, Any]) -> GivenUp | None:
+    at, placed_at = moment_of(document.get("time")), moment_of(document.get("placedTime"))
     numbers = list(_numbers(document, "startedPods", "pods", "timeoutSeconds", "attempts"))
     if at is None or placed_at is None or len(numbers) < 4 or not document.get("pool"):
         return None

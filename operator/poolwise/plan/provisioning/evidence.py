@@ -10,9 +10,8 @@ from typing import Any
 from poolwise.plan.capacity_pods import FINISHED_PHASES
 from poolwise.plan.conditions import Type, is_true
 from poolwise.plan.names import PLACEMENT
-from poolwise.plan.nodes.reading import mapping, objects, texts
 from poolwise.plan.observed import Object
-from poolwise.plan.provisioning.attempts import moment
+from poolwise.plan.reading import controller_uid, mapping, moment_of, objects, texts
 from poolwise.plan.running import is_overflow
 
 _RANK_LABELS = ("batch.kubernetes.io/job-name", "batch.kubernetes.io/job-completion-index")
@@ -26,9 +25,9 @@ def bearers(children: Iterable[Object]) -> dict[str, Object]:
     found = {}
     for child in children:
         if PLACEMENT in texts(child, "metadata", "annotations") and not is_overflow(child):
-            for owner in objects(child, "metadata", "ownerReferences"):
-                if owner.get("controller"):
-                    found[str(owner.get("uid"))] = child
+            owner = controller_uid(child)
+            if owner:
+                found[owner] = child
     return found
 
 
@@ -39,7 +38,7 @@ def startable_since(child: Object) -> datetime | None:
         objects(child, "status", "conditions"), Type.SUSPENDED
     ):
         return None
-    created = moment(mapping(child, "metadata").get("creationTimestamp"))
+    created = moment_of(mapping(child, "metadata").get("creationTimestamp"))
     if created is None:
         return None
     resumed = (
@@ -47,7 +46,7 @@ def startable_since(child: Object) -> datetime | None:
         for each in objects(child, "status", "conditions")
         if each.get("type") == Type.SUSPENDED
     )
-    times = map(moment, (mapping(child, "status").get("startTime"), *resumed))
+    times = map(moment_of, (mapping(child, "status").get("startTime"), *resumed))
     return max([created, *(each for each in times if each is not None)])
 
 
@@ -75,7 +74,7 @@ def starting(pods: Sequence[Object], since: datetime) -> Starting:
 
 
 def _is_of(pod: Object, since: datetime) -> bool:
-    created = moment(mapping(pod, "metadata").get("creationTimestamp"))
+    created = moment_of(mapping(pod, "metadata").get("creationTimestamp"))
     return created is None or created >= since
 
 

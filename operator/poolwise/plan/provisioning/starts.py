@@ -15,12 +15,12 @@ from datetime import UTC, datetime, timedelta
 from poolwise.plan.capacity_pods import owner_labels, owner_of
 from poolwise.plan.decision import Key, Kind, PlacementRecord
 from poolwise.plan.entries import Entry
-from poolwise.plan.nodes.reading import mapping
 from poolwise.plan.observed import Object, Observed
 from poolwise.plan.pool import Pool
-from poolwise.plan.provisioning.attempts import GivenUp, given_up, latest, moment, started_at
+from poolwise.plan.provisioning.attempts import GivenUp, given_up, latest, started_at
 from poolwise.plan.provisioning.evidence import bearers, startable_since, starting
 from poolwise.plan.provisioning.growth import is_to_come
+from poolwise.plan.reading import mapping, moment_of
 from poolwise.plan.requests.reading import identity
 from poolwise.plan.requests.request import Workload
 from poolwise.settings import Settings
@@ -218,6 +218,6 @@ def _by_key(observed: Observed) -> Iterator[tuple[Key, Object]]:
 def _births(nodes: Iterable[Object]) -> Iterator[tuple[str, datetime]]:
     for node in nodes:
         metadata = mapping(node, "metadata")
-        created = moment(metadata.get("creationTimestamp"))
+        created = moment_of(metadata.get("creationTimestamp"))
         if created is not None:
             yield str(metadata.get("name")), created

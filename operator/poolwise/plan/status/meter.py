@@ -17,6 +17,7 @@ from datetime import datetime
 from typing import Any
 
 from poolwise.plan.conditions import timestamp
+from poolwise.plan.reading import moment_of
 from poolwise.plan.status.figures import number, part
 
 DIGITS = 4
@@ -126,15 +127,6 @@ def read(document: Mapping[str, Any]) -> Meter:
         unpriced_hours=number(document, "unpricedAcceleratorHours") or 0.0,
         currency=currency if isinstance(currency, str) else "",
     )
-
-
-def moment_of(text: Any) -> datetime | None:
-    """A time of the API; None for what is none."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        return None
-    return moment if moment.tzinfo is not None else None
 
 
 def _rate(document: Mapping[str, Any]) -> Rate:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.observed import Object
+from poolwise.plan.reading import moment_of
 from poolwise.plan.status.groups import hung, outdated_groups, partition
-from poolwise.plan.status.meter import moment_of
 from poolwise.plan.status.problems import Problem, ordered, problems_of
 from poolwise.plan.status.sets import counts, desired_pods, group_size, start_time
 from poolwise.plan.status.span import Span, span

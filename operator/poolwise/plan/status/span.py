@@ -9,7 +9,7 @@ from typing import Any
 
 from poolwise.plan.capacity_pods import FINISHED_PHASES
 from poolwise.plan.observed import Object
-from poolwise.plan.status.meter import moment_of
+from poolwise.plan.reading import moment_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from poolwise.plan.reading import moment_of
 from poolwise.plan.status.figures import Told, number
-from poolwise.plan.status.meter import moment_of
 
 TOLERANCE = 0.2
 """Relative; a fifth of the time until it starts, too."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from poolwise.plan.children.environment import INDEX
 from poolwise.plan.observed import Object
-from poolwise.plan.status.meter import moment_of
+from poolwise.plan.reading import moment_of
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 

@@ -16,8 +16,8 @@ from poolwise.model.prediction import CHECKPOINT
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.learning import Rated
 from poolwise.plan.observed import Object
+from poolwise.plan.reading import moment_of
 from poolwise.plan.status.figures import Told, number, part
-from poolwise.plan.status.meter import moment_of
 from poolwise.plan.steps.progress import Progress
 from poolwise.plan.wording import significant
 

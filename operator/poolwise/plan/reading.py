@@ -1,0 +1,65 @@
+"""Reading of raw objects: whatever is missing or malformed reads as absent, never raises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from poolwise.api.quantity import parse_quantity
+
+
+def mapping(parent: Any, *path: str) -> Mapping[str, Any]:
+    """The object at a path, or an empty one."""
+    for key in path:
+        parent = parent.get(key) if isinstance(parent, Mapping) else None
+    return parent if isinstance(parent, Mapping) else {}
+
+
+def objects(parent: Any, *path: str) -> tuple[Mapping[str, Any], ...]:
+    """The objects of the list at a path."""
+    found = mapping(parent, *path[:-1]).get(path[-1])
+    if not isinstance(found, (list, tuple)):
+        return ()
+    return tuple(each for each in found if isinstance(each, Mapping))
+
+
+def texts(parent: Any, *path: str) -> dict[str, str]:
+    """The strings of the object at a path, by key."""
+    found = mapping(parent, *path).items()
+    return {str(key): value for key, value in found if isinstance(value, str)}
+
+
+def amount(text: Any) -> float:
+    """The number of a quantity; 0 where there is none, or none that is finite and positive."""
+    try:
+        value = float(parse_quantity(text))
+    except (ValueError, ArithmeticError):
+        return 0.0
+    return value if math.isfinite(value) and value > 0 else 0.0
+
+
+def moment_of(text: Any) -> datetime | None:
+    """A time of the API; None for what is none."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+    return moment if moment.tzinfo is not None else None
+
+
+def name_of(document: Mapping[str, Any]) -> str:
+    """The name of any object."""
+    return str(mapping(document, "metadata").get("name", ""))
+
+
+def namespace_of(document: Mapping[str, Any]) -> str:
+    """The namespace of any object; empty where it has none."""
+    return str(mapping(document, "metadata").get("namespace", ""))
+
+
+def controller_uid(document: Mapping[str, Any]) -> str | None:
+    """The uid of who answers for an object."""
+    owners = objects(document, "metadata", "ownerReferences")
+    return next((str(each.get("uid")) for each in owners if each.get("controller")), None)
