@@ -15,8 +15,7 @@ from __future__ import annotations
 from poolwise.plan import names
 from poolwise.plan.children.affinity import of_group
 from poolwise.plan.children.metadata import recorded_metadata, selector_labels, without_empty
-from poolwise.plan.children.replica import Replica, template
-from poolwise.plan.decision import PlacementRecord
+from poolwise.plan.children.replica import Replica, rolling_update, template
 from poolwise.plan.names import child_name
 from poolwise.plan.observed import Manifest, Object
 
@@ -56,12 +55,6 @@ def leader_worker_set(resource: Object, replica: Replica, version: str) -> Manif
             },
         },
     }
-
-
-def rolling_update(record: PlacementRecord) -> Manifest:
-    """The new group first where there is room for it; else the update would never end."""
-    surge = 1 if record.may_surge else 0
-    return {"maxSurge": surge, "maxUnavailable": 1 - surge}
 
 
 def _near(replica: Replica, made: Manifest) -> Manifest:

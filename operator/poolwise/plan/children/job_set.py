@@ -13,14 +13,18 @@ the nodes already, and other work may share their domain.
 
 from __future__ import annotations
 
-from poolwise.api import TrainingJob, TrainingJobSpec
+from poolwise.api import TrainingJobSpec
 from poolwise.plan import names
 from poolwise.plan.children.metadata import recorded_metadata, without_empty
-from poolwise.plan.children.ranks import Gang, disruption_rule, rank_template, service_name
-from poolwise.plan.decision import PlacementRecord
+from poolwise.plan.children.ranks import (
+    Rendezvous,
+    TrainingRun,
+    disruption_rule,
+    rank_template,
+    service_name,
+)
 from poolwise.plan.names import child_name
-from poolwise.plan.observed import Manifest, Object
-from poolwise.plan.pool import Pool
+from poolwise.plan.observed import Manifest
 
 NAME_LIMIT = 44
 """Pods add ``-node-0``, an index of at most five digits and a random part, within a DNS label."""
@@ -33,17 +37,14 @@ def job_set_name(name: str) -> str:
     return child_name(name, limit=NAME_LIMIT)
 
 
-def job_set_children(
-    resource: Object, record: PlacementRecord, pool: Pool, version: str
-) -> tuple[Manifest, ...]:
+def job_set_children(run: TrainingRun, version: str) -> tuple[Manifest, ...]:
     """The JobSet; it makes its headless Service itself."""
-    spec = TrainingJob.model_validate(resource).spec
-    name = resource["metadata"]["name"]
-    child = recorded_metadata(resource, record, job_set_name(name))
-    gang = Gang(service_name(name), f"{job_set_name(name)}-{ROLE}-0-0", ATTEMPT)
+    name = job_set_name(run.name)
+    child = recorded_metadata(run.resource, run.record, name)
+    meets = Rendezvous(service_name(run.name), f"{name}-{ROLE}-0-0", ATTEMPT)
     job = {
         "metadata": {"labels": dict(child["labels"])},
-        "spec": _job(spec, record, rank_template(resource, spec, record, pool, gang)),
+        "spec": _job(run, rank_template(run, meets)),
     }
     return (
         {
@@ -54,11 +55,11 @@ def job_set_children(
                 "network": {
                     "enableDNSHostnames": True,
                     "publishNotReadyAddresses": True,
-                    "subdomain": gang.subdomain,
+                    "subdomain": meets.subdomain,
                 },
-                "failurePolicy": _failure_policy(spec),
+                "failurePolicy": _failure_policy(run.spec),
                 "replicatedJobs": [{"name": ROLE, "replicas": 1, "template": job}],
-                **without_empty(changeable(spec)),
+                **without_empty(changeable(run.spec)),
             },
         },
     )
@@ -89,14 +90,13 @@ def _failure_policy(spec: TrainingJobSpec) -> Manifest:
     }
 
 
-def _job(spec: TrainingJobSpec, record: PlacementRecord, template: Manifest) -> Manifest:
-    deadline_seconds = spec.active_deadline_seconds
+def _job(run: TrainingRun, template: Manifest) -> Manifest:
     return {
         "completionMode": "Indexed",
-        "completions": record.pods,
-        "parallelism": record.pods,
+        "completions": run.record.pods,
+        "parallelism": run.record.pods,
         "backoffLimit": 0,
-        **without_empty({"activeDeadlineSeconds": deadline_seconds}),
+        **without_empty({"activeDeadlineSeconds": run.spec.active_deadline_seconds}),
         "podFailurePolicy": disruption_rule("FailJob"),
         "podReplacementPolicy": "Failed",
         "template": template,

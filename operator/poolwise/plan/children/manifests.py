@@ -22,13 +22,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from poolwise.api import InferenceService, TrainingJob
+from poolwise.api import InferenceService, TrainingJob, TrainingJobSpec
 from poolwise.errors import InvalidInput
 from poolwise.plan import names
 from poolwise.plan.children import job_set, training
 from poolwise.plan.children.budget import longest_over_told, record_of
 from poolwise.plan.children.groups import group_set_name
 from poolwise.plan.children.job_set import job_set_children, job_set_name
+from poolwise.plan.children.ranks import TrainingRun
+from poolwise.plan.children.replica import Replica
 from poolwise.plan.children.serving import serving_children
 from poolwise.plan.children.train_job import train_job_children
 from poolwise.plan.children.training import training_children
@@ -64,16 +66,15 @@ def children(
     if plan.key.kind is Kind.INFERENCE_SERVICE:
         spec = InferenceService.model_validate(resource).spec
         longest = longest_over_told(spec, settings)
-        record = record_of(plan, pool, settings, longest)
+
+        def replica(part: Plan, pool: Pool) -> Replica:
+            record = record_of(part, pool, settings, longest)
+            return Replica(plan.key, spec, record, pool, settings)
+
         at = [(part, further.get(part.claim.pool)) for part in plan.parts if part.claim]
-        parts = [(record_of(part, each, settings, longest), each) for part, each in at if each]
-        return serving_children(resource, record, pool, settings, served.apis, parts)
-    record = record_of(plan, pool, settings)
-    if not plan.kept:
-        record = _with_runtime(record, resource, served.apis)
-    made = _of_run(resource, record, pool, served)
-    deadline = TrainingJob.model_validate(resource).spec.active_deadline_seconds
-    return tuple(queued(child, record.queue, deadline) for child in made)
+        parts = [replica(part, each) for part, each in at if each]
+        return serving_children(resource, replica(plan, pool), served.apis, parts)
+    return _of_run(resource, plan, record_of(plan, pool, settings), pool, served)
 
 
 def changes_to_run(resource: Object, runtime: str) -> Manifest:
@@ -87,27 +88,34 @@ def changes_to_run(resource: Object, runtime: str) -> Manifest:
     return {"spec": {}}
 
 
-def _with_runtime(
-    record: PlacementRecord, resource: Object, apis: Mapping[str, str]
-) -> PlacementRecord:
+def _of_run(
+    resource: Object, plan: Plan, record: PlacementRecord, pool: Pool, served: Served
+) -> tuple[Manifest, ...]:
     spec = TrainingJob.model_validate(resource).spec
+    if not plan.kept:
+        record = _with_runtime(record, spec, served.apis)
+    made = _unqueued(TrainingRun(resource, spec, record, pool), served)
+    return tuple(queued(child, record.queue, spec.active_deadline_seconds) for child in made)
+
+
+def _with_runtime(
+    record: PlacementRecord, spec: TrainingJobSpec, apis: Mapping[str, str]
+) -> PlacementRecord:
     runtime = runtime_of_run(spec.runtime, spec.runtime_ref is not None, record.pods, apis)
     return replace(record, runtime=None if runtime in WITHOUT_RECORD else runtime.value)
 
 
-def _of_run(
-    resource: Object, record: PlacementRecord, pool: Pool, served: Served
-) -> tuple[Manifest, ...]:
+def _unqueued(run: TrainingRun, served: Served) -> tuple[Manifest, ...]:
     apis = served.apis
-    match record.runtime:
+    match run.record.runtime:
         case None:
-            return training_children(resource, record, pool)
+            return training_children(run)
         case Runtime.JOB_SET if names.JOBSET in apis:
-            return job_set_children(resource, record, pool, apis[names.JOBSET])
+            return job_set_children(run, apis[names.JOBSET])
         case Runtime.TRAIN_JOB if names.TRAINER in apis:
-            found = find_runtime(resource, served.training_runtimes)
+            found = find_runtime(run.resource, served.training_runtimes)
             if found is not None:
-                return train_job_children(resource, record, pool, apis[names.TRAINER], found)
+                return train_job_children(run, apis[names.TRAINER], found)
     return ()
 
 

@@ -42,7 +42,7 @@ def serving_labels(key: Key, leaders_only: bool) -> dict[str, str]:
     return {**selector_labels(key), **({WORKER_INDEX: LEADER} if leaders_only else {})}
 
 
-def selector_text(key: Key, leaders_only: bool = False) -> str:
+def selector_text(key: Key, leaders_only: bool) -> str:
     """The same as text, for the scale subresource: one pod for each replica."""
     labels = serving_labels(key, leaders_only)
     return ",".join(f"{label}={value}" for label, value in sorted(labels.items()))

@@ -47,7 +47,7 @@ def pod_spec(
             "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
             "serviceAccountName": run.service_account_name,
             "tolerations": [dict(toleration) for toleration in pool.tolerations],
-            "volumes": [*user_volumes(run), *volumes],
+            "volumes": [*map(_volume, _items(run, "volumes")), *volumes],
         }
     )
 
@@ -60,23 +60,13 @@ def container_of(run: Run, name: str, own_mounts: Iterable[Manifest], **fields: 
             "imagePullPolicy": run.image_pull_policy,
             "envFrom": _items(run, "env_from"),
             "securityContext": {"allowPrivilegeEscalation": False},
-            "volumeMounts": [*user_mounts(run), *free_mounts(run, own_mounts)],
+            "volumeMounts": [*_items(run, "volume_mounts"), *_free_mounts(run, own_mounts)],
             **fields,
         }
     )
 
 
-def user_volumes(run: Run) -> list[Manifest]:
-    """Volumes of the run block."""
-    return [_volume(volume) for volume in _items(run, "volumes")]
-
-
-def user_mounts(run: Run) -> list[Manifest]:
-    """Mounts of the run block."""
-    return _items(run, "volume_mounts")
-
-
-def free_mounts(run: Run, own: Iterable[Manifest]) -> list[Manifest]:
+def _free_mounts(run: Run, own: Iterable[Manifest]) -> list[Manifest]:
     """Those of our mounts whose place the user has not taken."""
     taken = {mount.mount_path.rstrip("/") for mount in run.volume_mounts}
     return [mount for mount in own if mount["mountPath"].rstrip("/") not in taken]

@@ -27,7 +27,22 @@ CONTAINER = "train"
 
 
 @dataclass(frozen=True, slots=True)
-class Gang:
+class TrainingRun:
+    """What the pods of a training job follow from."""
+
+    resource: Object
+    spec: TrainingJobSpec
+    record: PlacementRecord
+    pool: Pool
+
+    @property
+    def name(self) -> str:
+        """Of the TrainingJob."""
+        return str(self.resource["metadata"]["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class Rendezvous:
     """How the pods of one object find each other."""
 
     subdomain: str
@@ -48,11 +63,9 @@ def service_name(name: str) -> str:
     return child_name(name, "-ranks")
 
 
-def rank_template(
-    resource: Object, spec: TrainingJobSpec, record: PlacementRecord, pool: Pool, gang: Gang
-) -> Manifest:
+def rank_template(run: TrainingRun, meets: Rendezvous) -> Manifest:
     """Metadata and spec of the pods; who makes them sets hostname and subdomain as it likes."""
-    key = key_of(resource)
+    spec, record, pool, key = run.spec, run.record, run.pool, key_of(run.resource)
     shm_volume, shm_mount = pods.shared_memory()
     volumes, mounts = [shm_volume], [shm_mount]
     if spec.checkpoint:
@@ -60,7 +73,7 @@ def rank_template(
             "checkpoint", spec.checkpoint.claim_name, spec.checkpoint.path, read_only=False
         )
         volumes, mounts = [*volumes, volume], [*mounts, mount]
-    variables = training_environment(spec, record, gang.master_address, gang.attempt_annotation)
+    variables = training_environment(spec, record, meets.master_address, meets.attempt_annotation)
     container = pods.container_of(
         spec.run,
         CONTAINER,

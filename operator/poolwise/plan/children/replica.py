@@ -141,6 +141,12 @@ def template(replica: Replica, is_worker: bool = False) -> Manifest:
     }
 
 
+def rolling_update(record: PlacementRecord) -> Manifest:
+    """The new replica first where there is room for it; else the update would never end."""
+    surge = 1 if record.may_surge else 0
+    return {"maxSurge": surge, "maxUnavailable": 1 - surge}
+
+
 def _image(replica: Replica) -> str:
     engine, pool = replica.spec.engine.type, replica.pool
     image = replica.own_image or default_image(engine, pool, replica.settings)

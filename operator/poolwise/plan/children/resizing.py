@@ -7,7 +7,7 @@ its children may be written.
 from __future__ import annotations
 
 from poolwise.plan import names
-from poolwise.plan.children import groups, serving
+from poolwise.plan.children.replica import rolling_update
 from poolwise.plan.decision import Plan
 from poolwise.plan.observed import Object
 from poolwise.plan.placement_record import parse, render
@@ -33,7 +33,7 @@ def changes(child: Object, runs: Plan, least_pods: int) -> Object:
         return {}
     spec: dict[str, object] = {"replicas": record.replicas or 0}
     if child["kind"] == "Deployment":
-        spec["strategy"] = {"rollingUpdate": serving.rolling_update(record)}
+        spec["strategy"] = {"rollingUpdate": rolling_update(record)}
     else:
-        spec["rolloutStrategy"] = {"rollingUpdateConfiguration": groups.rolling_update(record)}
+        spec["rolloutStrategy"] = {"rollingUpdateConfiguration": rolling_update(record)}
     return {"metadata": {"annotations": {names.PLACEMENT: render(record)}}, "spec": spec}

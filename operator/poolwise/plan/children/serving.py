@@ -26,25 +26,20 @@ it, so that many pods may go, and no more until their groups are ready again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
-from poolwise.api import InferenceService, InferenceServiceSpec
 from poolwise.plan import names
 from poolwise.plan.children.groups import leader_worker_set
 from poolwise.plan.children.metadata import (
-    key_of,
     metadata,
     recorded_metadata,
     selector_labels,
     serving_labels,
 )
-from poolwise.plan.children.replica import HTTP, Replica, template
+from poolwise.plan.children.replica import HTTP, Replica, rolling_update, template
 from poolwise.plan.decision import Key, PlacementRecord
 from poolwise.plan.names import child_name
 from poolwise.plan.nodes.topology_labels import ZONE_KEY
 from poolwise.plan.observed import Manifest, Object
-from poolwise.plan.pool import Pool
-from poolwise.settings import Settings
 
 SERVICE_PORT = 80
 PULL_SECONDS = 1800
@@ -52,62 +47,49 @@ PULL_SECONDS = 1800
 
 
 def serving_children(
-    resource: Object,
-    record: PlacementRecord,
-    pool: Pool,
-    settings: Settings,
-    apis: Mapping[str, str] = MappingProxyType({}),
-    parts: Sequence[tuple[PlacementRecord, Pool]] = (),
+    resource: Object, replica: Replica, apis: Mapping[str, str], parts: Sequence[Replica]
 ) -> tuple[Manifest, ...]:
     """Service, PodDisruptionBudget, and Deployment or LeaderWorkerSet; nothing where that is not
-    served. ``parts`` is what runs on further pools.
+    served. ``parts`` are what runs on further pools.
 
     :raises InvalidInput: for an engine that has no build for the pool, or cannot load the model.
     """
-    spec = InferenceService.model_validate(resource).spec
-    if record.nodes_per_replica == 1:
-        replicas = _deployment(resource, record, pool, settings)
+    if replica.nodes == 1:
+        runner = _deployment(resource, replica)
     elif names.LEADER_WORKER_SET in apis:
-        replica = Replica(key_of(resource), spec, record, pool, settings)
-        replicas = leader_worker_set(resource, replica, apis[names.LEADER_WORKER_SET])
+        runner = leader_worker_set(resource, replica, apis[names.LEADER_WORKER_SET])
     else:
         return ()
-    name = child_name(resource["metadata"]["name"])
-    further = sum(each.replicas or 0 for each, _ in parts)
+    further = sum(each.record.replicas or 0 for each in parts)
     return (
-        _service(resource, record, name),
-        _disruption_budget(resource, record, spec, name, further),
-        *(_part(resource, each, at, settings) for each, at in parts),
-        replicas,
+        _service(resource, replica),
+        _disruption_budget(resource, replica, further),
+        *(_part(resource, each) for each in parts),
+        runner,
     )
 
 
-def _service(resource: Object, record: PlacementRecord, name: str) -> Manifest:
+def _service(resource: Object, replica: Replica) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": metadata(resource, record, name),
+        "metadata": metadata(resource, replica.record, child_name(replica.key.name)),
         "spec": {
-            "selector": serving_labels(key_of(resource), record.nodes_per_replica > 1),
+            "selector": serving_labels(replica.key, replica.nodes > 1),
             "ports": [{"name": HTTP, "port": SERVICE_PORT, "targetPort": HTTP}],
         },
     }
 
 
-def _disruption_budget(
-    resource: Object,
-    record: PlacementRecord,
-    spec: InferenceServiceSpec,
-    name: str,
-    further: int,
-) -> Manifest:
+def _disruption_budget(resource: Object, replica: Replica, further: int) -> Manifest:
+    record, redundancy = replica.record, replica.spec.scaling.redundancy
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": metadata(resource, record, name),
+        "metadata": metadata(resource, record, child_name(replica.key.name)),
         "spec": {
-            "minAvailable": least_pods(record, spec.scaling.redundancy, further=further),
-            "selector": {"matchLabels": selector_labels(key_of(resource))},
+            "minAvailable": least_pods(record, redundancy, further=further),
+            "selector": {"matchLabels": selector_labels(replica.key)},
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },
     }
@@ -137,13 +119,8 @@ def least_replicas(record: PlacementRecord, pods: int, further: int = 0) -> int:
     return max(replicas - (replicas * record.nodes_per_replica - pods), 1)
 
 
-def _deployment(
-    resource: Object, record: PlacementRecord, pool: Pool, settings: Settings
-) -> Manifest:
-    key = key_of(resource)
-    spec = InferenceService.model_validate(resource).spec
-    replica = Replica(key, spec, record, pool, settings)
-    pod = template(replica)
+def _deployment(resource: Object, replica: Replica) -> Manifest:
+    key, record, pod = replica.key, replica.record, template(replica)
     pod["spec"]["topologySpreadConstraints"] = [_over_zones(key)]
     return {
         "apiVersion": "apps/v1",
@@ -164,27 +141,20 @@ def progress_deadline_seconds(record: PlacementRecord) -> int:
     return PULL_SECONDS + (record.start_budget_seconds or 0)
 
 
-def _part(resource: Object, record: PlacementRecord, pool: Pool, settings: Settings) -> Manifest:
+def _part(resource: Object, replica: Replica) -> Manifest:
     """Replicas on a further pool: a Deployment that takes only pods of that pool for its own."""
-    made, key = _deployment(resource, record, pool, settings), key_of(resource)
+    made, key, pool = _deployment(resource, replica), replica.key, replica.record.pool
     at, spec = made["metadata"], made["spec"]
-    labels = {**selector_labels(key), names.POOL: names.pool_label(record.pool)}
+    labels = {**selector_labels(key), names.POOL: names.pool_label(pool)}
     return {
         **made,
         "metadata": {
             **at,
-            "name": names.overflow_name(key.name, record.pool),
+            "name": names.overflow_name(key.name, pool),
             "labels": {**at["labels"], names.OVERFLOW: "true"},
         },
         "spec": {**spec, "selector": {"matchLabels": labels}},
     }
-
-
-def rolling_update(record: PlacementRecord) -> Manifest:
-    """The new replica first where there is room for it; else the update would never end."""
-    if record.may_surge:
-        return {"maxSurge": 1, "maxUnavailable": 0}
-    return {"maxSurge": 0, "maxUnavailable": 1}
 
 
 def _over_zones(key: Key) -> Manifest:

@@ -15,15 +15,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from poolwise.api import TrainingJob
 from poolwise.errors import InvalidInput
 from poolwise.plan import names
 from poolwise.plan.children.job_set import ATTEMPT, job_set_name
 from poolwise.plan.children.metadata import recorded_metadata, without_empty
-from poolwise.plan.children.ranks import Gang, rank_template
+from poolwise.plan.children.ranks import Rendezvous, TrainingRun, rank_template
 from poolwise.plan.decision import PlacementRecord
 from poolwise.plan.observed import Manifest, Object
-from poolwise.plan.pool import Pool
+from poolwise.plan.reading import mapping, objects
 
 MANAGER = f"{names.GROUP}/planner"
 """Who answers for our patch, beside Kueue's and others'."""
@@ -33,6 +32,10 @@ OF_TORCH = frozenset(
     {"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"}
 )
 """Variables that Trainer's torch runtimes set, and refuse to be given."""
+_JOB_SET = ("spec", "template", "spec")
+"""Of a runtime: where its JobSet is."""
+_POD = ("template", "spec", "template", "spec")
+"""Of a replicated job: where its pod is."""
 PATCHED = (
     *("affinity", "imagePullSecrets", "nodeSelector", "securityContext", "serviceAccountName"),
     *("tolerations", "volumes"),
@@ -40,19 +43,16 @@ PATCHED = (
 """Fields of our pods that a runtime can be patched with."""
 
 
-def train_job_children(
-    resource: Object, record: PlacementRecord, pool: Pool, version: str, runtime: Object
-) -> tuple[Manifest, ...]:
+def train_job_children(run: TrainingRun, version: str, runtime: Object) -> tuple[Manifest, ...]:
     """The TrainJob for a runtime; Trainer makes a JobSet from it.
 
     :raises InvalidInput: for a runtime without a container to train in.
     """
-    spec = TrainingJob.model_validate(resource).spec
-    name = job_set_name(resource["metadata"]["name"])
+    name = job_set_name(run.name)
     roles = _roles(runtime)
-    gang = Gang(_subdomain(runtime) or name, f"{name}-{roles[0]}-0-0", ATTEMPT)
-    template = rank_template(resource, spec, record, pool, gang)
-    child = recorded_metadata(resource, record, name)
+    meets = Rendezvous(_subdomain(runtime) or name, f"{name}-{roles[0]}-0-0", ATTEMPT)
+    template = rank_template(run, meets)
+    child = recorded_metadata(run.resource, run.record, name)
     return (
         {
             "apiVersion": f"{names.TRAINER}/{version}",
@@ -60,10 +60,10 @@ def train_job_children(
             "metadata": child,
             "spec": without_empty(
                 {
-                    "runtimeRef": _reference(spec.runtime_ref),
-                    "trainer": _trainer(template, record, _is_torch(runtime)),
+                    "runtimeRef": _reference(run.spec.runtime_ref),
+                    "trainer": _trainer(template, run.record, _is_torch(runtime)),
                     "runtimePatches": [_patch(template, roles, child["labels"])],
-                    "activeDeadlineSeconds": spec.active_deadline_seconds,
+                    "activeDeadlineSeconds": run.spec.active_deadline_seconds,
                 }
             ),
         },
@@ -121,8 +121,8 @@ def _roles(runtime: Object) -> list[str]:
     """Replicated jobs whose pods train; the first has rank 0."""
     found = [
         str(job["name"])
-        for job in _job_set(runtime).get("replicatedJobs") or ()
-        if any(each.get("name") == NODE for each in _pod_of(job).get("containers") or ())
+        for job in objects(runtime, *_JOB_SET, "replicatedJobs")
+        if any(each.get("name") == NODE for each in objects(job, *_POD, "containers"))
     ]
     if not found:
         name = runtime["metadata"]["name"]
@@ -131,20 +131,10 @@ def _roles(runtime: Object) -> list[str]:
     return found
 
 
-def _pod_of(job: Mapping[str, Any]) -> Mapping[str, Any]:
-    pod = job.get("template", {}).get("spec", {}).get("template", {}).get("spec") or {}
-    return pod if isinstance(pod, Mapping) else {}
-
-
-def _job_set(runtime: Object) -> Mapping[str, Any]:
-    found = ((runtime.get("spec") or {}).get("template") or {}).get("spec") or {}
-    return found if isinstance(found, Mapping) else {}
-
-
 def _subdomain(runtime: Object) -> str:
-    return str((_job_set(runtime).get("network") or {}).get("subdomain") or "")
+    return str(mapping(runtime, *_JOB_SET, "network").get("subdomain") or "")
 
 
 def _is_torch(runtime: Object) -> bool:
     """Whether its nodes are started by torchrun; an empty policy counts."""
-    return "torch" in ((runtime.get("spec") or {}).get("mlPolicy") or {})
+    return "torch" in mapping(runtime, "spec", "mlPolicy")

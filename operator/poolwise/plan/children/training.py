@@ -8,7 +8,7 @@ failures would be used up by the first incident of a large gang. Pods that were 
 
 from __future__ import annotations
 
-from poolwise.api import TrainingJob, TrainingJobSpec
+from poolwise.api import TrainingJobSpec
 from poolwise.plan.children.environment import RENDEZVOUS_PORT
 from poolwise.plan.children.metadata import (
     JOB_NAME_LIMIT,
@@ -18,11 +18,15 @@ from poolwise.plan.children.metadata import (
     selector_labels,
     without_empty,
 )
-from poolwise.plan.children.ranks import Gang, disruption_rule, rank_template, service_name
-from poolwise.plan.decision import PlacementRecord
+from poolwise.plan.children.ranks import (
+    Rendezvous,
+    TrainingRun,
+    disruption_rule,
+    rank_template,
+    service_name,
+)
 from poolwise.plan.names import child_name
-from poolwise.plan.observed import Manifest, Object
-from poolwise.plan.pool import Pool
+from poolwise.plan.observed import Manifest
 
 FAILURES = "batch.kubernetes.io/job-index-failure-count"
 
@@ -32,11 +36,9 @@ def job_name(name: str) -> str:
     return child_name(name, limit=JOB_NAME_LIMIT)
 
 
-def training_children(
-    resource: Object, record: PlacementRecord, pool: Pool
-) -> tuple[Manifest, ...]:
-    """Job and Service. Raises what pydantic raises for a spec that admission would refuse."""
-    return _service(resource, record), _job(resource, record, pool)
+def training_children(run: TrainingRun) -> tuple[Manifest, ...]:
+    """Job and Service."""
+    return _service(run), _job(run)
 
 
 def changeable(spec: TrainingJobSpec) -> Manifest:
@@ -47,15 +49,15 @@ def changeable(spec: TrainingJobSpec) -> Manifest:
     }
 
 
-def _service(resource: Object, record: PlacementRecord) -> Manifest:
+def _service(run: TrainingRun) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": metadata(resource, record, service_name(resource["metadata"]["name"])),
+        "metadata": metadata(run.resource, run.record, service_name(run.name)),
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
-            "selector": selector_labels(key_of(resource)),
+            "selector": selector_labels(key_of(run.resource)),
             "ports": [
                 {"name": "rendezvous", "port": RENDEZVOUS_PORT, "targetPort": RENDEZVOUS_PORT}
             ],
@@ -63,13 +65,12 @@ def _service(resource: Object, record: PlacementRecord) -> Manifest:
     }
 
 
-def _job(resource: Object, record: PlacementRecord, pool: Pool) -> Manifest:
-    spec = TrainingJob.model_validate(resource).spec
-    name = resource["metadata"]["name"]
-    child = recorded_metadata(resource, record, job_name(name))
-    gang = Gang(service_name(name), f"{job_name(name)}-0", FAILURES)
-    template = rank_template(resource, spec, record, pool, gang)
-    template["spec"]["subdomain"] = gang.subdomain
+def _job(run: TrainingRun) -> Manifest:
+    spec, record, name = run.spec, run.record, job_name(run.name)
+    child = recorded_metadata(run.resource, record, name)
+    meets = Rendezvous(service_name(run.name), f"{name}-0", FAILURES)
+    template = rank_template(run, meets)
+    template["spec"]["subdomain"] = meets.subdomain
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
