@@ -188,6 +188,11 @@ class PlacementRecord:
         return {**self.domain, **(self.queue.selector if self.queue else {})}
 
     @property
+    def is_gated(self) -> bool:
+        """Whether our admission gate holds its child back in Kueue's queue."""
+        return self.queue is not None and self.queue.is_gated
+
+    @property
     def pool(self) -> str:
         """Name of the pool that holds it."""
         return self.claim.pool

@@ -14,7 +14,7 @@ from datetime import datetime
 from poolwise.model.prediction import Interval
 from poolwise.plan.candidates.assessment import candidates, gang
 from poolwise.plan.candidates.reasons import Verdict
-from poolwise.plan.candidates.situation import Situation, shared_domain
+from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.capacity import Ledger
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, PlacementRecord, Plan
@@ -25,7 +25,7 @@ from poolwise.plan.ranking import Ranking, rank
 from poolwise.plan.ranking_words import judged
 from poolwise.plan.requests.request import Request, ServingRequest, TrainingRequest, Workload
 from poolwise.plan.slips import missing_product, nearest_deadline, unknown_pool
-from poolwise.plan.topology import unknown_level
+from poolwise.plan.topology import shared_domain, unknown_level
 
 REASONS_NAMED = 3
 """Pools that a plan without any candidate names; status lists all of them."""
@@ -242,7 +242,8 @@ class Placement:
         return pods.claim(self.workload.identity.key, pool.name, nodes)
 
     def _domain(self, chosen: Candidate, claim: Claim) -> dict[str, str]:
-        return shared_domain(claim.accelerators_by_node, self._pool(chosen), chosen.wish)
+        levels = chosen.wish.levels if chosen.wish.must_share else ()
+        return shared_domain(claim.accelerators_by_node, self._pool(chosen), levels)
 
     def _may_surge(self, chosen: Candidate, claim: Claim) -> bool:
         """Whether one replica more finds room, so that updates can start before they stop."""

@@ -17,12 +17,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from poolwise.plan.nodes.labels import SPOT
 from poolwise.plan.pool import Pool
 from poolwise.plan.wording import duration, percent, plural
 from poolwise.settings import Settings
 
-SPOT = "Spot"
-"""Capacity type of nodes that their owner may take away."""
 HOPELESS = 10.0
 """A run that takes so many times its undisturbed time is refused: nine tenths would be lost."""
 ASSUMED_CHECKPOINT_SECONDS = 1800.0

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from poolwise.model.efficiency import Calibration
@@ -99,6 +99,16 @@ def unknown_level(where: Where, pools: Iterable[Pool]) -> str | None:
         f"spec.placement.topology.level: no node of any pool has the label {told}{meant}"
         f" levels there are: {there}"
     )
+
+
+def shared_domain(names: Collection[str], pool: Pool, levels: Iterable[str]) -> dict[str, str]:
+    """The nearest of these labels whose value all nodes of these names share; empty: none."""
+    labels = [node.labels for node in pool.nodes if node.name in names]
+    for level in levels:
+        values = {each.get(level) for each in labels}
+        if len(values) == 1 and (value := values.pop()):
+            return {level: value}
+    return {}
 
 
 def can_ever_hold(level: str, gang: Gang, pool: Pool) -> bool:

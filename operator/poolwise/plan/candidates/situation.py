@@ -4,7 +4,7 @@ the moment."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -127,16 +127,3 @@ def _too_large_pod(gang: Gang, pool: Pool) -> tuple[str, float] | None:
         told = f"has {gib(memory)} of memory on its largest node, each pod asks for "
         return told + gib(gang.memory_bytes), gang.memory_bytes / memory if memory else math.inf
     return None
-
-
-def shared_domain(nodes: Iterable[str], pool: Pool, wish: Wish) -> dict[str, str]:
-    """The nearest label that all these nodes share, where the workload insists on one."""
-    if not wish.must_share:
-        return {}
-    names = set(nodes)
-    labels = [node.labels for node in pool.nodes if node.name in names]
-    for level in wish.levels:
-        values = {each.get(level) for each in labels}
-        if len(values) == 1 and (value := values.pop()):
-            return {level: value}
-    return {}

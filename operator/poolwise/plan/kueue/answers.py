@@ -21,6 +21,7 @@ from poolwise.plan.kueue.words import ADMITTED, CheckState
 from poolwise.plan.names import POOL
 from poolwise.plan.observed import Answer
 from poolwise.plan.pool import Pool
+from poolwise.plan.topology import shared_domain
 from poolwise.plan.wording import plural
 
 RETRY_SECONDS = 60
@@ -151,7 +152,8 @@ def _update(
 ) -> dict[str, Any]:
     """What Kueue adds to the pods: only what neither they nor the flavor say already."""
     known = {**(flavor.labels if flavor else {}), **each.selector}
-    wanted = {**pool.node_selector, **_domain(pool, nodes)}
+    domain = shared_domain(nodes, pool, pool.topology_keys) if len(nodes) > 1 else {}
+    wanted = {**pool.node_selector, **domain}
     return {
         "name": each.name,
         "nodeSelector": {k: v for k, v in sorted(wanted.items()) if k not in known},
@@ -159,18 +161,6 @@ def _update(
         "labels": {ADMITTED: guest.uid},
         "annotations": {POOL: pool.name},
     }
-
-
-def _domain(pool: Pool, nodes: Mapping[str, int]) -> dict[str, str]:
-    """The nearest level that the nodes of several pods share."""
-    if len(nodes) < 2:
-        return {}
-    labels = [node.labels for node in pool.nodes if node.name in nodes]
-    for level in pool.topology_keys:
-        values = {each.get(level) for each in labels}
-        if len(values) == 1 and (value := values.pop()):
-            return {level: value}
-    return {}
 
 
 def _key(guest: Guest) -> Key:

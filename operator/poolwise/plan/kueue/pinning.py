@@ -17,6 +17,7 @@ from typing import Any
 
 from poolwise.plan.kueue.reading import ClusterQueue, Flavor, Group
 from poolwise.plan.pool import Node, Pool
+from poolwise.plan.pools.taints import tolerates
 
 FLAVORS_NAMED = 3
 
@@ -49,7 +50,8 @@ def pin(pool: Pool, queue: ClusterQueue, asks: Iterable[str]) -> Pin | str:
     for group in map(queue.group_of, others):
         if group is not None and group not in groups:
             groups.append(group)
-    for chosen in itertools.product(*(_covering(group, pool) for group in groups)):
+    covering = ([each for each in group.flavors if covers(each, pool)] for group in groups)
+    for chosen in itertools.product(*covering):
         selector = {key: value for flavor in chosen for key, value in flavor.labels.items()}
         found = [_taken(group, pool, selector) for group in groups]
         if all(found) and _is_safe(pool, itertools.chain(*found)):
@@ -65,10 +67,6 @@ def _pin(
     most = {name: group.most.get((name, resource), math.inf) for name in names}
     spare = {name: limit - group.used.get((name, resource), 0) for name, limit in most.items()}
     return Pin(dict(sorted(beside.items())), max(most.values()), max(spare.values()), names)
-
-
-def _covering(group: Group, pool: Pool) -> list[Flavor]:
-    return [flavor for flavor in group.flavors if covers(flavor, pool)]
 
 
 def covers(flavor: Flavor, pool: Pool) -> bool:
@@ -103,25 +101,8 @@ def _is_safe(pool: Pool, taken: Iterable[Flavor]) -> bool:
 
 def _untolerated(flavor: Flavor, pool: Pool) -> Mapping[str, Any] | None:
     tolerated = (*pool.tolerations, *flavor.tolerations)
-    return next(
-        (
-            taint
-            for taint in flavor.taints
-            if not any(_tolerates(each, taint) for each in tolerated)
-        ),
-        None,
-    )
-
-
-def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
-    """As the scheduler judges."""
-    if toleration.get("effect") not in (None, "", taint.get("effect")):
-        return False
-    if toleration.get("key") not in (None, "", taint.get("key")):
-        return False
-    if toleration.get("operator") == "Exists":
-        return True
-    return bool(toleration.get("key")) and toleration.get("value", "") == taint.get("value", "")
+    against = (t for t in flavor.taints if not any(tolerates(each, t) for each in tolerated))
+    return next(against, None)
 
 
 def _why(pool: Pool, queue: ClusterQueue, group: Group) -> str:

@@ -23,7 +23,7 @@ def placed(plan: Plan) -> Condition:
     if plan.admission is None:
         told = f"{planned}; its turn is up to Kueue, which is about to be told of it"
         return condition(Type.PLACED, False, Reason.QUEUED, told)
-    gate = "; it is held back until there is room" if _is_gated(plan) else ""
+    gate = "; it is held back until there is room" if plan.record and plan.record.is_gated else ""
     said = f"{planned}{gate}; Kueue: {plan.admission.message}"
     return condition(Type.PLACED, False, plan.admission.reason, said)
 
@@ -35,18 +35,11 @@ def queue_conditions(spec: Mapping[str, Any], plan: Plan) -> list[Condition]:
             condition(Type(each.type), each.status, each.reason or Reason.QUEUED, each.message)
             for each in plan.admission.conditions
         ]
-    if not spec.get("queueName") or not plan.placed or _queue_of(plan) is not None:
+    queue = plan.queue or (plan.record and plan.record.queue)
+    if not spec.get("queueName") or not plan.placed or queue is not None:
         return []
     told = (
         f"spec.queueName is {spec['queueName']}, and Kueue was not installed when this was placed: "
         "it runs without a quota"
     )
     return [condition(Type.QUOTA_RESERVED, None, Reason.KUEUE_NOT_INSTALLED, told)]
-
-
-def _queue_of(plan: Plan) -> object:
-    return plan.queue or (plan.record.queue if plan.record else None)
-
-
-def _is_gated(plan: Plan) -> bool:
-    return plan.record is not None and plan.record.queue is not None and plan.record.queue.is_gated

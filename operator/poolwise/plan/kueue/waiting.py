@@ -71,7 +71,7 @@ def queued_plans(
         assert entry.queue is not None, "only those in a queue come here"
         plan = _Turn(entry, entry.queue, pools, situation).plan()
         yield plan
-        if plan.claim is not None and not (plan.record and _is_gated(plan.record)):
+        if plan.claim is not None and not (plan.record and plan.record.is_gated):
             situation = situation.with_ledger(situation.ledger.with_claim(plan.claim))
 
 
@@ -94,7 +94,7 @@ class _Turn:
             return self._kept(standing, is_gated=False)
         if now is not None and _is_same_run(now, standing):
             return now
-        return self._kept(standing, is_gated=_is_gated(standing) and not self._is_overdue())
+        return self._kept(standing, is_gated=standing.is_gated and not self._is_overdue())
 
     @property
     def _request(self) -> TrainingRequest:
@@ -196,7 +196,7 @@ class _Turn:
 
 def gate_opens_at(entries: Iterable[Entry], situation: Situation) -> datetime | None:
     """When the next gate is lifted for its time alone."""
-    gated = (each for each in entries if each.state.record and _is_gated(each.state.record))
+    gated = (each for each in entries if each.state.record and each.state.record.is_gated)
     limits = (_overdue_at(each, situation) for each in gated)
     return min((each for each in limits if each and each > situation.now), default=None)
 
@@ -210,10 +210,6 @@ def _overdue_at(entry: Entry, situation: Situation) -> datetime | None:
     if limit_seconds is None:
         limit_seconds = situation.settings.start_timeout_seconds
     return admission.created + timedelta(seconds=limit_seconds)
-
-
-def _is_gated(record: PlacementRecord) -> bool:
-    return record.queue is not None and record.queue.is_gated
 
 
 def _is_same_run(plan: Plan, record: PlacementRecord) -> bool:

@@ -8,7 +8,7 @@ its own interruptions, and workloads can choose between them by ``capacityTypes`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from poolwise.plan.pool import Condition
 from poolwise.plan.pools.members import Draft, capacity_type
@@ -47,9 +47,6 @@ def _prices(draft: Draft) -> str:
         return ""
     unit = "vCPU" if draft.is_cpu else "accelerator"
     dearest = {each.source: each.amount for each in prices}
-    told = (f"{money(amount, SHIPPED_CURRENCY)} ({source})" for source, amount in _sorted(dearest))
+    ordered = sorted(dearest.items(), key=lambda each: (-each[1], each[0]))
+    told = (f"{money(amount, SHIPPED_CURRENCY)} ({source})" for source, amount in ordered)
     return f"an hour of one {unit} costs {', '.join(told)}, and all are taken at the dearest"
-
-
-def _sorted(prices: dict[str, float]) -> Iterable[tuple[str, float]]:
-    return sorted(prices.items(), key=lambda each: (-each[1], each[0]))

@@ -15,7 +15,7 @@ from poolwise.plan.nodes import topology_labels
 from poolwise.plan.nodes.facts import Facts
 from poolwise.plan.pools.members import Draft
 from poolwise.settings import Settings
-from poolwise.tables import AcceleratorRow, Tables
+from poolwise.tables import Tables
 
 BYTES_PER_MEGABIT = 125_000.0
 RDMA_BYTES_PER_SECOND_PER_ACCELERATOR = 25e9
@@ -205,9 +205,5 @@ def _least_machine(draft: Draft, tables: Tables) -> tuple[float, float]:
         for m in known or tables.machine_types
         if m.vcpus and m.memory_bytes and m.accelerators
     ]
-    count = draft.offer.nominal_count or _usual(row)
+    count = draft.offer.nominal_count or row.accelerators_per_node
     return min(share[0] for share in shares) * count, min(share[1] for share in shares) * count
-
-
-def _usual(row: AcceleratorRow) -> int:
-    return row.accelerators_per_node

@@ -6,13 +6,10 @@ from datetime import datetime
 
 from poolwise.api import GROUP, VERSION
 from poolwise.plan import idle, names
-from poolwise.plan.conditions import Type, merged
+from poolwise.plan.conditions import merged
 from poolwise.plan.observed import Manifest, Object
-from poolwise.plan.pool import Condition, Pool
-from poolwise.plan.wording import plural, significant
-
-READY, UNUSABLE, NO_NODES = "Ready", "Unusable", "NoUsableNodes"
-"""Reasons of a pool's condition ``Ready``."""
+from poolwise.plan.pool import Pool
+from poolwise.plan.wording import significant
 
 
 def pool_object(pool: Pool) -> Manifest:
@@ -57,7 +54,7 @@ def pool_status(
         "roleReason": pool.role_reason or None,
         "price": _price(pool),
         "discovered": dict(pool.discovered),
-        "conditions": merged(previous, _conditions(pool), generation, now),
+        "conditions": merged(previous, pool.conditions, generation, now),
     }
     return {field: value for field, value in status.items() if value not in (None, {})}
 
@@ -70,18 +67,3 @@ def _price(pool: Pool) -> Manifest | None:
         "currency": pool.price.currency,
         "source": pool.price.source,
     }
-
-
-def _conditions(pool: Pool) -> list[Condition]:
-    told = [each for each in pool.conditions if each.type != Type.READY]
-    return [*told, next((e for e in pool.conditions if e.type == Type.READY), _ready(pool))]
-
-
-def _ready(pool: Pool) -> Condition:
-    usable = len(pool.usable_nodes)
-    if pool.unusable_reason:
-        return Condition(Type.READY.value, False, UNUSABLE, pool.unusable_reason)
-    if not usable:
-        message = f"none of {plural(len(pool.nodes), 'node')} can take work"
-        return Condition(Type.READY.value, False, NO_NODES, message)
-    return Condition(Type.READY.value, True, READY, f"{plural(usable, 'node')} can take work")

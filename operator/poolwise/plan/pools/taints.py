@@ -51,12 +51,12 @@ def untolerated(taints: Sequence[Taint], tolerated: Sequence[Mapping[str, Any]])
     """The first taint that keeps pods off a node, in words; None: none does."""
     for taint in taints:
         is_hard = taint.get("effect") != _HARMLESS_EFFECT
-        if is_hard and not any(_tolerates(each, taint) for each in tolerated):
+        if is_hard and not any(tolerates(each, taint) for each in tolerated):
             return _words(taint)
     return None
 
 
-def _tolerates(toleration: Mapping[str, Any], taint: Taint) -> bool:
+def tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
     """As the scheduler matches: https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/."""
     effect, key = toleration.get("effect"), toleration.get("key")
     if (effect and effect != taint.get("effect")) or (key and key != taint.get("key")):
