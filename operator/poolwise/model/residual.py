@@ -79,7 +79,7 @@ class Learnt:
     """Of a time: what it is to be multiplied by."""
     spread: float
     """Of held-out runs that were as near to a known one."""
-    has_kin: bool = True
+    has_kin: bool
     """Whether any known run has labels in common."""
 
     @property

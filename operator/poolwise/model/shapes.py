@@ -109,3 +109,8 @@ class Model:
     published_parameters: float | None = None
     """Total count where the shape alone does not give it (hybrids, multimodal models)."""
     published_active_parameters: float | None = None
+
+    @property
+    def generates(self) -> bool:
+        """Whether it answers token by token."""
+        return isinstance(self.shape, Transformer) and self.shape.is_decoder

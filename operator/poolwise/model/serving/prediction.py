@@ -40,7 +40,6 @@ from poolwise.model.serving.rates import arithmetic
 from poolwise.model.serving.replica import (
     arithmetic_intensity,
     context_tokens,
-    generates,
     replica,
     served_tokens,
 )
@@ -132,14 +131,16 @@ class _Spreads:
             return Interval(seconds, seconds, seconds)
         constant = self._constant(metric)
         residual = self._calibration.residual(FIGURES[metric])
-        if residual is None or not generates(self._work):
+        if residual is None or not self._work.model.generates:
             return Interval.around(seconds, constant.spread)
         return Interval.around(seconds, residual.at(self._site).spread_beside(constant))
 
     def provenance(self) -> str:
         """Own where runs of this accelerator set the range; models that only read had none."""
         found = self._constant(Metric.ITL).provenance
-        return found if generates(self._work) else Provenance.weakest((found, Provenance.INHERITED))
+        if self._work.model.generates:
+            return found
+        return Provenance.weakest((found, Provenance.INHERITED))
 
     def _constant(self, metric: Metric) -> Efficiency:
         phase = REQUESTS if metric is Metric.TTFT else PHASE
@@ -149,7 +150,7 @@ class _Spreads:
 
 def _reported(work: ServingWork, times: Latencies, metric: Metric, is_overloaded: bool) -> float:
     """At the percentile of the strictest target on this metric, else at p95; 0 without tokens."""
-    if metric is not Metric.E2E and not generates(work):
+    if metric is not Metric.E2E and not work.model.generates:
         return 0.0
     if is_overloaded:
         return math.inf

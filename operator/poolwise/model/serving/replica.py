@@ -107,7 +107,7 @@ def served_tokens(work: ServingWork) -> float | None:
     """Prompt and generated tokens of one request on average; None where items have no tokens."""
     if isinstance(work.model.shape, Custom):
         return None
-    return _input(work).mean + _generated(work).mean + (1.0 if generates(work) else 0.0)
+    return _input(work).mean + _generated(work).mean + (1.0 if work.model.generates else 0.0)
 
 
 def arithmetic_intensity(
@@ -153,16 +153,10 @@ def _request_traffic_bytes(
     return weights * steps + per_key * keys
 
 
-def generates(work: ServingWork) -> bool:
-    """Whether it answers token by token."""
-    shape = work.model.shape
-    return isinstance(shape, Transformer) and shape.is_decoder
-
-
 def _generated(work: ServingWork) -> Lengths:
     """Tokens after the first, which the prompt's own step gives."""
     tokens = work.output_tokens
-    if not generates(work) or tokens.p95 <= 1.0:
+    if not work.model.generates or tokens.p95 <= 1.0:
         return Lengths(0.0, 0.0)
     lengths = log_normal(tokens.p50, tokens.p95)
     return Lengths(max(lengths.mean - 1.0, 0.0), lengths.scv)

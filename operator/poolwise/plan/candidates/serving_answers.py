@@ -14,7 +14,7 @@ from poolwise.model.prediction import Bottleneck, ServingPrediction
 from poolwise.model.serving.capacity import NOTHING, Capacity, highest
 from poolwise.model.serving.memory import footprint
 from poolwise.model.serving.prediction import Known, predict_serving
-from poolwise.model.serving.replica import generates, replica
+from poolwise.model.serving.replica import replica
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
 from poolwise.plan.candidates.machines import felt_by_replica
 from poolwise.plan.candidates.memo import Page
@@ -97,7 +97,7 @@ class ServingAnswers:
 
     @property
     def _slowdown(self) -> float:
-        return self.measured.slowdown(generates(self.search.work))
+        return self.measured.slowdown(self.search.work.model.generates)
 
     def _corrected(self, shape: ReplicaShape) -> ReplicaShape:
         if self._slowdown == 1.0:
@@ -171,7 +171,7 @@ def _answers(
     subject = _asked(request.work, measured), request.fixed, machine, _node(pool)
     page = situation.memo.page((*subject, situation.calibration, over_nodes))
     search = page.get("search", lambda: _search(*subject, situation.calibration, over_nodes))
-    slowdown = measured.slowdown(generates(request.work))
+    slowdown = measured.slowdown(request.work.model.generates)
     rated = situation.memo.page((page, request.work.requests_per_second, slowdown))
     return ServingAnswers(search, page, rated, measured)
 
@@ -192,7 +192,7 @@ def _search(
 @lru_cache(maxsize=1024)
 def _asked(work: ServingWork, measured: ServingEstimates) -> ServingWork:
     """What the model is asked, whatever the rate; one value for all pools without measurements."""
-    targets = asked_targets(work.targets, measured, generates(work))
+    targets = asked_targets(work.targets, measured, work.model.generates)
     return replace(work, requests_per_second=None, targets=targets)
 
 

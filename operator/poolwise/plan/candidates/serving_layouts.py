@@ -27,7 +27,6 @@ from poolwise.model.serving.memory import (
 from poolwise.model.serving.replica import replica
 from poolwise.model.serving.targets import first_missed
 from poolwise.model.serving.tuning import tuned
-from poolwise.model.shapes import Transformer
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Tokens
 from poolwise.plan.candidates.memo import Page
 from poolwise.plan.candidates.reasons import Verdict
@@ -135,7 +134,7 @@ class ServingSearch:
         """
         better, found = tuned(self.work, layout, self.machine, self.calibration, self.replica)
         step_tokens = better.max_batched_tokens
-        if not self._generates:
+        if not self.work.model.generates:
             step_tokens = max(step_tokens, better.max_model_tokens)
         sequences = min(better.max_num_seqs, step_tokens)
         whole = replace(better, max_batched_tokens=step_tokens, max_num_seqs=sequences)
@@ -161,11 +160,6 @@ class ServingSearch:
         late = bisect.bisect_left(range(least, most + 1), True, key=is_late)
         found = max(least, _coarse(least + late - 1))
         return layout if late > most - least else replace(layout, max_num_seqs=found)
-
-    @property
-    def _generates(self) -> bool:
-        shape = self.work.model.shape
-        return isinstance(shape, Transformer) and shape.is_decoder
 
     def _able(self) -> Sizes:
         return Sizes(

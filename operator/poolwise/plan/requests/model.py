@@ -45,7 +45,7 @@ def read_model(spec: ModelSpec, tables: Tables) -> Model:
 def beyond_context(model: Model) -> str:
     """Clause: what to do where a known model was made to read more than it does; empty where
     nothing is to be done."""
-    if isinstance(model.shape, Custom) or not model.shape.is_decoder:
+    if not model.generates:
         return ""
     return (
         f"; a variant with a longer context is described by {WHERE}.transformer,"

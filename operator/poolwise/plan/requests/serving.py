@@ -79,16 +79,11 @@ def _work(spec: InferenceServiceSpec, model: Model, settings: Settings) -> Servi
     )
 
 
-def generates(model: Model) -> bool:
-    """Whether the model answers token by token."""
-    return not isinstance(model.shape, Custom) and model.shape.is_decoder
-
-
 def _targets(spec: InferenceServiceSpec, model: Model) -> tuple[Target, ...]:
     if not spec.slo and spec.traffic_class != "Throughput":
         raise InvalidInput("spec.slo", "must have a target unless trafficClass is Throughput")
     for index, target in enumerate(spec.slo):
-        if target.metric != "E2E" and not generates(model):
+        if target.metric != "E2E" and not model.generates:
             raise InvalidInput(
                 f"spec.slo[{index}].metric",
                 f"must be E2E, since {model.name} does not generate tokens, is {target.metric}",
@@ -122,7 +117,7 @@ def _lengths(
         patches = float(model.max_context_tokens)
         return Tokens(patches, patches), NO_TOKENS
     inputs = _tokens(spec.traffic.input_tokens)
-    outputs = _tokens(spec.traffic.output_tokens) if generates(model) else NO_TOKENS
+    outputs = _tokens(spec.traffic.output_tokens) if model.generates else NO_TOKENS
     told = (inputs.p95 if inputs else 0.0) + (outputs.p95 if outputs else 0.0)
     if longest is not None and told > max(longest, 1):
         raise InvalidInput(
