@@ -60,13 +60,13 @@ def write_fold_sites(figure: str, kind: str, weights: Vector, shares: Vector) ->
 
 
 @cache
-def fold_sites(figure: str, kind: str = "") -> Vector:
+def fold_sites(figure: str, kind: str) -> Vector:
     """Of each shipped site and each fold: the weight, and then the shares."""
     lines = np.loadtxt(_fold_sites(figure, kind), delimiter=",", ndmin=2)
     return lines.reshape(len(lines), COUNT, -1)
 
 
-def residual_without(fold: int, row: ResidualRow, kind: str = "") -> Residual:
+def residual_without(fold: int, row: ResidualRow, kind: str) -> Residual:
     """A shipped residual without the sites of a fold, with weights that it had no part in."""
     without = fold_sites(row.figure, kind)[:, fold]
     sites = (

@@ -49,15 +49,13 @@ class _Task:
     units: tuple[str, ...]
 
 
-def leave_one_out(
-    folder: Path, workers: int | None = None, targets: Collection[Target] = TARGETS
-) -> dict[str, Any]:
+def leave_one_out(folder: Path, targets: Collection[Target] = TARGETS) -> dict[str, Any]:
     """Scores by kind of unit, and beside a rival that has no run of the accelerator either;
     ``folder`` must hold rows of the open data only."""
     found: dict[str, list[Unit]] = {kind: [] for kind in UNITS}
     kinds = {column: kind for kind, column in UNITS.items()}
     tasks, pairs = list(_tasks(folder, targets)), list(_pairs(folder, targets))
-    with ProcessPoolExecutor(workers) as pool:
+    with ProcessPoolExecutor() as pool:
         for task, unit in zip(tasks, pool.map(_held_out, tasks), strict=True):
             found[kinds[task.column]].append(unit)
         compared = choices(*pool.map(_held_out_formulas, pairs))

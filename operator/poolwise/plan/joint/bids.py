@@ -65,9 +65,9 @@ class Bid:
     """At least one."""
     length_seconds: float
     """Of the whole cluster's time, where it uses least."""
-    seconds_left: float = math.inf
+    seconds_left: float
     """Until its deadline."""
-    is_urgent: bool = False
+    is_urgent: bool
     """Whether its deadline allows no more waiting to speak of."""
     is_hopeless: bool = False
     """Whether all that it could run on is held without end: nobody delays it."""

@@ -53,7 +53,7 @@ class Counting:
 
     items: Sequence[Item]
     floor: Floor
-    named: frozenset[str] = frozenset()
+    named: frozenset[str]
     """Pools whose nodes have columns."""
     programme: Programme = field(default_factory=Programme)
     columns: list[Column] = field(default_factory=list)

@@ -30,7 +30,7 @@ class Move:
     """Of the delay of all, the restart subtracted, by weight."""
     stay_seconds: float
     """What staying costs, by weight."""
-    meets_deadline: bool = False
+    meets_deadline: bool
     """Whether it would miss its deadline by staying."""
 
 

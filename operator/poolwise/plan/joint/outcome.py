@@ -91,12 +91,12 @@ class JointPlan:
     """Sum of the values of what starts or moves."""
     solver: str
     """``greedy``, ``milp``, or ``milp, stopped at its limit``."""
-    shares: Mapping[str, Share] = field(default_factory=dict)
+    shares: Mapping[str, Share]
     """By pool: what an accelerator-second takes of the whole cluster's time (:mod:`.pricing`)."""
-    holds: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)
+    holds: Mapping[str, tuple[Hold, ...]]
     """By pool: what is kept for gangs that wait."""
-    preemptions: tuple[Preemption, ...] = ()
+    preemptions: tuple[Preemption, ...]
     """What is stopped for others."""
-    is_as_queued: bool = True
+    is_as_queued: bool
     """Whether the queue in its order starts the same, so that others wait for what they were told
     of; False where two exchanged their pools, or the optimiser found better."""

@@ -105,9 +105,7 @@ def product_claims(labels: Mapping[str, str], tables: Tables) -> Iterator[Claim]
         yield Claim(f"machine type {typed[1]} has no accelerator", _NOTHING)
 
 
-def property_claims(
-    labels: Mapping[str, str], tables: Tables, is_cut: bool = False
-) -> Iterator[Claim]:
+def property_claims(labels: Mapping[str, str], tables: Tables, is_cut: bool) -> Iterator[Claim]:
     """What labels of memory, compute capability and family leave possible.
 
     Where devices are cut into slices, the memory label speaks of a slice: no claim.

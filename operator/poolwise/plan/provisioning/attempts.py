@@ -34,9 +34,9 @@ class GivenUp:
     """Pods of it that did."""
     pods: int
     limit_seconds: float
-    attempts: int = 1
+    attempts: int
     """In a row."""
-    has_missed_nodes: bool = False
+    has_missed_nodes: bool
     """Whether it waited for nodes to come."""
 
     def until(self, settings: Settings) -> datetime:

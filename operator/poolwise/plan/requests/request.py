@@ -107,11 +107,11 @@ class TrainingRequest:
     """Accelerators."""
     most: int
     where: Where
-    goal: Goal = Goal.TIME
-    deadline: datetime | None = None
-    max_cost: float | None = None
+    goal: Goal
+    deadline: datetime | None
+    max_cost: float | None
     """What it may still cost."""
-    pod: PodResources = PodResources()
+    pod: PodResources
     history: History | None = None
     """None: it never ran."""
 
@@ -135,25 +135,25 @@ class ServingRequest:
     work: ServingWork
     fixed: FixedReplica
     where: Where
-    least_replicas: int = 1
-    most_replicas: int = 10
-    redundancy: int = 0
-    least_requests_per_second: float = 0.0
-    """That a replica must bear where several pools share the load: a Service spreads it evenly."""
-    given_replicas: int | None = None
+    least_replicas: int
+    most_replicas: int
+    redundancy: int
+    given_replicas: int | None
     """Where somebody else sets the number (scaling modes External and Off); at most
     ``most_replicas``."""
+    goal: Goal
+    max_cost_per_hour: float | None
+    has_image: bool
+    """Whether the spec names an image; else the engine must have a build for the hardware."""
+    hub_id: str | None
+    """Of the preset's weights on Hugging Face."""
+    pod: PodResources
+    least_requests_per_second: float = 0.0
+    """That a replica must bear where several pools share the load: a Service spreads it evenly."""
     live_replicas: int | None = None
     """What the load of a service that runs already asks for; None: not known."""
     running_replicas: int = 0
     """Of a service whose load is not known: so many stay, whatever the declared peak takes."""
-    goal: Goal = Goal.COST
-    max_cost_per_hour: float | None = None
-    has_image: bool = False
-    """Whether the spec names an image; else the engine must have a build for the hardware."""
-    hub_id: str | None = None
-    """Of the preset's weights on Hugging Face."""
-    pod: PodResources = PodResources()
 
 
 Request = TrainingRequest | ServingRequest
