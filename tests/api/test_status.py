@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +16,7 @@ from poolwise.api.validation.schema_errors import schema_errors
 from poolwise.api.validation.unknown_fields import unknown_fields
 from poolwise.model.work import ServingLayout
 from poolwise.plan.children.manifests import children
+from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.pools.objects import pool_status
 from poolwise.plan.status.pods import Live
 from poolwise.plan.status.workload import status
@@ -45,12 +47,10 @@ def of_service() -> dict[str, Any]:
     return status(service(), plan, POOLS, Live(made, []), NOW)
 
 
-def of_pool() -> dict[str, Any]:
-    return pool_status({"metadata": {"generation": 1}}, POOL, 48, NOW)
-
-
-def of_cpu_pool() -> dict[str, Any]:
-    return pool_status({"metadata": {"generation": 1}}, cpu_pool(), None, NOW)
+def of_pool(pool: Pool, free_accelerators: int | None) -> dict[str, Any]:
+    ready = Condition("Ready", True, "NodesReady", "4 of 4 nodes can take work")
+    told = replace(pool, conditions=(ready,))
+    return pool_status({"metadata": {"generation": 1}}, told, free_accelerators, NOW)
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def of_cpu_pool() -> dict[str, Any]:
         (TrainingJob, of_job()),
         (TrainingJob, of_job(active=2, startTime="2026-11-21T11:00:00Z")),
         (InferenceService, of_service()),
-        (AcceleratorPool, of_pool()),
-        (AcceleratorPool, of_cpu_pool()),
+        (AcceleratorPool, of_pool(POOL, 48)),
+        (AcceleratorPool, of_pool(cpu_pool(), None)),
     ],
     ids=["placed job", "running job", "service", "pool", "CPU pool"],
 )
