@@ -150,7 +150,7 @@ class Scaler:
         decision, after, standstill = await self._found(turn, known, seen, overdue, late)
         if self._known_of(turn) is not known:
             return  # it went while it was decided
-        unbelieved = refused(known, decision, seen)
+        unbelieved, targets = refused(known, decision, seen), turn.placed.targets
         self._watch(turn)
         if known.looks < _least_looks(turn, known):
             return  # what was decided and told before a restart stands till then
@@ -166,6 +166,7 @@ class Scaler:
                 turn.key, turn.mode, self._cache.stores[AUTOSCALERS], turn.held_elsewhere
             ),
             now=now,
+            signals=() if standstill else after.record.signals(targets, now.timestamp()),
             mismatches=() if standstill else after.watch.told,
             memory=after.text,
             by_pool=turn.held,
@@ -213,9 +214,7 @@ class Scaler:
             decision = turn.with_one(decision)
         place = turn.place(decision, known.log_band)
         after = await asyncio.to_thread(before.after, seen, decision, late, service.targets, place)
-        decision = turn.in_full(decision, overdue, bool(seen.broken) or not seen.samples)
-        kept = after.record.signals(service.targets, seen.now_seconds)
-        return replace(decision, signals=kept), after
+        return turn.in_full(decision, overdue, bool(seen.broken) or not seen.samples), after
 
     def _watch(self, turn: Turn) -> None:
         """Look at the queue before it often while it sleeps."""

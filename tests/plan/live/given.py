@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from poolwise.plan.conditions import timestamp
+from poolwise.plan.live.keeping import Signal
 from poolwise.plan.live.look import Look, Mode
-from poolwise.plan.scaling.decision import Decision, Forecast, Signal, Tail
+from poolwise.plan.scaling.decision import Decision, Forecast, Tail
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.service import Latency, LatencyTarget
 
@@ -36,7 +37,6 @@ def decision(replicas=3, **more: Any):
     values: dict[str, Any] = {
         "reason": f"{replicas} replicas",
         "limiting": "TTFT p99",
-        "signals": (signal(), signal(ITL, 0.02, 0.025)),
         "forecast": Forecast(NOW.timestamp() + 60, 3.0, 4.0, 5.0),
         "tails": (Tail(TTFT, {2: float("inf"), 3: 1.2, 4: 0.7}),),
         "capacity_requests_per_second": 1.8,
@@ -48,6 +48,7 @@ def decision(replicas=3, **more: Any):
 
 def look(replicas=3, held=3, now=NOW, **more: Any):
     fields: dict[str, Any] = {"mode": Mode.DIRECT, "told": held, "failing": {}, "conflict": None}
+    fields["signals"] = (signal(), signal(ITL, 0.02, 0.025))
     fields |= {"mismatches": (), "memory": "", "by_pool": {"near": held}, "gateway": {}}
     given = {name: more.pop(name, value) for name, value in fields.items()}
     return Look(decision=decision(replicas, **more), declared=held, now=now, **given)

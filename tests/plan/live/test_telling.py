@@ -242,9 +242,7 @@ def test_what_is_told_is_the_same_when_it_is_told_again(rate, seconds, replicas,
     )
     first = measured(seen, {})
     again = measured(
-        look(
-            replicas, now=later(5), forecast=seen.decision.forecast, signals=seen.decision.signals
-        ),
+        look(replicas, now=later(5), forecast=seen.decision.forecast, signals=seen.signals),
         first.scaling,
     )
     assert again.scaling == first.scaling

@@ -370,10 +370,7 @@ def test_the_speed_of_tokens_is_told_once_it_is_measured():
 
 def test_a_decision_tells_its_numbers():
     decision = course(service(), [40.0] * 30).decision
-    (ttft, _), n = decision.signals, decision.replicas
-    assert (ttft.target, ttft.late_share) == (target(), (0.0, 0.0))
-    assert (ttft.low_seconds, ttft.high_seconds) == (0.0, 0.05)
-    assert ttft.samples > 1000.0
+    n = decision.replicas
     low, mid, high = (getattr(decision.forecast, key) for key in ("low", "mid", "high"))
     assert low < mid < high and mid == pytest.approx(40.0, rel=0.05)
     assert set(decision.tails[0].seconds) == {each for each in (n - 1, n, n + 1) if each}

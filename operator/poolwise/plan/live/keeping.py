@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from poolwise.plan.scaling.decision import Signal
 from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.signals.histogram import pooled
 from poolwise.plan.signals.percentile import percentile_of, samples_needed, share_within
@@ -26,6 +25,19 @@ _HISTOGRAMS = {
     Latency.TPOT: "tpot_seconds",
     Latency.E2E: "e2e_seconds",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """What was measured of one target lately."""
+
+    target: LatencyTarget
+    low_seconds: float | None
+    """Lower bound of the percentile; None where too few samples tell."""
+    high_seconds: float | None
+    samples: float
+    late_share: tuple[float, float] | None
+    """Of requests beyond the target: least and most that the buckets allow."""
 
 
 @dataclass(frozen=True, slots=True)

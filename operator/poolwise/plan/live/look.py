@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from poolwise.plan.conditions import Reason
+from poolwise.plan.live.keeping import Signal
 from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition
@@ -54,6 +55,8 @@ class Look:
     conflict: str | None
     """Who else scales it; None: nobody."""
     now: datetime
+    signals: Sequence[Signal] = ()
+    """How its targets are kept."""
     missed: int = 0
     """Replicas that told before, and were not read at the newest look or two: packets get lost."""
     refused: str = ""

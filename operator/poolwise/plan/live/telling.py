@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from poolwise.plan.conditions import timestamp
+from poolwise.plan.live.keeping import Signal
 from poolwise.plan.live.look import Look, Mode
 from poolwise.plan.live.mixture import pools_told
 from poolwise.plan.live.steady import steady
 from poolwise.plan.live.verdicts import conditions
 from poolwise.plan.pool import Condition
-from poolwise.plan.scaling.decision import Forecast, Remark, Signal, Tail
+from poolwise.plan.scaling.decision import Forecast, Remark, Tail
 from poolwise.plan.status.figures import Told, number
 from poolwise.plan.wording import sentence, significant
 
@@ -55,7 +56,7 @@ def _scaling(look: Look, before: Told) -> dict[str, Any]:
             "limiting": decision.limiting or None,
             "requestsPerSecondPerReplica": decision.capacity_requests_per_second or None,
             "forecast": _forecast(decision.forecast) if decision.forecast else None,
-            "signals": [signal_told(each) for each in decision.signals] or None,
+            "signals": [signal_told(each) for each in look.signals] or None,
             "gateway": figures_told(look.gateway) or None,
             "mismatches": [kind.value for kind, _ in look.mismatches] or None,
             "memory": look.memory or None,

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from poolwise.plan.conditions import Reason, Type, condition
+from poolwise.plan.live.keeping import Signal
 from poolwise.plan.live.look import Look, Mode
 from poolwise.plan.pool import Condition
-from poolwise.plan.scaling.decision import Remark, Signal
+from poolwise.plan.scaling.decision import Remark
 from poolwise.plan.wording import duration, plural
 
 
@@ -52,10 +53,10 @@ def _targets(look: Look) -> Sequence[Condition]:
     unreachable = look.decision.remarks.get(Remark.SLO_UNREACHABLE)
     if unreachable:
         return [condition(Type.SLO_MET, False, Reason.SLO_UNREACHABLE, unreachable)]
-    if not look.decision.signals:
+    if not look.signals:
         message = "no target is set: only the rate counts"
         return [condition(Type.SLO_MET, None, Reason.NOT_MEASURED, message)]
-    verdicts = {signal.target: _verdict(signal) for signal in look.decision.signals}
+    verdicts = {signal.target: _verdict(signal) for signal in look.signals}
     missed = [target for target, verdict in verdicts.items() if verdict is False]
     if missed:
         told = "; ".join(

@@ -1,4 +1,4 @@
-"""What a decision tells of itself: signals, predicted tails, remarks, and one sentence."""
+"""What a decision tells of itself: predicted tails, remarks, and one sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from poolwise.model.serving.load import State as ModelState
 from poolwise.model.serving.load import state_at_rate
 from poolwise.plan.scaling import fragility
 from poolwise.plan.scaling.capability import Capability
-from poolwise.plan.scaling.decision import Forecast, Remark, Signal, Tail
+from poolwise.plan.scaling.decision import Forecast, Remark, Tail
 from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.learning import SLOWNESS_HALF_LIFE_SECONDS
 from poolwise.plan.scaling.memory import Memory
@@ -18,7 +18,7 @@ from poolwise.plan.scaling.outlook import Outlook
 from poolwise.plan.scaling.seen import Seen
 from poolwise.plan.scaling.service import LatencyTarget, Service
 from poolwise.plan.scaling.tails import tail_seconds
-from poolwise.plan.signals.percentile import percentile_of, samples_needed, share_within
+from poolwise.plan.signals.percentile import samples_needed
 from poolwise.plan.signals.state import State
 
 DEVIATIONS = 2.0
@@ -26,21 +26,6 @@ TOLD_HALF_LIVES = 5.0
 """After which 3 % of a measured speed are still what was predicted."""
 LOADS_PER_UNIT = 50.0
 """Loads are rounded to 2 % of a full replica: tails are remembered by them."""
-
-
-def signals(service: Service, memory: Memory) -> tuple[Signal, ...]:
-    """What the last minutes show of each target, between the bounds that buckets leave."""
-    return tuple(_signal(memory, target) for target in service.targets)
-
-
-def _signal(memory: Memory, target: LatencyTarget) -> Signal:
-    seen = memory.observed.get(target.latency.value)
-    found = percentile_of(seen, target.percentile) if seen else None
-    share = share_within(seen, target.seconds) if seen else None
-    late = (1.0 - share.upper, 1.0 - share.lower) if share else None
-    if found is None or not found.is_sufficient:
-        return Signal(target, None, None, found.samples if found else 0.0, late)
-    return Signal(target, found.lower, found.upper, found.samples, late)
 
 
 def tails(

@@ -260,7 +260,6 @@ def _told(
         by_pool=choice.paced,
         weights=portfolio.weights(_counts(situation.seen, Phase.READY), offers),
         limiting=able.limiting,
-        signals=account.signals(service, memory),
         forecast=account.forecast(ahead, situation.seen.now_seconds),
         tails=account.tails(
             service, memory, situation.able[fullest.pool], ahead, replicas, fullest.worth

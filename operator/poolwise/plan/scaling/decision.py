@@ -30,19 +30,6 @@ class Remark(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Signal:
-    """What was observed of one target since the last warm-up."""
-
-    target: LatencyTarget
-    low_seconds: float | None
-    """Lower bound of the percentile; None where too few samples tell."""
-    high_seconds: float | None
-    samples: float
-    late_share: tuple[float, float] | None
-    """Of requests beyond the target: least and most that the buckets allow."""
-
-
-@dataclass(frozen=True, slots=True)
 class Forecast:
     """Requests per second that arrive until a replica asked for now would be ready."""
 
@@ -76,7 +63,6 @@ class Decision:
     """Share of the requests for one replica of a pool; they sum to 1 over replicas."""
     limiting: str = ""
     """What stops a replica from serving more: ``TTFT p99``, ``KV cache``, ``Batch``, ``Rate``."""
-    signals: tuple[Signal, ...] = ()
     forecast: Forecast | None = None
     tails: tuple[Tail, ...] = ()
     capacity_requests_per_second: float = 0.0
