@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from poolwise.plan.scaling.service import Latency, LatencyTarget
+from poolwise.plan.scaling.service import LatencyTarget
 from poolwise.plan.signals.histogram import pooled
 from poolwise.plan.signals.percentile import percentile_of, samples_needed, share_within
 from poolwise.plan.signals.sample import Histogram, Sample
@@ -19,12 +19,6 @@ from poolwise.plan.signals.window import Delta, between, joined
 LONGEST_SECONDS = 1800.0
 """What is older is no longer how it is."""
 SHORTEST_SECONDS = 60.0
-_HISTOGRAMS = {
-    Latency.TTFT: "ttft_seconds",
-    Latency.ITL: "inter_token_seconds",
-    Latency.TPOT: "tpot_seconds",
-    Latency.E2E: "e2e_seconds",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +58,7 @@ class Record:
         return tuple(self._signal(each, now_seconds) for each in targets)
 
     def _signal(self, target: LatencyTarget, now_seconds: float) -> Signal:
-        seen = self.observed(_HISTOGRAMS[target.latency], target.percentile, now_seconds)
+        seen = self.observed(target.latency.histogram, target.percentile, now_seconds)
         found = percentile_of(seen, target.percentile) if seen else None
         if seen is None or found is None:
             return Signal(target, None, None, 0.0, None)
@@ -75,7 +69,7 @@ class Record:
         return Signal(target, found.lower, found.upper, seen.count, late)
 
     def observed(self, name: str, percentile: float, now_seconds: float) -> Histogram | None:
-        """One of :data:`HISTOGRAMS`: of the last minute, and further back until there are samples
+        """The histogram of that name: of the last minute, and further back until there are samples
         enough to speak of the percentile."""
         needed, found = samples_needed(percentile), list[Histogram]()
         count = 0.0

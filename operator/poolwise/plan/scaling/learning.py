@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from poolwise.model.serving.load import Replica, state
@@ -196,17 +196,9 @@ def observed_gap_seconds(delta: Delta) -> float | None:
     return gaps.mean if gaps is not None else None
 
 
-_HISTOGRAMS: Mapping[Latency, str] = {
-    Latency.TTFT: "ttft_seconds",
-    Latency.ITL: "inter_token_seconds",
-    Latency.TPOT: "tpot_seconds",
-    Latency.E2E: "e2e_seconds",
-}
-
-
 def histogram_of(delta: Delta, target: LatencyTarget) -> Histogram | None:
     """What was observed of a target's latency."""
-    found: Histogram | None = getattr(delta, _HISTOGRAMS[target.latency])
+    found: Histogram | None = getattr(delta, target.latency.histogram)
     return found
 
 

@@ -37,6 +37,11 @@ class Latency(enum.StrEnum):
         """Whether who waits longer for a replica has it later."""
         return self in (Latency.TTFT, Latency.E2E)
 
+    @property
+    def histogram(self) -> str:
+        """Field of :class:`poolwise.plan.signals.sample.Counted` with what was measured of it."""
+        return "inter_token_seconds" if self is Latency.ITL else f"{self.lower()}_seconds"
+
 
 @dataclass(frozen=True, slots=True)
 class LatencyTarget:
