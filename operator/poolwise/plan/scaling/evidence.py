@@ -12,11 +12,11 @@ from poolwise.plan.scaling import learning
 from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.felt import is_settled
 from poolwise.plan.scaling.fragility import LOG_RATIOS, Evidence, Lateness
+from poolwise.plan.scaling.grid import Vector, spread
 from poolwise.plan.scaling.intake import Intake, Told
 from poolwise.plan.scaling.lone import Lone, alone_share
 from poolwise.plan.scaling.memory import Felt, Memory
 from poolwise.plan.scaling.service import Service
-from poolwise.plan.scaling.spread import Vector, spread
 from poolwise.plan.scaling.swings import swing_of, usable_share
 
 STEP_WEIGHT = 25.0

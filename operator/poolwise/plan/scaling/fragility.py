@@ -23,9 +23,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
+from poolwise.plan.scaling.grid import Vector
 
 LOG_STRENGTHS = np.linspace(-2.4, 1.6, 67)
 STEEPNESSES = np.array([2.0, 3.0, 4.5, 7.0, 10.0, 15.0, 22.0, 35.0])

@@ -13,9 +13,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
+from poolwise.plan.scaling.grid import Vector
 
 HALF_LIFE_SECONDS = 5400.0
 PRIOR_STEPS, PRIOR_DEVIATION = 40.0, 0.4

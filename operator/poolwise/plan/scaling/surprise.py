@@ -18,9 +18,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Vector = npt.NDArray[np.float64]
+from poolwise.plan.scaling.grid import Vector, nearest, spread
 
 LOG_ERRORS = np.linspace(-1.5, 3.0, 91)
 """ln(what came / what is expected)."""
@@ -93,12 +92,11 @@ def observed(
     if min(told.foreseen, told.expected, told.came) > 0.0:
         error = math.log(told.came / told.expected)
         own = math.copysign(math.sqrt(max(error * error - chance * chance, 0.0)), error)
-        ratio = _nearest(LOG_RATIOS, math.log(told.expected / told.foreseen) + own)
-        at = (math.log(told.foreseen) - float(LOG_SIZES[0])) / float(LOG_SIZES[1] - LOG_SIZES[0])
-        at = min(max(at, 0.0), len(LOG_SIZES) - 1.001)
-        low = int(at)  # between its two neighbours, so that none is moved on the whole
-        counts[low, ratio] += requests * (low + 1.0 - at)
-        counts[low + 1, ratio] += requests * (at - low)
+        log_ratio = np.array([math.log(told.expected / told.foreseen) + own])
+        log_size = np.array([math.log(told.foreseen)])
+        # Between two sizes, so that none is moved on the whole.
+        sizes = spread(log_size, np.array([requests]), LOG_SIZES)
+        counts[:, nearest(log_ratio, LOG_RATIOS)[0]] += sizes
     return Errors(counts)
 
 
@@ -118,9 +116,8 @@ def shares(
     distance = (log_expected - math.log(max(expected, 1e-9))) / SIZE_WIDTH
     weights = np.exp(-0.5 * distance**2)[:, None] * errors.counts
     made = (LOG_SIZES - log_expected)[:, None] + LOG_RATIOS
-    step = float(LOG_ERRORS[1] - LOG_ERRORS[0])
-    at = np.clip(np.rint((made - LOG_ERRORS[0]) / step), 0, len(LOG_ERRORS) - 1).astype(int)
-    seen = np.bincount(at.ravel(), weights.ravel(), len(LOG_ERRORS))
+    at = nearest(made.ravel(), LOG_ERRORS)
+    seen = np.bincount(at, weights.ravel(), len(LOG_ERRORS))
     told = seen + PRIOR_STEPS * max(usual_requests, 1.0) * _prior(horizon_seconds)
     result: Vector = told / told.sum()
     return result
@@ -135,8 +132,3 @@ def _prior(horizon_seconds: float) -> Vector:
     # More requests come when demand is above what was foreseen.
     told: Vector = looks * np.exp(LOG_ERRORS)
     return told
-
-
-def _nearest(grid: Vector, value: float) -> int:
-    step = float(grid[1] - grid[0])
-    return min(max(round((value - float(grid[0])) / step), 0), len(grid) - 1)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolwise.plan.scaling.capability import Capability
-from poolwise.plan.scaling.spread import Vector, spread
+from poolwise.plan.scaling.grid import Vector, spread
 
 SWING = 0.5
 """Of arrivals by chance (Poisson). Slopes of ln(busiest minute / fewest replicas in time) on

@@ -14,11 +14,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from poolwise.plan.scaling.grid import Vector, nearest
 from poolwise.plan.scaling.surprise import LOG_ERRORS
-
-Vector = npt.NDArray[np.float64]
 
 HALF_LIFE_SECONDS = 1800.0
 PRIOR_SECONDS, PRIOR_DEVIATION = 120.0, 0.1
@@ -71,10 +69,8 @@ class Unevenness:
         held = np.maximum(np.array(loads), 1e-9)
         logs = np.log(held / mean)
         logs = np.sign(logs) * np.sqrt(np.maximum(logs**2 - chance**2, 0.0))
-        step = float(LOG_ERRORS[1] - LOG_ERRORS[0])
-        at = np.rint((logs - LOG_ERRORS[0]) / step).astype(int)
         weight = seconds * min(mean, 1.0) ** 2
-        np.add.at(kept, np.clip(at, 0, len(LOG_ERRORS) - 1), weight * held / total)
+        np.add.at(kept, nearest(logs, LOG_ERRORS), weight * held / total)
         return Unevenness(kept)
 
 

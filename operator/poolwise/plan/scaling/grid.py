@@ -1,4 +1,4 @@
-"""Weights of values that lie between the points of a grid."""
+"""Values that lie between the points of an evenly spaced grid."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ Vector = npt.NDArray[np.float64]
 
 
 def spread(values: Vector, weights: Vector, grid: Vector) -> Vector:
-    """Weights at the points of an evenly spaced grid: each value's between its two neighbours, and
-    at an end what lies beyond it."""
+    """Weights at the points of the grid: each value's between its two neighbours, and at an end
+    what lies beyond it."""
     at = np.clip((values - grid[0]) / (grid[1] - grid[0]), 0.0, len(grid) - 1.001)
     low = at.astype(int)
     told = np.zeros(len(grid))
     np.add.at(told, low, weights * (low + 1.0 - at))
     np.add.at(told, low + 1, weights * (at - low))
     return told
+
+
+def nearest(values: Vector, grid: Vector) -> npt.NDArray[np.int64]:
+    """Index of the point that each value is nearest to."""
+    at = np.rint((values - grid[0]) / (grid[1] - grid[0]))
+    return np.clip(at, 0, len(grid) - 1).astype(np.int64)
