@@ -34,7 +34,7 @@ def tails(
     able: Capability,
     ahead: Outlook,
     replicas: int,
-    worth: float = 1.0,
+    worth: float,
 ) -> tuple[Tail, ...]:
     """Predicted at one replica fewer, as decided, and one more; ``able`` is of the replicas that
     are fullest, each worth so many of the first pool's."""
@@ -69,7 +69,7 @@ def token_ratio(service: Service, memory: Memory, now_seconds: float) -> float |
     It begins as predicted, so nothing is told while that still weighs in it, nor of engines that
     do not tell gaps between tokens.
     """
-    learned = memory.log_slowness.get(service.pools[0].name, 0.0)
+    learned = memory.log_slowness.get(service.first.name, 0.0)
     is_young = memory.age_seconds(now_seconds) < TOLD_HALF_LIVES * SLOWNESS_HALF_LIFE_SECONDS
     return None if is_young or not learned else math.exp(learned)
 

@@ -50,7 +50,7 @@ class _Situation:
     @property
     def first(self) -> Capability:
         """Of the pool that demand is counted in."""
-        return self.able[self.service.pools[0].name]
+        return self.able[self.service.first.name]
 
     @property
     def held(self) -> int:
@@ -80,7 +80,7 @@ def decide(service: Service, memory: Memory, seen: Seen) -> Decision:
     serves = {pool: each.requests_per_second for pool, each in able.items()}
     taken = intake(memory, seen, serves)
     memory = learned(service, memory, seen, taken, able)
-    memory = _with_mix(service.pools[0], memory)
+    memory = _with_mix(service.first, memory)
     able = _able(service, memory)
     situation = _Situation(service, seen, taken, able, _offers(service, seen, able))
     ahead = prospect(service, memory, seen, taken, able)
@@ -115,7 +115,7 @@ def _with_mix(pool: Pool, memory: Memory) -> Memory:
 
 
 def _offers(service: Service, seen: Seen, able: Mapping[str, Capability]) -> tuple[Offer, ...]:
-    first = max(able[service.pools[0].name].requests_per_second, LEAST_RATE)
+    first = max(able[service.first.name].requests_per_second, LEAST_RATE)
     there = _counts(seen, Phase.READY, Phase.STARTING)
     return tuple(
         Offer(
@@ -149,7 +149,7 @@ def _decided(situation: _Situation, memory: Memory, ahead: Outlook) -> Decision:
     wanted = _whole(max(wanted, _for_held(situation)), least, offers) if least else 0.0
     if not _may_shrink(situation, memory):
         wanted = max(wanted, there)
-    hold = hold_seconds(_start_seconds(service), felt_seconds(situation.first)) if least else 0.0
+    hold = hold_seconds(service.start_seconds, felt_seconds(situation.first)) if least else 0.0
     result = restrained(memory, situation.seen.now_seconds, there, wanted, hold)
     if not result.why:
         result = replace(result, why=_at_zero(situation, least))
@@ -167,16 +167,12 @@ def _least(situation: _Situation, memory: Memory) -> int:
     """0 only where something holds requests and none has come for a while."""
     service, seen = situation.service, situation.seen
     idle = memory.idle_since_seconds
-    enough = idle_seconds(_start_seconds(service))
+    enough = idle_seconds(service.start_seconds)
     is_idle = idle is not None and seen.now_seconds - idle >= enough
     is_at_zero = all(each.phase is Phase.DRAINING for each in seen.replicas)
     if service.can_scale_to_zero and not seen.held_requests and (is_idle or is_at_zero):
         return 0
     return max(service.least_replicas, 1)
-
-
-def _start_seconds(service: Service) -> float:
-    return max(each.start_seconds for each in service.pools)
 
 
 def _for_held(situation: _Situation) -> float:
@@ -213,14 +209,10 @@ def _counts_for(situation: _Situation, wanted: float, there: float, least: int) 
         counts = portfolio.grown(offers, max(wanted, 0.0), most, service.most_cost_per_hour)
     elif wanted < there:
         counts = portfolio.shrunk(offers, wanted, least)
-    while sum(counts.values()) > most and _may_cut(situation):
+    # What a user allows no longer goes at once, unless metrics are missing.
+    while sum(counts.values()) > most and situation.taken.may_shrink:
         counts = _without_dearest(counts, offers)
     return portfolio.filled(counts, offers, least)
-
-
-def _may_cut(situation: _Situation) -> bool:
-    """What a user allows no longer goes at once, unless metrics are missing."""
-    return situation.taken.may_shrink
 
 
 def _without_dearest(counts: Mapping[str, int], offers: tuple[Offer, ...]) -> dict[str, int]:

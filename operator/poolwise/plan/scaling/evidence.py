@@ -60,7 +60,7 @@ def lessons(
     ]
     whole = [late for _, late in found if late.relative_strength == 1.0]
     late, count = math.fsum(each.late for each in whole), math.fsum(each.count for each in whole)
-    first = able[service.pools[0].name]
+    first = able[service.first.name]
     lone = _lone(service, memory, taken, first)
     alone = alone_share(service, first, memory.mix_of(service), lone)
     of_load = lone.of_load(alone)

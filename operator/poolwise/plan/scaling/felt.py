@@ -65,11 +65,7 @@ def cache_edge(
             full, load = full + usage * stretch[told.pool], load + loads[name].recent
     if full < LEAST_FULL * len(taken.by_replica) or load <= 0.0:
         return before
-    return (
-        load / full
-        if before is None
-        else _towards(before, load / full, taken.seconds / EDGE_SECONDS)
-    )
+    return _towards(before, load / full, taken.seconds / EDGE_SECONDS)
 
 
 def _stretch(taken: Intake, able: Mapping[str, Capability]) -> dict[str, float]:
@@ -126,9 +122,9 @@ def _after(before: Felt | None, load: float, told: Told, able: Capability) -> Fe
     )
 
 
-def _towards(before: float, now: float, constants: float) -> float:
-    kept = math.exp(-constants)
-    return kept * before + (1.0 - kept) * now
+def _towards(before: float | None, now: float, constants: float) -> float:
+    """After so many time constants."""
+    return learning.blended(before, now, math.exp(-constants))
 
 
 def felt_seconds(able: Capability) -> float:

@@ -41,6 +41,11 @@ def fading(moments: Moments, more: Moments, kept: float) -> Moments:
     )
 
 
+def blended(before: float | None, now: float, kept: float) -> float:
+    """A figure that fades: so much is kept of what it was before, where that is known."""
+    return now if before is None else kept * before + (1.0 - kept) * now
+
+
 def _kept(delta: Delta, seconds: float) -> float:
     """Of what was seen of lengths before."""
     ended = delta.finished_requests or 0.0
@@ -137,21 +142,14 @@ def context_tokens(before: float | None, samples: Iterable[Sample], served: Repl
     room = served.cache_slots * served.context_tokens
     if running < LEAST_RUNNING or not math.isfinite(room) or held <= 0.0:
         return before
-    now = held * room / running
-    if before is None:
-        return now
-    kept = float(0.5 ** (seconds / SLOWNESS_HALF_LIFE_SECONDS))
-    return kept * before + (1.0 - kept) * now
+    return blended(before, held * room / running, 0.5 ** (seconds / SLOWNESS_HALF_LIFE_SECONDS))
 
 
 def computed_share(before: float | None, delta: Delta, kept: float) -> float | None:
     """Of prompt tokens, those that were not in the prefix cache; fading."""
     if delta.cached_prompt_tokens is None or not delta.prompt_tokens:
         return before
-    now = 1.0 - min(delta.cached_prompt_tokens / delta.prompt_tokens, 1.0)
-    if before is None:
-        return now
-    return kept * before + (1.0 - kept) * now
+    return blended(before, 1.0 - min(delta.cached_prompt_tokens / delta.prompt_tokens, 1.0), kept)
 
 
 def log_slowness(
@@ -186,8 +184,7 @@ def log_slowness(
     most = math.log(observed / at.decode.seconds) if is_one_idle else least
     bound = math.log(MOST_SLOWNESS)
     now = max(min(max(0.0, least), most, bound), -bound)
-    kept = float(0.5 ** (seconds / SLOWNESS_HALF_LIFE_SECONDS))
-    return kept * before + (1.0 - kept) * now
+    return blended(before, now, 0.5 ** (seconds / SLOWNESS_HALF_LIFE_SECONDS))
 
 
 def observed_gap_seconds(delta: Delta) -> float | None:

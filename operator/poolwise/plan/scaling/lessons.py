@@ -49,7 +49,7 @@ def learned(
     delta, seconds = taken.warm, taken.seconds
     if seconds <= 0.0 or delta is None:
         return replace(memory, samples=taken.samples)
-    first = able[service.pools[0].name]
+    first = able[service.first.name]
     usual = memory.usual_arrivals or taken.arrivals
     contexts = learning.context_tokens(
         memory.context_tokens, taken.samples.values(), first.served, seconds
@@ -123,7 +123,7 @@ def _observed(
 def _with_lateness(
     service: Service, memory: Memory, seen: Seen, taken: Intake, able: Mapping[str, Capability]
 ) -> Memory:
-    allowed, first = service.allowed_share, able[service.pools[0].name]
+    allowed, first = service.allowed_share, able[service.first.name]
     loads = felt(memory.felt, taken, able, memory.unevenness.log_variance)
     told = lessons(service, memory, taken, loads, able)
     belief = fragility.faded(memory.belief, taken.seconds)
@@ -168,7 +168,7 @@ def _settled(
     Where all get the same share, that a weaker pool's are fuller is counted in what the fleet is
     worth (:mod:`.portfolio`), and is no unevenness of the router's.
     """
-    first = max(able[service.pools[0].name].requests_per_second, LEAST_RATE)
+    first = max(able[service.first.name].requests_per_second, LEAST_RATE)
     factors = {
         pool: each.requests_per_second / first if service.is_even else 1.0
         for pool, each in able.items()

@@ -102,7 +102,7 @@ def alone_share(service: Service, able: Capability, mix: Mix, lone: Lone) -> flo
             continue
         share = floor
         if lone.lengths and lone.is_told and target.latency is Latency.TTFT:
-            predictor = service.pools[0].predictor
+            predictor = service.first.predictor
             longest = longest_in_time(predictor, target, mix.computed_share, able.slowness)
             share = tail_share(lone.lengths, longest)
         found = max(found, share * service.allowed_share / target.allowed_share)

@@ -142,7 +142,7 @@ class Memory:
 
     def mix_of(self, service: Service) -> Mix:
         """As it was seen, or declared."""
-        return self.mix or service.pools[0].predictor.prior_mix
+        return self.mix or service.first.predictor.prior_mix
 
     def age_seconds(self, now_seconds: float) -> float:
         """Since it began."""
@@ -165,8 +165,8 @@ class Memory:
     def as_mapping(self) -> dict[str, Any]:
         """What is worth keeping over a restart, for JSON; :meth:`read` reads it."""
         return {
-            "prompts": _listed(self.prompts),
-            "answers": _listed(self.answers),
+            "prompts": list(astuple(self.prompts)),
+            "answers": list(astuple(self.answers)),
             "finished": self.finished,
             "generatedTokens": self.generated_tokens,
             "contextTokens": self.context_tokens,
@@ -177,7 +177,7 @@ class Memory:
             "unevenness": self.unevenness.as_list(),
             "persistence": list(astuple(self.persistence)),
             "momentum": list(astuple(self.momentum)),
-            "budget": [self.budget.late, self.budget.count, self.budget.seconds],
+            "budget": list(astuple(self.budget)),
             "lone": self.lone.as_mapping(),
             "peak": self.peak,
             "usualArrivals": self.usual_arrivals,
@@ -215,7 +215,3 @@ class Memory:
             direction=int(document["direction"]),
             raised_seconds=None if raised is None else float(raised),
         )
-
-
-def _listed(moments: Moments) -> list[float]:
-    return [moments.count, moments.total, moments.squares]

@@ -96,7 +96,7 @@ class Persistence:
         found = self.log_expected(np.array([math.log(foreseen)]), trusted_share)
         return math.exp(float(found[0]))
 
-    def log_expected(self, log_foreseen: Vector, trusted_share: float = 1.0) -> Vector:
+    def log_expected(self, log_foreseen: Vector, trusted_share: float) -> Vector:
         """The same of several, as logarithms.
 
         :param trusted_share: of the growth from what was foreseen to what came, on the whole. A

@@ -44,7 +44,7 @@ def prospect(
     service: Service, memory: Memory, seen: Seen, taken: Intake, able: Mapping[str, Capability]
 ) -> Outlook:
     """Demand until a start that is asked for now would end, in full replicas of the first pool."""
-    first = able[service.pools[0].name]
+    first = able[service.first.name]
     bins = memory.bins
     if taken.seconds > 0.0:
         bins = (*bins, Bin(seen.now_seconds, taken.seconds, taken.arrivals))
@@ -127,7 +127,7 @@ def recent_rate(bins: Sequence[Bin]) -> float:
 
 def horizon_seconds(service: Service) -> float:
     """Until what is asked for at the next decision would be there."""
-    return max(each.start_seconds for each in service.pools) + service.interval_seconds
+    return service.start_seconds + service.interval_seconds
 
 
 def _joined(seen: Seen, bins: Sequence[Bin]) -> int:

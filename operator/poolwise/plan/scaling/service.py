@@ -178,6 +178,16 @@ class Service:
     Service. Else a router gives each as much as it bears."""
 
     @property
+    def first(self) -> Pool:
+        """The pool that demand is counted in."""
+        return self.pools[0]
+
+    @property
+    def start_seconds(self) -> float:
+        """Of the slowest pool."""
+        return max(each.start_seconds for each in self.pools)
+
+    @property
     def allowed_share(self) -> float:
         """Of requests that may be late, by the strictest target."""
         return min((each.allowed_share for each in self.targets), default=0.01)
