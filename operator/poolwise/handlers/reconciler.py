@@ -110,7 +110,7 @@ class Reconciler:
         return tuple(prepared(child) for child in made)
 
     def _has_rival(self, workload: Object, plan: Plan) -> bool:
-        further = [part.claim.pool for part in plan.parts if part.claim]
+        further = [part.pool for part in plan.parts if part.pool]
         autoscalers = self._cache.stores[AUTOSCALERS]
         return rival(plan.key, mode_of(workload), autoscalers, further) is not None
 

@@ -270,9 +270,19 @@ class Plan:
         return self if self.kept and self.placed else self.goes_on_as
 
     @property
+    def pool(self) -> str | None:
+        """Name of the one that it holds a part of; None while it holds nothing."""
+        return self.claim.pool if self.claim else None
+
+    @property
+    def replicas(self) -> int:
+        """On its own pool."""
+        return (self.chosen.replicas or 0) if self.chosen else 0
+
+    @property
     def further_replicas(self) -> int:
         """On further pools together."""
-        return sum(part.chosen.replicas or 0 for part in self.parts if part.chosen)
+        return sum(part.replicas for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from poolwise.plan.kueue.entry import InQueue
 from poolwise.plan.observed import Observed
 from poolwise.plan.reading import mapping, moment_of
 from poolwise.plan.requests.reading import identity, priority_classes, workload
-from poolwise.plan.requests.request import Identity, Workload
+from poolwise.plan.requests.request import Identity, ServingRequest, Workload
 from poolwise.plan.running import Children, State
 from poolwise.plan.runtimes import check_runtime
 from poolwise.settings import Settings
@@ -86,6 +86,16 @@ class Entry:
         """What is wanted, of an entry that is open."""
         assert isinstance(self.wanted, Workload), "what cannot be read is not open"
         return self.wanted
+
+    @property
+    def serving(self) -> ServingRequest | None:
+        """What a service asks for that can be read."""
+        request = self.wanted.request if isinstance(self.wanted, Workload) else None
+        return request if isinstance(request, ServingRequest) else None
+
+    def asking(self, request: ServingRequest) -> Entry:
+        """The same service with another request."""
+        return replace(self, wanted=replace(self.workload, request=request))
 
     def order(self) -> tuple[int, datetime, tuple[str, str, str]]:
         """By priority, age, namespace and name."""

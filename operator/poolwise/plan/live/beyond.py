@@ -24,7 +24,7 @@ from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, Further, Holding, Key, Outcome, Plan
 from poolwise.plan.entries import Entry
 from poolwise.plan.live.further import begun, elsewhere, offered, planned_again, room
-from poolwise.plan.live.rescaling import Rescaling, request_of
+from poolwise.plan.live.rescaling import Rescaling
 from poolwise.plan.ranking import SortKey, by_objective
 from poolwise.plan.requests.request import ServingRequest
 from poolwise.plan.status.accrual import cost_per_hour
@@ -46,7 +46,7 @@ def fitted(entry: Entry, situation: Situation) -> Fitted:
 
     :param situation: without what it holds in its own pool.
     """
-    request = request_of(entry)
+    request = entry.serving
     if request is None:
         return Fitted(entry)
     given = request.given_replicas if entry.parts else None
@@ -119,7 +119,7 @@ def _money_beside(
     if limit is None or request.given_replicas is not None:
         return None
     parts = [entry.kept_on(each) for each in entry.parts]
-    spent = (_replicas(each) * _cost_of_one(each, situation) for each in parts)
+    spent = (each.replicas * _cost_of_one(each, situation) for each in parts)
     return limit - first.room * _cost_of_a_replica(first, 0.0) - math.fsum(spent)
 
 
@@ -154,7 +154,7 @@ def _with_replicas(entry: Entry, request: ServingRequest, count: int) -> Entry:
         request = replace(request, given_replicas=count, least_replicas=least)
     else:
         request = replace(request, live_replicas=count, least_replicas=least)
-    return replace(entry, wanted=replace(entry.workload, request=request))
+    return entry.asking(request)
 
 
 def followed(
@@ -166,10 +166,10 @@ def followed(
     """What is left once services that are kept have as many more of the replicas that others set as
     there is room for now. ``outcomes`` gets their new plans."""
     for entry in entries:
-        plan, request = outcomes.get(entry.identity.key), request_of(entry)
+        plan, request = outcomes.get(entry.identity.key), entry.serving
         if request is None or entry.state.is_paused or not isinstance(plan, Plan) or not plan.kept:
             continue
-        there = _replicas(plan) + plan.further_replicas
+        there = plan.replicas + plan.further_replicas
         if request.given_replicas is not None and there < request.given_replicas:
             outcomes[plan.key], situation = _with_more(entry, request, plan, claims, situation)
     return situation
@@ -184,7 +184,7 @@ def _with_more(
 ) -> tuple[Plan, Situation]:
     record = plan.record
     assert record is not None and request.given_replicas is not None
-    claim, there = claims.get(entry.identity.key, record.claim), _replicas(plan)
+    claim, there = claims.get(entry.identity.key, record.claim), plan.replicas
     more = request.given_replicas - plan.further_replicas - there
     more = replicas_paid(more, _cost_of_one(plan, situation), _money_left(request, plan, situation))
     here = Rescaling(request, record, claim, situation).to(there + more)
@@ -203,7 +203,7 @@ def with_parts(
 
     :param situation: with its claim.
     """
-    entry, request = fit.entry, request_of(fit.entry)
+    entry, request = fit.entry, fit.entry.serving
     if request is None or not plan.placed or not (entry.parts or fit.replicas):
         return plan, situation
     held = [(each, claims[entry.identity.key, each.pool]) for each in entry.parts]
@@ -216,13 +216,13 @@ def with_parts(
 
 def asked_parts(fit: Fitted, plan: Plan, situation: Situation) -> Plan:
     """A service that only asks, with what it would have on further pools."""
-    request, chosen = request_of(fit.entry), plan.chosen
+    request, chosen = fit.entry.serving, plan.chosen
     is_answered = plan.reason_code == Reason.PLAN_ONLY and chosen is not None
     if request is None or fit.replicas is None or not is_answered:
         return plan
     assert chosen is not None and isinstance(chosen.layout, ServingLayout)
     pool = situation.ledger.pools[chosen.pool]
-    gang = gang_of_replicas(_replicas(plan), chosen.layout, request, pool)
+    gang = gang_of_replicas(plan.replicas, chosen.layout, request, pool)
     nodes = situation.nodes_for(gang, pool, chosen.wish)
     if nodes is None:
         return plan
@@ -235,7 +235,7 @@ def asked_parts(fit: Fitted, plan: Plan, situation: Situation) -> Plan:
 def _beyond(parts: Iterable[Plan]) -> str:
     """How many are on which further pools, as clauses."""
     return "".join(
-        f"; {plural(each.chosen.replicas or 0, 'replica')} on {each.chosen.pool}, beyond its room"
+        f"; {plural(each.replicas, 'replica')} on {each.chosen.pool}, beyond its room"
         for each in parts
         if each.chosen
     )
@@ -246,14 +246,14 @@ def _with_all(
 ) -> tuple[Plan, Situation]:
     """With as many replicas as are wanted: first on the pools where some are, then where one costs
     least, whatever it could bear: each gets as many requests as the others."""
-    request, found = request_of(fit.entry), list[Plan]()
-    left = (fit.replicas or 0) - _replicas(plan)
+    request, found = fit.entry.serving, list[Plan]()
+    left = (fit.replicas or 0) - plan.replicas
     assert request is not None
     behind = plan.further_replicas
     for index, part in enumerate(plan.parts):
         if left <= 0:
             break
-        there = _replicas(part)
+        there = part.replicas
         behind -= there
         so_far = replace(plan, parts=(*found, *plan.parts[index:]))
         more = max(left - behind, min(left, there)) - there
@@ -262,8 +262,8 @@ def _with_all(
         )
         again, situation = _resized(fit.entry, request, part, there + more, claims, situation)
         found.append(again)
-        left -= _replicas(again)
-    taken = {each.claim.pool for each in (plan, *found) if each.claim}
+        left -= again.replicas
+    taken = {each.pool for each in (plan, *found) if each.pool}
     offers = elsewhere(taken, request, situation) if left > 0 else []
     for offer in sorted(offers, key=_cost_of_a_replica):
         pool = situation.ledger.pools[offer.candidate.pool]
@@ -273,7 +273,7 @@ def _with_all(
         if new is not None:
             part, situation = new
             found.append(part)
-            left -= _replicas(part)
+            left -= part.replicas
     return replace(plan, parts=tuple(found)), situation
 
 
@@ -289,7 +289,7 @@ def _money_left(request: ServingRequest, plan: Plan, situation: Situation) -> fl
     limit = request.max_cost_per_hour
     if limit is None or request.given_replicas is None:
         return None
-    spent = (_replicas(each) * _cost_of_one(each, situation) for each in (plan, *plan.parts))
+    spent = (each.replicas * _cost_of_one(each, situation) for each in (plan, *plan.parts))
     return limit - math.fsum(spent)
 
 
@@ -315,7 +315,3 @@ def _resized(
     claim = claims[entry.identity.key, part.record.pool]
     found = Rescaling(request, part.record, claim, situation).to(count)
     return (entry.kept_on(found[0]), found[1]) if found else (part, situation)
-
-
-def _replicas(plan: Plan) -> int:
-    return (plan.chosen.replicas or 0) if plan.chosen else 0

@@ -15,7 +15,7 @@ from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Claim, Holding, Key, Outcome, Plan
 from poolwise.plan.entries import Entry
 from poolwise.plan.live.look import mode_of
-from poolwise.plan.live.rescaling import Rescaling, request_of
+from poolwise.plan.live.rescaling import Rescaling
 from poolwise.plan.live.rivals import rival
 from poolwise.plan.observed import Object, Observed
 from poolwise.plan.requests.request import ServingRequest
@@ -43,15 +43,13 @@ def as_they_are(
     """Entries that are planned again with the replicas that they have. The number of their spec, or
     of the peak that it declares, would be held for them, and spread over further pools."""
     for entry in entries:
-        request = request_of(entry)
+        request = entry.serving
         is_ours = entry.identity.key not in declared
         if is_ours or request is None or entry.holds is None:
             yield entry
             continue
         there = sum(each.replicas or 0 for each in (entry.holds, *entry.parts))
-        request = replace(request, given_replicas=there, max_cost_per_hour=None)
-        wanted = replace(entry.workload, request=request)
-        yield replace(entry, wanted=wanted)
+        yield entry.asking(replace(request, given_replicas=there, max_cost_per_hour=None))
 
 
 def as_declared(
@@ -66,7 +64,7 @@ def as_declared(
     ``outcomes`` gets their new plans.
     """
     for entry in entries:
-        key, request = entry.identity.key, request_of(entry)
+        key, request = entry.identity.key, entry.serving
         plan = outcomes.get(key)
         if key not in declared or request is None:
             continue
@@ -75,8 +73,7 @@ def as_declared(
             first, situation = service.counted(replace(plan, parts=()), key, situation)
             parts: list[Plan] = []
             for each in plan.parts:
-                pool = each.claim.pool if each.claim else ""
-                part, situation = service.counted(each, (key, pool), situation)
+                part, situation = service.counted(each, (key, each.pool or ""), situation)
                 parts.append(part)
             outcomes[key] = replace(first, parts=tuple(parts))
     return situation

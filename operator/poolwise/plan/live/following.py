@@ -22,7 +22,7 @@ def cut_short(service: Object, plan: Plan, told: Told) -> Condition | None:
     asked = number(spec, "replicas")
     if mode_of(service) is Mode.DIRECT or asked is None or not plan.placed or plan.chosen is None:
         return None
-    runs = (plan.chosen.replicas or 0) + plan.further_replicas
+    runs = plan.replicas + plan.further_replicas
     if runs >= asked:
         return None
     most = number(part(spec, "scaling"), "maxReplicas") or Scaling().max_replicas

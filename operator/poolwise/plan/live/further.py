@@ -54,17 +54,16 @@ def rooms(plan: Plan, request: ServingRequest, situation: Situation) -> Rooms | 
 
 def _elsewhere(plan: Plan, request: ServingRequest, situation: Situation) -> Iterator[Further]:
     """Where it is already, then where it would be best."""
-    own = {part.claim.pool: part for part in plan.parts if part.claim}
+    own = {part.pool: part for part in plan.parts if part.pool}
     for name, part in own.items():
         pool, chosen = situation.ledger.pools.get(name), part.chosen
         if pool is not None and chosen and isinstance(chosen.layout, ServingLayout):
             yield Further(chosen, room(chosen.layout, request, pool, situation.ledger))
-    at = plan.claim.pool if plan.claim else ""
-    yield from elsewhere({at, *own}, request, situation)[: max(MOST_OFFERED - len(own), 0)]
+    yield from elsewhere({plan.pool, *own}, request, situation)[: max(MOST_OFFERED - len(own), 0)]
 
 
 def elsewhere(
-    taken: Container[str], request: ServingRequest, situation: Situation
+    taken: Container[str | None], request: ServingRequest, situation: Situation
 ) -> list[Further]:
     """Pools beside those that are taken, where a request costs least first."""
     others = (each for each in situation.ledger.pools.values() if each.name not in taken)
@@ -176,7 +175,7 @@ def planned_again(
     for record, claim in parts:
         pool = situation.ledger.pools.get(record.pool)
         free = situation.with_ledger(situation.ledger.without_claim(claim))
-        offer = offered(request, pool, free) if pool and pool.name != _pool_of(plan) else None
+        offer = offered(request, pool, free) if pool and pool.name != plan.pool else None
         if pool is None or offer is None:
             continue
         if _has_same_shape(plan):
@@ -200,10 +199,6 @@ def recorded(
         plan, chosen=replace(found, replicas=0), claim=nothing, record=None, kept=False, parts=()
     )
     return record_of(trial, pool, settings, longest_over_told)
-
-
-def _pool_of(plan: Plan) -> str | None:
-    return plan.claim.pool if plan.claim else None
 
 
 def _has_same_shape(plan: Plan) -> bool:

@@ -15,7 +15,7 @@ from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.decision import Claim, Holding, PlacementRecord, Plan
 from poolwise.plan.entries import Entry
-from poolwise.plan.live.rescaling import Wanted, request_of, resized
+from poolwise.plan.live.rescaling import Wanted, resized
 from poolwise.plan.requests.request import ServingRequest
 
 STANDSTILL = (
@@ -38,7 +38,7 @@ def going_on(
     record = entry.holds
     assert record is not None
     runs = entry.kept(record)
-    if not _holds_model(request_of(entry), record, situation):
+    if not _holds_model(entry.serving, record, situation):
         return replace(plan, goes_on_as=replace(runs, standstill=STANDSTILL)), situation
     entry, asked = _asked(entry, runs, wanted)
     runs, situation = resized(entry, runs, claims, asked, situation)
@@ -47,13 +47,13 @@ def going_on(
 
 def _asked(entry: Entry, runs: Plan, wanted: Wanted) -> tuple[Entry, Wanted]:
     """Replicas by pool: as the load asks for them, or as others set their number."""
-    key, request = entry.identity.key, request_of(entry)
+    key, request = entry.identity.key, entry.serving
     there = {part.record.pool for part in runs.parts if part.record}
     if request is not None and request.given_replicas is not None:
         given = request.given_replicas
         least = min(request.least_replicas, given)
         request = replace(request, given_replicas=None, least_replicas=least)
-        entry = replace(entry, wanted=replace(entry.workload, request=request))
+        entry = entry.asking(request)
         return entry, Wanted({key: max(given - runs.further_replicas, 0)}, {})
     elsewhere = wanted.elsewhere.get(key)
     parts = {pool: max((elsewhere or {}).get(pool, 0), 1) for pool in there}

@@ -28,7 +28,7 @@ from poolwise.plan.entries import Entry
 from poolwise.plan.live.further import begun, rooms
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.growth import is_to_come
-from poolwise.plan.requests.request import ServingRequest, Workload
+from poolwise.plan.requests.request import ServingRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ def with_live_replicas(entries: Iterable[Entry], scaling: Mapping[Key, int]) -> 
     known, with no fewer than they run with: neither a change of a spec nor replicas that tell
     nothing are a reason to forget the load. A larger declared peak counts before it is seen."""
     for entry in entries:
-        if (request := request_of(entry)) is not None:
+        if (request := entry.serving) is not None:
             request = replace(
                 request,
                 live_replicas=scaling.get(entry.identity.key),
                 running_replicas=(entry.holds.replicas or 0) if entry.holds else 0,
             )
-            entry = replace(entry, wanted=replace(entry.workload, request=request))
+            entry = entry.asking(request)
         yield entry
 
 
@@ -71,7 +71,7 @@ def rescaled(
     asking = list[tuple[Entry, Plan, ServingRequest]]()
     for entry in entries:
         key, plan = entry.identity.key, outcomes.get(entry.identity.key)
-        request = request_of(entry)
+        request = entry.serving
         if request is None or not isinstance(plan, Plan) or not plan.kept or plan.record is None:
             continue
         if key in wanted.here or key in wanted.elsewhere or plan.parts:
@@ -96,18 +96,10 @@ def resized(
     situation: Situation,
 ) -> tuple[Plan, Situation]:
     """What a service runs by, with the replicas of ``wanted`` where there is room for them."""
-    request = request_of(entry)
+    request = entry.serving
     if request is None:
         return plan, situation
     return _Service(entry, request, claims).scaled(plan, wanted, situation)
-
-
-def request_of(entry: Entry) -> ServingRequest | None:
-    """Of a service that can be read."""
-    wanted = entry.wanted
-    if not isinstance(wanted, Workload) or not isinstance(wanted.request, ServingRequest):
-        return None
-    return wanted.request
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +153,7 @@ class _Service:
         there = {part.record.pool: part for part in plan.parts if part.record}
         for name, count in sorted(wanted.items()):
             pool, part = situation.ledger.pools.get(name), there.get(name)
-            if pool is None or count <= 0 or name == (plan.claim.pool if plan.claim else None):
+            if pool is None or count <= 0 or name == plan.pool:
                 continue
             if part is not None and part.record is not None:
                 again, situation = self._rescaled(part.record, count, situation, (key, name))
@@ -188,9 +180,9 @@ class Rescaling:
         if pool is None or record.replicas is None:
             return None
         if wanted < record.replicas:
-            return self._smaller(wanted, self.request, pool), self._situation
+            return self._smaller(wanted, pool), self._situation
         if wanted > record.replicas:
-            return self._larger(wanted, self.request, pool)
+            return self._larger(wanted, pool)
         return None
 
     def as_it_is(self, wanted: int) -> tuple[PlacementRecord, Situation] | None:
@@ -199,14 +191,14 @@ class Rescaling:
         pool = self._situation.ledger.pools.get(self._record.pool)
         if pool is None:
             return None
-        gang = self._gang(1, self.request, pool)
+        gang = self._gang(1, pool)
         there = sum(self._pods(gang).values()) // gang.pods
-        record = self._smaller(there, self.request, pool)
+        record = self._smaller(there, pool)
         counted = replace(self, _record=record, _claim=record.claim)
         return counted.to(wanted) or (record, self._situation)
 
-    def _smaller(self, wanted: int, request: ServingRequest, pool: Pool) -> PlacementRecord:
-        gang = self._gang(wanted, request, pool)
+    def _smaller(self, wanted: int, pool: Pool) -> PlacementRecord:
+        gang = self._gang(wanted, pool)
         kept: dict[str, int] = {}
         rest = gang.pods
         for node, pods in sorted(self._pods(gang).items(), key=_leaves_last):
@@ -215,16 +207,14 @@ class Rescaling:
         claim = gang.claim(self._claim.key, pool.name, {node: n for node, n in kept.items() if n})
         return replace(self._record, replicas=wanted, claim=claim)
 
-    def _larger(
-        self, wanted: int, request: ServingRequest, pool: Pool
-    ) -> tuple[PlacementRecord, Situation] | None:
+    def _larger(self, wanted: int, pool: Pool) -> tuple[PlacementRecord, Situation] | None:
         assert self._record.replicas is not None
         more = wanted - self._record.replicas
-        wished = self._gang(more, request, pool)
+        wished = self._gang(more, pool)
         room = self._situation.ledger.most_pods(pool, wished) // wished.group
         for count in range(min(more, room), 0, -1):
-            gang = self._gang(count, request, pool)
-            wish = wish_of_replicas(count, self._layout, request, pool)
+            gang = self._gang(count, pool)
+            wish = wish_of_replicas(count, self._layout, self.request, pool)
             nodes = self._situation.nodes_for(gang, pool, wish)
             if nodes is not None:
                 return self._grown(count, gang, nodes, pool)
@@ -253,9 +243,9 @@ class Rescaling:
         assert isinstance(self._record.layout, ServingLayout)
         return self._record.layout
 
-    def _gang(self, replicas: int, request: ServingRequest, pool: Pool) -> Gang:
+    def _gang(self, replicas: int, pool: Pool) -> Gang:
         nodes = self._record.nodes_per_replica
-        return gang_of_replicas(replicas, self._layout, request, pool, nodes)
+        return gang_of_replicas(replicas, self._layout, self.request, pool, nodes)
 
     def _pods(self, gang: Gang) -> dict[str, int]:
         """By node: how many pods the claim stands for."""

@@ -14,7 +14,6 @@ from poolwise.plan.candidates.serving_groups import gang_of_replicas
 from poolwise.plan.capacity import Gang, Ledger
 from poolwise.plan.decision import Claim, Holding, Key, Outcome, PlacementRecord, Plan
 from poolwise.plan.entries import Entry
-from poolwise.plan.live.rescaling import request_of
 from poolwise.plan.requests.request import ServingRequest
 
 
@@ -33,7 +32,7 @@ def surging(
     """
     room, found = _Room(ledger, claims), dict[Key, Outcome]()
     for entry in entries:
-        key, request = entry.identity.key, request_of(entry)
+        key, request = entry.identity.key, entry.serving
         plan = outcomes.get(key)
         runs = plan.running if isinstance(plan, Plan) else None
         if request is None or runs is None or not isinstance(plan, Plan):

@@ -143,8 +143,7 @@ def _with_replicas(known: Mapping[str, Any], plan: Plan, pool: Pool | None) -> M
 
 
 def _is_about(known: Mapping[str, Any], plan: Plan) -> bool:
-    pool = plan.claim.pool if plan.claim else None
-    return known.get("placed") is True and known.get("pool") == pool
+    return known.get("placed") is True and known.get("pool") == plan.pool
 
 
 def _is_retold(known: Mapping[str, Any], plan: Plan) -> bool:
