@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 Vector = npt.NDArray[np.float64]
+Indexes = npt.NDArray[np.int64]
 
 
 def spread(values: Vector, weights: Vector, grid: Vector) -> Vector:
@@ -19,7 +20,8 @@ def spread(values: Vector, weights: Vector, grid: Vector) -> Vector:
     return told
 
 
-def nearest(values: Vector, grid: Vector) -> npt.NDArray[np.int64]:
+def nearest(values: Vector, grid: Vector) -> Indexes:
     """Index of the point that each value is nearest to."""
     at = np.rint((values - grid[0]) / (grid[1] - grid[0]))
-    return np.clip(at, 0, len(grid) - 1).astype(np.int64)
+    told: Indexes = np.clip(at, 0, len(grid) - 1).astype(np.int64)
+    return told
