@@ -65,15 +65,7 @@ def read(text: object, now_seconds: float) -> tuple[Memory, Watch] | None:
         if document["version"] != VERSION or not -CLOCK_SECONDS <= age_seconds <= KEPT_SECONDS:
             return None
         return _memory(document), _watch(document["told"])
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        LookupError,
-        AttributeError,
-        zlib.error,
-        RecursionError,
-    ):
+    except (ValueError, TypeError, LookupError, AttributeError, zlib.error, RecursionError):
         return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from poolwise.plan.live.mismatch.history import Minute, settled
+from poolwise.plan.live.mismatch.history import Minute, covered_seconds, settled
 from poolwise.plan.signals.percentile import percentile_of
 from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.signals.window import Delta
@@ -66,8 +66,7 @@ def _begun(delta: Delta) -> float:
 
 def _queue(minutes: Sequence[Minute], delta: Delta) -> float:
     """Requests that wait at one replica, on average."""
-    seconds = math.fsum(each.until_seconds - each.since_seconds for each in minutes)
-    replicas = delta.replica_seconds / max(seconds, 1e-9)
+    replicas = delta.replica_seconds / max(covered_seconds(minutes), 1e-9)
     return math.fsum(each.queue for each in minutes) / len(minutes) / max(replicas, 1.0)
 
 

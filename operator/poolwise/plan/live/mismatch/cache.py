@@ -14,7 +14,6 @@ from poolwise.plan.live.mismatch.history import (
     History,
     covered_seconds,
     settled,
-    within,
 )
 from poolwise.plan.wording import percent, three_digits
 
@@ -43,7 +42,7 @@ class Room:
 
 def cache_pressure(history: History, room: Room) -> Clue | None:
     """Full caches for much of the time while requests wait; None where that is not told."""
-    recent = within(history.minutes, history.at_seconds - WINDOW_SECONDS, history.at_seconds)
+    recent = history.within(WINDOW_SECONDS)
     gauges = sum((each.gauges for each in recent), Gauges())
     if not gauges.looks or covered_seconds(recent) < LEAST_SECONDS:
         return None
@@ -59,7 +58,7 @@ def cache_pressure(history: History, room: Room) -> Clue | None:
 
 def preemptions(history: History, room: Room) -> Clue | None:
     """Requests that lost their cache to others; None where that is not told."""
-    recent = within(history.minutes, history.at_seconds - WINDOW_SECONDS, history.at_seconds)
+    recent = history.within(WINDOW_SECONDS)
     delta = settled(recent)
     if delta is None or delta.preemptions is None or covered_seconds(recent) < LEAST_SECONDS:
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from poolwise.plan.live.mismatch.cache import Room, cache_pressure, preemptions
 from poolwise.plan.live.mismatch.clue import Clue, Mismatch
-from poolwise.plan.live.mismatch.history import History, settled, within
+from poolwise.plan.live.mismatch.history import History, settled
 from poolwise.plan.live.mismatch.speed import mispredicted
 from poolwise.plan.live.mismatch.tail import RECENT_SECONDS, tail_outgrows_load
 from poolwise.plan.live.mismatch.warm_up import warm_up_breaches
@@ -47,6 +47,5 @@ def clues(history: History, watch: Watch, known: Circumstances) -> Iterator[Clue
 
 def _generated(history: History) -> bool:
     """Whether tokens came lately: what was learned of speed before says nothing of now."""
-    recent = within(history.minutes, history.at_seconds - RECENT_SECONDS, history.at_seconds)
-    delta = settled(recent)
+    delta = settled(history.within(RECENT_SECONDS))
     return delta is not None and (delta.generated_tokens or 0.0) >= LEAST_TOKENS

@@ -7,7 +7,7 @@ requests slower than any later one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -112,6 +112,15 @@ class History:
             kept.append(looked)
         return History(tuple(kept), dict(samples), ready, now_seconds)
 
+    def within(self, since_seconds: float, until_seconds: float = 0.0) -> list[Minute]:
+        """Minutes that lie wholly between so long and so long before the newest look."""
+        since, until = self.at_seconds - since_seconds, self.at_seconds - until_seconds
+        return [
+            each
+            for each in self.minutes
+            if each.since_seconds >= since and each.until_seconds <= until
+        ]
+
     def _looked(
         self,
         samples: Mapping[str, Sample],
@@ -152,15 +161,6 @@ class History:
             before = _nothing(sample, ready_seconds)
         found = between(before, sample) if before is not None else None
         return found if isinstance(found, Delta) else None
-
-
-def within(minutes: Sequence[Minute], since_seconds: float, until_seconds: float) -> list[Minute]:
-    """Minutes that lie wholly between."""
-    return [
-        each
-        for each in minutes
-        if each.since_seconds >= since_seconds and each.until_seconds <= until_seconds
-    ]
 
 
 def covered_seconds(minutes: Iterable[Minute]) -> float:

@@ -18,7 +18,6 @@ from poolwise.plan.live.mismatch.history import (
     Minute,
     covered_seconds,
     settled,
-    within,
 )
 from poolwise.plan.scaling.learning import histogram_of
 from poolwise.plan.scaling.service import LatencyTarget
@@ -51,7 +50,7 @@ def tail_outgrows_load(
 
     :param baseline: what it is told against, while it is.
     """
-    recent = within(history.minutes, history.at_seconds - RECENT_SECONDS, history.at_seconds)
+    recent = history.within(RECENT_SECONDS)
     if baseline is not None:
         same = [each for each in targets if str(each) == baseline.target]
         return _against(baseline, same[0], recent) if same else None
@@ -62,8 +61,7 @@ def tail_outgrows_load(
 def _grown(
     targets: Iterable[LatencyTarget], history: History, recent: Sequence[Minute]
 ) -> Iterator[tuple[float, Clue]]:
-    until = history.at_seconds - RECENT_SECONDS - REST_SECONDS
-    past = within(history.minutes, history.at_seconds - KEPT_SECONDS, until)
+    past = history.within(KEPT_SECONDS, RECENT_SECONDS + REST_SECONDS)
     if not recent or covered_seconds(past) < LEAST_BEFORE_SECONDS or not _was_at_rest(past):
         return
     before_load, load = burden(past), burden(recent)
