@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import NINE_IN_TEN
@@ -23,6 +23,7 @@ from poolwise.plan.scaling.service import (
     Predictor,
     Service,
 )
+from poolwise.plan.status.accrual import cost_per_hour
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +122,7 @@ class Placed:
     @property
     def cost_per_hour(self) -> float:
         """Of one replica; 0 where nobody knows a price."""
-        if self.pool.price is None:
-            return 0.0
-        if self.pool.is_cpu:
-            cores = max((node.cores for node in self.pool.nodes), default=0.0)
-            share = self.layout.cpu_cores / cores if cores else 0.0
-        else:
-            share = self.record.count / max(self.pool.accelerators_per_node, 1)
-        return self.pool.price.per_node_hour * share
+        return cost_per_hour(self.pool, replace(self.record, replicas=1)) or 0.0
 
     def _loading(self) -> Loading | None:
         """Weights from their store; None where nobody can tell how large they are."""

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from poolwise.model.work import ServingLayout
-from poolwise.plan.decision import Candidate, Outcome, Plan, chosen_pool
+from poolwise.plan.decision import Candidate, Outcome, PlacementRecord, Plan, chosen_pool
 from poolwise.plan.pool import Pool
 from poolwise.plan.status.figures import Told, number, part
 from poolwise.plan.status.meter import Meter, Rate, rate, read
@@ -127,9 +127,9 @@ def _cost(chosen: Candidate, pool: Pool | None, told: Told, meter: Meter) -> flo
     return meter.rate.cost if meter.rate else number(told, "costPerHour")
 
 
-def cost_per_hour(pool: Pool, chosen: Candidate) -> float | None:
+def cost_per_hour(pool: Pool, chosen: Candidate | PlacementRecord) -> float | None:
     """Of what a workload holds at the pool's price; None where nobody knows it."""
-    return pool.price.per_node_hour * nodes_held(pool, chosen) if pool.price else None
+    return pool.price.per_node_hour * _nodes_held(pool, chosen) if pool.price else None
 
 
 def comparable_cost(pool: Pool, chosen: Candidate) -> float | None:
@@ -137,7 +137,7 @@ def comparable_cost(pool: Pool, chosen: Candidate) -> float | None:
     return None if pool.price_problem is not None else cost_per_hour(pool, chosen)
 
 
-def nodes_held(pool: Pool, chosen: Candidate) -> float:
+def _nodes_held(pool: Pool, chosen: Candidate | PlacementRecord) -> float:
     """Nodes whose price a workload pays: its share of their accelerators, or of their cores."""
     layout = chosen.layout
     if pool.is_cpu and isinstance(layout, ServingLayout):
@@ -160,5 +160,5 @@ def _as_told(told: Told) -> Rate:
     return rate(count, number(told, "costPerHour"), kilowatts)
 
 
-def _replicas(chosen: Candidate) -> int:
+def _replicas(chosen: Candidate | PlacementRecord) -> int:
     return 1 if chosen.replicas is None else chosen.replicas
