@@ -199,7 +199,7 @@ class Measurer:
     def _basis(self, turn: _Turn) -> Basis:
         work, layout = turn.known.request.work, turn.record.layout
         assert isinstance(layout, TrainingLayout)
-        plan = part(part(turn.resource, "status"), "plan")
+        plan = part(turn.resource, "status", "plan")
         is_here = plan.get("pool") == turn.record.pool
         return Basis(
             model=name_of(work.model),

@@ -138,7 +138,7 @@ class Reconciler:
         if plan.key in self._cache.least_replicas:
             now = self._cache.least_replicas[plan.key]
             return least_pods(plan.record, _spare(workload), now, plan.further_replicas)
-        if part(part(workload, "status"), "scaling"):
+        if part(workload, "status", "scaling"):
             live = self._cache.get(DISRUPTION_BUDGETS, *budget) or {}
             told = number(part(live, "spec"), "minAvailable")
             return default if told is None else min(int(told), default)
@@ -215,7 +215,7 @@ def _has_no_place(outcome: Outcome) -> bool:
 
 
 def _spare(workload: Object) -> int:
-    return int(part(part(workload, "spec"), "scaling").get("redundancy") or 0)
+    return int(part(workload, "spec", "scaling").get("redundancy") or 0)
 
 
 def _is_new(outcome: Outcome) -> bool:

@@ -226,7 +226,7 @@ class Scaler:
 
     def _says_more(self, turn: Turn, look: Look) -> bool:
         """Whether the status would tell something else."""
-        told = measured(look, part(part(turn.resource, "status"), "scaling"))
+        told = measured(look, part(turn.resource, "status", "scaling"))
         known = self._known[turn.key]
         before, known.told = known.told, told
         return before != told

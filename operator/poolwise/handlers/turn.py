@@ -132,7 +132,7 @@ class Turn:
         status = part(self.resource, "status")
         if part(status, "plan").get("pool") != self.placed.pool.name:
             return None
-        return number(part(part(status, "scaling"), "gateway"), "wakeUpSeconds")
+        return number(part(status, "scaling", "gateway"), "wakeUpSeconds")
 
     def is_routed(self, pools: Iterable[str]) -> bool:
         """Whether a gateway routes to its replicas on all of these pools, and so gives each as much

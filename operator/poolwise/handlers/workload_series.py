@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from poolwise.api.quantity import parse_duration
@@ -14,7 +14,7 @@ from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Kind
 from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.observed import Object
-from poolwise.plan.status.figures import Told, number, part
+from poolwise.plan.status.figures import Told, listed, number, part
 from poolwise.plan.status.further import FIELD
 from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR, read
 
@@ -36,7 +36,7 @@ def sums(workloads: Iterable[Object]) -> Iterator[Sample]:
         if _is_placed(told):
             where = workload["kind"], str(told["pool"])
             left = number(told, "costPerHour") or 0.0
-            for part_ in _further(told):
+            for part_ in listed(told, FIELD):
                 there = min(number(part_, "costPerHour") or 0.0, left)
                 cost[where[0], str(part_.get("pool"))] += there
                 left -= there
@@ -81,7 +81,8 @@ def _plan(workload: Object, told: Told) -> Iterator[Sample]:
     yield table.WORKLOAD_INFO, (*key, *(str(word or "") for word in words)), 1
     if _is_placed(told):
         held = (
-            (number(each, "count") or 0.0) * _replicas(each) for each in (told, *_further(told))
+            (number(each, "count") or 0.0) * _replicas(each)
+            for each in (told, *listed(told, FIELD))
         )
         yield table.WORKLOAD_ACCELERATORS, key, sum(held)
         yield from present(table.WORKLOAD_COST, key, number(told, "costPerHour"))
@@ -91,7 +92,7 @@ def _plan(workload: Object, told: Told) -> Iterator[Sample]:
 
 
 def _accrued(workload: Object, status: Told, now: datetime) -> Iterator[Sample]:
-    meter = read(part(part(status, "observed"), "accrued")).at(now)
+    meter = read(part(status, "observed", "accrued")).at(now)
     if meter.until is None:
         return
     key = _key(workload)
@@ -160,14 +161,6 @@ def _tokens_per_second(told: Told) -> float | None:
     """Of all replicas; what is told is of one."""
     each = number(part(told, "predicted"), "tokensPerSecond")
     return None if each is None else each * _replicas(told)
-
-
-def _further(told: Told) -> list[Told]:
-    """Parts of a service on pools beyond the first."""
-    listed = told.get(FIELD)
-    return (
-        [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
-    )
 
 
 def _replicas(told: Told) -> float:

@@ -93,7 +93,7 @@ def of_service(model: str, speeds: Mapping[str, Sample]) -> Iterator[Lesson]:
 
 def speeds(service: Object) -> Mapping[str, Sample]:
     """Time of a token over what the model says of it at that load, by pool."""
-    scaling = part(part(service, "status"), "scaling")
+    scaling = part(service, "status", "scaling")
     time = moment_of(scaling.get("time"))
     found = read(scaling.get("memory"), time.timestamp()) if time is not None else None
     if found is None or time is None:

@@ -6,7 +6,7 @@ gateway tells of all of them together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from poolwise.plan.live.keeping import Record
 from poolwise.plan.live.telling import figures_told, signal_told
 from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.signals.percentile import percentile_of
-from poolwise.plan.status.figures import Told, number
+from poolwise.plan.status.figures import Told, listed, number
 from poolwise.plan.wording import duration, plural, sentence
 
 QUEUE = "Queue"
@@ -66,9 +66,7 @@ class Clients:
 def words(told: Told) -> str:
     """``TTFT p99 1 s to 1.25 s (target 2 s, 1,840 samples)`` of each signal, and how many requests
     wait now, from ``status.scaling.gateway``; empty where none of it is told."""
-    listed = told.get("signals")
-    signals = listed if isinstance(listed, list | tuple) else ()
-    phrases = [_signal_words(each) for each in signals if isinstance(each, Mapping)]
+    phrases = [_signal_words(each) for each in listed(told, "signals")]
     held = round(number(told, "heldRequests") or 0)
     phrases += [f"{plural(held, 'request')} held"] if held else []
     phrases += [sentence(str(told["problem"]))] if told.get("problem") else []

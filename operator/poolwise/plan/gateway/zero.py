@@ -19,13 +19,13 @@ STAYS = "one replica at least is asked for"
 
 def asks_for_zero(service: Object) -> bool:
     """Whether its user does; a number that is nobody's but its user's (mode Off) is no question."""
-    is_asked = part(part(service, "spec"), "scaling").get("scaleToZero") is True
+    is_asked = part(service, "spec", "scaling").get("scaleToZero") is True
     return is_asked and mode_of(service) is not Mode.OFF
 
 
 def least_replicas(service: Object) -> int:
     """As its spec says, or by default."""
-    told = number(part(part(service, "spec"), "scaling"), "minReplicas")
+    told = number(part(service, "spec", "scaling"), "minReplicas")
     return Scaling().min_replicas if told is None else int(told)
 
 

@@ -28,7 +28,7 @@ class Mode(enum.StrEnum):
 
 def mode_of(service: Object) -> Mode:
     """As the spec of a service says, or by default."""
-    told = part(part(service, "spec"), "scaling").get("mode", Mode.DIRECT)
+    told = part(service, "spec", "scaling").get("mode", Mode.DIRECT)
     return Mode(told) if told in set(Mode) else Mode.DIRECT
 
 

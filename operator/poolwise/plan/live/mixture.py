@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from poolwise.plan.status.figures import Told
+from poolwise.plan.status.figures import Told, listed
 from poolwise.plan.wording import plural, significant
 
 _DIGITS = 2
@@ -51,9 +51,7 @@ def _why(pool: str, first: str) -> str:
 
 def numbers(told: Told) -> list[tuple[Any, Any]]:
     """Replicas by pool, of ``status.scaling``: what makes two statuses differ."""
-    listed = told.get("pools")
-    items = listed if isinstance(listed, list | tuple) else ()
-    return [(each.get("pool"), each.get("replicas")) for each in items if isinstance(each, Mapping)]
+    return [(each.get("pool"), each.get("replicas")) for each in listed(told, "pools")]
 
 
 def words(told: Told) -> str:

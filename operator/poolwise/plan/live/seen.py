@@ -14,6 +14,7 @@ from poolwise.plan.names import overflow_name
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import moment_of
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen
+from poolwise.plan.status.figures import part, told_condition
 
 FINISHED = ("Succeeded", "Failed")
 LEAST_START_SECONDS = 1.0
@@ -104,7 +105,7 @@ def without_surge(
 
 def ready_at(pod: Object) -> float | None:
     """Since when it is ready, as Unix time; None: it is not."""
-    ready = _condition(pod, "Ready")
+    ready = told_condition(part(pod, "status"), "Ready")
     if ready.get("status") != "True":
         return None
     return _seconds(ready.get("lastTransitionTime")) or 0.0
@@ -113,7 +114,7 @@ def ready_at(pod: Object) -> float | None:
 def not_ready_since(pod: Object) -> float:
     """Unix time from which a pod that is not ready has not been: since it was made, or lost it."""
     made = _seconds(pod["metadata"].get("creationTimestamp")) or 0.0
-    ready = _condition(pod, "Ready")
+    ready = told_condition(part(pod, "status"), "Ready")
     lost = _seconds(ready.get("lastTransitionTime")) if ready.get("status") == "False" else None
     return max(made, lost or 0.0)
 
@@ -152,14 +153,6 @@ def _restarts(pod: Object) -> int:
     """What restarted became ready again later than its start took."""
     told = (pod.get("status") or {}).get("containerStatuses") or []
     return sum(each.get("restartCount") or 0 for each in told)
-
-
-def _condition(pod: Object, type_: str) -> Mapping[str, Any]:
-    for each in (pod.get("status") or {}).get("conditions") or []:
-        if each.get("type") == type_:
-            found: Mapping[str, Any] = each
-            return found
-    return {}
 
 
 def _seconds(text: Any) -> float | None:

@@ -16,9 +16,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 from poolwise.plan.conditions import Reason, Type, timestamp
 from poolwise.plan.gateway import clients
@@ -27,7 +26,7 @@ from poolwise.plan.observed import Object
 from poolwise.plan.pool import CPU
 from poolwise.plan.status import figures
 from poolwise.plan.status.costs import predicted_cost, so_far
-from poolwise.plan.status.figures import Told
+from poolwise.plan.status.figures import Told, told_condition
 from poolwise.plan.wording import duration, percent, plural, sentence
 
 LABEL_WIDTH = 11
@@ -61,7 +60,7 @@ def explain(resource: Object, now: datetime | None = None) -> str:
 
 def _head(resource: Object, status: Told, told: Told) -> str:
     name = str(resource["metadata"]["name"])
-    accepted, ready = _condition(status, Type.ACCEPTED), _condition(status, Type.READY)
+    accepted, ready = told_condition(status, Type.ACCEPTED), told_condition(status, Type.READY)
     if not status:
         return f"{name} has no status yet: the operator has not seen it. Does it run?"
     if accepted.get("status") == "False":
@@ -78,7 +77,7 @@ def _ended(text: str) -> str:
 
 def _verb(status: Told, told: Told) -> str:
     """What it does there, by the reason of ``Ready``."""
-    ready = _condition(status, Type.READY)
+    ready = told_condition(status, Type.READY)
     match ready.get("reason"):
         case "Completed":
             return "has run on"
@@ -127,7 +126,7 @@ def _why_not_yet(told: Told) -> str:
 
 def _length(resource: Object) -> str:
     """``2G tokens``, as the user wrote it."""
-    training = figures.part(figures.part(resource, "spec"), "training")
+    training = figures.part(resource, "spec", "training")
     written = ((word, training.get(word)) for word in ("tokens", "samples", "steps"))
     return next((f"{amount} {word}" for word, amount in written if amount), "")
 
@@ -146,8 +145,8 @@ def _details(status: Told, told: Told, now: datetime | None) -> Iterator[tuple[s
     yield "why here", sentence(str(told.get("reason") or "")) if told.get("placed") else ""
     yield "replicas", _replicas(status)
     yield "pools", mixture.words(figures.part(status, "scaling"))
-    yield "gateway", clients.words(figures.part(figures.part(status, "scaling"), "gateway"))
-    yield "zero", sentence(str(_condition(status, Type.SCALES_TO_ZERO).get("message") or ""))
+    yield "gateway", clients.words(figures.part(status, "scaling", "gateway"))
+    yield "zero", sentence(str(told_condition(status, Type.SCALES_TO_ZERO).get("message") or ""))
     yield "now", _now(status, now)
     yield "beware", _warnings(status, told)
     yield from _others(told)
@@ -177,7 +176,7 @@ def _measured(status: Told) -> str:
 
 def _cost(status: Told, told: Told, now: datetime | None) -> str:
     """What it is predicted to cost and use, and what it has."""
-    accrued = figures.part(figures.part(status, "observed"), "accrued")
+    accrued = figures.part(status, "observed", "accrued")
     phrases = [so_far(accrued, now)] if accrued else []
     if told.get("placed") is True or figures.number(told, "totalSeconds") is not None:
         phrases.insert(0, predicted_cost(told))
@@ -186,17 +185,17 @@ def _cost(status: Told, told: Told, now: datetime | None) -> str:
 
 def _scarce(told: Told) -> Iterator[tuple[str, str]]:
     """What the pools that others wait for cost them."""
-    prices, label = told.get("prices"), "scarce"
-    for each in prices if isinstance(prices, list) else ():
-        if isinstance(each, Mapping) and each.get("pool"):
+    label = "scarce"
+    for each in figures.listed(told, "prices"):
+        if each.get("pool"):
             yield label, f"{each['pool']}: {sentence(str(each.get('reason') or ''))}"
             label = ""
 
 
 def _now(status: Told, now: datetime | None) -> str:
     """The state of the pods, and what keeps them back."""
-    pods, ready = _condition(status, Type.PODS_READY), _condition(status, Type.READY)
-    ends = [_condition(status, type_) for type_ in (Type.COMPLETE, Type.FAILED)]
+    pods, ready = told_condition(status, Type.PODS_READY), told_condition(status, Type.READY)
+    ends = [told_condition(status, type_) for type_ in (Type.COMPLETE, Type.FAILED)]
     ended = next((each for each in ends if each.get("status") == "True"), None)
     shown = ended or (pods if pods.get("reason") != "NoPods" else {})
     phrases = [sentence(str(shown.get("message") or ""))]
@@ -209,7 +208,7 @@ def _now(status: Told, now: datetime | None) -> str:
 
 def _replicas(status: Told) -> str:
     """How many a service should have and why, and what holds that back."""
-    scaling, active = figures.part(status, "scaling"), _condition(status, Type.SCALING_ACTIVE)
+    scaling, active = figures.part(status, "scaling"), told_condition(status, Type.SCALING_ACTIVE)
     if not scaling.get("reason"):
         return ""
     is_held = active.get("status") == "True" and active.get("reason") != Reason.FOLLOWS_LOAD
@@ -222,7 +221,7 @@ def _warnings(status: Told, told: Told) -> str:
     the plan does not count on, and limits that do not hold, with the advice; each reason once, and
     none that the first line tells."""
     quiet = {Reason.NO_METRICS_PORT, *(() if told.get("pool") else (Reason.SLO_UNREACHABLE,))}
-    found = [(_condition(status, type_), warns) for type_, warns in _WARNING.items()]
+    found = [(told_condition(status, type_), warns) for type_, warns in _WARNING.items()]
     wrong = {
         each.get("reason"): sentence(str(each.get("message") or ""))
         for each, warns in reversed(found)
@@ -232,11 +231,7 @@ def _warnings(status: Told, told: Told) -> str:
 
 
 def _others(told: Told) -> Iterator[tuple[str, str]]:
-    candidates = told.get("candidates")
-    items = (
-        [c for c in candidates if isinstance(c, Mapping)] if isinstance(candidates, list) else []
-    )
-    others = [each for each in items if not _is_the_one(each, told)]
+    others = [c for c in figures.listed(told, "candidates") if not _is_the_one(c, told)]
     width = max((len(str(each.get("pool"))) for each in others), default=0)
     label = "others"
     for each in others[:OTHERS_SHOWN]:
@@ -265,11 +260,3 @@ def _candidate(candidate: Told) -> str:
     if candidate.get("waits") is True:
         return f"{reason}; would take {outlook}" if outlook else reason
     return f"impossible: {reason}"
-
-
-def _condition(status: Told, type_: Type) -> Mapping[str, Any]:
-    conditions = status.get("conditions")
-    for each in conditions if isinstance(conditions, list) else ():
-        if isinstance(each, Mapping) and each.get("type") == type_:
-            return each
-    return {}

@@ -44,10 +44,25 @@ def number(told: Told, name: str) -> float | None:
     return float(value)
 
 
-def part(told: Told, name: str) -> Told:
-    """An object of that name; empty where it is absent."""
-    value = told.get(name)
+def part(told: Told, *path: str) -> Told:
+    """The object at a path; empty where it is absent."""
+    value: Any = told
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
     return value if isinstance(value, Mapping) else {}
+
+
+def listed(told: Told, name: str) -> list[Told]:
+    """The objects of a list of that name; none where it is absent."""
+    values = told.get(name)
+    items = values if isinstance(values, list | tuple) else ()
+    return [each for each in items if isinstance(each, Mapping)]
+
+
+def told_condition(status: Told, type_: str) -> Told:
+    """The condition of that type; empty where it is absent."""
+    found = (each for each in listed(status, "conditions") if each.get("type") == type_)
+    return next(found, {})
 
 
 def speed(told: Told) -> str:
@@ -125,10 +140,7 @@ def gains(told: Told) -> str:
 
 def shares(told: Told) -> str:
     """``Time: Compute 74 %, Interconnect 14 %, rest 12 %``: terms of 5 % and more, and the rest."""
-    ledger = told.get("ledger")
-    terms = (
-        [each for each in ledger if isinstance(each, Mapping)] if isinstance(ledger, list) else []
-    )
+    terms = listed(told, "ledger")
     seconds = {str(each.get("term")): number(each, "seconds") or 0.0 for each in terms}
     total = sum(seconds.values())
     if total <= 0:

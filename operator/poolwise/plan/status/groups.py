@@ -7,12 +7,12 @@ a start that hangs is judged here, by the one that a Deployment would have.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from poolwise.plan.conditions import Reason, timestamp
 from poolwise.plan.observed import Object
+from poolwise.plan.status.figures import part
 from poolwise.plan.status.problems import Problem
 from poolwise.plan.status.span import true_since
 from poolwise.plan.wording import duration
@@ -20,7 +20,7 @@ from poolwise.plan.wording import duration
 
 def outdated_groups(child: Object) -> int:
     """Groups that are yet to be replaced by ones of the newest template."""
-    status = _status(child)
+    status = part(child, "status")
     return max((status.get("replicas") or 0) - (status.get("updatedReplicas") or 0), 0)
 
 
@@ -48,15 +48,11 @@ def _began(child: Object) -> datetime | None:
     """Since when it replaces groups, or has started without a ready one; None: it does neither."""
     if outdated_groups(child) and outdated_groups(child) <= partition(child):
         return None
-    update = true_since(_status(child), "UpdateInProgress")
-    if update is None and not _status(child).get("readyReplicas"):
-        return true_since(_status(child), "Progressing")
+    update = true_since(part(child, "status"), "UpdateInProgress")
+    if update is None and not part(child, "status").get("readyReplicas"):
+        return true_since(part(child, "status"), "Progressing")
     return update
 
 
 def _ready_since(pod: Object) -> datetime | None:
-    return true_since(_status(pod), "Ready")
-
-
-def _status(document: Object) -> Mapping[str, Any]:
-    return document.get("status") or {}
+    return true_since(part(pod, "status"), "Ready")

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from poolwise.plan.capacity_pods import FINISHED_PHASES
+from poolwise.plan.conditions import Type, is_true
 from poolwise.plan.observed import Object
+from poolwise.plan.status.figures import part
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def group_size(child: Object) -> int:
 
 def counts(pods: Sequence[Object]) -> Counts:
     """All pods of a child."""
-    phases = [str(_status(pod).get("phase")) for pod in pods]
+    phases = [str(part(pod, "status").get("phase")) for pod in pods]
     return Counts(
         ready=sum(map(_is_ready, pods)),
         existing=sum(phase not in FINISHED_PHASES for phase in phases),
@@ -55,7 +57,8 @@ def counts(pods: Sequence[Object]) -> Counts:
 
 def start_time(pods: Sequence[Object]) -> str | None:
     """When the first pod of those that there are was taken up by its node."""
-    return min((time for pod in pods if (time := _status(pod).get("startTime"))), default=None)
+    times = (part(pod, "status").get("startTime") for pod in pods)
+    return min(filter(None, times), default=None)
 
 
 def _pods_of(replicated_job: Mapping[str, Any]) -> int:
@@ -64,12 +67,5 @@ def _pods_of(replicated_job: Mapping[str, Any]) -> int:
 
 
 def _is_ready(pod: Object) -> bool:
-    conditions = _status(pod).get("conditions") or ()
     is_leaving = "deletionTimestamp" in pod["metadata"]
-    return not is_leaving and any(
-        each.get("type") == "Ready" and each.get("status") == "True" for each in conditions
-    )
-
-
-def _status(pod: Object) -> Mapping[str, Any]:
-    return pod.get("status") or {}
+    return not is_leaving and is_true(part(pod, "status").get("conditions") or (), Type.READY)

@@ -9,12 +9,12 @@ accelerators, of workloads ahead) are told as they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from poolwise.plan.reading import moment_of
-from poolwise.plan.status.figures import Told, number
+from poolwise.plan.status.figures import Told, listed, number
 
 TOLERANCE = 0.2
 """Relative; a fifth of the time until it starts, too."""
@@ -57,7 +57,7 @@ def is_same(before: str, after: str) -> bool:
 def _kept(known: Told, fresh: Told, now: datetime) -> Iterator[str]:
     if _is_same_text(known.get("reason"), fresh.get("reason")):
         yield "reason"
-    if _are_same_prices(known.get("prices"), fresh.get("prices")):
+    if _are_same_prices(listed(known, "prices"), listed(fresh, "prices")):
         yield "prices"
     then, later = (moment_of(each.get("expectedStartTime")) for each in (known, fresh))
     if then is not None and later is not None:
@@ -68,7 +68,7 @@ def _kept(known: Told, fresh: Told, now: datetime) -> Iterator[str]:
 
 def _candidate(fresh: Told, known: Told) -> Told:
     """With the sentence that was told of it."""
-    same = (each for each in _items(known.get("candidates")) if each.get("pool") == fresh["pool"])
+    same = (each for each in listed(known, "candidates") if each.get("pool") == fresh["pool"])
     before = next(same, {})
     if before.get("reasonCode") != fresh.get("reasonCode"):
         return fresh
@@ -77,8 +77,7 @@ def _candidate(fresh: Told, known: Told) -> Told:
     return {**fresh, "reason": before["reason"]}
 
 
-def _are_same_prices(before: Any, after: Any) -> bool:
-    then, now = _items(before), _items(after)
+def _are_same_prices(then: Sequence[Told], now: Sequence[Told]) -> bool:
     if not then or [each.get("pool") for each in then] != [each.get("pool") for each in now]:
         return False
     names = ("perAcceleratorHour", "delaySecondsPerAcceleratorSecond")
@@ -107,7 +106,3 @@ def _figures(text: str) -> Iterator[tuple[str, float]]:
 def _is_near(kind: str, then: float, now: float) -> bool:
     least = LEAST_PERCENT if kind == "%" else 0.0
     return abs(then - now) <= max(TOLERANCE * max(abs(then), abs(now)), least)
-
-
-def _items(value: Any) -> Sequence[Mapping[str, Any]]:
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []

@@ -59,7 +59,7 @@ def status(
         return {**before, "conditions": _with_paused(before, generation, now)}
     pool, seen = chosen_pool(outcome, pools), _seen(outcome, live, now)
     told = with_further(_told(before, outcome, seen, pool, now), outcome, pool, pools)
-    meter = read(part(part(before, "observed"), "accrued"))
+    meter = read(part(before, "observed", "accrued"))
     meter = accrued(meter, outcome, told, pools, seen, now)
     run = measured.observed if measured else part(before, "observed")
     money = Money(meter, _expected_finish(seen, told, run), now)

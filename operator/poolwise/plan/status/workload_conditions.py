@@ -22,7 +22,7 @@ from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.slips import unreachable_target
 from poolwise.plan.status.budget import Money, within_budget
-from poolwise.plan.status.figures import number, speed
+from poolwise.plan.status.figures import number, part, speed, told_condition
 from poolwise.plan.status.pods import Observation
 from poolwise.plan.status.steady import is_same
 from poolwise.plan.wording import plural
@@ -69,10 +69,7 @@ class View:
 
     def previous(self, type_: Type) -> Mapping[str, Any]:
         """A condition of the status as it stands; empty if there is none."""
-        for each in (self.resource.get("status") or {}).get("conditions") or ():
-            if isinstance(each, Mapping) and each.get("type") == type_:
-                return each
-        return {}
+        return told_condition(part(self.resource, "status"), type_)
 
     @property
     def end(self) -> Condition | None:

@@ -132,7 +132,7 @@ def read(document: Told) -> Measured | None:
 
 def measured(resource: Object) -> Measured | None:
     """What the status of a TrainingJob tells of its run."""
-    return read(part(part(part(resource, "status"), "observed"), FIELD))
+    return read(part(resource, "status", "observed", FIELD))
 
 
 def kept(before: Told) -> dict[str, Any]:
