@@ -38,7 +38,7 @@ def backlog(load: float, queue_seconds: float, joining_seconds: tuple[float, ...
         waiting=queue_seconds * served,
         each_per_second=each,
     )
-    return outlook(able(), Level(rate, 0.0, 1.0, 60.0), flow, HORIZON_SECONDS).backlog
+    return outlook(able(), Level(rate, 0.0, 60.0), flow, HORIZON_SECONDS).backlog
 
 
 def test_a_queue_that_grows_asks_for_more() -> None:
@@ -73,8 +73,5 @@ def test_no_more_are_added_than_serve() -> None:
 def test_nobody_who_serves_tells_of_no_queue() -> None:
     each = able().requests_per_second
     flow = Flow(5 * each, 0.0, 0.0, None, 0, (0.0, 0.0), 100.0 * each, each)
-    assert outlook(able(), Level(each, 0.0, 1.0, 60.0), flow, HORIZON_SECONDS).backlog == 0.0
-    assert (
-        outlook(able(), Level(each, 0.0, 1.0, 60.0), replace(flow, waiting=0.0), 65.0).backlog
-        == 0.0
-    )
+    assert outlook(able(), Level(each, 0.0, 60.0), flow, HORIZON_SECONDS).backlog == 0.0
+    assert outlook(able(), Level(each, 0.0, 60.0), replace(flow, waiting=0.0), 65.0).backlog == 0.0

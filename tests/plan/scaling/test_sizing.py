@@ -31,7 +31,7 @@ TOP = 6.0
 
 
 def ahead(demand: float) -> Outlook:
-    level = Level(10.0, 0.0, 1.0, 60.0)
+    level = Level(10.0, 0.0, 60.0)
     return Outlook(level, HORIZON_SECONDS, demand, demand, demand, demand, 0.0, demand)
 
 

@@ -33,17 +33,15 @@ class Level:
     mid: float
     deviation: float
     """Standard error of ``mid``."""
-    dispersion: float
-    """Variance over mean of the arrivals in a step; 1 is Poisson."""
     seconds: float
     """The window that it is taken over."""
 
 
 def level(bins: Sequence[Bin]) -> Level:
     """From the latest steps, oldest first."""
-    dispersion = dispersion_of(bins)
+    dispersion = _dispersion(bins)
     low, high = 0.0, math.inf
-    found = Level(0.0, 0.0, dispersion, 0.0)
+    found = Level(0.0, 0.0, 0.0)
     arrivals = seconds = 0.0
     limit = SHORTEST_SECONDS
     for each in reversed(bins):
@@ -57,7 +55,7 @@ def level(bins: Sequence[Bin]) -> Level:
             break
         low = max(low, mid - DEVIATIONS * deviation)
         high = min(high, mid + DEVIATIONS * deviation)
-        found = Level(mid, deviation, dispersion, seconds)
+        found = Level(mid, deviation, seconds)
         if seconds >= LONGEST_SECONDS:
             break
     return found
@@ -82,11 +80,12 @@ def expected(found: Level, requests_per_second: float | None) -> Level:
     """What is known of the future in place of a forecast, where something is."""
     if requests_per_second is None:
         return found
-    return Level(requests_per_second, 0.0, found.dispersion, found.seconds)
+    return Level(requests_per_second, 0.0, found.seconds)
 
 
-def dispersion_of(bins: Sequence[Bin]) -> float:
-    """Half the mean square of differences over the mean; with the usual one as a few more steps."""
+def _dispersion(bins: Sequence[Bin]) -> float:
+    """Variance over mean of the arrivals in a step (1 is Poisson): half the mean square of
+    differences over the mean, with the usual one as a few more steps."""
     squares = weight = 0.0
     for one, other in pairwise(bins):
         mean = (one.arrivals + other.arrivals) / 2.0

@@ -24,20 +24,14 @@ LEAST_ABOVE = 1e-2
 class Percentile:
     """A percentile, between the bounds of the bucket in which it lies."""
 
-    percentile: float
-    """Above 0, below 100."""
     lower: float
     upper: float
     """Infinity in the last bucket."""
     estimate: float
     """Interpolated within the bucket; its lower bound in the last one."""
     samples: float
-    samples_needed: float
-
-    @property
-    def is_sufficient(self) -> bool:
-        """Whether enough was observed to speak of this percentile."""
-        return self.samples >= self.samples_needed
+    is_sufficient: bool
+    """Whether enough was observed to speak of this percentile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +58,11 @@ def percentile_of(histogram: Histogram, percentile: float) -> Percentile | None:
     index = bisect.bisect_left(histogram.counts, rank)
     lower, upper = _edges(histogram, index)
     return Percentile(
-        percentile,
         lower,
         upper,
         _interpolated(histogram, index, rank),
         histogram.count,
-        samples_needed(percentile),
+        histogram.count >= samples_needed(percentile),
     )
 
 

@@ -66,7 +66,6 @@ class Replica:
         self.next_seconds = NEVER
         self.outstanding = 0
         """Requests here, those that wait included."""
-        """Prompts and answers of these, whole."""
         self.metrics = Metrics(log, limits.kv_tokens)
 
     @property
