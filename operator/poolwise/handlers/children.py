@@ -19,11 +19,9 @@ from poolwise.plan.children.metadata import key_of, selector_labels
 from poolwise.plan.kueue.child import is_superseded, moves
 from poolwise.plan.lost_records import written_again
 from poolwise.plan.observed import Object
+from poolwise.plan.status.pods import ENDS
 
 _log = structlog.get_logger(__name__)
-
-FINISHED = ("Complete", "Completed", "Failed")
-"""Conditions of a Job, JobSet or TrainJob that has ended."""
 
 
 class Children:
@@ -145,4 +143,4 @@ def prepared(child: Object) -> Object:
 def is_finished(child: Object) -> bool:
     """Whether this is a run that has ended."""
     conditions = (child.get("status") or {}).get("conditions") or []
-    return any(each["type"] in FINISHED and each["status"] == "True" for each in conditions)
+    return any(each["type"] in ENDS and each["status"] == "True" for each in conditions)

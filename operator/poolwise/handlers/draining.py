@@ -9,7 +9,7 @@ import structlog
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.writer import Writer
 from poolwise.errors import ClusterError
-from poolwise.handlers.story import is_of, seen_of
+from poolwise.handlers.story import is_of_any, seen_of
 from poolwise.plan.live.leaving import DELETION_COST, deletion_costs
 from poolwise.plan.observed import Object
 from poolwise.plan.signals.sample import Sample
@@ -36,7 +36,7 @@ class Draining:
         leaving = (live["spec"].get("replicas") or 0) - child["spec"]["replicas"]
         if leaving <= 0:
             return
-        pods = [pod for pod in seen_of(self._cache, workload).pods if is_of(pod, live)]
+        pods = [pod for pod in seen_of(self._cache, workload).pods if is_of_any(pod, [live])]
         for pod, cost in deletion_costs(pods, self._samples, leaving):
             changes = {"metadata": {"annotations": {DELETION_COST: cost}}}
             try:

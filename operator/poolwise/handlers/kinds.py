@@ -3,7 +3,7 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -54,11 +54,7 @@ class Kinds:
             for each in (found.elsewhere if found else ())
             if (pool := pools.get(each.candidate.pool)) is not None and pool.name not in taken
         ]
-        with_machine = (
-            tuple(each for each in many if each.pool.machine) for many in (parts, offers)
-        )
-        first, second = with_machine
-        return first, second
+        return _with_machine(parts), _with_machine(offers)
 
     def rooms(self, key: Key) -> dict[str, int]:
         """For so many more replicas on further pools, by name."""
@@ -157,3 +153,7 @@ class Kinds:
         is_first = name == turn.placed.pool.name
         known_seconds = known.start_seconds.get(name, turn.told_start_seconds if is_first else None)
         return start_seconds(pods, budget_seconds, known_seconds)
+
+
+def _with_machine(placed: Iterable[Placed]) -> tuple[Placed, ...]:
+    return tuple(each for each in placed if each.pool.machine)

@@ -98,7 +98,7 @@ def seen_of(cache: Cache, workload: Object) -> Live:
     """Children of a workload, with what keeps a Job from creating its pods, and its pods."""
     children = cache.children_of(workload["metadata"]["uid"])
     owners = [*children, *_below(cache, children)]
-    pods = [pod for pod in cache.pods_of(workload) if _belongs(pod, owners)]
+    pods = [pod for pod in cache.pods_of(workload) if is_of_any(pod, owners)]
     failures = map(cache.failed_creation_of, filter(_lacks_pods, owners))
     return Live([*children, *filter(None, failures)], pods)
 
@@ -118,12 +118,7 @@ def _lacks_pods(child: Object) -> bool:
     return child["kind"] == "Job" and created < (spec.get("parallelism") or 0)
 
 
-def is_of(pod: Object, child: Object) -> bool:
-    """Whether a child made the pod."""
-    return _belongs(pod, [child])
-
-
-def _belongs(pod: Object, children: list[Object]) -> bool:
+def is_of_any(pod: Object, children: list[Object]) -> bool:
     """Whether one of the children made the pod: labels alone could be anybody's.
 
     A Deployment's pods name a ReplicaSet, and those of a LeaderWorkerSet a StatefulSet, which are

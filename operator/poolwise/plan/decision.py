@@ -270,6 +270,11 @@ class Plan:
         return self if self.kept and self.placed else self.goes_on_as
 
     @property
+    def has_place(self) -> bool:
+        """Its own, or the one that it goes on in."""
+        return self.placed or self.goes_on_as is not None
+
+    @property
     def pool(self) -> str | None:
         """Name of the one that it holds a part of; None while it holds nothing."""
         return self.claim.pool if self.claim else None

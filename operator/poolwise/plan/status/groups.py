@@ -18,8 +18,8 @@ from poolwise.plan.status.span import true_since
 from poolwise.plan.wording import duration
 
 
-def outdated_groups(child: Object) -> int:
-    """Groups that are yet to be replaced by ones of the newest template."""
+def outdated(child: Object) -> int:
+    """Groups, or pods of a Deployment, that are yet to be replaced by ones of the newest template."""
     status = part(child, "status")
     return max((status.get("replicas") or 0) - (status.get("updatedReplicas") or 0), 0)
 
@@ -46,7 +46,7 @@ def hung(
 
 def _began(child: Object) -> datetime | None:
     """Since when it replaces groups, or has started without a ready one; None: it does neither."""
-    if outdated_groups(child) and outdated_groups(child) <= partition(child):
+    if outdated(child) and outdated(child) <= partition(child):
         return None
     update = true_since(part(child, "status"), "UpdateInProgress")
     if update is None and not part(child, "status").get("readyReplicas"):

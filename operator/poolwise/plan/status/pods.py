@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import moment_of
-from poolwise.plan.status.groups import hung, outdated_groups, partition
+from poolwise.plan.status.groups import hung, outdated, partition
 from poolwise.plan.status.problems import Problem, ordered, problems_of
 from poolwise.plan.status.sets import counts, desired_pods, group_size, start_time
 from poolwise.plan.status.span import Span, span
@@ -144,14 +144,14 @@ def _of_deployments(children: Iterable[Object], problems: tuple[Problem, ...]) -
     """A service has one for each pool that it is on."""
     found = [each for each in children if each.get("kind") == "Deployment"]
     states = [each.get("status") or {} for each in found]
-    old = [each for each in found if _outdated(each) and each["spec"].get("paused")]
+    old = [each for each in found if outdated(each) and each["spec"].get("paused")]
     return Observation(
         exists=True,
         desired=sum((each.get("spec") or {}).get("replicas") or 0 for each in found),
         ready=sum(each.get("readyReplicas") or 0 for each in states),
         replicas=sum(each.get("replicas") or 0 for each in states),
         problems=problems,
-        outdated=sum(map(_outdated, found)),
+        outdated=sum(map(outdated, found)),
         held_back=_paused(str(old[0]["metadata"]["name"])) if old else None,
         lags=any(map(_lags, found)),
     )
@@ -167,11 +167,6 @@ def _paused(deployment: str) -> HeldBack:
 def _lags(child: Object) -> bool:
     looked_at = (child.get("status") or {}).get("observedGeneration")
     return looked_at is not None and looked_at < child["metadata"].get("generation", 0)
-
-
-def _outdated(deployment: Object) -> int:
-    status = deployment.get("status") or {}
-    return max((status.get("replicas") or 0) - (status.get("updatedReplicas") or 0), 0)
 
 
 def _of_set(child: Object, pods: Sequence[Object], problems: tuple[Problem, ...]) -> Observation:
@@ -205,7 +200,7 @@ def _of_groups(child: Object, pods: Sequence[Object], problems: tuple[Problem, .
         problems=problems,
         groups=status.get("replicas") or 0,
         ready_groups=status.get("readyReplicas") or 0,
-        outdated=outdated_groups(child) * group_size(child),
+        outdated=outdated(child) * group_size(child),
         held_back=_partitioned(child),
         lags=_lags(child),
     )
@@ -214,7 +209,7 @@ def _of_groups(child: Object, pods: Sequence[Object], problems: tuple[Problem, .
 def _partitioned(child: Object) -> HeldBack | None:
     """Of an update that is as far as its partition lets it."""
     first, name = partition(child), child["metadata"]["name"]
-    if not 0 < outdated_groups(child) <= first:
+    if not 0 < outdated(child) <= first:
         return None
     off = '{"spec":{"rolloutStrategy":{"rollingUpdateConfiguration":{"partition":0}}}}'
     return HeldBack(

@@ -192,20 +192,19 @@ def _observed(before: Mapping[str, Any], view: View) -> dict[str, Any]:
 def _scaling(before: Mapping[str, Any], view: View) -> dict[str, Any]:
     """As it was measured; as it was told while nobody has looked again; none of what has no
     place and does not run."""
-    if not _runs(view.outcome):
+    if not _has_place(view.outcome):
         return {}
     told = view.measured.scaling if view.measured else part(before, "scaling")
     return {"scaling": dict(told)} if told else {}
 
 
-def _runs(outcome: Outcome) -> bool:
-    """Whether a service has a place: its own, or the one that it goes on in."""
-    return isinstance(outcome, Plan) and (outcome.placed or outcome.running is not None)
+def _has_place(outcome: Outcome) -> bool:
+    return isinstance(outcome, Plan) and outcome.has_place
 
 
 def _of_service(before: Mapping[str, Any], view: View) -> dict[str, Any]:
     """As it was told while nothing newer is; none of what has no place and does not run."""
-    if not _runs(view.outcome):
+    if not _has_place(view.outcome):
         return {}
     told = kept(part(before, "observed"))
     return {**told, **view.measured.observed} if view.measured else told

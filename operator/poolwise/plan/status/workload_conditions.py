@@ -178,7 +178,7 @@ def _reason(view: View, plan: Plan) -> str:
 
 
 def _pods_ready(view: View, plan: Plan) -> Condition:
-    if not _runs(plan) or is_waiting(plan):
+    if not plan.has_place or is_waiting(plan):
         return condition(Type.PODS_READY, False, Reason.NO_PODS, "nothing is placed")
     found = _no_room(view) or _pods(view.seen, _is_behind(view, plan))
     if plan.placed:
@@ -196,11 +196,6 @@ def _no_room(view: View) -> Condition | None:
         return None
     message = "requests wait, and there is no free room for the first replica"
     return condition(Type.PODS_READY, False, Reason.AT_CAPACITY, message)
-
-
-def _runs(plan: Plan) -> bool:
-    """Whether it has a place: its own, or the one that it goes on in."""
-    return plan.placed or plan.running is not None
 
 
 def _is_behind(view: View, plan: Plan) -> bool:
@@ -269,7 +264,7 @@ def _below_floor(plan: Plan) -> Condition | None:
 
 
 def _seen(view: View, plan: Plan) -> list[Condition]:
-    if view.measured is not None and (view.is_job or _runs(plan)):
+    if view.measured is not None and (view.is_job or plan.has_place):
         seen = view.measured.conditions
         return [_rested(view, each) for each in seen if each.type != Type.SCALES_TO_ZERO]
     types = [Type.METRICS_AVAILABLE, *([] if view.is_job else _OF_SERVICES)]
@@ -311,7 +306,7 @@ def _rested(view: View, each: Condition) -> Condition:
 def _as_told(view: View, plan: Plan, type_: Type) -> Condition | None:
     """What was measured before the operator started anew stands until it has looked again."""
     before = view.previous(type_)
-    is_there = view.seen.desired if view.is_job else _is_looked_at(view) and _runs(plan)
+    is_there = view.seen.desired if view.is_job else _is_looked_at(view) and plan.has_place
     if before.get("reason") is not None and is_there:
         return _repeated(before, type_)
     if type_ in (Type.SCALING_ACTIVE, Type.AS_PLANNED):
