@@ -1,4 +1,4 @@
-"""Services without any replica, which hold nothing: their place is a shape, and no room."""
+"""Services without any replica: their pool and shape are remembered, and hold no room."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from poolwise.plan.pool import Pool
 
 
 def with_places(entries: Iterable[Entry], pools: Iterable[Pool]) -> Iterator[Entry]:
-    """Entries of which none is placed where it has nothing and there is nothing any more.
+    """The entries, where services without a replica forget a pool that is gone.
 
-    Nodes of an idle pool go, and with the last one a pool that was discovered, or what is known of
-    its hardware: what sleeps there is placed anew, with its first replica, as far as it may have
-    any.
+    Nodes of an idle pool go, and with the last one goes a pool that was discovered, or what is
+    known of its hardware. A service that sleeps there is placed anew.
     """
     there = {pool.name for pool in pools if pool.machine is not None}
     for entry in entries:

@@ -93,7 +93,7 @@ def _rising(taken: Intake, felt: Mapping[str, Felt]) -> float:
 
 
 def _teaching(load: Felt, told: Told, able: Capability) -> Felt:
-    """What is in time while its replica fills is so at any load: that it is full tells as much."""
+    """While a replica still fills, its requests are in time at any load: it counts as full at most."""
     return load if is_settled(told, able) else replace(load, mean=min(load.mean, 1.0))
 
 

@@ -67,7 +67,7 @@ class Flow:
     held: float
     """In flight on replicas that stay, in full ones."""
     bounded: float
-    """The same, none of them more than full: what waits for one of them waits for that one."""
+    """The same with each replica full at most: what waits for one cannot be served by another."""
     gap_seconds: float | None
     """Observed mean time between two tokens; None: not known."""
     serving: float

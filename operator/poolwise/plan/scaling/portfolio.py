@@ -40,7 +40,8 @@ class Offer:
 
     @property
     def price(self) -> float:
-        """Of what one replica of the first pool serves; where all serve alike, of one."""
+        """Per hour, of as much as one replica of the first pool serves; where all replicas get the
+        same share, of one replica."""
         if self.is_even:
             return self.cost_per_hour
         return self.cost_per_hour / self.worth if self.worth > 0.0 else math.inf
@@ -61,8 +62,8 @@ def worth(counts: Mapping[str, int], offers: Sequence[Offer]) -> float:
 
 
 def hardest(counts: Mapping[str, int], offers: Sequence[Offer]) -> Offer | None:
-    """Whose replicas are fullest: of an even share those that bear least; None where all are alike,
-    the first's."""
+    """The pool whose replicas are fullest. Where all get the same share, those are the ones that
+    bear least; None where each gets as much as it bears, so that all are equally full."""
     present = [each for each in offers if counts.get(each.pool)]
     return min(present, key=lambda each: each.worth) if present and is_even(offers) else None
 

@@ -87,8 +87,9 @@ def strain(demand: float, swing: float) -> float:
 
 
 def as_strain(shares: Vector, log_errors: Vector, demand: float, swing: float) -> Vector:
-    """Of errors of a demand, what they are as errors of its strain: what comes beyond it comes to a
-    fleet with more to do, which bears more of it.
+    """Errors of a demand as errors of its strain.
+
+    What comes beyond the demand comes to a fleet with more to do, which bears more of it.
 
     :param shares: of requests, by the errors that they meet.
     :param log_errors: ln(what comes / ``demand``), evenly spaced; those of the answer too.

@@ -19,7 +19,7 @@ from poolwise.plan.wording import duration
 
 
 def outdated(child: Object) -> int:
-    """Groups, or pods of a Deployment, that are yet to be replaced by ones of the newest template."""
+    """Groups, or pods of a Deployment, that do not have the newest template yet."""
     status = part(child, "status")
     return max((status.get("replicas") or 0) - (status.get("updatedReplicas") or 0), 0)
 

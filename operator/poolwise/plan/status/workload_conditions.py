@@ -273,9 +273,11 @@ def _seen(view: View, plan: Plan) -> list[Condition]:
 
 
 def _with_cut(view: View, plan: Plan) -> list[Condition]:
-    """With what keeps replicas that others ask for from running, unless the number stands still for
-    a graver reason, which it follows then; what was told of that before is known anew, looked at
-    or not."""
+    """With why fewer replicas run than others asked for.
+
+    A graver reason for which the number stands still goes first. Limits that an earlier look told
+    of are left out: whether they hold is known from the plan alone.
+    """
     told, cut = _measured(view, plan), cut_short(view.resource, plan, view.told)
     old = [each for each in told if each.type == Type.SCALING_ACTIVE]
     others = [each for each in told if each not in old]
