@@ -93,7 +93,7 @@ def _rising(taken: Intake, felt: Mapping[str, Felt]) -> float:
 
 
 def _teaching(load: Felt, told: Told, able: Capability) -> Felt:
-    """While a replica still fills, its requests are in time at any load: it counts as full at most."""
+    """While a replica still fills, its requests are in time at any load: at most it is full."""
     return load if is_settled(told, able) else replace(load, mean=min(load.mean, 1.0))
 
 
