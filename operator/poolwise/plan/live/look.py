@@ -88,7 +88,7 @@ class Look:
         """Of that number: one sentence."""
         if self.conflict:
             return f"{self.declared}, as {self.conflict} has it"
-        if self.standstill is None and not (self.is_measured or self.is_asleep or self.is_heard):
+        if self.standstill is None and self.is_blind:
             return f"{self.replicas} as before: no replica tells its metrics"
         return self.decision.reason
 
@@ -96,6 +96,11 @@ class Look:
     def is_measured(self) -> bool:
         """Whether replicas tell, as far as single looks can say."""
         return bool(self.told or self.missed)
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether it does not sleep, and neither its replicas nor its gateway tell."""
+        return not (self.is_measured or self.is_asleep or self.is_heard)
 
     @property
     def moves(self) -> bool:

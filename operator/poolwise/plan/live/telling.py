@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +15,7 @@ from poolwise.plan.live.verdicts import conditions
 from poolwise.plan.pool import Condition
 from poolwise.plan.scaling.decision import Forecast, Remark, Tail
 from poolwise.plan.status.figures import Told, number
+from poolwise.plan.status.rounding import present
 from poolwise.plan.wording import sentence, significant
 
 DECISIONS_KEPT = 10
@@ -139,6 +139,5 @@ def figures_told(document: Mapping[str, Any]) -> dict[str, Any]:
     """Figures to three digits; without what is unknown, or without end."""
     return {
         name: significant(value, _DIGITS) if isinstance(value, float) else value
-        for name, value in document.items()
-        if value is not None and not (isinstance(value, float) and not math.isfinite(value))
+        for name, value in present(document).items()
     }

@@ -125,7 +125,7 @@ def _active(look: Look) -> Sequence[Condition]:
     for remark, (reason, message) in _LIMITS.items():
         if remark in look.decision.remarks:
             return [condition(Type.SCALING_ACTIVE, True, reason, message)]
-    if not (look.is_measured or look.is_asleep or look.is_heard):
+    if look.is_blind:
         message = "no replica has told its metrics yet: their number stays"
         return [condition(Type.SCALING_ACTIVE, True, Reason.NOT_MEASURED, message)]
     message = "the number of replicas follows the load"
