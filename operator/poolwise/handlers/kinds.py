@@ -70,13 +70,12 @@ class Kinds:
     ) -> Service:
         """On the pools that it is on; or also on those that it could go on to."""
         placed = turn.placed
-        of = (*known.of[:2], placed.pool.name, placed.layout, placed.pool.machine)
-        if known.predictor is None or known.of != of:
-            known.predictor, known.of = placed.predictor(self._calibration), of
-            known.log_band = placed.log_band(self._calibration)
+        predictor = self._predictor(known, placed)
+        if known.predictor is not predictor:
+            known.predictor, known.log_band = predictor, placed.log_band(self._calibration)
         others = (*turn.parts, *(turn.offers if with_offers or turn.parts else ()))
         found = placed.service(
-            known.predictor,
+            predictor,
             self.start_seconds(turn, known, placed),
             self._room(placed, turn.key),
             self._settings.scaling_interval_seconds,
@@ -127,10 +126,10 @@ class Kinds:
     def _predictor(self, known: Known, placed: Placed) -> Predictor:
         """The same object while the placement stays: capabilities are remembered by it."""
         name = placed.pool.name
-        of: tuple[Any, ...] = (*known.of[:2], placed.layout, placed.pool.machine)
-        if name not in known.further or known.further[name][0] != of:
-            known.further[name] = (of, placed.predictor(self._calibration))
-        return known.further[name][1]
+        of = (known.version, placed.layout, placed.pool.machine)
+        if name not in known.predictors or known.predictors[name][0] != of:
+            known.predictors[name] = (of, placed.predictor(self._calibration))
+        return known.predictors[name][1]
 
     def gateway(self, turn: Turn, known: Known, now_seconds: float) -> dict[str, Any]:
         """What a status tells of the gateway before it."""

@@ -136,7 +136,7 @@ class Scaler:
     def _known_of(self, turn: Turn) -> Known | None:
         """Of this very service; None where it went since, or another one has its name."""
         known = self._known.get(turn.key)
-        return known if known and known.of[:1] == (turn.resource["metadata"]["uid"],) else None
+        return known if known and known.version[0] == turn.resource["metadata"]["uid"] else None
 
     async def _take(self, turn: Turn, told: Mapping[Target, Told]) -> None:
         known, now = self._known_of(turn), clock.utc_now()

@@ -50,14 +50,15 @@ of replicas does not fall from the first one on."""
 class Known:
     """What is known of one service between two looks."""
 
-    of: tuple[Any, ...] = ()
-    """The placement that ``request``, ``predictor`` and ``log_band`` are of."""
+    version: tuple[str, int] = ("", 0)
+    """Uid and generation of the object that ``request`` was read from."""
     request: ServingRequest | None = None
+    predictors: dict[str, tuple[tuple[Any, ...], Predictor]] = field(default_factory=dict)
+    """By pool, with the placement that each is of."""
     predictor: Predictor | None = None
-    further: dict[str, tuple[tuple[Any, ...], Predictor]] = field(default_factory=dict)
-    """Predictors on further pools by name, with the placement that each is of."""
+    """The first pool's, by which ``log_band`` was worked out."""
     log_band: float = 0.0
-    """Of that placement's model: half-width of ln(measured / predicted) time of a token."""
+    """Half-width of ln(measured / predicted) time of a token there."""
     knowledge: Knowledge | None = None
     """None: not read from the status yet."""
     failures: dict[str, Failing] = field(default_factory=dict)

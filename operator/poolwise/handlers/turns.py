@@ -127,8 +127,8 @@ class Turns:
         """What is asked for, read once for each generation."""
         known = self._known.setdefault(key, Known())
         version = (resource["metadata"]["uid"], resource["metadata"].get("generation", 0))
-        if known.request is None or known.of[:2] != version:
+        if known.request is None or known.version != version:
             read = workload(resource, Kind.INFERENCE_SERVICE, self._tables, self._settings, {})
             assert isinstance(read.request, ServingRequest)
-            known.request, known.of = read.request, version
+            known.request, known.version = read.request, version
         return known.request
