@@ -8,7 +8,7 @@ from typing import Any
 
 from poolwise.plan.conditions import Reason
 from poolwise.plan.observed import Object
-from poolwise.plan.status.figures import number, part
+from poolwise.plan.reading import mapping, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def announcements(before: Object | None, after: Object) -> Iterator[Announcement
         if _decision(condition, after) not in known:
             is_warning = _TOLD[condition["type"]][condition["status"]]
             yield Announcement(condition["reason"], condition["message"], is_warning)
-    yield from _scaled(part(before or {}, "scaling"), part(after, "scaling"))
+    yield from _scaled(mapping(before or {}, "scaling"), mapping(after, "scaling"))
 
 
 def _once_each(conditions: Iterable[Object]) -> Iterator[Object]:

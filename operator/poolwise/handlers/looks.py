@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from poolwise.plan.decision import Key
 from poolwise.plan.live.look import Look
 from poolwise.plan.live.telling import Measured, measured
-from poolwise.plan.status.figures import Told, part
+from poolwise.plan.reading import mapping
+from poolwise.plan.status.figures import Told
 from poolwise.plan.steps.telling import RunLook, measured_run
 
 
@@ -24,4 +25,4 @@ class Looks:
         service, run = self.services.get(key), self.runs.get(key)
         if run is not None:
             return measured_run(run, status, self.training_interval_seconds)
-        return measured(service, part(status, "scaling")) if service else None
+        return measured(service, mapping(status, "scaling")) if service else None

@@ -31,12 +31,12 @@ from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.learning import Rated, is_undescribed
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.observed import Object
+from poolwise.plan.reading import mapping
 from poolwise.plan.requests.reading import workload
 from poolwise.plan.requests.request import TrainingRequest
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.signals.failing import Failing
 from poolwise.plan.signals.sample import Sample
-from poolwise.plan.status.figures import part
 from poolwise.plan.status.workload import is_paused
 from poolwise.plan.steps.progress import Progress, Rhythm
 from poolwise.plan.steps.rank import life, rank_zero
@@ -191,7 +191,7 @@ class Measurer:
         """Ask for a look at the status where it would say something else."""
         self._looks[turn.key] = look
         interval_seconds = self._settings.training_interval_seconds
-        says = measured_run(look, part(turn.resource, "status"), interval_seconds)
+        says = measured_run(look, mapping(turn.resource, "status"), interval_seconds)
         if says != turn.known.told:
             turn.known.told = says
             self._planner.look_again(turn.key, 0)
@@ -199,7 +199,7 @@ class Measurer:
     def _basis(self, turn: _Turn) -> Basis:
         work, layout = turn.known.request.work, turn.record.layout
         assert isinstance(layout, TrainingLayout)
-        plan = part(turn.resource, "status", "plan")
+        plan = mapping(turn.resource, "status", "plan")
         is_here = plan.get("pool") == turn.record.pool
         return Basis(
             model=name_of(work.model),

@@ -9,14 +9,15 @@ from poolwise.handlers.samples import Sample, conditions, present
 from poolwise.model.hardware import Device
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
-from poolwise.plan.status.figures import Told, number, part
+from poolwise.plan.reading import mapping, number
+from poolwise.plan.status.figures import Told
 
 
 def pool_samples(objects: Iterable[Object], pools: Iterable[Pool]) -> Iterator[Sample]:
     """All samples of all pools that have a status."""
     devices = {pool.name: pool.machine.device for pool in pools if pool.machine}
     for document in objects:
-        name, status = str(document["metadata"]["name"]), part(document, "status")
+        name, status = str(document["metadata"]["name"]), mapping(document, "status")
         if status:
             yield from _of_status(name, status)
             yield from _of_device(name, devices.get(name))
@@ -32,10 +33,10 @@ def _of_status(name: str, status: Told) -> Iterator[Sample]:
         yield from present(table.POOL_NODES, (name, state), number(status, field))
     for state, field in (("all", "capacity"), ("free", "free")):
         yield from present(table.POOL_ACCELERATORS, (name, state), number(status, field))
-    ridges = part(status, "ridgePoints")
+    ridges = mapping(status, "ridgePoints")
     for precision in ridges:
         yield from present(table.POOL_RIDGE, (name, precision), number(ridges, precision))
-    price = part(status, "price")
+    price = mapping(status, "price")
     where = name, str(price.get("currency") or "")
     yield from present(table.POOL_PRICE, where, number(price, "perNodeHour"))
     yield from present(table.POOL_IDLE_NODES, (name,), number(status, "idleNodeCount"))

@@ -32,8 +32,8 @@ from poolwise.plan.live.look import mode_of
 from poolwise.plan.live.rivals import rival
 from poolwise.plan.names import child_name
 from poolwise.plan.observed import Decisions, Object
+from poolwise.plan.reading import mapping, number
 from poolwise.plan.runtimes import Served
-from poolwise.plan.status.figures import number, part
 from poolwise.plan.status.workload import is_paused
 from poolwise.settings import Settings
 
@@ -138,9 +138,9 @@ class Reconciler:
         if plan.key in self._cache.least_replicas:
             now = self._cache.least_replicas[plan.key]
             return least_pods(plan.record, _spare(workload), now, plan.further_replicas)
-        if part(workload, "status", "scaling"):
+        if mapping(workload, "status", "scaling"):
             live = self._cache.get(DISRUPTION_BUDGETS, *budget) or {}
-            told = number(part(live, "spec"), "minAvailable")
+            told = number(mapping(live, "spec"), "minAvailable")
             return default if told is None else min(int(told), default)
         return default
 
@@ -215,7 +215,7 @@ def _has_no_place(outcome: Outcome) -> bool:
 
 
 def _spare(workload: Object) -> int:
-    return int(part(workload, "spec", "scaling").get("redundancy") or 0)
+    return int(mapping(workload, "spec", "scaling").get("redundancy") or 0)
 
 
 def _is_new(outcome: Outcome) -> bool:

@@ -37,11 +37,11 @@ from poolwise.plan.live.look import Look, Mode, Standstill, failed, standing
 from poolwise.plan.live.overdue import Overdue, together
 from poolwise.plan.live.rivals import rival
 from poolwise.plan.live.telling import measured
+from poolwise.plan.reading import mapping
 from poolwise.plan.scaling.controller import decide
 from poolwise.plan.scaling.decision import Decision, Remark
 from poolwise.plan.scaling.seen import Seen
 from poolwise.plan.signals.sample import Sample
-from poolwise.plan.status.figures import part
 from poolwise.settings import Settings
 from poolwise.tables import load
 
@@ -226,7 +226,7 @@ class Scaler:
 
     def _says_more(self, turn: Turn, look: Look) -> bool:
         """Whether the status would tell something else."""
-        told = measured(look, part(turn.resource, "status", "scaling"))
+        told = measured(look, mapping(turn.resource, "status", "scaling"))
         known = self._known[turn.key]
         before, known.told = known.told, told
         return before != told

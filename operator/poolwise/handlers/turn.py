@@ -29,6 +29,7 @@ from poolwise.plan.live.seen import (
 from poolwise.plan.live.service import Placed
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.observed import Object
+from poolwise.plan.reading import mapping, number
 from poolwise.plan.requests.request import ServingRequest
 from poolwise.plan.scaling.decision import Decision, Remark
 from poolwise.plan.scaling.seen import Phase, Seen
@@ -36,7 +37,6 @@ from poolwise.plan.scaling.service import Predictor
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.signals.failing import Failing
 from poolwise.plan.signals.sample import Sample
-from poolwise.plan.status.figures import number, part
 
 _log = structlog.get_logger(__name__)
 
@@ -82,7 +82,7 @@ class Known:
     def recall(self, turn: Turn, now_seconds: float) -> Knowledge:
         """What this process knows; at its first look, what the one before wrote."""
         if self.knowledge is None:
-            self.knowledge = recalled(part(turn.resource, "status"), now_seconds, turn.left)
+            self.knowledge = recalled(mapping(turn.resource, "status"), now_seconds, turn.left)
             if self.knowledge.text:
                 _log.info("goes on with what was learned", workload=str(turn.key))
         return self.knowledge
@@ -130,10 +130,10 @@ class Turn:
     @property
     def told_start_seconds(self) -> float | None:
         """What its status says a start takes on its first pool: an earlier process may know."""
-        status = part(self.resource, "status")
-        if part(status, "plan").get("pool") != self.placed.pool.name:
+        status = mapping(self.resource, "status")
+        if mapping(status, "plan").get("pool") != self.placed.pool.name:
             return None
-        return number(part(status, "scaling", "gateway"), "wakeUpSeconds")
+        return number(mapping(status, "scaling", "gateway"), "wakeUpSeconds")
 
     def is_routed(self, pools: Iterable[str]) -> bool:
         """Whether a gateway routes to its replicas on all of these pools, and so gives each as much

@@ -27,9 +27,9 @@ from poolwise.plan.live.service import Placed
 from poolwise.plan.names import child_name
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
+from poolwise.plan.reading import mapping, number
 from poolwise.plan.requests.reading import workload
 from poolwise.plan.requests.request import ServingRequest
-from poolwise.plan.status.figures import number, part
 from poolwise.plan.status.workload import is_paused
 from poolwise.settings import Settings
 from poolwise.tables import Tables
@@ -120,7 +120,7 @@ class Turns:
     def _left(self, record: PlacementRecord, plan: Plan) -> int | None:
         name = plan.key.namespace, child_name(plan.key.name)
         budget = self._cache.get(DISRUPTION_BUDGETS, *name)
-        told = number(part(budget or {}, "spec"), "minAvailable")
+        told = number(mapping(budget or {}, "spec"), "minAvailable")
         return None if told is None else least_replicas(record, int(told), plan.further_replicas)
 
     def _request(self, key: Key, resource: Object) -> ServingRequest:

@@ -14,7 +14,8 @@ from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Kind
 from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.observed import Object
-from poolwise.plan.status.figures import Told, listed, number, part
+from poolwise.plan.reading import mapping, number, objects
+from poolwise.plan.status.figures import Told
 from poolwise.plan.status.further import FIELD
 from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR, read
 
@@ -30,15 +31,15 @@ def sums(workloads: Iterable[Object]) -> Iterator[Sample]:
     cost: defaultdict[tuple[str, str], float] = defaultdict(float)
     tokens: defaultdict[tuple[str, str], float] = defaultdict(float)
     for workload in workloads:
-        status = part(workload, "status")
-        told = part(status, "plan")
+        status = mapping(workload, "status")
+        told = mapping(status, "plan")
         states[workload["kind"], _reason(status)] += 1
         if _is_placed(told):
             where = workload["kind"], str(told["pool"])
             left = number(told, "costPerHour") or 0.0
-            for part_ in listed(told, FIELD):
-                there = min(number(part_, "costPerHour") or 0.0, left)
-                cost[where[0], str(part_.get("pool"))] += there
+            for part in objects(told, FIELD):
+                there = min(number(part, "costPerHour") or 0.0, left)
+                cost[where[0], str(part.get("pool"))] += there
                 left -= there
             cost[where] += left
             if (each := _tokens_per_second(told)) is not None:  # an encoder makes none
@@ -51,13 +52,13 @@ def sums(workloads: Iterable[Object]) -> Iterator[Sample]:
 def samples_of_each(workloads: Iterable[Object], now: datetime) -> Iterator[Sample]:
     """All samples that bear a workload's name."""
     for workload in workloads:
-        status = part(workload, "status")
-        told = part(status, "plan")
+        status = mapping(workload, "status")
+        told = mapping(status, "plan")
         yield from _state(workload, status)
         yield from _plan(workload, told)
         yield from _accrued(workload, status, now)
         if workload["kind"] == Kind.TRAINING_JOB:
-            predicted = part(told, "predicted")
+            predicted = mapping(told, "predicted")
             step_seconds = number(predicted, "stepSeconds")
             yield from present(table.WORKLOAD_STEP, _name(workload), step_seconds)
         else:
@@ -76,13 +77,13 @@ def _plan(workload: Object, told: Told) -> Iterator[Sample]:
     if not told.get("pool"):
         return
     key = _key(workload)
-    shape = part(told, "summary").get("shape")
+    shape = mapping(told, "summary").get("shape")
     words = (told["pool"], told.get("accelerator"), shape, told.get("bottleneck"))
     yield table.WORKLOAD_INFO, (*key, *(str(word or "") for word in words)), 1
     if _is_placed(told):
         held = (
             (number(each, "count") or 0.0) * _replicas(each)
-            for each in (told, *listed(told, FIELD))
+            for each in (told, *objects(told, FIELD))
         )
         yield table.WORKLOAD_ACCELERATORS, key, sum(held)
         yield from present(table.WORKLOAD_COST, key, number(told, "costPerHour"))
@@ -92,7 +93,7 @@ def _plan(workload: Object, told: Told) -> Iterator[Sample]:
 
 
 def _accrued(workload: Object, status: Told, now: datetime) -> Iterator[Sample]:
-    meter = read(part(status, "observed", "accrued")).at(now)
+    meter = read(mapping(status, "observed", "accrued")).at(now)
     if meter.until is None:
         return
     key = _key(workload)
@@ -112,7 +113,7 @@ def _service(workload: Object, status: Told, told: Told) -> Iterator[Sample]:
     for metric, field in _LATENCIES.items():
         asked = [percentile for about, percentile, _ in targets if about == metric]
         labels = (*name, metric, f"{max(asked, default=REPORTED_PERCENTILE):g}")
-        seconds = number(part(told, "predicted"), field)
+        seconds = number(mapping(told, "predicted"), field)
         yield from present(table.WORKLOAD_LATENCY, labels, seconds)
     yield from _scaling(name, status)
 
@@ -120,12 +121,12 @@ def _service(workload: Object, status: Told, told: Told) -> Iterator[Sample]:
 def _scaling(name: tuple[str, str], status: Told) -> Iterator[Sample]:
     """What the load asks for, how the targets are kept, and what is not as planned; nothing of a
     service that nobody has looked at."""
-    scaling = part(status, "scaling")
+    scaling = mapping(status, "scaling")
     if not scaling:
         return
     yield from present(table.SERVICE_DESIRED, name, number(scaling, "desiredReplicas"))
     yield from present(table.SERVICE_REPLICAS, name, number(status, "replicas"))
-    held = number(part(scaling, "gateway"), "heldRequests")
+    held = number(mapping(scaling, "gateway"), "heldRequests")
     yield from present(table.SERVICE_HELD, name, held)
     standing = scaling.get("mismatches") or ()
     for reason in Mismatch:
@@ -140,7 +141,7 @@ def _scaling(name: tuple[str, str], status: Told) -> Iterator[Sample]:
 
 def _targets(service: Object) -> Iterator[tuple[str, float, float]]:
     """Metric, percentile and seconds of each target; none of a spec that cannot be read."""
-    for target in part(service, "spec").get("slo") or ():
+    for target in mapping(service, "spec").get("slo") or ():
         try:
             seconds = parse_duration(str(target["target"]))
             yield str(target["metric"]), float(target["percentile"]), seconds
@@ -159,7 +160,7 @@ def _is_placed(told: Told) -> bool:
 
 def _tokens_per_second(told: Told) -> float | None:
     """Of all replicas; what is told is of one."""
-    each = number(part(told, "predicted"), "tokensPerSecond")
+    each = number(mapping(told, "predicted"), "tokensPerSecond")
     return None if each is None else each * _replicas(told)
 
 

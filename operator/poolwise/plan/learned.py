@@ -21,8 +21,7 @@ from poolwise.plan.corrections import Corrections, Subject
 from poolwise.plan.learning import Pace, Paces
 from poolwise.plan.live.remembering import read
 from poolwise.plan.observed import Object
-from poolwise.plan.reading import moment_of
-from poolwise.plan.status.figures import part
+from poolwise.plan.reading import mapping, moment_of
 from poolwise.plan.steps.told import Measured
 from poolwise.plan.wording import significant
 
@@ -93,7 +92,7 @@ def of_service(model: str, speeds: Mapping[str, Sample]) -> Iterator[Lesson]:
 
 def speeds(service: Object) -> Mapping[str, Sample]:
     """Time of a token over what the model says of it at that load, by pool."""
-    scaling = part(service, "status", "scaling")
+    scaling = mapping(service, "status", "scaling")
     time = moment_of(scaling.get("time"))
     found = read(scaling.get("memory"), time.timestamp()) if time is not None else None
     if found is None or time is None:

@@ -25,6 +25,20 @@ def objects(parent: Any, *path: str) -> tuple[Mapping[str, Any], ...]:
     return tuple(each for each in found if isinstance(each, Mapping))
 
 
+def number(parent: Mapping[str, Any], name: str) -> float | None:
+    """A figure of that name; None where it is absent or no number."""
+    value = parent.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
+
+
+def condition_of(status: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
+    """The condition of that type; empty where it is absent."""
+    found = (each for each in objects(status, "conditions") if each.get("type") == type_)
+    return next(found, {})
+
+
 def texts(parent: Any, *path: str) -> dict[str, str]:
     """The strings of the object at a path, by key."""
     found = mapping(parent, *path).items()

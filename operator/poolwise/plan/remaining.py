@@ -19,8 +19,7 @@ from poolwise.model.prediction import NINE_IN_TEN, Interval
 from poolwise.plan.ahead import kept_steps, left_of
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.observed import Object
-from poolwise.plan.reading import mapping, moment_of
-from poolwise.plan.status.figures import number
+from poolwise.plan.reading import mapping, moment_of, number
 from poolwise.plan.steps.told import Measured, measured
 
 LEAST_SPREAD = 0.05

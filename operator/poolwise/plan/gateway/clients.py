@@ -13,9 +13,10 @@ from typing import Any
 from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.live.keeping import Record
 from poolwise.plan.live.telling import figures_told, signal_told
+from poolwise.plan.reading import number, objects
 from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.signals.percentile import percentile_of
-from poolwise.plan.status.figures import Told, listed, number
+from poolwise.plan.status.figures import Told
 from poolwise.plan.wording import duration, plural, sentence
 
 QUEUE = "Queue"
@@ -66,7 +67,7 @@ class Clients:
 def words(told: Told) -> str:
     """``TTFT p99 1 s to 1.25 s (target 2 s, 1,840 samples)`` of each signal, and how many requests
     wait now, from ``status.scaling.gateway``; empty where none of it is told."""
-    phrases = [_signal_words(each) for each in listed(told, "signals")]
+    phrases = [_signal_words(each) for each in objects(told, "signals")]
     held = round(number(told, "heldRequests") or 0)
     phrases += [f"{plural(held, 'request')} held"] if held else []
     phrases += [sentence(str(told["problem"]))] if told.get("problem") else []

@@ -10,8 +10,8 @@ from poolwise.plan.gateway.holding import Holding
 from poolwise.plan.live.look import Mode, mode_of
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition
+from poolwise.plan.reading import mapping, number
 from poolwise.plan.scaling.controller import idle_seconds
-from poolwise.plan.status.figures import number, part
 from poolwise.plan.wording import duration, three_digits
 
 STAYS = "one replica at least is asked for"
@@ -19,13 +19,13 @@ STAYS = "one replica at least is asked for"
 
 def asks_for_zero(service: Object) -> bool:
     """Whether its user does; a number that is nobody's but its user's (mode Off) is no question."""
-    is_asked = part(service, "spec", "scaling").get("scaleToZero") is True
+    is_asked = mapping(service, "spec", "scaling").get("scaleToZero") is True
     return is_asked and mode_of(service) is not Mode.OFF
 
 
 def least_replicas(service: Object) -> int:
     """As its spec says, or by default."""
-    told = number(part(service, "spec", "scaling"), "minReplicas")
+    told = number(mapping(service, "spec", "scaling"), "minReplicas")
     return Scaling().min_replicas if told is None else int(told)
 
 

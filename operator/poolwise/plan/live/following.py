@@ -8,8 +8,9 @@ from poolwise.plan.decision import Plan
 from poolwise.plan.live.look import Mode, mode_of
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition
+from poolwise.plan.reading import mapping, number
 from poolwise.plan.status.budget import amount
-from poolwise.plan.status.figures import Told, number, part
+from poolwise.plan.status.figures import Told
 
 
 def cut_short(service: Object, plan: Plan, told: Told) -> Condition | None:
@@ -18,18 +19,19 @@ def cut_short(service: Object, plan: Plan, told: Told) -> Condition | None:
 
     :param told: ``status.plan``.
     """
-    spec = part(service, "spec")
+    spec = mapping(service, "spec")
     asked = number(spec, "replicas")
     if mode_of(service) is Mode.DIRECT or asked is None or not plan.placed or plan.chosen is None:
         return None
     runs = plan.replicas + plan.further_replicas
     if runs >= asked:
         return None
-    most = number(part(spec, "scaling"), "maxReplicas") or Scaling().max_replicas
+    most = number(mapping(spec, "scaling"), "maxReplicas") or Scaling().max_replicas
     if runs >= most:
         message = f"spec.replicas is {asked:g}, scaling.maxReplicas allows {most:g}"
         return condition(Type.SCALING_ACTIVE, True, Reason.AT_MAXIMUM, message)
-    limit, cost = amount(part(spec, "objective").get("maxCostPerHour")), number(told, "costPerHour")
+    limit = amount(mapping(spec, "objective").get("maxCostPerHour"))
+    cost = number(told, "costPerHour")
     if limit is not None and cost is not None and cost / max(runs, 1) * (runs + 1) > limit:
         message = f"spec.replicas is {asked:g}, objective.maxCostPerHour pays {runs}"
         return condition(Type.SCALING_ACTIVE, True, Reason.AT_COST_LIMIT, message)

@@ -15,12 +15,13 @@ from poolwise.plan.live.mismatch.history import History
 from poolwise.plan.live.mismatch.watch import Watch
 from poolwise.plan.live.overdue import Overdue
 from poolwise.plan.live.remembering import read, written
+from poolwise.plan.reading import mapping, number
 from poolwise.plan.scaling.decision import Decision, Remark
 from poolwise.plan.scaling.learning import MOST_SLOWNESS
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import LatencyTarget
-from poolwise.plan.status.figures import Told, number, part
+from poolwise.plan.status.figures import Told
 
 LOWERED_SECONDS = 600.0
 """For which fewer replicas have to be enough before drains of nodes may take more at once."""
@@ -154,19 +155,20 @@ def recalled(status: Told, now_seconds: float, left: int | None = None) -> Knowl
     Where there is nothing of the kind, or it is damaged, the speed that the placement goes by is
     all that is known.
     """
-    scaling = part(status, "scaling")
+    scaling = mapping(status, "scaling")
     least = Least(left) if scaling and left is not None else None
     text = scaling.get("memory")
     found = read(text, now_seconds)
     if found is None:
-        return Knowledge(Memory(log_slowness=_log_slowness(part(status, "plan"))), least=least)
+        return Knowledge(Memory(log_slowness=_log_slowness(mapping(status, "plan"))), least=least)
     memory, watch = found
     return Knowledge(memory, watch=watch, least=least, text=str(text), text_seconds=now_seconds)
 
 
 def _log_slowness(plan: Told) -> dict[str, float]:
     """ln(measured / predicted) time of a token on the pool of a plan, by services of its model."""
-    pool, factor = plan.get("pool"), number(part(plan, "correctedBy"), correction.Phase.TOKEN.value)
+    corrected = mapping(plan, "correctedBy")
+    pool, factor = plan.get("pool"), number(corrected, correction.Phase.TOKEN.value)
     if not pool or not factor or factor <= 0.0:
         return {}
     return {str(pool): math.log(min(max(factor, 1.0 / MOST_SLOWNESS), MOST_SLOWNESS))}

@@ -13,9 +13,9 @@ from poolwise.plan.live.keeping import Signal
 from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition
+from poolwise.plan.reading import mapping
 from poolwise.plan.scaling.decision import Decision
 from poolwise.plan.scaling.memory import Memory
-from poolwise.plan.status.figures import part
 
 
 class Mode(enum.StrEnum):
@@ -28,7 +28,7 @@ class Mode(enum.StrEnum):
 
 def mode_of(service: Object) -> Mode:
     """As the spec of a service says, or by default."""
-    told = part(service, "spec", "scaling").get("mode", Mode.DIRECT)
+    told = mapping(service, "spec", "scaling").get("mode", Mode.DIRECT)
     return Mode(told) if told in set(Mode) else Mode.DIRECT
 
 

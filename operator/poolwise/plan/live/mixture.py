@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from poolwise.plan.status.figures import Told, listed
+from poolwise.plan.reading import objects
+from poolwise.plan.status.figures import Told
 from poolwise.plan.wording import plural, significant
 
 _DIGITS = 2
@@ -51,7 +52,7 @@ def _why(pool: str, first: str) -> str:
 
 def numbers(told: Told) -> list[tuple[Any, Any]]:
     """Replicas by pool, of ``status.scaling``: what makes two statuses differ."""
-    return [(each.get("pool"), each.get("replicas")) for each in listed(told, "pools")]
+    return [(each.get("pool"), each.get("replicas")) for each in objects(told, "pools")]
 
 
 def words(told: Told) -> str:

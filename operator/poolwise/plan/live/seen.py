@@ -12,9 +12,8 @@ from poolwise.plan.children.metadata import LEADER, WORKER_INDEX
 from poolwise.plan.children.resizing import RUNNERS
 from poolwise.plan.names import overflow_name
 from poolwise.plan.observed import Object
-from poolwise.plan.reading import moment_of
+from poolwise.plan.reading import condition_of, mapping, moment_of
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen
-from poolwise.plan.status.figures import part, told_condition
 
 FINISHED = ("Succeeded", "Failed")
 LEAST_START_SECONDS = 1.0
@@ -105,7 +104,7 @@ def without_surge(
 
 def ready_at(pod: Object) -> float | None:
     """Since when it is ready, as Unix time; None: it is not."""
-    ready = told_condition(part(pod, "status"), "Ready")
+    ready = condition_of(mapping(pod, "status"), "Ready")
     if ready.get("status") != "True":
         return None
     return _seconds(ready.get("lastTransitionTime")) or 0.0
@@ -114,7 +113,7 @@ def ready_at(pod: Object) -> float | None:
 def not_ready_since(pod: Object) -> float:
     """Unix time from which a pod that is not ready has not been: since it was made, or lost it."""
     made = _seconds(pod["metadata"].get("creationTimestamp")) or 0.0
-    ready = told_condition(part(pod, "status"), "Ready")
+    ready = condition_of(mapping(pod, "status"), "Ready")
     lost = _seconds(ready.get("lastTransitionTime")) if ready.get("status") == "False" else None
     return max(made, lost or 0.0)
 

@@ -16,7 +16,8 @@ from typing import Any
 from poolwise.model.work import ServingLayout
 from poolwise.plan.decision import Candidate, Outcome, PlacementRecord, Plan, chosen_pool
 from poolwise.plan.pool import Pool
-from poolwise.plan.status.figures import Told, number, part
+from poolwise.plan.reading import mapping, number
+from poolwise.plan.status.figures import Told
 from poolwise.plan.status.meter import Meter, Rate, rate, read
 from poolwise.plan.status.meter import told as meter_told
 from poolwise.plan.status.pods import Observation
@@ -53,8 +54,8 @@ def brought_up_to_date(
     status: dict[str, Any], now: datetime, step_seconds: float
 ) -> dict[str, Any]:
     """A status whose sums are those of now, where they are older than a step (0: never)."""
-    observed = part(status, "observed")
-    meter, now = read(part(observed, "accrued")), now.replace(microsecond=0)
+    observed = mapping(status, "observed")
+    meter, now = read(mapping(observed, "accrued")), now.replace(microsecond=0)
     if not step_seconds or meter.rate is None or meter.until is None:
         return status
     if now - meter.until < timedelta(seconds=step_seconds):

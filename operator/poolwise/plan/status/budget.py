@@ -13,7 +13,7 @@ from typing import Any
 from poolwise.api.quantity import parse_quantity
 from poolwise.plan.conditions import Reason, Type, condition
 from poolwise.plan.pool import Condition
-from poolwise.plan.status.figures import part
+from poolwise.plan.reading import mapping
 from poolwise.plan.status.meter import Meter
 from poolwise.plan.wording import money
 
@@ -32,7 +32,7 @@ class Money:
 
 def within_budget(spec: Mapping[str, Any], spent: Money) -> Iterator[Condition]:
     """The condition of a workload that has cost something and names a limit; else none."""
-    objective = part(spec, "objective")
+    objective = mapping(spec, "objective")
     total, hourly = (amount(objective.get(name)) for name in ("maxCost", "maxCostPerHour"))
     if spent.meter.until is None:
         return

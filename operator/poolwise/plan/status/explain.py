@@ -24,9 +24,10 @@ from poolwise.plan.gateway import clients
 from poolwise.plan.live import mixture
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import CPU
+from poolwise.plan.reading import condition_of, mapping, number, objects
 from poolwise.plan.status import figures
 from poolwise.plan.status.costs import predicted_cost, so_far
-from poolwise.plan.status.figures import Told, told_condition
+from poolwise.plan.status.figures import Told
 from poolwise.plan.wording import duration, percent, plural, sentence
 
 LABEL_WIDTH = 11
@@ -52,7 +53,7 @@ def explain(resource: Object, now: datetime | None = None) -> str:
     ``now``: what it has cost is told up to this moment; else as the status has it.
     """
     status = resource.get("status") or {}
-    told = figures.part(status, "plan")
+    told = mapping(status, "plan")
     details = [(label, text) for label, text in _details(status, told, now) if text]
     lines = [f"  {label:<{LABEL_WIDTH}}{text}" for label, text in details]
     return "\n".join([sentence(_head(resource, status, told), HEAD_LIMIT), *lines])
@@ -60,7 +61,7 @@ def explain(resource: Object, now: datetime | None = None) -> str:
 
 def _head(resource: Object, status: Told, told: Told) -> str:
     name = str(resource["metadata"]["name"])
-    accepted, ready = told_condition(status, Type.ACCEPTED), told_condition(status, Type.READY)
+    accepted, ready = condition_of(status, Type.ACCEPTED), condition_of(status, Type.READY)
     if not status:
         return f"{name} has no status yet: the operator has not seen it. Does it run?"
     if accepted.get("status") == "False":
@@ -77,7 +78,7 @@ def _ended(text: str) -> str:
 
 def _verb(status: Told, told: Told) -> str:
     """What it does there, by the reason of ``Ready``."""
-    ready = told_condition(status, Type.READY)
+    ready = condition_of(status, Type.READY)
     match ready.get("reason"):
         case "Completed":
             return "has run on"
@@ -96,8 +97,8 @@ def _verb(status: Told, told: Told) -> str:
 
 def _place(told: Told) -> str:
     """``h100-ib (16 x H100-SXM5-80GB, dp2 tp8)``."""
-    shape = figures.part(told, "summary").get("shape")
-    count, replicas = figures.number(told, "count"), figures.number(told, "replicas")
+    shape = mapping(told, "summary").get("shape")
+    count, replicas = number(told, "count"), number(told, "replicas")
     accelerator = told.get("accelerator")
     devices = "" if accelerator in (CPU, None) or not count else f"{count:g} x {accelerator}"
     what = ", ".join(str(each) for each in (devices, shape) if each)
@@ -126,7 +127,7 @@ def _why_not_yet(told: Told) -> str:
 
 def _length(resource: Object) -> str:
     """``2G tokens``, as the user wrote it."""
-    training = figures.part(resource, "spec", "training")
+    training = mapping(resource, "spec", "training")
     written = ((word, training.get(word)) for word in ("tokens", "samples", "steps"))
     return next((f"{amount} {word}" for word, amount in written if amount), "")
 
@@ -144,9 +145,9 @@ def _details(status: Told, told: Told, now: datetime | None) -> Iterator[tuple[s
     yield from _scarce(told)
     yield "why here", sentence(str(told.get("reason") or "")) if told.get("placed") else ""
     yield "replicas", _replicas(status)
-    yield "pools", mixture.words(figures.part(status, "scaling"))
-    yield "gateway", clients.words(figures.part(status, "scaling", "gateway"))
-    yield "zero", sentence(str(told_condition(status, Type.SCALES_TO_ZERO).get("message") or ""))
+    yield "pools", mixture.words(mapping(status, "scaling"))
+    yield "gateway", clients.words(mapping(status, "scaling", "gateway"))
+    yield "zero", sentence(str(condition_of(status, Type.SCALES_TO_ZERO).get("message") or ""))
     yield "now", _now(status, now)
     yield "beware", _warnings(status, told)
     yield from _others(told)
@@ -155,11 +156,11 @@ def _details(status: Told, told: Told, now: datetime | None) -> Iterator[tuple[s
 def _measured(status: Told) -> str:
     """What a run tells of itself: its step against the prediction, how far it is, what is safe.
     Of a service, its tokens against the prediction."""
-    observed = figures.part(status, "observed")
-    run = figures.part(observed, "training")
-    step, samples = (figures.number(run, name) for name in ("stepSeconds", "samples"))
-    ratio, done = figures.number(observed, "ratio"), figures.number(run, "steps")
-    of = figures.number(run, "ofSteps")
+    observed = mapping(status, "observed")
+    run = mapping(observed, "training")
+    step, samples = (number(run, name) for name in ("stepSeconds", "samples"))
+    ratio, done = number(observed, "ratio"), number(run, "steps")
+    of = number(run, "ofSteps")
     phrases = []
     if step is not None and samples:
         times = f", {ratio:.2f}x of the prediction" if ratio is not None else ""
@@ -176,9 +177,9 @@ def _measured(status: Told) -> str:
 
 def _cost(status: Told, told: Told, now: datetime | None) -> str:
     """What it is predicted to cost and use, and what it has."""
-    accrued = figures.part(status, "observed", "accrued")
+    accrued = mapping(status, "observed", "accrued")
     phrases = [so_far(accrued, now)] if accrued else []
-    if told.get("placed") is True or figures.number(told, "totalSeconds") is not None:
+    if told.get("placed") is True or number(told, "totalSeconds") is not None:
         phrases.insert(0, predicted_cost(told))
     return "; ".join(filter(None, phrases))
 
@@ -186,7 +187,7 @@ def _cost(status: Told, told: Told, now: datetime | None) -> str:
 def _scarce(told: Told) -> Iterator[tuple[str, str]]:
     """What the pools that others wait for cost them."""
     label = "scarce"
-    for each in figures.listed(told, "prices"):
+    for each in objects(told, "prices"):
         if each.get("pool"):
             yield label, f"{each['pool']}: {sentence(str(each.get('reason') or ''))}"
             label = ""
@@ -194,12 +195,12 @@ def _scarce(told: Told) -> Iterator[tuple[str, str]]:
 
 def _now(status: Told, now: datetime | None) -> str:
     """The state of the pods, and what keeps them back."""
-    pods, ready = told_condition(status, Type.PODS_READY), told_condition(status, Type.READY)
-    ends = [told_condition(status, type_) for type_ in (Type.COMPLETE, Type.FAILED)]
+    pods, ready = condition_of(status, Type.PODS_READY), condition_of(status, Type.READY)
+    ends = [condition_of(status, type_) for type_ in (Type.COMPLETE, Type.FAILED)]
     ended = next((each for each in ends if each.get("status") == "True"), None)
     shown = ended or (pods if pods.get("reason") != "NoPods" else {})
     phrases = [sentence(str(shown.get("message") or ""))]
-    finish = figures.part(status, "observed").get("expectedFinishTime")
+    finish = mapping(status, "observed").get("expectedFinishTime")
     if finish and ready.get("status") == "True":
         is_late = now is not None and str(finish) < timestamp(now)
         phrases.append(f"{'was to be done' if is_late else 'done'} about {finish}")
@@ -208,7 +209,7 @@ def _now(status: Told, now: datetime | None) -> str:
 
 def _replicas(status: Told) -> str:
     """How many a service should have and why, and what holds that back."""
-    scaling, active = figures.part(status, "scaling"), told_condition(status, Type.SCALING_ACTIVE)
+    scaling, active = mapping(status, "scaling"), condition_of(status, Type.SCALING_ACTIVE)
     if not scaling.get("reason"):
         return ""
     is_held = active.get("status") == "True" and active.get("reason") != Reason.FOLLOWS_LOAD
@@ -221,7 +222,7 @@ def _warnings(status: Told, told: Told) -> str:
     the plan does not count on, and limits that do not hold, with the advice; each reason once, and
     none that the first line tells."""
     quiet = {Reason.NO_METRICS_PORT, *(() if told.get("pool") else (Reason.SLO_UNREACHABLE,))}
-    found = [(told_condition(status, type_), warns) for type_, warns in _WARNING.items()]
+    found = [(condition_of(status, type_), warns) for type_, warns in _WARNING.items()]
     wrong = {
         each.get("reason"): sentence(str(each.get("message") or ""))
         for each, warns in reversed(found)
@@ -231,13 +232,13 @@ def _warnings(status: Told, told: Told) -> str:
 
 
 def _others(told: Told) -> Iterator[tuple[str, str]]:
-    others = [c for c in figures.listed(told, "candidates") if not _is_the_one(c, told)]
+    others = [c for c in objects(told, "candidates") if not _is_the_one(c, told)]
     width = max((len(str(each.get("pool"))) for each in others), default=0)
     label = "others"
     for each in others[:OTHERS_SHOWN]:
         yield label, f"{each.get('pool')!s:<{width}}  {_candidate(each)}"
         label = ""
-    more = len(others) - OTHERS_SHOWN + round(figures.number(told, "candidatesOmitted") or 0)
+    more = len(others) - OTHERS_SHOWN + round(number(told, "candidatesOmitted") or 0)
     if more > 0:
         yield label, f"and {more} more"
 
@@ -250,7 +251,7 @@ def _is_the_one(candidate: Told, told: Told) -> bool:
 def _candidate(candidate: Told) -> str:
     """What it would give where that is known, and why it was not taken."""
     reason = sentence(str(candidate.get("reason") or ""))
-    predicted = figures.part(candidate, "predicted")
+    predicted = mapping(candidate, "predicted")
     first = next((n for n in ("step", "ttft", "e2e") if f"{n}Seconds" in predicted), None)
     time = figures.interval(predicted, first) if first else ""
     known = [each for each in figures.cost(candidate) if each.removesuffix("/h") not in reason]

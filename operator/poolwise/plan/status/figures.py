@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from poolwise.plan.reading import mapping, number, objects
 from poolwise.plan.wording import (
     GIB,
     change,
@@ -36,38 +37,9 @@ _BASES = {
 _USES = ("weights", "gradients", "optimizer", "activations", "kvCache", "reserve")
 
 
-def number(told: Told, name: str) -> float | None:
-    """A figure of that name; None where it is absent or no number."""
-    value = told.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value)
-
-
-def part(told: Told, *path: str) -> Told:
-    """The object at a path; empty where it is absent."""
-    value: Any = told
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value if isinstance(value, Mapping) else {}
-
-
-def listed(told: Told, name: str) -> list[Told]:
-    """The objects of a list of that name; none where it is absent."""
-    values = told.get(name)
-    items = values if isinstance(values, list | tuple) else ()
-    return [each for each in items if isinstance(each, Mapping)]
-
-
-def told_condition(status: Told, type_: str) -> Told:
-    """The condition of that type; empty where it is absent."""
-    found = (each for each in listed(status, "conditions") if each.get("type") == type_)
-    return next(found, {})
-
-
 def speed(told: Told) -> str:
     """``125 s per step (116-136), 67.1k tokens/s``, or the latencies and capacity of a replica."""
-    predicted = part(told, "predicted")
+    predicted = mapping(told, "predicted")
     if number(predicted, "stepSeconds") is not None:
         phrases = [f"{interval(predicted, 'step')} per step", rate(predicted)]
     else:
@@ -132,7 +104,7 @@ def cost(told: Told) -> list[str]:
 
 def gains(told: Told) -> str:
     """``+10 % Compute gives +7.1 %, Interconnect +1.3 %``: the largest three."""
-    values = {name: number(part(told, "gains"), name) or 0.0 for name in part(told, "gains")}
+    values = {name: number(mapping(told, "gains"), name) or 0.0 for name in mapping(told, "gains")}
     largest = sorted(values.items(), key=lambda item: (-item[1], item[0]))[:3]
     phrases = [f"{name} {change(gain)}" for name, gain in largest if gain >= 0.0005]
     return f"10 % more gives: {', '.join(phrases)}" if phrases else ""
@@ -140,7 +112,7 @@ def gains(told: Told) -> str:
 
 def shares(told: Told) -> str:
     """``Time: Compute 74 %, Interconnect 14 %, rest 12 %``: terms of 5 % and more, and the rest."""
-    terms = listed(told, "ledger")
+    terms = objects(told, "ledger")
     seconds = {str(each.get("term")): number(each, "seconds") or 0.0 for each in terms}
     total = sum(seconds.values())
     if total <= 0:
@@ -154,7 +126,7 @@ def shares(told: Told) -> str:
 
 def memory(told: Told) -> str:
     """``61.0, at most 64.6, of 79.0 GiB per accelerator: weights 17.0, ...``, largest first."""
-    uses = part(told, "memory")
+    uses = mapping(told, "memory")
     needed, usable = number(uses, "neededBytes"), number(uses, "usableBytes")
     if needed is None or usable is None:
         return ""
@@ -172,7 +144,7 @@ def memory(told: Told) -> str:
 def engine(told: Told) -> str:
     """``at most 126 sequences of up to 8,192 tokens, 512 tokens a step, weights in fp8``: what the
     engine of a service is told to do at once, so that targets hold and the cache fits."""
-    shape = part(told, "shape")
+    shape = mapping(told, "shape")
     names = ("maxNumSeqs", "maxModelLength", "maxBatchedTokens")
     sequences, longest, step = (number(shape, name) for name in names)
     if sequences is None or longest is None or step is None:
@@ -208,18 +180,18 @@ def basis(told: Told) -> str:
 
 def measurements(told: Told) -> str:
     """``measured 1.12x of the model on h100, 16 samples``, of each phase that was."""
-    of_phase, pool = part(told, "correctedFrom"), str(told.get("pool", "its pool"))
+    of_phase, pool = mapping(told, "correctedFrom"), str(told.get("pool", "its pool"))
     phrases = []
     for phase in sorted(of_phase):
-        ratio, count = (number(part(of_phase, phase), name) for name in ("ratio", "samples"))
+        ratio, count = (number(mapping(of_phase, phase), name) for name in ("ratio", "samples"))
         if ratio is not None and count:
-            where = None if part(of_phase, phase).get("elsewhere") is True else pool
+            where = None if mapping(of_phase, phase).get("elsewhere") is True else pool
             phrases.append(measured(phase, ratio, round(count), where))
     return "; ".join(phrases)
 
 
 def _corrections(told: Told) -> str:
-    factors = part(told, "correctedBy")
+    factors = mapping(told, "correctedBy")
     known = {name: number(factors, name) for name in sorted(factors)}
     phrases = [f"{name} {change(value - 1)}" for name, value in known.items() if value is not None]
     if not phrases:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from poolwise.plan.conditions import Reason, timestamp
 from poolwise.plan.observed import Object
-from poolwise.plan.status.figures import part
+from poolwise.plan.reading import mapping
 from poolwise.plan.status.problems import Problem
 from poolwise.plan.status.span import true_since
 from poolwise.plan.wording import duration
@@ -20,7 +20,7 @@ from poolwise.plan.wording import duration
 
 def outdated(child: Object) -> int:
     """Groups, or pods of a Deployment, that do not have the newest template yet."""
-    status = part(child, "status")
+    status = mapping(child, "status")
     return max((status.get("replicas") or 0) - (status.get("updatedReplicas") or 0), 0)
 
 
@@ -48,11 +48,11 @@ def _began(child: Object) -> datetime | None:
     """Since when it replaces groups, or has started without a ready one; None: it does neither."""
     if outdated(child) and outdated(child) <= partition(child):
         return None
-    update = true_since(part(child, "status"), "UpdateInProgress")
-    if update is None and not part(child, "status").get("readyReplicas"):
-        return true_since(part(child, "status"), "Progressing")
+    update = true_since(mapping(child, "status"), "UpdateInProgress")
+    if update is None and not mapping(child, "status").get("readyReplicas"):
+        return true_since(mapping(child, "status"), "Progressing")
     return update
 
 
 def _ready_since(pod: Object) -> datetime | None:
-    return true_since(part(pod, "status"), "Ready")
+    return true_since(mapping(pod, "status"), "Ready")

@@ -17,8 +17,7 @@ from datetime import datetime
 from typing import Any
 
 from poolwise.plan.conditions import timestamp
-from poolwise.plan.reading import moment_of
-from poolwise.plan.status.figures import number, part
+from poolwise.plan.reading import mapping, moment_of, number
 
 DIGITS = 4
 """Decimals of sums: a hundredth of a cent, a tenth of a watt-hour."""
@@ -117,7 +116,7 @@ def read(document: Mapping[str, Any]) -> Meter:
     until = moment_of(document.get("until"))
     if until is None:
         return Meter()
-    running, currency = part(document, "perHour"), document.get("currency")
+    running, currency = mapping(document, "perHour"), document.get("currency")
     return Meter(
         until=until,
         rate=_rate(running) if running else None,

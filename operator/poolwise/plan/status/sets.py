@@ -11,7 +11,7 @@ from typing import Any
 from poolwise.plan.capacity_pods import FINISHED_PHASES
 from poolwise.plan.conditions import Type, is_true
 from poolwise.plan.observed import Object
-from poolwise.plan.status.figures import part
+from poolwise.plan.reading import mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def group_size(child: Object) -> int:
 
 def counts(pods: Sequence[Object]) -> Counts:
     """All pods of a child."""
-    phases = [str(part(pod, "status").get("phase")) for pod in pods]
+    phases = [str(mapping(pod, "status").get("phase")) for pod in pods]
     return Counts(
         ready=sum(map(_is_ready, pods)),
         existing=sum(phase not in FINISHED_PHASES for phase in phases),
@@ -57,7 +57,7 @@ def counts(pods: Sequence[Object]) -> Counts:
 
 def start_time(pods: Sequence[Object]) -> str | None:
     """When the first pod of those that there are was taken up by its node."""
-    times = (part(pod, "status").get("startTime") for pod in pods)
+    times = (mapping(pod, "status").get("startTime") for pod in pods)
     return min(filter(None, times), default=None)
 
 
@@ -68,4 +68,4 @@ def _pods_of(replicated_job: Mapping[str, Any]) -> int:
 
 def _is_ready(pod: Object) -> bool:
     is_leaving = "deletionTimestamp" in pod["metadata"]
-    return not is_leaving and is_true(part(pod, "status").get("conditions") or (), Type.READY)
+    return not is_leaving and is_true(mapping(pod, "status").get("conditions") or (), Type.READY)

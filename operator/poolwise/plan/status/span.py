@@ -9,8 +9,7 @@ from typing import Any
 
 from poolwise.plan.capacity_pods import FINISHED_PHASES
 from poolwise.plan.observed import Object
-from poolwise.plan.reading import moment_of
-from poolwise.plan.status.figures import part
+from poolwise.plan.reading import mapping, moment_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Span:
 def span(pods: Sequence[Object]) -> Span:
     """Of the pods that still exist."""
     bound = [pod for pod in pods if (pod.get("spec") or {}).get("nodeName")]
-    active = [pod for pod in bound if part(pod, "status").get("phase") not in FINISHED_PHASES]
+    active = [pod for pod in bound if mapping(pod, "status").get("phase") not in FINISHED_PHASES]
     starts = [moment for pod in active or bound if (moment := _start(pod)) is not None]
     ends = [] if active else [moment for pod in bound for moment in _ends(pod)]
     return Span(bool(active), min(starts, default=None), max(ends, default=None))
@@ -36,7 +35,7 @@ def span(pods: Sequence[Object]) -> Span:
 
 def _start(pod: Object) -> datetime | None:
     """When the scheduler gave it a node, which the node's agent sees a moment later."""
-    status = part(pod, "status")
+    status = mapping(pod, "status")
     return true_since(status, "PodScheduled") or moment_of(status.get("startTime"))
 
 
@@ -49,7 +48,7 @@ def true_since(status: Mapping[str, Any], type_: str) -> datetime | None:
 
 
 def _ends(pod: Object) -> Iterator[datetime]:
-    for container in part(pod, "status").get("containerStatuses") or ():
+    for container in mapping(pod, "status").get("containerStatuses") or ():
         ended = (container.get("state") or {}).get("terminated") or {}
         moment = moment_of(ended.get("finishedAt"))
         if moment is not None:

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from poolwise.plan.reading import moment_of
-from poolwise.plan.status.figures import Told, listed, number
+from poolwise.plan.reading import moment_of, number, objects
+from poolwise.plan.status.figures import Told
 
 TOLERANCE = 0.2
 """Relative; a fifth of the time until it starts, too."""
@@ -57,7 +57,7 @@ def is_same(before: str, after: str) -> bool:
 def _kept(known: Told, fresh: Told, now: datetime) -> Iterator[str]:
     if _is_same_text(known.get("reason"), fresh.get("reason")):
         yield "reason"
-    if _are_same_prices(listed(known, "prices"), listed(fresh, "prices")):
+    if _are_same_prices(objects(known, "prices"), objects(fresh, "prices")):
         yield "prices"
     then, later = (moment_of(each.get("expectedStartTime")) for each in (known, fresh))
     if then is not None and later is not None:
@@ -68,7 +68,7 @@ def _kept(known: Told, fresh: Told, now: datetime) -> Iterator[str]:
 
 def _candidate(fresh: Told, known: Told) -> Told:
     """With the sentence that was told of it."""
-    same = (each for each in listed(known, "candidates") if each.get("pool") == fresh["pool"])
+    same = (each for each in objects(known, "candidates") if each.get("pool") == fresh["pool"])
     before = next(same, {})
     if before.get("reasonCode") != fresh.get("reasonCode"):
         return fresh

@@ -20,9 +20,9 @@ from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.attempts import remembered
 from poolwise.plan.provisioning.evidence import bearers, startable_since
+from poolwise.plan.reading import mapping, number
 from poolwise.plan.status.accrual import accrued, cost_per_hour
 from poolwise.plan.status.budget import Money
-from poolwise.plan.status.figures import number, part
 from poolwise.plan.status.further import with_further
 from poolwise.plan.status.meter import read
 from poolwise.plan.status.meter import told as meter_told
@@ -59,9 +59,9 @@ def status(
         return {**before, "conditions": _with_paused(before, generation, now)}
     pool, seen = chosen_pool(outcome, pools), _seen(outcome, live, now)
     told = with_further(_told(before, outcome, seen, pool, now), outcome, pool, pools)
-    meter = read(part(before, "observed", "accrued"))
+    meter = read(mapping(before, "observed", "accrued"))
     meter = accrued(meter, outcome, told, pools, seen, now)
-    run = measured.observed if measured else part(before, "observed")
+    run = measured.observed if measured else mapping(before, "observed")
     money = Money(meter, _expected_finish(seen, told, run), now)
     view = View(resource, outcome, told, seen, pool, money, measured)
     wanted = workload_conditions(view)
@@ -178,7 +178,7 @@ def _observed(before: Mapping[str, Any], view: View) -> dict[str, Any]:
     used = {"accrued": shown} if (shown := meter_told(view.money.meter)) else {}
     if view.is_job:
         is_history = not seen.exists and view.end is not None
-        known = part(before, "observed") if is_history else _of_job(before, view)
+        known = mapping(before, "observed") if is_history else _of_job(before, view)
         return {"observed": {**known, **used}} if known or used else {}
     return {
         "observed": {**_of_pods(seen), **_of_service(before, view), **used},
@@ -194,7 +194,7 @@ def _scaling(before: Mapping[str, Any], view: View) -> dict[str, Any]:
     place and does not run."""
     if not _has_place(view.outcome):
         return {}
-    told = view.measured.scaling if view.measured else part(before, "scaling")
+    told = view.measured.scaling if view.measured else mapping(before, "scaling")
     return {"scaling": dict(told)} if told else {}
 
 
@@ -206,14 +206,14 @@ def _of_service(before: Mapping[str, Any], view: View) -> dict[str, Any]:
     """As it was told while nothing newer is; none of what has no place and does not run."""
     if not _has_place(view.outcome):
         return {}
-    told = kept(part(before, "observed"))
+    told = kept(mapping(before, "observed"))
     return {**told, **view.measured.observed} if view.measured else told
 
 
 def _of_job(before: Mapping[str, Any], view: View) -> dict[str, Any]:
     """What it told stands until it tells more."""
     seen, finish = view.seen, view.money.expected_finish
-    told = view.measured.observed if view.measured else kept(part(before, "observed"))
+    told = view.measured.observed if view.measured else kept(mapping(before, "observed"))
     times = {
         "startTime": seen.start_time,
         "completionTime": seen.completion_time,
@@ -230,7 +230,7 @@ def _expected_finish(
     if seen.problems and not seen.are_all_ready:
         return None
     seconds, start = number(told, "totalSeconds"), seen.start_moment
-    run = read_run(part(observed, FIELD))
+    run = read_run(mapping(observed, FIELD))
     if start is not None and run is not None and run.holds_on(told.get("pool"), start):
         seconds, start = run.remaining_seconds, run.time
     if start is None or seconds is None:

@@ -20,9 +20,10 @@ from poolwise.plan.live.look import Mode, mode_of
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition, Pool
+from poolwise.plan.reading import condition_of, mapping, number
 from poolwise.plan.slips import unreachable_target
 from poolwise.plan.status.budget import Money, within_budget
-from poolwise.plan.status.figures import number, part, speed, told_condition
+from poolwise.plan.status.figures import speed
 from poolwise.plan.status.pods import Observation
 from poolwise.plan.status.steady import is_same
 from poolwise.plan.wording import plural
@@ -69,7 +70,7 @@ class View:
 
     def previous(self, type_: Type) -> Mapping[str, Any]:
         """A condition of the status as it stands; empty if there is none."""
-        return told_condition(part(self.resource, "status"), type_)
+        return condition_of(mapping(self.resource, "status"), type_)
 
     @property
     def end(self) -> Condition | None:

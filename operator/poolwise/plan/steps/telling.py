@@ -13,8 +13,9 @@ from typing import Any
 from poolwise.plan.conditions import Reason, Type, condition
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.pool import Condition
+from poolwise.plan.reading import mapping
 from poolwise.plan.signals.adapters import Fault
-from poolwise.plan.status.figures import Told, part
+from poolwise.plan.status.figures import Told
 from poolwise.plan.steps.progress import Progress
 from poolwise.plan.steps.sample import CHECKPOINT, METRICS, STEP_SECONDS, RunSample
 from poolwise.plan.steps.told import FIELD, Basis, kept, read, shown_step_seconds, told
@@ -40,7 +41,7 @@ class RunLook:
 
 def measured_run(look: RunLook, status: Told, interval_seconds: float) -> Measured:
     """What a status tells of a look; ``status`` is that as it stands."""
-    shown = observed(look, part(status, "observed"), part(status, "plan"), interval_seconds)
+    shown = observed(look, mapping(status, "observed"), mapping(status, "plan"), interval_seconds)
     return Measured({}, (available(look),), shown)
 
 
@@ -49,7 +50,7 @@ def observed(look: RunLook, before: Told, plan: Told, interval_seconds: float) -
 
     :param plan: ``status.plan``.
     """
-    known = part(before, FIELD)
+    known = mapping(before, FIELD)
     fresh = told(look.progress, look.basis) if look.progress.process else {}
     if known and not (fresh and _is_due(known, fresh, interval_seconds)):
         return kept(before)

@@ -16,8 +16,8 @@ from poolwise.model.prediction import CHECKPOINT
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.learning import Rated
 from poolwise.plan.observed import Object
-from poolwise.plan.reading import moment_of
-from poolwise.plan.status.figures import Told, number, part
+from poolwise.plan.reading import mapping, moment_of, number
+from poolwise.plan.status.figures import Told
 from poolwise.plan.steps.progress import Progress
 from poolwise.plan.wording import significant
 
@@ -125,14 +125,14 @@ def read(document: Told) -> Measured | None:
         pool,
         _positive(document, "ofSteps"),
         _positive(document, "modelStepSeconds"),
-        _read_rated(part(document, "rated")),
+        _read_rated(mapping(document, "rated")),
     )
     return Measured(basis, progress, len(progress.windows), time)
 
 
 def measured(resource: Object) -> Measured | None:
     """What the status of a TrainingJob tells of its run."""
-    return read(part(resource, "status", "observed", FIELD))
+    return read(mapping(resource, "status", "observed", FIELD))
 
 
 def kept(before: Told) -> dict[str, Any]:
@@ -143,13 +143,13 @@ def kept(before: Told) -> dict[str, Any]:
 def model_step_seconds(plan: Told) -> float | None:
     """Of ``status.plan``: a step without its checkpoints, as the model has it uncorrected."""
     seconds = shown_step_seconds(plan)
-    factor = number(part(plan, "correctedBy"), "training")
+    factor = number(mapping(plan, "correctedBy"), "training")
     return seconds / factor if seconds and factor else seconds
 
 
 def shown_step_seconds(plan: Told) -> float | None:
     """Of ``status.plan``: a step without its checkpoints, as it was told."""
-    seconds, ledger = number(part(plan, "predicted"), "stepSeconds"), plan.get("ledger")
+    seconds, ledger = number(mapping(plan, "predicted"), "stepSeconds"), plan.get("ledger")
     if seconds is None:
         return None
     terms = ledger if isinstance(ledger, list | tuple) else ()
