@@ -112,6 +112,13 @@ def test_length_of_run_in_steps(field, value, expected):
     assert read(document).request.work.steps == expected
 
 
+@pytest.mark.parametrize(("field", "value"), [("tokens", "1M"), ("samples", "1")])
+def test_a_run_shorter_than_a_step_takes_that_step(field, value):
+    document = changed(TRAINING, "training.tokens", ...)
+    document = changed(document, f"training.{field}", value)
+    assert read(document).request.work.steps == 1.0
+
+
 def test_given_parts_of_the_layout_are_kept():
     document = changed(TRAINING, "training.parallelism", {"tensor": 8, "pipeline": 2})
     document = changed(document, "training.recompute", "None")

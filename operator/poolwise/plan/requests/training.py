@@ -80,7 +80,11 @@ def _sequence_tokens(training: Training, model: Model) -> int | None:
 
 
 def _steps(training: Training, sequence_tokens: int | None) -> float:
-    """Length of the run in optimizer steps."""
+    """Length of the run in optimizer steps: one at least, for no run stops inside its first."""
+    return max(_given_steps(training, sequence_tokens), 1.0)
+
+
+def _given_steps(training: Training, sequence_tokens: int | None) -> float:
     lengths = (training.tokens, training.samples, training.steps)
     given = sum(length is not None for length in lengths)
     if given != 1:
