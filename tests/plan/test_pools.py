@@ -190,7 +190,7 @@ def test_a_node_cut_for_several_pools_is_paid_once() -> None:
     found = [pool for pool in all_pools(profiles.render("dirty-mig")) if "mixed" in _nodes(pool)]
     prices = [pool.price.per_node_hour for pool in found if pool.price]
     assert len(prices) == 3
-    devices = 4 + 14 / 7 + 4 * 3 / 7
+    devices = 4 + 14 // 7 + 4 // 2
     assert sum(prices) == pytest.approx(devices * 6.88)
 
 

@@ -99,6 +99,36 @@ def test_a_price_in_the_currency_of_the_settings_counts() -> None:
     assert pool.price_problem is None
 
 
+A100 = 3.4309
+
+
+@pytest.mark.parametrize(
+    ("profile", "slices"),
+    [("1g.10gb", 56), ("1g.20gb", 32), ("2g.20gb", 24), ("3g.40gb", 16), ("4g.40gb", 8)],
+)
+def test_slices_of_eight_devices_cost_what_these_do(profile: str, slices: int) -> None:
+    """Also where they leave some of a device over: nobody else can have it."""
+    raw = node("a", {"nvidia.com/gpu.product": f"NVIDIA-A100-SXM4-80GB-MIG-{profile}"}, gpus=slices)
+    assert price(raw).per_node_hour == pytest.approx(8 * A100)
+
+
+def test_pools_of_one_cut_device_share_its_price_by_what_they_take_the_most_of() -> None:
+    slices = {"nvidia.com/mig-4g.40gb": "8", "nvidia.com/mig-3g.40gb": "8"}
+    labels = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "nvidia.com/mig.strategy": "mixed"}
+    prices = [each.price for each in all_pools([node("a", labels, resources=slices)])]
+    told = sorted(each.per_node_hour for each in prices if each)
+    assert sum(told) == pytest.approx(8 * A100)
+    assert told[1] / told[0] == pytest.approx((4 / 7) / (1 / 2))
+
+
+def test_a_slice_that_only_a_person_names_is_priced_as_one() -> None:
+    labels = {"example.com/cut": "yes"}
+    spec: dict[str, Any] = {"nodeSelector": labels, "accelerator": "A100-SXM4-80GB-MIG-1g.10gb"}
+    pool = only_pool([node("a", labels, gpus=56)], [declared("mine", **spec)])
+    assert pool.price is not None
+    assert pool.price.per_node_hour == pytest.approx(8 * A100)
+
+
 def test_every_shipped_price_has_a_date() -> None:
     assert "2026-11-09" in price(node("a", H100, gpus=8)).source
 

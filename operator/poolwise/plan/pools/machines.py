@@ -44,7 +44,7 @@ def mig_slice(row: AcceleratorRow, profile: str, memory_bytes: float | None = No
     user guide; bandwidth goes with memory slices. ``memory_bytes`` is what the slice's own label
     says, else the profile's. Raises InvalidInput for a profile that the device cannot have.
     """
-    compute_share, memory_share = _shares(row, profile)
+    compute_share, memory_share = mig_shares(row, profile)
     whole = device(row)
     named_bytes = float(_match(row, profile)["gigabytes"]) * 1e9 * MIG_USABLE_FRACTION
     return replace(
@@ -74,7 +74,11 @@ def cpu_device(row: CpuRow, cores: float, memory_bytes: float) -> Device:
     )
 
 
-def _shares(row: AcceleratorRow, profile: str) -> tuple[float, float]:
+def mig_shares(row: AcceleratorRow, profile: str) -> tuple[float, float]:
+    """Of the compute and of the memory slices of a device, those that one MIG slice has.
+
+    Raises InvalidInput for a profile that the device cannot have.
+    """
     match = _match(row, profile)
     if row.mig_compute_slices is None or row.mig_memory_slices is None:
         raise InvalidInput(row.name, f"has no MIG, so {profile!r} cannot be a slice of it")

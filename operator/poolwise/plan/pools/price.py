@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from poolwise.plan.nodes.facts import Facts
 from poolwise.plan.nodes.hardware import Offer
 from poolwise.plan.nodes.labels import DEFAULT_CAPACITY_TYPE
 from poolwise.plan.pool import Condition, Price
+from poolwise.plan.pools.machines import mig_shares
 from poolwise.plan.pools.members import Draft, capacity_type, is_same_hardware
 from poolwise.plan.wording import money, sentence
 from poolwise.settings import Settings
@@ -79,7 +81,7 @@ def unit_prices(draft: Draft) -> Iterator[UnitPrice]:
         node, offer = member.node, member.offer
         is_used = draft.is_cpu or is_same_hardware(offer, draft.offer)
         units = node.vcpus if draft.is_cpu else float(offer.nominal_count)
-        whole = sum(map(_devices, node.offers))
+        whole = _devices_of(node, offer)
         found = _of_node(node.machine, offer, draft, node.vcpus, whole) if is_used else None
         if found is not None and units:
             yield UnitPrice(found[0] * _share_of(node, offer) / units, found[1])
@@ -117,16 +119,32 @@ def _of_node(
     return None
 
 
+def _devices_of(node: Facts, offer: Offer) -> float:
+    """Whole devices behind all that a node offers. Slices that leave some of a device over, such
+    as three of a ``3g.40gb``'s seven compute slices, take the device all the same."""
+    if len(node.offers) == 1:
+        return math.ceil(round(offer.nominal_count * max(_alone(offer)), 6))
+    shares = [(each.nominal_count, *_shares(each)) for each in node.offers]
+    compute = sum(count * share for count, share, _ in shares)
+    memory = sum(count * share for count, _, share in shares)
+    return math.ceil(round(max(compute, memory), 6))
+
+
 def _share_of(node: Facts, offer: Offer) -> float:
     if len(node.offers) == 1:
         return 1.0
-    every = sum(_devices(each) for each in node.offers)
-    return _devices(offer) / every if every else 1.0
+    every = sum(each.nominal_count * max(_shares(each)) for each in node.offers)
+    return offer.nominal_count * max(_shares(offer)) / every if every else 1.0
 
 
-def _devices(offer: Offer) -> float:
-    """Whole devices behind an offer; a slice is its compute slices' share of one."""
-    row = offer.accelerator
-    if offer.profile and row and row.mig_compute_slices:
-        return offer.nominal_count * int(offer.profile.partition("g")[0]) / row.mig_compute_slices
-    return float(offer.nominal_count)
+def _alone(offer: Offer) -> tuple[float, float]:
+    """What a slice takes of its device where all slices are like it: a whole part of it."""
+    compute, memory = _shares(offer)
+    return 1.0 / math.floor(round(1.0 / compute, 6)), 1.0 / math.floor(round(1.0 / memory, 6))
+
+
+def _shares(offer: Offer) -> tuple[float, float]:
+    """Of a device's compute and memory; a whole device has all of both."""
+    if offer.profile and offer.accelerator:
+        return mig_shares(offer.accelerator, offer.profile)
+    return 1.0, 1.0
