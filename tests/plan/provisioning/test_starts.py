@@ -254,6 +254,20 @@ def test_another_place_does_not_cure_a_pods_own_trouble(why):
     assert decided_at(after(31), nodes, wide, **given).outcomes[key("job")].placed
 
 
+def test_another_place_does_not_bring_a_claim_that_nobody_made():
+    """The scheduler binds no pod that names it; whoever makes it finds the run in its best pool."""
+    wide = job(count=16)
+    children = created([], wide, pools=TWO)
+    seen = pods(children[0], None, None)
+    told = '0/2 nodes are available: persistentvolumeclaim "ckpt" not found. not found'
+    for pod in seen:
+        unscheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+        pod["status"]["conditions"] = [{**unscheduled, "message": told}]
+    given = {"pools": TWO, "children": children, "pods": seen}
+    nodes = [node(name, group="a-spot") for name in "ab"]
+    assert decided_at(after(31), nodes, wide, **given).outcomes[key("job")].placed
+
+
 def test_ranks_that_crash_for_want_of_others_have_not_started_all():
     """Three of four ran until their rendezvous timed out; the fourth never got a node."""
     wide = job(count=32)

@@ -61,6 +61,9 @@ class Starting:
     is_held_up_by_itself: bool
     """Whether a pod that has its node does not run for a reason that another node would not cure:
     its image, its configuration, a program that ends."""
+    lacks_claim: bool
+    """Whether a pod has no node for want of a claim that it names: no pool has one where it would
+    be found."""
 
 
 def starting(pods: Sequence[Object], since: datetime) -> Starting:
@@ -70,7 +73,18 @@ def starting(pods: Sequence[Object], since: datetime) -> Starting:
         started=len({_rank(pod) for pod in own if _has_started(pod)}),
         bound=len({_rank(pod) for pod in own if mapping(pod, "spec").get("nodeName")}),
         is_held_up_by_itself=any(map(_is_held_up_by_itself, own)),
+        lacks_claim=any(
+            is_claim_missing(str(each.get("message") or ""))
+            for pod in own
+            for each in objects(pod, "status", "conditions")
+            if (each.get("type"), each.get("status")) == ("PodScheduled", "False")
+        ),
     )
+
+
+def is_claim_missing(message: str) -> bool:
+    """Whether the scheduler says of a pod that a claim that it names does not exist."""
+    return "not found" in message and "persistentvolumeclaim" in message
 
 
 def _is_of(pod: Object, since: datetime) -> bool:

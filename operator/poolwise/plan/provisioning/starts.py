@@ -150,7 +150,9 @@ class _Look:
         found = starting([pod for pod in self.pods if owner_of(pod) == labels], since)
         if key.kind is Kind.INFERENCE_SERVICE and found.bound:
             return None
-        if found.started >= total or (found.bound >= total and found.is_held_up_by_itself):
+        if found.started >= total or found.lacks_claim:
+            return None
+        if found.bound >= total and found.is_held_up_by_itself:
             return None
         earlier = latest(self.attempts.get(key, ())).get(record.pool)
         if earlier is not None and earlier.placed_at == since:

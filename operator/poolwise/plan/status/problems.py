@@ -13,6 +13,7 @@ from typing import Any
 
 from poolwise.plan.conditions import Reason
 from poolwise.plan.observed import Object
+from poolwise.plan.provisioning.evidence import is_claim_missing
 from poolwise.plan.wording import sentence
 
 PROBLEM_LIMIT = 8
@@ -109,7 +110,7 @@ def _of_pod(status: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _unscheduled(message: str) -> Problem:
-    missing = "not found" in message and "persistentvolumeclaim" in message
+    missing = is_claim_missing(message)
     return Problem(
         Reason.MISSING_REFERENCE if missing else Reason.UNSCHEDULABLE, sentence(message), 1
     )
