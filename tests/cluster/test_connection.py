@@ -6,6 +6,7 @@ import asyncio
 import os
 
 import pytest
+import yaml
 from kubernetes.aio.config import incluster_config
 
 from poolwise.cluster.connection import Connection
@@ -170,3 +171,26 @@ def test_a_pod_without_a_token_is_told_so(in_pod):
     (in_pod / "token").unlink()
     with pytest.raises(InvalidInput, match="service account of this pod: Service token file"):
         asyncio.run(Connection(Settings()).log_in())
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        pytest.param(
+            "echo token has expired >&2; exit 3", "returned 3.*token has expired", id="exit"
+        ),
+        pytest.param("echo words", "failed to decode process output", id="no-answer"),
+        pytest.param('echo \'{"status": {}, "kind": "ExecCredential"}\'', "exec: ", id="empty"),
+    ],
+)
+def test_a_program_that_fails_to_log_in_is_told_in_the_same_sentence(tmp_path, capfd, script, says):
+    """The client only logs it, and goes on as nobody."""
+    version = "client.authentication.k8s.io/v1"
+    program = {"apiVersion": version, "command": "sh", "args": ["-c", script]}
+    document = yaml.safe_load(KUBECONFIG)
+    document["users"][0]["user"] = {"exec": program}
+    path = tmp_path / "config"
+    path.write_text(yaml.safe_dump(document))
+    with pytest.raises(InvalidInput, match=f"^kubeconfig {path}: cannot log in: .*{says}"):
+        log_in(path)
+    assert capfd.readouterr().err == ""

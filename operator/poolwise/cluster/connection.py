@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import logging
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import aiohttp
 from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.client.rest import RESTClientObject
+from kubernetes.aio.config import kube_config
 from kubernetes.aio.config.incluster_config import SERVICE_HOST_ENV_NAME
 
 from poolwise import __version__
@@ -30,6 +34,29 @@ WatchSession = aiohttp.ClientSession
 """What kopf watches through."""
 
 
+class _Listener(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.told: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.told.append(record.getMessage())
+
+
+@contextlib.contextmanager
+def _overheard() -> Iterator[list[str]]:
+    """What the client only logs while it reads a kubeconfig: that a program of its user, which
+    should have logged in (``exec``), failed. It goes on without credentials then."""
+    listener, logger = _Listener(), logging.getLogger(kube_config.__name__)
+    propagates, logger.propagate = logger.propagate, False
+    logger.addHandler(listener)
+    try:
+        yield listener.told
+    finally:
+        logger.removeHandler(listener)
+        logger.propagate = propagates
+
+
 @dataclass
 class Connection:
     """Address and credentials, shared by our own requests and by kopf's watches."""
@@ -43,7 +70,8 @@ class Connection:
     async def log_in(self) -> None:
         """Read the credentials (again): tokens expire.
 
-        :raises InvalidInput: when the kubeconfig is missing, broken or lacks the context.
+        :raises InvalidInput: when the kubeconfig is missing, broken or lacks the context, or the
+            program that it names for the login fails.
         """
         if self._is_in_pod:
             self._read_service_account()
@@ -71,9 +99,12 @@ class Connection:
         if wrong is not None:
             raise InvalidInput(f"kubeconfig {where}", wrong)
         try:
-            await config.load_kube_config(
-                where, self.context, self.configuration, persist_config=False
-            )
+            with _overheard() as told:
+                await config.load_kube_config(
+                    where, self.context, self.configuration, persist_config=False
+                )
+            if told:
+                raise config.ConfigException(f"cannot log in: {'; '.join(told)}")
             RESTClientObject(self.configuration)  # reads certificates and key
         except (config.ConfigException, OSError) as error:
             raise InvalidInput(f"kubeconfig {where}", " ".join(str(error).split())) from error
