@@ -42,6 +42,7 @@ def test_scalars_are_what_the_api_server_would_read(
 def test_lists_are_taken_apart_and_empty_documents_skipped(tmp_path: Path) -> None:
     text = "---\n---\nkind: List\nitems: [{kind: A}, {kind: B}]\n---\nkind: C\n"
     assert contents(tmp_path, text) == [{"kind": "A"}, {"kind": "B"}, {"kind": "C"}]
+    assert contents(tmp_path, "kind: NodeList\nitems:\n") == []
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,7 @@ def test_lists_are_taken_apart_and_empty_documents_skipped(tmp_path: Path) -> No
         pytest.param("a: 1\na: 2\n", 'line 2, column 1: key "a" already set', id="key-twice"),
         pytest.param("- 1\n", "document 1: is a list, expected an object", id="no-object"),
         pytest.param("kind: List\nitems: [1]\n", "item 1: is 1, expected an object", id="no-item"),
+        pytest.param("kind: List\nitems: {a: 1}\n", "items is an object, expected", id="no-items"),
         pytest.param("words\n", "document 1: is a text, expected an object", id="words"),
         pytest.param("a: &a {b: [*a]}\n", "an anchor's value contains itself", id="endless"),
         pytest.param("a: !!python/object:os.system 1\n", "could not determine", id="python-tag"),

@@ -186,8 +186,16 @@ def test_a_node_that_is_given_twice_is_refused(tmp_path: Path) -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_a_file_without_nodes_is_pointed_out(tmp_path: Path) -> None:
-    result = run("-f", EXAMPLES, "--nodes", written(tmp_path / "none.yaml"))
+def test_a_file_without_nodes_is_refused_unless_a_pool_may_grow(tmp_path: Path) -> None:
+    nodes = written(tmp_path / "none.yaml")
+    result = run("-f", EXAMPLES, "--nodes", nodes)
+    assert result.exit_code == 2
+    assert "none.yaml holds no Node, and no AcceleratorPool with maxNodes is" in result.stderr
+    assert not result.stdout
+    spec = {"nodeSelector": {"cloud.google.com/gke-nodepool": "l4"}, "accelerator": "L4"}
+    kind = {"apiVersion": "poolwise.dev/v1alpha1", "kind": "AcceleratorPool"}
+    pool = {**kind, "metadata": {"name": "l4"}, "spec": {**spec, "maxNodes": 2}}
+    result = run("-f", EXAMPLES, "-f", written(tmp_path / "l4.yaml", pool), "--nodes", nodes)
     assert result.exit_code == 0
     assert "none.yaml holds no Node" in result.stderr
 

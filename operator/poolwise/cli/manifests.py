@@ -172,10 +172,13 @@ def _unparsable(where: str, error: Exception) -> InvalidInput:
 
 
 def _expanded(path: str, index: int, content: dict[str, Any]) -> Iterator[Document]:
-    items = content.get("items")
-    if not str(content.get("kind", "")).endswith("List") or not isinstance(items, list):
+    if not str(content.get("kind", "")).endswith("List") or "items" not in content:
         yield Document(path, index, None, content)
         return
+    items = content["items"] or []
+    if not isinstance(items, list):
+        told = f"items is {named(items)}, expected a list"
+        raise InvalidInput(f"{path}: document {index}", told)
     for number, item in enumerate(items, start=1):
         if not isinstance(item, dict):
             where = f"{path}: document {index}, item {number}"

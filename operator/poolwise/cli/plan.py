@@ -128,7 +128,7 @@ def _observed(
     by_kind = {kind: [item for item in stored if item["kind"] == kind] for kind in KINDS}
     found = of_kind(read([nodes]), "Node")
     if not found:
-        typer.echo(f"poolwise: {nodes} holds no Node", err=True)
+        _refuse_nothing(nodes, by_kind["AcceleratorPool"])
     return Observed(
         nodes=found,
         pods=of_kind(read([pods]), "Pod") if pods else [],
@@ -140,6 +140,14 @@ def _observed(
         ],
         is_cluster=False,
     )
+
+
+def _refuse_nothing(nodes: str, pools: list[Mapping[str, Any]]) -> None:
+    """Without a node there is nothing to plan on but pools whose nodes are still to come."""
+    sentence = f"{nodes} holds no Node"
+    if not any(pool["spec"].get("maxNodes") for pool in pools):
+        _refuse([f"{sentence}, and no AcceleratorPool with maxNodes is given"])
+    typer.echo(f"poolwise: {sentence}", err=True)
 
 
 def _stored(content: Mapping[str, Any]) -> Mapping[str, Any]:
