@@ -200,6 +200,26 @@ def test_a_file_without_nodes_is_refused_unless_a_pool_may_grow(tmp_path: Path) 
     assert "none.yaml holds no Node" in result.stderr
 
 
+def test_what_would_have_a_place_and_no_pods_is_told(tmp_path: Path, nodes: Path) -> None:
+    """The operator refuses it once it makes the children: no image, or no weights."""
+    job, chat = example("training-llama-8b"), example("inference-chat")
+    del job["spec"]["run"]
+    shape = {"layers": 16, "hidden": 2048, "ffn": 8192, "heads": 32, "vocab": 128256}
+    chat["spec"]["model"] = {"transformer": shape, "maxModelLength": 8192}
+    file = written(tmp_path / "both.yaml", job, chat)
+    result = run("-f", file, "--nodes", nodes)
+    assert result.exit_code == 0
+    first, second = result.stderr.splitlines()
+    assert first.startswith(f"poolwise: {file}: document 1 (TrainingJob/llama-8b): planned, but ")
+    assert first.endswith(
+        "would not run: spec.run.image: must name an image where mode is Run, is empty"
+    )
+    assert "(InferenceService/chat): planned, but would not run: spec.model.uri: is empty" in second
+    for each in (job, chat):
+        each["spec"]["mode"] = "Plan"
+    assert not run("-f", written(file, job, chat), "--nodes", nodes).stderr
+
+
 def test_a_plan_that_is_only_reported_says_where_it_would_be(tmp_path: Path, nodes: Path) -> None:
     document = example("training-llama-70b")
     document["spec"]["mode"] = "Plan"

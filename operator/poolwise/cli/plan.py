@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +16,7 @@ from poolwise.api.validation import defaulted, problems
 from poolwise.cli import table
 from poolwise.cli.manifests import Document, identity, of_kind, read, repeated
 from poolwise.cli.observations import read_corrections
+from poolwise.cli.unrunnable import unrunnable
 from poolwise.cluster.clock import utc_now
 from poolwise.environment import from_environment
 from poolwise.model.calibration import shipped
@@ -69,7 +69,8 @@ def plan(  # noqa: PLR0913  # an option each
 ) -> None:
     """Say where each workload would run, why, and what it would cost.
 
-    Exits 0 also when something cannot be placed, and 2 for bad input.
+    Exits 0 also when something cannot be placed, or could be and would not run for want of an
+    image or of weights (a line on standard error says so), and 2 for bad input.
     """
     paths = [*files, *(more_files or [])]
     given = list(read(paths))
@@ -82,8 +83,12 @@ def plan(  # noqa: PLR0913  # an option each
     if measured:
         corrections = read_corrections(measured, tables.load(), now)
         observed = replace(observed, corrections=corrections)
-    answer = _decide(observed, now)
+    settings = from_environment(os.environ)
+    answer = decide(observed, tables.load(), settings, shipped(tables.load()), now)
     _refuse(_rejections(documents, answer))
+    stored = [_stored(document.content) for document in documents]
+    for sentence in unrunnable(documents, stored, answer, settings):
+        typer.echo(f"poolwise: {sentence}", err=True)
     if output is Output.JSON:
         typer.echo(json.dumps(rounded(report(answer)), indent=2, ensure_ascii=False))
     else:
@@ -156,12 +161,6 @@ def _stored(content: Mapping[str, Any]) -> Mapping[str, Any]:
     if document["kind"] != "AcceleratorPool":
         document["metadata"] = {"namespace": "default", **document["metadata"]}
     return document
-
-
-def _decide(observed: Observed, now: datetime) -> Decisions:
-    calibration = shipped(tables.load())
-    settings = from_environment(os.environ)
-    return decide(observed, tables.load(), settings, calibration, now)
 
 
 def _rejections(documents: Iterable[Document], decisions: Decisions) -> list[str]:

@@ -53,11 +53,16 @@ def weights(spec: InferenceServiceSpec, record: PlacementRecord) -> Weights:
             return _from_image(spec, rest)
         case "" if spec.engine.type == "custom":
             return Weights(None, None, *_cache(spec))
+    engine = spec.engine.type
+    told = (
+        f"{uri!r} cannot be loaded by engine {engine}"
+        if uri
+        else f"is empty, and {engine} has no weights to load"
+    )
     raise InvalidInput(
         "spec.model.uri",
-        f"{uri!r} cannot be loaded by engine {spec.engine.type}, allowed are pvc://CLAIM/PATH, "
-        "hf://ORGANISATION/MODEL[:REVISION] and oci://REPOSITORY:TAG (and none at all for a preset "
-        "that is published on Hugging Face)",
+        f"{told}, allowed are pvc://CLAIM/PATH, hf://ORGANISATION/MODEL[:REVISION] and "
+        "oci://REPOSITORY:TAG (and none at all for a preset that is published on Hugging Face)",
     )
 
 
