@@ -98,6 +98,14 @@ def test_naming_the_accelerator_helps_where_labels_fail(labels: dict[str, str]) 
     assert condition(pool, "HardwareKnown") == (True, "Known", "H100-SXM5-80GB: spec.accelerator")
 
 
+def test_a_person_is_believed_against_labels_and_told_so() -> None:
+    nodes = [node("a", H100, gpus=8), node("b", {"nvidia.com/gpu.product": "NVIDIA-L40S"}, gpus=8)]
+    linux = {"kubernetes.io/os": "linux"}
+    pool = only_pool(nodes, [declared("p", nodeSelector=linux, accelerator="H100-SXM5-80GB")])
+    told = "H100-SXM5-80GB: spec.accelerator, though by its labels b is L40S"
+    assert condition(pool, "HardwareKnown") == (True, "Known", told)
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

@@ -45,10 +45,25 @@ def _hardware(draft: Draft) -> Iterator[Condition]:
         f"; not used for what they say of themselves: {first_of(odd, NAMED_AT_MOST)}" if odd else ""
     )
     source = offer.evidence or "the labels"
-    yield Condition("HardwareKnown", True, "Known", f"{offer.product}: {source}{left_out}")
+    told = f"{offer.product}: {source}{_overruled(draft)}{left_out}"
+    yield Condition("HardwareKnown", True, "Known", sentence(told))
     if offer.is_estimated and offer.cpu is not None:
         text = f"its CPU is not in the shipped table; taken as {offer.cpu.name}, the weakest known"
         yield Condition("HardwareEstimated", True, "UnknownCpu", f"{text} {offer.cpu.architecture}")
+
+
+def _overruled(draft: Draft) -> str:
+    """What labels say of nodes that a person says are something else: the person is believed."""
+    row = draft.offer.accelerator
+    if not draft.spec.accelerator or row is None:
+        return ""
+    told = [
+        f"{member.node.name} is {each.accelerator.name}"
+        for member in draft.members
+        for each in member.node.offers
+        if each.accelerator and each.accelerator.name != row.name
+    ]
+    return f", though by its labels {_some(told)}" if told else ""
 
 
 def _devices(draft: Draft) -> Iterator[Condition]:
