@@ -373,7 +373,7 @@ def test_devices_that_talk_over_pcie_are_predicted_with_low_confidence(workload)
     assert "devices talk over PCIe" in doubts["L40S"]
 
 
-@pytest.mark.parametrize(("count", "more"), [(1, ""), (3, ", and so for 2 more")])
+@pytest.mark.parametrize(("count", "more"), [(1, ""), (3, ", and 2 more cannot be used")])
 def test_a_pool_that_is_cordoned_names_its_first_node(count, more):
     told = candidate(plan_of(cordoned(count), job(count=8)), "H100-SXM5-80GB")
     assert told.reason_code == Verdict.NO_USABLE_NODE

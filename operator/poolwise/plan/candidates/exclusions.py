@@ -189,7 +189,7 @@ def _no_usable_node(pool: Pool) -> str:
         return "has no node now" + (f", and {pool.growth_problem}" if pool.growth_problem else "")
     first = pool.nodes[0]
     return f"has no usable node: {first.name} {first.unusable_reason}" + (
-        f", and so for {len(pool.nodes) - 1} more" if len(pool.nodes) > 1 else ""
+        f", and {len(pool.nodes) - 1} more cannot be used" if len(pool.nodes) > 1 else ""
     )
 
 
