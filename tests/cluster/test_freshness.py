@@ -107,6 +107,16 @@ def test_an_answer_is_news(freshness, clock, prefix):
     assert freshness.ages_seconds() == {PODS: 0}
 
 
+def test_a_list_is_told_of_once_and_also_where_it_is_empty(freshness):
+    """All objects of a kind may have gone between two lists: kopf hands on no event then."""
+    assert freshness.listed() == set()
+    ask(freshness, PODS, 200, '{"items": []}', query="?watch=true")
+    assert freshness.listed() == set()
+    ask(freshness, PODS, 200, '{"items": []}', query="")
+    assert freshness.listed() == {POD_KIND}
+    assert freshness.listed() == set()
+
+
 def test_other_watches_are_nobodys_business(freshness, clock):
     clock.seconds = 90
     ask(freshness, "/api/v1/secrets", 200, "{}")

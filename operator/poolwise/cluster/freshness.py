@@ -60,6 +60,7 @@ class Freshness:
         self._readiness = readiness
         self._watches: dict[str, _Watch] = {}
         self._relists: dict[str, Relists] = {}
+        self._listed: set[Resource] = set()
         self._silent_at_seconds = -inf
         """When the API server was last known not to answer."""
 
@@ -76,6 +77,12 @@ class Freshness:
         watch = self._watches[path]
         self._watches[path] = _Watch(watch.resource, self._monotonic_seconds(), response)
         self._readiness.solved(f"watch {path}")
+
+    def listed(self) -> set[Resource]:
+        """Kinds that kopf has listed since this was last asked: what is gone is not in a list, and
+        of one without any object kopf hands nothing on."""
+        kinds, self._listed = self._listed, set()
+        return kinds
 
     def refused(self, path: str, error: ClusterError) -> None:
         """A watch or its list was refused.
@@ -159,6 +166,8 @@ class Freshness:
             self._read_by_lines(path, response, response.content)
         elif response.ok and not (await response.read()).rstrip().endswith(b"}"):
             raise await broken(path, "its list has no end")
+        elif response.ok:
+            self._listed.add(self._watches[path].resource)
 
     def _expired(self, path: str, response: aiohttp.ClientResponse) -> None:
         """A watch that cannot go on, as kopf hears of it; it is opened when kopf has listed."""

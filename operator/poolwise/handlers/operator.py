@@ -67,7 +67,6 @@ class Operator:
         self._clients: list[ApiKube | Scraper | Prometheus] = []
         self._lease: Lease | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._relisted: set[Resource] = set()
         self._listener: Listener = Silent(self._cache)
         """The engine, once we lead: it looks at everything then, and a standby that noted what to
         look at would note the names of all that ever was."""
@@ -142,8 +141,6 @@ class Operator:
 
     def see(self, resource: Resource, change: str | None, document: Object) -> None:
         """Take an event in."""
-        if change is None:  # kopf lists: at the start, and after a watch was interrupted
-            self._relisted.add(resource)
         self._listener.see(resource, change, document)
 
     async def watch_session(self) -> tuple[str, WatchSession]:
@@ -185,7 +182,7 @@ class Operator:
         due = time.monotonic() + self._settings.relist_seconds
         while True:
             await asyncio.sleep(_RELIST_PAUSE_SECONDS)
-            resources, self._relisted = self._relisted, set()
+            resources = self._freshness.listed()
             if time.monotonic() >= due:
                 resources = set(WATCHED)
                 due = time.monotonic() + self._settings.relist_seconds * clock.jitter()
