@@ -215,6 +215,22 @@ def test_run_grows_while_each_accelerator_yields_enough():
     assert small.count == 8 < large.count
 
 
+@pytest.mark.parametrize("price", ["40", "0"])
+def test_who_only_asks_is_told_the_count_that_would_be_placed(price):
+    """Where a node costs nothing every count is the cheapest: the fewest were told, 16 placed."""
+    free = {"nodeSelector": {"nvidia.com/gpu.count": "8"}, "price": {"perNodeHour": price}}
+    pools = [{"metadata": {"name": "own", "uid": "own"}, "spec": free}]
+    spec = {
+        "training": {"globalBatchSize": 256, "sequenceLength": 4096, "tokens": "1G"},
+        "accelerators": {"min": 8, "max": 64},
+        "objective": {"goal": "Cost"},
+    }
+    placed, asked = (
+        plan_of(h100(4), job(mode=mode, **spec), pools=pools).chosen for mode in ("Run", "Plan")
+    )
+    assert asked.count == placed.count == {"40": 8, "0": 16}[price]
+
+
 def test_service_beyond_its_replicas_is_told():
     plan = plan_of(l40s(8), service(requests_per_second="500", scaling={"maxReplicas": 2}))
     told = candidate(plan, "L40S")

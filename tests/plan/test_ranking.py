@@ -125,6 +125,14 @@ def test_where_accelerators_would_stand_idle_pools_lose_by_time_and_cost():
     assert lost == pytest.approx(wanted, rel=1e-4)
 
 
+def test_where_idle_accelerators_cost_nothing_pools_lose_by_time():
+    """Two equal ones lost a factor of two to each other: who waits for the one passed the other."""
+    waits = {"bound_by": Resource.INPUT}
+    pools = [run(*each, **waits) for each in (("a", 10, 0), ("b", 10, 0), ("c", 15, 0))]
+    lost = losses(ranked([*pools, run("paid", 9, 7, **waits)]))
+    assert lost == pytest.approx({"a": 1.0, "b": 1.0, "c": 1.5, "paid": 2.0}, rel=1e-4)
+
+
 def test_idleness_of_what_nobody_priced_is_worth_nothing():
     assert winner(run("fast", 10, None, bound_by=Resource.INPUT), run("slow", 40, 9)) == "fast"
 

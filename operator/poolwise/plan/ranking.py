@@ -151,8 +151,10 @@ def _loss(candidate: Candidate, ranking: Ranking) -> float:
     if candidate.too_few and not ranking.winner.too_few:
         return UNKNOWN_LOSS
     score = _time_and_cost if ranking.weighs_idleness else _by_value
-    mine = score(candidate)
-    best = score(ranking.winner if ranking.weighs_idleness else ranking.ordered[0])
+    reference = ranking.winner if ranking.weighs_idleness else ranking.ordered[0]
+    mine, best = score(candidate), score(reference)
+    if mine == best == 0.0:  # neither costs anything: the objective is left to tell them apart
+        mine, best = _by_value(candidate), _by_value(reference)
     if not (math.isfinite(mine) and math.isfinite(best) and best > 0):
         return UNKNOWN_LOSS
     return max(mine / best, 1.0 + NEXT_TO_NOTHING)

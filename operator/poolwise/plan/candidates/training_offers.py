@@ -86,8 +86,10 @@ def counts_between(least: int, most: int, pool: Pool) -> Iterable[int]:
 
 
 def preferred(offers: Sequence[Offer], goal: Goal, marginal_efficiency: float) -> Offer:
-    """The best of at least one: on Time the fastest that still yields, else the fastest of the
-    cheapest."""
+    """The best of at least one: of all on Time, else of the cheapest, the fastest that yields.
+
+    Where a pool is free all of them are the cheapest.
+    """
     if goal is Goal.TIME:
         return _grown(offers, marginal_efficiency)
     values = [offer.objective(goal) for offer in offers]
@@ -95,11 +97,9 @@ def preferred(offers: Sequence[Offer], goal: Goal, marginal_efficiency: float) -
     if not known:
         return offers[0]
     bound = min(known) * (1 + AS_CHEAP)
-    return min(
-        (o for o, value in zip(offers, values, strict=True) if value and value <= bound),
-        key=lambda offer: offer.total_seconds,
-        default=offers[0],
-    )
+    pairs = zip(offers, values, strict=True)
+    level = [offer for offer, value in pairs if value is not None and value <= bound]
+    return _grown(level, marginal_efficiency)
 
 
 def _grown(offers: Sequence[Offer], marginal_efficiency: float) -> Offer:
