@@ -80,6 +80,16 @@ def test_a_run_that_started_lately_or_is_nearly_done_stays():
         assert decided(seen).outcomes[key("slow")].kept
 
 
+def test_a_run_whose_time_is_up_is_left_to_its_end():
+    """It may take its pods a while to go; meanwhile others are placed as ever."""
+    run, children = slow_run()
+    late = {**run, "spec": {**run["spec"], "activeDeadlineSeconds": 7200}}
+    seen = observed([*l40s(1), *h100(1)], late, job("other", 4), children=children)
+    found = decided(seen).outcomes
+    assert found[key("slow")].kept
+    assert found[key("other")].placed
+
+
 def test_what_left_to_move_gets_its_place_before_equals():
     """By itself the shorter one would go first."""
     run, children = slow_run()

@@ -105,7 +105,7 @@ def _deadline_seconds(entry: Entry) -> float | None:
 
 def is_movable(entry: Entry, situation: Situation) -> bool:
     """Whether a run can be stopped and goes on elsewhere: it keeps checkpoints, and its end is
-    known. What Kueue has let in, Kueue alone stops."""
+    known and not due (``spec.activeDeadlineSeconds``). What Kueue has let in, Kueue alone stops."""
     wanted = entry.wanted
     if entry.queue is not None:
         return False
@@ -113,7 +113,8 @@ def is_movable(entry: Entry, situation: Situation) -> bool:
         return False
     request = wanted.request
     keeps = isinstance(request, TrainingRequest) and request.work.checkpoint_interval_seconds
-    return bool(keeps) and entry.identity.key in situation.ends
+    left = situation.ends.get(entry.identity.key)
+    return bool(keeps) and left is not None and left.mid > 0.0
 
 
 @dataclass(frozen=True, slots=True)
