@@ -33,8 +33,16 @@ def test_a_moment_is_told_as_exactly_as_it_is_near(wait_seconds, step_seconds):
     assert found.timestamp() - at > step_seconds / 2, "no finer than its step"
 
 
-def test_who_cannot_tell_says_nothing():
-    assert rounded_moment(NOW, None) is None
+@pytest.mark.parametrize(
+    "at",
+    [
+        pytest.param(None, id="not-known"),
+        pytest.param(40_000 * 365 * DAY, id="beyond-the-calendar"),
+        pytest.param(1e300, id="beyond-all-clocks"),
+    ],
+)
+def test_who_cannot_tell_says_nothing(at):
+    assert rounded_moment(NOW, at) is None
 
 
 @pytest.mark.parametrize(

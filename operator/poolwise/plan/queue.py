@@ -242,12 +242,15 @@ def leaving(joint: JointPlan) -> dict[str, Departure]:
 
 def rounded_moment(now: datetime, at: float | None) -> datetime | None:
     """A moment to come as exact as it deserves: to a tenth of the wait or so, so that its text
-    stays the same while the prediction does; None where nobody can tell."""
+    stays the same while the prediction does; None where nobody can tell, or no calendar does."""
     if at is None:
         return None
     wait = max(at - now.timestamp(), 0.0)
     step = next((step for step in ROUND_SECONDS if wait < 10 * step), ROUND_SECONDS[-1])
-    return datetime.fromtimestamp(math.ceil(at / step) * step, UTC)
+    try:
+        return datetime.fromtimestamp(math.ceil(at / step) * step, UTC)
+    except (ValueError, OverflowError):  # a run that ends after the year 9999
+        return None
 
 
 def rules(settings: Settings) -> Rules:
