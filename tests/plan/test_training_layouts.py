@@ -13,14 +13,14 @@ from poolwise.model.training.memory import peak_bytes, training_memory
 from poolwise.model.training.shard import shard
 from poolwise.model.training.step import step_seconds
 from poolwise.model.work import Recompute, TrainingLayout, TrainingWork
-from poolwise.plan.candidates.training_divisions import divisions_of, divisors
+from poolwise.plan.candidates.training_divisions import divisions_of, divisors, micro_batches
 from poolwise.plan.candidates.training_layouts import (
     CLEARLY_FASTER,
     NoTrainingShape,
     TrainingSearch,
     TrainingShape,
 )
-from poolwise.plan.candidates.training_needs import Needs
+from poolwise.plan.candidates.training_needs import Needs, with_batch
 from poolwise.plan.requests.request import FixedLayout
 from tests.plan.machines import CALIBRATION, machine, model
 
@@ -206,6 +206,28 @@ def test_a_layout_that_fits_with_luck_alone_is_none():
     assert needs.fitting(peak.high) == [sizes]
     assert not needs.fitting(peak.mid)
     assert not needs.fitting(peak.high * 0.999)
+
+
+def fits(of, layout, usable_bytes):
+    return peak_bytes(training_memory(of, layout, H100)).high <= usable_bytes
+
+
+@pytest.mark.parametrize("batch", [2, 4, 8, 32])
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_the_whole_batch_at_once_may_fit_where_parts_of_it_do_not(batch, count):
+    """It adds no gradients up in fp32: 8B on 2 H100 under ZeRO-2 has room for a batch of 4 so, and
+    was said to have none. Held against every size there is."""
+    of, usable_bytes = work("llama-3.1-8b", batch=batch), 79e9
+    for sizes in layouts(count, of):
+        found = Needs(of, FREE, sizes, H100, shard(of, sizes)).fitting(usable_bytes)
+        fitting = [
+            size
+            for size in micro_batches(of, FREE, sizes)
+            if fits(of, with_batch(sizes, Recompute.FULL, size), usable_bytes)
+        ]
+        largest = max((each.micro_batch_size for each in found), default=0)
+        assert largest == max(fitting, default=0), sizes
+        assert all(fits(of, each, usable_bytes) for each in found)
 
 
 @pytest.mark.parametrize("gigabytes", [10, 20, 40, 80, 160, 320])

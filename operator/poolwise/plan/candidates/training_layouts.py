@@ -245,8 +245,9 @@ class TrainingSearch:
         """Of the layout that needs least; all accelerators need as much."""
         recompute = self.fixed.recompute or Recompute.FULL
         layouts = (
-            with_batch(sizes, recompute, micro_batches(self.work, self.fixed, sizes)[0])
+            with_batch(sizes, recompute, size)
             for sizes in self._divisions(count)
+            for size in _ends(micro_batches(self.work, self.fixed, sizes))
         )
         memories = (
             training_memory(self.work, layout, self.machine, self._share(layout))
@@ -258,6 +259,11 @@ class TrainingSearch:
         """So many accelerators, with what of their links says how they may be divided."""
         link = self.machine.interconnect
         return count, link.accelerators_per_node, link.domain_accelerators
+
+
+def _ends(sizes: list[int]) -> set[int]:
+    """The least keeps fewest activations, and the whole batch at once no sum of gradients."""
+    return {sizes[0], sizes[-1]}
 
 
 def _sent(layout: TrainingLayout) -> int:

@@ -54,13 +54,23 @@ class Needs:
         return [with_batch(self._sizes, recompute, size) for size, recompute in found.items()]
 
     def _largest(self, most_bytes: float) -> Iterator[tuple[Recompute, int]]:
-        least = self._options[0]
         for recompute in self._degrees:
-            if self._need(recompute, least)[0] > most_bytes:
+            size = self._largest_of(recompute, most_bytes)
+            if size is None:
                 return
-            sizes = reversed(self._options[1 : self._end(recompute, most_bytes)])
-            fitting = (size for size in sizes if self._need(recompute, size)[0] <= most_bytes)
-            yield recompute, next(fitting, least)
+            yield recompute, size
+
+    def _largest_of(self, recompute: Recompute, most_bytes: float) -> int | None:
+        """The whole batch at once is asked first: it adds no gradients up, which takes half their
+        bytes, and may fit where less of it does not."""
+        least, whole = self._options[0], self._options[-1]
+        if self._need(recompute, whole)[0] <= most_bytes:
+            return whole
+        if self._need(recompute, least)[0] > most_bytes:
+            return None
+        sizes = reversed(self._options[1 : self._end(recompute, most_bytes)])
+        fitting = (size for size in sizes if self._need(recompute, size)[0] <= most_bytes)
+        return next(fitting, least)
 
     def _end(self, recompute: Recompute, most_bytes: float) -> int:
         """Of the sizes that there is room for at most, by the activations of the least."""
