@@ -13,6 +13,7 @@ from poolwise.model.collectives import (
     wire_factor,
 )
 from poolwise.model.hardware import Resource
+from poolwise.model.links import sums_in_switch
 from poolwise.model.prediction import Interval
 from tests.model.training_cases import CALIBRATION, cpu_machine, machine
 
@@ -90,6 +91,17 @@ def test_neighbours_fill_a_domain_before_they_leave_it() -> None:
     assert group(64, 1, machine("GB200-NVL72").interconnect) == Group(64, 64)
 
 
+def test_who_does_not_fill_a_second_domain_leaves_the_first_all_the_same() -> None:
+    assert [Group(ranks, 8).domains for ranks in (1, 8, 9, 12, 16, 17)] == [1, 1, 2, 2, 2, 3]
+    within, beyond = (
+        collective_seconds(
+            Operation.ALL_REDUCE, 1e9, Group(ranks, 8), machine("H100-SXM5-80GB", 1e9), CALIBRATION
+        )
+        for ranks in (8, 12)
+    )
+    assert beyond > 10 * within, "over cards of 1 GB/s a node"
+
+
 def test_devices_of_a_node_share_its_network_cards() -> None:
     """Eight groups of one rank a node, an eighth of the bytes each, cross like one group of all."""
     here = machine("H100-SXM5-80GB", network_bytes_per_second=100e9)
@@ -143,6 +155,14 @@ def test_a_switch_that_adds_beats_its_own_link() -> None:
     ampere = bus_bytes_per_second("A100-SXM4-80GB", Group(8, 8), 8e9) / 300e9
     assert hopper > 0.9
     assert ampere < 0.85
+
+
+def test_a_switch_that_adds_is_no_help_to_a_pair() -> None:
+    """Each sends the other its half and gets the sum back: the bytes are the same both ways."""
+    adds = [sums_in_switch(Operation.ALL_REDUCE, ranks, is_switched=True) for ranks in (2, 3, 8)]
+    assert adds == [False, True, True]
+    assert not sums_in_switch(Operation.ALL_REDUCE, 8, is_switched=False)
+    assert not sums_in_switch(Operation.ALL_GATHER, 8, is_switched=True)
 
 
 def test_pcie_says_that_it_deserves_little_trust() -> None:

@@ -158,6 +158,9 @@ def test_beyond_saturation_latency_is_infinite() -> None:
 def test_generation_is_below_the_ridge_and_reading_above() -> None:
     one = predict_serving(SERVICE, ServingLayout(), H100, CALIBRATION, 0.1)
     assert one.arithmetic_intensity < 0.1 * one.ridge_point
+    many = predict_serving(SERVICE, ServingLayout(), H100, CALIBRATION, 5.0)
+    assert many.concurrency > 9
+    assert many.arithmetic_intensity > 5 * one.arithmetic_intensity, "weights are read for all"
     reading = service("Llama-3.1-8B", (8000, 8000), (2, 2))
     layout = ServingLayout(max_model_tokens=16384)
     long = predict_serving(reading, layout, H100, CALIBRATION, 0.5)

@@ -53,6 +53,14 @@ def layouts(count, of=None, fixed=FREE, on=H100):
     return list(divisions_of(count, of or work(), fixed, on.interconnect))
 
 
+def test_groups_that_share_tensors_end_where_nodes_end():
+    """12 heads divide by 3, 6 and 12 too, but groups of 3 would straddle nodes of 8. Where links
+    reach beyond nodes of 4, a group may take several whole ones."""
+    assert {each.tensor for each in layouts(24, work("bert-base", 24, 512))} == {1, 2, 4}
+    rack = replace(L40S, interconnect=replace(L40S.interconnect, domain_accelerators=72))
+    assert {each.tensor for each in layouts(16, on=rack)} == {1, 2, 4, 8, 16}
+
+
 @given(
     st.sampled_from(MODELS),
     st.integers(1, 300),

@@ -1,9 +1,11 @@
 """Nothing that runs is stopped, unless it is allowed, cheap enough, and of lower priority."""
 
+from dataclasses import replace
+
 import pytest
 
 from poolwise.plan.joint.planning import plan
-from poolwise.plan.joint.problem import Rules
+from poolwise.plan.joint.problem import Rules, Running
 from tests.plan.joint.cluster_given import HOUR, job, option, pool, problem, running
 
 MAY = Rules(may_preempt=True)
@@ -46,6 +48,18 @@ def test_the_lowest_priority_is_stopped_first():
 def test_a_gang_gets_as_many_as_it_needs_and_no_more():
     assert stopped(GANG, low("a", "p-0"), low("b", "p-1")) == {"gang": ["a", "b"]}
     assert stopped(URGENT, low("a", "p-0"), low("b", "p-1")) == {"urgent": ["a"]}
+
+
+def test_whose_room_is_no_help_goes_on():
+    """The cheapest holds half a node, of which the rest is not to be had."""
+    half = replace(low("half", "p-0", restart_hours=0.1), running=Running(
+        option("p", 100.0, each=4), {"p-0": 1}, since=-1000 * HOUR,
+        restart_seconds=0.1 * HOUR, is_movable=True,
+    ))  # fmt: skip
+    others = [low("b", "p-1"), low("c", "p-2")]
+    given = problem([pool("p", 0, 0, 0)], GANG, half, *others, rules=MAY)
+    (found,) = plan(given).preemptions
+    assert [victim.key for victim in found.victims] == ["b", "c"]
 
 
 @pytest.mark.parametrize("priority", [9, 10])
