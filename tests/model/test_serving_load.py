@@ -8,7 +8,7 @@ import pytest
 from poolwise.model.hardware import Resource
 from poolwise.model.serving.front_end import early_share
 from poolwise.model.serving.latency import latencies
-from poolwise.model.serving.load import Replica, state, state_at_rate
+from poolwise.model.serving.load import Replica, decode_step, state, state_at_rate
 from poolwise.model.serving.replica import context_tokens, replica, slot_tokens
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import ServingLayout, ServingWork
@@ -118,6 +118,15 @@ def test_pipeline_stages_work_on_different_batches() -> None:
     # Twice the devices: more throughput at the same batch per stage, no faster single token.
     assert state(two, 128.0).requests_per_second > 1.5 * state(one, 64.0).requests_per_second
     assert state(two, 1.0).decode.seconds >= state(one, 1.0).decode.seconds
+
+
+def test_a_lone_request_has_a_step_of_its_own_in_each_stage() -> None:
+    """Its step is that of one sequence, however few there are for each stage on average."""
+    work = service("Llama-3.1-70B", (400, 1500), (200, 600))
+    two = h100(work, ServingLayout(tensor=4, pipeline=2, weight_format="fp8"))
+    alone = decode_step(two, 2.0)
+    assert [decode_step(two, each) for each in (0.1, 1.0)] == [alone, alone]
+    assert decode_step(two, 4.0).seconds > alone.seconds
 
 
 def test_a_model_that_only_reads_takes_prompts_together() -> None:

@@ -9,9 +9,11 @@ import pytest
 from poolwise.errors import InvalidInput
 from poolwise.model.efficiency import Calibration
 from poolwise.model.presets import model
-from poolwise.model.shapes import Custom, Model
+from poolwise.model.shapes import Custom, Model, Transformer
+from poolwise.model.training.layer import micro_batch
 from poolwise.model.training.rates import Reachable, rates, reachable
-from poolwise.model.work import TrainingWork
+from poolwise.model.training.shard import shard
+from poolwise.model.work import TrainingLayout, TrainingWork
 from poolwise.plan.pools.machines import device
 from poolwise.tables import load
 
@@ -54,6 +56,28 @@ def test_no_part_reaches_more_than_the_data_sheet(name: str) -> None:
     for each in (speed.products, speed.wide, speed.attention, speed.expert_rates(1e6)):
         assert 0.0 < each.flops_per_second < peak
         assert 0.0 < each.bytes_per_second <= row.memory_bandwidth_bytes_per_second
+
+
+def test_a_layer_that_scans_moves_more_than_its_norms_and_attention() -> None:
+    """Worked out for Llama 3.1 70B with half of its 80 layers scans: inputs of two norms and of the
+    products of the mixer (8 h), and of attention queries, keys, values and output (4 d (a + g))."""
+    row = TABLES.accelerator("H100-SXM5-80GB")
+    assert row is not None
+    of, layout = work(), TrainingLayout()
+    dense = of.model.shape
+    assert isinstance(dense, Transformer)
+    moved = []
+    for scans in (0, 40):
+        hybrid = replace(of.model, shape=replace(dense, linear_attention_layers=scans))
+        known = replace(of, model=hybrid)
+        share = shard(known, layout)
+        once = micro_batch(known, layout, share, device(row), CALIBRATION)
+        moved.append(once.moved_bytes)
+    speed = found("H100-SXM5-80GB")
+    mixer_bytes = 8 * 8192 + 4 * 128 * (64 + 8)
+    passes, tokens = 3, 8192
+    more = passes * tokens * speed.traffic * speed.scan_traffic * 40 * mixer_bytes
+    assert moved[1] - moved[0] == pytest.approx(more)
 
 
 @by_device

@@ -25,6 +25,18 @@ def where(decision):
 
 
 @BOTH
+def test_few_gangs_keep_nodes_so_that_others_run_meanwhile(optimise):
+    """Of six that wait for half a node each, four keep the other half; the rest is to be had."""
+    half = option("p", 10, each=4)
+    held = [running(f"held-{at}", half, {f"p-{at}": 1}) for at in range(6)]
+    gangs = [job(f"gang-{at}", option("p", 5)) for at in range(6)]
+    long = job("long", option("p", 200, each=1))
+    found = plan(problem([pool("p", *[4] * 6)], *held, *gangs, long), optimise)
+    assert len({hold.key for hold in found.holds["p"]}) == 4
+    assert starts(found) == {"long": "p"}
+
+
+@BOTH
 @pytest.mark.parametrize("turned", [False, True])
 def test_who_loses_least_leaves_the_scarce_pool(optimise, turned):
     """Both are fastest on the H100; one would lose 8 % away from it, the other 60 %."""
