@@ -160,7 +160,10 @@ def test_groups_that_share_experts_attend_to_their_own_requests() -> None:
     # A compressed cache is whole on every tensor-parallel device, and shared out by data.
     assert other.step(batch).memory_bandwidth < 8 * one.step(batch).memory_bandwidth
     assert other.all_reduces == 0.0
-    assert other.exchange_row_seconds > 0.0
+    # Seven eighths of 7,168 elements go out in 8 bits and come back in 16, in each of 58 layers.
+    seconds = 58 * 7 / 8 * 7168 * 3 / where.interconnect.intra_node_bytes_per_second
+    reached = CALIBRATION.value("serving", "exchange", where.device)
+    assert other.exchange_row_seconds == pytest.approx(reached * seconds)
 
 
 def test_an_index_keeps_long_contexts_cheap() -> None:

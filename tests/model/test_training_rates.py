@@ -80,6 +80,24 @@ def test_a_layer_that_scans_moves_more_than_its_norms_and_attention() -> None:
     assert moved[1] - moved[0] == pytest.approx(more)
 
 
+def test_a_routed_token_is_carried_to_its_expert_and_back() -> None:
+    """Per element that it carries and each of two experts: 4 bytes into and out of their products,
+    4 that are kept on both sides of the exchange, and 12 to sort it out and back."""
+    row, of = TABLES.accelerator("H100-SXM5-80GB"), TABLES.model("mixtral-8x7b")
+    assert row is not None
+    assert of is not None
+    known, layout = TrainingWork(model(of), 128, 8192, "bf16"), TrainingLayout()
+    share = shard(known, layout)
+    assert share.routed_width == 4096
+    once, wider = (
+        micro_batch(known, layout, each, device(row), CALIBRATION).moved_bytes
+        for each in (share, replace(share, routed_width=2 * 4096))
+    )
+    tokens, passes, layers, experts = 8192, 3, 32, 2
+    each_bytes = 4 + 4 * found("H100-SXM5-80GB").traffic + 12
+    assert wider - once == pytest.approx(tokens * passes * layers * experts * 4096 * each_bytes)
+
+
 @by_device
 def test_experts_with_fewer_tokens_multiply_slower(name: str) -> None:
     speed = found(name)
