@@ -7,7 +7,7 @@ import pytest
 
 from poolwise.model.bottleneck import bottleneck
 from poolwise.model.hardware import Machine, Resource
-from poolwise.model.serving.load import state
+from poolwise.model.serving.load import state, state_at_rate
 from poolwise.model.serving.prediction import predict_serving
 from poolwise.model.serving.replica import replica
 from poolwise.model.serving.tuning import tuned
@@ -153,6 +153,18 @@ def test_beyond_saturation_latency_is_infinite() -> None:
     assert math.isfinite(predicted.itl_seconds.mid)
     assert predicted.tokens_per_second is not None
     assert math.isfinite(predicted.tokens_per_second)
+
+
+def test_a_model_that_only_reads_draws_power_while_it_reads() -> None:
+    """A fifth of its limit while it waits, and all of it while it reads."""
+    work = replace(service("BERT-base", (128, 128), (1, 1)), engine="custom")
+    rate = 0.3 * capacity_requests_per_second(work, ServingLayout(), H100)
+    at = state_at_rate(replica(work, ServingLayout(), H100, CALIBRATION), rate)
+    assert at is not None
+    busy = at.requests_per_second * at.prompt_service_seconds
+    assert 0.1 < busy < 1.0
+    found = predict_serving(work, ServingLayout(), H100, CALIBRATION, rate)
+    assert found.power_watts == pytest.approx(H100.device.power_watts * (busy + 0.2 * (1 - busy)))
 
 
 def test_generation_is_below_the_ridge_and_reading_above() -> None:

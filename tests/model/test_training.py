@@ -372,3 +372,17 @@ def test_experts_are_spread_over_tensor_ranks_since_folding() -> None:
         for year in (2025.1, 2025.3)
     )
     assert after < before
+
+
+@pytest.mark.parametrize(("tensor", "is_slower"), [(1, False), (8, True)])
+def test_since_folding_each_tensor_rank_has_its_own_tokens_of_an_expert(
+    tensor: int, is_slower: bool
+) -> None:
+    """Fewer for each, which are multiplied more slowly; without tensor ranks newer is faster."""
+    work = pretraining("mixtral-8x7b", batch=64, sequence=4096)
+    layout = TrainingLayout(tensor=tensor)
+    before, after = (
+        term(replace(work, software_year=year), layout, H100, "Compute")
+        for year in (2025.1, 2025.3)
+    )
+    assert (after > before) is is_slower

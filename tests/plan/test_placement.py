@@ -240,6 +240,18 @@ def test_who_only_asks_is_told_the_count_that_would_be_placed(price):
     assert asked.count == placed.count == {"40": 8, "0": 16}[price]
 
 
+def test_a_run_is_as_sure_as_its_steps_at_each_count():
+    chosen = plan_of(h100(2), job(accelerators={"min": 4, "max": 16})).chosen
+    assert len(chosen.offers) > 2
+    step = chosen.prediction.step_seconds
+    (mine,) = (each.seconds for each in chosen.offers if each.count == chosen.count)
+    assert mine.mid == pytest.approx(chosen.total_seconds)
+    assert (mine.low / mine.mid, mine.high / mine.mid) == pytest.approx(
+        (step.low / step.mid, step.high / step.mid)
+    )
+    assert all(each.seconds.low < each.seconds.mid < each.seconds.high for each in chosen.offers)
+
+
 def test_service_beyond_its_replicas_is_told():
     plan = plan_of(l40s(8), service(requests_per_second="500", scaling={"maxReplicas": 2}))
     told = candidate(plan, "L40S")

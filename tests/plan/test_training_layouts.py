@@ -12,7 +12,7 @@ from poolwise.model.shapes import Custom, Model
 from poolwise.model.training.memory import peak_bytes, training_memory
 from poolwise.model.training.shard import shard
 from poolwise.model.training.step import step_seconds
-from poolwise.model.work import Recompute, TrainingLayout, TrainingWork
+from poolwise.model.work import Method, Recompute, TrainingLayout, TrainingWork
 from poolwise.plan.candidates.training_divisions import divisions_of, divisors, micro_batches
 from poolwise.plan.candidates.training_layouts import (
     CLEARLY_FASTER,
@@ -51,6 +51,15 @@ def surely_fits(memory):
 
 def layouts(count, of=None, fixed=FREE, on=H100):
     return list(divisions_of(count, of or work(), fixed, on.interconnect))
+
+
+def test_state_is_sharded_as_far_as_it_helps():
+    """Gradients of adapters are next to nothing; a pipeline would gather for each micro-batch."""
+    for method, alone in ((Method.FULL, {1, 2, 3}), (Method.LORA, {1, 3})):
+        found = layouts(16, work("llama-3.1-8b", method=method))
+        for is_cut, stages in ((False, alone), (True, {1})):
+            mine = {e.zero_stage for e in found if e.data > 1 and (e.pipeline > 1) == is_cut}
+            assert mine == stages
 
 
 def test_groups_that_share_tensors_end_where_nodes_end():

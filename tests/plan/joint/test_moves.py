@@ -45,6 +45,16 @@ def test_a_deadline_is_worth_a_restart_that_gains_too_little_else(deadline_hours
     assert decided(slow_one(7.0, deadline=deadline_hours * HOUR)).act is act
 
 
+@pytest.mark.parametrize(("hours", "act"), [(97.0, Act.STAY), (93.0, Act.MOVE)])
+def test_a_twentieth_of_what_is_left_is_within_the_error_of_a_prediction(hours, act):
+    """Of 100 hours, where the restart itself loses a minute."""
+    run = running(
+        "run", option("slow", 100), {"slow-0": 1}, option("fast", hours),
+        restart_seconds=60.0, is_movable=True,
+    )  # fmt: skip
+    assert decided(run).act is act
+
+
 def test_nobody_moves_to_miss_a_deadline():
     """It loses little elsewhere and would leave a scarce pool, but for its deadline."""
     holds = {"restart_seconds": 60.0, "is_movable": True}
