@@ -58,7 +58,7 @@ def outlook(
         *(_delay_seconds(each, offer, 0.0, all_weight) for each, offer in starting),
         *(_turn_seconds(turn, walk.now, all_weight) for turn in turns),
     ]
-    gained = math.fsum(move.bid.weight * move.gain_seconds for move in moved)
+    gained = math.fsum(move.gain_seconds for move in moved)
     told = [each for each in delays if math.isfinite(each)]
     return Outlook(len(delays) - len(told), math.fsum(told) - gained)
 
