@@ -171,8 +171,9 @@ def test_of_accelerators_and_memory_the_larger_lack_is_how_far_a_pool_is_from_it
     """On 16 L40S 70B lacks 1.2 times their memory or more, whatever their number."""
     told = candidate(plan_of(l40s(2), job(count=count, **LLAMA_70B)), "L40S")
     assert told.reason_code == Verdict.MEMORY_DOES_NOT_FIT
-    needs, has = re.search(r"needs ([\d.]+) GiB .* has ([\d.]+) usable", told.reason).groups()
-    assert told.shortfall == pytest.approx(shortfall or float(needs) / float(has), rel=0.01)
+    found = re.search(r"needs ([\d.]+) GiB .* has ([\d.]+) usable", told.reason)
+    assert found, told.reason
+    assert told.shortfall == pytest.approx(shortfall or float(found[1]) / float(found[2]), rel=0.01)
 
 
 def test_cordoned_nodes_are_waited_for():
