@@ -19,6 +19,7 @@ from poolwise.cluster.store import name_of
 from poolwise.plan.decision import Key
 from poolwise.plan.kueue.words import GATE
 from poolwise.plan.observed import Object
+from poolwise.plan.status.figures import part
 from poolwise.plan.status.workload import is_paused
 from tests.fake_kube import Document, _matches
 from tests.handlers.histories.controllers import is_ready
@@ -42,7 +43,8 @@ def at_rest(world: World) -> list[str]:
 
 
 def words(world: World) -> Words:
-    """Status and reason of each condition of each workload, by workload, and its pool."""
+    """Status and reason of each condition of each workload, by workload, its pool and what an hour
+    of it costs."""
     told = {}
     for workload in world.workloads():
         status = workload.get("status") or {}
@@ -51,7 +53,10 @@ def words(world: World) -> Words:
             each["type"]: (each["status"], each["reason"])
             for each in status.get("conditions", [])
             if each["type"] not in _OF_LOOKS
-        } | {"plan": ("", str((status.get("plan") or {}).get("pool")))}
+        } | {
+            "plan": ("", str(part(status, "plan").get("pool"))),
+            "per hour": ("", str(part(part(status, "observed"), "accrued").get("perHour"))),
+        }
     return told
 
 

@@ -26,6 +26,7 @@ from poolwise.plan.names import (
     PLACEMENT,
     TRAINER,
 )
+from poolwise.plan.status.workload import is_paused
 from tests.fake_kube import Document
 from tests.handlers.histories import documents as given
 from tests.handlers.histories.metrics import Told
@@ -50,6 +51,10 @@ class Event:
 
     def __repr__(self) -> str:
         return f"Event({self.name!r}, {self.of!r})"
+
+
+History = list[tuple[Event, float]]
+"""With the seconds that pass after each."""
 
 
 def _pick(found: Sequence[Document], index: int) -> Document | None:
@@ -86,9 +91,11 @@ def recreate(world: World, kind: str, name: str, spec: dict[str, Any]) -> None:
     world.apply((given.job if kind == "TrainingJob" else given.service)(name, spec))
 
 
-def pause(world: World, index: int, is_paused: bool) -> None:
+def pause(world: World, index: int, shall_pause: bool) -> None:
     if live := _pick(world.workloads(), index):
-        notes = {**(live["metadata"].get("annotations") or {}), PAUSED: str(is_paused).lower()}
+        if shall_pause and not is_paused(live):
+            world.paused_at[live["metadata"]["uid"]] = world.loop.time()
+        notes = {**(live["metadata"].get("annotations") or {}), PAUSED: str(shall_pause).lower()}
         world.cluster.change(live, metadata={**live["metadata"], "annotations": notes})
 
 
@@ -393,7 +400,7 @@ waits = st.sampled_from([0.0, 0.1, 0.1, 3.0, 3.0, 30.0, 30.0, 30.0, 200.0, 200.0
 _ASLEEP = {"scaling": {"minReplicas": 0, "maxReplicas": 4, "scaleToZero": True}}
 _SPANNING = {"model": {"preset": "llama-3.1-405b", "uri": "pvc://models/405b"}}
 _GROWING = {"nodeSelector": {given.GROUP_LABEL: "h"}, "maxNodes": 4, "nodeStartup": "2m"}
-_BEGINNINGS: list[list[tuple[Event, float]]] = [
+_BEGINNINGS: list[History] = [
     [],
     [],
     [

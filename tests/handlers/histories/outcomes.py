@@ -10,13 +10,17 @@ from poolwise.handlers.children import is_finished
 from poolwise.handlers.reconciler import runs_nothing
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.conditions import Reason
-from poolwise.plan.decision import Key, Outcome, Plan
-from poolwise.plan.observed import Decisions
+from poolwise.plan.decision import Outcome, Plan
+from poolwise.plan.names import PLACEMENT
+from poolwise.plan.observed import Observed
+from poolwise.plan.placement_record import parse
 from poolwise.plan.status.workload import is_paused
 from tests.fake_kube import Document
 from tests.handlers.histories.controllers import is_ready
-from tests.handlers.histories.fresh import had_it_never_been, reading
+from tests.handlers.histories.free import miscounted
+from tests.handlers.histories.fresh import reading
 from tests.handlers.histories.invariants import ENDED, is_of, is_true
+from tests.handlers.histories.waiting import would_start
 from tests.handlers.histories.world import World, decides_anew
 
 _PASSING = (Reason.FORBIDDEN, Reason.CHILD_REFUSED, Reason.INTERNAL_ERROR)
@@ -34,9 +38,16 @@ def amiss(world: World) -> Iterator[str]:
         elif outcome.reason_code in _PASSING:
             yield f"{key}: is refused still: {outcome.reason}"
         elif not is_paused(workload):
-            problems = (*_children(world, workload, outcome), *_run(world, workload, outcome))
+            problems = (
+                *_children(world, workload, outcome),
+                *_run(world, workload, outcome),
+                *_record(world, workload, outcome),
+            )
             yield from (f"{key}: {problem}" for problem in problems)
-    yield from _decided_otherwise(world)
+    observed = reading(world.cluster, world.process.cache)
+    yield from _decided_otherwise(world, observed)
+    yield from would_start(world, observed)
+    yield from miscounted(observed, world.process.engine.planner.decisions)
 
 
 def _children(world: World, workload: Document, outcome: Outcome) -> Iterator[str]:
@@ -57,6 +68,18 @@ def _children(world: World, workload: Document, outcome: Outcome) -> Iterator[st
             for kind, _, name in live - wanted
         )
         yield from (f"{kind}/{name} is missing" for kind, _, name in wanted - live)
+
+
+def _record(world: World, workload: Document, outcome: Outcome) -> Iterator[str]:
+    """Whether who comes next could read where it runs."""
+    if not isinstance(outcome, Plan) or not outcome.placed:
+        return
+    for resource in RUNNERS:
+        for runner in world.cluster.all(resource):
+            notes = runner["metadata"].get("annotations") or {}
+            is_ours = owner_uid(runner) == workload["metadata"]["uid"]
+            if is_ours and parse(notes.get(PLACEMENT), outcome.key) is None:
+                yield f"{runner['kind']} {runner['metadata']['name']} has no record"
 
 
 def _run(world: World, workload: Document, outcome: Outcome) -> Iterator[str]:
@@ -83,34 +106,20 @@ def _run(world: World, workload: Document, outcome: Outcome) -> Iterator[str]:
         yield f"all {len(pods)} pods are ready, and Ready is not told"
 
 
-def _decided_otherwise(world: World) -> Iterator[str]:
-    """Where a process that has just started would decide otherwise; and who would be placed if
-    only those asked who run, and itself."""
-    cache, planner = world.process.cache, world.process.engine.planner
-    observed = reading(world.cluster, cache)
+def _decided_otherwise(world: World, observed: Observed) -> Iterator[str]:
+    """Where a process that has just started would decide otherwise."""
+    planner = world.process.engine.planner
     now, anew = planner.decisions, decides_anew(observed)
     for key, outcome in now.outcomes.items():
         if not planner.is_refused(key) and _place(outcome) != _place(anew.outcomes.get(key)):
             told = _place(anew.outcomes.get(key))
             yield f"{key}: {_place(outcome)} was decided, and {told} by who reads all anew"
-    waiting = {key for key in now.outcomes if _waits(world, key, now)}
-    if not now.standing.reservations:
-        for key in waiting:
-            alone = decides_anew(had_it_never_been(observed, waiting - {key})).outcomes[key]
-            if isinstance(alone, Plan) and alone.placed:
-                yield f"{key}: waits ({now.outcomes[key].reason}), and has room: {alone.reason}"
 
 
 def _place(outcome: Outcome | None) -> tuple[object, ...]:
     if not isinstance(outcome, Plan):
         return (type(outcome).__name__,)
     return outcome.placed, outcome.claim.pool if outcome.claim else None
-
-
-def _waits(world: World, key: Key, decisions: Decisions) -> bool:
-    outcome = decisions.outcomes[key]
-    is_open = isinstance(outcome, Plan) and not outcome.placed and not outcome.kept
-    return is_open and not world.process.engine.planner.is_refused(key)
 
 
 def _said(outcome: Outcome) -> str:

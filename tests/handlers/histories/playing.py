@@ -15,6 +15,7 @@ from tests.handlers.histories.controllers import is_ready
 from tests.handlers.histories.events import Event
 from tests.handlers.histories.invariants import at_a_quiet_moment
 from tests.handlers.histories.outcomes import amiss
+from tests.handlers.histories.pauses import written
 from tests.handlers.histories.statuses import repeated
 from tests.handlers.histories.virtual_time import VirtualLoop, played
 from tests.handlers.histories.world import World
@@ -60,6 +61,7 @@ async def _play(loop: VirtualLoop, history: Iterable[tuple[Event, float]]) -> No
         if "status" not in write and count > MOST_WRITES
     ]
     problems += repeated(world.cluster.statuses[told:])
+    problems += written(world)
     problems += await _of_a_restart(world)
     assert not problems, "\n".join(problems)
     await world.process.end()

@@ -38,6 +38,8 @@ SETTINGS = Settings(
     training_interval_seconds=60,
     gateway_seconds=10,
     discovery_seconds=20,
+    # A safety net in life. Here events alone ask for what they change, or nobody does.
+    resync_seconds=1e9,
 )
 
 
@@ -59,6 +61,8 @@ class World:
         self.told = Told(loop)
         self.logged: list[dict[str, Any]] = []
         """By the operator, as errors."""
+        self.paused_at: dict[str, float] = {}
+        """By uid of workloads."""
         self.broken: list[str] = []
         self.cluster.on_made = lambda made: self.broken.extend(claimed_twice(self.cluster, made))
         self.process = self._new_process()
