@@ -5,18 +5,25 @@
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from poolwise.api.validation import problems
 from tests.handlers.histories.documents import service
 from tests.handlers.histories.events import histories
+from tests.handlers.histories.known import KNOWN
 from tests.handlers.histories.playing import play
 
 problems(service("s0", {}))  # sets the recursion limit, and hypothesis warns of who does that later
-COUNT = int(os.environ.get("HISTORIES", "18"))
+COUNT = int(os.environ.get("HISTORIES", "16"))
 
 
 @settings(max_examples=COUNT, suppress_health_check=list(HealthCheck))
 @given(histories)
 def test_what_the_operator_promises_holds_in_every_history(history):
+    play(history)
+
+
+@pytest.mark.parametrize("history", KNOWN.values(), ids=KNOWN)
+def test_what_the_operator_promises_holds_in_known_histories(history):
     play(history)

@@ -1,0 +1,61 @@
+"""Short histories, each for one way to break promises: what random ones meet now and then."""
+
+from __future__ import annotations
+
+from poolwise.plan.names import LEADER_WORKER_SET
+from tests.handlers.histories.documents import GROUP_LABEL
+from tests.handlers.histories.events import Event, History
+
+_SPANNING = {"model": {"preset": "llama-3.1-405b", "uri": "pvc://models/405b"}}
+_TWO_RUN_AND_ONE_WAITS = [
+    (Event("create_job", ("j0", {})), 3.0),
+    (Event("create_job", ("j1", {})), 3.0),
+    (Event("create_job", ("j2", {})), 200.0),
+]
+_H100S = {"nodeSelector": {GROUP_LABEL: "h"}}
+KNOWN: dict[str, History] = {
+    "own writes count before watches tell of them": [
+        *((Event("lag", (each, 3.0)), 0.0) for each in ("jobs", "deployments", "trainingjobs")),
+        (Event("create_job", ("j0", {})), 0.0),
+        (Event("create_service", ("s0", {})), 30.0),
+    ],
+    "a node that comes is used": [*_TWO_RUN_AND_ONE_WAITS, (Event("add_node", ("h2",)), 30.0)],
+    "a node that is another one is seen": [
+        *_TWO_RUN_AND_ONE_WAITS,
+        (Event("break_node", (2, "bare")), 30.0),
+    ],
+    "what has ended holds nothing": [
+        *_TWO_RUN_AND_ONE_WAITS,
+        (Event("end_run", (0, "Succeeded")), 30.0),
+    ],
+    "a conflict is answered by another attempt": [
+        (Event("create_job", ("j0", {})), 200.0),
+        (Event("fail_writes", ("409", 1)), 0.0),
+        (Event("delete_child", (1,)), 30.0),
+    ],
+    "a record that was lost is written again": [
+        (Event("create_job", ("j0", {})), 90.0),
+        (Event("damage_child", (0, "record")), 30.0),
+    ],
+    "what is paused is left alone": [
+        (Event("create_service", ("s0", {})), 90.0),
+        (Event("pause", (0, True)), 120.0),
+        (Event("scale_child", (0, 3)), 30.0),
+    ],
+    "another price is told": [
+        (Event("declare_pool", ("mine", _H100S)), 3.0),
+        (Event("create_job", ("j0", {})), 90.0),
+        (Event("declare_pool", ("mine", {**_H100S, "price": {"perNodeHour": "80"}})), 30.0),
+    ],
+    "another kind of child takes the place of the first": [
+        (Event("api", (LEADER_WORKER_SET, True)), 0.0),
+        (Event("add_node", ("h2",)), 30.0),
+        (Event("create_service", ("s1", {})), 90.0),
+        (Event("create_service", ("s1", _SPANNING)), 200.0),
+    ],
+    "places count before they are written": [
+        (Event("write_slowly", (5.0,)), 0.0),
+        (Event("create_job", ("j0", {})), 3.0),
+        (Event("create_job", ("j1", {})), 30.0),
+    ],
+}
