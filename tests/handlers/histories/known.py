@@ -20,9 +20,11 @@ KNOWN: dict[str, History] = {
         (Event("create_service", ("s0", {})), 30.0),
     ],
     "a node that comes is used": [*_TWO_RUN_AND_ONE_WAITS, (Event("add_node", ("h2",)), 30.0)],
-    "a node that is another one is seen": [
-        *_TWO_RUN_AND_ONE_WAITS,
-        (Event("break_node", (2, "bare")), 30.0),
+    "a node that changes its labels is seen": [
+        (Event("create_job", ("j0", {})), 90.0),
+        (Event("break_node", (0, "other product")), 30.0),
+        (Event("create_job", ("j1", {"accelerators": {"count": 16}})), 30.0),
+        (Event("break_node", (0, "well")), 30.0),
     ],
     "what has ended holds nothing": [
         *_TWO_RUN_AND_ONE_WAITS,

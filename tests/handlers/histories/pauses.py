@@ -18,7 +18,7 @@ def written(world: World) -> Iterator[str]:
     for resource in CHILDREN:
         for child in world.cluster.all(resource):
             name, owner = f"{resource.plural}/{child['metadata']['name']}", owner_uid(child)
-            if owner in paused:
+            if owner is not None and owner in paused:
                 seen_at = world.paused_at[owner] + SEEN_SECONDS
                 for at, write in world.cluster.operator_writes:
                     if at > seen_at and write.endswith(f" {name}"):
