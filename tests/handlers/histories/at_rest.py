@@ -19,7 +19,7 @@ from poolwise.cluster.store import name_of
 from poolwise.plan.decision import Key
 from poolwise.plan.kueue.words import GATE
 from poolwise.plan.observed import Object
-from poolwise.plan.status.figures import part
+from poolwise.plan.reading import mapping
 from poolwise.plan.status.workload import is_paused
 from tests.fake_kube import Document, _matches
 from tests.handlers.histories.controllers import is_ready
@@ -54,8 +54,8 @@ def words(world: World) -> Words:
             for each in status.get("conditions", [])
             if each["type"] not in _OF_LOOKS
         } | {
-            "plan": ("", str(part(status, "plan").get("pool"))),
-            "per hour": ("", str(part(part(status, "observed"), "accrued").get("perHour"))),
+            "plan": ("", str(mapping(status, "plan").get("pool"))),
+            "per hour": ("", str(mapping(status, "observed", "accrued").get("perHour"))),
         }
     return told
 

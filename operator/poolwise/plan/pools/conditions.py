@@ -63,7 +63,7 @@ def _overruled(draft: Draft) -> str:
         for each in member.node.offers
         if each.accelerator and each.accelerator.name != row.name
     ]
-    return f", though by its labels {_some(told)}" if told else ""
+    return f", though by its labels {first_of(told, NAMED_AT_MOST)}" if told else ""
 
 
 def _devices(draft: Draft) -> Iterator[Condition]:
