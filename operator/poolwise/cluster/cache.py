@@ -101,7 +101,8 @@ class Cache:
         )
 
     def expect(self, resource: Resource, child: Object) -> None:
-        """Count ``child`` as there until :meth:`unexpect`, or until it is."""
+        """Count ``child`` as there until :meth:`unexpect`, or until it is; a live one (with its
+        uid) as what it is changed to until :meth:`unexpect`."""
         self._expected[resource, name_of(child)] = child
 
     def unexpect(self, resource: Resource, name: Name) -> bool:
@@ -141,15 +142,16 @@ class Cache:
         )
 
     def _children(self, resource: Resource) -> Iterable[Object]:
-        """Live ones, and those that are expected; also beside one of an earlier workload of that
-        name, which is yet to go."""
+        """Live ones, and those that are expected: as they will be where they are changed, and also
+        beside one of an earlier workload of that name, which is yet to go."""
         live = {(name_of(child), owner_uid(child)): child for child in self.stores[resource]}
         expected = {
             (name, owner_uid(child)): child
             for (kind, name), child in self._expected.items()
             if kind == resource
         }
-        return (expected | live).values()
+        changed = {which: child for which, child in expected.items() if "uid" in child["metadata"]}
+        return (expected | live | changed).values()
 
     def uids(self, resource: Resource, namespace: str | None) -> set[str]:
         """Uids that are known, in one namespace or in all."""

@@ -23,7 +23,9 @@ from poolwise.cluster.store import name_of
 from poolwise.cluster.under_way import UnderWay
 from poolwise.handlers.isolation import Decide, decide_or_isolate, without
 from poolwise.plan.children.metadata import key_of
-from poolwise.plan.decision import Key, Outcome, Plan
+from poolwise.plan.children.resizing import grown
+from poolwise.plan.decision import Key, Kind, Outcome, Plan
+from poolwise.plan.names import overflow_name
 from poolwise.plan.observed import Decisions, Object
 from poolwise.plan.pool import Pool
 from poolwise.settings import Settings
@@ -140,9 +142,9 @@ class Planner:
     def settle(self, outcome: Outcome) -> bool:
         """Stop counting children that are written by now, or that will not be; whether any was.
 
-        Those of a placement that was decided while ``outcome`` was carried out count on.
+        Those of what was decided while ``outcome`` was carried out count on.
         """
-        is_newest = self._fresh.get(outcome.key, outcome) == outcome
+        is_newest = self.decisions.outcomes.get(outcome.key, outcome) == outcome
         return is_newest and self._unexpect(outcome.key)
 
     def _unexpect(self, key: Key) -> bool:
@@ -259,14 +261,29 @@ class Planner:
         return replace(decisions, outcomes={**decisions.outcomes, **fresh, **self._left_out})
 
     def _expect(self, outcome: Outcome | None) -> None:
-        if not isinstance(outcome, Plan) or not outcome.placed or outcome.kept:
+        if not isinstance(outcome, Plan):
             return
-        self._fresh[outcome.key] = outcome
+        if outcome.placed and not outcome.kept:
+            self._fresh[outcome.key] = outcome
+            children = self._children_of(outcome)
+        elif not (children := self._grown(outcome)):
+            return
         self._unexpect(outcome.key)
-        children = self._children_of(outcome)
         self._expected[outcome.key] = [(resource_of(each), name_of(each)) for each in children]
         for child in children:
             self._cache.expect(resource_of(child), child)
+
+    def _grown(self, plan: Plan) -> tuple[Object, ...]:
+        """What is to run more replicas of a service that runs, here or on a further pool."""
+        runs = plan.running
+        if runs is None or plan.key.kind is not Kind.INFERENCE_SERVICE:
+            return ()
+        live = self._cache.children_of(plan.uid)
+        there = {each["metadata"]["name"] for each in live}
+        names = {overflow_name(plan.key.name, part.pool) for part in plan.parts if part.pool}
+        made = self._children_of(plan) if names - there else ()
+        added = (each for each in made if each["metadata"]["name"] in names - there)
+        return (*grown(live, runs), *added)
 
     def _children_of(self, plan: Plan) -> tuple[Object, ...]:
         try:

@@ -13,6 +13,14 @@ _TWO_RUN_AND_ONE_WAITS = [
     (Event("create_job", ("j2", {})), 200.0),
 ]
 _H100S = {"nodeSelector": {GROUP_LABEL: "h"}}
+_OF_20_PER_SECOND = {
+    "slo": [{"metric": "TTFT", "percentile": 99, "target": "500ms"}],
+    "traffic": {
+        "requestsPerSecond": "20",
+        "inputTokens": {"p50": 300, "p95": 1200},
+        "outputTokens": {"p50": 200, "p95": 600},
+    },
+}
 KNOWN: dict[str, History] = {
     "own writes count before watches tell of them": [
         *((Event("lag", (each, 3.0)), 0.0) for each in ("jobs", "deployments", "trainingjobs")),
@@ -59,5 +67,10 @@ KNOWN: dict[str, History] = {
         (Event("write_slowly", (5.0,)), 0.0),
         (Event("create_job", ("j0", {})), 3.0),
         (Event("create_job", ("j1", {})), 30.0),
+    ],
+    "replicas that are being added count before they are written": [
+        (Event("create_service", ("s1", {})), 3.0),
+        (Event("create_service", ("s0", _OF_20_PER_SECOND)), 200.0),
+        (Event("tell", ("busy",)), 3.0),
     ],
 }

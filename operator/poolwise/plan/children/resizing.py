@@ -6,6 +6,8 @@ its children may be written.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from poolwise.plan import names
 from poolwise.plan.children.replica import rolling_update
 from poolwise.plan.decision import Plan
@@ -37,3 +39,13 @@ def changes(child: Object, runs: Plan, least_pods: int) -> Object:
     else:
         spec["rolloutStrategy"] = {"rollingUpdateConfiguration": rolling_update(record)}
     return {"metadata": {"annotations": {names.PLACEMENT: render(record)}}, "spec": spec}
+
+
+def grown(children: Iterable[Object], runs: Plan) -> Iterator[Object]:
+    """Of live children those that are to run more replicas, as they are once they were told."""
+    for child in children:
+        told = changes(child, runs, 0) if child["kind"] in RUNNERS else {}
+        if told and told["spec"]["replicas"] > (child["spec"].get("replicas") or 0):
+            metadata, annotations = child["metadata"], told["metadata"]["annotations"]
+            kept = {**metadata, "annotations": {**metadata["annotations"], **annotations}}
+            yield {**child, "metadata": kept, "spec": {**child["spec"], **told["spec"]}}
