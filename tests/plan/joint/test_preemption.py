@@ -50,6 +50,21 @@ def test_a_gang_gets_as_many_as_it_needs_and_no_more():
     assert stopped(URGENT, low("a", "p-0"), low("b", "p-1")) == {"urgent": ["a"]}
 
 
+def test_who_is_not_needed_after_all_is_spared_by_priority():
+    """Six of one node are asked for: the highest of the three there has to stop, and of the others
+    one is enough: the lower, though it loses more."""
+
+    def part(key, each, priority, restart_hours):
+        held = low(key, "p-0", restart_hours=restart_hours, priority=priority)
+        assert held.running is not None
+        return replace(held, running=replace(held.running, option=option("p", 100.0, each=each)))
+
+    there = [part("low", 2, 0, 2.0), part("middle", 2, 3, 0.1), part("high", 4, 5, 0.1)]
+    asks = job("urgent", option("p", 10, each=6), priority=9)
+    (found,) = plan(problem([pool("p", 0)], asks, *there, rules=MAY)).preemptions
+    assert [victim.key for victim in found.victims] == ["high", "low"]
+
+
 def test_whose_room_is_no_help_goes_on():
     """The cheapest holds half a node, of which the rest is not to be had."""
     half = replace(low("half", "p-0", restart_hours=0.1), running=Running(

@@ -70,9 +70,10 @@ def _way(problem: Problem, workload: Workload, option: Option) -> Preemption | N
 
 
 def _needed(problem: Problem, option: Option, victims: Sequence[Workload]) -> tuple[Workload, ...]:
-    """Without those whose room turned out not to be needed, the dearest first."""
+    """Without those whose room turned out not to be needed, the highest priority first, then the
+    dearest."""
     kept = list(victims)
-    for each in sorted(victims, key=_lost, reverse=True):
+    for each in sorted(victims, key=lambda one: (one.priority, _lost(one)), reverse=True):
         others = [one for one in kept if one is not each]
         if _fits(problem, option, others):
             kept = others
