@@ -13,7 +13,7 @@ from poolwise.model.shapes import Custom, Model, Transformer
 from poolwise.model.training.layer import micro_batch
 from poolwise.model.training.rates import Reachable, rates, reachable
 from poolwise.model.training.shard import shard
-from poolwise.model.work import TrainingLayout, TrainingWork
+from poolwise.model.work import Method, TrainingLayout, TrainingWork
 from poolwise.plan.pools.machines import device
 from poolwise.tables import load
 
@@ -78,6 +78,27 @@ def test_a_layer_that_scans_moves_more_than_its_norms_and_attention() -> None:
     passes, tokens = 3, 8192
     more = passes * tokens * speed.traffic * speed.scan_traffic * 40 * mixer_bytes
     assert moved[1] - moved[0] == pytest.approx(more)
+
+
+@pytest.mark.parametrize(("method", "passes"), [(Method.FULL, 3), (Method.LORA, 2)])
+def test_the_output_projection_of_frozen_weights_has_no_gradient_of_its_own(
+    method: Method, passes: int
+) -> None:
+    """Llama 3.1 70B with twice the vocabulary: 8192 more products an entry and token, 2 FLOPs each
+    and pass."""
+    row, of, layout = TABLES.accelerator("H100-SXM5-80GB"), work(), TrainingLayout()
+    assert row is not None
+    known = of.model.shape
+    assert isinstance(known, Transformer)
+    flops = []
+    for times in (1, 2):
+        wider = replace(of.model, shape=replace(known, vocab=times * known.vocab))
+        trained = replace(of, model=wider, method=method)
+        share = shard(trained, layout)
+        flops.append(micro_batch(trained, layout, share, device(row), CALIBRATION).flops)
+    tokens = 8192
+    added = passes * 2 * 8192 * known.vocab * tokens
+    assert flops[1] - flops[0] == pytest.approx(added)
 
 
 def test_a_routed_token_is_carried_to_its_expert_and_back() -> None:

@@ -125,7 +125,7 @@ def micro_batch(
     layer += _attention(layout, share, speed, token).times(count.attention)
     layer += _elementwise(shape, layout, share, speed, token).times(count.elementwise)
     body = layer.times(share.stage_layers)
-    head = _exposed_head(body, _head(shape, layout, share, speed), share)
+    head = _exposed_head(body, _head(work, shape, layout, share, speed), share)
     return (body + head).slowed(immaturity(work, device, calibration))
 
 
@@ -203,9 +203,11 @@ def _exposed_head(body: Busy, head: Busy, share: Shard) -> Busy:
     return head.times(max(0.0, head.seconds - room) / head.seconds) if head.seconds else head
 
 
-def _head(shape: Transformer, layout: TrainingLayout, share: Shard, speed: Reachable) -> Busy:
+def _head(
+    work: TrainingWork, shape: Transformer, layout: TrainingLayout, share: Shard, speed: Reachable
+) -> Busy:
     """Output projection and loss, forward and backward; on the last stage only, which waits."""
-    flops = 3 * 2.0 * share.head_parameters * share.tokens
+    flops = passes(work, Recompute.NONE).products * 2.0 * share.head_parameters * share.tokens
     loss_bytes = LOSS_BYTES * share.tokens * shape.vocab / layout.tensor
     return _busy(speed.wide, flops, 0.0) + _busy(speed.wide, 0.0, loss_bytes)
 
