@@ -70,9 +70,24 @@ def followed(kube):
 
 
 def test_a_stream_that_ends_goes_on_from_the_newest_event(rests):
-    kube = Scripted([("ADDED", queue("x", "3"))], [("MODIFIED", queue("x", "5"))], [NotFound("")])
-    assert followed(kube).seen == [("ADDED", "x"), ("MODIFIED", "x")]
-    assert kube.versions == [None, "3", "5"]
+    kube = Scripted(
+        [("ADDED", queue("x", "3")), ("MODIFIED", queue("x", "5"))],
+        [("ADDED", queue("y", "7"))],
+        [NotFound("")],
+    )
+    assert followed(kube).seen == [("ADDED", "x"), ("MODIFIED", "x"), ("ADDED", "y")]
+    assert kube.versions == [None, "5", "7"]
+
+
+def test_a_stream_that_ends_while_it_tells_what_is_there_is_told_all_of_it_anew(rests):
+    kube = Scripted(
+        [("ADDED", queue("x", "8"))],
+        [("ADDED", queue("x", "8")), ("ADDED", queue("y", "5"))],
+        [NotFound("")],
+    )
+    listener = followed(kube)
+    assert kube.versions[1] is None, "y is older than x, and was not sent yet"
+    assert listener.seen[-1] == ("ADDED", "y")
 
 
 def test_a_bookmark_is_where_to_go_on_from_and_no_object(rests):
@@ -91,3 +106,18 @@ def test_one_that_breaks_is_opened_again_later_and_later(rests):
     kube = Scripted(*[[Unavailable("503")]] * 4, [], [Unavailable("503")], [NotFound("")])
     followed(kube)
     assert rests == [1, 1, 2, 3, 0.5, 1], "one that was answered begins anew"
+
+
+def test_what_vanished_is_found_once_it_can_be_listed(rests):
+    kube = Scripted([("ADDED", queue("x", "3")), BOOKMARK, Expired("410")], [NotFound("")])
+    pages, answers = kube.pages, [None, Unavailable("429"), None]
+
+    async def listed(resource, namespace=None, *, metadata_only=False):
+        if error := answers.pop(0):
+            raise error
+        async for page in pages(resource, namespace, metadata_only=metadata_only):
+            yield page
+
+    kube.pages = listed
+    assert followed(kube).gone == ["x"]
+    assert not answers, "a list that failed is read again before the watch goes on"

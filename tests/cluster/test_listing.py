@@ -143,7 +143,8 @@ def test_a_list_that_fails_drops_nothing(kube):
     cache = Cache()
     asyncio.run(fill(cache, kube, Settings(), Readiness()))
     failing(kube, [Unavailable("503")])
-    assert asyncio.run(prune(cache, kube, NODES, None)) == []
+    with pytest.raises(Unavailable):
+        asyncio.run(prune(cache, kube, NODES, None))
     assert len(cache.stores[NODES]) == 2
 
 

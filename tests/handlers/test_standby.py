@@ -8,7 +8,9 @@ from typing import Any
 from unittest.mock import AsyncMock, Mock
 
 from poolwise.cluster.connection import Connection
-from poolwise.cluster.resources import TRAINING_JOBS, WATCHED
+from poolwise.cluster.patience import Patience
+from poolwise.cluster.resources import NODES, TRAINING_JOBS, WATCHED
+from poolwise.errors import Unavailable
 from poolwise.handlers.decider import decider
 from poolwise.handlers.operator import Operator
 from poolwise.settings import Settings
@@ -80,6 +82,38 @@ def test_who_lost_the_lease_begins_nothing_more():
 
     assert asyncio.run(scenario())
     assert str(operator.failure) == "the Lease was lost"
+
+
+def test_what_vanished_is_dropped_once_it_can_be_listed_again(monkeypatch):
+    """kopf lists after a watch that grew too old, and the server may be too busy for one more."""
+    monkeypatch.setattr("poolwise.handlers.operator._RELIST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(Patience, "__iter__", lambda self: iter([0.0] * 5))
+    operator = Operator(Connection(SETTINGS), SETTINGS, decider(SETTINGS))
+    kube: Any = FakeKube()
+    node = kube.put(h100_node())
+    operator._cache.put(NODES, node)
+    kube.vanish(node)
+    pages, errors = kube.pages, [Unavailable("429"), Unavailable("429")]
+
+    async def busy(*of, **how):
+        if errors:
+            raise errors.pop()
+        async for page in pages(*of, **how):
+            yield page
+
+    kube.pages = busy
+    operator._freshness._listed.add(NODES)
+
+    async def scenario():
+        relists = asyncio.create_task(operator._relist(kube))
+        async with asyncio.timeout(30):
+            while len(operator._cache.stores[NODES]):
+                assert not relists.done(), relists
+                await asyncio.sleep(0)
+        relists.cancel()
+        await asyncio.gather(relists, return_exceptions=True)
+
+    asyncio.run(scenario())
 
 
 def _task(name: str) -> asyncio.Task[None] | None:

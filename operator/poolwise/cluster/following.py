@@ -76,7 +76,7 @@ class Follower:
         self._namespace = namespace
         self._relists = Relists(time.monotonic)
         self._version: str | None = None
-        """Of the newest event; None: everything that is there is sent anew."""
+        """To go on from; None: everything that is there is sent anew."""
 
     async def run(self) -> None:
         """Follow for as long as the kind may be read: its end is for discovery to judge."""
@@ -104,6 +104,14 @@ class Follower:
         async for change, document in self._kube.watch(
             self._resource, self._namespace, self._version
         ):
-            self._version = document["metadata"].get("resourceVersion")
+            self._version = self._after(change, document)
             if change != "BOOKMARK":
                 self._listener().see(self._resource, change, document)
+
+    def _after(self, change: str, document: Object) -> str | None:
+        """Where to go on after an event: nowhere while it may be of those that tell what is there.
+        These come in any order, so that after one of them older changes may be missing still."""
+        if self._version is None and change == "ADDED":
+            return None
+        version: str | None = document["metadata"].get("resourceVersion")
+        return version

@@ -5,19 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
-import structlog
-
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.kube import Kube
 from poolwise.cluster.patience import Patience, pause_seconds
 from poolwise.cluster.readiness import WAITS_FOR, Readiness
 from poolwise.cluster.resources import WATCHED, Resource
-from poolwise.errors import ClusterError, NotFound
+from poolwise.errors import NotFound
 from poolwise.plan.names import GROUP
 from poolwise.plan.observed import Object
 from poolwise.settings import Settings
-
-_log = structlog.get_logger(__name__)
 
 
 def targets(settings: Settings) -> tuple[tuple[Resource, str | None], ...]:
@@ -63,15 +59,14 @@ async def _read(cache: Cache, kube: Kube, resource: Resource, namespace: str | N
 async def prune(
     cache: Cache, kube: Kube, resource: Resource, namespace: str | None
 ) -> list[Object]:
-    """Drop what the API server no longer has; the objects that were dropped."""
+    """Drop what the API server no longer has; the objects that were dropped.
+
+    :raises ClusterError: when it cannot be listed; then nothing is dropped.
+    """
     known = cache.uids(resource, namespace)
     listed: set[str] = set()
-    try:
-        async for page in kube.pages(resource, namespace, metadata_only=True):
-            listed.update(document["metadata"]["uid"] for document in page)
-    except ClusterError as error:
-        _log.warning("a list failed; tried again later", resource=str(resource), error=str(error))
-        return []
+    async for page in kube.pages(resource, namespace, metadata_only=True):
+        listed.update(document["metadata"]["uid"] for document in page)
     return cache.drop(resource, known - listed)
 
 

@@ -24,13 +24,14 @@ from poolwise.cluster.lease import Lease
 from poolwise.cluster.listing import fill, prune, scopes, targets
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.optional import OptionalApis
+from poolwise.cluster.patience import Patience, pause_seconds
 from poolwise.cluster.prometheus import Prometheus
 from poolwise.cluster.pulse import Pulse
 from poolwise.cluster.readiness import Readiness
 from poolwise.cluster.resources import WATCHED, Resource
 from poolwise.cluster.scraping import Scraper
 from poolwise.cluster.writer import Writer
-from poolwise.errors import ClusterError, PoolwiseError
+from poolwise.errors import ClusterError, PoolwiseError, Unavailable
 from poolwise.handlers import garbage
 from poolwise.handlers.collector import ClusterCollector
 from poolwise.handlers.engine import Engine
@@ -178,22 +179,38 @@ class Operator:
         await asyncio.get_running_loop().create_future()
 
     async def _relist(self, kube: ApiKube) -> None:
-        """Drop ghosts: soon after kopf has listed a kind again, and now and then in any case."""
+        """Drop ghosts: soon after kopf has listed a kind again, and now and then in any case. What
+        cannot be listed yet is listed as soon as it can be: kopf will not list it once more."""
         due = time.monotonic() + self._settings.relist_seconds
+        resources, pauses = set[Resource](), iter(Patience())
         while True:
             await asyncio.sleep(_RELIST_PAUSE_SECONDS)
-            resources = self._freshness.listed()
+            resources |= self._freshness.listed()
             if time.monotonic() >= due:
                 resources = set(WATCHED)
                 due = time.monotonic() + self._settings.relist_seconds * clock.jitter()
-            for resource in resources:
-                for namespace in scopes(resource, self._settings):
-                    await self._prune(kube, resource, namespace)
+            try:
+                for resource in tuple(resources):
+                    await self._prune(kube, resource)
+                    resources.discard(resource)
+                pauses = iter(Patience())
+            except Unavailable as error:
+                _log.warning("a list failed; tried again soon", error=str(error))
+                await asyncio.sleep(pause_seconds(error, next(pauses)))
 
-    async def _prune(self, kube: ApiKube, resource: Resource, namespace: str | None) -> None:
-        for ghost in await prune(self._cache, kube, resource, namespace):
-            self._metrics.ghosts.labels(resource.plural).inc()
-            self._listener.touch(resource, ghost)
+    async def _prune(self, kube: ApiKube, resource: Resource) -> None:
+        """:raises Unavailable: when it cannot be listed just now."""
+        for namespace in scopes(resource, self._settings):
+            try:
+                ghosts = await prune(self._cache, kube, resource, namespace)
+            except Unavailable:
+                raise
+            except ClusterError as error:  # its watch is told the same
+                _log.warning("a list failed", resource=str(resource), error=str(error))
+                continue
+            for ghost in ghosts:
+                self._metrics.ghosts.labels(resource.plural).inc()
+                self._listener.touch(resource, ghost)
 
     async def _measure(self) -> None:
         while True:
