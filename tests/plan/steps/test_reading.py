@@ -62,6 +62,15 @@ def test_no_checkpoint_yet():
     assert told(text).checkpoint_seconds is None
 
 
+@pytest.mark.parametrize("at_seconds", [NOW - 60.25, NOW + 40.0], ids=["fraction", "ahead"])
+def test_one_checkpoint_is_one_at_each_look(at_seconds):
+    """By a clock that is ahead of ours, too; and as a status tells it, which has whole seconds."""
+    text = f"training_steps_total 3\ntraining_last_checkpoint_timestamp_seconds {at_seconds}\n"
+    looks = [read(text, "run-0", NOW + later) for later in (0.0, 15.0, 30.0)]
+    assert all(isinstance(each, RunSample) for each in looks)
+    assert {each.checkpoint_seconds for each in looks} == {at_seconds // 1}
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

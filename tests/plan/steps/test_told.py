@@ -10,6 +10,7 @@ import pytest
 from poolwise.plan.learning import Rated
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.steps.progress import Progress, Rhythm
+from poolwise.plan.steps.reading import read as read_text
 from poolwise.plan.steps.sample import METRICS, STEPS, RunSample
 from poolwise.plan.steps.telling import RunLook, available, measured_run
 from poolwise.plan.steps.told import (
@@ -53,6 +54,37 @@ def test_what_is_told_is_read_again(rated):
         assert getattr(again.progress, name) == pytest.approx(getattr(found, name)), name
     assert again.samples == len(found.windows)
     assert told(replace(again.progress, process=found.process), basis) == told(found, basis)
+
+
+def looked(progress: Progress, at_seconds: float, steps: int, saved_seconds: float) -> Progress:
+    text = (
+        f"training_steps_total {steps}\n"
+        f"training_last_checkpoint_timestamp_seconds {saved_seconds}\n"
+    )
+    sample = read_text(text, "run-0", at_seconds)
+    assert isinstance(sample, RunSample), sample
+    return progress.after(sample, "a/0", 256.0, Rhythm.of(INTERVAL))
+
+
+def test_a_checkpoint_that_an_earlier_process_told_of_has_no_later_steps():
+    """Else what a stop loses would be taken as done."""
+    saved_seconds = START + 20.7
+    found = looked(Progress(), START, 100, START - 900.0)
+    found = looked(found, START + 30.0, 130, saved_seconds)
+    found = looked(found, START + 600.0, 700, saved_seconds)
+    assert found.checkpoint_steps == 120.0
+    recalled = read(told(found, BASIS))
+    assert recalled is not None
+    again = looked(recalled.progress, START + 630.0, 730, saved_seconds)
+    assert again.checkpoint_steps == 120.0
+
+
+@pytest.mark.parametrize("at_seconds", [-60.0, 40.0], ids=["before", "ahead"])
+def test_nobody_counts_work_from_a_checkpoint_to_come(at_seconds):
+    found = looked(Progress(), START, 100, START + at_seconds)
+    again = read(told(found, BASIS))
+    assert again is not None and again.checkpoint is not None
+    assert again.checkpoint.timestamp() == START + min(at_seconds, 0.0)
 
 
 @pytest.mark.parametrize(

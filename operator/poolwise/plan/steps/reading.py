@@ -59,14 +59,15 @@ def _timed(told: Mapping[str, Sequence[Series]]) -> tuple[float | None, float | 
 
 
 def _checkpoint(told: Mapping[str, Sequence[Series]], now_seconds: float) -> float | None:
-    """0 is how a gauge begins: none was written yet."""
+    """In whole seconds, as a status tells it: by a fraction it would be another one to the process
+    that reads that. 0 is how a gauge begins: none was written yet."""
     at_seconds = _most(told, CHECKPOINT)
     if not at_seconds:
         return None
     if at_seconds > now_seconds + MOST_SKEW_SECONDS:
         ahead = at_seconds - now_seconds
         raise Nonsense(f"{CHECKPOINT} is {at_seconds:g}, which is {ahead:.3g} s in the future")
-    return min(at_seconds, now_seconds)
+    return float(math.floor(at_seconds))
 
 
 def _most(told: Mapping[str, Sequence[Series]], name: str) -> float | None:

@@ -22,7 +22,7 @@ class RunSample:
     samples: float | None = None
     """Of all ranks together."""
     checkpoint_seconds: float | None = None
-    """Unix time of the last checkpoint."""
+    """Unix time of the last checkpoint, by the clock of its node."""
 
     def done(self, batch_samples: float) -> float | None:
         """Steps that the process counts, from whichever counter it has."""

@@ -66,7 +66,8 @@ def _is_due(known: Told, fresh: Mapping[str, Any], interval_seconds: float) -> b
     passed_seconds = (now.time - then.time).total_seconds()
     if passed_seconds < LEAST_INTERVALS * interval_seconds:
         return False
-    is_news = then.checkpoint != now.checkpoint or (now.samples > 0) != (then.samples > 0)
+    is_saved = then.progress.checkpoint_seconds != now.progress.checkpoint_seconds
+    is_news = is_saved or (now.samples > 0) != (then.samples > 0)
     is_pace_new = (then.remaining_seconds is None) != (now.remaining_seconds is None)
     is_behind = now.progress.steps < then.progress.steps
     is_rested = passed_seconds >= REST_INTERVALS * interval_seconds

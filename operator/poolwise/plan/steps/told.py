@@ -73,9 +73,11 @@ class Measured:
 
     @property
     def checkpoint(self) -> datetime | None:
-        """When the last one was written."""
+        """When the last one was written, by a clock that may be ahead of ours."""
         at_seconds = self.progress.checkpoint_seconds
-        return None if at_seconds is None else datetime.fromtimestamp(at_seconds, UTC)
+        if at_seconds is None:
+            return None
+        return min(datetime.fromtimestamp(at_seconds, UTC), self.time)
 
 
 def told(progress: Progress, basis: Basis) -> dict[str, Any]:
