@@ -69,11 +69,12 @@ def free(shell: Shell) -> int:
 
 def test_what_another_autoscaler_sets_is_what_is_told_and_held():
     shell = cluster()
-    price = plan(shell)["costPerHour"]
+    price, joules = plan(shell)["costPerHour"], plan(shell)["energyJoules"]
     set_by_others(shell, 4)
     shell.looks()
     status = service(shell)["status"]
     assert (plan(shell)["replicas"], plan(shell)["costPerHour"]) == (4, 4 * price)
+    assert plan(shell)["energyJoules"] == pytest.approx(4 * joules, rel=1e-3)
     assert status["observed"]["accrued"]["perHour"]["cost"] == 4 * price
     assert status["scaling"]["desiredReplicas"] == 4
     assert status["scaling"]["reason"].startswith("4, as HorizontalPodAutoscaler theirs")

@@ -151,7 +151,8 @@ def test_an_idle_service_sleeps_and_says_so(asleep):
     assert "zero       no replica runs; InferencePool chat holds the next request" in told
     assert published(asleep) == 0
     assert published(asleep, table.SERVICE_HELD) == 0
-    assert asleep.service()["status"]["plan"]["costPerHour"] == 0
+    plan = asleep.service()["status"]["plan"]
+    assert (plan["costPerHour"], plan["energyJoules"]) == (0, 0)
 
 
 def test_a_service_whose_replica_does_not_start_is_kept_awake_until_it_is_gone(shell):
@@ -214,7 +215,7 @@ def test_it_serves_again_and_costs_again(asleep):
     assert zero(asleep) == ("True", "HoldsRequests")
     after = asleep.service()["status"]["plan"]
     assert after["pool"] == before["pool"]
-    assert after["costPerHour"] > 0
+    assert after["costPerHour"] > 0 and after["energyJoules"] > 0
 
 
 @pytest.mark.parametrize(

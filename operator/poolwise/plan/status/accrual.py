@@ -18,7 +18,7 @@ from poolwise.plan.decision import Candidate, Outcome, PlacementRecord, Plan, ch
 from poolwise.plan.pool import Pool
 from poolwise.plan.reading import mapping, number
 from poolwise.plan.status.figures import Told
-from poolwise.plan.status.meter import Meter, Rate, rate, read
+from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR, Meter, Rate, rate, read
 from poolwise.plan.status.meter import told as meter_told
 from poolwise.plan.status.pods import Observation
 from poolwise.plan.status.span import Span
@@ -152,6 +152,12 @@ def kilowatts(chosen: Candidate, told: Told) -> float | None:
     watts = number(told, "powerWatts")
     devices = max(chosen.count, 1) * _replicas(chosen)
     return None if watts is None else watts * devices / _WATTS_PER_KILOWATT
+
+
+def joules_per_hour(chosen: Candidate, told: Told) -> float | None:
+    """The same, as a plan tells the energy of a service."""
+    power_kilowatts = kilowatts(chosen, told)
+    return None if power_kilowatts is None else power_kilowatts * JOULES_PER_KILOWATT_HOUR
 
 
 def _as_told(told: Told) -> Rate:

@@ -13,9 +13,8 @@ from typing import Any
 
 from poolwise.plan.decision import Candidate, Outcome, Plan
 from poolwise.plan.pool import Pool
-from poolwise.plan.status.accrual import comparable_cost, kilowatts
+from poolwise.plan.status.accrual import comparable_cost, joules_per_hour
 from poolwise.plan.status.figures import Told
-from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR
 from poolwise.plan.status.rounding import present, rounded
 
 FIELD = "further"
@@ -35,7 +34,7 @@ def with_further(
     if not parts and FIELD not in told:
         return told
     costs = [_cost(outcome.chosen, pool), *(_cost(each, pools.get(each.pool)) for each in parts)]
-    energies = [_joules_per_hour(each, told) for each in (outcome.chosen, *parts)]
+    energies = [joules_per_hour(each, told) for each in (outcome.chosen, *parts)]
     shown = [_part(each, cost) for each, cost in zip(parts, costs[1:], strict=True)]
     sums = {"costPerHour": rounded(total(costs)), "energyJoules": rounded(total(energies))}
     return spread(told, shown, sums)
@@ -71,8 +70,3 @@ def _part(chosen: Candidate, cost: float | None) -> dict[str, Any]:
 
 def _cost(chosen: Candidate, pool: Pool | None) -> float | None:
     return None if pool is None else comparable_cost(pool, chosen)
-
-
-def _joules_per_hour(chosen: Candidate, told: Told) -> float | None:
-    power_kilowatts = kilowatts(chosen, told)
-    return None if power_kilowatts is None else power_kilowatts * JOULES_PER_KILOWATT_HOUR

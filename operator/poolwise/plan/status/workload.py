@@ -21,7 +21,7 @@ from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.attempts import remembered
 from poolwise.plan.provisioning.evidence import bearers, startable_since
 from poolwise.plan.reading import mapping, number
-from poolwise.plan.status.accrual import accrued, cost_per_hour
+from poolwise.plan.status.accrual import accrued, cost_per_hour, joules_per_hour
 from poolwise.plan.status.budget import Money
 from poolwise.plan.status.further import with_further
 from poolwise.plan.status.meter import read
@@ -123,20 +123,21 @@ def _without_prices(known: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_replicas(known: Mapping[str, Any], plan: Plan, pool: Pool | None) -> Mapping[str, Any]:
-    """A story whose replicas follow the load: their number, what they cost together, and whether
-    there is room to update them one more at a time."""
+    """A story whose replicas follow the load: their number, what they cost and use together, and
+    whether there is room to update them one more at a time."""
     if plan.record is not None and "rollout" in known:
         known = {**known, "rollout": rollout(plan.record.may_surge)}
     before, after = number(known, "replicas"), plan.chosen.replicas if plan.chosen else None
-    if before is None or after is None or before == after:
+    if plan.chosen is None or before is None or after is None or before == after:
         return known
-    cost = number(known, "costPerHour")
-    told = {**known, "replicas": after}
+    cost, told = number(known, "costPerHour"), {**known, "replicas": after}
+    if "energyJoules" in known:
+        told["energyJoules"] = rounded(joules_per_hour(plan.chosen, known))
     if cost is None:
         return told
     if before:
         told["costPerHour"] = significant(cost * after / before)
-    elif plan.chosen and pool:  # what nothing costs tells of no replica
+    elif pool:  # what nothing costs tells of no replica
         now = cost_per_hour(pool, plan.chosen)
         told |= {} if now is None else {"costPerHour": significant(now)}
     return told
