@@ -92,7 +92,7 @@ def _check(value: Any) -> None:
     if isinstance(value, Mapping):
         value = value.values()
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        if not math.isfinite(value) or abs(value) > LARGEST:
+        if not abs(value) <= LARGEST:  # so that NaN is none; an integer may be beyond any float
             raise ValueError(f"{value} is no number of ours")
         return
     elif not isinstance(value, list):
