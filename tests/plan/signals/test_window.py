@@ -48,6 +48,13 @@ def test_restarted_replica_counts_from_zero():
     assert (delta.finished_requests, delta.ttft_seconds) == (4, histogram(3, total=0.2))
 
 
+def test_what_a_restarted_replica_counts_for_the_first_time_is_no_sign_against_its_restart():
+    earlier = sample(0, finished_requests=100, preemptions=0)
+    delta = between(earlier, sample(15, finished_requests=4, preemptions=1))
+    assert isinstance(delta, Delta)
+    assert (delta.is_restart, delta.finished_requests, delta.preemptions) == (True, 4, 1)
+
+
 @pytest.mark.parametrize(
     "later",
     [

@@ -33,7 +33,7 @@ HISTOGRAMS = (
 )
 RESTART_SHARE = 0.5
 """A restart takes an engine longer than a scrape interval: counters that regained more than this
-share of what they had did not start anew, they went back."""
+share of what they had did not start anew, they went back. One that had nothing tells neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def between(earlier: Sample, later: Sample) -> Delta | WentBack | None:
         return None
     counts = tuple(_counts(earlier, later))
     fallen = [each for each in counts if each[2] < each[1]]
-    if fallen and any(after > before * RESTART_SHARE for _, before, after in counts):
+    if fallen and any(after > before * RESTART_SHARE for _, before, after in counts if before):
         return WentBack(later.replica, *max(fallen, key=lambda each: each[1] - each[2]))
     return _delta(None if fallen else earlier, later, earlier.at_seconds)
 
