@@ -104,6 +104,26 @@ def test_what_is_being_written_counts_in_the_next_pass(shell):
     assert condition(shell.look(urgent), "Placed")["reason"] == "InsufficientCapacity"
 
 
+def test_a_run_that_is_edited_before_it_is_made_is_planned_by_its_new_spec(shell):
+    """What the pass had placed counts as there until it is written, and is no run to go on with."""
+    job = training_job("a", "edited", 8)
+    shell.put(job)
+
+    def edit_before_it_is_told(write):
+        if write.startswith("create events/edited."):
+            shell.kube.after_write = lambda write: None
+            live = shell.look(job)
+            asked = {**live["spec"]["accelerators"], "products": ["A100"]}
+            shell.put({**live, "spec": {**live["spec"], "accelerators": asked}})
+
+    shell.kube.after_write = edit_before_it_is_told
+    shell.run()
+    assert shell.kube.all(JOBS) == []
+    placed = condition(shell.look(job), "Placed")
+    assert (placed["status"], placed["reason"]) == ("False", "NoFeasiblePool")
+    assert shell.run() == []
+
+
 def test_a_name_that_is_taken_blocks_nobody_and_is_tried_again(shell):
     taken = {
         "apiVersion": "v1",

@@ -18,6 +18,7 @@ from poolwise.cluster.resources import (
     TRAINING_JOBS,
     resource_of,
 )
+from poolwise.cluster.resources import RUNNERS as POD_RUNNERS
 from poolwise.cluster.store import Name, name_of
 from poolwise.handlers.children import Children, prepared
 from poolwise.handlers.planner import Planner
@@ -64,11 +65,24 @@ class Reconciler:
             self._planner.forget(key)
             self._story.forget(key)
         elif outcome is not None and not _is_stale(outcome, workload):
-            if self._lost_its_place(workload, outcome) and await self._children.find(workload):
+            is_lost = self._lost_its_place(workload, outcome) and await self._children.find(
+                workload
+            )
+            if is_lost or self._was_never_made(workload, outcome):
                 self._planner.forget(key)
                 self._planner.want(key)
             else:
                 await self._carry_out(workload, outcome)
+
+    def _was_never_made(self, workload: Object, outcome: Outcome) -> bool:
+        """Whether what a plan goes on with is of an earlier spec and is not there: the spec was
+        edited before children were written, which the next pass took for written."""
+        if not isinstance(outcome, Plan) or not outcome.kept or outcome.record is None:
+            return False
+        live = self._cache.children_of(outcome.uid)
+        is_there = any(resource_of(each) in POD_RUNNERS for each in live)
+        is_earlier = outcome.record.generation != outcome.generation
+        return is_earlier and not is_there and not is_paused(workload)
 
     def _lost_its_place(self, workload: Object, outcome: Outcome) -> bool:
         """Whether who was told to have a place has none, or is given one anew."""
