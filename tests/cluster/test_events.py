@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections import Counter
 from types import SimpleNamespace
 
@@ -39,8 +40,9 @@ class Given:
         uid: str = "u",
         namespace: str = "a",
         warning: bool = False,
+        name: str = "llama",
     ) -> bool:
-        metadata = {"name": "llama", "namespace": namespace, "uid": uid}
+        metadata = {"name": name, "namespace": namespace, "uid": uid}
         about = {"apiVersion": "poolwise.dev/v1alpha1", "kind": "TrainingJob", "metadata": metadata}
         return asyncio.run(self.recorder.record(about, reason, note, warning=warning))
 
@@ -52,6 +54,15 @@ class Given:
 @pytest.fixture
 def given():
     return Given()
+
+
+@pytest.mark.parametrize("sign", [".", "-", "-.-"])
+def test_an_object_with_a_long_name_has_events_too(given, sign):
+    """Cut anywhere, its name need not be the beginning of another one."""
+    label = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+    assert given.tell(name="a" * (200 - len(sign)) + sign + "b")
+    (event,) = given.kube.all(EVENTS)
+    assert re.fullmatch(rf"{label}(\.{label})*", event["metadata"]["name"])
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ class Recorder:
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
             "metadata": {
-                "name": f"{metadata['name'][:200]}.{uuid.uuid4().hex[:16]}",
+                "name": f"{metadata['name'][:200].rstrip('-.')}.{uuid.uuid4().hex[:16]}",
                 "namespace": namespace,
             },
             "eventTime": self._now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
