@@ -250,6 +250,8 @@ def test_a_ratio_stands_until_another_is_told():
     assert after(first, None)["observed"]["ratio"] == 1.04
     assert after(first, {})["observed"]["ratio"] == 1.04
     assert after(first, {"ratio": 1.3})["observed"]["ratio"] == 1.3
+    moved = {**first, "plan": {**first["plan"], "pool": "l40s-eth"}}
+    assert "ratio" not in after(moved, {})["observed"], "of the pool that it was on"
     InferenceServiceStatus.model_validate(first)
 
 

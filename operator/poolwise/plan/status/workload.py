@@ -204,10 +204,12 @@ def _has_place(outcome: Outcome) -> bool:
 
 
 def _of_service(before: Mapping[str, Any], view: View) -> dict[str, Any]:
-    """As it was told while nothing newer is; none of what has no place and does not run."""
+    """As it was told of this pool while nothing newer is; none of what has no place and does not
+    run."""
     if not _has_place(view.outcome):
         return {}
-    told = kept(mapping(before, "observed"))
+    is_here = mapping(before, "plan").get("pool") == view.told.get("pool")
+    told = kept(mapping(before, "observed")) if is_here else {}
     return {**told, **view.measured.observed} if view.measured else told
 
 
