@@ -274,3 +274,22 @@ def test_another_micro_batch_of_the_same_ranks() -> None:
     work, layout = pretraining("mixtral-8x7b", batch=64), TrainingLayout(2, 2, 2, expert=2)
     larger = replace(layout, micro_batch_size=8)
     assert with_micro_batch(shard(work, layout), work, larger) == shard(work, larger)
+
+
+def test_qlora_leaves_embedding_and_head_in_16_bits() -> None:
+    """Llama 3.1 8B: 6.98 G parameters of layers at 0.53 bytes, and twice 0.525 G at 2."""
+    work = replace(pretraining("llama-3.1-8b", batch=1), method=Method.QLORA)
+    memory = training_memory(work, TrainingLayout(zero_stage=0), H100)
+    adapters = 2 * shard(work, TrainingLayout()).adapter_parameters
+    held = memory.weights_bytes - adapters
+    assert held == pytest.approx(0.53 * 6.98e9 + 2 * 1.05e9, rel=0.01)
+
+
+def test_qlora_shards_what_it_leaves_in_16_bits_too() -> None:
+    work = replace(pretraining("llama-3.1-8b", batch=8), method=Method.QLORA)
+    stages = [TrainingLayout(data=8, zero_stage=stage) for stage in (0, 3)]
+    whole, sharded = (training_memory(work, each, H100).weights_bytes for each in stages)
+    layer = 6.98e9 / 32
+    gathered = 4 * max(layer, 1.05e9 / 2)
+    adapters = 2 * shard(work, stages[0]).adapter_parameters
+    assert sharded - gathered - adapters == pytest.approx((whole - adapters) / 8, rel=0.02)

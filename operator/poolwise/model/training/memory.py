@@ -185,23 +185,39 @@ def _adapter_state(
     work: TrainingWork, layout: TrainingLayout, share: Shard
 ) -> tuple[float, float, float]:
     """Frozen weights, and Adam on the adapters alone."""
-    frozen = weight_bytes("int4" if work.method is Method.QLORA else master_format(work.precision))
     stage = layout.zero_stage
     gathered = _gathered_bytes(share) if stage >= 3 else 0.0
     trained = share.adapter_parameters
     state = (4 + STATE_BYTES[work.optimizer]) * trained
     return (
-        frozen * _sharded(share, stage >= 3) + gathered + 2 * trained,
+        _frozen_bytes(work, share, stage >= 3) + gathered + 2 * trained,
         2 * trained,
         state / share.replicas if stage >= 1 else state,
     )
 
 
+def _frozen_bytes(work: TrainingWork, share: Shard, is_sharded: bool) -> float:
+    """QLoRA packs the layers' matrices: embedding and head stay as they are."""
+    ends = share.embedding_parameters / (share.replicas if is_sharded else 1)
+    layers = _sharded(share, is_sharded) - ends
+    return layer_weight_bytes(work) * layers + weight_bytes(master_format(work.precision)) * ends
+
+
+def layer_weight_bytes(work: TrainingWork) -> float:
+    """Stored bytes of one parameter of a layer."""
+    return weight_bytes("int4" if work.method is Method.QLORA else master_format(work.precision))
+
+
+def optimizer_bytes(work: TrainingWork) -> float:
+    """Per trained parameter: a master copy of weights of fewer bits, and the optimizer's own."""
+    master = 4.0 if weight_bytes(master_format(work.precision)) < 4 else 0.0
+    return master + STATE_BYTES[work.optimizer]
+
+
 def _bytes_per_parameter(work: TrainingWork, layout: TrainingLayout, accumulates: bool) -> _Bytes:
     weight = weight_bytes(master_format(work.precision))
     gradient = 4.0 if accumulates and layout.zero_stage < 3 else weight
-    master = 4.0 if weight < 4 else 0.0
-    return _Bytes(weight, gradient, master + STATE_BYTES[work.optimizer])
+    return _Bytes(weight, gradient, optimizer_bytes(work))
 
 
 def _sharded(share: Shard, is_sharded: bool) -> float:
