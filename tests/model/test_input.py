@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from poolwise.model.training.input import checkpoint_seconds, checkpoint_share, supply_seconds
-from poolwise.model.work import TrainingWork
+from poolwise.model.work import Method, Optimizer, TrainingWork
 from tests.model.shapes import preset
 from tests.model.training_cases import machine, pretraining
 
@@ -54,3 +54,21 @@ def test_a_checkpoint_writes_weights_and_state() -> None:
 
 def test_no_interval_is_no_checkpoint() -> None:
     assert checkpoint_share(pretraining("llama-3.1-8b"), 8, H100) == 0.0
+
+
+def test_a_checkpoint_of_adapters_writes_the_adapters() -> None:
+    """Rank 16 on Llama 3.1 70B: 16 * 80 * (4*8192 + 2*8192 + 2*1024 + 3*(8192 + 28672)) = 207 M."""
+    work = replace(pretraining("llama-3.1-70b"), method=Method.LORA)
+    assert checkpoint_seconds(work, 64, H100) == pytest.approx(14 * 207.1e6 / 80e9, rel=0.001)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "bytes_per_parameter"),
+    [(Optimizer.ADAMW, 14.0), (Optimizer.ADAM_8BIT, 8.0), (Optimizer.SGD, 10.0)],
+)
+def test_a_checkpoint_has_what_the_optimizer_keeps(
+    optimizer: Optimizer, bytes_per_parameter: float
+) -> None:
+    work = replace(pretraining("llama-3.1-70b"), optimizer=optimizer)
+    expected = bytes_per_parameter * 70.55e9 / 80e9
+    assert checkpoint_seconds(work, 64, H100) == pytest.approx(expected, rel=0.001)

@@ -7,12 +7,12 @@ share of time).
 
 from __future__ import annotations
 
+from poolwise.model.formats import master_format, weight_bytes
 from poolwise.model.hardware import Host, Machine
+from poolwise.model.training.memory import optimizer_bytes
+from poolwise.model.training.shard import adapter_parameters
 from poolwise.model.transformer import parameters
-from poolwise.model.work import TrainingWork
-
-CHECKPOINT_BYTES_PER_PARAMETER = 14.0
-"""16-bit weights, fp32 master copy and two moments."""
+from poolwise.model.work import Method, TrainingWork
 
 
 def supply_seconds(work: TrainingWork, accelerators: float, machine: Machine) -> float:
@@ -32,8 +32,8 @@ def checkpoint_seconds(work: TrainingWork, accelerators: float, machine: Machine
 
     Storage writes as fast as it reads; all nodes write their shards at once.
     """
-    size_bytes = CHECKPOINT_BYTES_PER_PARAMETER * parameters(work.model).total
-    return size_bytes / _read_bytes_per_second(machine.host, _nodes(accelerators, machine))
+    nodes = _nodes(accelerators, machine)
+    return _checkpoint_bytes(work) / _read_bytes_per_second(machine.host, nodes)
 
 
 def checkpoint_share(work: TrainingWork, accelerators: float, machine: Machine) -> float:
@@ -41,6 +41,13 @@ def checkpoint_share(work: TrainingWork, accelerators: float, machine: Machine) 
     if not work.checkpoint_interval_seconds:
         return 0.0
     return checkpoint_seconds(work, accelerators, machine) / work.checkpoint_interval_seconds
+
+
+def _checkpoint_bytes(work: TrainingWork) -> float:
+    """Weights and the optimizer's state of what is trained: frozen weights change nothing."""
+    is_full = work.method is Method.FULL
+    trained = parameters(work.model).total if is_full else adapter_parameters(work)
+    return (weight_bytes(master_format(work.precision)) + optimizer_bytes(work)) * trained
 
 
 def _nodes(accelerators: float, machine: Machine) -> float:
