@@ -14,9 +14,10 @@ from poolwise.model.serving.memory import (
     resident_weight_bytes,
     serving_memory,
 )
-from poolwise.model.shapes import Custom, Model
+from poolwise.model.shapes import Custom, Model, Transformer
+from poolwise.model.transformer import parameters
 from poolwise.model.work import ServingLayout
-from tests.model.serving_cases import CALIBRATION, TABLES, cpu_node, machine, service
+from tests.model.serving_cases import CALIBRATION, TABLES, cpu_node, machine, model, service
 
 KIB = 1024
 CHAT = service("Llama-3.1-8B", (400, 1500), (200, 600))
@@ -242,3 +243,27 @@ def test_no_batch_is_small_enough_where_the_weights_alone_are_too_large() -> Non
     assert not footprint(service_70b, layout, large, CALIBRATION).holds_weights
     least = replace(layout, max_num_seqs=1, max_batched_tokens=1)
     assert not serving_memory(service_70b, least, large, CALIBRATION).fits
+
+
+def test_the_fullest_of_uneven_stages_counts() -> None:
+    """126 layers in 8 stages: some have 16, not 15.75."""
+    work = service("Llama-3.1-405B", (400, 1500), (200, 600))
+    assert isinstance(work.model.shape, Transformer) and work.model.shape.layers == 126
+    even, uneven = ServingLayout(tensor=8, pipeline=2), ServingLayout(tensor=8, pipeline=8)
+    count = parameters(work.model)
+    held = 2 * (count.body * 16 / 126 + max(count.embedding, count.head)) / 8
+    assert resident_weight_bytes(work, uneven) == pytest.approx(held)
+    cached = request_cache_bytes(work, even, 1.0) / 63 * 16
+    assert request_cache_bytes(work, uneven, 1.0) == pytest.approx(cached)
+
+
+def test_who_writes_no_tokens_keeps_no_logits() -> None:
+    """An encoder of 250,002 words (XLM-R) would keep 1 GB of them for a batch of 1,024."""
+    bert = model("BERT-large")
+    assert isinstance(bert.shape, Transformer)
+    work = service(replace(bert, shape=replace(bert.shape, vocab=250_002)), (256, 512), (0, 0))
+    few, many = (
+        footprint(work, ServingLayout(max_num_seqs=count), machine("L4"), CALIBRATION)
+        for count in (1, 1024)
+    )
+    assert many.activations_bytes == few.activations_bytes

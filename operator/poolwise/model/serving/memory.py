@@ -171,8 +171,16 @@ def resident_weight_bytes(work: ServingWork, layout: ServingLayout) -> float:
     outer = sum(ends) if layout.pipeline == 1 else max(ends)
     experts = count.experts * weight_bytes(layout.weight_format)
     dense = layer_weight_bytes(work, layout) - experts
-    body = (experts / layout.data + dense) / (layout.tensor * layout.pipeline)
+    body = (experts / layout.data + dense) * stage_share(work, layout) / layout.tensor
     return body + outer * unquantised_weight_bytes(layout) / layout.tensor
+
+
+def stage_share(work: ServingWork, layout: ServingLayout) -> float:
+    """Of all layers, those of the fullest pipeline stage: engines cut between layers."""
+    shape = work.model.shape
+    if isinstance(shape, Custom):
+        return 1.0 / layout.pipeline
+    return math.ceil(shape.layers / layout.pipeline) / shape.layers
 
 
 def layer_weight_bytes(work: ServingWork, layout: ServingLayout) -> float:
@@ -200,9 +208,10 @@ def request_cache_bytes(work: ServingWork, layout: ServingLayout, context_tokens
     shape = work.model.shape
     if isinstance(shape, Custom) or not shape.is_decoder:
         return 0.0
-    shards = kv_cache.shards(shape, layout.tensor) * layout.pipeline * layout.data
+    shards = kv_cache.shards(shape, layout.tensor) * layout.data
     stored, is_freed = weight_bytes(layout.kv_format), work.engine not in KEEPING_ENGINES
-    return kv_cache.cache_bytes(shape, context_tokens, stored, is_freed) / shards
+    whole = kv_cache.cache_bytes(shape, context_tokens, stored, is_freed)
+    return whole * stage_share(work, layout) / shards
 
 
 def item_traffic_bytes(shape: Custom, layout: ServingLayout) -> float:
@@ -230,12 +239,14 @@ def tokens_beside(taken: Footprint, work: ServingWork, layout: ServingLayout) ->
 
 
 def _activation_bytes(work: ServingWork, layout: ServingLayout) -> float:
-    """Peak of one step at the full batch: the widest layer's inputs and outputs, and the logits."""
+    """Peak of one step at the full batch: the widest layer's inputs and outputs, and the logits of
+    who writes tokens."""
     shape = work.model.shape
     if isinstance(shape, Custom):
         per_item = shape.activation_bytes_per_sample * CUSTOM_WORKING_SHARE
         return per_item * layout.max_num_seqs / layout.tensor
-    logits = LOGITS_BYTES * shape.vocab * layout.max_num_seqs / layout.tensor
+    words = shape.vocab if shape.is_decoder else 0
+    logits = LOGITS_BYTES * words * layout.max_num_seqs / layout.tensor
     return layout.max_batched_tokens * _token_bytes(shape, layout.tensor) + logits
 
 
