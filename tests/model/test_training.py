@@ -7,12 +7,14 @@ import pytest
 
 from poolwise.model import transformer
 from poolwise.model.bottleneck import bottleneck
-from poolwise.model.collectives import Group, Operation, collective_seconds
+from poolwise.model.collectives import Group, Links, Operation, collective_seconds
 from poolwise.model.hardware import Machine, Resource
 from poolwise.model.prediction import TrainingPrediction
 from poolwise.model.roofline import ceiling_flops_per_second
 from poolwise.model.shapes import Custom, Experts, LatentAttention, Model, Transformer
-from poolwise.model.training.shard import routed_width
+from poolwise.model.training import communication
+from poolwise.model.training.communication import Fabric, micro_batch_seconds
+from poolwise.model.training.shard import routed_width, shard
 from poolwise.model.training.step import predict_training, step_seconds
 from poolwise.model.work import Method, Recompute, TrainingLayout, TrainingWork
 from tests.model.counted import forward_flops_per_token
@@ -386,3 +388,77 @@ def test_since_folding_each_tensor_rank_has_its_own_tokens_of_an_expert(
         for year in (2025.1, 2025.3)
     )
     assert (after > before) is is_slower
+
+
+def test_key_value_heads_that_are_copied_are_sent_by_each_copy() -> None:
+    """Four of them over eight ranks: two ranks have the same, and each rank sends one whole."""
+    eight, four = (
+        Model("m", replace(_transformer(), heads=32, kv_heads=count, head_dim=128))
+        for count in (8, 4)
+    )
+    layout = TrainingLayout(data=1, tensor=8, context=4, zero_stage=1)
+    runs = [TrainingWork(each, 1, 1_048_576, "bf16") for each in (eight, four)]
+    waits = [_context_seconds(run, layout) for run in runs]
+    assert waits[1] == pytest.approx(waits[0])
+
+
+def _transformer() -> Transformer:
+    shape = preset("llama-3.1-8b").shape
+    assert isinstance(shape, Transformer)
+    return shape
+
+
+def _context_seconds(work: TrainingWork, layout: TrainingLayout) -> float:
+    shape, fabric = work.model.shape, Fabric(layout, Links(H100, CALIBRATION))
+    assert isinstance(shape, Transformer)
+    whole = micro_batch_seconds(work, shard(work, layout), 0.0, fabric)
+    alone = replace(layout, context=1)
+    share = replace(shard(work, layout))
+    return whole - micro_batch_seconds(work, share, 0.0, replace(fabric, layout=alone))
+
+
+def test_packed_weights_are_gathered_packed() -> None:
+    """ZeRO-3 of an 8B model over 64 devices: a QLoRA run gathers 5.8 GB where LoRA gathers 16.1."""
+    layout = TrainingLayout(data=64, zero_stage=3)
+    slow = replace(H100, interconnect=replace(H100.interconnect, inter_node_bytes_per_second=1e9))
+    packed, plain = (
+        communication.step_seconds(
+            run := replace(pretraining("llama-3.1-8b", batch=64), method=method),
+            shard(run, layout),
+            0.0,
+            Fabric(layout, Links(slow, CALIBRATION)),
+        )
+        for method in (Method.QLORA, Method.LORA)
+    )
+    assert packed / plain == pytest.approx(5.8 / 16.06, rel=0.05)
+
+
+def test_gradients_in_32_bits_are_twice_as_many_bytes() -> None:
+    layout = TrainingLayout(data=64, zero_stage=1)
+    slow = replace(H100, interconnect=replace(H100.interconnect, inter_node_bytes_per_second=1e9))
+    wide, narrow = (
+        communication.step_seconds(
+            run := replace(pretraining("llama-3.1-8b", batch=64), precision=precision),
+            shard(run, layout),
+            0.0,
+            Fabric(layout, Links(slow, CALIBRATION)),
+        )
+        for precision in ("fp32", "bf16")
+    )
+    assert wide / narrow == pytest.approx(2.0, rel=0.05)
+
+
+@pytest.mark.parametrize("stage", [1, 3])
+def test_frozen_experts_have_no_gradients_to_send(stage: int) -> None:
+    """Not even an empty message, which would wait for all ranks."""
+    work = replace(pretraining("mixtral-8x7b", batch=64), method=Method.LORA)
+    layout = TrainingLayout(data=64, expert=8, zero_stage=stage)
+    share, asked = shard(work, layout), list[tuple[Operation, float]]()
+
+    class Listened(Links):
+        def seconds(self, operation: Operation, size_bytes: float, members: Group) -> float:
+            asked.append((operation, size_bytes))
+            return super().seconds(operation, size_bytes, members)
+
+    communication.step_seconds(work, share, 0.0, Fabric(layout, Listened(H100, CALIBRATION)))
+    assert asked and all(size_bytes > 0.0 for _, size_bytes in asked)

@@ -1,15 +1,16 @@
 """Communication that a training step waits for: tensor, context, expert, pipeline and data.
 
 Volumes per rank (Megatron-LM, arXiv 2104.04473 and 2205.05198; ZeRO, arXiv 1910.02054), for T
-tokens of a micro-batch, in 16 bits:
+tokens of a micro-batch, in 16 bits (those of a run in fp32 are twice as many bytes):
 
 - tensor: 4 all-reduces of ``2*T*h`` per layer (2 forward, 2 backward; as reduce-scatter and
   all-gather under sequence parallelism), 6 under full recomputation;
-- context: keys and values of the other ranks, ``4*T*g*d*(c-1)/t`` forward, twice that backward;
+- context: keys and values of the other ranks, ``4*T*g*d*(c-1)/t`` forward, twice that backward
+  (beyond g ranks each has a whole head, which others have too);
 - expert: 4 all-to-alls per layer of experts (dispatch and combine, both ways) of ``2*k*T*h``;
 - pipeline: ``2*T*h/t`` to the next stage and back, for each virtual stage;
 - data: gradients reduced and weights gathered once a step (ZeRO-3: gathered twice and reduced
-  once every micro-batch).
+  once every micro-batch; packed weights of QLoRA are gathered as they are stored).
 
 What overlaps is hidden up to a fitted share of the time that the device computes or waits for
 launches (``busy_seconds``).
@@ -23,6 +24,7 @@ from poolwise.model.collectives import Group, Links, Operation, group
 from poolwise.model.formats import master_format, weight_bytes
 from poolwise.model.shapes import Transformer
 from poolwise.model.training.maturity import PHASE, is_folded
+from poolwise.model.training.memory import layer_weight_bytes
 from poolwise.model.training.shard import Shard
 from poolwise.model.transformer import sparse_layers
 from poolwise.model.work import Method, Recompute, TrainingLayout, TrainingWork
@@ -52,21 +54,22 @@ def micro_batch_seconds(
     shape = work.model.shape
     if not isinstance(shape, Transformer):
         return 0.0
+    element_bytes = weight_bytes(master_format(work.precision))
+    token_bytes = element_bytes * shape.hidden
     return (
-        share.stage_layers * _tensor(shape, share, fabric)
+        share.stage_layers * _tensor(token_bytes, share, fabric)
         + _expert(work, shape, share, busy_seconds, fabric)
-        + _context(shape, share, busy_seconds, fabric)
-        + _pipeline(shape, share, fabric)
+        + _context(shape, element_bytes, share, busy_seconds, fabric)
+        + _pipeline(token_bytes, share, fabric)
     )
 
 
-def _tensor(shape: Transformer, share: Shard, fabric: Fabric) -> float:
+def _tensor(token_bytes: float, share: Shard, fabric: Fabric) -> float:
     layout = fabric.layout
     if layout.tensor == 1:
         return 0.0
     count = 6 if layout.recompute is Recompute.FULL else 4
-    size = 2.0 * share.tokens * shape.hidden
-    one = fabric.seconds(Operation.ALL_REDUCE, size, layout.tensor, 1)
+    one = fabric.seconds(Operation.ALL_REDUCE, share.tokens * token_bytes, layout.tensor, 1)
     return fabric.constant("exposed_tensor") * count * one
 
 
@@ -80,7 +83,8 @@ def _expert(
     stride = 1 if is_folded(work) else layout.tensor * layout.context
     members = group(layout.expert, stride, fabric.links.interconnect)
     copies = _copies(experts.top_k, members)
-    size = 2.0 * copies * share.tokens * share.routed_width / layout.tensor
+    element_bytes = weight_bytes(master_format(work.precision))
+    size = element_bytes * copies * share.tokens * share.routed_width / layout.tensor
     one = fabric.links.seconds(Operation.ALL_TO_ALL, size, members)
     sparse = sparse_layers(shape) / shape.layers
     total = 4 * one * share.stage_layers * sparse
@@ -98,22 +102,25 @@ def _copies(top_k: int, members: Group) -> float:
     return top_k if domains == 1 else domains * (1 - met)
 
 
-def _context(shape: Transformer, share: Shard, busy_seconds: float, fabric: Fabric) -> float:
+def _context(
+    shape: Transformer, element_bytes: float, share: Shard, busy_seconds: float, fabric: Fabric
+) -> float:
     """Over all layers of the stage; the ring hides under attention."""
     layout = fabric.layout
     if layout.context == 1:
         return 0.0
-    size = 4.0 * share.tokens * shape.kv_heads * shape.head_dim * layout.context / layout.tensor
+    heads = max(shape.kv_heads / layout.tensor, 1.0)
+    size = 2.0 * element_bytes * share.tokens * heads * shape.head_dim * layout.context
     one = fabric.seconds(Operation.ALL_GATHER, size, layout.context, layout.tensor)
     total = 3 * one * share.stage_layers
     return max(fabric.constant("exposed_context") * total, total - busy_seconds)
 
 
-def _pipeline(shape: Transformer, share: Shard, fabric: Fabric) -> float:
+def _pipeline(token_bytes: float, share: Shard, fabric: Fabric) -> float:
     layout = fabric.layout
     if layout.pipeline == 1:
         return 0.0
-    size = 2.0 * share.tokens * shape.hidden / layout.tensor
+    size = share.tokens * token_bytes / layout.tensor
     stride = layout.tensor * layout.context * layout.data
     one = fabric.seconds(Operation.SEND_RECEIVE, size, 2, stride)
     return fabric.constant("exposed_pipeline") * 2 * layout.interleave * one
@@ -137,31 +144,38 @@ def step_seconds(
 
 def _data(work: TrainingWork, share: Shard, fabric: Fabric) -> float:
     """All data-parallel traffic of a step, hidden or not; experts have groups of their own."""
-    layout = fabric.layout
-    weight = weight_bytes(master_format(work.precision))
-    trained = _trained_parameters(work, share)
-    total = _synchronised(
-        share, fabric, (share.replicas, layout.tensor), trained, weight * share.dense_stored
-    )
+    layout, ends = fabric.layout, share.embedding_parameters
+    weight, of_layer = weight_bytes(master_format(work.precision)), layer_weight_bytes(work)
+    reduced = weight * _trained_parameters(work, share)
+    gathered = of_layer * (share.dense_stored - ends) + weight * ends
+    ranks = (share.replicas, layout.tensor)
+    total = _synchronised(share, fabric, ranks, reduced, gathered)
     experts = share.stage_layers * share.expert_parameters
     if experts and share.expert_replicas > 1:
         ranks = (share.expert_replicas, layout.tensor * layout.expert)
-        reduced = experts if work.method is Method.FULL else 0.0
-        total += _synchronised(share, fabric, ranks, reduced, weight * experts)
+        reduced = weight * experts if work.method is Method.FULL else 0.0
+        total += _synchronised(share, fabric, ranks, reduced, of_layer * experts)
     return total
 
 
 def _synchronised(
-    share: Shard, fabric: Fabric, ranks: tuple[int, int], trained: float, gathered_bytes: float
+    share: Shard,
+    fabric: Fabric,
+    ranks: tuple[int, int],
+    reduced_bytes: float,
+    gathered_bytes: float,
 ) -> float:
-    """Gradients reduced and weights gathered among (ranks, stride), in 16 bits, layer by layer."""
-    size, stride = ranks
-    reduced_bytes = 2.0 * trained
+    """Gradients reduced and weights gathered among (ranks, stride), layer by layer; what is frozen
+    has none."""
+
+    def seconds(operation: Operation, size_bytes: float) -> float:
+        return fabric.seconds(operation, size_bytes, *ranks) if size_bytes else 0.0
+
     if fabric.layout.zero_stage < 3:
-        return fabric.seconds(Operation.ALL_REDUCE, reduced_bytes, size, stride)
+        return seconds(Operation.ALL_REDUCE, reduced_bytes)
     layers = share.stage_layers
-    gather = fabric.seconds(Operation.ALL_GATHER, gathered_bytes / layers, size, stride)
-    reduce = fabric.seconds(Operation.REDUCE_SCATTER, reduced_bytes / layers, size, stride)
+    gather = seconds(Operation.ALL_GATHER, gathered_bytes / layers)
+    reduce = seconds(Operation.REDUCE_SCATTER, reduced_bytes / layers)
     return share.micro_batches * layers * (2 * gather + reduce)
 
 
