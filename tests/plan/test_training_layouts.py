@@ -260,3 +260,11 @@ def test_batches_that_fit_are_the_largest_and_recompute_no_more_than_they_must(n
             accumulates = more.data * more.micro_batch_size < 64 and each.pipeline == 1
             if accumulates and (64 // each.data) % more.micro_batch_size == 0:
                 assert peak_bytes(training_memory(of, more, H100)).high > gigabytes * 1e9
+
+
+def test_nobody_knows_how_the_sequences_of_a_custom_model_divide():
+    """What is told of it are counts of a whole sample; its length only says how long the run is."""
+    model = Model("custom", Custom(25e6, 25e6, 4e9, 9e7))
+    long = TrainingWork(model, 1, 65_536, "bf16")
+    assert [layout.count for layout in layouts(1, long)] == [1]
+    assert isinstance(search(long).fastest(4), NoTrainingShape)

@@ -109,7 +109,10 @@ def _pipeline_sizes(count: int, work: TrainingWork, fixed: FixedLayout) -> list[
 
 
 def _context_sizes(count: int, work: TrainingWork, fixed: FixedLayout) -> list[int]:
+    """Of a custom model nobody knows how it divides along a sequence."""
     tokens = work.sequence_tokens or 0
+    if not isinstance(work.model.shape, Transformer):
+        return [1] if fixed.context in (None, 1) else []
     if fixed.context is not None:
         return [fixed.context] if count % fixed.context == 0 else []
     return [
