@@ -441,3 +441,11 @@ def test_a_variant_with_a_longer_context_is_what_the_sentence_says():
 def test_an_encoder_has_no_variant_of_another_length(preset):
     document = changed(TRAINING, "model.preset", preset)
     assert "spec.model.transformer" not in refusal(document)
+
+
+def test_an_encoder_has_no_prefix_to_find_again():
+    """Each of its tokens attends to those that follow, so that no part of a text is ever the same."""
+    reads = changed(SERVICE, "model", {"preset": "bert-large"})
+    reads = changed(reads, "slo", [{"metric": "E2E", "percentile": 99, "target": "50ms"}])
+    reads = changed(reads, "traffic", {"requestsPerSecond": "12.5", "prefixHitPercent": 90})
+    assert read(reads).request.work.prefix_hit_fraction == 0.0

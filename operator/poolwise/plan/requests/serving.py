@@ -72,11 +72,16 @@ def _work(spec: InferenceServiceSpec, model: Model, settings: Settings) -> Servi
         requests_per_second=traffic.requests_per_second,
         input_tokens=inputs,
         output_tokens=outputs,
-        prefix_hit_fraction=traffic.prefix_hit_percent / 100,
+        prefix_hit_fraction=_prefix_hit_fraction(spec, model),
         max_model_tokens=longest,
         targets=_targets(spec, model),
         engine=spec.engine.type,
     )
+
+
+def _prefix_hit_fraction(spec: InferenceServiceSpec, model: Model) -> float:
+    """Tokens of who only reads attend to those that follow: no two texts have a start in common."""
+    return spec.traffic.prefix_hit_percent / 100 if model.generates else 0.0
 
 
 def _targets(spec: InferenceServiceSpec, model: Model) -> tuple[Target, ...]:
