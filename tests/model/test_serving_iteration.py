@@ -196,3 +196,14 @@ def test_narrow_slices_of_experts_multiply_slower() -> None:
 def test_mixed_operands_run_at_the_rate_of_the_wider_one() -> None:
     assert arithmetic("mxfp4", machine("B200-SXM-180GB").device) == "fp8"
     assert arithmetic("mxfp4", H100.device) == "bf16"
+
+
+def test_what_is_computed_of_a_cached_prompt_attends_to_all_of_it() -> None:
+    """The last block is computed whatever the cache has, and it sees the whole prompt."""
+    long = service("Llama-3.1-8B", (100_000, 100_000), (100, 100))
+    most, all_of_it = (replace(long, prefix_hit_fraction=hit) for hit in (0.99, 1.0))
+    keys = [
+        step_costs(each, ServingLayout(), H100, CALIBRATION).prompt_keys
+        for each in (most, all_of_it)
+    ]
+    assert keys == pytest.approx([32 * 100_000 * 0.995] * 2)

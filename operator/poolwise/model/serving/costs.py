@@ -23,6 +23,8 @@ from poolwise.model.work import ServingLayout, ServingWork
 
 KERNELS_PER_LAYER = 12
 """Of a transformer: norms, projections, attention, products, residuals."""
+LEAST_COMPUTED_SHARE = 0.01
+"""Of a prompt: its last block is computed even when all of it is cached."""
 CUSTOM_KERNELS = 50
 """Of one pass of a model whose layers are not known: ResNet-50's convolutions, each fused with its
 norm and activation."""
@@ -72,12 +74,17 @@ def _transformer_costs(
 def _prompt_keys(work: ServingWork, shape: Transformer) -> float:
     """Keys per computed token of a prompt, of which a leading part may come from the cache."""
     lengths = log_normal(work.input_tokens.p50, work.input_tokens.p95)
-    tokens, hit = max(lengths.biased_mean, 1.0), work.prefix_hit_fraction
-    whole = transformer.attended_keys(shape, tokens)
+    tokens, computed = max(lengths.biased_mean, 1.0), computed_share(work)
+    whole, hit = transformer.attended_keys(shape, tokens), 1.0 - computed
     if hit <= 0.0:
         return whole
     cached = transformer.attended_keys(shape, max(tokens * hit, 1.0)) * hit
-    return (whole - cached) / max(1.0 - hit, 1e-9)
+    return (whole - cached) / computed
+
+
+def computed_share(work: ServingWork) -> float:
+    """Of a prompt, what the prefix cache does not have."""
+    return max(1.0 - work.prefix_hit_fraction, LEAST_COMPUTED_SHARE)
 
 
 def _latency_seconds(work: ServingWork, shape: Transformer, rates: Rates) -> float:

@@ -8,7 +8,7 @@ from poolwise.model import kv_cache, transformer
 from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import weight_bytes
 from poolwise.model.hardware import Machine
-from poolwise.model.serving.costs import step_costs
+from poolwise.model.serving.costs import computed_share, step_costs
 from poolwise.model.serving.front_end import front_end
 from poolwise.model.serving.load import Replica, State
 from poolwise.model.serving.memory import (
@@ -30,8 +30,6 @@ ONE_ITEM = Lengths(1.0, 0.0)
 RESERVING_ENGINES = ("triton",)
 """Engines that admit a request only with room for its whole output: TensorRT-LLM's default policy,
 GUARANTEED_NO_EVICT. The others admit on the prompt and preempt when the cache runs out."""
-LEAST_COMPUTED_SHARE = 0.01
-"""Of a prompt: its last block is computed even when all of it is cached."""
 
 
 def replica(
@@ -171,9 +169,8 @@ def _prompt(work: ServingWork, layout: ServingLayout) -> Lengths:
     if isinstance(work.model.shape, Custom):
         return ONE_ITEM
     lengths = _input(work)
-    computed = max(1.0 - work.prefix_hit_fraction, LEAST_COMPUTED_SHARE)
     longest = float(layout.max_model_tokens)
-    return Lengths(max(1.0, min(lengths.mean, longest) * computed), lengths.scv)
+    return Lengths(max(1.0, min(lengths.mean, longest) * computed_share(work)), lengths.scv)
 
 
 def slot_bytes(work: ServingWork, layout: ServingLayout) -> float:
