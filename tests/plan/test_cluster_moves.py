@@ -193,6 +193,14 @@ def test_a_run_that_is_not_settled_is_looked_at_again_when_it_is():
     assert decided(seen, settings=Settings()).look_again_at != NOW + timedelta(hours=0.5)
 
 
+def test_a_start_at_the_end_of_the_calendar_fails_no_pass():
+    """A status may be edited; nobody can be looked at again after the year 9999."""
+    run, children = slow_run()
+    run["status"]["observed"]["startTime"] = "9999-12-31T23:59:59Z"
+    seen = observed([*l40s(1), *h100(1)], run, children=children)
+    assert decided(seen).outcomes[key("slow")].kept
+
+
 def test_of_several_the_first_that_settles_is_looked_at():
     nodes, runs = h100(2), [job(name, 8, **KEEPS) for name in ("early", "late")]
     begun = [started(run, nodes, hours) for run, hours in zip(runs, (0.75, 0.25), strict=True)]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from poolwise.api.quantity import parse_quantity
+
+EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
+"""Moments beyond them leave the calendar in another zone, or when something is added to them."""
 
 
 def mapping(parent: Any, *path: str) -> Mapping[str, Any]:
@@ -60,7 +63,8 @@ def moment_of(text: Any) -> datetime | None:
         moment = datetime.fromisoformat(text)
     except (TypeError, ValueError):
         return None
-    return moment if moment.tzinfo is not None else None
+    is_known = moment.tzinfo is not None and EARLIEST <= moment <= LATEST
+    return moment if is_known else None
 
 
 def name_of(document: Mapping[str, Any]) -> str:

@@ -348,6 +348,16 @@ def test_success_is_remembered_instead():
     assert after_all["status"]["start"] == {"startedTime": stamp(after(65))}
 
 
+GIVEN_UP = {
+    "pool": "a-spot",
+    "placedTime": stamp(NOW),
+    "startedPods": 0,
+    "pods": 1,
+    "timeoutSeconds": 60,
+    "attempts": 1,
+}
+
+
 @pytest.mark.parametrize(
     "start",
     [
@@ -355,6 +365,7 @@ def test_success_is_remembered_instead():
         {"givenUp": [{"pool": "a-spot", "time": "x"}]},
         {"givenUp": [{"pool": "a-spot", "time": stamp(NOW), "placedTime": stamp(NOW)}]},
         {"startedTime": "yesterday"},
+        {"givenUp": [{**GIVEN_UP, "time": "9999-12-31T23:59:59Z"}]},
     ],
 )
 def test_a_status_that_nobody_can_read_is_no_memory(start):
