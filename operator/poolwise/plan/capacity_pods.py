@@ -140,7 +140,7 @@ def _usage_by_node(
 
 def _held(pod: Object) -> _Held | None:
     """The node of a bound, unfinished pod, whose pod it says to be, and what it holds."""
-    node = _node_held_by(pod)
+    node = node_held_by(pod)
     if node is None:
         return None
     metadata = _mapping(pod.get("metadata"))
@@ -215,7 +215,8 @@ def owner_labels(key: Key) -> tuple[str, str, str]:
     return key.kind.value, key.namespace, child_name(key.name)
 
 
-def _node_held_by(pod: Object) -> str | None:
+def node_held_by(pod: Object) -> str | None:
+    """The node that a pod is bound to and has not finished on."""
     finished = _mapping(pod.get("status")).get("phase") in FINISHED_PHASES
     node = _mapping(pod.get("spec")).get("nodeName")
     return node if isinstance(node, str) and not finished else None

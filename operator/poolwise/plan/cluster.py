@@ -51,6 +51,7 @@ from poolwise.plan.observed import Decisions, Object, Observed
 from poolwise.plan.placement import Placement
 from poolwise.plan.pool import Pool
 from poolwise.plan.pools.gathering import pools
+from poolwise.plan.provisioning.daemons import with_daemons
 from poolwise.plan.provisioning.growth import grown
 from poolwise.plan.provisioning.landing import landed
 from poolwise.plan.provisioning.starts import Starts, starts
@@ -264,7 +265,8 @@ def _ledger(
         held |= {(entry.identity.key, each.pool): each for each in entry.parts}
     places = {holding: record.pool for holding, record in held.items()}
     foreign, ours = usage_by_node(pods, places, since_seconds, memo)
-    book = memo.empty.of((*known, foreign), lambda: ledger(known, foreign))
+    taken = with_daemons(foreign, known, pods, memo)
+    book = memo.empty.of((*known, taken), lambda: ledger(known, taken))
     claims = {
         key: settled(record.claim, record.resource, ours.get(key, {}))
         for key, record in held.items()

@@ -191,3 +191,29 @@ def test_what_waits_for_promised_nodes_counts_them():
 def test_free_accelerators_are_those_that_are_there():
     found = decided_at(NOW, [node("a")], pools=[growing()])
     assert found.free_accelerators == {"zero": 8}
+
+
+def daemon(on, cores="2", kind="DaemonSet"):
+    owner = {"kind": kind, "name": "agent", "uid": "u", "controller": True}
+    asked = {"requests": {"cpu": cores, "memory": "1Gi"}}
+    return {
+        "metadata": {"name": f"agent-{on}", "namespace": "kube-system", "ownerReferences": [owner]},
+        "spec": {"nodeName": on, "containers": [{"resources": asked}]},
+        "status": {"phase": "Running"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("cores", "kind", "is_placed"),
+    [
+        pytest.param("190", "DaemonSet", True, id="all that daemons leave"),
+        pytest.param("191", "DaemonSet", False, id="more than they leave"),
+        pytest.param("191", "ReplicaSet", True, id="others do not come to each node"),
+    ],
+)
+def test_daemons_come_to_new_nodes_too(cores, kind, is_placed):
+    """Nodes of 192 cores: each has an agent that asks for 2 of them."""
+    run = {"image": "train", "resources": {"requests": {"cpu": cores}}}
+    nodes, agents = [node("a"), node("b")], [daemon("a", kind=kind), daemon("b", "3", kind)]
+    plan = plan_of(nodes, job(count=24, run=run), pools=[growing(max_nodes=8)], pods=agents)
+    assert plan.placed == is_placed

@@ -184,7 +184,7 @@ class Memo:
         self._limit = limit
         self._pages: OrderedDict[Hashable, Page] = OrderedDict()
         self.facts, self.pods, self.grown, self.ends = (Recent() for _ in range(4))
-        self.runs, self.speeds = Recent(), Recent()
+        self.runs, self.speeds, self.daemons = Recent(), Recent(), Recent()
         self.pools, self.usage, self.empty, self.learned = Last(), Last(), Last(), Last()
         self.numbers = Numbers()
         self.candidates = Lately()
