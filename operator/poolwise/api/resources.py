@@ -31,7 +31,7 @@ QuantityText = Annotated[str, BeforeValidator(str), _AsQuantity()]
 """A quantity that Poolwise hands on to the pod as it was written."""
 
 _ACCELERATORS = (
-    "^(nvidia[.]com/(gpu|mig-[-a-z0-9.]*)|amd[.]com/gpu[-a-z0-9.]*"
+    "^(nvidia[.]com/(gpu[-a-z0-9.]*|mig-[-a-z0-9.]*)|amd[.]com/gpu[-a-z0-9.]*"
     "|gpu[.]intel[.]com/[-a-z0-9.]*|habana[.]ai/gaudi"
     "|google[.]com/tpu|aws[.]amazon[.]com/neuron[-a-z0-9.]*)$"
 )
