@@ -113,6 +113,27 @@ def test_pods_without_accelerators_are_let_in():
     assert found.pod_set_updates == ({"name": "main"},)
 
 
+def with_network(document, network):
+    """The same job, each pod of which asks for a network function too."""
+    spec = copy.deepcopy(document)
+    (pods,) = spec["spec"]["podSets"]
+    asked = pods["template"]["spec"]["containers"][0]["resources"]["requests"]
+    pods["template"]["spec"]["containers"][0]["resources"]["requests"] = {network: "1", **asked}
+    return spec
+
+
+@pytest.mark.parametrize("network", ["intel.com/sriov_vf", "rdma/hca"])
+def test_a_network_function_is_no_accelerator_whatever_its_name(network):
+    """What stands first among the requests is not what a pod is placed for."""
+    found = answers(h100(2), with_network(guest(), network))["guest"]
+    assert found.state == "Ready", found.message
+    (update,) = found.pod_set_updates
+    assert update["annotations"][POOL].startswith("h100")
+    assert answers(h100(2), with_network(guest(gpus=0), network))["guest"].pod_set_updates == (
+        {"name": "main"},
+    )
+
+
 def test_two_jobs_are_never_promised_the_same_room():
     found = answers(h100(2), guest(name="a"), guest(name="b"))
     assert [found[name].state for name in ("a", "b")] == ["Ready", "Retry"]

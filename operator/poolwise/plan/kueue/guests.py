@@ -15,6 +15,7 @@ from poolwise.plan.conditions import Type, is_true
 from poolwise.plan.kueue.reading import name_in
 from poolwise.plan.kueue.words import ADMITTED, CONTROLLER, CheckState
 from poolwise.plan.names import POOL
+from poolwise.plan.nodes.devices import is_accelerator
 from poolwise.plan.observed import Object, Observed
 from poolwise.plan.reading import mapping, name_of, namespace_of, objects
 
@@ -33,8 +34,10 @@ class PodSet:
 
     @property
     def resource(self) -> str | None:
-        """The extended resource that it is placed for; None for pods without accelerators."""
-        return next((name for name, count in self.each.accelerators.items() if count), None)
+        """The accelerator that it is placed for, not a network function beside it; None for pods
+        without accelerators."""
+        asked = (name for name, count in sorted(self.each.accelerators.items()) if count)
+        return next(filter(is_accelerator, asked), None)
 
 
 @dataclass(frozen=True, slots=True)
