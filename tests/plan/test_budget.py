@@ -131,3 +131,11 @@ def test_a_damaged_limit_does_no_harm(limit):
     operator = Operator(resource)
     operator.look(2, [live_job(**RUNS)], GANG)
     assert operator.document["perHour"]["cost"] == 110
+
+
+def test_a_limit_per_hour_that_just_pays_is_kept():
+    """Three replicas at $0.10 are $0.30, and in binary fractions a little more."""
+    rate = Rate(accelerators=3.0, cost=3 * 0.1, kilowatts=None)
+    spent = Money(Meter(until=at(2), rate=rate, cost=1.0, currency="USD"), None, at(2))
+    [found] = within_budget({"objective": {"maxCostPerHour": "0.3"}}, spent)
+    assert (found.status, found.reason) == (True, "WithinLimit"), found.message

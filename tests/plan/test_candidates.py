@@ -402,3 +402,19 @@ def test_a_replica_that_bears_too_little_of_a_shared_load_tells_how_far_it_is_fr
     bears, told, _ = found.reason.removeprefix("a replica bears ").partition(" requests/s, ")
     assert told and "each gets 1000 where several pools share the load" in found.reason
     assert float(bears) * found.shortfall == pytest.approx(1000.0, rel=0.01)
+
+
+@pytest.mark.parametrize(("limit", "is_placed"), [("0.3", True), ("0.29", False)])
+def test_a_limit_that_just_pays_for_all_replicas_does(limit, is_placed):
+    """Three nodes at $0.10 are $0.30, and in binary fractions a little more."""
+    pool = {
+        "metadata": {"name": "cheap", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {
+            "nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-L40S"},
+            "price": {"perNodeHour": "0.1"},
+        },
+    }
+    three = {"minReplicas": 3, "maxReplicas": 5}
+    wanted = service(scaling=three, objective={"maxCostPerHour": limit})
+    plan = plan_of(l40s(4, per_node=1), wanted, pools=[pool])
+    assert plan.placed == is_placed, plan.reason

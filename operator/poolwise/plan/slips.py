@@ -11,6 +11,7 @@ from poolwise.plan.candidates.exclusions import products
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.decision import Candidate
+from poolwise.plan.limits import pays
 from poolwise.plan.pool import Pool
 from poolwise.plan.ranking import rank
 from poolwise.plan.requests.request import Request, TrainingRequest
@@ -71,7 +72,7 @@ def unreachable_target(found: Iterable[Candidate]) -> str:
 
 def _is_affordable(request: TrainingRequest, candidate: Candidate) -> bool:
     cost = candidate.total_cost
-    return request.max_cost is None or (cost is not None and cost <= request.max_cost)
+    return request.max_cost is None or (cost is not None and pays(request.max_cost, cost))
 
 
 def _offer(candidate: Candidate) -> str:

@@ -96,3 +96,15 @@ def test_counts_grow_as_long_as_the_last_accelerators_yield_their_share():
 
 def test_a_later_count_may_pay_for_one_that_was_left_out():
     assert counts({1: 8, 2: 7.9, 4: 2}) == [1, 4]
+
+
+def test_a_limit_that_just_pays_is_no_limit_too_low():
+    """3 hours at $1.1 are $3.3, and in binary fractions a little more."""
+    workload = job("w", option("p", 3, cost_per_hour=1.1), max_cost=3.3)
+    assert gate().admit(workload).options
+
+
+def test_a_share_is_of_whole_accelerators_whatever_its_last_digits():
+    """0.29 of 100 are 29, though their product is a little less in binary fractions."""
+    given = gate(pool("p", 100, total=100), rules=Rules(namespace_shares={"research": 0.29}))
+    assert given.limit("research") == 29

@@ -11,6 +11,7 @@ from poolwise.model.hardware import Device
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.children.engines import default_image, platform
 from poolwise.plan.decision import Candidate
+from poolwise.plan.limits import pays
 from poolwise.plan.pool import CPU, Pool
 from poolwise.plan.requests.request import Request, ServingRequest, TrainingRequest
 from poolwise.plan.wording import money, percent
@@ -57,7 +58,7 @@ def too_dear(
         known = pool.price_problem or UNPRICED
         remedy = "" if pool.price_problem else f": {SET_PRICE}"
         return Exclusion(Verdict.PRICE_UNKNOWN, f"{known}, and {told}{remedy}")
-    if cost <= limit:
+    if pays(limit, cost):
         return None
     told = f"would cost {money(cost, currency)}{per}, {told}"
     return Exclusion(Verdict.TOO_EXPENSIVE, told, cost / limit if limit else math.inf)

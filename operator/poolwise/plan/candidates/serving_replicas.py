@@ -6,10 +6,9 @@ import math
 
 from poolwise.model.work import Metric, ServingWork
 from poolwise.plan.candidates.serving_layouts import ReplicaShape
+from poolwise.plan.limits import SLACK
 from poolwise.plan.requests.request import ServingRequest
 
-SLACK = 1e-6
-"""A limit that just pays for them does so whatever the last digits of a price are."""
 MOST_SATURATION = 0.9
 """Of the saturated rate: a single-server queue then waits 9 services (M/M/1, rho / (1 - rho))."""
 

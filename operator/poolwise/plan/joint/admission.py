@@ -8,9 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from poolwise.plan.joint.problem import NodeState, Option, PoolState, Rules, Workload
+from poolwise.plan.limits import pays
 from poolwise.plan.wording import duration, money, plural
 
 REASONS_NAMED = 3
+DIGITS = 6
+"""Of an accelerator: shares are binary fractions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class Gate:
     def limit(self, namespace: str) -> int | None:
         """Accelerators that a namespace may hold; None: all."""
         share = self._rules.namespace_shares.get(namespace)
-        return None if share is None else math.floor(share * self._all)
+        return None if share is None else math.floor(round(share * self._all, DIGITS))
 
     def _against(self, workload: Workload, option: Option) -> Against | None:
         if option.problem:
@@ -97,14 +100,12 @@ class Gate:
                 told = f"would take {duration(run.mid)}, the deadline is in {duration(left)}"
                 return Against(option, told, run.mid / left)
         cost = option.cost
-        if cost is not None and workload.max_cost is not None and cost > workload.max_cost:
-            currency = self._rules.currency
-            limit = money(workload.max_cost, currency)
-            told = f"would cost {money(cost, currency)}, maxCost is {limit}"
-            return Against(
-                option, told, cost / workload.max_cost if workload.max_cost else math.inf
-            )
-        return None
+        most = workload.max_cost
+        if cost is None or most is None or pays(most, cost):
+            return None
+        currency = self._rules.currency
+        told = f"would cost {money(cost, currency)}, maxCost is {money(most, currency)}"
+        return Against(option, told, cost / most if most else math.inf)
 
     def _most_pods(self, option: Option) -> int:
         """Pods like the option's that the emptied pool, or its largest domain, takes."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from poolwise.api.quantity import parse_quantity
 from poolwise.plan.conditions import Reason, Type, condition
+from poolwise.plan.limits import pays
 from poolwise.plan.pool import Condition
 from poolwise.plan.reading import mapping
 from poolwise.plan.status.meter import Meter
@@ -80,8 +81,9 @@ def _overrun(spent: Money, reached: datetime | None) -> str:
 def _of_service(limit: float, cost: float, currency: str) -> Condition:
     known = currency or "USD"
     told = f"costs {money(cost, known)} per hour, maxCostPerHour is {money(limit, known)}"
-    reason = Reason.COST_EXCEEDED if cost > limit else Reason.WITHIN_LIMIT
-    return condition(Type.WITHIN_BUDGET, cost <= limit, reason, told)
+    is_paid = pays(limit, cost)
+    reason = Reason.WITHIN_LIMIT if is_paid else Reason.COST_EXCEEDED
+    return condition(Type.WITHIN_BUDGET, is_paid, reason, told)
 
 
 def _reached(limit: float, meter: Meter) -> datetime | None:
