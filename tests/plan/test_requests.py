@@ -444,7 +444,7 @@ def test_an_encoder_has_no_variant_of_another_length(preset):
 
 
 def test_an_encoder_has_no_prefix_to_find_again():
-    """Each of its tokens attends to those that follow, so that no part of a text is ever the same."""
+    """Each of its tokens attends to those that follow: no two texts have a start in common."""
     reads = changed(SERVICE, "model", {"preset": "bert-large"})
     reads = changed(reads, "slo", [{"metric": "E2E", "percentile": 99, "target": "50ms"}])
     reads = changed(reads, "traffic", {"requestsPerSecond": "12.5", "prefixHitPercent": 90})

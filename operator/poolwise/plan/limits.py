@@ -1,4 +1,4 @@
-"""Limits on money: one that just pays for a cost does so whatever the last digits of a price are."""
+"""Limits on money: one that just pays does so whatever the last digits of a price are."""
 
 from __future__ import annotations
 
