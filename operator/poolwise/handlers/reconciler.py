@@ -196,8 +196,9 @@ class Reconciler:
 def manifests(
     workload: Object, plan: Plan, decisions: Decisions, settings: Settings
 ) -> tuple[Object, ...]:
-    """Children of a placed plan; none while its pool is gone: then they are left alone."""
-    pools = decisions.pools_by_name
+    """Children of a placed plan; none while its pool is gone, or tells nothing without a node: then
+    they are left alone, for pods would ask for no accelerators."""
+    pools = {name: each for name, each in decisions.pools_by_name.items() if each.tells_devices}
     pool = chosen_pool(plan, pools)
     if pool is None:
         return ()

@@ -105,6 +105,12 @@ class Pool:
         return tuple(node for node in self.nodes if node.unusable_reason is None)
 
     @property
+    def tells_devices(self) -> bool:
+        """Whether it is known what pods ask for here: no longer where a person's pool names no
+        accelerator and its last node went."""
+        return self.resource is not None or self.is_cpu
+
+    @property
     def is_cpu(self) -> bool:
         """Whether replicas here run on CPU cores."""
         return self.accelerator == CPU
