@@ -6,7 +6,8 @@ import asyncio
 import copy
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,8 @@ class Cluster(FakeKube):
         """Of watches, by plural."""
         self.write_seconds = USUAL_SECONDS
         """What a write of the operator takes before it is carried out."""
+        self.carries_out = False
+        """Whether writes arrive whose sender ends meanwhile."""
         self.failures: list[ClusterError] = []
         """What the next writes of the operator meet, the last one first."""
         self.unwanted: dict[str, ClusterError] = {}
@@ -96,15 +99,15 @@ class Cluster(FakeKube):
     # Writes of the operator take time
 
     async def create(self, document: Any, limit_seconds: float = math.inf) -> Any:
-        await asyncio.sleep(self.write_seconds)
-        return await super().create(document, limit_seconds)
+        return await self._sent(super().create(document, limit_seconds))
 
     async def replace(self, document: Any, limit_seconds: float = math.inf) -> Any:
-        await asyncio.sleep(self.write_seconds)
-        return await super().replace(document, limit_seconds)
+        return await self._sent(super().replace(document, limit_seconds))
 
     async def apply(self, document: Any, limit_seconds: float = math.inf) -> Any:
-        await asyncio.sleep(self.write_seconds)
+        return await self._sent(self._apply(document, limit_seconds))
+
+    async def _apply(self, document: Any, limit_seconds: float) -> Any:
         applied = await super().apply(document, limit_seconds)
         if applied["metadata"]["uid"] not in self.made:
             self.made.add(applied["metadata"]["uid"])
@@ -114,7 +117,11 @@ class Cluster(FakeKube):
     async def patch(
         self, document: Any, changes: Any, subresource: str = "", limit_seconds: float = math.inf
     ) -> Any:
-        await asyncio.sleep(self.write_seconds)
+        return await self._sent(self._patch(document, changes, subresource, limit_seconds))
+
+    async def _patch(
+        self, document: Any, changes: Any, subresource: str, limit_seconds: float
+    ) -> Any:
         before = (self.live(document) or {}).get("status") or {}
         patched = await super().patch(document, changes, subresource, limit_seconds)
         if subresource == "status":
@@ -123,8 +130,18 @@ class Cluster(FakeKube):
         return patched
 
     async def delete(self, document: Any, limit_seconds: float = math.inf) -> None:
-        await asyncio.sleep(self.write_seconds)
-        await super().delete(document, limit_seconds)
+        await self._sent(super().delete(document, limit_seconds))
+
+    async def _sent(self, write: Coroutine[Any, Any, Any]) -> Any:
+        try:
+            await asyncio.sleep(self.write_seconds)
+        except asyncio.CancelledError:
+            if self.carries_out:
+                with suppress(ClusterError):
+                    await write
+            write.close()
+            raise
+        return await write
 
     # What is told
 

@@ -112,11 +112,12 @@ _COUNTS = [{"accelerators": {"count": each}} for each in (1, 4, 8, 16, 24, 64)]
 _RANGES = [
     {"accelerators": {"min": least, "max": most}} for least, most in ((4, 16), (1, 32), (16, 24))
 ]
-_LENGTHS = [
+LENGTHS = [
     {"training": {"globalBatchSize": 64, "sequenceLength": 4096, "tokens": each}}
     for each in ("1M", "100G")
 ]
-_RATES = [
+CHECKPOINTS = {"checkpoint": {"claimName": "c", "path": "/c", "interval": "5m"}}
+RATES = [
     {
         "traffic": {
             "requestsPerSecond": each,
@@ -143,7 +144,7 @@ job_edits = _specs(
 job_specs = _specs(
     _COUNTS,
     _RANGES,
-    _LENGTHS,
+    LENGTHS,
     _PLACEMENTS,
     _CLASSES,
     _OBJECTIVES,
@@ -151,7 +152,7 @@ job_specs = _specs(
     [{"model": {"preset": "llama-3.1-70b"}}, {"model": {"preset": "none-such"}}],
     [{"mode": "Plan"}, {"suspend": True}, {"startTimeout": "10m"}],
     [{"runtime": "Job"}, {"runtime": "JobSet"}, {"runtimeRef": {"name": TORCH}}],
-    [{"checkpoint": {"claimName": "c", "path": "/c", "interval": "5m"}}],
+    [CHECKPOINTS],
     [{"run": {"image": "train", "ports": [{"name": "metrics", "containerPort": 9000}]}}],
 )
 _SCALING = [
@@ -165,7 +166,7 @@ _SCALING = [
     )
 ]
 service_specs = _specs(
-    _RATES,
+    RATES,
     _SCALING,
     _PLACEMENTS,
     _CLASSES,

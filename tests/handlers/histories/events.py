@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-from hypothesis import strategies as st
 
 from poolwise.cluster.resources import (
     CHILDREN,
@@ -18,9 +16,7 @@ from poolwise.cluster.resources import (
 from poolwise.errors import ClusterError, Conflict, Forbidden, NameTaken, Refused, Unavailable
 from poolwise.plan.names import (
     INFERENCE,
-    JOBSET,
     KUEUE,
-    LEADER_WORKER_SET,
     MANAGED_BY,
     PAUSED,
     PLACEMENT,
@@ -29,10 +25,8 @@ from poolwise.plan.names import (
 from poolwise.plan.status.workload import is_paused
 from tests.fake_kube import Document
 from tests.handlers.histories import documents as given
-from tests.handlers.histories.metrics import Told
-from tests.handlers.histories.queues import QUEUE
 from tests.handlers.histories.world import World
-from tests.plan.set_cases import TORCH, runtime
+from tests.plan.set_cases import runtime
 
 
 @dataclass(frozen=True)
@@ -44,8 +38,8 @@ class Event:
 
     async def happen(self, world: World) -> None:
         """Do it."""
-        if self.name == "restart":
-            await world.restart()
+        if self.name in _OF_PROCESSES:
+            await _OF_PROCESSES[self.name](world, *self.of)
         else:
             _EVENTS[self.name](world, *self.of)
 
@@ -261,15 +255,20 @@ def hold_requests(world: World, count: float) -> None:
 
 
 def tell(world: World, state: str) -> None:
-    """What replicas tell from now on."""
-    world.told.state = state
+    """What all replicas tell from now on."""
+    world.told.tell(state)
+
+
+def tell_of(world: World, service: str, state: str) -> None:
+    """What replicas of one service tell from now on."""
+    world.told.states[service] = state
 
 
 def lag(world: World, plural: str, seconds: float) -> None:
     world.cluster.lag_seconds[plural] = seconds
 
 
-_ERRORS: dict[str, Callable[[], ClusterError]] = {
+ERRORS: dict[str, Callable[[], ClusterError]] = {
     "409": lambda: Conflict("409"),
     "429": lambda: Unavailable("429", 2.0),
     "500": lambda: Unavailable("500"),
@@ -280,7 +279,7 @@ _ERRORS: dict[str, Callable[[], ClusterError]] = {
 
 
 def fail_writes(world: World, error: str, count: int) -> None:
-    world.cluster.failures = [_ERRORS[error]() for _ in range(count)]
+    world.cluster.failures = [ERRORS[error]() for _ in range(count)]
 
 
 def refuse(world: World, what: str, is_refused: bool) -> None:
@@ -308,6 +307,20 @@ def schedule(world: World, is_scheduling: bool) -> None:
     world.controllers.is_scheduling = is_scheduling
 
 
+async def restart(world: World, carries_out: bool = False) -> None:
+    """Another process takes over; ``carries_out``: writes on their way arrive even so."""
+    await world.step_down(carries_out)
+    await world.restart()
+
+
+async def step_down(world: World, carries_out: bool) -> None:
+    """Nobody leads, until the next restart."""
+    await world.step_down(carries_out)
+
+
+_OF_PROCESSES: dict[str, Callable[..., Awaitable[None]]] = {
+    each.__name__: each for each in (restart, step_down)
+}
 _EVENTS: dict[str, Callable[..., None]] = {
     each.__name__: each
     for each in (
@@ -316,124 +329,7 @@ _EVENTS: dict[str, Callable[..., None]] = {
         *(end_run, evict_pod, unready_pod, foreign_pod),
         *(delete_child, damage_child, scale_child, take_name),
         *(autoscale, kueue, evict_from_queue, api, gateway, hold_requests),
-        *(tell, lag, fail_writes, refuse, write_slowly, bring_nodes, start_slowly, schedule),
+        *(tell, tell_of, lag, fail_writes, refuse, write_slowly),
+        *(bring_nodes, start_slowly, schedule),
     )
 }
-
-
-def _event(name: str, *of: Any) -> st.SearchStrategy[Event]:
-    return st.tuples(*of).map(lambda drawn: Event(name, drawn))
-
-
-_indexes, _flags = st.integers(0, 5), st.booleans()
-_jobs, _services = st.sampled_from(given.JOBS), st.sampled_from(given.SERVICES)
-_nodes = st.sampled_from(given.NODES)
-_POOLS = [
-    {"nodeSelector": {given.GROUP_LABEL: "h"}, "price": {"perNodeHour": "80"}},
-    {"nodeSelector": {given.GROUP_LABEL: "h"}, "maxNodes": 4, "nodeStartup": "2m"},
-    {"nodeSelector": {given.GROUP_LABEL: "a"}, "allowedNamespaces": ["b"]},
-    {"nodeSelector": {given.GROUP_LABEL: "x"}, "accelerator": "H100-SXM5-80GB"},
-    {"nodeSelector": {given.GROUP_LABEL: "none"}, "accelerator": "nonsense", "maxNodes": 2},
-    {"nodeSelector": {given.GROUP_LABEL: "a"}, "capacityType": "Spot"},
-    {
-        "nodeSelector": {given.GROUP_LABEL: "h"},
-        "tolerateTaints": [{"key": given.TAINT["key"], "operator": "Exists"}],
-    },
-]
-_PLURALS = ["pods", "jobs", "deployments", "trainingjobs", "nodes", "jobsets", "workloads"]
-
-
-_creations = st.one_of(
-    _event("create_job", _jobs, given.job_specs),
-    _event("create_service", _services, given.service_specs),
-)
-_recreations = st.one_of(
-    _event("recreate", st.just("TrainingJob"), _jobs, given.job_specs),
-    _event("recreate", st.just("InferenceService"), _services, given.service_specs),
-)
-events = st.one_of(
-    _creations,
-    _creations,
-    _creations,
-    _recreations,
-    _event("edit_job", _indexes, given.job_edits),
-    _event("edit_job", _indexes, given.job_edits),
-    _event("end_workload", _indexes),
-    _event("pause", _indexes, _flags),
-    _event("add_node", _nodes),
-    _event("add_node", _nodes),
-    _event("remove_node", _indexes),
-    _event("cordon", _indexes, _flags),
-    _event(
-        "break_node",
-        _indexes,
-        st.sampled_from(["bare", "other product", "fewer devices", "not ready", "tainted", "well"]),
-    ),
-    _event("declare_pool", st.sampled_from(["mine", "other"]), st.sampled_from(_POOLS)),
-    _event("delete", st.just("AcceleratorPool"), st.sampled_from(["mine", "other"])),
-    _event("end_run", _indexes, st.sampled_from(["Succeeded", "Failed"])),
-    _event("evict_pod", _indexes),
-    _event("unready_pod", _indexes),
-    _event("foreign_pod", _indexes, st.sampled_from([0, 2, 8])),
-    _event("delete_child", _indexes),
-    _event("damage_child", _indexes, st.sampled_from(["record", "{", "[]", "labels"])),
-    _event("scale_child", _indexes, st.integers(0, 3)),
-    _event("take_name", st.one_of(_jobs, _services), st.sampled_from(["Service", "Job"])),
-    _event("autoscale", _services, st.sampled_from(["Deployment", "InferenceService"])),
-    _event("kueue", st.sampled_from(["plain", "with check", "remove"])),
-    _event("evict_from_queue", _indexes),
-    _event("api", st.sampled_from([JOBSET, LEADER_WORKER_SET, TRAINER]), _flags),
-    _event("api", st.just(INFERENCE), st.just(False)),
-    _event("gateway", _services),
-    _event("hold_requests", st.sampled_from([0.0, 3.0])),
-    _event("tell", st.sampled_from(Told.STATES)),
-    _event("lag", st.sampled_from(_PLURALS), st.sampled_from([0.0, 1.0, 30.0])),
-    _event("fail_writes", st.sampled_from(sorted(_ERRORS)), st.integers(1, 6)),
-    _event("refuse", st.sampled_from(["jobs/j0", "services/s0", "events", "apply"]), _flags),
-    _event("write_slowly", st.sampled_from([0.3, 5.0])),
-    _event("bring_nodes", st.sampled_from(["h", "a", ""])),
-    _event("start_slowly", st.sampled_from([1.0, 20.0, 300.0, 5000.0])),
-    _event("schedule", _flags),
-    st.just(Event("restart")),
-)
-waits = st.sampled_from([0.0, 0.1, 0.1, 3.0, 3.0, 30.0, 30.0, 30.0, 200.0, 200.0, 700.0])
-_ASLEEP = {"scaling": {"minReplicas": 0, "maxReplicas": 4, "scaleToZero": True}}
-_SPANNING = {"model": {"preset": "llama-3.1-405b", "uri": "pvc://models/405b"}}
-_GROWING = {"nodeSelector": {given.GROUP_LABEL: "h"}, "maxNodes": 4, "nodeStartup": "2m"}
-_BEGINNINGS: list[History] = [
-    [],
-    [],
-    [
-        (Event("gateway", ("s0",)), 0.0),
-        (Event("tell", ("idle",)), 0.0),
-        (Event("create_service", ("s0", _ASLEEP)), 900.0),
-    ],
-    [
-        (Event("api", (LEADER_WORKER_SET, True)), 0.0),
-        (Event("add_node", ("h2",)), 30.0),
-        (Event("create_service", ("s1", _SPANNING)), 30.0),
-    ],
-    [
-        (Event("api", (JOBSET, True)), 0.0),
-        (Event("api", (TRAINER, True)), 30.0),
-        (Event("create_job", ("j0", {"runtime": "JobSet"})), 0.0),
-        (Event("create_job", ("j1", {"runtimeRef": {"name": TORCH}})), 30.0),
-    ],
-    [
-        (Event("declare_pool", ("mine", _GROWING)), 0.0),
-        (Event("bring_nodes", ("h",)), 0.0),
-        (Event("create_job", ("j0", {"accelerators": {"count": 24}})), 30.0),
-    ],
-    [
-        (Event("kueue", ("with check",)), 30.0),
-        (Event("create_job", ("j0", {"queueName": QUEUE})), 3.0),
-        (Event("create_job", ("j1", {"queueName": QUEUE})), 3.0),
-    ],
-]
-"""What random events seldom bring about by themselves."""
-histories = st.builds(
-    lambda begin, first, rest: [*begin, *first, *rest],
-    st.sampled_from(_BEGINNINGS),
-    st.lists(st.tuples(_creations, waits), min_size=2, max_size=4),
-    st.lists(st.tuples(events, waits), min_size=15, max_size=40),
-)

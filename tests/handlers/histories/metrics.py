@@ -15,6 +15,7 @@ from poolwise.plan.steps.reading import ENGINE as RUN
 from poolwise.plan.steps.sample import RunSample
 from tests.handlers.fleet import answered
 from tests.handlers.gateway import HOLDS
+from tests.handlers.histories.documents import SERVICES
 from tests.handlers.histories.virtual_time import VirtualLoop
 
 LOADS = {"idle": 0.0, "calm": 0.5, "busy": 20.0}
@@ -23,46 +24,58 @@ SILENT = Fault("did not answer")
 
 
 class Told:
-    """The same of all replicas: ``state`` is one of :data:`LOADS`, or how they fail."""
+    """The same of all replicas of a service: one of :data:`LOADS`, or how they fail."""
 
     STATES = (*LOADS, "silent", "backwards", "slow", "some silent")
 
     def __init__(self, loop: VirtualLoop) -> None:
         self._loop = loop
-        self.state = "calm"
+        self.states: dict[str, str] = {}
+        """By service."""
+        self.tell("calm")
         self.held_requests = 0.0
-        self._requests = 0.0
+        self._requests = dict.fromkeys(SERVICES, 0.0)
         self._counted_at = loop.time()
+
+    def tell(self, state: str) -> None:
+        """The same of all services, and of runs."""
+        self._of_runs = state
+        self.states = dict.fromkeys(SERVICES, state)
 
     @property
     def is_broken(self) -> bool:
-        """Whether nobody can tell what load there is."""
-        return self.state not in LOADS
+        """Whether nobody can tell what load there is of any service."""
+        return not LOADS.keys() & self.states.values()
 
     async def look(self, targets: Iterable[Target]) -> Mapping[Target, Look]:
-        if self.state == "slow":
+        targets = list(targets)
+        if any(self._state(each) == "slow" for each in targets):
             await asyncio.sleep(3.0)
         self._count()
         return {each: self._of(index, each) for index, each in enumerate(targets)}
 
     def _count(self) -> None:
         now = self._loop.time()
-        self._requests += LOADS.get(self.state, 0.0) * (now - self._counted_at)
+        for service, state in self.states.items():
+            self._requests[service] += LOADS.get(state, 0.0) * (now - self._counted_at)
         self._counted_at = now
 
     def _of(self, index: int, target: Target) -> Look:
-        now = self._loop.utc_now().timestamp()
+        now, state = self._loop.utc_now().timestamp(), self._state(target)
         if target.engine in (PICKER, QUEUE_ALONE):
             return self._picker(target, now)
-        if self.state in ("silent", "slow") or (self.state == "some silent" and not index):
+        if state in ("silent", "slow") or (state == "some silent" and not index):
             return SILENT
         if target.engine == RUN:
             steps = self._loop.time() / 5.0
             return RunSample(target.replica, now, steps, steps, steps * 5.0)
-        return self._replica(target.replica, now)
+        return self._replica(target.replica, state, now)
+
+    def _state(self, target: Target) -> str:
+        return self.states.get(_service(target.replica), self._of_runs)
 
     def _picker(self, target: Target, now: float) -> Look:
-        if self.state in ("silent", "slow"):
+        if self._state(target) in ("silent", "slow"):
             return SILENT
         pool = target.replica.removesuffix("-epp-0")
         labels = f'fairness_id="default",inference_pool="{pool}",priority="0"'
@@ -70,11 +83,11 @@ class Told:
         reader = read_queue if target.engine == QUEUE_ALONE else read
         return reader(text, target.replica, now)
 
-    def _replica(self, replica: str, now: float) -> Sample:
-        count = self._requests
-        if self.state == "backwards":
+    def _replica(self, replica: str, state: str, now: float) -> Sample:
+        count = self._requests[_service(replica)]
+        if state == "backwards":
             count = max(0.0, count - (self._loop.time() % 100.0))
-        load = LOADS.get(self.state, 1.0)
+        load = LOADS.get(state, 1.0)
         sample = replace(
             Sample(replica, now),
             running=8.0 * load,
@@ -82,3 +95,8 @@ class Told:
             kv_cache_usage=min(0.95, load / 10.0),
         )
         return answered(sample, count, 0.1 if load < 10.0 else 8.0)
+
+
+def _service(replica: str) -> str:
+    """Whose pod has that name."""
+    return replica.partition("-")[0]

@@ -26,6 +26,8 @@ DECIDED_SECONDS = 70.0
 """After this, no look from before an event decides anything."""
 REST_SECONDS = 600.0
 WATCHED_SECONDS = 300.0
+MOST_DUE = 5
+"""Moments by which time alone changes a decision, one after the other, that are waited for."""
 MOST_WRITES = 2
 """Of one object in that time, where nothing happens but that replicas go on to tell."""
 
@@ -78,6 +80,7 @@ async def _wait(world: World, event: Event, seconds: float) -> None:
 
 async def _of_a_restart(world: World) -> list[str]:
     """Another process finds all as it should be."""
+    await _until_nothing_is_due(world)
     before, told, left = len(world.cluster.operator_writes), words(world), _left(world)
     await world.restart()
     await asyncio.sleep(QUIET_SECONDS)
@@ -91,6 +94,15 @@ async def _of_a_restart(world: World) -> list[str]:
         if least < left.get(name, 0)
     ]
     return problems + differences(told, words(world))
+
+
+async def _until_nothing_is_due(world: World) -> None:
+    """In a while: a start that takes too long is given up then, by whichever process leads."""
+    for _ in range(MOST_DUE):
+        due, now = world.process.engine.planner.decisions.look_again_at, world.loop.utc_now()
+        if due is None or (left_seconds := (due - now).total_seconds()) > 2 * QUIET_SECONDS:
+            return
+        await asyncio.sleep(max(0.0, left_seconds) + DECIDED_SECONDS)
 
 
 def _may_differ(world: World, write: str) -> bool:
@@ -118,5 +130,7 @@ async def heal(world: World) -> None:
     cluster.lag_seconds.clear()
     cluster.write_seconds = USUAL_SECONDS
     world.controllers.is_scheduling = True
+    if not world.process.leads:
+        await world.restart()
     world.controllers.start_seconds = min(world.controllers.start_seconds, 20.0)
     await asyncio.sleep(REST_SECONDS)

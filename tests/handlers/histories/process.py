@@ -31,15 +31,15 @@ class Process:
     ) -> None:
         self._cluster = cluster
         self._settings = settings
-        self._leads = True
+        self.leads = True
         self.cache = Cache()
-        writer = Writer(cluster, self.cache, lambda: math.inf if self._leads else 0.0)
+        writer = Writer(cluster, self.cache, lambda: math.inf if self.leads else 0.0)
         metrics = Metrics()
         recorder = Recorder(writer, "test", clock.utc_now, time.monotonic, metrics.decisions)
         self.engine = Engine(self.cache, writer, recorder, decide, settings, metrics)
         self.engine.scaler._source = self.engine.measurer._source = source
         self.tasks: list[asyncio.Task[None]] = []
-        """None ends by itself."""
+        """None ends by itself; none is left once it has ended."""
 
     async def start(self) -> None:
         """Read the cluster, and take up work."""
@@ -52,12 +52,13 @@ class Process:
         self.tasks = [asyncio.create_task(each) for each in (self.engine.run(), apis.run())]
 
     def _see(self, resource: Resource, change: str, document: Document) -> None:
-        if self._leads:
+        if self.leads:
             self.engine.see(resource, change, document)
 
     async def end(self) -> None:
         """As if killed: what is under way is not ended."""
-        self._leads = False
+        self.leads = False
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
+        self.tasks = []

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from poolwise.api.validation import problems
 from tests.handlers.histories.documents import service
-from tests.handlers.histories.events import histories
+from tests.handlers.histories.drawn import histories
 from tests.handlers.histories.known import KNOWN
 from tests.handlers.histories.playing import play
 

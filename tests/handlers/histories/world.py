@@ -33,6 +33,7 @@ SETTINGS = Settings(
     accrual_seconds=0,
     may_move=True,
     may_preempt=True,
+    settle_seconds=120.0,  # an hour in life: no history is as long
     # Rarer than in life: most of the time goes into looks of which each says the same.
     scaling_interval_seconds=60,
     training_interval_seconds=60,
@@ -87,6 +88,12 @@ class World:
 
         return Process(self.cluster, judged, SETTINGS, self.told.look)
 
+    async def step_down(self, carries_out: bool) -> None:
+        """Nobody leads; ``carries_out``: writes on their way arrive even so."""
+        self.cluster.carries_out = carries_out
+        await self.process.end()
+        self.cluster.carries_out = False
+
     async def restart(self) -> None:
         """Another process takes over."""
         await self.process.end()
@@ -111,7 +118,7 @@ class World:
         """Whether something stands between the operator and the cluster."""
         cluster = self.cluster
         is_slow = cluster.write_seconds > USUAL_SECONDS or any(cluster.lag_seconds.values())
-        return bool(cluster.failures or cluster.unwanted or is_slow)
+        return bool(cluster.failures or cluster.unwanted or is_slow or not self.process.leads)
 
     def check(self) -> None:
         """Raise what went wrong unseen."""
