@@ -79,6 +79,8 @@ def test_one_workload_alone_gets_its_way_by_stopping_others():
     answer = decided(seen, settings=Settings(may_preempt=True))
     (stopped,) = (plan for plan in answer.outcomes.values() if plan.vacates)
     assert list(answer.standing.promised) == ["research/high"]
+    (promise,) = answer.standing.promised.values()
+    assert answer.look_again_at.timestamp() == promise.until, "else all wait on"
     assert "stopped for research/high," in stopped.reason
     assert answer.outcomes[key("first", Kind.INFERENCE_SERVICE)].placed
     calm = decided(seen, settings=Settings()).outcomes

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import repeat
 
@@ -29,7 +29,7 @@ from poolwise.plan.options import MILLICORES, options
 from poolwise.plan.placement import Turn
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import TrainingRequest
-from poolwise.plan.standing import Departure, Standing
+from poolwise.plan.standing import Departure, Promise, Standing
 from poolwise.settings import Settings
 
 ROUND_SECONDS = (60.0, 300.0, 1800.0, 10800.0, 86400.0)
@@ -106,18 +106,25 @@ class Queue:
         )
 
     def looks_again_at(self, joint: JointPlan, before: Standing) -> datetime | None:
-        """When the optimiser is to be asked for those who wait, where it was not: at other prices
-        one may start on what is free, and no event would ask for that pass."""
-        waits = any(each.act is Act.WAIT for each in joint.decisions)
-        if self._is_due(before) or not waits:
-            return None
-        return datetime.fromtimestamp(self._due(before), UTC)
+        """When time alone may let those start who wait: when the optimiser is to be asked, where
+        it was not, since it leaves other prices, and when a promise ends. No event would ask for
+        that pass."""
+        waits = {each.key for each in joint.decisions if each.act is Act.WAIT}
+        promised = self._promised(joint, before).items()
+        moments = [each.until for key, each in promised if key in waits]
+        if waits and not self._is_due(before):
+            moments.append(self._due(before))
+        return datetime.fromtimestamp(min(moments), UTC) if moments else None
 
-    def _promised(self, joint: JointPlan, before: Standing) -> dict[str, float]:
+    def _promised(self, joint: JointPlan, before: Standing) -> dict[str, Promise]:
+        until = self.now.timestamp() + self.situation.settings.restart_seconds
+        made = {each.key: Promise(each.option.pool, until) for each in joint.preemptions}
+        return {**self._promises(before), **made}
+
+    def _promises(self, standing: Standing) -> dict[str, Promise]:
+        """Those that stand still."""
         now = self.now.timestamp()
-        until = now + self.situation.settings.restart_seconds
-        standing = {key: end for key, end in before.promised.items() if end > now}
-        return {**standing, **{each.key: until for each in joint.preemptions}}
+        return {key: each for key, each in standing.promised.items() if each.until > now}
 
     def _is_due(self, before: Standing) -> bool:
         return self.now.timestamp() >= self._due(before)
@@ -173,7 +180,8 @@ class Queue:
     def _problem(self, standing: Standing, is_due: bool) -> Problem:
         ends = self.situation.memo.ends.each(self.pools, ends_of)
         pools = tuple(map(pool_state, self.pools, ends, repeat(self.ledger)))
-        pending = [self._pending(each, standing) for each in self.waiting]
+        given = self._given(standing)
+        pending = [self._pending(each, standing, given) for each in self.waiting]
         return Problem(
             now=self.now.timestamp(),
             pools=pools,
@@ -183,19 +191,36 @@ class Queue:
             shares={} if is_due else standing.shares,
         )
 
-    def _pending(self, each: Waiting, standing: Standing) -> Workload:
+    def _given(self, standing: Standing) -> dict[str, int]:
+        """Pools in which others stopped for somebody who waits still, with its priority. Nobody of
+        lower priority starts there meanwhile: nobody can tell when pods that were told to end have
+        ended, so nothing is booked yet, and who stopped would take again what it left."""
+        promises, given = self._promises(standing), dict[str, int]()
+        for each in self.waiting:
+            if promise := promises.get(told(each.key)):
+                priority = each.entry.workload.priority.value
+                given[promise.pool] = max(given.get(promise.pool, priority), priority)
+        return given
+
+    def _pending(self, each: Waiting, standing: Standing, given: Mapping[str, int]) -> Workload:
         request, identity = each.entry.workload.request, each.entry.identity
         created = each.entry.workload.created or self.now
         run = request if isinstance(request, TrainingRequest) else None
         deadline = run.deadline if run else None
-        is_promised = standing.promised.get(told(identity.key), 0.0) > self.now.timestamp()
+        priority = each.entry.workload.priority
+        is_promised = told(identity.key) in self._promises(standing)
         return Workload(
             key=told(identity.key),
             namespace=identity.key.namespace,
             created=created.timestamp(),
-            options=options(request, each.found, self.situation),
-            priority=each.entry.workload.priority.value,
-            may_preempt=each.entry.workload.priority.may_preempt and not is_promised,
+            options=tuple(
+                replace(way, is_blocked=True)
+                if given.get(way.pool, priority.value) > priority.value
+                else way
+                for way in options(request, each.found, self.situation)
+            ),
+            priority=priority.value,
+            may_preempt=priority.may_preempt and not is_promised,
             deadline=deadline.timestamp() if deadline else None,
             max_cost=run.max_cost if run else None,
             is_expected=told(identity.key) in standing.vacated,

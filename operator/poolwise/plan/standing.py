@@ -21,6 +21,16 @@ class Departure:
 
 
 @dataclass(frozen=True, slots=True)
+class Promise:
+    """Others stopped in a pool to make room for somebody."""
+
+    pool: str
+    until: float
+    """So long nobody else is stopped, and nobody of lower priority starts there: pods take time to
+    end."""
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """Of the queue, by workloads as sentences name them."""
 
@@ -33,8 +43,8 @@ class Standing:
     leaving: Mapping[str, Departure] = field(default_factory=dict)
     """Who was told to stop, until what ran is gone: a pass in between would keep it, and it would
     be made anew as soon as it is gone."""
-    promised: Mapping[str, float] = field(default_factory=dict)
-    """For whom others stopped, and until when nobody else does: their pods take time to end."""
+    promised: Mapping[str, Promise] = field(default_factory=dict)
+    """For whom others stopped."""
 
     def due(self, period_seconds: float) -> float:
         """When it is the optimiser's turn again; long ago where it never had one."""

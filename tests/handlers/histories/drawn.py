@@ -182,7 +182,7 @@ _two_services_grow = _about(
     _event("tell", st.sampled_from(["idle", "busy"])),
     _event("delete_child", _indexes),
 )
-_MOVABLE = {**given.CHECKPOINTS, **given.LENGTHS[1]}
+_MOVABLE: dict[str, Any] = {**given.CHECKPOINTS, **given.LENGTHS[1]}
 _RUNS = st.sampled_from(
     [
         {"priorityClassName": "low"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from poolwise.plan.names import LEADER_WORKER_SET
-from tests.handlers.histories.documents import GROUP_LABEL
+from tests.handlers.histories.documents import CHECKPOINTS, GROUP_LABEL, LENGTHS
 from tests.handlers.histories.events import Event, History
 
 _SPANNING = {"model": {"preset": "llama-3.1-405b", "uri": "pvc://models/405b"}}
@@ -21,6 +21,8 @@ _OF_20_PER_SECOND = {
         "outputTokens": {"p50": 200, "p95": 600},
     },
 }
+_STOPS_FOR_OTHERS = {**CHECKPOINTS, **LENGTHS[1], "priorityClassName": "low"}
+_FOR_WHOM_ALL_STOP = {"priorityClassName": "high", "accelerators": {"count": 16}}
 KNOWN: dict[str, History] = {
     "own writes count before watches tell of them": [
         *((Event("lag", (each, 3.0)), 0.0) for each in ("jobs", "deployments", "trainingjobs")),
@@ -67,6 +69,11 @@ KNOWN: dict[str, History] = {
         (Event("write_slowly", (5.0,)), 0.0),
         (Event("create_job", ("j0", {})), 3.0),
         (Event("create_job", ("j1", {})), 30.0),
+    ],
+    "who others stopped for gets the room": [
+        (Event("create_job", ("j0", _STOPS_FOR_OTHERS)), 3.0),
+        (Event("create_job", ("j1", {**_STOPS_FOR_OTHERS, "accelerators": {"count": 4}})), 300.0),
+        (Event("create_job", ("j2", _FOR_WHOM_ALL_STOP)), 200.0),
     ],
     "replicas that are being added count before they are written": [
         (Event("create_service", ("s1", {})), 3.0),
