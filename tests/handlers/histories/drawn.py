@@ -33,7 +33,7 @@ _POOLS = [
         "tolerateTaints": [{"key": given.TAINT["key"], "operator": "Exists"}],
     },
 ]
-_PRICED = [
+_PRICED: list[dict[str, Any]] = [
     {"nodeSelector": {given.GROUP_LABEL: group}, "price": {"perNodeHour": price}}
     for group in ("h", "a")
     for price in ("1", "80")
@@ -183,7 +183,7 @@ _two_services_grow = _about(
     _event("delete_child", _indexes),
 )
 _MOVABLE: dict[str, Any] = {**given.CHECKPOINTS, **given.LENGTHS[1]}
-_RUNS = st.sampled_from(
+_RUNS: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
     [
         {"priorityClassName": "low"},
         {"priorityClassName": "high"},
