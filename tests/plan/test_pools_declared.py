@@ -149,6 +149,17 @@ def test_nodes_of_different_kinds_are_not_averaged() -> None:
     assert "H100-SXM5-80GB (n0, n1), L4 (odd)" in message
 
 
+def test_nodes_whose_devices_go_by_another_name_are_not_made_one() -> None:
+    """Pods ask for one resource: none of them would ever start on the other node."""
+    odd = node("odd", GROUP, resources={"example.com/npu": "8"})
+    spec = declared("mine", nodeSelector=GROUP, accelerator="H100-SXM5-80GB")
+    pool = only_pool([*NODES, odd], [spec])
+    status, reason, message = condition(pool, "HardwareKnown")
+    assert (status, reason) == (False, "ConflictingLabels")
+    told = "its nodes differ: example.com/npu (odd), nvidia.com/gpu (n0, n1); select them apart"
+    assert message.endswith(told)
+
+
 def test_a_node_that_contradicts_itself_does_not_stop_the_others() -> None:
     bad = node("bad", H100 | GROUP | {"nvidia.com/gpu.memory": "1000"}, gpus=8)
     pool = only_pool([*NODES, bad], [declared("mine", nodeSelector=GROUP)])

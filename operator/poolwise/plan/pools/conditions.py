@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from poolwise.plan.nodes.claims import Reason
 from poolwise.plan.pool import Condition, Node
 from poolwise.plan.pools.alike import differences
 from poolwise.plan.pools.members import Draft
@@ -36,7 +35,7 @@ def _hardware(draft: Draft) -> Iterator[Condition]:
     offer = draft.offer
     if offer.problem is not None:
         text = offer.problem.message
-        if offer.problem.reason is not Reason.UNKNOWN_ACCELERATOR:
+        if not draft.spec.accelerator:
             text += "; to use the pool, name its hardware in spec.accelerator"
         yield Condition("HardwareKnown", False, offer.problem.reason, sentence(text))
         return

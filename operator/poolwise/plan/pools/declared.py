@@ -184,14 +184,15 @@ def _common(offers: Sequence[Offer], members: Sequence[Member]) -> Offer:
 
 
 def _differing(members: Sequence[Member]) -> Problem:
-    by_product: dict[str, list[str]] = {}
+    """Of one product, as a person named it, they differ in the resource that pods ask for."""
+    is_one_product = len({member.offer.product for member in members}) == 1
+    by_kind: dict[str, list[str]] = {}
     for member in members:
-        by_product.setdefault(member.offer.product, []).append(member.node.name)
-    told = [
-        f"{product} ({first_of(names, NAMED_AT_MOST)})"
-        for product, names in sorted(by_product.items())
-    ]
-    text = f"its nodes differ: {', '.join(told)}; select them apart, or name spec.accelerator"
+        kind = member.offer.resource if is_one_product else None
+        by_kind.setdefault(kind or member.offer.product, []).append(member.node.name)
+    told = [f"{kind} ({first_of(names, NAMED_AT_MOST)})" for kind, names in sorted(by_kind.items())]
+    hint = "" if is_one_product else ", or name spec.accelerator"
+    text = f"its nodes differ: {', '.join(told)}; select them apart{hint}"
     return Problem(Reason.CONFLICTING_LABELS, text)
 
 

@@ -63,8 +63,9 @@ class Draft:
 
 
 def is_same_hardware(one: Offer, other: Offer) -> bool:
-    """Whether two offers are devices of one kind."""
-    return one.problem is None and other.problem is None and one.product == other.product
+    """Whether two offers are devices of one kind that pods ask for by one name."""
+    is_known = one.problem is None and other.problem is None
+    return is_known and (one.product, one.resource) == (other.product, other.resource)
 
 
 def usual_count(offers: Sequence[Offer]) -> int:
