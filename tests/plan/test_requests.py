@@ -133,6 +133,12 @@ def test_own_models():
     assert read(document).request.work.model.shape == Custom(25e6, 5e6, 4.1e9, 9e7)
 
 
+def test_experts_that_no_layer_has_are_none():
+    experts = {"count": 8, "topK": 2, "ffn": 1024, "denseLayers": 32}
+    document = changed(TRAINING, "model", {"transformer": {**SHAPE, "experts": experts}})
+    assert read(document).request.work.model.shape.experts is None
+
+
 def test_limits_and_places():
     document = changed(TRAINING, "objective", {"goal": "Cost", "deadline": "2026-12-24T00:00:00"})
     document = changed(document, "placement", {"pools": ["a"], "topology": {"mode": "Required"}})

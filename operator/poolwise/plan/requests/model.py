@@ -106,6 +106,8 @@ def _experts(spec: TransformerSpec) -> Experts | None:
             f"{where}.denseLayers",
             f"must be at most layers ({spec.layers}), is {experts.dense_layers}",
         )
+    if experts.dense_layers == spec.layers:
+        return None  # no layer has any
     return Experts(
         count=experts.count,
         top_k=experts.top_k,
