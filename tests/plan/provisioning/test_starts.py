@@ -50,6 +50,18 @@ def failed_start(workload, pools, minutes=31, **more):
     return told(workload, decisions, children, seen, moment), decisions
 
 
+def test_what_cannot_be_read_any_more_stays_where_it_does_not_start():
+    """Its spec was changed while it waited: there is no other place to look for."""
+    chat = service()
+    children = created([], chat, pools=TWO)
+    broken = changed(chat, model={"preset": "nobody-knows"})
+    runner = next(each for each in children if each["kind"] == "Deployment")
+    given = {"pools": TWO, "children": children, "pods": pods(runner, None)}
+    decisions = decided_at(after(60), [], broken, job(), **given)
+    assert decisions.outcomes[CHAT].reason_code == Reason.INVALID_SPEC
+    assert key("job") in decisions.outcomes
+
+
 def test_a_start_is_waited_for_until_its_timeout():
     wide = job(count=16)
     children = created([], wide, pools=TWO)

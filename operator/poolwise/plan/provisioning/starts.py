@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from poolwise.errors import InvalidInput
 from poolwise.plan.capacity_pods import owner_labels, owner_of
 from poolwise.plan.decision import Key, Kind, PlacementRecord
 from poolwise.plan.entries import Entry
@@ -127,7 +128,8 @@ class _Look:
         return replace(entry, wanted=replace(entry.wanted, request=kept_away))
 
     def judged(self, entry: Entry) -> GivenUp | datetime | None:
-        """The attempt that is to be given up; else when it will have to be; None: never."""
+        """The attempt that is to be given up; else when it will have to be; None: never. What
+        cannot be read any more keeps its place: nobody can tell of another."""
         record, child = entry.holds, self.children.get(entry.identity.uid)
         since = startable_since(child) if child else None
         if record is None or since is None or entry.state.is_paused:
@@ -140,6 +142,8 @@ class _Look:
         due = since + timedelta(seconds=limit)
         if due > self.now:
             return due
+        if isinstance(entry.wanted, InvalidInput):
+            return None
         return self._given_up(entry.identity.key, record, since, limit)
 
     def _given_up(
