@@ -117,6 +117,12 @@ def test_spec_that_went_bad_keeps_what_it_holds():
     assert not found["next"].placed
 
 
+def test_children_follow_from_the_spec_whatever_the_status_says():
+    status = {"plan": {"stepsAhead": "many", "replicas": -1}, "conditions": []}
+    plain, told = [job(), service()], [{**each, "status": status} for each in (job(), service())]
+    assert running([*h100(2)], *told) == running([*h100(2)], *plain)
+
+
 def test_damaged_record_never_crashes():
     children = running(h100(2), job(count=8))
     children[0]["metadata"]["annotations"]["poolwise.dev/placement"] = '{"version": 1'

@@ -133,6 +133,11 @@ def test_own_models():
     assert read(document).request.work.model.shape == Custom(25e6, 5e6, 4.1e9, 9e7)
 
 
+def test_a_status_of_an_earlier_version_is_no_reason_to_refuse_a_spec():
+    status = {"plan": {"stepsAhead": "many", "replicas": -1}, "conditions": "none"}
+    assert read({**TRAINING, "status": status}) == read(TRAINING)
+
+
 def test_experts_that_no_layer_has_are_none():
     experts = {"count": 8, "topK": 2, "ffn": 1024, "denseLayers": 32}
     document = changed(TRAINING, "model", {"transformer": {**SHAPE, "experts": experts}})

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from poolwise.api import InferenceService, TrainingJob, TrainingJobSpec
+from poolwise.api import InferenceServiceSpec, TrainingJobSpec
 from poolwise.errors import InvalidInput
 from poolwise.plan import names
 from poolwise.plan.children import job_set, training
@@ -64,7 +64,7 @@ def children(
         be loaded from where the spec says, or a runtime has nothing to train in.
     """
     if plan.key.kind is Kind.INFERENCE_SERVICE:
-        spec = InferenceService.model_validate(resource).spec
+        spec = InferenceServiceSpec.model_validate(resource["spec"])
         longest = longest_over_told(spec, settings)
 
         def replica(part: Plan, pool: Pool) -> Replica:
@@ -79,7 +79,7 @@ def children(
 
 def changes_to_run(resource: Object, runtime: str) -> Manifest:
     """What may still change on a child of that kind that exists, as a merge patch: pods cannot."""
-    spec = TrainingJob.model_validate(resource).spec
+    spec = TrainingJobSpec.model_validate(resource["spec"])
     match runtime:
         case Runtime.JOB:
             return {"spec": training.changeable(spec)}
@@ -91,7 +91,7 @@ def changes_to_run(resource: Object, runtime: str) -> Manifest:
 def _of_run(
     resource: Object, plan: Plan, record: PlacementRecord, pool: Pool, served: Served
 ) -> tuple[Manifest, ...]:
-    spec = TrainingJob.model_validate(resource).spec
+    spec = TrainingJobSpec.model_validate(resource["spec"])
     if not plan.kept:
         record = _with_runtime(record, spec, served.apis)
     made = _unqueued(TrainingRun(resource, spec, record, pool), served)

@@ -62,12 +62,13 @@ def workload(
     settings: Settings,
     priorities: Mapping[str, Priority],
 ) -> Workload:
-    """What an object asks for. Raises InvalidInput.
+    """What an object asks for, whatever its status says. Raises InvalidInput.
 
     ``priorities`` are PriorityClasses by name; ``""`` is the cluster's default.
     """
+    asked = {field: value for field, value in resource.items() if field != "status"}
     try:
-        parsed = _MODELS[kind].model_validate(resource)
+        parsed = _MODELS[kind].model_validate(asked)
     except ValidationError as error:
         raise _sentence(error) from error
     except (ArithmeticError, LookupError, TypeError, RecursionError) as error:
