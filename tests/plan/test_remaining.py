@@ -47,6 +47,14 @@ def test_a_run_that_is_overdue_ends_soon_and_never_at_once():
     assert 0.0 < late.mid < late.high
 
 
+@pytest.mark.parametrize("low", [1e-308, 5e-324])
+def test_a_range_that_tells_nothing_leaves_a_time_that_can_be_told(low):
+    left = remaining_seconds(run(low=low, elapsed=HOUR), NOW)
+    assert left is not None
+    assert 0.0 < left.mid < left.high < math.inf
+    assert about(left.high).startswith("about")
+
+
 def test_the_child_may_say_when_it_started():
     left = remaining_seconds(run(elapsed=HOUR), NOW, since=NOW - timedelta(hours=5))
     assert left is not None

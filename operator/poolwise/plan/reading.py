@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from poolwise.api.quantity import parse_quantity
 
-EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
-"""Moments beyond them leave the calendar in another zone, or when something is added to them."""
+MOST = 1e60
+"""Of figures that somebody wrote: products of a few of them are numbers, too."""
+FIRST_YEAR, LAST_YEAR = 1000, 9000
+"""Of times that somebody wrote: what is added to one stays in the calendar, in any zone."""
 
 
 def mapping(parent: Any, *path: str) -> Mapping[str, Any]:
@@ -29,11 +31,11 @@ def objects(parent: Any, *path: str) -> tuple[Mapping[str, Any], ...]:
 
 
 def number(parent: Mapping[str, Any], name: str) -> float | None:
-    """A figure of that name; None where it is absent or no number."""
+    """A figure of that name; None where it is absent, or no number that can be reckoned with."""
     value = parent.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value)
+    return float(value) if abs(value) <= MOST else None
 
 
 def condition_of(status: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
@@ -58,13 +60,13 @@ def amount(text: Any) -> float:
 
 
 def moment_of(text: Any) -> datetime | None:
-    """A time of the API; None for what is none."""
+    """A time of the API; None for what is none, or of no year that can be reckoned with."""
     try:
         moment = datetime.fromisoformat(text)
     except (TypeError, ValueError):
         return None
-    is_known = moment.tzinfo is not None and EARLIEST <= moment <= LATEST
-    return moment if is_known else None
+    is_one = moment.tzinfo is not None and FIRST_YEAR < moment.year < LAST_YEAR
+    return moment if is_one else None
 
 
 def name_of(document: Mapping[str, Any]) -> str:

@@ -22,8 +22,9 @@ from poolwise.plan.observed import Object
 from poolwise.plan.reading import mapping, moment_of, number
 from poolwise.plan.steps.told import Measured, measured
 
-LEAST_SPREAD = 0.05
-"""Deviation of the logarithm of a run's time, however sure its step is: restarts, stragglers."""
+LEAST_SPREAD, MOST_SPREAD = 0.05, 10.0
+"""Deviation of the logarithm of a run's time, however sure its step is: restarts, stragglers; and
+however unsure: beyond, a range tells nothing but that somebody wrote it."""
 FARTHEST = 6.0
 """Deviations beyond its prediction at which a run is as late as can be told."""
 FRESH_SECONDS = 1200.0
@@ -149,7 +150,7 @@ def _spread(told: Mapping[str, object]) -> float:
     low, high = (_positive(predicted, f"stepSeconds{end}") for end in ("Low", "High"))
     if low is None or high is None:
         return LEAST_SPREAD
-    return max(LEAST_SPREAD, Interval(high, low, high).spread)
+    return min(max(LEAST_SPREAD, Interval(high, low, high).spread), MOST_SPREAD)
 
 
 def _key(resource: Object) -> Key:
