@@ -108,7 +108,7 @@ def test_one_that_breaks_is_opened_again_later_and_later(rests):
     assert rests == [1, 1, 2, 3, 0.5, 1], "one that was answered begins anew"
 
 
-def test_what_vanished_is_found_once_it_can_be_listed(rests):
+def test_what_vanished_is_found_once_it_can_be_listed(rests, monkeypatch):
     kube = Scripted([("ADDED", queue("x", "3")), BOOKMARK, Expired("410")], [NotFound("")])
     pages, answers = kube.pages, [None, Unavailable("429"), None]
 
@@ -118,6 +118,6 @@ def test_what_vanished_is_found_once_it_can_be_listed(rests):
         async for page in pages(resource, namespace, metadata_only=metadata_only):
             yield page
 
-    kube.pages = listed
+    monkeypatch.setattr(kube, "pages", listed)
     assert followed(kube).gone == ["x"]
     assert not answers, "a list that failed is read again before the watch goes on"
