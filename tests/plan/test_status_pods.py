@@ -58,6 +58,8 @@ ACCOUNT = (
     'pods "x" is forbidden: error looking up service account a/b: serviceaccount "b" not found'
 )
 
+PRIORITY = 'pods "x" is forbidden: no PriorityClass with name urgent was found'
+
 
 @pytest.mark.parametrize(
     ("status", "reason", "words"),
@@ -102,6 +104,7 @@ def test_a_pods_problem(status, reason, words):
         (QUOTA, "QuotaExceeded"),
         (SECURITY, "PodSecurityRefused"),
         (ACCOUNT, "MissingReference"),
+        (PRIORITY, "MissingReference"),
         ("something else", "CreateFailed"),
     ],
 )

@@ -280,6 +280,26 @@ def test_another_place_does_not_bring_a_claim_that_nobody_made():
     assert decided_at(after(31), nodes, wide, **given).outcomes[key("job")].placed
 
 
+@pytest.mark.parametrize(
+    ("reason", "stays"),
+    [
+        ("PodSecurityRefused", True),
+        ("MissingReference", True),
+        ("QuotaExceeded", False),
+        ("CreateFailed", False),
+    ],
+)
+def test_another_place_does_not_admit_pods_that_are_refused_anywhere(reason, stays):
+    """A quota may count the devices of one maker, and a webhook judge the node selector."""
+    problems = [{"reason": reason, "message": "refused", "pods": 0}]
+    wide = with_status(job(count=16), observed={"problems": problems})
+    children = created([], wide, pools=TWO)
+    given = {"pools": TWO, "children": children}
+    assert decided_at(after(31), [], wide, **given).outcomes[key("job")].placed is stays
+    made = pods(children[0], None, None)
+    assert not decided_at(after(31), [], wide, **given, pods=made).outcomes[key("job")].placed
+
+
 def test_ranks_that_crash_for_want_of_others_have_not_started_all():
     """Three of four ran until their rendezvous timed out; the fourth never got a node."""
     wide = job(count=32)

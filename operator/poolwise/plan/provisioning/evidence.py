@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from poolwise.plan.capacity_pods import FINISHED_PHASES
-from poolwise.plan.conditions import Type, is_true
+from poolwise.plan.conditions import Reason, Type, is_true
 from poolwise.plan.names import PLACEMENT
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import controller_uid, mapping, moment_of, objects, texts
@@ -17,6 +17,9 @@ from poolwise.plan.running import is_overflow
 _RANK_LABELS = ("batch.kubernetes.io/job-name", "batch.kubernetes.io/job-completion-index")
 _NOT_YET = ("", "ContainerCreating", "PodInitializing")
 """Reasons of a container that waits for its node; any other is its own trouble."""
+_REFUSED_ANYWHERE = {Reason.POD_SECURITY_REFUSED, Reason.MISSING_REFERENCE}
+"""What admission says of pods whatever pool they are for. A quota is not among these: it may count
+the accelerators of one maker alone, and what it refuses gives its place to others."""
 
 
 def bearers(children: Iterable[Object]) -> dict[str, Object]:
@@ -64,6 +67,8 @@ class Starting:
     lacks_claim: bool
     """Whether a pod has no node for want of a claim that it names: no pool has one where it would
     be found."""
+    exists: bool
+    """Whether there is any pod."""
 
 
 def starting(pods: Sequence[Object], since: datetime) -> Starting:
@@ -79,7 +84,14 @@ def starting(pods: Sequence[Object], since: datetime) -> Starting:
             for each in objects(pod, "status", "conditions")
             if (each.get("type"), each.get("status")) == ("PodScheduled", "False")
         ),
+        exists=bool(own),
     )
+
+
+def is_refused_anywhere(resource: Object) -> bool:
+    """Whether its status tells that no pod is let in for what another pool would not change."""
+    told = objects(resource, "status", "observed", "problems")
+    return any(each.get("reason") in _REFUSED_ANYWHERE for each in told)
 
 
 def is_claim_missing(message: str) -> bool:

@@ -19,7 +19,12 @@ from poolwise.plan.entries import Entry
 from poolwise.plan.observed import Object, Observed
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.attempts import GivenUp, given_up, latest, started_at
-from poolwise.plan.provisioning.evidence import bearers, startable_since, starting
+from poolwise.plan.provisioning.evidence import (
+    bearers,
+    is_refused_anywhere,
+    startable_since,
+    starting,
+)
 from poolwise.plan.provisioning.growth import is_to_come
 from poolwise.plan.reading import mapping, moment_of
 from poolwise.plan.requests.reading import identity
@@ -155,6 +160,8 @@ class _Look:
         if key.kind is Kind.INFERENCE_SERVICE and found.bound:
             return None
         if found.started >= total or found.lacks_claim:
+            return None
+        if not found.exists and is_refused_anywhere(self.resources[key]):
             return None
         if found.bound >= total and found.is_held_up_by_itself:
             return None

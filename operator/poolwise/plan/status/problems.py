@@ -84,7 +84,7 @@ def refused(message: str) -> Problem:
         reason = Reason.QUOTA_EXCEEDED
     elif "violates PodSecurity" in message:
         reason = Reason.POD_SECURITY_REFUSED
-    elif "not found" in message:
+    elif "not found" in message or "no PriorityClass with name" in message:
         reason = Reason.MISSING_REFERENCE
     return Problem(reason, sentence(message))
 
