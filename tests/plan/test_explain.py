@@ -47,7 +47,7 @@ def test_a_placed_job():
         ("failed", "llama-70b has failed on h100-ib"),
         ("waiting", "llama-70b waits for h100-ib (16 x H100-SXM5-80GB, dp2 tp8): needs 16, 8 are"),
         ("hopeless", "llama-70b runs nowhere: no pool can run it: needs 91.2 GiB"),
-        ("rejected", "llama-70b cannot be planned: spec.x: bad."),
+        ("rejected", "llama-70b is not accepted: spec.x: bad."),
         ("suspended", "llama-70b runs nowhere: spec.suspend is true."),
         ("plan only", "llama-70b is only planned, and would run on h100-ib"),
         ("serving", "assistant runs on h100-ib (3 replicas of 1 x H100-SXM5-80GB, tp1): TTFT 310"),
@@ -80,6 +80,27 @@ def test_a_question_keeps_its_mark():
     status = {"plan": {"reason": asked}, "conditions": []}
     told = explain({"metadata": {"name": "odd"}, "status": status})
     assert told.splitlines()[0] == f"odd runs nowhere: {asked}"
+
+
+def test_what_was_paused_before_its_first_plan_says_so():
+    paused = {"type": "Paused", "status": "True", "reason": "PausedByAnnotation", "message": "held"}
+    shown = explain({"metadata": {"name": "odd"}, "status": {"conditions": [paused]}})
+    assert shown.splitlines()[0] == "odd runs nowhere: nothing has been planned for it."
+    assert "  beware     held" in shown
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"feasible": True, "reason": "$9"}, "TTFT 310 ms: $9"),
+        ({"waits": True, "reason": "is full"}, "is full; would have TTFT 310 ms"),
+    ],
+)
+def test_the_time_of_another_pool_for_a_service_has_its_name(more, says):
+    other = {"pool": "b", "predicted": {"ttftSeconds": 0.31, "e2eSeconds": 9.0}, **more}
+    status = {"plan": {"pool": "a", "candidates": [other]}, "conditions": []}
+    shown = explain({"metadata": {"name": "odd"}, "status": status})
+    assert shown.endswith(f"others     b  {says}")
 
 
 @pytest.mark.parametrize(

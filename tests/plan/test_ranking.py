@@ -293,6 +293,12 @@ def test_reasons_say_equal_prices_once():
     assert told["h200"].endswith(f"next is h100 with 10 h {doubt}")
 
 
+def test_a_tie_tells_the_prices_that_decided_it():
+    told = words(run("h200", 10, 500), run("h100", 10, 400))
+    assert told["h100"] == "fastest: 10 h; next is h200 with 10 h, for $500 against $400"
+    assert told["h200"] == "10 h against 10 h, for $500 against $400"
+
+
 def test_reasons_beside_a_pool_that_costs_nothing():
     told = words(run("b200", 5, 900, bound_by=Resource.HOST), run("own", 10, 0.0))
     idle = "its accelerators would wait for the host"

@@ -83,6 +83,10 @@ class _Words:
             return f"the same as {second.pool}, {_edge(self._ranking.winner, second)[0]}"
         if second.objective_value is None:
             return "no other pool has a price to compare it with"
+        told, own = self._measure(second), self._measure(self._ranking.winner)
+        is_tie = told == own and self._goal is not Goal.COST
+        prices = f", for {self._prices(second)}" if is_tie else ""
+        return f"next is {second.pool} with {told}{self._in_doubt(second)}{prices}"
         return f"next is {second.pool} with {self._measure(second)}{self._in_doubt(second)}"
 
     def _why_it_lost(self, candidate: Candidate) -> str:

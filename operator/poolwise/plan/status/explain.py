@@ -43,6 +43,8 @@ _WARNING = {
     Type.QUOTA_RESERVED: "Unknown",  # there is no Kueue; what Kueue says stands elsewhere
 }
 """Conditions that a user should know of, with the status that says so."""
+_FIRST = {"": "step", "TTFT ": "ttft", "E2E ": "e2e"}
+"""The time of a candidate that is told: the first that is known, with its name for a service."""
 OTHERS_SHOWN = 16
 """Candidates of a story; the rest is counted."""
 
@@ -65,9 +67,10 @@ def _head(resource: Object, status: Told, told: Told) -> str:
     if not status:
         return f"{name} has no status yet: the operator has not seen it. Does it run?"
     if accepted.get("status") == "False":
-        return _ended(f"{name} cannot be planned: {accepted.get('message')}")
+        return _ended(f"{name} is not accepted: {accepted.get('message')}")
     if not told.get("pool"):
-        return _ended(f"{name} runs nowhere: {told.get('reason') or ready.get('message')}")
+        why = told.get("reason") or ready.get("message") or "nothing has been planned for it"
+        return _ended(f"{name} runs nowhere: {why}")
     return f"{name} {_verb(status, told)} {_place(told)}: {_outlook(resource, told)}."
 
 
@@ -252,12 +255,14 @@ def _candidate(candidate: Told) -> str:
     """What it would give where that is known, and why it was not taken."""
     reason = sentence(str(candidate.get("reason") or ""))
     predicted = mapping(candidate, "predicted")
-    first = next((n for n in ("step", "ttft", "e2e") if f"{n}Seconds" in predicted), None)
-    time = figures.interval(predicted, first) if first else ""
+    known_times = (each for each in _FIRST.items() if f"{each[1]}Seconds" in predicted)
+    name, first = next(known_times, ("", ""))
+    time = f"{name}{figures.interval(predicted, first)}" if first else ""
     known = [each for each in figures.cost(candidate) if each.removesuffix("/h") not in reason]
     outlook = ", ".join(filter(None, (time, *known)))
     if candidate.get("feasible") is True:
         return ": ".join(filter(None, (outlook, reason)))
     if candidate.get("waits") is True:
-        return f"{reason}; would take {outlook}" if outlook else reason
+        would = "have" if name else "take"
+        return f"{reason}; would {would} {outlook}" if outlook else reason
     return f"impossible: {reason}"
