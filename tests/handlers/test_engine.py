@@ -194,6 +194,19 @@ def test_a_namespace_that_is_being_deleted_is_no_failure(shell, log):
     assert failures.samples == []
 
 
+def test_a_spec_that_cannot_be_run_is_its_owners_to_mend_and_no_failure(shell, log):
+    """The alert on failures is for who runs Poolwise, and no retry of ours gives it an image."""
+    job, start = training_job("a", "bare", 16), len(log.getvalue())
+    del job["spec"]["run"]["image"]
+    shell.put(job)
+    shell.run()
+    assert condition(shell.look(job), "Stalled")["reason"] == "InvalidSpec"
+    told = [json.loads(line) for line in log.getvalue()[start:].splitlines()]
+    assert {line["level"] for line in told} == {"info"}
+    failures = next(iter(shell.metrics.failures.collect()))
+    assert failures.samples == []
+
+
 @pytest.mark.parametrize("is_paused", [False, True])
 @pytest.mark.parametrize(
     ("answer", "phase", "is_deleted"),

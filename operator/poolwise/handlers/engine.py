@@ -204,7 +204,10 @@ class Engine:
 
     def _refused(self, target: Target, reason_code: str, reason: str) -> None:
         """What was decided cannot be done: give its place to others, and say so."""
-        self._failed(target, reason_code, reason)
+        if reason_code == Reason.INVALID_SPEC:  # its owner's to mend: no failure of ours
+            _log.info("not done", target=str(target), reason=reason_code, problem=reason)
+        else:
+            self._failed(target, reason_code, reason)
         self._give_place(target, reason_code, reason)
 
     def _give_place(
