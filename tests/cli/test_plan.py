@@ -220,6 +220,21 @@ def test_what_would_have_a_place_and_no_pods_is_told(tmp_path: Path, nodes: Path
     assert not run("-f", written(file, job, chat), "--nodes", nodes).stderr
 
 
+def test_a_priority_class_that_no_file_has_is_told(tmp_path: Path, nodes: Path) -> None:
+    job = example("training-llama-8b")
+    job["spec"]["priorityClassName"] = "urgent"
+    file = written(tmp_path / "job.yaml", job)
+    result = run("-f", file, "--nodes", nodes)
+    assert result.exit_code == 0
+    assert result.stderr == (
+        f"poolwise: {file}: document 1 (TrainingJob/llama-8b): planned with priority 0: "
+        "spec.priorityClassName is urgent, and no file has that PriorityClass\n"
+    )
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 9}
+    urgent = written(tmp_path / "urgent.yaml", {**kind, "metadata": {"name": "urgent"}})
+    assert not run("-f", file, "-f", urgent, "--nodes", nodes).stderr
+
+
 def test_a_plan_that_is_only_reported_says_where_it_would_be(tmp_path: Path, nodes: Path) -> None:
     document = example("training-llama-70b")
     document["spec"]["mode"] = "Plan"

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +17,7 @@ from poolwise.api.validation import defaulted, problems
 from poolwise.cli import table
 from poolwise.cli.manifests import Document, identity, of_kind, read, repeated
 from poolwise.cli.observations import read_corrections
+from poolwise.cli.unranked import unranked
 from poolwise.cli.unrunnable import unrunnable
 from poolwise.cluster.clock import utc_now
 from poolwise.environment import from_environment
@@ -70,7 +72,8 @@ def plan(  # noqa: PLR0913  # an option each
     """Say where each workload would run, why, and what it would cost.
 
     Exits 0 also when something cannot be placed, or could be and would not run for want of an
-    image or of weights (a line on standard error says so), and 2 for bad input.
+    image or of weights, or names a PriorityClass that no file has (a line on standard error says
+    so), and 2 for bad input.
     """
     paths = [*files, *(more_files or [])]
     given = list(read(paths))
@@ -87,7 +90,8 @@ def plan(  # noqa: PLR0913  # an option each
     answer = decide(observed, tables.load(), settings, shipped(tables.load()), now)
     _refuse(_rejections(documents, answer))
     stored = [_stored(document.content) for document in documents]
-    for sentence in unrunnable(documents, stored, answer, settings):
+    told = unrunnable(documents, stored, answer, settings)
+    for sentence in chain(told, unranked(documents, observed.priority_classes)):
         typer.echo(f"poolwise: {sentence}", err=True)
     if output is Output.JSON:
         typer.echo(json.dumps(rounded(report(answer)), indent=2, ensure_ascii=False))
