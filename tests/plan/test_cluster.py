@@ -231,6 +231,17 @@ def test_a_service_is_sized_for_what_those_before_it_leave():
     assert (chosen.count, chosen.replicas) == (1, 2)
 
 
+def test_services_of_which_nobody_wants_a_replica_find_a_place_where_all_is_taken():
+    """The joint planner broke on gangs of no pod where there was no room, and all plans with it."""
+    nodes, holds = h100(1), job("holds", count=8)
+    asleep = {"scaling": {"mode": "External", "minReplicas": 0, "scaleToZero": True}, "replicas": 0}
+    none = [service(name, **asleep) for name in ("one", "two")]
+    waits = job("waits", count=8, age_seconds=9)
+    found = outcomes(nodes, holds, waits, *none, children=running(nodes, holds))
+    assert {name for name, plan in found.items() if plan.placed} == {"holds", "one", "two"}
+    assert not found["one"].claim.accelerators_by_node
+
+
 def test_a_start_that_finds_no_nodes_says_what_it_lacks():
     """Replicas with redundancy keep apart, and so leave no node whole: the queue counts on it."""
     apart = service("apart", age_seconds=9, scaling={"redundancy": 1}, parallelism={"tensor": 2})

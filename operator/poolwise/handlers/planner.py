@@ -199,10 +199,11 @@ class Planner:
             await self._wanted.wait()
             await asyncio.sleep(max(self._settings.debounce_seconds, spent_seconds))
             started = loop.time()
-            await self._plan_or_report()
-            spent_seconds = loop.time() - started
+            is_planned = await self._plan_or_report()
+            spent_seconds = loop.time() - started if is_planned else 0.0
 
-    async def _plan_or_report(self) -> None:
+    async def _plan_or_report(self) -> bool:
+        """Whether the pass went well; after one that did not, rest."""
         try:
             await self.plan()
         except Exception:
@@ -210,6 +211,8 @@ class Planner:
             self._metrics.failures.labels("Plan", "InternalError").inc()
             await asyncio.sleep(self._settings.retry_limit_seconds)
             self._wanted.set()
+            return False
+        return True
 
     async def plan(self) -> None:
         """One pass: observe, decide, and hand on what is new."""

@@ -30,6 +30,12 @@ def test_pods_that_may_share_take_the_fewest_nodes(pods, nodes):
     assert Rooms([pool("p", 8, 3, 4)]).fit(shared(pods)) == nodes
 
 
+@pytest.mark.parametrize("free", [0, 8])
+def test_no_pods_fit_anywhere(free):
+    """A service of which somebody wants no replica, on a pool that others have filled."""
+    assert Rooms([pool("p", free)]).fit(shared(0)) == {}
+
+
 def test_what_is_taken_is_gone():
     rooms = Rooms([pool("p", 8)])
     gang = option("p", 1, each=5)

@@ -47,6 +47,8 @@ class Rooms:
 
         ``domain``: the one of the option's level that it must go to; empty: any.
         """
+        if not option.pods:  # a service of which somebody wants no replica now
+            return {}
         floor = self._floor(option.pool)
         if floor.free < option.accelerators:
             return None
