@@ -347,6 +347,28 @@ def test_status_is_bounded():
     assert len(json.dumps(shown)) < 200_000
 
 
+@pytest.mark.parametrize("mode", ["Direct", "Off"])
+def test_of_a_service_whose_pool_is_gone_nothing_old_is_told(mode):
+    """Nobody looks at it: that it follows its load stood there for ever."""
+    resource, outcome, seen = SITUATIONS["serving"]
+    resource = copy.deepcopy(resource)
+    resource["spec"]["scaling"] = {"mode": mode}
+    old = {"status": "True", "message": "", "lastTransitionTime": "2026-11-21T12:00:00Z"}
+    told_before = {"MetricsAvailable": "MetricsRead", "ScalingActive": "FollowsLoad"}
+    resource["status"] = {
+        "conditions": [{**old, "type": each, "reason": why} for each, why in told_before.items()]
+    }
+    shown = told(resource, outcome, seen=seen, pool=None)
+    found = conditions_of(shown)
+    assert found["MetricsAvailable"] == ("Unknown", "NotMeasured")
+    assert found["Ready"] == ("True", "Running")
+    if mode == "Off":
+        assert "ScalingActive" not in found
+        return
+    assert found["ScalingActive"] == ("False", "PoolGone")
+    assert "an edit of the spec places it anew" in message_of(shown, Type.SCALING_ACTIVE)
+
+
 def test_a_pool_that_is_gone_is_told():
     shown = told(training_job(), kept(placed_job()), seen=[live_job(**RUNNING)], pool=None)
     assert "AcceleratorPool h100-ib is gone" in message_of(shown, Type.PLACED)

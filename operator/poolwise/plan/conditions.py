@@ -135,6 +135,7 @@ class Reason(enum.StrEnum):
     STARTS_PACED = "StartsPaced"
     AUTOSCALER_CONFLICT = "AutoscalerConflict"
     EARLIER_SPEC = "EarlierSpec"
+    POOL_GONE = "PoolGone"
     DECISION_FAILED = "DecisionFailed"
 
     # Scaling to zero, and the gateway that would hold requests

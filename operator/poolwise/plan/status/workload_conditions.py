@@ -157,7 +157,10 @@ def _under_way(view: View, plan: Plan) -> list[Condition]:
     placed, pods = _placed(view, plan), _pods_ready(view, plan)
     cause = _held_up(plan) or _first(placed, pods)
     queue = queue_conditions(view.spec, plan)
-    told = _measured(view, plan) if view.is_job else _with_cut(view, plan)
+    if not view.is_job and _is_pool_gone(view, plan):
+        told = _unjudged(view, plan)
+    else:
+        told = _measured(view, plan) if view.is_job else _with_cut(view, plan)
     return [placed, pods, *queue, *told, *_progress(cause.status is True, cause)]
 
 
@@ -167,9 +170,29 @@ def _placed(view: View, plan: Plan) -> Condition:
     if is_waiting(plan):
         return placed_later(plan)
     reason = str(view.told.get("reason") or plan.reason)
-    if view.pool is None and plan.claim is not None:
+    if _is_pool_gone(view, plan) and plan.claim is not None:
         reason += f" (AcceleratorPool {plan.claim.pool} is gone; its pods run on)"
     return condition(Type.PLACED, True, Reason.PLACED, reason)
+
+
+def _is_pool_gone(view: View, plan: Plan) -> bool:
+    """Whether its pods run on in a pool that is not there any more, such as a discovered one whose
+    nodes somebody has declared to be another."""
+    return plan.placed and view.pool is None and plan.claim is not None
+
+
+def _unjudged(view: View, plan: Plan) -> list[Condition]:
+    """Of a service in such a pool: nobody looks at its replicas, and what was told is old."""
+    pool = plan.claim.pool if plan.claim is not None else ""
+    told = f"AcceleratorPool {pool} is gone: nobody can tell what a replica there bears"
+    message = f"{told}, and their number stays; an edit of the spec places it anew"
+    unmeasured = (
+        condition(type_, None, Reason.NOT_MEASURED, told)
+        for type_ in (Type.METRICS_AVAILABLE, Type.SLO_MET)
+    )
+    is_off = mode_of(view.resource) is Mode.OFF
+    stands = [condition(Type.SCALING_ACTIVE, False, Reason.POOL_GONE, message)]
+    return [*unmeasured, *([] if is_off else stands)]
 
 
 def _reason(view: View, plan: Plan) -> str:
