@@ -1,4 +1,4 @@
-"""A workload that breaks the planner is told so, and nobody else notices."""
+"""A workload that breaks the planner, alone or beside others, is told so; nobody else notices."""
 
 from __future__ import annotations
 
@@ -41,11 +41,59 @@ def test_the_sound_are_decided_and_the_faulty_are_told():
     assert faulty.generation == 3
 
 
-def test_a_planner_that_fails_on_the_whole_says_so():
+def aged(name, day):
+    found = workload(name)
+    found["metadata"]["creationTimestamp"] = f"2026-01-{day:02}T00:00:00Z"
+    return found
+
+
+def together(*pairs):
+    """A planner that cannot stand some objects beside others."""
+
+    def decided(observed):
+        there = {each["metadata"]["name"] for each in observed.training_jobs}
+        if any(pair <= there for pair in pairs):
+            raise ZeroDivisionError("division by zero")
+        return decide(observed)
+
+    return decided
+
+
+@pytest.mark.parametrize(
+    ("count", "old", "young"), [(2, 0, 1), (3, 0, 1), (3, 1, 2), (9, 0, 8), (9, 3, 5), (9, 7, 8)]
+)
+def test_of_those_that_it_fails_on_together_the_youngest_is_left_out(count, old, young):
+    jobs = tuple(aged(f"j{each}", each + 1) for each in reversed(range(count)))
+    fails = together({f"j{old}", f"j{young}"})
+    outcomes = decide_or_isolate(fails, Observed(training_jobs=jobs)).outcomes
+    reasons = {key.name: outcome.reason_code for key, outcome in outcomes.items()}
+    others = {f"j{each}": "Fine" for each in range(count)}
+    assert reasons == {**others, f"j{young}": "InternalError"}
+
+
+def test_several_that_it_fails_on_in_several_ways_are_left_out():
+    jobs = (*(aged(f"j{each}", each) for each in range(1, 9)), workload("bad"))
+    fails = together({"j1", "j4"}, {"j2", "j7"})
+    outcomes = decide_or_isolate(fails, Observed(training_jobs=jobs)).outcomes
+    told = sorted(key.name for key, each in outcomes.items() if each.reason_code != "Fine")
+    assert told == ["bad", "j4", "j7"]
+    assert len(outcomes) == 9
+
+
+def test_a_planner_that_fails_without_any_workload_says_so():
+    def broken(observed):
+        raise RuntimeError("no nodes")
+
+    with pytest.raises(RuntimeError, match="no nodes"):
+        decide_or_isolate(broken, Observed(training_jobs=(workload("a"), workload("b"))))
+
+
+def test_a_planner_that_bears_hardly_any_is_not_asked_for_ever():
     def broken(observed):
         if len(observed.training_jobs) > 1:
             raise RuntimeError("too many")
-        return Decisions((), {})
+        return decide(observed)
 
+    jobs = tuple(aged(f"j{each}", each + 1) for each in range(20))
     with pytest.raises(RuntimeError, match="too many"):
-        decide_or_isolate(broken, Observed(training_jobs=(workload("a"), workload("b"))))
+        decide_or_isolate(broken, Observed(training_jobs=jobs))

@@ -21,21 +21,34 @@ _log = structlog.get_logger(__name__)
 
 Decide = Callable[[Observed], Decisions]
 
+MOST = 10
+"""Workloads that are looked for in one pass because the planner fails on them beside others: each
+takes as many attempts as its number has binary digits."""
+
 
 def decide_or_isolate(decide: Decide, observed: Observed) -> Decisions:
-    """The planner's answer, without the workloads that it fails on.
+    """The planner's answer, without the workloads that it fails on: alone, or beside older ones.
 
-    :raises Exception: what the planner raised, when no workload alone is at fault.
+    :raises Exception: what the planner raised, when it fails without any workload too, or goes on
+        failing without :data:`MOST` of those that it fails on beside others.
     """
     try:
         return decide(observed)
     except Exception:
-        faults = _faults(decide, observed)
-        if not faults:
-            raise
-        decisions = decide(without(observed, {rejection.key for rejection in faults}))
-        outcomes = {rejection.key: rejection for rejection in faults}
-        return replace(decisions, outcomes={**decisions.outcomes, **outcomes})
+        left_out = {each.key: each for each in _faults(decide, observed)}
+    for _ in range(MOST):
+        rest = without(observed, left_out)
+        try:
+            decisions = decide(rest)
+        except Exception as error:
+            culprit = _last_straw(decide, rest)
+            if culprit is None:
+                raise
+            fault = _told(culprit, error)
+            left_out[fault.key] = fault
+        else:
+            return replace(decisions, outcomes={**decisions.outcomes, **left_out})
+    return decide(without(observed, left_out))
 
 
 def without(observed: Observed, keys: Collection[Key]) -> Observed:
@@ -69,9 +82,37 @@ def _fault(decide: Decide, workload: Object, alone: Observed) -> Rejection | Non
     try:
         decide(alone)
     except Exception as error:
-        key, metadata = key_of(workload), workload["metadata"]
-        _log.exception("the planner failed on one workload", workload=str(key))
-        generation = metadata.get("generation", 0)
-        told = Reason.INTERNAL_ERROR, internal_error(error)
-        return Rejection(key, metadata["uid"], generation, *told)
+        return _told(workload, error)
     return None
+
+
+def _last_straw(decide: Decide, observed: Observed) -> Object | None:
+    """The workload with which the planner begins to fail, as one comes after the other by age;
+    None where it fails without any."""
+    ages = sorted((*observed.training_jobs, *observed.inference_services), key=_age)
+
+    def fails_with(oldest: int) -> bool:
+        try:
+            decide(without(observed, {key_of(each) for each in ages[oldest:]}))
+        except Exception:
+            return True
+        return False
+
+    if not ages or fails_with(0):
+        return None
+    bearable, too_many = 0, len(ages)
+    while too_many - bearable > 1:
+        middle = (bearable + too_many) // 2
+        bearable, too_many = (bearable, middle) if fails_with(middle) else (middle, too_many)
+    return ages[bearable]
+
+
+def _age(workload: Object) -> tuple[str, str]:
+    return str(workload["metadata"].get("creationTimestamp")), str(key_of(workload))
+
+
+def _told(workload: Object, error: Exception) -> Rejection:
+    key, metadata = key_of(workload), workload["metadata"]
+    _log.error("the planner failed on one workload", workload=str(key), exc_info=error)
+    told = Reason.INTERNAL_ERROR, internal_error(error)
+    return Rejection(key, metadata["uid"], metadata.get("generation", 0), *told)
