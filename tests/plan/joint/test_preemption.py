@@ -77,6 +77,11 @@ def test_whose_room_is_no_help_goes_on():
     assert [victim.key for victim in found.victims] == ["b", "c"]
 
 
+def test_a_node_that_is_gone_is_no_room():
+    assert stopped(URGENT, low("a", "gone"), low("b", "p-1")) == {"urgent": ["b"]}
+    assert stopped(GANG, low("a", "gone"), low("b", "p-1")) == {}
+
+
 @pytest.mark.parametrize("priority", [9, 10])
 def test_nobody_is_stopped_for_an_equal(priority):
     assert stopped(URGENT, low("a", "p-0", priority=priority)) == {}

@@ -92,10 +92,13 @@ def _stoppable(problem: Problem, workload: Workload, pool: str) -> Iterator[Work
 
 
 def _fits(problem: Problem, option: Option, victims: Iterable[Workload]) -> bool:
-    rooms = Rooms(pool for pool in problem.pools if pool.name == option.pool)
+    """A node that is gone, or that nobody may use any more, is no room, whoever leaves it."""
+    pools = [pool for pool in problem.pools if pool.name == option.pool]
+    rooms, there = Rooms(pools), {node.name for pool in pools for node in pool.nodes}
     for each in victims:
         assert each.running is not None, "only what runs is stopped"
-        rooms.give_back(each.running.option, each.running.nodes)
+        left = {node: pods for node, pods in each.running.nodes.items() if node in there}
+        rooms.give_back(each.running.option, left)
     return rooms.fit(option) is not None
 
 
