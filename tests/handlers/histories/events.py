@@ -14,6 +14,7 @@ from poolwise.cluster.resources import (
     TRAINING_JOBS,
 )
 from poolwise.errors import ClusterError, Conflict, Forbidden, NameTaken, Refused, Unavailable
+from poolwise.plan.decision import Kind
 from poolwise.plan.names import (
     INFERENCE,
     KUEUE,
@@ -170,8 +171,15 @@ def foreign_pod(world: World, index: int, accelerators: int) -> None:
 
 
 def _children(world: World) -> list[Document]:
+    """What the operator made itself: Jobs of a JobSet are its controller's."""
     found = [each for resource in CHILDREN for each in world.cluster.all(resource)]
-    return [each for each in found if MANAGED_BY in (each["metadata"].get("labels") or {})]
+    return [each for each in found if _is_made_by_us(each["metadata"])]
+
+
+def _is_made_by_us(metadata: Document) -> bool:
+    owners = metadata.get("ownerReferences") or []
+    is_labelled = MANAGED_BY in (metadata.get("labels") or {})
+    return is_labelled and any(each["kind"] in set(Kind) for each in owners)
 
 
 def delete_child(world: World, index: int) -> None:

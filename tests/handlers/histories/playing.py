@@ -51,6 +51,8 @@ async def _play(loop: VirtualLoop, history: Iterable[tuple[Event, float]]) -> No
         if seconds >= QUIET_SECONDS and not world.is_hindered:
             assert not (problems := at_a_quiet_moment(world)), "\n".join(problems)
     await heal(world)
+    await _until_nothing_is_due(world)
+    await asyncio.sleep(DECIDED_SECONDS)  # what was due a moment ago is carried out
     world.check()
     problems = [*at_a_quiet_moment(world), *at_rest(world), *amiss(world)]
     before, told = len(world.cluster.operator_writes), len(world.cluster.statuses)
