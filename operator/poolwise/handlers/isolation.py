@@ -32,20 +32,17 @@ def decide_or_isolate(decide: Decide, observed: Observed) -> Decisions:
     :raises Exception: what the planner raised, when it fails without any workload too, or goes on
         failing without :data:`MOST` of those that it fails on beside others.
     """
-    try:
-        return decide(observed)
-    except Exception:
-        left_out = {each.key: each for each in _faults(decide, observed)}
+    left_out: dict[Key, Rejection] = {}
     for _ in range(MOST):
-        rest = without(observed, left_out)
+        rest = without(observed, left_out) if left_out else observed
         try:
             decisions = decide(rest)
         except Exception as error:
-            culprit = _last_straw(decide, rest)
-            if culprit is None:
+            found = [] if left_out else _faults(decide, rest)
+            found = found or _last_straw(decide, rest, error)
+            if not found:
                 raise
-            fault = _told(culprit, error)
-            left_out[fault.key] = fault
+            left_out |= {each.key: each for each in found}
         else:
             return replace(decisions, outcomes={**decisions.outcomes, **left_out})
     return decide(without(observed, left_out))
@@ -86,9 +83,9 @@ def _fault(decide: Decide, workload: Object, alone: Observed) -> Rejection | Non
     return None
 
 
-def _last_straw(decide: Decide, observed: Observed) -> Object | None:
+def _last_straw(decide: Decide, observed: Observed, error: Exception) -> list[Rejection]:
     """The workload with which the planner begins to fail, as one comes after the other by age;
-    None where it fails without any."""
+    none where it fails without any."""
     ages = sorted((*observed.training_jobs, *observed.inference_services), key=_age)
 
     def fails_with(oldest: int) -> bool:
@@ -99,12 +96,12 @@ def _last_straw(decide: Decide, observed: Observed) -> Object | None:
         return False
 
     if not ages or fails_with(0):
-        return None
+        return []
     bearable, too_many = 0, len(ages)
     while too_many - bearable > 1:
         middle = (bearable + too_many) // 2
         bearable, too_many = (bearable, middle) if fails_with(middle) else (middle, too_many)
-    return ages[bearable]
+    return [_told(ages[bearable], error)]
 
 
 def _age(workload: Object) -> tuple[str, str]:
