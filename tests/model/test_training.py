@@ -417,32 +417,28 @@ def _context_seconds(work: TrainingWork, layout: TrainingLayout) -> float:
     return whole - micro_batch_seconds(work, share, 0.0, replace(fabric, layout=alone))
 
 
+def _synchronisation_seconds(work: TrainingWork, zero_stage: int) -> float:
+    """Over 64 devices between which only 1 GB/s pass."""
+    layout = TrainingLayout(data=64, zero_stage=zero_stage)
+    slow = replace(H100, interconnect=replace(H100.interconnect, inter_node_bytes_per_second=1e9))
+    fabric = Fabric(layout, Links(slow, CALIBRATION))
+    return communication.step_seconds(work, shard(work, layout), 0.0, fabric)
+
+
 def test_packed_weights_are_gathered_packed() -> None:
     """ZeRO-3 of an 8B model over 64 devices: a QLoRA run gathers 5.8 GB where LoRA gathers 16.1."""
-    layout = TrainingLayout(data=64, zero_stage=3)
-    slow = replace(H100, interconnect=replace(H100.interconnect, inter_node_bytes_per_second=1e9))
+    work = pretraining("llama-3.1-8b", batch=64)
     packed, plain = (
-        communication.step_seconds(
-            run := replace(pretraining("llama-3.1-8b", batch=64), method=method),
-            shard(run, layout),
-            0.0,
-            Fabric(layout, Links(slow, CALIBRATION)),
-        )
+        _synchronisation_seconds(replace(work, method=method), zero_stage=3)
         for method in (Method.QLORA, Method.LORA)
     )
     assert packed / plain == pytest.approx(5.8 / 16.06, rel=0.05)
 
 
 def test_gradients_in_32_bits_are_twice_as_many_bytes() -> None:
-    layout = TrainingLayout(data=64, zero_stage=1)
-    slow = replace(H100, interconnect=replace(H100.interconnect, inter_node_bytes_per_second=1e9))
+    work = pretraining("llama-3.1-8b", batch=64)
     wide, narrow = (
-        communication.step_seconds(
-            run := replace(pretraining("llama-3.1-8b", batch=64), precision=precision),
-            shard(run, layout),
-            0.0,
-            Fabric(layout, Links(slow, CALIBRATION)),
-        )
+        _synchronisation_seconds(replace(work, precision=precision), zero_stage=1)
         for precision in ("fp32", "bf16")
     )
     assert wide / narrow == pytest.approx(2.0, rel=0.05)

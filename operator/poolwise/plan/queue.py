@@ -180,8 +180,9 @@ class Queue:
     def _problem(self, standing: Standing, is_due: bool) -> Problem:
         ends = self.situation.memo.ends.each(self.pools, ends_of)
         pools = tuple(map(pool_state, self.pools, ends, repeat(self.ledger)))
-        given = self._given(standing)
-        pending = [self._pending(each, standing, given) for each in self.waiting]
+        promises = self._promises(standing)
+        given = self._given(promises)
+        pending = [self._pending(each, standing, promises, given) for each in self.waiting]
         return Problem(
             now=self.now.timestamp(),
             pools=pools,
@@ -191,24 +192,30 @@ class Queue:
             shares={} if is_due else standing.shares,
         )
 
-    def _given(self, standing: Standing) -> dict[str, int]:
+    def _given(self, promises: Mapping[str, Promise]) -> dict[str, int]:
         """Pools in which others stopped for somebody who waits still, with its priority. Nobody of
         lower priority starts there meanwhile: nobody can tell when pods that were told to end have
         ended, so nothing is booked yet, and who stopped would take again what it left."""
-        promises, given = self._promises(standing), dict[str, int]()
+        given = dict[str, int]()
         for each in self.waiting:
             if promise := promises.get(told(each.key)):
                 priority = each.entry.workload.priority.value
                 given[promise.pool] = max(given.get(promise.pool, priority), priority)
         return given
 
-    def _pending(self, each: Waiting, standing: Standing, given: Mapping[str, int]) -> Workload:
+    def _pending(
+        self,
+        each: Waiting,
+        standing: Standing,
+        promises: Mapping[str, Promise],
+        given: Mapping[str, int],
+    ) -> Workload:
         request, identity = each.entry.workload.request, each.entry.identity
         created = each.entry.workload.created or self.now
         run = request if isinstance(request, TrainingRequest) else None
         deadline = run.deadline if run else None
         priority = each.entry.workload.priority
-        is_promised = told(identity.key) in self._promises(standing)
+        is_promised = told(identity.key) in promises
         return Workload(
             key=told(identity.key),
             namespace=identity.key.namespace,
