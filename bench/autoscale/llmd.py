@@ -7,7 +7,8 @@ violates both counts twice), against the mean of the replicas asked for from the
 the fleet is back at its floor. llm-d's own law is replayed first and compared with what they
 published; then ours. Arrivals are those of inference-perf's constant load: random gaps that fill
 the stage exactly. Stages follow one another at once; inference-perf waits between them until
-every answer is there, as ``--waits`` does.
+every answer is there, as ``--waits`` does. A replica is what llm-d measured of its own
+(:mod:`bench.autoscale.llmd_engine`); ``--modelled`` takes the shipped model's.
 Source: ``llm-d:guides/workload-autoscaling/slo-aware/benchmark-templates/``.
 """
 
@@ -24,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.autoscale import oracles, ours, sizing, suite
-from bench.autoscale.engine import Engine, engine
+from bench.autoscale import llmd_engine, oracles, ours, sizing, suite
+from bench.autoscale.engine import Engine
 from bench.autoscale.episode import Episode, Score, durations, requests, run, waited_seconds
 from bench.autoscale.numbers import count, count_or_none
 from bench.autoscale.outcome import Outcome
@@ -73,12 +74,16 @@ def main() -> int:
         "--permutations", type=count_or_none, default=0, help="further orders of the stages"
     )
     parser.add_argument("--waits", action="store_true", help="each stage waits for its answers")
+    parser.add_argument(
+        "--modelled", action="store_true", help="replicas as the shipped model has them"
+    )
     parser.add_argument("--policies", nargs="*", choices=POLICIES, help="only these")
     asked = parser.parse_args()
     orders = [asked.stages, *permuted(asked.stages, asked.permutations, asked.seed)]
     seeds = range(asked.seed, asked.seed + asked.episodes)
-    found = [(order, scored(order, seeds, asked.waits, asked.policies)) for order in orders]
-    print(json.dumps(document(found, asked.seed)) if asked.json else text(found))
+    setup = Setup(asked.waits, asked.modelled)
+    found = [(order, scored(order, seeds, asked.policies, setup)) for order in orders]
+    print(json.dumps(document(found, asked.seed, setup)) if asked.json else text(found))
     return 0
 
 
@@ -104,22 +109,38 @@ def permuted(stages: Sequence[float], count: int, seed: int) -> Iterator[tuple[f
         yield tuple(float(each) for each in draw.permutation(stages))
 
 
-@cache
-def qwen() -> Engine:
-    """The engine of a replica."""
-    return engine("Qwen3-32B", "H100-SXM5-80GB", 2)
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What is replayed, beside the stages."""
+
+    waits: bool = False
+    """Each stage for the answers of the one before."""
+    is_modelled: bool = False
+    """Replicas as the shipped model has them, not as llm-d measured them."""
+
+    @property
+    def engine(self) -> Engine:
+        """Of a replica."""
+        return llmd_engine.modelled() if self.is_modelled else llmd_engine.measured()
+
+
+USUAL = Setup()
 
 
 def episode(
-    stages: Sequence[float], seed: int, waits_seconds: Sequence[float] = (), initial: int = LEAST
+    stages: Sequence[float],
+    seed: int,
+    waits_seconds: Sequence[float] = (),
+    initial: int = LEAST,
+    setup: Setup = USUAL,
 ) -> Episode:
     """One run's requests before one fleet."""
     arriving = requests(stages, seed, waits_seconds)
     scene = Scene(
         Trace("llmd", arriving),
-        qwen(),
+        setup.engine,
         TARGETS,
-        _work(),
+        _work(setup.engine),
         start_delay_seconds=statistics.fmean(START_SECONDS),
         scraping=Scraping(SCRAPE_SECONDS, noise=0.0),
         warm_up_seconds=0.0,
@@ -132,8 +153,8 @@ def episode(
 
 
 @cache
-def _work() -> sizing.Work:
-    return sizing.measured(qwen(), requests(STAGES_PER_SECOND, 0, ()), TARGETS)
+def _work(on: Engine) -> sizing.Work:
+    return sizing.measured(on, requests(STAGES_PER_SECOND, 0, ()), TARGETS)
 
 
 def _llmd(scene: Scene) -> Policy:
@@ -150,34 +171,39 @@ O1 = suite.O1
 
 
 def scored(
-    stages: Sequence[float], seeds: Sequence[int], waits: bool, names: Sequence[str] | None
+    stages: Sequence[float],
+    seeds: Sequence[int],
+    names: Sequence[str] | None,
+    setup: Setup = USUAL,
 ) -> list[Scored]:
     """Every policy that is there on the same episodes; without ``names`` the oracle too."""
-    return [scored_one(name, stages, seeds, waits) for name in names or (*POLICIES, O1)]
+    return [scored_one(name, stages, seeds, setup) for name in names or (*POLICIES, O1)]
 
 
-def scored_one(name: str, stages: Sequence[float], seeds: Sequence[int], waits: bool) -> Scored:
+def scored_one(
+    name: str, stages: Sequence[float], seeds: Sequence[int], setup: Setup = USUAL
+) -> Scored:
     """One policy, or the oracle, which is searched for on the first episode alone."""
     if name == O1:
-        return Scored(O1, (_clairvoyant(stages, seeds[0]),))
-    return Scored(name, tuple(_score(name, stages, seed, waits) for seed in seeds))
+        return Scored(O1, (_clairvoyant(stages, seeds[0], setup),))
+    return Scored(name, tuple(_score(name, stages, seed, setup) for seed in seeds))
 
 
-def _score(name: str, stages: Sequence[float], seed: int, waits: bool) -> Score:
+def _score(name: str, stages: Sequence[float], seed: int, setup: Setup) -> Score:
     """Waits depend on the policy itself: each is found when those before it hold still."""
     gaps: list[float] = []
     initial = MOST if name == STATIC else LEAST
     while True:
-        each = episode(stages, seed, gaps, initial)
+        each = episode(stages, seed, gaps, initial, setup)
         score, answers = run(each, POLICIES[name](each.scene))
-        if not waits or len(gaps) == len(stages) - 1:
+        if not setup.waits or len(gaps) == len(stages) - 1:
             return score
         gaps.append(waited_seconds(each.scene, answers, stages, len(gaps), gaps))
 
 
-def _clairvoyant(stages: Sequence[float], seed: int) -> Score:
+def _clairvoyant(stages: Sequence[float], seed: int, setup: Setup) -> Score:
     """O1 of :mod:`bench.autoscale.oracles`, by their scoring."""
-    each = episode(stages, seed)
+    each = episode(stages, seed, setup=setup)
     scores: dict[str, Score] = {}
 
     def play(policy: Policy) -> Outcome:
@@ -189,12 +215,15 @@ def _clairvoyant(stages: Sequence[float], seed: int) -> Score:
     return scores[best.digest + str(best.replica_hours)]
 
 
-def document(found: Sequence[tuple[Sequence[float], list[Scored]]], seed: int) -> dict[str, Any]:
+def document(
+    found: Sequence[tuple[Sequence[float], list[Scored]]], seed: int, setup: Setup = USUAL
+) -> dict[str, Any]:
     """What ``--json`` prints; ``permutations`` holds the further orders."""
     orders = [_order(stages, results) for stages, results in found]
     return {
         **orders[0],
         "seed": seed,
+        "engine": "modelled" if setup.is_modelled else "measured",
         "published": {
             **PUBLISHED,
             "attainment_with_a_cold_predictor": PUBLISHED_COLD["attainment"],

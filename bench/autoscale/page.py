@@ -39,7 +39,7 @@ from bench.tables import DEFAULT_FOLDER
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PICTURES = DOCS / "pictures" / "autoscaling"
 TEMPLATE = Path(__file__).with_name("page.md")
-EPISODES = 2
+EPISODES = 6
 ORDERS = 2
 NOT_YET = "Not replayed yet."
 
@@ -110,7 +110,7 @@ def _episodes(rows: Rows) -> str:
 def _replayed(rows: Rows, stages: Sequence[float]) -> Iterator[str]:
     key = f"llmd {','.join(f'{rate:g}' for rate in stages)}"
     for name in (*llmd.POLICIES, llmd.O1):
-        make = partial(llmd.scored_one, name, stages, range(EPISODES), False)
+        make = partial(llmd.scored_one, name, stages, range(EPISODES))
         text = rows.found(key, name, partial(_row, make))
         if text:
             yield text

@@ -8,10 +8,17 @@ import sys
 import numpy as np
 import pytest
 
-from bench.autoscale import llmd
+from bench.autoscale import llmd, llmd_knee
 from bench.autoscale.episode import Score, driven, durations, requests, score, starts
+from bench.autoscale.llmd_engine import (
+    CHUNK_TOKENS,
+    PROMPT_TOKENS_PER_SECOND,
+    measured,
+    modelled,
+)
 from bench.autoscale.outcome import Step
 from bench.autoscale.policies.static import Static
+from poolwise.sim.serving.costs import StepTable
 
 
 def test_the_load_is_theirs():
@@ -22,6 +29,25 @@ def test_the_load_is_theirs():
     assert found.input_tokens.min() >= 3500 and found.input_tokens.max() <= 4500
     assert found.input_tokens.mean() == pytest.approx(4000, rel=0.01)
     assert found.output_tokens.min() == 900 and found.output_tokens.max() == 1100
+
+
+def test_a_replica_reads_prompts_as_fast_as_llm_d_measured_and_generates_as_the_model_says():
+    tables = [StepTable(each.costs, each.limits) for each in (measured(), modelled())]
+    told, model = tables
+    alone = told.tokens[CHUNK_TOKENS] + told.sequences[1] + told.request_seconds
+    alone += told.prompt_key_seconds * CHUNK_TOKENS * (CHUNK_TOKENS + 1) / 2
+    assert CHUNK_TOKENS / alone == pytest.approx(PROMPT_TOKENS_PER_SECOND, rel=1e-6)
+    assert told.decode[:65] == pytest.approx(model.decode[:65])
+    assert told.key_seconds == model.key_seconds
+    assert sorted(told.tokens) == told.tokens
+
+
+def test_a_replica_is_full_where_llm_d_saw_it():
+    """Their loop holds the 90th percentile of first tokens at 0.40 to 0.55 of 3 s, and settles at
+    1.4 to 1.5 requests/s a replica. No figure of the engine was taken from that."""
+    below, above = (llmd_knee.first_tokens(llmd.USUAL, rate)[1] for rate in (1.4, 1.5))
+    assert below < 0.4 * 3.0 < 0.55 * 3.0 < above
+    assert llmd_knee.first_tokens(llmd.Setup(is_modelled=True), 1.4)[1] > 10.0
 
 
 def test_a_stage_has_exactly_its_requests_whatever_the_order():
@@ -56,15 +82,15 @@ def test_replicas_are_averaged_until_the_fleet_is_back_at_its_floor():
 
 
 def test_their_law_holds_the_floor_at_two_requests_a_second_and_grows_at_eight():
-    calm = llmd.scored((2.0,), [0], False, ["llmd_slo"])[0]
-    busy = llmd.scored((8.0, 8.0), [0], False, ["llmd_slo"])[0]
+    calm = llmd.scored((2.0,), [0], ["llmd_slo"])[0]
+    busy = llmd.scored((8.0, 8.0), [0], ["llmd_slo"])[0]
     assert calm.mean("average_replicas") == 3.0
     assert calm.mean("attainment") == 1.0
     assert busy.mean("average_replicas") > 4.0
 
 
 def test_the_same_seed_is_the_same_episode():
-    first, again = (llmd.scored((4.0,), [5], False, ["llmd_slo"])[0].scores for _ in range(2))
+    first, again = (llmd.scored((4.0,), [5], ["llmd_slo"])[0].scores for _ in range(2))
     assert first == again
     assert isinstance(first[0], Score)
 
