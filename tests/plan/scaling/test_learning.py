@@ -11,8 +11,10 @@ from poolwise.model.serving.load import state
 from poolwise.model.serving.queueing import Lengths
 from poolwise.plan.scaling import fragility, surprise
 from poolwise.plan.scaling.budget import LEAST_FACTOR, MOST_FACTOR, Budget
-from poolwise.plan.scaling.evidence import evidence, rise
+from poolwise.plan.scaling.capability import KV_CACHE, capability
+from poolwise.plan.scaling.evidence import evidence, lessons, rise
 from poolwise.plan.scaling.fragility import Belief, Lateness
+from poolwise.plan.scaling.intake import intake
 from poolwise.plan.scaling.learning import PRIOR_REQUESTS, log_slowness, mix, with_lengths
 from poolwise.plan.scaling.level import growth, level
 from poolwise.plan.scaling.memory import Bin, Felt, Memory
@@ -21,11 +23,13 @@ from poolwise.plan.scaling.momentum import MOST_GROWTH, Momentum
 from poolwise.plan.scaling.persistence import Persistence
 from poolwise.plan.scaling.portfolio import Offer, grown, shrunk, weights
 from poolwise.plan.scaling.restraint import hold_seconds, restrained
+from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.scaling.surprise import Checked
+from poolwise.plan.scaling.swings import swing_of, usable_share
 from poolwise.plan.scaling.unevenness import Unevenness, even
 from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.signals.window import Delta
-from tests.plan.scaling.given import predictor
+from tests.plan.scaling.given import STEP_SECONDS, Fleet, predictor, service
 
 ALLOWED = 0.01
 SCALE = 25.0 / 200.0
@@ -111,17 +115,40 @@ def test_who_is_late_on_a_full_replica_tells_nothing_of_the_empty_ones():
     assert fragility.summary(belief)[0] > 0.9
 
 
-def test_late_gaps_of_a_sudden_rise_are_put_down_to_the_load_of_the_moment():
+def test_who_is_late_in_a_sudden_rise_is_put_down_to_the_load_of_the_moment():
     rising, calm = _felt(0.5, now=1.0), _felt(0.5, now=0.45)
-    assert rise([rising, rising], arrivals=10_000.0) == pytest.approx(2.0, rel=0.02)
-    assert rise([rising, calm], arrivals=10_000.0) == pytest.approx(1.45, rel=0.02)
-    assert rise([calm], arrivals=10_000.0) == rise([], arrivals=0.0) == 1.0
-    assert rise([_felt(0.5, now=0.58)], arrivals=36.0) == 1.0  # as far off as 36 arrivals count
+    assert rise([rising, rising]) == pytest.approx(2.0)
+    assert rise([rising, calm]) == pytest.approx(1.45)
+    assert rise([calm]) == rise([]) == 1.0
+    counted = 1.0 / math.sqrt(36.0)
+    assert rise([_felt(0.5, now=0.58)], counted) == 1.0  # no further off than 36 arrivals are
     late = Lateness(10.0, 100.0)
     found = [evidence([(rising, late)], SCALE, rising=factor) for factor in (1.0, 2.0)]
     loads = [np.exp(fragility.LOG_RATIOS) @ each.late / each.late.sum() for each in found]
     assert loads == pytest.approx([0.5, 1.0], rel=0.01)
     assert np.allclose(found[0].timely, found[1].timely)
+
+
+@pytest.mark.parametrize(
+    ("limiting", "latency", "load"),
+    [(KV_CACHE, None, 1.0), ("TPOT", Latency.TPOT, 0.9), ("TTFT", Latency.TTFT, 0.5)],
+)
+def test_whose_load_it_is_goes_by_what_delays(limiting, latency, load):
+    """Of a look at two replicas that have just filled: a full cache is told as it is, a rate is a
+    count of 100 requests, and prompts that queue have come before."""
+    given, fleet = service(), Fleet.of(2)
+    memory = replace(Memory(), samples=intake(Memory(), fleet.seen(0.0, 0.0), {}).samples)
+    taken = intake(memory, fleet.after(100.0, 0.1).seen(STEP_SECONDS, 0.0), {})
+    target = latency and LatencyTarget(latency, 99.0, 0.1)
+    pool = given.pools[0]
+    able = capability(pool.predictor, pool.predictor.prior_mix, given.targets, 1.0)
+    able = replace(able, limiting=limiting, limit=target)
+    filling = dict.fromkeys(taken.by_replica, _felt(0.5, now=1.0))
+    told = lessons(given, memory, taken, filling, {pool.name: able}).evidence
+    late = told.late * (np.exp(fragility.LOG_RATIOS) > 0.4)  # not those that hint at an edge
+    usable = usable_share(1.0, swing_of(able, memory.dispersion))
+    felt = np.exp(fragility.LOG_RATIOS) @ late / late.sum() * usable
+    assert felt == pytest.approx(load, rel=0.05)
 
 
 def test_a_full_cache_is_full_whatever_was_believed():
@@ -371,7 +398,7 @@ def test_down_waits_for_what_was_needed_lately_and_turns_are_seldom():
 
 @pytest.mark.parametrize(
     ("start_seconds", "stay_seconds", "hold"),
-    [(5.0, 15.0, 120.0), (60.0, 15.0, 120.0), (180.0, 15.0, 240.0), (60.0, 120.0, 240.0)],
+    [(5.0, 15.0, 120.0), (60.0, 15.0, 120.0), (180.0, 15.0, 200.0), (60.0, 120.0, 240.0)],
 )
 def test_a_replica_is_held_until_it_is_seen_who_is_left(start_seconds, stay_seconds, hold):
     memory, step = Memory(), 15.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from poolwise.plan.scaling import learning
-from poolwise.plan.scaling.capability import Capability
+from poolwise.plan.scaling.capability import KV_CACHE, Capability
 from poolwise.plan.scaling.felt import is_settled
 from poolwise.plan.scaling.fragility import LOG_RATIOS, Evidence, Lateness
 from poolwise.plan.scaling.grid import Vector, spread
@@ -68,8 +68,9 @@ def lessons(
     usual = memory.usual_arrivals or taken.arrivals
     scale = STEP_WEIGHT / max(usual, count / 4.0, STEP_WEIGHT)
     usable = usable_share(_borne(taken, felt), swing_of(first, memory.dispersion))
-    rising = _rising(taken, felt) if first.is_of_gaps else 1.0
-    return Lessons(evidence(found, scale, usable, rising), late, count, lone, alone)
+    return Lessons(
+        evidence(found, scale, usable, _rising(taken, felt, first)), late, count, lone, alone
+    )
 
 
 def _lone(service: Service, memory: Memory, taken: Intake, able: Capability) -> Lone:
@@ -86,10 +87,19 @@ def _borne(taken: Intake, felt: Mapping[str, Felt]) -> float:
     return math.fsum(felt[name].mean for name in taken.by_replica if name in felt)
 
 
-def _rising(taken: Intake, felt: Mapping[str, Felt]) -> float:
-    """Of warm replicas."""
+def _rising(taken: Intake, felt: Mapping[str, Felt], able: Capability) -> float:
+    """Of warm replicas, where it is the load of the moment that delays.
+
+    Gaps between tokens feel what comes at the moment, and a cache that is full holds up whoever
+    comes next, however full it was before; averages tell of either late. What a sudden rise delays
+    would be put down to the load before it, and replicas taken for weak. Prompts that wait for each
+    other are of what came before.
+    """
     warm = (name for name, each in taken.by_replica.items() if each.is_warm)
-    return rise([felt[name] for name in warm if name in felt], taken.arrivals)
+    loads = [felt[name] for name in warm if name in felt]
+    if able.limiting == KV_CACHE:
+        return rise(loads)
+    return rise(loads, 1.0 / math.sqrt(max(taken.arrivals, 1.0))) if able.is_of_gaps else 1.0
 
 
 def _teaching(load: Felt, told: Told, able: Capability) -> Felt:
@@ -97,16 +107,13 @@ def _teaching(load: Felt, told: Told, able: Capability) -> Felt:
     return load if is_settled(told, able) else replace(load, mean=min(load.mean, 1.0))
 
 
-def rise(loads: Sequence[Felt], arrivals: float) -> float:
-    """Times the recent load that all replicas together bear now, as far as counting so few arrivals
-    does not make it.
+def rise(loads: Sequence[Felt], by_chance: float = 0.0) -> float:
+    """Times the recent load that all replicas together bear now.
 
-    Gaps between tokens feel what comes at the moment, and averages tell of it late: what a sudden
-    rise delays would be put down to the load before it, and replicas taken for weak. Queues are of
-    what came before.
+    :param by_chance: share by which the load of now may be off: that of a count of arrivals is;
+        how full a cache is, is told.
     """
     now, recent = math.fsum(each.now for each in loads), math.fsum(each.recent for each in loads)
-    by_chance = 1.0 / math.sqrt(max(arrivals, 1.0))
     return max(now * (1.0 - by_chance) / recent, 1.0) if recent > 0.0 else 1.0
 
 
