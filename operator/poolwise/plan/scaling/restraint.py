@@ -18,7 +18,7 @@ HOLD_SECONDS, LEAST_HOLD_SECONDS = 20.0, 120.0
 """Beside a start, and at least. However quick a start is, requests that wait for it are late, and
 lulls between bursts last longer: with 20 s starts two minutes cost 4 to 20 % less on three of five
 traces than 80 s (they let fleets go that the next burst asked for again), and 4 % more on one. Of
-starts that take longer the first matters: 60 s instead cost 0.4 % more over ten hours with starts
+starts that take longer the first matters: 60 s instead cost 0.6 % more over ten hours with starts
 of 180 and 420 s, and 1.2 % over nine orders of llm-d's stages, for nothing."""
 
 
