@@ -108,6 +108,28 @@ def test_running_pods_are_subtracted(tmp_path: Path, nodes: Path) -> None:
     assert "56 of 80 are free" in busy["reason"]
 
 
+def test_what_pods_ask_for_beside_accelerators_is_counted(tmp_path: Path) -> None:
+    """Of pods, disks and devices as nodes tell them; a node written by hand tells no disks."""
+    hca, plain = "rdma/hca_shared_devices_a", render("demo")
+    document = example("training-llama-8b")
+    document["spec"]["run"]["resources"] = {"requests": {hca: "1", "ephemeral-storage": "1Ti"}}
+    job = written(tmp_path / "job.yaml", document)
+    fitted = render("demo")
+    for node in fitted:
+        del node["status"]["allocatable"]["pods"]
+        node["status"]["allocatable"].pop("ephemeral-storage", None)
+        if node["metadata"]["name"].startswith("l40s"):
+            node["status"]["allocatable"][hca] = "8"
+    for nodes, placed in ((plain, False), (fitted, True)):
+        given = written(tmp_path / "nodes.yaml", {"kind": "List", "items": nodes})
+        [workload] = answer("-f", job, "--nodes", given)["workloads"]
+        assert workload["placed"] is placed
+        reasons = {each["pool"]: each["reason"] for each in workload["candidates"]}
+        h100 = next(reason for pool, reason in reasons.items() if pool.startswith("h100"))
+        assert h100 == f"has no {hca} on its 10 nodes, each pod asks for 1 {hca}"
+    assert "l40s" in workload["pool"]
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

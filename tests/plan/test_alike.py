@@ -50,8 +50,14 @@ def with_less_storage(found: Pool) -> Pool:
     return replace(found, machine=replace(found.machine, host=Host(8, 1e12, 1e8, 1e8, 1e8)))
 
 
+def telling(found: Pool, **more: Any) -> Pool:
+    return replace(found, nodes=tuple(replace(node, **more) for node in found.nodes))
+
+
 BUSY = {"busy-0": Usage({GPU: 8}), "busy-1": Usage({GPU: 7})}
+HCA = "rdma/hca"
 CROWDED = {"crowded-0": Usage({GPU: 0}, cores=90.0), "crowded-1": Usage({GPU: 0}, cores=90.0)}
+HELD = {"held-0": Usage({HCA: 1}), "held-1": Usage({HCA: 1})}
 POOLS = [
     one("first"),
     one("second", network=50e9),
@@ -64,6 +70,9 @@ POOLS = [
     to_come(one("coming")),
     growing(one("growing")),
     with_less_storage(one("slow")),
+    telling(one("rdma"), others={HCA: 1.0}),
+    telling(one("held"), others={HCA: 1.0}),
+    telling(one("few"), most_pods=4),
 ]
 RUN = {"globalBatchSize": 256, "sequenceLength": 4096, "tokens": "1G"}
 
@@ -85,14 +94,18 @@ REQUESTS = {
 
 
 def situation(pools: list[Pool]) -> Situation:
-    book = ledger(pools, {**BUSY, **CROWDED})
+    book = ledger(pools, {**BUSY, **CROWDED, **HELD})
     return Situation(book, CALIBRATION, Memo(), Settings(), NOW, Corrections())
 
 
-@pytest.mark.parametrize("cores", [0.0, 20.0])
+@pytest.mark.parametrize(
+    "pod",
+    [PodResources(), PodResources(cores=20.0), PodResources(others=((HCA, 1.0),))],
+    ids=["accelerators", "cores", "rdma"],
+)
 @pytest.mark.parametrize("name", REQUESTS)
-def test_each_pool_is_judged_as_if_it_was_the_only_one(name: str, cores: float) -> None:
-    asked = replace(REQUESTS[name], pod=PodResources(cores=cores))
+def test_each_pool_is_judged_as_if_it_was_the_only_one(name: str, pod: PodResources) -> None:
+    asked = replace(REQUESTS[name], pod=pod)
     together = candidates(asked, POOLS, situation(POOLS))
     alone = [candidates(asked, [each], situation(POOLS))[0] for each in POOLS]
     assert list(together) == alone
@@ -104,10 +117,10 @@ def test_what_stays_in_a_node_feels_neither_network_nor_storage(name: str) -> No
     by_name = {each.name: felt(asked, each, now) for each in POOLS}
     assert by_name["first"] is not None
     assert {key for key, each in by_name.items() if each == by_name["first"]} == {
-        "first", "second", "crowded", "slow",
+        "first", "second", "crowded", "slow", "rdma", "held",
     }  # fmt: skip
     assert [key for key, each in by_name.items() if each is None] == [
-        "linked", "coming", "growing",
+        "linked", "coming", "growing", "few",
     ]  # fmt: skip
 
 
@@ -122,6 +135,14 @@ def test_cores_count_where_pods_ask_for_them() -> None:
     now, asked = situation(POOLS), replace(REQUESTS["chat"], pod=PodResources(cores=20.0))
     first, _, _, crowded, *_ = POOLS
     assert felt(asked, first, now) != felt(asked, crowded, now)
+
+
+def test_other_resources_count_where_pods_ask_for_them() -> None:
+    pod = PodResources(others=((HCA, 1.0),))
+    now, asked = situation(POOLS), replace(REQUESTS["chat"], pod=pod)
+    by_name = {each.name: felt(asked, each, now) for each in POOLS}
+    assert by_name["first"] is None, "it has none, which is a reason of its own"
+    assert by_name["rdma"] != by_name["held"]
 
 
 def test_a_pool_that_is_named_is_judged_by_its_name() -> None:

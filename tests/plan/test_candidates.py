@@ -96,6 +96,14 @@ def inferentia(count):
         ),
         pytest.param(
             h100(1),
+            {"run": {"image": "train", "resources": {"requests": {"rdma/hca": "1"}}}},
+            [],
+            Verdict.RESOURCE_MISSING,
+            "has no rdma/hca on its 1 node, each pod asks for 1 rdma/hca",
+            id="no such resource",
+        ),
+        pytest.param(
+            h100(1),
             {},
             [declared(allowedNamespaces=["prod"])],
             Verdict.NAMESPACE_NOT_ALLOWED,

@@ -1,5 +1,7 @@
 """What pods hold, counted as the scheduler counts it."""
 
+from dataclasses import replace
+
 import pytest
 
 from poolwise.plan.capacity_pods import NOTHING, Usage, requests, settled, usage_by_node
@@ -75,6 +77,19 @@ def ours(*containers, **more):
             id="limit counts without a request",
         ),
         pytest.param(
+            pod(asks(**{"ephemeral-storage": "1Gi", "rdma/hca": 1}), asks(**{"rdma/hca": 1})),
+            Usage({"rdma/hca": 2}, others={"ephemeral-storage": 2**30}),
+            id="any other resource",
+        ),
+        pytest.param(
+            pod(
+                asks(**{"hugepages-2Mi": "1Gi", "ephemeral-storage": "1Gi"}),
+                resources={"requests": {"hugepages-2Mi": "2Gi"}},
+            ),
+            Usage(others={"hugepages-2Mi": 2**31, "ephemeral-storage": 2**30}),
+            id="the pod's own huge pages",
+        ),
+        pytest.param(
             {"spec": {"containers": [None, {"resources": {"requests": {"cpu": "junk"}}}]}},
             NOTHING,
             id="junk holds nothing",
@@ -99,6 +114,12 @@ def test_requests(given, expected):
 def test_only_bound_unfinished_pods_hold_a_node(given, held):
     foreign, _ = usage_by_node([given], {})
     assert foreign.get("a", NOTHING).accelerators.get(GPU, 0) == held
+
+
+def test_pods_are_counted_themselves():
+    foreign, own = usage_by_node([ours(), ours(asks(cpu=1)), pod(), pod(node="b")], {KEY: "h100"})
+    assert {node: use.others["pods"] for node, use in foreign.items()} == {"a": 1, "b": 1}
+    assert own[KEY]["a"].others == {"pods": 2}
 
 
 def test_pods_of_running_workloads_are_not_foreign():
@@ -144,5 +165,8 @@ def claim(**by_node):
     ],
 )
 def test_claim_counts_where_its_pods_are(held, bound, expected):
-    usage = {node: Usage({GPU: count}) for node, count in bound.items()}
-    assert settled(claim(**held), GPU, usage).accelerators_by_node == expected
+    usage = {node: Usage({GPU: count, "hca": count}) for node, count in bound.items()}
+    given = replace(claim(**held), others={"hca": held})
+    found = settled(given, GPU, usage)
+    assert found.accelerators_by_node == expected
+    assert found.others == {"hca": expected}

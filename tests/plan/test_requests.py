@@ -187,6 +187,14 @@ def test_pod_resources_are_what_the_scheduler_counts():
     assert read(changed(TRAINING, "run", run)).request.pod == PodResources(0.5, 2.0**30)
 
 
+def test_pods_may_ask_for_any_resource():
+    asked = {"smarter-devices/fuse": 1, "ephemeral-storage": "1Gi", "rdma/hca": "0"}
+    run = {"image": "x", "resources": {"limits": asked}}
+    assert read(changed(TRAINING, "run", run)).request.pod == PodResources(
+        others=(("ephemeral-storage", 2.0**30), ("smarter-devices/fuse", 1.0))
+    )
+
+
 def test_lora():
     document = changed(TRAINING, "training.method", "Lora")
     assert read(document).request.work.method is Method.LORA

@@ -152,6 +152,16 @@ def test_a_level_holds_what_its_largest_domain_holds(nodes, size, pods):
     assert can_ever_hold(BLOCK, replace(FOUR, pods=pods), pool) == (pods <= min(nodes, size))
 
 
+def test_a_level_holds_only_who_finds_there_all_that_it_asks_for():
+    nodes = labelled(h100(4), **{BLOCK: 2})
+    for each in nodes[:3]:
+        each["status"]["allocatable"]["rdma/hca"] = "1"
+    pool, asks = pool_of(nodes), replace(FOUR, others=(("rdma/hca", 1.0),))
+    assert can_ever_hold(BLOCK, replace(asks, pods=2), pool)
+    twice = replace(asks, pods=2, others=(("rdma/hca", 2.0),))
+    assert not can_ever_hold(BLOCK, twice, pool)
+
+
 def share_of(spec, nodes, count):
     pool = pool_of(nodes)
     request = workload(job(count=count, **spec), Kind.TRAINING_JOB, TABLES, Settings(), {}).request

@@ -2,8 +2,8 @@
 
 A ledger is a value: a claim gives a new one. It starts from what usable nodes allocate, less the
 pods that Poolwise did not place (:mod:`poolwise.plan.capacity_pods`), less the claims of what
-already runs. Pods of one node share its cores and memory whatever pool they belong to, so rooms
-are kept by node, and accelerators within them by resource.
+already runs. Pods of one node share its cores, its memory and all else that they ask for whatever
+pool they belong to, so rooms are kept by node, and accelerators within them by resource.
 """
 
 from __future__ import annotations
@@ -11,9 +11,20 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import TypeVar
 
-from poolwise.plan.capacity_pods import Usage
+from poolwise.plan.amounts import (
+    PODS,
+    Amounts,
+    Told,
+    held_by,
+    join_held,
+    larger,
+    less,
+    on_each,
+    pods_in,
+    times,
+)
+from poolwise.plan.capacity_pods import NOTHING, Usage
 from poolwise.plan.decision import Claim, Key
 from poolwise.plan.node_choice import (
     NOWHERE,
@@ -29,9 +40,6 @@ from poolwise.plan.node_choice import (
 from poolwise.plan.pool import Node, Pool
 from poolwise.plan.stranding import DIGITS, Mean
 
-ROUNDING_SLACK = 1e-6
-"""Relative; cores and bytes are sums of binary fractions."""
-
 
 @dataclass(frozen=True, slots=True)
 class Room:
@@ -41,17 +49,22 @@ class Room:
     """By extended resource."""
     cores: float
     memory_bytes: float
+    others: Told = field(default_factory=dict)
+    """Pods among them only where their number may run out before devices or cores do."""
 
     def less(self, usage: Usage, factor: int = 1) -> Room:
         """The room once ``factor`` times a usage is taken."""
-        accelerators = dict(self.accelerators)
-        for resource, count in usage.accelerators.items():
-            if resource in accelerators:
-                accelerators[resource] -= factor * count
+        accelerators, others, held = self.accelerators, self.others, usage.accelerators
+        if others:
+            others = less(others, usage.others, factor)
+        if held:
+            accelerators = less(accelerators, held, factor)
+            others = others and less(others, held, factor)
         return Room(
             accelerators,
             self.cores - factor * usage.cores,
             self.memory_bytes - factor * usage.memory_bytes,
+            others,
         )
 
 
@@ -70,15 +83,23 @@ class Gang:
     """Replicas that fill nodes one after another; else pods go to as many nodes as there are."""
     group: int = 1
     """Pods of each replica that spans nodes: they are to be close, whatever the other groups."""
+    others: Amounts = ()
+    """All else that a pod asks for."""
+
+    @property
+    def asks_more(self) -> bool:
+        """Whether a pod asks for anything beside accelerators."""
+        return bool(self.cores or self.memory_bytes or self.others)
 
     def claim(self, key: Key, pool: str, pods_by_node: Mapping[str, int]) -> Claim:
         """What the gang holds when its pods run on these nodes."""
         return Claim(
             key,
             pool,
-            _each(pods_by_node, self.accelerators),
-            _each(pods_by_node, self.cores),
-            _each(pods_by_node, self.memory_bytes),
+            on_each(pods_by_node, self.accelerators),
+            on_each(pods_by_node, self.cores),
+            on_each(pods_by_node, self.memory_bytes),
+            others=held_by(pods_by_node, self.others),
         )
 
 
@@ -151,7 +172,7 @@ class Ledger:
     def breaks(self, pool: Pool, gang: Gang, pods_by_node: Mapping[str, int]) -> Breakage:
         """Domains of the accelerators' own link that stop being whole once it runs there."""
         domains = self.domains(pool, pool.link_level)
-        return breakage(pool.link_level, domains, _each(pods_by_node, gang.accelerators))
+        return breakage(pool.link_level, domains, on_each(pods_by_node, gang.accelerators))
 
     def has_room(self, pool: Pool, gang: Gang, pods_by_node: Mapping[str, int]) -> bool:
         """Whether these very nodes take the gang."""
@@ -179,6 +200,10 @@ class Ledger:
             if slots > 0:
                 yield node.name, slots
 
+    def takers_of_few_pods(self) -> frozenset[str]:
+        """Nodes whose number of pods may run out before their devices or cores do."""
+        return frozenset(name for name, room in self.rooms.items() if PODS in (room.others or ()))
+
     def with_claim(self, claim: Claim) -> Ledger:
         """The ledger once a workload holds its claim."""
         return Ledger(self.pools, self._rooms_less(claim, 1), (*self.claims, claim))
@@ -199,9 +224,10 @@ class Ledger:
             return self.with_claim(before).with_claim(after)
         both = replace(
             after,
-            accelerators_by_node=_most(before.accelerators_by_node, after.accelerators_by_node),
-            cores_by_node=_most(before.cores_by_node, after.cores_by_node),
-            memory_bytes_by_node=_most(before.memory_bytes_by_node, after.memory_bytes_by_node),
+            accelerators_by_node=larger(before.accelerators_by_node, after.accelerators_by_node),
+            cores_by_node=larger(before.cores_by_node, after.cores_by_node),
+            memory_bytes_by_node=larger(before.memory_bytes_by_node, after.memory_bytes_by_node),
+            others=join_held(before.others, after.others, larger),
         )
         return self.with_claim(both)
 
@@ -252,11 +278,21 @@ def ledger(pools: Iterable[Pool], foreign: Mapping[str, Usage]) -> Ledger:
             accelerators = dict(earlier.accelerators) if earlier else {}
             if pool.resource:
                 accelerators[pool.resource] = node.accelerators
-            rooms[node.name] = Room(accelerators, node.cores, node.memory_bytes)
+            others = _others(node, accelerators, foreign.get(node.name, NOTHING))
+            rooms[node.name] = Room(accelerators, node.cores, node.memory_bytes, others)
     for name, usage in foreign.items():
         if name in rooms:
             rooms[name] = rooms[name].less(usage)
     return Ledger(by_name, rooms)
+
+
+def _others(node: Node, accelerators: Mapping[str, int], foreign: Usage) -> Told:
+    """What else a node allocates: pods only where those of others may leave too few. Each of ours
+    takes a device, or a core of a node that has none."""
+    left = node.most_pods - foreign.others.get(PODS, 0)
+    if left >= (sum(accelerators.values()) if accelerators else node.cores):
+        return node.others
+    return {**(node.others or {}), PODS: node.most_pods}
 
 
 def _slots(room: Room, resource: str, gang: Gang) -> int:
@@ -268,7 +304,9 @@ def _slots(room: Room, resource: str, gang: Gang) -> int:
         slots = min(slots, times(room.cores, gang.cores))
     if gang.memory_bytes:
         slots = min(slots, times(room.memory_bytes, gang.memory_bytes))
-    return slots
+    if room.others and PODS in room.others:
+        slots = min(slots, int(room.others[PODS]))
+    return pods_in(room.others, gang.others, slots) if gang.others else slots
 
 
 def _mean(rooms: Iterable[tuple[Node, Room]], resource: str, gang: Gang) -> Mean:
@@ -290,23 +328,6 @@ def _strands(mean: Mean, free: int, room: Room, gang: Gang) -> float:
     return round(after - before, DIGITS)
 
 
-N = TypeVar("N", int, float)
-
-
-def _each(pods_by_node: Mapping[str, int], amount: N) -> dict[str, N]:
-    """What all pods of a node hold; nothing where they hold nothing."""
-    return {name: pods * amount for name, pods in pods_by_node.items() if pods * amount}
-
-
-def times(available: float, each: float) -> int:
-    """How often an amount is there; rounding costs nobody a whole pod."""
-    return int(available / each * (1 + ROUNDING_SLACK))
-
-
-def _most(one: Mapping[str, N], other: Mapping[str, N]) -> dict[str, N]:
-    return {node: max(one.get(node, 0), other.get(node, 0)) for node in {**one, **other}}
-
-
 def resource_of(claim: Claim, pool: Pool | None) -> str | None:
     """What the accelerators of a claim are called; its nodes outlive the pool that they were in
     (it was deleted, or a person declared another for them), or have left it without any."""
@@ -320,4 +341,5 @@ def usage_on(node: str, claim: Claim, resource: str | None) -> Usage:
         {resource: count} if resource and count else {},
         claim.cores_by_node.get(node, 0.0),
         claim.memory_bytes_by_node.get(node, 0.0),
+        {name: held[node] for name, held in claim.others.items() if node in held},
     )

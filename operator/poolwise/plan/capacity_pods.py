@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from poolwise.api.quantity import parse_quantity
+from poolwise.plan.amounts import OWN_FIELDS, PODS, Amounts, Held, join_held
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.decision import Claim, Holding, Key, Part
 from poolwise.plan.names import (
@@ -38,9 +39,12 @@ class Usage:
     """Resources that something holds on one node."""
 
     accelerators: Mapping[str, int] = field(default_factory=dict)
-    """By extended resource."""
+    """By extended resource, those of other devices included: which of them is the accelerator is
+    for the pool to say."""
     cores: float = 0.0
     memory_bytes: float = 0.0
+    others: Mapping[str, float] = field(default_factory=dict)
+    """By resource that is none of these, such as local storage and pods."""
 
     def __add__(self, other: Usage) -> Usage:
         if other is NOTHING:
@@ -52,18 +56,27 @@ class Usage:
         return self if other is NOTHING else self._each(other, max)
 
     def _each(self, other: Usage, join: Callable[[Any, Any], Any]) -> Usage:
-        names = self.accelerators.keys() | other.accelerators.keys()
         return Usage(
-            {
-                name: join(self.accelerators.get(name, 0), other.accelerators.get(name, 0))
-                for name in names
-            },
+            _joined(self.accelerators, other.accelerators, join),
             join(self.cores, other.cores),
             join(self.memory_bytes, other.memory_bytes),
+            _joined(self.others, other.others, join),
         )
 
+    def beside(self, resource: str | None) -> Amounts:
+        """All but cores, memory and the accelerator of that name."""
+        every = {**self.accelerators, **self.others}
+        return tuple(sorted((name, n) for name, n in every.items() if n and name != resource))
 
-NOTHING = Usage()
+
+def _joined(
+    one: Mapping[str, Any], other: Mapping[str, Any], join: Callable[[Any, Any], Any]
+) -> dict[str, Any]:
+    return {name: join(one.get(name, 0), other.get(name, 0)) for name in {**one, **other}}
+
+
+_NONE: Mapping[str, int] = {}
+NOTHING, ONE_POD = Usage(), Usage(others={PODS: 1})
 ByNode = Mapping[str, Usage]
 
 
@@ -72,22 +85,29 @@ _Held = tuple[str, object, str, float, Usage]
 
 
 class _Sum:
-    """Usages added up in place: a cluster has ten thousand pods."""
+    """Usages of pods added up in place, and the pods: a cluster has ten thousand."""
 
-    __slots__ = ("_accelerators", "_cores", "_memory_bytes")
+    __slots__ = ("_accelerators", "_cores", "_memory_bytes", "_others", "_pods")
 
     def __init__(self) -> None:
         self._accelerators: dict[str, int] = {}
         self._cores = self._memory_bytes = 0.0
+        self._others: dict[str, float] = {}
+        self._pods = 0
 
     def add(self, usage: Usage) -> None:
         for name, count in usage.accelerators.items():
             self._accelerators[name] = self._accelerators.get(name, 0) + count
         self._cores += usage.cores
         self._memory_bytes += usage.memory_bytes
+        self._pods += 1
+        if usage.others:
+            for name, amount in usage.others.items():
+                self._others[name] = self._others.get(name, 0.0) + amount
 
     def usage(self) -> Usage:
-        return Usage(self._accelerators, self._cores, self._memory_bytes)
+        others = {**self._others, PODS: self._pods}
+        return Usage(self._accelerators, self._cores, self._memory_bytes, others)
 
 
 def usage_by_node(
@@ -169,15 +189,26 @@ def settled(claim: Claim, resource: str | None, bound: ByNode) -> Claim:
         memory_bytes_by_node=_settled(
             claim.memory_bytes_by_node, {node: use.memory_bytes for node, use in bound.items()}
         ),
+        others=join_held(claim.others, _others(bound, resource), _settled),
     )
+
+
+def _others(bound: ByNode, resource: str | None) -> Held:
+    """What pods hold of all else, those included that somebody added to them."""
+    held: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    for node, usage in bound.items():
+        for name, amount in usage.beside(resource):
+            held[name][node] = amount
+    return held
 
 
 def requests(pod: Object) -> Usage:
     """What the scheduler counts for a pod.
 
     The larger of what regular and sidecar containers ask together and what any init container
-    asks beside the sidecars started before it; the pod's own requests replace sums of cores and
-    memory; overhead comes on top. Source: kubernetes/component-helpers, resource.PodRequests.
+    asks beside the sidecars started before it; the pod's own requests replace sums of cores,
+    memory and huge pages; overhead comes on top. Source: kubernetes/component-helpers,
+    resource.PodRequests. That it takes one of the node's pods is not in it.
     """
     spec = _mapping(pod.get("spec"))
     running = NOTHING
@@ -196,6 +227,7 @@ def requests(pod: Object) -> Usage:
             total,
             cores=own.cores or total.cores,
             memory_bytes=own.memory_bytes or total.memory_bytes,
+            others={**total.others, **own.others},
         )
     return total + _usage(_mapping(spec.get("overhead")))
 
@@ -233,10 +265,15 @@ def _asked(container: Mapping[str, Any]) -> Usage:
 def _usage(quantities: Mapping[str, Any]) -> Usage:
     if not quantities:
         return NOTHING
+    cores, memory_bytes = _number(quantities.get("cpu", 0)), _number(quantities.get("memory", 0))
+    if quantities.keys() <= OWN_FIELDS:  # as most pods' are
+        return Usage(_NONE, cores, memory_bytes, _NONE)
+    amounts = {name: _number(text) for name, text in quantities.items() if name not in OWN_FIELDS}
     return Usage(
-        {name: int(_number(text)) for name, text in quantities.items() if "/" in name},
-        _number(quantities.get("cpu", 0)),
-        _number(quantities.get("memory", 0)),
+        {name: int(amount) for name, amount in amounts.items() if "/" in name},
+        cores,
+        memory_bytes,
+        {name: amount for name, amount in amounts.items() if "/" not in name},
     )
 
 

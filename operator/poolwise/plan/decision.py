@@ -15,6 +15,7 @@ from poolwise.model.prediction import (
     TrainingPrediction,
 )
 from poolwise.model.work import ServingLayout, TrainingLayout
+from poolwise.plan.amounts import Held
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.joint.outcome import Price
 from poolwise.plan.kueue.record import Admission, Queueing
@@ -136,11 +137,14 @@ class Claim:
     memory_bytes_by_node: Mapping[str, float]
     resource: str | None = field(default=None, compare=False)
     """Extended resource of the accelerators, for when the pool is gone that would tell it."""
+    others: Held = field(default_factory=dict)
+    """All else, its pods included."""
 
     @property
     def nodes(self) -> set[str]:
         """All that it holds a part of."""
-        return {*self.accelerators_by_node, *self.cores_by_node, *self.memory_bytes_by_node}
+        held = {*self.accelerators_by_node, *self.cores_by_node, *self.memory_bytes_by_node}
+        return held.union(*self.others.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from poolwise.model.work import TrainingLayout
+from poolwise.plan.amounts import held_by
 from poolwise.plan.capacity_pods import Usage, requests, settled, usage_by_node
 from poolwise.plan.children.environment import NODES, layout_told
 from poolwise.plan.children.train_job import MANAGER
@@ -136,6 +137,7 @@ def _claim(key: Key, pool: str, rank: _Pods, resource: str | None, pods: Sequenc
         dict.fromkeys(nodes, usage.cores) if usage.cores else {},
         dict.fromkeys(nodes, usage.memory_bytes) if usage.memory_bytes else {},
         resource,
+        held_by(dict.fromkeys(nodes, 1), usage.beside(resource)),
     )
     _, bound = usage_by_node(pods, {key: pool})
     claim = settled(to_come, resource, bound.get(key, {}))

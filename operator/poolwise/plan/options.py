@@ -77,7 +77,7 @@ class _Ways:
 
     def _is_blocked(self, pods: Gang, wish: Wish) -> bool:
         """Whether its pods find no room now for what they ask beside accelerators."""
-        if not (pods.cores or pods.memory_bytes):
+        if not (pods.asks_more or self.situation.may_run_out_of_pods(self._pool)):
             return False
         return self.situation.nodes_for(pods, self._pool, wish) is None
 

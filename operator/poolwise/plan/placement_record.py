@@ -48,6 +48,8 @@ class _Document(BaseModel):
     shape: dict[str, Any]
     claim: dict[str, tuple[_Count, _Amount, _Amount]]
     """By node: accelerators, cores, bytes of memory."""
+    others: dict[str, dict[str, _Amount]] = {}
+    """By resource, then by node: all else, its pods included."""
     start_budget_seconds: _Count | None = None
     drain_seconds: _Count | None = None
     memory_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -72,6 +74,7 @@ def render(record: PlacementRecord) -> str:
         "replicas": record.replicas,
         "shape": shape(record.layout),
         "claim": _by_node(record.claim),
+        "others": _others(record.claim),
         "startBudgetSeconds": record.start_budget_seconds,
         "drainSeconds": record.drain_seconds,
         "memoryFraction": record.memory_fraction,
@@ -138,8 +141,15 @@ def _by_node(claim: Claim) -> dict[str, list[float]]:
     return {node: [whole(kind.get(node, 0)) for kind in kinds] for node in nodes}
 
 
+def _others(claim: Claim) -> dict[str, dict[str, float]] | None:
+    held = claim.others.items()
+    return {
+        name: {node: whole(amount) for node, amount in by_node.items()} for name, by_node in held
+    } or None
+
+
 def _claim(document: _Document, key: Key) -> Claim:
     def held(index: int) -> Mapping[str, Any]:
         return {node: row[index] for node, row in document.claim.items() if row[index]}
 
-    return Claim(key, document.pool, held(0), held(1), held(2), document.resource)
+    return Claim(key, document.pool, held(0), held(1), held(2), document.resource, document.others)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from poolwise.model.hardware import Machine
+from poolwise.plan.amounts import Told
 
 CPU = "CPU"
 """The ``accelerator`` of a pool without any."""
@@ -26,6 +28,10 @@ class Node:
     """cordoned, NotReady, being deleted, or a taint that nobody tolerates; None: usable."""
     is_to_come: bool = False
     """It stands for a node that an autoscaler may add; see :mod:`poolwise.plan.provisioning`."""
+    others: Told = field(default_factory=dict)
+    """All else that it allocates."""
+    most_pods: float = math.inf
+    """That it takes at a time, whoever they are of."""
 
 
 @dataclass(frozen=True, slots=True)

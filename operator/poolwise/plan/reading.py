@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from poolwise.api.quantity import parse_quantity
@@ -52,6 +53,12 @@ def texts(parent: Any, *path: str) -> dict[str, str]:
 
 def amount(text: Any) -> float:
     """The number of a quantity; 0 where there is none, or none that is finite and positive."""
+    return _amount(text) if isinstance(text, str | int | float) else 0.0
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _amount(text: str | int | float) -> float:
+    """Nodes of one kind say the same of most resources."""
     try:
         value = float(parse_quantity(text))
     except (ValueError, ArithmeticError):

@@ -26,6 +26,7 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
 from poolwise.model.training.step import step_seconds
 from poolwise.model.work import TrainingLayout, TrainingWork
+from poolwise.plan.amounts import pods_in
 from poolwise.plan.capacity import Gang
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.pool import Node, Pool
@@ -162,6 +163,7 @@ def _takes_pod(node: Node, gang: Gang) -> bool:
         node.accelerators >= gang.accelerators
         and node.cores >= gang.cores
         and node.memory_bytes >= gang.memory_bytes
+        and bool(pods_in(node.others, gang.others, 1))
     )
 
 

@@ -89,6 +89,17 @@ def time_unit(seconds: float) -> tuple[float, str]:
     return 1e-6, "µs"
 
 
+def amount_of(resource: str, amount: float) -> str:
+    """So much of a resource, bytes where it is storage.
+
+    >>> amount_of("rdma/hca", 2.0), amount_of("hugepages-2Mi", 2.0**30)
+    ('2 rdma/hca', '1.0 GiB of hugepages-2Mi')
+    """
+    if resource.endswith("storage") or resource.startswith("hugepages-"):
+        return f"{gib(amount)} of {resource}"
+    return f"{amount:g} {resource}"
+
+
 def percent(fraction: float) -> str:
     """A share, with a decimal where it is small: ``74 %``, ``7.1 %``, ``0.04 %``."""
     share = 100 * fraction

@@ -125,13 +125,23 @@ def with_network(document, network):
 @pytest.mark.parametrize("network", ["intel.com/sriov_vf", "rdma/hca"])
 def test_a_network_function_is_no_accelerator_whatever_its_name(network):
     """What stands first among the requests is not what a pod is placed for."""
-    found = answers(h100(2), with_network(guest(), network))["guest"]
+    nodes = h100(2)
+    for each in nodes:
+        each["status"]["allocatable"][network] = "1"
+    found = answers(nodes, with_network(guest(), network))["guest"]
     assert found.state == "Ready", found.message
     (update,) = found.pod_set_updates
     assert update["annotations"][POOL].startswith("h100")
-    assert answers(h100(2), with_network(guest(gpus=0), network))["guest"].pod_set_updates == (
+    assert answers(nodes, with_network(guest(gpus=0), network))["guest"].pod_set_updates == (
         {"name": "main"},
     )
+
+
+def test_a_network_function_that_is_not_there_is_waited_for():
+    found = answers(h100(2), with_network(guest(), "rdma/hca"))["guest"]
+    assert found.state == "Retry"
+    assert "2 pods with 8 x nvidia.com/gpu and 1 rdma/hca; " in found.message
+    assert "has room for 0 " in found.message
 
 
 def test_two_jobs_are_never_promised_the_same_room():

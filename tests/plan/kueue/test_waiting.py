@@ -207,6 +207,22 @@ def test_pools_without_accelerators_are_not_asked_about_flavors():
     assert cpu.reason == "has no accelerators, and training runs on accelerators only"
 
 
+def test_flavors_of_all_that_its_pods_ask_for_have_to_agree():
+    """The quota for network functions is of other nodes."""
+    hca, nodes = "rdma/hca", h100(2)
+    for each in nodes:
+        each["status"]["allocatable"][hca] = "1"
+    queue = cluster_queue("all", {"h100": 16})
+    other = {"name": "other", "resources": [{"name": hca, "nominalQuota": 9}]}
+    queue["spec"]["resourceGroups"].append({"coveredResources": [hca], "flavors": [other]})
+    run = {"image": "train", "resources": {"limits": {hca: "1"}}}
+    for labels, fits in ((H100, True), (L40S, False)):
+        flavors = [flavor("h100", H100), flavor("other", labels)]
+        given = {"apis": APIS, "queues": queues(flavors, queue)}
+        assert plan_of(nodes, waiting(run=run), **given).placed is fits
+        assert plan_of(nodes, waiting(), **given).placed
+
+
 def test_a_range_is_cut_to_the_quota():
     asked = job(queueName="research", accelerators={"min": 4, "max": 16})
     plan = plan_of(h100(2), asked, **one_queue(quota=8))

@@ -6,10 +6,11 @@ that differ in nothing else, with as much free on their nodes, are the same cand
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from operator import attrgetter
 
 from poolwise.model.hardware import Machine
+from poolwise.plan.amounts import left
 from poolwise.plan.candidates.exclusions import exclusion
 from poolwise.plan.candidates.machines import felt_by_replica, felt_by_run
 from poolwise.plan.candidates.situation import Situation
@@ -34,27 +35,31 @@ _IS_TO_COME = attrgetter("is_to_come")
 def felt(request: Request, pool: Pool, situation: Situation) -> Hashable | None:
     """All that a candidate within a node depends on; None where it may leave its node, or where
     more of the pool matters: cores that replicas run on, links that make nodes one, nodes that
-    are still to come, or a reason against it."""
+    are still to come or take few pods, or a reason against it."""
     machine = _felt_machine(request, pool)
     is_plain = not (pool.is_cpu or pool.link_level or any(map(_IS_TO_COME, pool.nodes)))
-    if machine is None or not is_plain or exclusion(request, pool, situation.settings):
+    if machine is None or not is_plain or situation.may_run_out_of_pods(pool):
+        return None
+    if exclusion(request, pool, situation.settings):
         return None
     cores, memory_bytes = request.pod.cores > 0, request.pod.memory_bytes > 0
+    others = request.pod.other_names
     page = situation.memo.rooms.page(situation.ledger)
     free = page.get(
-        ("free", pool.name, cores, memory_bytes),
-        lambda: situation.memo.numbers.of(tuple(_free(pool, situation, cores, memory_bytes))),
+        ("free", pool.name, cores, memory_bytes, others),
+        lambda: situation.memo.numbers.of(
+            tuple(_free(pool, situation, cores, memory_bytes, others))
+        ),
     )
     return machine, _FELT(pool), free
 
 
 def is_common(found: Candidate, request: Request, pool: Pool) -> bool:
     """Whether all pools that feel the same have this candidate: it keeps to a node, and says
-    nothing of who holds their nodes, or of cores and memory that these have in all."""
+    nothing of who holds their nodes, or of what else these have in all."""
     if found.layout is None or found.count > pool.accelerators_per_node:
         return False
-    asks_more = request.pod.cores or request.pod.memory_bytes
-    return found.feasible or not (found.waits or asks_more)
+    return found.feasible or not (found.waits or request.pod.asks_more)
 
 
 def _felt_machine(request: Request, pool: Pool) -> Machine | None:
@@ -68,9 +73,9 @@ def _felt_machine(request: Request, pool: Pool) -> Machine | None:
 
 
 def _free(
-    pool: Pool, situation: Situation, cores: bool, memory_bytes: bool
-) -> Iterator[tuple[float, ...]]:
-    """What is free on each node, of cores and memory where pods ask for them; unusable nodes have
+    pool: Pool, situation: Situation, cores: bool, memory_bytes: bool, others: Sequence[str]
+) -> Iterator[tuple[float | None, ...]]:
+    """What is free on each node, of all but accelerators where pods ask for it; unusable nodes have
     accelerators alone."""
     rooms, resource = situation.ledger.rooms, pool.resource or ""
     for node in pool.nodes:
@@ -80,4 +85,5 @@ def _free(
         else:
             free = room.accelerators.get(resource, 0)
             asked = (room.cores if cores else 0.0, room.memory_bytes if memory_bytes else 0.0)
-            yield (node.accelerators, free, *asked)
+            more = tuple(left(room.others, name) for name in others) if others else ()
+            yield (node.accelerators, free, *asked, *more)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from poolwise.model.formats import arithmetic, native_arithmetic
 from poolwise.model.hardware import Device
+from poolwise.plan.amounts import left
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.children.engines import default_image, platform
 from poolwise.plan.decision import Candidate
 from poolwise.plan.limits import pays
 from poolwise.plan.pool import CPU, Pool
 from poolwise.plan.requests.request import Request, ServingRequest, TrainingRequest
-from poolwise.plan.wording import money, percent
+from poolwise.plan.wording import amount_of, money, percent, plural
 from poolwise.settings import Settings
 
 FULL_PRECISION = ("fp32", "tf32")
@@ -101,6 +102,16 @@ def _of_any(request: Request, pool: Pool) -> tuple[str, str] | None:
         return Verdict.START_TIMEOUT, dict(where.avoided)[pool.name]
     if not pool.usable_nodes:
         return Verdict.NO_USABLE_NODE, _no_usable_node(pool)
+    return _missing(request, pool)
+
+
+def _missing(request: Request, pool: Pool) -> tuple[str, str] | None:
+    """A resource that pods ask for beside the accelerators, and that no node of the pool has."""
+    for name, each in request.pod.others:
+        if all(left(node.others, name) == 0 for node in pool.nodes):
+            there = sum(not node.is_to_come for node in pool.nodes)
+            told = f"has no {name} on its {plural(there, 'node')}"
+            return Verdict.RESOURCE_MISSING, f"{told}, each pod asks for {amount_of(name, each)}"
     return None
 
 

@@ -29,6 +29,8 @@ class Verdict(enum.StrEnum):
     CONFLICTING_LABELS = "ConflictingLabels"
     SHARED_DEVICES = "SharedDevices"
     NO_USABLE_NODE = "NoUsableNode"
+    RESOURCE_MISSING = "ResourceMissing"
+    """No node of it has a resource that each pod asks for."""
     START_TIMEOUT = "StartTimeout"
     """Its pods did not start there in time, and it keeps away for a while."""
     POOL_UNUSABLE = "PoolUnusable"

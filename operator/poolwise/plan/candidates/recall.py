@@ -8,9 +8,10 @@ judged anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from poolwise.plan.amounts import PODS
 from poolwise.plan.candidates.alike import felt, is_common
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.decision import Candidate
@@ -50,8 +51,9 @@ class Recall:
         if self.subject is None:
             return judge(self.request, pool, self.situation)
         memo, subject = self.situation.memo, self.subject
+        others = self.request.pod.other_names
         room = memo.rooms.page(self.situation.ledger).get(
-            pool.name, lambda: _fingerprint(pool, self.situation)
+            (pool.name, others), lambda: _fingerprint(pool, self.situation, (PODS, *others))
         )
         return memo.candidates.get((*subject, *room), lambda: self._judged(pool, subject, judge))
 
@@ -70,13 +72,18 @@ class Recall:
         return found
 
 
-def _fingerprint(pool: Pool, situation: Situation) -> tuple[int, int]:
-    """Numbers of the pool as it is, and of what is free on its nodes. Who holds the rest is told
-    anew by who asks."""
+def _fingerprint(pool: Pool, situation: Situation, others: Sequence[str]) -> tuple[int, int]:
+    """Numbers of the pool as it is, and of what is free on its nodes, of all else as far as it is
+    asked for. Who holds the rest is told anew by who asks."""
     numbers, rooms = situation.memo.numbers, situation.ledger.rooms
     resource = pool.resource or ""
     free = tuple(
-        (room.accelerators.get(resource, 0), room.cores, room.memory_bytes)
+        (
+            room.accelerators.get(resource, 0),
+            room.cores,
+            room.memory_bytes,
+            *map((room.others or {}).get, others),
+        )
         if (room := rooms.get(node.name))
         else None
         for node in pool.nodes

@@ -57,6 +57,7 @@ def gang_of_replicas(
         one_per_node=nodes > 1,
         packs=nodes == 1 and packs(layout.count, request.redundancy),
         group=nodes,
+        others=request.pod.others,
     )
 
 

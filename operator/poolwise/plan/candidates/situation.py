@@ -10,19 +10,20 @@ from datetime import datetime
 
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
+from poolwise.plan.amounts import ROUNDING_SLACK, left
 from poolwise.plan.candidates.exclusions import Exclusion
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_groups import group_by_group
 from poolwise.plan.candidates.waiting import Obstacle
-from poolwise.plan.capacity import ROUNDING_SLACK, Gang, Ledger, ledger
+from poolwise.plan.capacity import Gang, Ledger, ledger
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Claim, Key
 from poolwise.plan.node_choice import Breakage
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.growth import startup_seconds
-from poolwise.plan.wording import gib, plural
+from poolwise.plan.wording import amount_of, gib, plural
 from poolwise.settings import Settings
 
 
@@ -77,6 +78,11 @@ class Situation:
             return Breakage()
         return self.ledger.breaks(pool, gang, self.nodes_for(gang, pool, wish) or {})
 
+    def may_run_out_of_pods(self, pool: Pool) -> bool:
+        """Whether some node of it may, before its devices or cores do. Hardly any does."""
+        names = self.memo.rooms.page(self.ledger).get("pods", self.ledger.takers_of_few_pods)
+        return bool(names) and any(node.name in names for node in pool.nodes)
+
     def startup_seconds(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> float:
         """Until the nodes that it would go to have started; 0 where they are there, or where it
         has no room at all."""
@@ -126,4 +132,14 @@ def _too_large_pod(gang: Gang, pool: Pool) -> tuple[str, float] | None:
     if gang.memory_bytes > memory * (1 + ROUNDING_SLACK):
         told = f"has {gib(memory)} of memory on its largest node, each pod asks for "
         return told + gib(gang.memory_bytes), gang.memory_bytes / memory if memory else math.inf
+    return _too_much_else(gang, pool)
+
+
+def _too_much_else(gang: Gang, pool: Pool) -> tuple[str, float] | None:
+    for name, each in gang.others:
+        every = [left(node.others, name) for node in pool.nodes]
+        largest = max((math.inf if has is None else has for has in every), default=0.0)
+        if each > largest * (1 + ROUNDING_SLACK):
+            told = f"has {amount_of(name, largest)} on its largest node, each pod asks for "
+            return told + amount_of(name, each), each / largest if largest else math.inf
     return None

@@ -168,6 +168,7 @@ def gang_of(count: int, request: TrainingRequest, pool: Pool) -> Gang:
         cores=request.pod.cores,
         memory_bytes=request.pod.memory_bytes,
         one_per_node=True,
+        others=request.pod.others,
     )
 
 

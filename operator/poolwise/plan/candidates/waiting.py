@@ -7,17 +7,18 @@ moments to come are told in steps of twice the one before (:func:`poolwise.plan.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from poolwise.model.prediction import Interval
+from poolwise.plan.amounts import PODS, pods_in
 from poolwise.plan.capacity import Gang, Ledger
 from poolwise.plan.closeness import Wish
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.pool import Pool
 from poolwise.plan.remaining import about
 from poolwise.plan.topology import can_ever_hold
-from poolwise.plan.wording import are_free, plural
+from poolwise.plan.wording import amount_of, are_free, plural
 
 _KINDS = {Kind.TRAINING_JOB: "job", Kind.INFERENCE_SERVICE: "service"}
 _SHORT = {
@@ -53,7 +54,7 @@ class Obstacle:
 
     def told(self) -> str:
         """What is missing, who has it, and when that ends."""
-        said = (self._missing(), self._blocker(), self._unusable())
+        said = (self._missing(), *self._short(), self._blocker(), self._unusable())
         return "; ".join(filter(None, said))
 
     def _missing(self) -> str:
@@ -77,11 +78,22 @@ class Obstacle:
         if room >= gang.pods:
             return self._apart(room)
         wanted = plural(gang.accelerators, "free accelerator")
-        beside = " and what its pods ask beside them" if gang.cores or gang.memory_bytes else ""
+        beside = " and what its pods ask beside them" if gang.asks_more else ""
         places = plural(gang.pods, "node" if gang.one_per_node else "place")
         joined = "with" if gang.one_per_node else "for"
         needs = f"needs {places} {joined} {wanted}{beside}{self._in_one()}"
         return f"{are_free(free)}, but {needs}, and has {room}"
+
+    def _short(self) -> Iterator[str]:
+        """Which resources beside devices, cores and memory too little is left of, and where."""
+        rooms = [self.ledger.rooms[node.name].others for node in self.pool.usable_nodes]
+        for name, each in ((PODS, 1.0), *self.gang.others):
+            lacking = sum(pods_in(others, ((name, each),), 1) < 1 for others in rooms)
+            where = f"{lacking} of {plural(len(rooms), 'node')}"
+            if lacking and name == PODS:
+                yield f"{where} can take no more pods"
+            elif lacking:
+                yield f"less than {amount_of(name, each)} is free on {where}"
 
     def _apart(self, room: int) -> str:
         """Enough nodes have room, only not in one domain."""

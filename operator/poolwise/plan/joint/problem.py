@@ -40,7 +40,8 @@ class Option:
     shape: str = ""
     """For people: ``dp4 tp8``."""
     is_blocked: bool = False
-    """Whether it cannot start now for what is not counted here (cores, memory)."""
+    """Whether it cannot start now for what is not counted here (cores, memory and all
+    else)."""
     is_on_cpu: bool = False
     """Whether its pool has no accelerators: those of its pods and nodes are thousandths of
     cores, and count for nobody's share."""

@@ -22,7 +22,7 @@ from poolwise.plan.names import POOL
 from poolwise.plan.observed import Answer
 from poolwise.plan.pool import Pool
 from poolwise.plan.topology import shared_domain
-from poolwise.plan.wording import plural
+from poolwise.plan.wording import amount_of, plural
 
 RETRY_SECONDS = 60
 """Quota that cannot be used now is given back for so long; Kueue asks again then."""
@@ -106,7 +106,8 @@ class Desk:
         flavor = each.flavors.get(each.resource or "", "?")
         size = each.each.accelerators.get(each.resource or "", 0)
         largest = max((pool.accelerators_per_node for pool in pools), default=0)
-        wanted = f"{plural(each.pods, 'pod')} with {size} x {each.resource}"
+        beside = (f" and {amount_of(*asked)}" for asked in each.each.beside(each.resource))
+        wanted = f"{plural(each.pods, 'pod')} with {size} x {each.resource}{''.join(beside)}"
         if pools and size > largest:
             told = f"{each.name}: {wanted}; no node of flavor {flavor} has more than {largest}"
             return Answer(guest.check, CheckState.REJECTED, told)
@@ -139,7 +140,8 @@ def _cost(pool: Pool) -> tuple[bool, float, str]:
 
 def _gang(each: PodSet, pods: int) -> Gang:
     size = each.each.accelerators.get(each.resource or "", 0)
-    return Gang(pods, size, each.each.cores, each.each.memory_bytes, packs=True)
+    asked, others = each.each, each.each.beside(each.resource)
+    return Gang(pods, size, asked.cores, asked.memory_bytes, packs=True, others=others)
 
 
 def _room(ledger: Ledger, pool: Pool, each: PodSet) -> str:

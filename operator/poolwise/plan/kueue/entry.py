@@ -167,7 +167,7 @@ def _asks(pool: Pool, wanted: Workload) -> list[str]:
     """Resources that the pods ask for, the accelerator first."""
     pod = wanted.request.pod
     beside = [*(["cpu"] if pod.cores else []), *(["memory"] if pod.memory_bytes else [])]
-    return [pool.resource or "cpu", *beside]
+    return [pool.resource or "cpu", *beside, *(name for name, _ in pod.others)]
 
 
 def _nearest(name: str, known: Sequence[str], has: str) -> str:

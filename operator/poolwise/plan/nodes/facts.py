@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from poolwise.plan.amounts import PODS
 from poolwise.plan.nodes import labels as nodes_labels
 from poolwise.plan.nodes.hardware import Offer, offers
-from poolwise.plan.nodes.reading import allocatable, capacity, resources
+from poolwise.plan.nodes.reading import allocatable, capacity, most_pods, others, resources
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import mapping, objects, texts
 from poolwise.tables import MachineTypeRow, Tables
@@ -30,6 +31,9 @@ class Facts:
     """In Kubernetes' unit, what pods may take."""
     memory_bytes: float
     """What pods may take."""
+    others: Mapping[str, float]
+    """What pods may take of all else that is no accelerator."""
+    most_pods: float
     taints: tuple[Taint, ...]
     resources: frozenset[str]
     machine_type: str | None
@@ -50,13 +54,16 @@ def facts(node: Object, tables: Tables) -> Facts:
     typed = nodes_labels.first(labels, nodes_labels.MACHINE_TYPE_KEYS)
     grouped = nodes_labels.first(labels, nodes_labels.CLOUD_POOL_KEYS)
     bought = nodes_labels.capacity_type(labels)
+    offered = offers(node, tables)
     return Facts(
         name=str(mapping(node, "metadata").get("name") or ""),
         labels=labels,
-        offers=offers(node, tables),
+        offers=offered,
         vcpus=capacity(node, "cpu"),
         cores=allocatable(node, "cpu"),
         memory_bytes=allocatable(node, "memory"),
+        others=others(node, {PODS, *(each.resource for each in offered)}),
+        most_pods=most_pods(node),
         taints=objects(node, "spec", "taints"),
         resources=resources(node),
         machine_type=typed[1] if typed else None,

@@ -109,6 +109,8 @@ def _node(member: Member, draft: Draft, tolerated: Sequence[Mapping[str, Any]]) 
         accelerators=offer.count,
         cores=node.cores,
         memory_bytes=node.memory_bytes,
+        others=node.others,
+        most_pods=node.most_pods,
         unusable_reason=_unusable_reason(member, draft, tolerated),
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from poolwise.plan.candidates.memo import Memo
-from poolwise.plan.capacity_pods import NOTHING, ByNode, Usage, node_held_by, requests
+from poolwise.plan.capacity_pods import NOTHING, ONE_POD, ByNode, Usage, node_held_by, requests
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.reading import mapping, objects
@@ -43,7 +43,10 @@ def _least(pool: Pool, held: Mapping[str, Usage]) -> Usage:
     usages = [held.get(name, NOTHING) for name in there]
     cores = min((each.cores for each in usages), default=0.0)
     memory_bytes = min((each.memory_bytes for each in usages), default=0.0)
-    return Usage({}, cores, memory_bytes) if cores or memory_bytes else NOTHING
+    names = sorted(usages[0].others) if usages else ()
+    others = {name: min(each.others.get(name, 0.0) for each in usages) for name in names}
+    is_any = cores or memory_bytes or any(others.values())
+    return Usage({}, cores, memory_bytes, others) if is_any else NOTHING
 
 
 def _of_daemon(pod: Object) -> tuple[str, Usage] | None:
@@ -51,4 +54,4 @@ def _of_daemon(pod: Object) -> tuple[str, Usage] | None:
     owners = objects(mapping(pod, "metadata"), "ownerReferences")
     is_daemon = any(each.get("controller") and each.get("kind") == "DaemonSet" for each in owners)
     node = node_held_by(pod) if is_daemon else None
-    return None if node is None else (node, requests(pod))
+    return None if node is None else (node, requests(pod) + ONE_POD)

@@ -6,9 +6,11 @@ by name until its pods are bound (:mod:`poolwise.plan.provisioning.landing`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 
+from poolwise.plan.amounts import Told
 from poolwise.plan.nodes.labels import HOSTNAME_KEY
 from poolwise.plan.pool import Node, Pool
 from poolwise.plan.wording import duration
@@ -91,6 +93,8 @@ def _nodes_to_come(pool: Pool) -> tuple[Node, ...]:
     size = _size(pool)
     assert size is not None, "else none would come"
     cores, memory_bytes = size
+    others = _others(pool)
+    most_pods = min((node.most_pods for node in pool.nodes), default=math.inf)
     return tuple(
         Node(
             name=f"{MARK}{pool.name}-{index:04}",
@@ -99,6 +103,8 @@ def _nodes_to_come(pool: Pool) -> tuple[Node, ...]:
             cores=cores,
             memory_bytes=memory_bytes,
             is_to_come=True,
+            others=others,
+            most_pods=most_pods,
         )
         for index in range(min(room_to_grow(pool), MOST_NODES))
     )
@@ -120,6 +126,16 @@ def _size(pool: Pool) -> tuple[float, float] | None:
     if host is None or host.cores <= 0 or host.memory_bytes <= 0:
         return None
     return host.cores * ALLOCATABLE_CORES, host.memory_bytes * ALLOCATABLE_MEMORY
+
+
+def _others(pool: Pool) -> Told:
+    """What else a new node has: of the nodes that are there the least that any has at all. None
+    where none is there to tell: a machine type tells no network functions and no disks."""
+    told = [node.others for node in pool.nodes if node.cores > 0 and node.others is not None]
+    if not told:
+        return None
+    names = sorted(set().union(*told))
+    return {name: min(each[name] for each in told if name in each) for name in names}
 
 
 def _set_too_late(pool: Pool) -> str | None:

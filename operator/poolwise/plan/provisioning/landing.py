@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from poolwise.plan.capacity import Ledger, Room, resource_of, times, usage_on
+from poolwise.plan.amounts import pods_in, times
+from poolwise.plan.capacity import Ledger, Room, resource_of, usage_on
 from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.decision import Claim, Holding, Kind, PlacementRecord
 from poolwise.plan.pool import Node, Pool
@@ -86,6 +87,7 @@ class _Waiting:
             return 0
         for resource, count in self.usage.accelerators.items():
             most = min(most, room.accelerators.get(resource, 0) // count)
+        most = pods_in(room.others, tuple(self.usage.others.items()), most)
         amounts = (room.cores, self.usage.cores), (room.memory_bytes, self.usage.memory_bytes)
         for free, each in amounts:
             most = min(most, times(free, each)) if each else most
@@ -101,6 +103,13 @@ class _Waiting:
             memory_bytes_by_node=_more(
                 held.memory_bytes_by_node, node, self.usage.memory_bytes * count
             ),
+            others={
+                **held.others,
+                **{
+                    name: _more(held.others.get(name, {}), node, each * count)
+                    for name, each in self.usage.others.items()
+                },
+            },
         )
 
 
@@ -114,7 +123,8 @@ def _waiting(
     count = _count(accelerators, cores, record)
     resource = record.resource or ""
     held = {resource: accelerators // count} if accelerators else {}
-    usage = Usage(held, cores / count, memory_bytes / count)
+    others = {name: each[node] / count for name, each in claim.others.items() if each.get(node)}
+    usage = Usage(held, cores / count, memory_bytes / count, others)
     return _Waiting(key, node, pool, count, usage, claim.key.kind is Kind.TRAINING_JOB)
 
 
@@ -174,6 +184,7 @@ def _only(claim: Claim, names: set[str]) -> Claim:
         accelerators_by_node=_of(claim.accelerators_by_node, names),
         cores_by_node=_of(claim.cores_by_node, names),
         memory_bytes_by_node=_of(claim.memory_bytes_by_node, names),
+        others={name: _of(by_node, names) for name, by_node in claim.others.items()},
     )
 
 

@@ -18,6 +18,7 @@ from poolwise.api.placement import Placement
 from poolwise.api.quantity import parse_quantity
 from poolwise.api.run import Run
 from poolwise.errors import InvalidInput
+from poolwise.plan.amounts import OWN_FIELDS
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import CPU
@@ -146,7 +147,12 @@ def _products(name: str, tables: Tables) -> tuple[str, ...]:
 def _pod_resources(run: Run) -> PodResources:
     """What the scheduler will count: requests, and limits where they stand alone."""
     asked = {**run.resources.limits, **run.resources.requests}
-    return PodResources(_amount(asked, "cpu"), _amount(asked, "memory"))
+    others = ((name, _amount(asked, name)) for name in sorted(asked) if name not in OWN_FIELDS)
+    return PodResources(
+        _amount(asked, "cpu"),
+        _amount(asked, "memory"),
+        tuple((name, amount) for name, amount in others if amount),
+    )
 
 
 def _amount(asked: Mapping[str, str], resource: str) -> float:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from poolwise.model.work import Recompute, ServingWork, TrainingWork
+from poolwise.plan.amounts import Amounts
 from poolwise.plan.decision import Key
 
 
@@ -57,6 +58,17 @@ class PodResources:
 
     cores: float = 0.0
     memory_bytes: float = 0.0
+    others: Amounts = ()
+
+    @property
+    def asks_more(self) -> bool:
+        """Whether it asks for anything beside accelerators."""
+        return bool(self.cores or self.memory_bytes or self.others)
+
+    @property
+    def other_names(self) -> tuple[str, ...]:
+        """Of all else that it asks for; hardly any does."""
+        return tuple(name for name, _ in self.others) if self.others else ()
 
 
 @dataclass(frozen=True, slots=True)
