@@ -40,6 +40,7 @@ INPUT_BOUND: dict[str, Any] = {
     "training": {"globalBatchSize": 256, "samples": "20M"},
     "data": {"bytesPerSample": "110Ki", "cpuTimePerSample": "30ms"},
 }
+HCA = "rdma/hca_shared_devices_a"
 Start = Callable[..., Operated]
 
 
@@ -83,6 +84,32 @@ def test_who_loses_least_leaves_the_contended_pool(
     told = condition(operator.look(loose) or {}, "Placed")["message"]
     assert f"{namespace}/tight would lose" in told and "is scarce" in told
     operator.settle()
+
+
+def test_a_device_beside_accelerators_is_looked_for_and_waited_for(
+    start: Start, client: Client, nodes: NodeFactory, namespace: str
+) -> None:
+    """The faster pool has no RDMA device, and of the other's two nodes each has one."""
+    with_hca = [l40s_node(), l40s_node()]
+    for node in with_hca:
+        for told in (node["status"]["capacity"], node["status"]["allocatable"]):
+            told[HCA] = "1"
+    _, *slow = nodes([h100_node(), *with_hca])
+    first = training_job(namespace, "first", 8)
+    first["spec"]["run"]["resources"] = {"limits": {HCA: "1"}}
+    both = training_job(namespace, "both", 4)
+    both["spec"]["run"]["resources"] = {"limits": {HCA: "2"}}
+    first, both = client.create(first), client.create(both)
+    operator = start()
+    operator.wait_condition(first, "PodsReady", "True")
+    assert [pod["spec"]["nodeName"] for pod in operator.pods_of(first)] in (
+        [[node["metadata"]["name"]] for node in slow]
+    )
+    candidates = (operator.look(first) or {})["status"]["plan"]["candidates"]
+    (h100,) = [each["reason"] for each in candidates if each["pool"].startswith("h100")]
+    assert h100 == f"has no {HCA} on its 1 node, each pod asks for 1 {HCA}"
+    operator.wait_condition(both, "Placed", "False")
+    assert f"2 {HCA}" in condition(operator.look(both) or {}, "Placed")["message"]
 
 
 def test_a_run_moves_from_its_checkpoint_to_a_pool_that_comes_free(
