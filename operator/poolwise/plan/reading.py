@@ -44,6 +44,18 @@ def condition_of(status: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
     return next(found, {})
 
 
+def true_condition(status: Mapping[str, Any], *types: str) -> Mapping[str, Any]:
+    """The first condition of any of these types that is True; empty where none is."""
+    told = objects(status, "conditions")
+    found = (each for each in told if each.get("type") in types and each.get("status") == "True")
+    return next(found, {})
+
+
+def is_true(status: Mapping[str, Any], *types: str) -> bool:
+    """Whether a condition of any of these types is True."""
+    return bool(true_condition(status, *types))
+
+
 def texts(parent: Any, *path: str) -> dict[str, str]:
     """The strings of the object at a path, by key."""
     found = mapping(parent, *path).items()
