@@ -28,7 +28,7 @@ from poolwise.plan.names import (
     pool_label,
 )
 from poolwise.plan.observed import Object
-from poolwise.plan.reading import moment_of
+from poolwise.plan.reading import mapping, moment_of, objects
 
 FINISHED_PHASES = ("Succeeded", "Failed")
 
@@ -143,9 +143,8 @@ def _held(pod: Object) -> _Held | None:
     node = node_held_by(pod)
     if node is None:
         return None
-    metadata = _mapping(pod.get("metadata"))
-    made = moment_of(metadata.get("creationTimestamp"))
-    pool = str(_mapping(metadata.get("labels")).get(POOL))
+    made = moment_of(mapping(pod, "metadata").get("creationTimestamp"))
+    pool = str(mapping(pod, "metadata", "labels").get(POOL))
     return node, owner_of(pod), pool, made.timestamp() if made else math.inf, requests(pod)
 
 
@@ -179,12 +178,12 @@ def requests(pod: Object) -> Usage:
     asks beside the sidecars started before it; the pod's own requests replace sums of cores and
     memory; overhead comes on top. Source: kubernetes/component-helpers, resource.PodRequests.
     """
-    spec = _mapping(pod.get("spec"))
+    spec = mapping(pod, "spec")
     running = NOTHING
-    for container in _items(spec.get("containers")):
+    for container in objects(spec, "containers"):
         running += _asked(container)
     starting = sidecars = NOTHING
-    for container in _items(spec.get("initContainers")):
+    for container in objects(spec, "initContainers"):
         if container.get("restartPolicy") == "Always":
             sidecars += _asked(container)
         else:
@@ -197,17 +196,16 @@ def requests(pod: Object) -> Usage:
             cores=own.cores or total.cores,
             memory_bytes=own.memory_bytes or total.memory_bytes,
         )
-    return total + _usage(_mapping(spec.get("overhead")))
+    return total + _usage(mapping(spec, "overhead"))
 
 
 def owner_of(pod: Object) -> tuple[str, str, str] | None:
     """Kind, namespace and shortened name of the workload whose labels a pod carries."""
-    metadata = _mapping(pod.get("metadata"))
-    labels = _mapping(metadata.get("labels"))
+    labels = mapping(pod, "metadata", "labels")
     if labels.get(MANAGED_BY) != FIELD_MANAGER:
         return None
     kind, name = str(labels.get(OWNER_KIND)), str(labels.get(OWNER_NAME))
-    return kind, str(metadata.get("namespace")), name
+    return kind, str(mapping(pod, "metadata").get("namespace")), name
 
 
 def owner_labels(key: Key) -> tuple[str, str, str]:
@@ -217,17 +215,17 @@ def owner_labels(key: Key) -> tuple[str, str, str]:
 
 def node_held_by(pod: Object) -> str | None:
     """The node that a pod is bound to and has not finished on."""
-    finished = _mapping(pod.get("status")).get("phase") in FINISHED_PHASES
-    node = _mapping(pod.get("spec")).get("nodeName")
+    finished = mapping(pod, "status").get("phase") in FINISHED_PHASES
+    node = mapping(pod, "spec").get("nodeName")
     return node if isinstance(node, str) and not finished else None
 
 
 def _asked(container: Mapping[str, Any]) -> Usage:
     """Requests, where a limit without a request counts as one (as the API server defaults)."""
-    resources = _mapping(container.get("resources"))
+    resources = mapping(container, "resources")
     if not resources:
         return NOTHING
-    return _usage({**_mapping(resources.get("limits")), **_mapping(resources.get("requests"))})
+    return _usage({**mapping(resources, "limits"), **mapping(resources, "requests")})
 
 
 def _usage(quantities: Mapping[str, Any]) -> Usage:
@@ -257,11 +255,3 @@ def _settled(held: Mapping[str, float], bound: Mapping[str, float]) -> dict[str,
         result[node] = result.get(node, 0) + here
         rest -= here
     return {node: amount for node, amount in result.items() if amount}
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _items(value: Any) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

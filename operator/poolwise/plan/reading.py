@@ -9,6 +9,8 @@ from typing import Any
 
 from poolwise.api.quantity import parse_quantity
 
+_OBJECT = (dict, Mapping)
+"""What an object is: nearly always a dict, which takes no look at a registry."""
 MOST = 1e60
 """Of figures that somebody wrote: products of a few of them are numbers, too."""
 FIRST_YEAR, LAST_YEAR = 1000, 9000
@@ -18,8 +20,8 @@ FIRST_YEAR, LAST_YEAR = 1000, 9000
 def mapping(parent: Any, *path: str) -> Mapping[str, Any]:
     """The object at a path, or an empty one."""
     for key in path:
-        parent = parent.get(key) if isinstance(parent, Mapping) else None
-    return parent if isinstance(parent, Mapping) else {}
+        parent = parent.get(key) if isinstance(parent, _OBJECT) else None
+    return parent if isinstance(parent, _OBJECT) else {}
 
 
 def objects(parent: Any, *path: str) -> tuple[Mapping[str, Any], ...]:
@@ -27,7 +29,7 @@ def objects(parent: Any, *path: str) -> tuple[Mapping[str, Any], ...]:
     found = mapping(parent, *path[:-1]).get(path[-1])
     if not isinstance(found, (list, tuple)):
         return ()
-    return tuple(each for each in found if isinstance(each, Mapping))
+    return tuple(each for each in found if isinstance(each, _OBJECT))
 
 
 def number(parent: Mapping[str, Any], name: str) -> float | None:
