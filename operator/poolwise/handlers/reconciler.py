@@ -198,12 +198,12 @@ def manifests(
 ) -> tuple[Object, ...]:
     """Children of a placed plan; none while its pool is gone, or tells nothing without a node: then
     they are left alone, for pods would ask for no accelerators."""
-    pools = {name: each for name, each in decisions.pools_by_name.items() if each.tells_devices}
+    pools = decisions.pools_by_name
     pool = chosen_pool(plan, pools)
-    if pool is None:
+    if pool is None or not pool.tells_devices:
         return ()
     served = Served(decisions.apis, decisions.training_runtimes)
-    return tuple(children(workload, plan, pool, settings, served, pools))
+    return children(workload, plan, pool, settings, served, pools)
 
 
 def workload_of(cache: Cache, key: Key) -> Object | None:
