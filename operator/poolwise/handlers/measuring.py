@@ -142,11 +142,9 @@ class Measurer:
 
     def _turn(self, key: Key, resource: Object, record: PlacementRecord) -> _Turn:
         known, pod = self._read(key, resource), rank_zero(seen_of(self._cache, resource).pods)
-        address = ((pod or {}).get("status") or {}).get("podIP")
         target = None
-        if pod is not None and address and known.port is not None:
-            name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
-            target = Target(uid, name, address, known.port, ENGINE, key.namespace)
+        if pod is not None and known.port is not None:
+            target = Target.of(pod, known.port, ENGINE, key.namespace)
         return _Turn(key, resource, known, record, pod, target)
 
     def _read(self, key: Key, resource: Object) -> _Known:
