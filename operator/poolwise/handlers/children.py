@@ -13,7 +13,7 @@ from poolwise.cluster.store import name_of
 from poolwise.cluster.writer import Writer
 from poolwise.errors import Conflict, Forbidden, NamespaceEnds, NameTaken, Refused
 from poolwise.handlers.draining import Draining
-from poolwise.handlers.story import seen_of
+from poolwise.handlers.seen import seen_of
 from poolwise.plan.children.manifests import changes_to_run, runner_names
 from poolwise.plan.children.metadata import key_of, selector_labels
 from poolwise.plan.kueue.child import is_superseded, moves

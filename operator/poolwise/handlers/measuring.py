@@ -21,7 +21,7 @@ from poolwise.cluster.under_way import UnderWay
 from poolwise.errors import PoolwiseError
 from poolwise.handlers.planner import Planner
 from poolwise.handlers.rounds import forget, rounds
-from poolwise.handlers.story import seen_of
+from poolwise.handlers.seen import seen_of
 from poolwise.handlers.turn import LOOKS_UNTIL_TOLD
 from poolwise.model.work import TrainingLayout, TrainingWork
 from poolwise.plan.children.metadata import key_of

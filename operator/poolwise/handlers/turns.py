@@ -14,7 +14,7 @@ from poolwise.errors import PoolwiseError
 from poolwise.handlers.gateways import Gateways
 from poolwise.handlers.kinds import Kinds
 from poolwise.handlers.planner import Planner
-from poolwise.handlers.story import seen_of
+from poolwise.handlers.seen import seen_of
 from poolwise.handlers.turn import Known, Turn
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.children.replica import Replica
