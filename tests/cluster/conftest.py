@@ -12,14 +12,23 @@ from poolwise.cluster import logs
 
 
 @pytest.fixture
-def rests(monkeypatch):
-    """How long each pause was; none takes any time."""
-    found = []
+def at_each_rest(monkeypatch):
+    """Have something done with the seconds of each pause; none takes any time."""
 
-    async def sleep(seconds):
-        found.append(seconds)
+    def have(done):
+        async def sleep(seconds):
+            done(seconds)
 
-    monkeypatch.setattr(asyncio, "sleep", sleep)
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+
+    return have
+
+
+@pytest.fixture
+def rests(at_each_rest):
+    """How long each pause was."""
+    found = list[float]()
+    at_each_rest(found.append)
     return found
 
 

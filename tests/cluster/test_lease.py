@@ -26,6 +26,9 @@ class Clock:
         self.seconds = 0.0
         self.skew = skew
 
+    def move(self, seconds: float) -> None:
+        self.seconds += seconds
+
     def monotonic(self) -> float:
         return self.seconds
 
@@ -34,14 +37,10 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch):
+def clock(at_each_rest):
     """Sleeping moves the clock, so that a quarter of a minute takes no time."""
     clock = Clock()
-
-    async def sleep(seconds: float) -> None:
-        clock.seconds += seconds
-
-    monkeypatch.setattr("poolwise.cluster.lease.asyncio.sleep", sleep)
+    at_each_rest(clock.move)
     return clock
 
 

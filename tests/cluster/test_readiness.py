@@ -112,18 +112,18 @@ def test_a_short_silence_is_a_restart_and_no_outage(kube, readiness, pulse, cloc
     assert readiness.problem is None
 
 
-def test_what_was_refused_is_asked_for_again_in_each_round(kube, readiness, pulse, monkeypatch):
+def test_what_was_refused_is_asked_for_again_in_each_round(kube, readiness, pulse, at_each_rest):
     """The others have their turns; the one that hurts does not wait for its own."""
     kube.errors[PODS] = Forbidden('cannot list resource "pods"')
     check(pulse, PODS)
     kube.errors.clear()
     kube.asked.clear()
 
-    async def sleep(seconds):
+    def end(_):
         if len(kube.asked) > 3:
             raise asyncio.CancelledError
 
-    monkeypatch.setattr("poolwise.cluster.pulse.asyncio.sleep", sleep)
+    at_each_rest(end)
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(pulse.run())
     assert PODS in kube.asked[:2]

@@ -17,7 +17,7 @@ from poolwise.cluster.resources import (
     Resource,
 )
 from poolwise.handlers.routing import targets_of
-from poolwise.handlers.story import seen_of
+from poolwise.handlers.seen import seen_of
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.observed import Object
 

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from poolwise.plan.conditions import MESSAGE_LIMIT, Type, condition, is_true, merged
+from poolwise.plan.conditions import MESSAGE_LIMIT, Type, condition, merged
+from poolwise.plan.reading import is_true
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 LATER = NOON + timedelta(minutes=5)
@@ -66,6 +67,6 @@ def test_messages_are_one_bounded_line():
 
 def test_is_true():
     conditions = merged([], [ready(True), condition(Type.FAILED, False, "Failed", "")], 1, NOON)
-    assert is_true(conditions, Type.READY)
-    assert not is_true(conditions, Type.FAILED)
-    assert not is_true([None, {"type": "Ready"}], Type.READY)
+    assert is_true({"conditions": conditions}, Type.READY)
+    assert not is_true({"conditions": conditions}, Type.FAILED)
+    assert not is_true({"conditions": [None, {"type": "Ready"}]}, Type.READY)

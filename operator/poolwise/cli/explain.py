@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 import typer
@@ -17,9 +17,10 @@ from poolwise.cluster.readiness import missing, silence
 from poolwise.cluster.resources import INFERENCE_SERVICES, TRAINING_JOBS, Resource
 from poolwise.environment import from_environment
 from poolwise.errors import InvalidInput, NotPlanned, Unavailable
-from poolwise.plan.conditions import Type, is_true
+from poolwise.plan.conditions import Type
 from poolwise.plan.names import GROUP
 from poolwise.plan.observed import Object
+from poolwise.plan.reading import is_true, mapping, objects
 from poolwise.plan.status.explain import explain as story
 
 KINDS = {
@@ -63,12 +64,12 @@ def parse_target(target: str) -> tuple[Resource, str]:
 
 def is_planned(workload: Object) -> bool:
     """Whether the plan is there, and is about the spec as it is now."""
-    return _is_current(workload) and is_true(_conditions(workload), Type.PLANNED)
+    return _is_current(workload) and is_true(mapping(workload, "status"), Type.PLANNED)
 
 
 def last(workload: Object) -> str:
     """Why it is not planned, as its status says."""
-    told = _conditions(workload)
+    told = objects(workload, "status", "conditions")
     if not told:
         return "it has no status yet, nothing has looked at it; does the operator run?"
     if not _is_current(workload):
@@ -80,12 +81,8 @@ def last(workload: Object) -> str:
 
 
 def _is_current(workload: Object) -> bool:
-    status = workload.get("status") or {}
-    return bool(status.get("observedGeneration") == workload["metadata"].get("generation"))
-
-
-def _conditions(workload: Object) -> Sequence[Object]:
-    return (workload.get("status") or {}).get("conditions") or ()
+    seen = mapping(workload, "status").get("observedGeneration")
+    return bool(seen == workload["metadata"].get("generation"))
 
 
 async def _read(

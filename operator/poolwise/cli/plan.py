@@ -81,15 +81,14 @@ def plan(  # noqa: PLR0913  # an option each
     if not documents:
         _refuse([f"{', '.join(paths)}: no TrainingJob, InferenceService or AcceleratorPool found"])
     _refuse(_refusals(documents))
-    now = utc_now()
-    observed = replace(_observed(given, documents, nodes, pods), apis=_served(api or ()))
-    if measured:
-        corrections = read_corrections(measured, tables.load(), now)
-        observed = replace(observed, corrections=corrections)
-    settings = from_environment(os.environ)
-    answer = decide(observed, tables.load(), settings, shipped(tables.load()), now)
-    _refuse(_rejections(documents, answer))
+    now, known = utc_now(), tables.load()
     stored = [_stored(document.content) for document in documents]
+    observed = replace(_observed(given, stored, nodes, pods), apis=_served(api or ()))
+    if measured:
+        observed = replace(observed, corrections=read_corrections(measured, known, now))
+    settings = from_environment(os.environ)
+    answer = decide(observed, known, settings, shipped(known), now)
+    _refuse(_rejections(documents, answer))
     told = unrunnable(documents, stored, answer, settings)
     for sentence in chain(told, unranked(documents, observed.priority_classes)):
         typer.echo(f"poolwise: {sentence}", err=True)
@@ -131,9 +130,8 @@ def _is_ours(content: Mapping[str, Any]) -> bool:
 
 
 def _observed(
-    given: list[Document], documents: list[Document], nodes: str, pods: str | None
+    given: list[Document], stored: list[Mapping[str, Any]], nodes: str, pods: str | None
 ) -> Observed:
-    stored = [_stored(document.content) for document in documents]
     by_kind = {kind: [item for item in stored if item["kind"] == kind] for kind in KINDS}
     found = of_kind(read([nodes]), "Node")
     if not found:

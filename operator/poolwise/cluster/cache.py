@@ -40,6 +40,7 @@ from poolwise.cluster.store import Name, Store, index_of, name_of
 from poolwise.plan.decision import Key
 from poolwise.plan.names import DISCOVERED, OWNER_KIND, OWNER_NAME
 from poolwise.plan.observed import Object, Observed, Queues
+from poolwise.plan.reading import is_true, mapping
 
 _WORKLOADS = {resource.kind: resource for resource in WORKLOADS}
 
@@ -179,8 +180,7 @@ class Cache:
 
 
 def _has_finished(workload: Object) -> bool:
-    conditions = (workload.get("status") or {}).get("conditions") or []
-    return any(each["type"] == "Finished" and each["status"] == "True" for each in conditions)
+    return is_true(mapping(workload, "status"), "Finished")
 
 
 def is_discovered(pool: Object) -> bool:

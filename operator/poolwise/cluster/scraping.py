@@ -22,6 +22,8 @@ from poolwise.cluster.connection import USER_AGENT
 from poolwise.cluster.turns import Turns
 from poolwise.plan.gateway import reading as gateway
 from poolwise.plan.gateway.reading import PickerTold
+from poolwise.plan.observed import Object
+from poolwise.plan.reading import mapping
 from poolwise.plan.signals.adapters import Fault, read
 from poolwise.plan.signals.sample import Sample
 from poolwise.plan.steps import reading as steps
@@ -50,6 +52,14 @@ class Target:
     port: int
     engine: str
     namespace: str = ""
+
+    @staticmethod
+    def of(pod: Object, port: int, engine: str, namespace: str) -> Target | None:
+        """A pod as a target; None while it has no address."""
+        metadata, address = pod["metadata"], mapping(pod, "status").get("podIP")
+        if not address:
+            return None
+        return Target(metadata["uid"], metadata["name"], address, port, engine, namespace)
 
 
 Look = Sample | RunSample | PickerTold | Fault

@@ -13,13 +13,14 @@ from poolwise.cluster.store import name_of
 from poolwise.cluster.writer import Writer
 from poolwise.errors import Conflict, Forbidden, NamespaceEnds, NameTaken, Refused
 from poolwise.handlers.draining import Draining
-from poolwise.handlers.story import seen_of
+from poolwise.handlers.seen import seen_of
 from poolwise.plan.children.manifests import changes_to_run, runner_names
 from poolwise.plan.children.metadata import key_of, selector_labels
 from poolwise.plan.kueue.child import is_superseded, moves
 from poolwise.plan.lost_records import written_again
 from poolwise.plan.observed import Object
-from poolwise.plan.status.pods import ENDS
+from poolwise.plan.reading import is_true, mapping
+from poolwise.plan.running import ENDS
 
 _log = structlog.get_logger(__name__)
 
@@ -142,5 +143,4 @@ def prepared(child: Object) -> Object:
 
 def is_finished(child: Object) -> bool:
     """Whether this is a run that has ended."""
-    conditions = (child.get("status") or {}).get("conditions") or []
-    return any(each["type"] in ENDS and each["status"] == "True" for each in conditions)
+    return is_true(mapping(child, "status"), *ENDS)

@@ -9,7 +9,7 @@ import structlog
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.writer import Writer
 from poolwise.errors import ClusterError
-from poolwise.handlers.story import is_of_any, seen_of
+from poolwise.handlers.seen import is_of_any, seen_of
 from poolwise.plan.live.leaving import DELETION_COST, deletion_costs
 from poolwise.plan.observed import Object
 from poolwise.plan.signals.sample import Sample

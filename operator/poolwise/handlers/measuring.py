@@ -21,7 +21,7 @@ from poolwise.cluster.under_way import UnderWay
 from poolwise.errors import PoolwiseError
 from poolwise.handlers.planner import Planner
 from poolwise.handlers.rounds import forget, rounds
-from poolwise.handlers.story import seen_of
+from poolwise.handlers.seen import seen_of
 from poolwise.handlers.turn import LOOKS_UNTIL_TOLD
 from poolwise.model.work import TrainingLayout, TrainingWork
 from poolwise.plan.children.metadata import key_of
@@ -142,11 +142,9 @@ class Measurer:
 
     def _turn(self, key: Key, resource: Object, record: PlacementRecord) -> _Turn:
         known, pod = self._read(key, resource), rank_zero(seen_of(self._cache, resource).pods)
-        address = ((pod or {}).get("status") or {}).get("podIP")
         target = None
-        if pod is not None and address and known.port is not None:
-            name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
-            target = Target(uid, name, address, known.port, ENGINE, key.namespace)
+        if pod is not None and known.port is not None:
+            target = Target.of(pod, known.port, ENGINE, key.namespace)
         return _Turn(key, resource, known, record, pod, target)
 
     def _read(self, key: Key, resource: Object) -> _Known:

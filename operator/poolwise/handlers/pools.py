@@ -29,7 +29,7 @@ class Pools:
     async def reconcile(self, name: str) -> None:
         """Make the AcceleratorPool ``name`` what the newest pass found."""
         decisions = self._planner.decisions
-        pool = next((pool for pool in decisions.pools if pool.name == name), None)
+        pool = decisions.pools_by_name.get(name)
         live = self._cache.get(ACCELERATOR_POOLS, None, name)
         if live is not None and "deletionTimestamp" in live["metadata"]:
             return

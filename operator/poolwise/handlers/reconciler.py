@@ -27,13 +27,13 @@ from poolwise.handlers.story import Story
 from poolwise.plan.children.manifests import check, children
 from poolwise.plan.children.resizing import RUNNERS, changes
 from poolwise.plan.children.serving import least_pods
-from poolwise.plan.conditions import Type, is_true
+from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Key, Kind, Outcome, Plan, chosen_pool
 from poolwise.plan.live.look import mode_of
 from poolwise.plan.live.rivals import rival
 from poolwise.plan.names import child_name
 from poolwise.plan.observed import Decisions, Object
-from poolwise.plan.reading import mapping, number
+from poolwise.plan.reading import is_true, mapping, number, objects
 from poolwise.plan.runtimes import Served
 from poolwise.plan.status.workload import is_paused
 from poolwise.settings import Settings
@@ -86,11 +86,11 @@ class Reconciler:
 
     def _lost_its_place(self, workload: Object, outcome: Outcome) -> bool:
         """Whether who was told to have a place has none, or is given one anew."""
-        conditions = (workload.get("status") or {}).get("conditions") or []
+        was_placed = is_true(mapping(workload, "status"), Type.PLACED)
         is_kept = (
             isinstance(outcome, Plan) and outcome.placed and not self._planner.is_fresh(outcome)
         )
-        return is_true(conditions, Type.PLACED) and not is_kept and not is_paused(workload)
+        return was_placed and not is_kept and not is_paused(workload)
 
     async def _carry_out(self, workload: Object, outcome: Outcome) -> None:
         is_fresh = self._planner.is_fresh(outcome)
@@ -198,12 +198,12 @@ def manifests(
 ) -> tuple[Object, ...]:
     """Children of a placed plan; none while its pool is gone, or tells nothing without a node: then
     they are left alone, for pods would ask for no accelerators."""
-    pools = {name: each for name, each in decisions.pools_by_name.items() if each.tells_devices}
+    pools = decisions.pools_by_name
     pool = chosen_pool(plan, pools)
-    if pool is None:
+    if pool is None or not pool.tells_devices:
         return ()
     served = Served(decisions.apis, decisions.training_runtimes)
-    return tuple(children(workload, plan, pool, settings, served, pools))
+    return children(workload, plan, pool, settings, served, pools)
 
 
 def workload_of(cache: Cache, key: Key) -> Object | None:
@@ -243,8 +243,7 @@ def _is_stale(outcome: Outcome, workload: Object) -> bool:
 
 
 def _was_refused(workload: Object) -> bool:
-    conditions = (workload.get("status") or {}).get("conditions") or []
     return any(
         each["type"] in (Type.PLACED, Type.ACCEPTED) and each["reason"] in REASONS
-        for each in conditions
+        for each in objects(workload, "status", "conditions")
     )

@@ -108,8 +108,7 @@ class Turn:
     """As :attr:`Plan.standstill`."""
     pods: tuple[Object, ...]
     targets: tuple[Target, ...]
-    unaddressed: tuple[str, ...]
-    """Uids of pods that have no address yet."""
+    """Of the pods that have an address."""
     asked: Mapping[str, int] = field(default_factory=dict)
     """As :func:`poolwise.plan.live.seen.asked_for`."""
     gateway: Gateway = NOBODY
@@ -228,7 +227,7 @@ class Turn:
             for pod in self.pods
         }
         looks: dict[str, Told] = {target.uid: told[target] for target in self.targets}
-        looks |= dict.fromkeys(self.unaddressed, Fault("has no address yet"))
+        looks |= {uid: Fault("has no address yet") for uid in replicas if uid not in looks}
         ready = {uid for uid, each in replicas.items() if each.phase is Phase.READY}
         faults = {
             uid: look.reason

@@ -14,7 +14,7 @@ from poolwise.errors import PoolwiseError
 from poolwise.handlers.gateways import Gateways
 from poolwise.handlers.kinds import Kinds
 from poolwise.handlers.planner import Planner
-from poolwise.handlers.story import seen_of
+from poolwise.handlers.seen import seen_of
 from poolwise.handlers.turn import Known, Turn
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.children.replica import Replica
@@ -82,10 +82,10 @@ class Turns:
         parts, offers = self._kinds.elsewhere(placed, plan, spec)
         port = Replica(key, spec, plan.record, pool, self._settings).metrics_port
         pods = tuple(serving_pods(seen_of(self._cache, resource).pods))
+        targets = (Target.of(pod, port, spec.engine.type, key.namespace) for pod in pods)
         spans_nodes, on = plan.record.nodes_per_replica > 1, (placed, *parts)
         labels = [pod_labels(key, each.pool.name, spans_nodes) for each in on]
         by_maker = self._kinds.by_maker(key)
-        found = [(pod, (pod.get("status") or {}).get("podIP")) for pod in pods]
         return Turn(
             key=key,
             resource=resource,
@@ -100,19 +100,7 @@ class Turns:
             mode=Mode(spec.scaling.mode),
             standstill=plan.standstill,
             pods=pods,
-            targets=tuple(
-                Target(
-                    pod["metadata"]["uid"],
-                    pod["metadata"]["name"],
-                    address,
-                    port,
-                    spec.engine.type,
-                    key.namespace,
-                )
-                for pod, address in found
-                if address
-            ),
-            unaddressed=tuple(pod["metadata"]["uid"] for pod, address in found if not address),
+            targets=tuple(filter(None, targets)),
             gateway=gateways.before(key, labels),
             left=self._left(plan.record, plan),
         )

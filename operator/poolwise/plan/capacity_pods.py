@@ -29,7 +29,7 @@ from poolwise.plan.names import (
     pool_label,
 )
 from poolwise.plan.observed import Object
-from poolwise.plan.reading import moment_of
+from poolwise.plan.reading import mapping, moment_of, objects
 
 FINISHED_PHASES = ("Succeeded", "Failed")
 
@@ -163,9 +163,8 @@ def _held(pod: Object) -> _Held | None:
     node = node_held_by(pod)
     if node is None:
         return None
-    metadata = _mapping(pod.get("metadata"))
-    made = moment_of(metadata.get("creationTimestamp"))
-    pool = str(_mapping(metadata.get("labels")).get(POOL))
+    made = moment_of(mapping(pod, "metadata").get("creationTimestamp"))
+    pool = str(mapping(pod, "metadata", "labels").get(POOL))
     return node, owner_of(pod), pool, made.timestamp() if made else math.inf, requests(pod)
 
 
@@ -210,12 +209,12 @@ def requests(pod: Object) -> Usage:
     memory and huge pages; overhead comes on top. Source: kubernetes/component-helpers,
     resource.PodRequests. That it takes one of the node's pods is not in it.
     """
-    spec = _mapping(pod.get("spec"))
+    spec = mapping(pod, "spec")
     running = NOTHING
-    for container in _items(spec.get("containers")):
+    for container in objects(spec, "containers"):
         running += _asked(container)
     starting = sidecars = NOTHING
-    for container in _items(spec.get("initContainers")):
+    for container in objects(spec, "initContainers"):
         if container.get("restartPolicy") == "Always":
             sidecars += _asked(container)
         else:
@@ -229,17 +228,16 @@ def requests(pod: Object) -> Usage:
             memory_bytes=own.memory_bytes or total.memory_bytes,
             others={**total.others, **own.others},
         )
-    return total + _usage(_mapping(spec.get("overhead")))
+    return total + _usage(mapping(spec, "overhead"))
 
 
 def owner_of(pod: Object) -> tuple[str, str, str] | None:
     """Kind, namespace and shortened name of the workload whose labels a pod carries."""
-    metadata = _mapping(pod.get("metadata"))
-    labels = _mapping(metadata.get("labels"))
+    labels = mapping(pod, "metadata", "labels")
     if labels.get(MANAGED_BY) != FIELD_MANAGER:
         return None
     kind, name = str(labels.get(OWNER_KIND)), str(labels.get(OWNER_NAME))
-    return kind, str(metadata.get("namespace")), name
+    return kind, str(mapping(pod, "metadata").get("namespace")), name
 
 
 def owner_labels(key: Key) -> tuple[str, str, str]:
@@ -249,17 +247,17 @@ def owner_labels(key: Key) -> tuple[str, str, str]:
 
 def node_held_by(pod: Object) -> str | None:
     """The node that a pod is bound to and has not finished on."""
-    finished = _mapping(pod.get("status")).get("phase") in FINISHED_PHASES
-    node = _mapping(pod.get("spec")).get("nodeName")
+    finished = mapping(pod, "status").get("phase") in FINISHED_PHASES
+    node = mapping(pod, "spec").get("nodeName")
     return node if isinstance(node, str) and not finished else None
 
 
 def _asked(container: Mapping[str, Any]) -> Usage:
     """Requests, where a limit without a request counts as one (as the API server defaults)."""
-    resources = _mapping(container.get("resources"))
+    resources = mapping(container, "resources")
     if not resources:
         return NOTHING
-    return _usage({**_mapping(resources.get("limits")), **_mapping(resources.get("requests"))})
+    return _usage({**mapping(resources, "limits"), **mapping(resources, "requests")})
 
 
 def _usage(quantities: Mapping[str, Any]) -> Usage:
@@ -294,11 +292,3 @@ def _settled(held: Mapping[str, float], bound: Mapping[str, float]) -> dict[str,
         result[node] = result.get(node, 0) + here
         rest -= here
     return {node: amount for node, amount in result.items() if amount}
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _items(value: Any) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -187,12 +187,11 @@ class _Pass:
         """
         for entry in entries:
             own = self.claims.get(entry.identity.key)
-            free = situation.ledger.without_claim(own) if own else situation.ledger
-            alone = situation.with_ledger(free)
+            alone = situation.without_claim(own)
             fit = fitted(entry, alone)
             plan = Placement(fit.entry.workload, self.pools, alone, current=entry.holds).plan()
             if plan.claim is not None:
-                situation = situation.with_ledger(free.with_update(own, plan.claim))
+                situation = alone.with_ledger(alone.ledger.with_update(own, plan.claim))
                 plan, situation = with_parts(fit, plan, self.claims, situation)
             elif entry.holds is None:
                 plan = asked_parts(fit, plan, alone)
@@ -217,7 +216,7 @@ class _Pass:
                 continue
             found: tuple[Candidate, ...] = ()
             if situation.settings.may_move and is_movable(entry, situation):
-                alone = situation.with_ledger(situation.ledger.without_claim(claim))
+                alone = situation.without_claim(claim)
                 found = candidates(entry.workload.request, self.pools, alone)
             yield Holder(entry, claim, found)
 

@@ -216,15 +216,6 @@ def merged(
     return [_shown(each, known.get(each.type), generation, now) for each in shown]
 
 
-def is_true(conditions: Iterable[Any], type_: Type) -> bool:
-    """Whether a list of metav1.Conditions says so."""
-    return any(
-        each.get("type") == type_ and each.get("status") == "True"
-        for each in conditions
-        if isinstance(each, Mapping)
-    )
-
-
 def timestamp(moment: datetime) -> str:
     """RFC 3339 in UTC, to the second, as Kubernetes writes times."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from poolwise.plan.corrections import Corrections
@@ -84,7 +85,7 @@ class Answer:
     pod_set_updates: tuple[Mapping[str, Any], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: it keeps what is worked out of it
 class Decisions:
     """The answer to one :class:`Observed`."""
 
@@ -108,7 +109,7 @@ class Decisions:
     training_runtimes: Sequence[Object] = ()
     """The same, for TrainJobs."""
 
-    @property
+    @cached_property
     def pools_by_name(self) -> Mapping[str, Pool]:
-        """Made anew each time that it is asked for."""
+        """All of them."""
         return {pool.name: pool for pool in self.pools}

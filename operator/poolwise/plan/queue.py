@@ -71,6 +71,8 @@ class Queue:
     holders: Sequence[Holder]
     pools: Sequence[Pool]
     situation: Situation
+    before: Standing
+    """What the last pass left, or the round before."""
 
     @property
     def ledger(self) -> Ledger:
@@ -82,55 +84,57 @@ class Queue:
         """The moment of the pass."""
         return self.situation.now
 
-    def decided(self, standing: Standing) -> JointPlan:
+    def decided(self) -> JointPlan:
         """Who starts where, and who waits for what.
 
         The optimiser has its say when its last answer is older than ``optimise_seconds``; passes
         in between follow the queue at the prices that it left.
         """
-        is_due = self._is_due(standing)
-        return plan(self._problem(standing, is_due), optimise=is_due)
+        return plan(self._problem(), optimise=self._is_due)
 
-    def standing(self, joint: JointPlan, before: Standing) -> Standing:
+    def standing(self, joint: JointPlan) -> Standing:
         """What the next pass has to know."""
-        optimised = self.now.timestamp() if self._is_due(before) else before.optimised
+        optimised = self.now.timestamp() if self._is_due else self.before.optimised
         waiting = {told(each.key) for each in self.waiting}
-        departing = {told(holder.key): why for holder, why in self.departures(joint, before)}
+        departing = {told(holder.key): why for holder, why in self.departures(joint)}
         return Standing(
             joint.reservations,
             joint.shares,
             optimised,
-            frozenset({*(before.vacated & waiting), *departing}),
+            frozenset({*(self.before.vacated & waiting), *departing}),
             departing,
-            self._promised(joint, before),
+            self._promised(joint),
         )
 
-    def looks_again_at(self, joint: JointPlan, before: Standing) -> datetime | None:
+    def looks_again_at(self, joint: JointPlan) -> datetime | None:
         """When time alone may let those start who wait: when the optimiser is to be asked, where
         it was not, since it leaves other prices, and when a promise ends. No event would ask for
         that pass."""
         waits = {each.key for each in joint.decisions if each.act is Act.WAIT}
-        promised = self._promised(joint, before).items()
+        promised = self._promised(joint).items()
         moments = [each.until for key, each in promised if key in waits]
-        if waits and not self._is_due(before):
-            moments.append(self._due(before))
+        if waits and not self._is_due:
+            moments.append(self._due)
         return datetime.fromtimestamp(min(moments), UTC) if moments else None
 
-    def _promised(self, joint: JointPlan, before: Standing) -> dict[str, Promise]:
+    def _promised(self, joint: JointPlan) -> dict[str, Promise]:
         until = self.now.timestamp() + self.situation.settings.restart_seconds
         made = {each.key: Promise(each.option.pool, until) for each in joint.preemptions}
-        return {**self._promises(before), **made}
+        return {**self._promises, **made}
 
-    def _promises(self, standing: Standing) -> dict[str, Promise]:
+    @property
+    def _promises(self) -> dict[str, Promise]:
         """Those that stand still."""
         now = self.now.timestamp()
-        return {key: each for key, each in standing.promised.items() if each.until > now}
+        return {key: each for key, each in self.before.promised.items() if each.until > now}
 
-    def _is_due(self, before: Standing) -> bool:
-        return self.now.timestamp() >= self._due(before)
+    @property
+    def _is_due(self) -> bool:
+        return self.now.timestamp() >= self._due
 
-    def _due(self, before: Standing) -> float:
-        return before.due(self.situation.settings.optimise_seconds)
+    @property
+    def _due(self) -> float:
+        return self.before.due(self.situation.settings.optimise_seconds)
 
     def turns(self, joint: JointPlan) -> list[tuple[Waiting, Turn]]:
         """What each has to know of the joint plan; who starts comes first."""
@@ -141,10 +145,10 @@ class Queue:
         ]
         return sorted(found, key=lambda pair: not pair[1].starts)
 
-    def departures(self, joint: JointPlan, before: Standing) -> list[tuple[Holder, Departure]]:
+    def departures(self, joint: JointPlan) -> list[tuple[Holder, Departure]]:
         """What stops running, to move or to make room, or was told to and is still there."""
         by_key = {told(each.key): each for each in self.holders}
-        departing = {**before.leaving, **leaving(joint)}
+        departing = {**self.before.leaving, **leaving(joint)}
         return [(by_key[key], why) for key, why in departing.items() if key in by_key]
 
     def _turn(self, each: Waiting, decision: Decision, joint: JointPlan, kept: Kept) -> Turn:
@@ -177,19 +181,19 @@ class Queue:
             if hold.starts < until and hold.key != decision.key:
                 yield claim
 
-    def _problem(self, standing: Standing, is_due: bool) -> Problem:
+    def _problem(self) -> Problem:
         ends = self.situation.memo.ends.each(self.pools, ends_of)
         pools = tuple(map(pool_state, self.pools, ends, repeat(self.ledger)))
-        promises = self._promises(standing)
+        promises = self._promises
         given = self._given(promises)
-        pending = [self._pending(each, standing, promises, given) for each in self.waiting]
+        pending = [self._pending(each, promises, given) for each in self.waiting]
         return Problem(
             now=self.now.timestamp(),
             pools=pools,
             workloads=(*pending, *(each.workload(self.situation) for each in self.holders)),
             rules=rules(self.situation.settings),
-            reservations=tuple(worth_keeping(standing.reservations, pending, pools)),
-            shares={} if is_due else standing.shares,
+            reservations=tuple(worth_keeping(self.before.reservations, pending, pools)),
+            shares={} if self._is_due else self.before.shares,
         )
 
     def _given(self, promises: Mapping[str, Promise]) -> dict[str, int]:
@@ -204,11 +208,7 @@ class Queue:
         return given
 
     def _pending(
-        self,
-        each: Waiting,
-        standing: Standing,
-        promises: Mapping[str, Promise],
-        given: Mapping[str, int],
+        self, each: Waiting, promises: Mapping[str, Promise], given: Mapping[str, int]
     ) -> Workload:
         request, identity = each.entry.workload.request, each.entry.identity
         created = each.entry.workload.created or self.now
@@ -230,7 +230,7 @@ class Queue:
             may_preempt=priority.may_preempt and not is_promised,
             deadline=deadline.timestamp() if deadline else None,
             max_cost=run.max_cost if run else None,
-            is_expected=told(identity.key) in standing.vacated,
+            is_expected=told(identity.key) in self.before.vacated,
         )
 
 

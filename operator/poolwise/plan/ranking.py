@@ -57,10 +57,7 @@ class Difference:
     @staticmethod
     def of(first: Candidate, second: Candidate) -> Difference:
         """Between two candidates; infinite where the objective of one is unknown."""
-        values = sorted(
-            math.inf if each.objective_value is None else each.objective_value
-            for each in (first, second)
-        )
+        values = sorted(map(_by_value, (first, second)))
         margin = ratio_margin(first.own_spread, second.own_spread)
         if values[0] == values[1]:
             return Difference(0.0, margin)

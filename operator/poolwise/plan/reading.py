@@ -10,6 +10,8 @@ from typing import Any
 
 from poolwise.api.quantity import parse_quantity
 
+_OBJECT = (dict, Mapping)
+"""What an object is: nearly always a dict, which takes no look at a registry."""
 MOST = 1e60
 """Of figures that somebody wrote: products of a few of them are numbers, too."""
 FIRST_YEAR, LAST_YEAR = 1000, 9000
@@ -19,8 +21,8 @@ FIRST_YEAR, LAST_YEAR = 1000, 9000
 def mapping(parent: Any, *path: str) -> Mapping[str, Any]:
     """The object at a path, or an empty one."""
     for key in path:
-        parent = parent.get(key) if isinstance(parent, Mapping) else None
-    return parent if isinstance(parent, Mapping) else {}
+        parent = parent.get(key) if isinstance(parent, _OBJECT) else None
+    return parent if isinstance(parent, _OBJECT) else {}
 
 
 def objects(parent: Any, *path: str) -> tuple[Mapping[str, Any], ...]:
@@ -28,7 +30,7 @@ def objects(parent: Any, *path: str) -> tuple[Mapping[str, Any], ...]:
     found = mapping(parent, *path[:-1]).get(path[-1])
     if not isinstance(found, (list, tuple)):
         return ()
-    return tuple(each for each in found if isinstance(each, Mapping))
+    return tuple(each for each in found if isinstance(each, _OBJECT))
 
 
 def number(parent: Mapping[str, Any], name: str) -> float | None:
@@ -43,6 +45,18 @@ def condition_of(status: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
     """The condition of that type; empty where it is absent."""
     found = (each for each in objects(status, "conditions") if each.get("type") == type_)
     return next(found, {})
+
+
+def true_condition(status: Mapping[str, Any], *types: str) -> Mapping[str, Any]:
+    """The first condition of any of these types that is True; empty where none is."""
+    told = objects(status, "conditions")
+    found = (each for each in told if each.get("type") in types and each.get("status") == "True")
+    return next(found, {})
+
+
+def is_true(status: Mapping[str, Any], *types: str) -> bool:
+    """Whether a condition of any of these types is True."""
+    return bool(true_condition(status, *types))
 
 
 def texts(parent: Any, *path: str) -> dict[str, str]:

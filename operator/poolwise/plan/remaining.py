@@ -1,4 +1,4 @@
-"""When a run ends: ``remaining_seconds(resource, now, since=None) -> Interval | None``.
+"""When a run ends: ``remaining_seconds(resource, now) -> Interval | None``.
 
 A run that has gone on for some time was not one of those that end before: what remains is told of
 the runs that last so long at least. The prediction is log-normal, so what is left of a run that is
@@ -37,18 +37,15 @@ _NORMAL = NormalDist()
 _UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
 
 
-def remaining_seconds(
-    resource: Object, now: datetime, since: datetime | None = None
-) -> Interval | None:
+def remaining_seconds(resource: Object, now: datetime) -> Interval | None:
     """What remains of a TrainingJob's run; None where nobody predicted how long it takes.
 
-    :param resource: with the status that was written when it was placed.
-    :param since: when its pods started; None: as its status says, and where that does not either
-        it has not started.
+    :param resource: with the status that was written when it was placed; where that does not say
+        when its pods started, they have not.
     """
     told = mapping(resource, "status", "plan")
     total = _positive(told, "totalSeconds")
-    started = since or _started(resource)
+    started = _started(resource)
     elapsed = max(0.0, (now - started).total_seconds()) if started else 0.0
     found: Interval | None = None
     run = measured(resource)

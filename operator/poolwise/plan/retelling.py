@@ -36,9 +36,8 @@ def retold(
         if not entry.is_untold or entry.state.is_paused or not isinstance(plan, Plan):
             continue
         if isinstance(entry.wanted, Workload) and plan.kept and plan.placed and plan.record:
-            own = claims.get(plan.key)
-            free = situation.ledger.without_claim(own) if own else situation.ledger
-            yield plan.key, _retold(plan, plan.record, entry.wanted, situation.with_ledger(free))
+            alone = situation.without_claim(claims.get(plan.key))
+            yield plan.key, _retold(plan, plan.record, entry.wanted, alone)
 
 
 def _retold(plan: Plan, record: PlacementRecord, wanted: Workload, situation: Situation) -> Plan:

@@ -62,12 +62,11 @@ class Rounds:
         outcomes: dict[Key, Outcome] = {}
         waiting = self._sized(entries, situation)
         for _ in range(MOST_ROUNDS):
-            queue = Queue(waiting, holders, self.pools, situation)
-            joint = queue.decided(standing)
-            departures = queue.departures(joint, standing)
-            outcomes |= {holder.key: holder.left(why) for holder, why in departures}
-            asks_at = queue.looks_again_at(joint, standing)
-            standing = queue.standing(joint, standing)
+            queue = Queue(waiting, holders, self.pools, situation, standing)
+            joint = queue.decided()
+            outcomes |= {each.key: each.left(why) for each, why in queue.departures(joint)}
+            asks_at = queue.looks_again_at(joint)
+            standing = queue.standing(joint)
             turns = queue.turns(joint)
             started, situation = self._started(turns, situation, outcomes)
             entries = [entry for entry in entries if entry.identity.key not in started]

@@ -16,7 +16,7 @@ from poolwise.plan.decision import Key, Kind, PlacementRecord
 from poolwise.plan.names import OVERFLOW, PAUSED, PLACEMENT
 from poolwise.plan.observed import Object
 from poolwise.plan.placement_record import parse
-from poolwise.plan.reading import controller_uid, mapping, moment_of, objects, texts
+from poolwise.plan.reading import controller_uid, mapping, moment_of, texts, true_condition
 from poolwise.plan.runtimes import Runtime
 
 CHILD_KINDS = {
@@ -24,8 +24,9 @@ CHILD_KINDS = {
     Kind.INFERENCE_SERVICE: (Runtime.DEPLOYMENT, Runtime.LEADER_WORKER_SET),
 }
 """Children that may carry the record, one of them at a time."""
-_ENDS = {"Complete": Reason.COMPLETED, "Completed": Reason.COMPLETED, "Failed": Reason.FAILED}
-"""A JobSet completes, a Job and a TrainJob are complete."""
+ENDS = {"Complete": Reason.COMPLETED, "Completed": Reason.COMPLETED, "Failed": Reason.FAILED}
+"""How a run ended, by the condition of its child: a JobSet completes, a Job and a TrainJob are
+complete."""
 
 
 CLOCKS_SECONDS = 10.0
@@ -136,8 +137,7 @@ def _record(child: Object, key: Key) -> PlacementRecord | None:
 def _end(child: Object | None, resource: Object) -> Reason | None:
     """How a job ended: its own word, or the workload's status once the job was cleaned up."""
     for document in (child, resource):
-        for each in objects(document, "status", "conditions"):
-            end = _ENDS.get(str(each.get("type")))
-            if end is not None and each.get("status") == "True":
-                return end
+        end = true_condition(mapping(document, "status"), *ENDS)
+        if end:
+            return ENDS[end["type"]]
     return None

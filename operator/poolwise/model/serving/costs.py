@@ -11,7 +11,7 @@ from poolwise.model.serving.experts import expert_products
 from poolwise.model.serving.front_end import early_share
 from poolwise.model.serving.iteration import AllReduce, Products, StepCosts
 from poolwise.model.serving.memory import (
-    dense_weight_bytes,
+    dense_format,
     item_traffic_bytes,
     replica_machine,
     unquantised_weight_bytes,
@@ -45,14 +45,13 @@ def _transformer_costs(
     work: ServingWork, shape: Transformer, layout: ServingLayout, machine: Machine, rates: Rates
 ) -> StepCosts:
     count, calibration = transformer.parameters(work.model), rates.calibration
-    dense_format = "bf16" if layout.weight_format == "mxfp4" else layout.weight_format
-    dense = count.body - count.experts
+    dense, of_dense = count.body - count.experts, dense_format(layout)
     head = count.head + count.tied_head if shape.is_decoder else 0.0
     attention_flops = rates.attention_flops_per_second * layout.tensor
     cache_bytes = kv_cache.bytes_per_key(shape, formats.weight_bytes(layout.kv_format))
     cache_bytes /= kv_cache.shards(shape, layout.tensor)
     return StepCosts(
-        dense=products(dense, dense_weight_bytes(layout), dense_format, layout, rates),
+        dense=products(dense, formats.weight_bytes(of_dense), of_dense, layout, rates),
         experts=expert_products(work, layout, rates),
         head=products(head, unquantised_weight_bytes(layout), "bf16", layout, rates),
         reads=reads(shape),

@@ -186,13 +186,13 @@ def stage_share(work: ServingWork, layout: ServingLayout) -> float:
 def layer_weight_bytes(work: ServingWork, layout: ServingLayout) -> float:
     """Weights of all layers together; mxfp4 (gpt-oss) is a format of the experts alone."""
     count = parameters(work.model)
-    stored = weight_bytes(layout.weight_format)
-    return count.experts * stored + (count.body - count.experts) * dense_weight_bytes(layout)
+    stored, dense = weight_bytes(layout.weight_format), weight_bytes(dense_format(layout))
+    return count.experts * stored + (count.body - count.experts) * dense
 
 
-def dense_weight_bytes(layout: ServingLayout) -> float:
-    """Stored bytes of one parameter outside the experts."""
-    return weight_bytes("bf16" if layout.weight_format == "mxfp4" else layout.weight_format)
+def dense_format(layout: ServingLayout) -> str:
+    """Of what is outside the experts."""
+    return "bf16" if layout.weight_format == "mxfp4" else layout.weight_format
 
 
 def unquantised_weight_bytes(layout: ServingLayout) -> float:

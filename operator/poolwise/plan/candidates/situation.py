@@ -49,10 +49,18 @@ class Situation:
         """The same moment with other capacity."""
         return replace(self, ledger=ledger)
 
+    def with_claim(self, claim: Claim) -> Situation:
+        """The same moment once a workload holds its claim."""
+        return self.with_ledger(self.ledger.with_claim(claim))
+
+    def without_claim(self, claim: Claim | None) -> Situation:
+        """The same moment once a workload gave its claim back, if it holds any."""
+        return self.with_ledger(self.ledger.without_claim(claim)) if claim else self
+
     def with_start(self, key: Key, claim: Claim, seconds: Interval | None) -> Situation:
         """The same moment once a workload holds its place, for so long where that is known."""
         ends = self.ends if seconds is None else {**self.ends, key: seconds}
-        return replace(self, ledger=self.ledger.with_claim(claim), ends=ends)
+        return replace(self.with_claim(claim), ends=ends)
 
     def nodes_for(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> dict[str, int] | None:
         """Nodes for all pods, those of a training run as close together as it wishes."""

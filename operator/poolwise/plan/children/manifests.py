@@ -58,7 +58,7 @@ def children(
     """Manifests in the order in which they should be applied; what runs pods comes last.
 
     ``further`` are the pools by name that parts of a service are on: a part whose pool is gone has
-    no nodes either, and is left out.
+    no nodes either, and is left out, as is one whose pool does not tell what its pods ask for.
 
     :raises InvalidInput: where the engine of a service has no build for the pool, its model cannot
         be loaded from where the spec says, or a runtime has nothing to train in.
@@ -72,7 +72,7 @@ def children(
             return Replica(plan.key, spec, record, pool, settings)
 
         at = [(part, further.get(part.claim.pool)) for part in plan.parts if part.claim]
-        parts = [replica(part, each) for part, each in at if each]
+        parts = [replica(part, each) for part, each in at if each and each.tells_devices]
         return serving_children(resource, replica(plan, pool), served.apis, parts)
     return _of_run(resource, plan, record_of(plan, pool, settings), pool, served)
 

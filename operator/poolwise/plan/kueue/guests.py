@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from poolwise.plan.capacity_pods import Usage, requests
-from poolwise.plan.conditions import Type, is_true
+from poolwise.plan.conditions import Type
 from poolwise.plan.kueue.reading import name_in
 from poolwise.plan.kueue.words import ADMITTED, CONTROLLER, CheckState
 from poolwise.plan.names import POOL
 from poolwise.plan.nodes.devices import is_accelerator
 from poolwise.plan.observed import Object, Observed
-from poolwise.plan.reading import mapping, name_of, namespace_of, objects
+from poolwise.plan.reading import is_true, mapping, name_of, namespace_of, objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ _STATES = frozenset(CheckState)
 
 
 def _has_quota(workload: Object) -> bool:
-    return is_true(objects(workload, "status", "conditions"), Type.QUOTA_RESERVED)
+    return is_true(mapping(workload, "status"), Type.QUOTA_RESERVED)
 
 
 def _pod_sets(workload: Object) -> Iterator[PodSet]:

@@ -72,7 +72,7 @@ def queued_plans(
         plan = _Turn(entry, entry.queue, pools, situation).plan()
         yield plan
         if plan.claim is not None and not (plan.record and plan.record.is_gated):
-            situation = situation.with_ledger(situation.ledger.with_claim(plan.claim))
+            situation = situation.with_claim(plan.claim)
 
 
 @dataclass(frozen=True, slots=True)

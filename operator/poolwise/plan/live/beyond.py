@@ -227,7 +227,7 @@ def asked_parts(fit: Fitted, plan: Plan, situation: Situation) -> Plan:
     if nodes is None:
         return plan
     claim = gang.claim(plan.key, pool.name, nodes)
-    left = situation.with_ledger(situation.ledger.with_claim(claim))
+    left = situation.with_claim(claim)
     parts = _with_all(fit, replace(plan, claim=claim), {}, left)[0].parts
     return replace(plan, reason=plan.reason + _beyond(parts), parts_asked=parts)
 

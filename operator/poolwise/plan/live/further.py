@@ -129,10 +129,10 @@ def _on(
         nodes = situation.nodes_for(gang, pool)
         if nodes is not None:
             claim = gang.claim(entry.identity.key, pool.name, nodes)
-            ledger = situation.ledger.with_claim(claim)
-            may_surge = ledger.fit(pool, replace(gang, pods=1)) is not None
+            left = situation.with_claim(claim)
+            may_surge = left.ledger.fit(pool, replace(gang, pods=1)) is not None
             plan = _plan(entry, request, _of_so_many(found, count), claim, may_surge)
-            return plan, situation.with_ledger(ledger)
+            return plan, left
     return None
 
 
@@ -174,13 +174,13 @@ def planned_again(
     found: list[Plan] = []
     for record, claim in parts:
         pool = situation.ledger.pools.get(record.pool)
-        free = situation.with_ledger(situation.ledger.without_claim(claim))
+        free = situation.without_claim(claim)
         offer = offered(request, pool, free) if pool and pool.name != plan.pool else None
         if pool is None or offer is None:
             continue
         if _has_same_shape(plan):
             kept = entry.kept_on(replace(record, generation=entry.identity.generation))
-            found.append(replace(kept, kept=True))
+            found.append(kept)
             continue
         most = min(record.replicas or 0, offer.room)
         anew = _on(entry, request, pool, offer.candidate, most, free)

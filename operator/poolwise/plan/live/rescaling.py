@@ -228,15 +228,15 @@ class Rescaling:
         for node, more in nodes.items():
             pods[node] = pods.get(node, 0) + more
         claim = gang.claim(self._claim.key, pool.name, pods)
-        ledger = self._situation.ledger.without_claim(self._claim).with_claim(claim)
+        left = self._situation.without_claim(self._claim).with_claim(claim)
         one = replace(gang, pods=gang.group)
         record = replace(
             self._record,
             replicas=self._record.replicas + count,
             claim=claim,
-            may_surge=ledger.fit(pool, one) is not None,
+            may_surge=left.ledger.fit(pool, one) is not None,
         )
-        return record, self._situation.with_ledger(ledger)
+        return record, left
 
     @property
     def _layout(self) -> ServingLayout:

@@ -8,14 +8,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from poolwise.plan.capacity_pods import FINISHED_PHASES
 from poolwise.plan.children.metadata import LEADER, WORKER_INDEX
 from poolwise.plan.children.resizing import RUNNERS
 from poolwise.plan.names import overflow_name
 from poolwise.plan.observed import Object
-from poolwise.plan.reading import condition_of, mapping, moment_of
+from poolwise.plan.reading import condition_of, mapping, moment_of, true_condition
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen
 
-FINISHED = ("Succeeded", "Failed")
 LEAST_START_SECONDS = 1.0
 MOST_AHEAD_SECONDS = 10.0
 """By which clocks of machines that are kept in time may differ."""
@@ -27,7 +27,7 @@ def serving_pods(pods: Iterable[Object]) -> Iterator[Object]:
     """One pod for each replica: of a group its leader, and none that has ended."""
     for pod in pods:
         labels = pod["metadata"].get("labels") or {}
-        has_ended = (pod.get("status") or {}).get("phase") in FINISHED
+        has_ended = mapping(pod, "status").get("phase") in FINISHED_PHASES
         if not has_ended and labels.get(WORKER_INDEX, LEADER) == LEADER:
             yield pod
 
@@ -104,10 +104,8 @@ def without_surge(
 
 def ready_at(pod: Object) -> float | None:
     """Since when it is ready, as Unix time; None: it is not."""
-    ready = condition_of(mapping(pod, "status"), "Ready")
-    if ready.get("status") != "True":
-        return None
-    return _seconds(ready.get("lastTransitionTime")) or 0.0
+    ready = true_condition(mapping(pod, "status"), "Ready")
+    return (_seconds(ready.get("lastTransitionTime")) or 0.0) if ready else None
 
 
 def not_ready_since(pod: Object) -> float:

@@ -74,7 +74,7 @@ def _pool(draft: Draft, tables: Tables, settings: Settings) -> Pool:
     return Pool(
         name=draft.name,
         is_discovered=draft.is_discovered,
-        accelerator=_accelerator(draft, device),
+        accelerator=_accelerator(device),
         resource=draft.offer.resource,
         machine=machine,
         nodes=nodes,
@@ -149,7 +149,7 @@ def _per_node(draft: Draft) -> int:
     return usual_count(own) if own else draft.offer.nominal_count
 
 
-def _accelerator(draft: Draft, device: Device | None) -> str | None:
+def _accelerator(device: Device | None) -> str | None:
     if device is None:
         return None
     return CPU if device.is_cpu else device.name

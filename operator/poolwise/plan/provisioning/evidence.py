@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from poolwise.plan.capacity_pods import FINISHED_PHASES
-from poolwise.plan.conditions import Reason, Type, is_true
+from poolwise.plan.conditions import Reason, Type
 from poolwise.plan.names import PLACEMENT
 from poolwise.plan.observed import Object
-from poolwise.plan.reading import controller_uid, mapping, moment_of, objects, texts
+from poolwise.plan.reading import controller_uid, is_true, mapping, moment_of, objects, texts
 from poolwise.plan.running import is_overflow
 
 _RANK_LABELS = ("batch.kubernetes.io/job-name", "batch.kubernetes.io/job-completion-index")
@@ -37,19 +37,18 @@ def bearers(children: Iterable[Object]) -> dict[str, Object]:
 def startable_since(child: Object) -> datetime | None:
     """Since when its pods could have started; None while it is suspended, or not there yet, or its
     controller is yet to see that it is suspended no more."""
-    if mapping(child, "spec").get("suspend") is True or is_true(
-        objects(child, "status", "conditions"), Type.SUSPENDED
-    ):
+    status = mapping(child, "status")
+    if mapping(child, "spec").get("suspend") is True or is_true(status, Type.SUSPENDED):
         return None
     created = moment_of(mapping(child, "metadata").get("creationTimestamp"))
     if created is None:
         return None
     resumed = (
         each.get("lastTransitionTime")
-        for each in objects(child, "status", "conditions")
+        for each in objects(status, "conditions")
         if each.get("type") == Type.SUSPENDED
     )
-    times = map(moment_of, (mapping(child, "status").get("startTime"), *resumed))
+    times = map(moment_of, (status.get("startTime"), *resumed))
     return max([created, *(each for each in times if each is not None)])
 
 

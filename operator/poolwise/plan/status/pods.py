@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.observed import Object
-from poolwise.plan.reading import moment_of
+from poolwise.plan.reading import moment_of, true_condition
+from poolwise.plan.running import ENDS
 from poolwise.plan.status.groups import hung, outdated, partition
 from poolwise.plan.status.problems import Problem, ordered, problems_of
 from poolwise.plan.status.sets import counts, desired_pods, group_size, start_time
 from poolwise.plan.status.span import Span, span
-
-ENDS = ("Complete", "Completed", "Failed")
-"""Conditions of a Job, JobSet or TrainJob that is over."""
 
 
 class HeldBack(NamedTuple):
@@ -220,15 +218,11 @@ def _partitioned(child: Object) -> HeldBack | None:
 
 def _ended(status: Mapping[str, Any]) -> datetime | None:
     """When a run was over; only a Job that completed has a time of its own for it."""
-    for condition in status.get("conditions") or ():
-        if condition.get("type") in ENDS and condition.get("status") == "True":
-            own = moment_of(status.get("completionTime"))
-            return own or moment_of(condition.get("lastTransitionTime"))
-    return None
+    end = true_condition(status, *ENDS)
+    own = moment_of(status.get("completionTime")) if end else None
+    return own or moment_of(end.get("lastTransitionTime"))
 
 
 def _message(status: Mapping[str, Any], type_: str) -> str | None:
-    for condition in status.get("conditions") or ():
-        if condition.get("type") == type_ and condition.get("status") == "True":
-            return ": ".join(filter(None, (condition.get("reason"), condition.get("message"))))
-    return None
+    told = true_condition(status, type_)
+    return ": ".join(filter(None, (told.get("reason"), told.get("message")))) if told else None

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from poolwise.plan.capacity_pods import FINISHED_PHASES
-from poolwise.plan.conditions import Type, is_true
+from poolwise.plan.conditions import Type
 from poolwise.plan.observed import Object
-from poolwise.plan.reading import mapping
+from poolwise.plan.reading import is_true, mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,4 +68,4 @@ def _pods_of(replicated_job: Mapping[str, Any]) -> int:
 
 def _is_ready(pod: Object) -> bool:
     is_leaving = "deletionTimestamp" in pod["metadata"]
-    return not is_leaving and is_true(mapping(pod, "status").get("conditions") or (), Type.READY)
+    return not is_leaving and is_true(mapping(pod, "status"), Type.READY)

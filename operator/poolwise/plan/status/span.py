@@ -9,7 +9,7 @@ from typing import Any
 
 from poolwise.plan.capacity_pods import FINISHED_PHASES
 from poolwise.plan.observed import Object
-from poolwise.plan.reading import mapping, moment_of
+from poolwise.plan.reading import mapping, moment_of, true_condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,7 @@ def _start(pod: Object) -> datetime | None:
 
 def true_since(status: Mapping[str, Any], type_: str) -> datetime | None:
     """When a condition became True; None while it is not, or does not say."""
-    for each in status.get("conditions") or ():
-        if (each.get("type"), each.get("status")) == (type_, "True"):
-            return moment_of(each.get("lastTransitionTime"))
-    return None
+    return moment_of(true_condition(status, type_).get("lastTransitionTime"))
 
 
 def _ends(pod: Object) -> Iterator[datetime]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from poolwise.plan.children.metadata import selector_text
 from poolwise.plan.children.serving import progress_deadline_seconds
-from poolwise.plan.conditions import Reason, Type, condition, is_true, merged, timestamp
+from poolwise.plan.conditions import Reason, Type, condition, merged, timestamp
 from poolwise.plan.decision import Kind, Outcome, Plan, chosen_pool
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.names import PAUSED
@@ -20,7 +20,7 @@ from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.attempts import remembered
 from poolwise.plan.provisioning.evidence import bearers, startable_since
-from poolwise.plan.reading import mapping, number
+from poolwise.plan.reading import is_true, mapping, number
 from poolwise.plan.status.accrual import accrued, cost_per_hour, joules_per_hour
 from poolwise.plan.status.budget import Money
 from poolwise.plan.status.further import with_further
@@ -154,7 +154,7 @@ def _is_retold(known: Mapping[str, Any], plan: Plan) -> bool:
 
 
 def _has_ended(before: Mapping[str, Any]) -> bool:
-    return any(is_true(before.get("conditions") or (), type_) for type_ in FINISHED)
+    return is_true(before, *FINISHED)
 
 
 def _start(
