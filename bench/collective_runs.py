@@ -18,18 +18,18 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Interconnect, Machine
 from poolwise.model.prediction import Interval
 from poolwise.tables import AcceleratorRow, Tables
+from poolwise.tables.reading import fold
 
 OPERATIONS = {
-    "all_reduce": Operation.ALL_REDUCE,
     "allreduce": Operation.ALL_REDUCE,
-    "all_gather": Operation.ALL_GATHER,
-    "reduce_scatter": Operation.REDUCE_SCATTER,
+    "allgather": Operation.ALL_GATHER,
+    "reducescatter": Operation.REDUCE_SCATTER,
     "alltoall": Operation.ALL_TO_ALL,
-    "all_to_all": Operation.ALL_TO_ALL,
-    "send_recv": Operation.SEND_RECEIVE,
+    "a2a": Operation.ALL_TO_ALL,
     "sendrecv": Operation.SEND_RECEIVE,
     "p2p": Operation.SEND_RECEIVE,
 }
+"""By folded name."""
 IMPLEMENTATIONS = {
     "eager": Implementation.EAGER,
     "graph": Implementation.GRAPH,
@@ -72,7 +72,7 @@ def collective(row: Row, tables: Tables) -> Collective | str:
     accelerator = tables.accelerators.find(row.get("gpu", ""))
     if accelerator is None:
         return "accelerator is not known"
-    operation = OPERATIONS.get(row.get("collective", ""))
+    operation = OPERATIONS.get(fold(row.get("collective", "")).replace("-", ""))
     if operation is None:
         return "operation is not known"
     ranks, size = whole(row, "n_gpus"), number(row, "size_bytes")

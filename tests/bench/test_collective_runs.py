@@ -74,3 +74,8 @@ def test_idle_devices_leave_their_share_of_the_network() -> None:
 )
 def test_what_cannot_be_predicted_says_why(cells: Row, reason: str) -> None:
     assert reason in str(collective(CELLS | cells, TABLES))
+
+
+@pytest.mark.parametrize("name", ["all_reduce", "AllReduce", "all-reduce", "All Reduce"])
+def test_an_operation_is_known_by_its_spellings(name: str) -> None:
+    assert found({"collective": name}).operation is Operation.ALL_REDUCE
