@@ -46,7 +46,7 @@ def _of_rate(row: Row, tables: Tables, calibration_of: CalibrationOf) -> Outcome
             return found
         run = found.run
         if math.isnan(run.step_seconds):
-            return "no length is stated"
+            return "its rate tells no steps: of tokens, without a length in them"
         seconds = predict_training(run.work, found.layout, run.machine, calibration).step_seconds
         items = rate * run.step_seconds
         return Interval(items / seconds.mid, items / seconds.high, items / seconds.low)

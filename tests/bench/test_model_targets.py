@@ -200,3 +200,11 @@ def test_a_format_that_is_not_stated_in_words_is_not_stated(tmp_path: Path, word
         formats = ("moe_precision", "kv_precision", "weight_precision")
         into.writerows(row | {name: row[name] or word for name in formats} for row in rows)
     assert read(tmp_path, "serve_measured") == rows
+
+
+def test_a_rate_that_tells_no_steps_is_told() -> None:
+    cells = next(each for each in read(SAMPLE, "train_measured") if each["tokens_per_s_per_gpu"])
+    for changes in ({"seq_len": "", "samples_per_s": ""}, {"model": "resnet-50"}):
+        found, *_ = outcomes(training.TARGET, [cells | {"samples_per_s": ""} | changes])
+        assert found.predicted is None
+        assert "tells no steps" in found.reason
