@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from bench.machines import machine
+from bench.machines import machine, network_bytes_per_second
 from bench.tables import Row, figure, number, whole
 from poolwise.model.collectives import (
     Group,
@@ -18,18 +19,18 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Interconnect, Machine
 from poolwise.model.prediction import Interval
 from poolwise.tables import AcceleratorRow, Tables
+from poolwise.tables.reading import fold
 
 OPERATIONS = {
-    "all_reduce": Operation.ALL_REDUCE,
     "allreduce": Operation.ALL_REDUCE,
-    "all_gather": Operation.ALL_GATHER,
-    "reduce_scatter": Operation.REDUCE_SCATTER,
+    "allgather": Operation.ALL_GATHER,
+    "reducescatter": Operation.REDUCE_SCATTER,
     "alltoall": Operation.ALL_TO_ALL,
-    "all_to_all": Operation.ALL_TO_ALL,
-    "send_recv": Operation.SEND_RECEIVE,
+    "a2a": Operation.ALL_TO_ALL,
     "sendrecv": Operation.SEND_RECEIVE,
     "p2p": Operation.SEND_RECEIVE,
 }
+"""By folded name."""
 IMPLEMENTATIONS = {
     "eager": Implementation.EAGER,
     "graph": Implementation.GRAPH,
@@ -37,12 +38,19 @@ IMPLEMENTATIONS = {
     "torch": Implementation.TORCH,
 }
 """By a part of the mode's name; others are the library."""
-NETWORK_BYTES_PER_SECOND = {
-    "roce 4 nics, 1 gpu per node used": 50e9,
-    "4x connectx-7 roce per node": 200e9,
-    "nvlink5 intra + ib/roce inter": 400e9,
+ONE_CARD = "1 gpu per node used"
+"""Pins its one device to one card."""
+NDR_CARD = r"connectx-?7|\bndr\b"
+CARD_BYTES_PER_SECOND = {
+    r"connectx-?8|\bxdr\b": 100e9,
+    NDR_CARD: 50e9,
+    r"connectx-?6|\bhdr\b": 25e9,
+    r"connectx-?5|\bedr\b": 12.5e9,
 }
-"""Per node, where the source names the network. The first pins its one device to one card."""
+"""By what a card, or the generation of its InfiniBand, is called."""
+_FABRIC = re.compile(r"\b(ib|infiniband|roce|efa)\b")
+_CARDS = re.compile(r"(\d+) ?x ?[^|+]*$")
+"""In what comes before a card's name."""
 UNSTATED_NETWORK_BYTES_PER_SECOND = 12.5e9
 """One 100 Gb/s card per node, as cloud machines have unless their maker says more."""
 BRIDGE_BYTES_PER_SECOND = 300e9
@@ -72,7 +80,7 @@ def collective(row: Row, tables: Tables) -> Collective | str:
     accelerator = tables.accelerators.find(row.get("gpu", ""))
     if accelerator is None:
         return "accelerator is not known"
-    operation = OPERATIONS.get(row.get("collective", ""))
+    operation = OPERATIONS.get(fold(row.get("collective", "")).replace("-", ""))
     if operation is None:
         return "operation is not known"
     ranks, size = whole(row, "n_gpus"), number(row, "size_bytes")
@@ -131,7 +139,7 @@ def _machine(row: Row, accelerator: AcceleratorRow, members: Group) -> Machine:
     network = row.get("interconnect", "")
     found = machine(
         accelerator,
-        NETWORK_BYTES_PER_SECOND.get(network, UNSTATED_NETWORK_BYTES_PER_SECOND),
+        _network_bytes_per_second(network, accelerator),
         per_node=whole(row, "gpus_per_node"),
     )
     links = found.interconnect
@@ -141,6 +149,22 @@ def _machine(row: Row, accelerator: AcceleratorRow, members: Group) -> Machine:
     if "pairs" in network:
         links = _bridged(links, members.ranks)
     return replace(found, interconnect=links)
+
+
+def _network_bytes_per_second(words: str, accelerator: AcceleratorRow) -> float:
+    """Of a node: its cards where they are named, one for each accelerator unless they are counted;
+    else the usual ones of its machine where a fabric is named."""
+    if ONE_CARD in words:
+        return CARD_BYTES_PER_SECOND[NDR_CARD]
+    for name, bytes_per_second in CARD_BYTES_PER_SECOND.items():
+        card = re.search(name, words)
+        if card:
+            told = _CARDS.search(words[: card.start()])
+            cards = int(told[1]) if told else accelerator.accelerators_per_node
+            return cards * bytes_per_second
+    if _FABRIC.search(words):
+        return network_bytes_per_second("", accelerator)
+    return UNSTATED_NETWORK_BYTES_PER_SECOND
 
 
 def _bridged(links: Interconnect, ranks: int) -> Interconnect:

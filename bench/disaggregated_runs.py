@@ -67,6 +67,7 @@ def first_token_seconds(run: Disaggregated, calibration: Calibration) -> float:
 
 def disaggregated(row: Row, tables: Tables) -> Disaggregated | str:
     """A row as its workers, or why not."""
+    row = _with_clients(row)
     if not number(row, COLUMN) or not number(row, "concurrency"):
         return "no time to the first token, or no number of clients"
     prefill, decode = _sizes(row["prefill_cfg"]), _sizes(row["decode_cfg"])
@@ -81,6 +82,16 @@ def disaggregated(row: Row, tables: Tables) -> Disaggregated | str:
     left = (number(row, "n_gpus") or 0.0) - decoders * _devices(decode)
     prefillers = prefill.get("workers") or max(1.0, round(left / _devices(prefill)))
     return Disaggregated(reader, writer, prefillers)
+
+
+def _with_clients(row: Row) -> Row:
+    """Where a row counts those of a decode rank and the workers, they are all clients: every row of
+    the continuous benchmark that states both and their number agrees."""
+    decode = _sizes(row["decode_cfg"])
+    workers, of_rank = decode.get("workers"), decode.get("bs")
+    if row["concurrency"] or not workers or not of_rank:
+        return row
+    return row | {"concurrency": f"{workers * decode.get('dp', 1.0) * of_rank:g}"}
 
 
 def _sizes(text: str) -> dict[str, float]:

@@ -36,22 +36,35 @@ def model_of(row: Row, tables: Tables) -> Model | None:
     known = tables.model(row["model"])
     if known is not None:
         return _as_benchmarked(presets.model(known))
-    billions = number(row, "params_b") or _said_billions(row)
-    if not billions:
+    counts = stated_counts(row) or _said_counts(row)
+    if counts is None:
         return None
+    total, active = counts
     flops = PICTURE_FLOPS.get(fold(row["model"]))
     if flops is not None:
-        total = billions * 1e9
         return Model(row["model"], Custom(total, total, flops, flops * SAMPLE_BYTES_PER_FLOP))
-    if not row["seq_len"]:
-        return None
-    return decoder(row["model"], billions * 1e9, (number(row, "active_b") or billions) * 1e9)
+    return decoder(row["model"], total, active) if row["seq_len"] else None
 
 
-def _said_billions(row: Row) -> float | None:
+def stated_counts(row: Row) -> tuple[float, float] | None:
+    """All parameters and those that a token uses, by their columns, else by the model's name as in
+    ``Some-30B-A3B``; None where neither tells."""
+    total = number(row, "params_b")
+    if total:
+        return total * 1e9, (number(row, "active_b") or total) * 1e9
+    named = _NAMED.search(row["model"])
+    return (float(named[1]) * 1e9, float(named[2] or named[1]) * 1e9) if named else None
+
+
+_NAMED = re.compile(
+    r"(?:^|[-_\s])(\d+(?:\.\d+)?)b(?:-a(\d+(?:\.\d+)?)b)?(?![a-z0-9])", re.IGNORECASE
+)
+
+
+def _said_counts(row: Row) -> tuple[float, float] | None:
     """As in ``source title: Paxml GPT5B FP8``."""
     match = re.search(r"[A-Za-z]\s?(\d+(?:\.\d+)?)[Bb]\b", f"{row['model']} {row['notes']}")
-    return float(match[1]) if match else None
+    return (float(match[1]) * 1e9, float(match[1]) * 1e9) if match else None
 
 
 def decoder(name: str, parameters: float, active_parameters: float) -> Model:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from bench.formats import number_format
 from bench.tables import Row, figure, number, whole
 from poolwise.errors import InvalidInput
 from poolwise.model.efficiency import Calibration
@@ -66,7 +67,7 @@ def kernel_run(row: Row, tables: Tables) -> KernelRun | str:
     if accelerator is None:
         return "accelerator is not known"
     name = row.get("dtype", "")
-    precision = PRECISIONS.get(PRECISION_NAMES.get(name, name))
+    precision = PRECISIONS.get(PRECISION_NAMES.get(name) or _precision_name(name))
     if precision is None:
         return "number format is not known"
     kernel = _kernel(row)
@@ -92,6 +93,11 @@ def kernel_runs(rows: Iterable[Row], tables: Tables) -> Iterator[KernelRun]:
 def predicted(run: KernelRun, calibration: Calibration) -> Interval:
     """The model's answer for one row."""
     return predict(run.kernel, run.device, run.precision, run.software, calibration).seconds
+
+
+def _precision_name(name: str) -> str:
+    """As in the model where it has the name, else the format that the words mean."""
+    return name if name in PRECISIONS else number_format(name)
 
 
 def _software(row: Row) -> Software:

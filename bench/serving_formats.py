@@ -5,8 +5,8 @@ from __future__ import annotations
 from bench.formats import number_format
 from bench.tables import Row
 
-UNTOLD = ("", "auto")
-"""Cells of a cache's format that leave it to the engine."""
+UNTOLD = ("", "auto", "default", "model", "none", "same")
+"""Cells of a format that leave it as published, and that of a cache to the engine."""
 
 
 def engine_of(row: Row) -> str:
@@ -20,7 +20,8 @@ def weight_format_of(row: Row, native: str) -> str:
 
     gpt-oss is labelled by the format of its activations, and has mxfp4 weights in all of them.
     """
-    label = row["moe_precision"] or row["weight_precision"]
+    labels = (row["moe_precision"], row["weight_precision"])
+    label = next((each for each in labels if each not in UNTOLD), "")
     return native if not label or native == "mxfp4" else number_format(label)
 
 

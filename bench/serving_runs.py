@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from bench.generic_models import stated_counts
 from bench.machines import machine
 from bench.serving_clients import BEFORE, sends_together
 from bench.serving_dates import software_year
@@ -181,11 +182,8 @@ def _model(row: Row, tables: Tables) -> Model | None:
     if known is not None:
         model = presets.model(known)
         return model if isinstance(model.shape, Transformer) else None
-    total = number(row, "params_b")
-    if not total:
-        return None
-    active = number(row, "active_b") or total
-    return presets.generic(row["model"], total * 1e9, active * 1e9)
+    counts = stated_counts(row)
+    return presets.generic(row["model"], *counts) if counts else None
 
 
 def _run(

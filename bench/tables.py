@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.columns import CASELESS, COLUMNS
+from bench.columns import CASELESS, COLUMNS, FIGURES
 from bench.files import NOT_TEXT, BadInput, check_folder, opened, records
 from bench.names import with_known_names
 
@@ -20,6 +20,9 @@ MOST = 10**9
 """Of anything that is counted: beyond it a cell is wrong."""
 LARGEST = 1e12
 """Of anything that is measured, in its unit; one over it is the smallest."""
+
+NOTHING = frozenset({"n/a", "na", "nan", "null", "-", "--", "?"})
+"""Words of a cell that states nothing, in small letters."""
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
 ENDINGS = (".csv.gz", ".csv")
@@ -94,9 +97,15 @@ def _rows(path: Path, reader: csv.DictReader[str], table: str) -> Iterator[Row]:
         yield empty | _cleaned(cells, table)
 
 
+def _stated(column: str, cell: str) -> str:
+    """Figures keep their words, so that those which cannot be read are counted."""
+    return "" if cell.lower() in NOTHING and column not in FIGURES else cell
+
+
 def _cleaned(cells: Row, table: str) -> Row:
     """Without cells beyond the header; an identity that cannot be read is none."""
-    row = {column: cell.strip() for column, cell in cells.items() if column is not None}
+    inside = ((column, cell.strip()) for column, cell in cells.items() if column is not None)
+    row = {column: _stated(column, cell) for column, cell in inside}
     if NOT_TEXT in row.get("row_id", ""):
         row["row_id"] = ""
     return row | {name: row[name].lower() for name in CASELESS.get(table, ()) if name in row}

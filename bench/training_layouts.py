@@ -12,7 +12,17 @@ from bench.tables import Row, whole
 from poolwise.model.work import Recompute, TrainingLayout
 from poolwise.plan.requests.request import FixedLayout
 
-SHARDING = {"full_shard": 3, "fsdp": 3, "fsdp2": 3, "shard_grad_op": 2}
+SHARDING = {
+    "full_shard": 3,
+    "hybrid_shard": 3,
+    "fsdp": 3,
+    "fsdp2": 3,
+    "hsdp": 3,
+    "shard_grad_op": 2,
+    "no_shard": 0,
+    "ddp": 0,
+    "none": 0,
+}
 """PyTorch's words; others shard the optimizer alone, unless they tell their stage of ZeRO."""
 _STAGE = re.compile("zero-?([0-3])")
 RECOMPUTE = {
@@ -84,10 +94,16 @@ def whole_layout(
 
 def least_layout(fixed: FixedLayout, count: int, batch_samples: int) -> TrainingLayout:
     """Where nothing is said to fit, though it ran (optimizer fused into the backward pass, or kept
-    on the host): everything sharded and recomputed."""
+    on the host): everything that is not stated sharded and recomputed."""
+    tensor, pipeline, context = fixed.tensor or 1, fixed.pipeline or 1, fixed.context or 1
+    data = max(1, count // (tensor * pipeline * context))
     return TrainingLayout(
-        data=count,
-        zero_stage=3,
+        data=data,
+        tensor=tensor,
+        pipeline=pipeline,
+        expert=min(fixed.expert or 1, data * context * tensor),
+        context=context,
+        zero_stage=3 if pipeline == 1 else 1,
         micro_batch_size=max(1, min(fixed.micro_batch_size or 1, batch_samples)),
-        recompute=Recompute.FULL,
+        recompute=fixed.recompute or Recompute.FULL,
     )

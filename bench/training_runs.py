@@ -7,6 +7,7 @@ are chosen as the product would choose them, by its own search.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from bench.training_layouts import least_layout, stated_layout, whole_layout
 from poolwise.model.efficiency import Calibration
 from poolwise.model.formats import native_arithmetic
 from poolwise.model.hardware import Machine
-from poolwise.model.shapes import Custom, Model, Transformer
+from poolwise.model.shapes import Custom, Experts, Model, Transformer
 from poolwise.model.training.shard import layer_count
 from poolwise.model.work import Method, TrainingLayout, TrainingWork
 from poolwise.plan.candidates.training_layouts import NoTrainingShape, TrainingSearch
@@ -34,8 +35,7 @@ UNSTATED = "bf16"
 NOT_COMPARABLE = ("FLUX", "variable-length", "CPU offload")
 """Predicted, but no constant is fitted on them: MLPerf trains FLUX on small pictures and BERT
 without its padding, which no column says; weights kept on the host are not modelled."""
-SMALL_RUN = 8
-"""Accelerators of one node."""
+KIBI = 1024
 METHODS = {"lora": Method.LORA, "qlora": Method.QLORA}
 
 
@@ -50,6 +50,7 @@ class Run:
     machine: Machine
     count: int
     step_seconds: float
+    """NaN where no rate is stated."""
     has_known_shape: bool
 
     @property
@@ -81,8 +82,8 @@ class LaidRun:
 def runs(rows: Iterable[Row], tables: Tables) -> Iterator[Run]:
     """Rows of a known model on one known accelerator, with a rate and a global batch."""
     for row in rows:
-        found = _run(row, tables)
-        if found is not None:
+        found = described(row, tables)
+        if found is not None and not math.isnan(found.step_seconds):
             yield found
 
 
@@ -94,32 +95,31 @@ def problem(row: Row, tables: Tables) -> str | None:
         return "count or global batch is not stated"
     if model_of(row, tables) is None:
         return "neither shape nor counts of the model are known"
-    return None if _run(row, tables) else "no rate is stated"
+    return None if any(runs([row], tables)) else "no rate is stated"
 
 
-def laid(run: Run, calibration: Calibration) -> LaidRun | None:
-    """The run with the sizes its source left out chosen by the planner; None if none divides."""
+def laid(run: Run, calibration: Calibration) -> LaidRun:
+    """The run with the sizes its source left out chosen by the planner, else the least that the
+    stated ones leave: it ran."""
     batch = run.work.global_batch_samples
     known = whole_layout(run.fixed, run.interleave, run.count, batch)
     if known is not None:
         return LaidRun(run, known)
     found = TrainingSearch(run.work, run.fixed, run.machine, calibration).best(run.count)
     if isinstance(found, NoTrainingShape):
-        least = least_layout(run.fixed, run.count, batch)
-        return LaidRun(run, least) if run.count <= SMALL_RUN else None
+        return LaidRun(run, least_layout(run.fixed, run.count, batch))
     return LaidRun(run, found.layout)
 
 
-def _run(row: Row, tables: Tables) -> Run | None:
+def described(row: Row, tables: Tables) -> Run | None:
+    """The same of one row, whether it states a rate or not."""
     model, accelerator = model_of(row, tables), tables.accelerators.find(row["gpu"])
     count, batch = whole(row, "n_gpus"), whole(row, "global_batch")
     if model is None or accelerator is None or count is None or batch is None:
         return None
     cut = _cut(model, _layers_used(row, layer_count(model)))
     work = _work(row, cut, batch, _precision(row, model, accelerator))
-    step_seconds = _step_seconds(row, work, count)
-    if step_seconds is None:
-        return None
+    step_seconds = _step_seconds(row, work, count) or math.nan
     fixed, interleave = stated_layout(row, count, batch)
     known = tables.model(row["model"]) is not None
     ran_on = machine(accelerator, network_bytes_per_second(row["interconnect"], accelerator))
@@ -130,7 +130,7 @@ def _work(row: Row, model: Model, batch: int, precision: str) -> TrainingWork:
     return TrainingWork(
         model=model,
         global_batch_samples=batch,
-        sequence_tokens=_sequence_tokens(row),
+        sequence_tokens=sequence_tokens(row),
         precision=precision,
         method=METHODS.get(row["task"], Method.FULL),
         software_year=software_year(row["source_date"]),
@@ -147,13 +147,13 @@ def _precision(row: Row, model: Model, accelerator: AcceleratorRow) -> str:
     return precision
 
 
-def _sequence_tokens(row: Row) -> int | None:
-    """As stated; a longest length without padding (``512 max``) is half full on average, as BERT's
-    text from Wikipedia is."""
-    match = re.match(r"(\d+)( max)?", row["seq_len"])
+def sequence_tokens(row: Row) -> int | None:
+    """As stated, also in thousands (``8k``); a longest length without padding (``512 max``) is half
+    full on average, as BERT's text from Wikipedia is."""
+    match = re.fullmatch(r"(\d+)(k?)( max)?", row["seq_len"].lower())
     if match is None:
-        return None
-    return int(match[1]) // (2 if match[2] else 1)
+        return whole(row, "seq_len")
+    return int(match[1]) * (KIBI if match[2] else 1) // (2 if match[3] else 1)
 
 
 def software_year(words: str) -> float | None:
@@ -188,8 +188,14 @@ def _cut(model: Model, layers: int | None) -> Model:
         shape,
         layers=layers,
         windowed_layers=None if windowed is None else windowed * layers // shape.layers,
+        experts=shape.experts and _some_sparse(shape.experts, layers),
     )
     return replace(model, shape=cut)
+
+
+def _some_sparse(experts: Experts, layers: int) -> Experts:
+    """A proxy of a sparse model has a sparse layer at least, or it would stand for none."""
+    return replace(experts, dense_layers=min(experts.dense_layers, layers - 1))
 
 
 def _step_seconds(row: Row, work: TrainingWork, count: int) -> float | None:

@@ -1,16 +1,18 @@
 """``python -m bench.autoscale --trace FILE|--data DIR [--json] [--full]``: policies on traces.
 
 ``--trace`` replays one file as it is, ``--data`` the busiest hour of the first trace there that
-lasts six hours or more (by name), with ``--full`` every trace there at all start delays and three
-sizes of fleet. A trace is scaled so that its busiest minute needs ``--peak-replicas``.
+lasts six hours or more (by name; of the longest one where none does), with ``--full`` every trace
+there at all start delays and three sizes of fleet. A trace is scaled so that its busiest minute
+needs ``--peak-replicas``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,20 +74,37 @@ def _cells(asked: argparse.Namespace) -> Iterator[Cell]:
         yield from _cells_of(traces.load(asked.trace, asked.prefixes), on, asked)
         return
     found = 0
-    for path in _paths(asked.data):
+    for path in _paths(asked.data) if asked.full else _longest_first(_paths(asked.data)):
         try:
-            trace = traces.load(path, asked.prefixes)
-            if asked.full or trace.seconds >= LONG_SECONDS:
-                for cell in _cells_of(trace, on, asked):
-                    found += 1
-                    yield cell
+            for cell in _cells_of(traces.load(path, asked.prefixes), on, asked):
+                found += 1
+                yield cell
         except BadInput as error:
             print(f"{error}; left out", file=sys.stderr)
         if found and not asked.full:
             return
     if not found:
-        which = "trace" if asked.full else "trace of six hours or more"
-        raise BadInput(f"no {which} lies below {asked.data}")
+        raise BadInput(f"no trace that can be replayed lies below {asked.data}")
+
+
+def _longest_first(paths: Iterable[Path]) -> Iterator[Path]:
+    """Those of six hours or more by name, then the others by length; what cannot be read keeps its
+    place, to be named."""
+    shorter: list[tuple[float, Path]] = []
+    for path in paths:
+        seconds = _seconds(path)
+        if seconds >= LONG_SECONDS:
+            yield path
+        else:
+            shorter.append((seconds, path))
+    yield from (path for _, path in sorted(shorter, key=lambda each: -each[0]))
+
+
+def _seconds(path: Path) -> float:
+    try:
+        return traces.load(path).seconds
+    except BadInput:
+        return math.inf
 
 
 def _cells_of(read: traces.Trace, on: Engine, asked: argparse.Namespace) -> Iterator[Cell]:

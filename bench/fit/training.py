@@ -51,8 +51,7 @@ def laid_runs(folder: Path, tables: Tables) -> list[LaidRun]:
 def laid_rows(rows: Iterable[Row], tables: Tables) -> list[LaidRun]:
     """Sizes that a source left out are chosen with the shipped constants."""
     calibration = Calibration(tables.efficiencies)
-    known = (run for run in runs(rows, tables) if run.is_comparable)
-    return [found for run in known if (found := laid(run, calibration)) is not None]
+    return [laid(run, calibration) for run in runs(rows, tables) if run.is_comparable]
 
 
 def refit(rows: Sequence[Row], tables: Tables) -> list[EfficiencyRow]:

@@ -98,12 +98,10 @@ def work(run: KernelRun) -> tuple[float, float]:
 
 def _of_step(row: Row, tables: Tables, calibration: Calibration) -> Iterator[Attained]:
     for run in training_runs([row], tables):
-        found = laid(run, calibration)
-        if found is not None:
-            own = alone(run.work, found.layout, run.machine, calibration)
-            flops, moved = own.once.flops, own.once.moved_bytes
-            rate = flops * own.share.micro_batches / run.step_seconds
-            yield Attained(TRAINING, row["gpu"], flops / moved if moved else math.inf, rate)
+        own = alone(run.work, laid(run, calibration).layout, run.machine, calibration)
+        flops, moved = own.once.flops, own.once.moved_bytes
+        rate = flops * own.share.micro_batches / run.step_seconds
+        yield Attained(TRAINING, row["gpu"], flops / moved if moved else math.inf, rate)
 
 
 def _of_service(outcome: Outcome, tables: Tables, calibration: Calibration) -> Iterator[Attained]:

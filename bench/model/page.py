@@ -227,6 +227,9 @@ def _rival(scores: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _unpredicted(scores: Mapping[str, Any]) -> Iterator[str]:
+    if not scores["unpredicted"]:
+        yield "All eligible figures are predicted."
+        return
     yield from _head("eligible figures without a prediction", "count")
     for reason, count in scores["unpredicted"].items():
         yield _row(reason, count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
@@ -12,10 +13,10 @@ from bench.generic_models import model_of
 from bench.memory import least_memory
 from bench.model.outcome import CalibrationOf, Outcome, Target, attempted
 from bench.tables import Row, figure, number, whole
-from bench.training_runs import LaidRun, laid, problem, runs
+from bench.training_runs import LaidRun, described, laid, problem, sequence_tokens
 from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
-from poolwise.model.shapes import Model, Transformer
+from poolwise.model.shapes import Custom, Model, Transformer
 from poolwise.model.training.memory import peak_bytes
 from poolwise.model.training.step import predict_training
 from poolwise.tables import EfficiencyRow, Tables
@@ -44,14 +45,23 @@ def _of_rate(row: Row, tables: Tables, calibration_of: CalibrationOf) -> Outcome
         if isinstance(found, str):
             return found
         run = found.run
+        if math.isnan(run.step_seconds):
+            return "its rate tells no steps: of tokens, without a length in them"
         seconds = predict_training(run.work, found.layout, run.machine, calibration).step_seconds
         items = rate * run.step_seconds
         return Interval(items / seconds.mid, items / seconds.high, items / seconds.low)
 
     predicted, reason = attempted(predict)
-    stated = all(row.get(column) for column in STATED)
-    eligible = stated and bool(row.get("seq_len") or row.get("samples_per_s"))
+    eligible = all(row.get(column) for column in STATED) and _has_length(row, tables)
     return Outcome(_name(row, tables), row, rate, eligible, predicted, reason)
+
+
+def _has_length(row: Row, tables: Tables) -> bool:
+    """A sample of a picture model is as long as its shape says."""
+    if sequence_tokens(row):
+        return True
+    model = attempt(partial(model_of, row, tables))
+    return isinstance(model, Model) and isinstance(model.shape, Custom)
 
 
 def _of_peak(row: Row, tables: Tables, calibration_of: CalibrationOf) -> Outcome:
@@ -70,10 +80,10 @@ def _of_peak(row: Row, tables: Tables, calibration_of: CalibrationOf) -> Outcome
 
 
 def _laid(row: Row, tables: Tables, calibration: Calibration) -> LaidRun | str:
-    run = next(iter(runs([row], tables)), None)
+    run = described(row, tables)
     if run is None:
-        return problem(row, tables) or "no rate is stated"
-    return laid(run, calibration) or "no layout divides the run"
+        return problem(row, tables) or "cannot be told"
+    return laid(run, calibration)
 
 
 def _rate(row: Row) -> float:

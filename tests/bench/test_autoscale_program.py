@@ -186,3 +186,16 @@ def test_every_policy_of_the_issue_has_its_name() -> None:
         "dynamo_hybrid", "dynamo_throughput", "llmd_slo", "O1", "O2",
     }  # fmt: skip
     assert set(suite.available()) == set(suite.NAMES)
+
+
+def test_of_a_folder_of_short_traces_the_longest_is_replayed(
+    trace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head, *rows = trace.read_text().splitlines()
+    (trace.parent / "a-part.csv").write_text("\n".join([head, *rows[:200]]))
+    (trace.parent / "broken.csv").write_text(f"{head}\nx,y,z")
+    asked = ("--data", str(trace.parent), "--json", "--peak-replicas", "3", *ENGINE)
+    assert _run(monkeypatch, *asked, "--policies", "static_mean") == 0
+    told, complaints = capsys.readouterr()
+    assert json.loads(told)["trace"] == "half-hour"
+    assert "broken.csv: no row is a request" in complaints

@@ -74,3 +74,27 @@ def test_idle_devices_leave_their_share_of_the_network() -> None:
 )
 def test_what_cannot_be_predicted_says_why(cells: Row, reason: str) -> None:
     assert reason in str(collective(CELLS | cells, TABLES))
+
+
+@pytest.mark.parametrize("name", ["all_reduce", "AllReduce", "all-reduce", "All Reduce"])
+def test_an_operation_is_known_by_its_spellings(name: str) -> None:
+    assert found({"collective": name}).operation is Operation.ALL_REDUCE
+
+
+@pytest.mark.parametrize(
+    ("words", "bytes_per_second"),
+    [
+        ("nvlink4+nvswitch3 | 8x connectx-7 ib", 400e9),
+        ("4x connectx-7 roce per node", 200e9),
+        ("nvlink + ib hdr", 8 * 25e9),
+        ("2 x mellanox connectx-6", 50e9),
+        ("nvlink5 intra + ib/roce inter", 400e9),
+        ("efa", 400e9),
+        ("roce 4 nics, 1 gpu per node used", 50e9),
+        ("nvlink4 18x50 gb/s", 12.5e9),
+        ("", 12.5e9),
+    ],
+)
+def test_a_network_is_read_from_its_words(words: str, bytes_per_second: float) -> None:
+    links = found({"n_nodes": "2", "n_gpus": "16", "interconnect": words}).machine.interconnect
+    assert links.inter_node_bytes_per_second == bytes_per_second

@@ -7,6 +7,7 @@ import re
 from bench.model.counted import Counted, counted, unstated
 from bench.model.outcome import Outcome
 from bench.model.page import DOCS, PLACES
+from bench.model.page import _unpredicted as page_unpredicted
 from poolwise.model.prediction import Interval
 
 TEN = Interval(10.0, 9.0, 11.0)
@@ -53,6 +54,11 @@ def test_what_is_in_no_score_has_errors_of_its_own() -> None:
     found = unstated(FOUND)
     assert list(found) == ["tpot"]
     assert (found["tpot"]["predicted"], found["tpot"]["mdape"]) == (1, 25.0)
+
+
+def test_the_page_says_so_where_all_is_predicted() -> None:
+    assert list(page_unpredicted({"unpredicted": {}})) == ["All eligible figures are predicted."]
+    assert "| a reason | 5 |" in list(page_unpredicted({"unpredicted": {"a reason": 5}}))
 
 
 def test_the_readme_states_the_counts_of_the_page() -> None:

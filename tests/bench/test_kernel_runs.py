@@ -110,3 +110,12 @@ def test_what_cannot_be_predicted_says_why(cells: Row, reason: str) -> None:
 
 def test_rows_without_a_time_are_no_measurement() -> None:
     assert not list(kernel_runs([PRODUCT | {"latency_us": ""}], TABLES))
+
+
+@pytest.mark.parametrize(
+    ("name", "precision"), [("fp8_ootb", "fp8"), ("w8a8", "int8"), ("mxfp8", "fp8")]
+)
+def test_a_format_is_known_by_its_words(name: str, precision: str) -> None:
+    found = kernel_run(PRODUCT | {"dtype": name}, TABLES)
+    assert isinstance(found, KernelRun)
+    assert found.precision.name == precision

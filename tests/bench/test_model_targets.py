@@ -156,3 +156,55 @@ def test_an_attempt_ends_in_a_prediction_or_a_reason(found: object, reason: str)
     predicted, told = attempted(predict)
     assert told.startswith(reason)
     assert (predicted is None) is bool(told)
+
+
+def test_a_peak_is_predicted_without_a_rate() -> None:
+    cells = next(each for each in read(SAMPLE, "train_measured") if each["tokens_per_s_per_gpu"])
+    cells |= {"tokens_per_s_per_gpu": "", "samples_per_s": "", "peak_mem_gib": "60"}
+    (found,) = outcomes(training.TARGET, [cells])
+    assert (found.score, bool(found.predicted)) == ("peak_memory", True)
+
+
+def test_a_text_model_without_a_length_does_not_count() -> None:
+    cells = dict.fromkeys(COLUMNS["train_measured"], "") | {
+        "gpu": "H100-SXM5-80GB", "n_gpus": "8", "global_batch": "64", "precision": "bf16",
+        "samples_per_s": "12", "params_b": "8",
+    }  # fmt: skip
+    text, unknown, pictures = outcomes(
+        training.TARGET,
+        [cells | {"model": name} for name in ("llama-3.1-8b", "Mystery-X", "resnet-50")],
+    )
+    assert not text.is_eligible
+    assert not unknown.is_eligible
+    assert pictures.is_eligible
+    assert pictures.predicted
+
+
+def test_a_model_trained_in_int8_is_predicted() -> None:
+    cells = dict.fromkeys(COLUMNS["train_measured"], "") | {
+        "gpu": "TPU v5e", "n_gpus": "256", "global_batch": "512", "precision": "int8",
+        "seq_len": "2048", "tokens_per_s_per_gpu": "5000", "model": "gpt-16b", "row_id": "T1",
+    }  # fmt: skip
+    in_8_bits, in_16 = outcomes(training.TARGET, [cells, cells | {"precision": "bf16"}])
+    assert in_8_bits.predicted
+    assert in_16.predicted
+    assert 1.0 < in_8_bits.predicted.mid / in_16.predicted.mid < 2.0
+
+
+@pytest.mark.parametrize("word", ["n/a", "NA", "-", "nan"])
+def test_a_format_that_is_not_stated_in_words_is_not_stated(tmp_path: Path, word: str) -> None:
+    rows = read(SAMPLE, "serve_measured")
+    with (tmp_path / "serve_measured.csv").open("w", encoding="utf-8", newline="") as file:
+        into = csv.DictWriter(file, list(rows[0]))
+        into.writeheader()
+        formats = ("moe_precision", "kv_precision", "weight_precision")
+        into.writerows(row | {name: row[name] or word for name in formats} for row in rows)
+    assert read(tmp_path, "serve_measured") == rows
+
+
+def test_a_rate_that_tells_no_steps_is_told() -> None:
+    cells = next(each for each in read(SAMPLE, "train_measured") if each["tokens_per_s_per_gpu"])
+    for changes in ({"seq_len": "", "samples_per_s": ""}, {"model": "resnet-50"}):
+        found, *_ = outcomes(training.TARGET, [cells | {"samples_per_s": ""} | changes])
+        assert found.predicted is None
+        assert "tells no steps" in found.reason

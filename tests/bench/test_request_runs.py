@@ -247,3 +247,15 @@ def test_the_fit_finds_the_constants_of_each_engine() -> None:
     assert np.abs(rows.residuals(values)).max() < 0.02
     units = ["even" if index % 4 < 2 else "odd" for index in range(60)]
     assert np.abs(left_out(constants, rows, units, 0.1)).max() < 0.03
+
+
+def test_workers_and_their_batches_count_the_clients() -> None:
+    cells = {
+        "mode": "online-disagg", "n_gpus": "16", "tp": "", "prefill_cfg": "workers=8,bs=1,tp=1",
+        "decode_cfg": "workers=2,bs=64,tp=1,dp=4",
+    }  # fmt: skip
+    told = disaggregated(row(**cells, concurrency=""), TABLES)
+    stated = disaggregated(row(**cells, concurrency="512"), TABLES)
+    assert isinstance(told, Disaggregated)
+    assert isinstance(stated, Disaggregated)
+    assert told.features(CALIBRATION) == stated.features(CALIBRATION)

@@ -220,3 +220,25 @@ def test_a_static_batch_is_read_and_generated_as_a_whole() -> None:
     (run,) = runs([row(**cells)], TABLES, ["static-batch"], "out_tok_s_total")
     seconds = 16 * 128 / generated_tokens_per_second(run, CALIBRATION)
     assert seconds > 127 * token_seconds(run, CALIBRATION) * 0.8
+
+
+def test_formats_left_as_published_are_the_models_own() -> None:
+    left = only(weight_precision="bf16", moe_precision="none", kv_precision="default")
+    assert left.layout == only(weight_precision="bf16").layout
+
+
+@pytest.mark.parametrize(
+    ("name", "total", "active"),
+    [("Mystery-235B-A22B-Instruct", 235e9, 22e9), ("Mystery2.5-7B", 7e9, 7e9)],
+)
+def test_a_strangers_name_tells_its_counts(name: str, total: float, active: float) -> None:
+    told, counted = (
+        only(model=name),
+        only(model=name, params_b=f"{total / 1e9}", active_b=f"{active / 1e9}"),
+    )
+    assert told.work.model == counted.work.model
+
+
+@pytest.mark.parametrize("name", ["Mystery-8x7B", "Mystery-7Billion", "Mystery"])
+def test_a_name_that_tells_no_count_is_not_guessed_at(name: str) -> None:
+    assert not list(runs([row(model=name)], TABLES, ["online-agg"], "tpot_ms_mean"))

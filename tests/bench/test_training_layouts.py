@@ -39,6 +39,8 @@ def test_a_layout_is_read_as_it_is_stated() -> None:
         pytest.param({"sharding": "full_shard", "pp": "1"}, "zero_stage", 3, id="fully sharded"),
         pytest.param({"sharding": "full_shard"}, "zero_stage", 1, id="not behind a pipeline"),
         pytest.param({"sharding": "deepspeed zero-3", "pp": "1"}, "zero_stage", 3, id="by stage"),
+        pytest.param({"sharding": "hsdp", "pp": "1"}, "zero_stage", 3, id="within a node"),
+        pytest.param({"sharding": "ddp", "pp": "1"}, "zero_stage", 0, id="nothing sharded"),
         pytest.param({"sharding": ""}, "zero_stage", None, id="not stated"),
     ],
 )  # fmt: skip
@@ -54,3 +56,10 @@ def test_the_least_layout_shards_and_recomputes_everything() -> None:
     layout = least_layout(FixedLayout(micro_batch_size=4), 8, 2)
     assert (layout.count, layout.zero_stage, layout.micro_batch_size) == (8, 3, 2)
     assert layout.recompute is Recompute.FULL
+
+
+def test_the_least_layout_keeps_what_is_stated() -> None:
+    fixed = FixedLayout(tensor=4, pipeline=2, expert=8, recompute=Recompute.NONE)
+    layout = least_layout(fixed, 64, 128)
+    assert (layout.data, layout.tensor, layout.pipeline, layout.expert) == (8, 4, 2, 8)
+    assert (layout.zero_stage, layout.recompute) == (1, Recompute.NONE)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from bench.tables import Row
-from bench.training_runs import Run, laid, problem, runs
+from bench.training_runs import Run, described, laid, problem, runs, sequence_tokens
 from poolwise.errors import InvalidInput
 from poolwise.model import transformer
 from poolwise.model.efficiency import Calibration
@@ -180,3 +180,34 @@ def test_a_very_sparse_model_of_unknown_shape_is_laid_out(total: str, active: st
     counted = transformer.parameters(found.work.model)
     assert min(counted.attention, counted.experts, counted.norms) > 0.0
     assert laid(found, Calibration(TABLES.efficiencies)) is not None
+
+
+@pytest.mark.parametrize(
+    ("cell", "tokens"),
+    [("8192.0", 8192), ("8.192e3", 8192), ("8k", 8192), ("512 max", 256), ("8,192", None)],
+)
+def test_lengths_are_read_whole_or_not_at_all(cell: str, tokens: int | None) -> None:
+    assert sequence_tokens(CELLS | {"seq_len": cell}) == tokens
+
+
+def test_what_ran_is_laid_though_nothing_is_said_to_fit() -> None:
+    sizes = {"model": "llama-3.1-405b", "n_gpus": "32", "global_batch": "126"}
+    found = run(**sizes, tp="8", pp="", cp="", act_ckpt="none", micro_batch="")
+    layout = laid(found, Calibration(TABLES.efficiencies)).layout
+    assert (layout.tensor, layout.count, layout.recompute) == (8, 32, Recompute.NONE)
+
+
+@pytest.mark.parametrize("layers", ["2", "3"])
+def test_a_short_proxy_of_a_sparse_model_has_a_sparse_layer(layers: str) -> None:
+    found = run(model="deepseek-v3", layers_used=layers, pp="1", vp="1")
+    shape = found.work.model.shape
+    assert isinstance(shape, Transformer)
+    assert shape.experts
+    assert shape.experts.dense_layers == int(layers) - 1
+
+
+def test_a_row_without_a_rate_is_described_and_no_run() -> None:
+    cells = CELLS | {"tokens_per_s_per_gpu": "", "peak_mem_gib": "60"}
+    assert described(cells, TABLES) is not None
+    assert not list(runs([cells], TABLES))
+    assert problem(cells, TABLES) == "no rate is stated"

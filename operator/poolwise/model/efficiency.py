@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from poolwise.errors import TableError
-from poolwise.model.formats import STANDS_IN
+from poolwise.model.formats import LAST_RESORT, STANDS_IN
 from poolwise.model.hardware import Device
 
 if TYPE_CHECKING:  # these take a while to import, and the formulas need none of them
@@ -107,8 +107,11 @@ class Calibration:
     def efficiency(
         self, phase: str, term: str, device: Device, number_format: str = EVERY
     ) -> Efficiency:
-        """As :meth:`find`; a constant that no table has is a TableError."""
-        found = self.find(phase, term, device, number_format)
+        """As :meth:`find`, else of the last resort; one that no table has is a TableError."""
+        other = LAST_RESORT.get(number_format, number_format)
+        found = self.find(phase, term, device, number_format) or self.find(
+            phase, term, device, other
+        )
         if found is None:
             raise TableError(f"no efficiency for {phase} {term} of {device.name} {number_format}")
         return found

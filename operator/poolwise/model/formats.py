@@ -40,6 +40,10 @@ STANDS_IN: Mapping[str, str] = {"fp16": "bf16"}
 multiplied on the same units, at the same peak on every device of ``accelerators.csv`` that has both
 but Gaudi 3."""
 
+LAST_RESORT: Mapping[str, str] = {"int8": "fp8"}
+"""For a format of which nothing was measured, where no constant holds for all: the one of as many
+bits. Training in int8 (TPUs) casts and scales as training in fp8 does."""
+
 
 def weight_bytes(weight_format: str) -> float:
     """Stored bytes of one parameter. Raises InvalidInput for a format nobody knows."""
