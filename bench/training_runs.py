@@ -22,7 +22,7 @@ from poolwise.model.formats import native_arithmetic
 from poolwise.model.hardware import Machine
 from poolwise.model.shapes import Custom, Experts, Model, Transformer
 from poolwise.model.training.shard import layer_count
-from poolwise.model.work import Method, TrainingLayout, TrainingWork
+from poolwise.model.work import Execution, Method, TrainingLayout, TrainingWork
 from poolwise.plan.candidates.training_layouts import NoTrainingShape, TrainingSearch
 from poolwise.plan.requests.request import FixedLayout
 from poolwise.tables import Tables
@@ -36,6 +36,8 @@ NOT_COMPARABLE = ("FLUX", "variable-length", "CPU offload")
 """Predicted, but no constant is fitted on them: MLPerf trains FLUX on small pictures and BERT
 without its padding, which no column says; weights kept on the host are not modelled."""
 KIBI = 1024
+EAGER = ("eager", "transformers", "hugging face", "huggingface")
+"""Words of a framework that runs operator by operator unless told otherwise."""
 METHODS = {"lora": Method.LORA, "qlora": Method.QLORA}
 
 
@@ -133,8 +135,14 @@ def _work(row: Row, model: Model, batch: int, precision: str) -> TrainingWork:
         sequence_tokens=sequence_tokens(row),
         precision=precision,
         method=METHODS.get(row["task"], Method.FULL),
+        execution=_execution(row["framework"]),
         software_year=software_year(row["source_date"]),
     )
+
+
+def _execution(framework: str) -> Execution:
+    is_eager = "compiled" not in framework and any(word in framework for word in EAGER)
+    return Execution.EAGER if is_eager else Execution.FUSED
 
 
 def _precision(row: Row, model: Model, accelerator: AcceleratorRow) -> str:

@@ -15,6 +15,7 @@ from bench.model.attained import attained
 from bench.model.counted import unstated
 from bench.model.document import document
 from bench.model.leave_one_out import UNITS, leave_one_out
+from bench.model.own import own_scores
 from bench.model.targets import compared, outcomes, stated
 from bench.pictures import style
 from bench.programs import ends_on_bad_input
@@ -51,6 +52,7 @@ def main() -> None:
     found = list(outcomes(asked.data, tables))
     scores = document(rows, found, list(compared(asked.data, tables)), tables)
     scores["unstated"] = unstated(found)
+    scores["own"] = own_scores(tables)
     scores["leave_one_out"] = (
         json.loads(asked.left_out.read_text(encoding="utf-8"))["leave_one_out"]
         if asked.left_out
@@ -83,6 +85,7 @@ def page(scores: Mapping[str, Any]) -> str:
         "CHOICES": _choices(scores),
         "EXPERIMENTS": _experiments(scores),
         "SOURCES": _sources(scores),
+        "OWN": _own(scores),
         "UNITS": _units(scores),
         "RIVAL": _rival(scores),
         "UNPREDICTED": _unpredicted(scores),
@@ -195,6 +198,14 @@ def _sources(scores: Mapping[str, Any]) -> Iterator[str]:
         for name, score in names.items():
             figures = map(_figure, (score["mdape"], score["p90"]))
             yield _row(source, name, score["predicted"], *figures)
+
+
+def _own(scores: Mapping[str, Any]) -> Iterator[str]:
+    yield from _head("measured on", "score", "rows", "median", "mean", "p90", "in 90 %")
+    for where, names in scores["own"].items():
+        for name, score in names.items():
+            figures = (score[error] for error in ("mdape", "mape", "p90", "coverage90"))
+            yield _row(where, name, score["predicted"], *map(_figure, figures))
 
 
 def _units(scores: Mapping[str, Any]) -> Iterator[str]:

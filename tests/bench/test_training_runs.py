@@ -8,7 +8,7 @@ from poolwise.errors import InvalidInput
 from poolwise.model import transformer
 from poolwise.model.efficiency import Calibration
 from poolwise.model.shapes import Transformer
-from poolwise.model.work import Method, Recompute
+from poolwise.model.work import Execution, Method, Recompute
 from poolwise.tables import load
 
 TABLES = load()
@@ -211,3 +211,17 @@ def test_a_row_without_a_rate_is_described_and_no_run() -> None:
     assert described(cells, TABLES) is not None
     assert not list(runs([cells], TABLES))
     assert problem(cells, TABLES) == "no rate is stated"
+
+
+@pytest.mark.parametrize(
+    ("framework", "execution"),
+    [
+        ("PyTorch 2.11.0+cu130, eager", Execution.EAGER),
+        ("HuggingFace Transformers 5.17", Execution.EAGER),
+        ("transformers 5.17, compiled", Execution.FUSED),
+        ("torchtitan", Execution.FUSED),
+        ("", Execution.FUSED),
+    ],
+)
+def test_a_framework_tells_how_it_runs(framework: str, execution: Execution) -> None:
+    assert run(framework=framework.lower()).work.execution is execution

@@ -10,7 +10,7 @@ from hypothesis import given
 from poolwise import tables
 from poolwise.errors import InvalidInput
 from poolwise.model.shapes import Custom, Transformer
-from poolwise.model.work import Method, Metric, Recompute, Target, Tokens
+from poolwise.model.work import Execution, Method, Metric, Recompute, Target, Tokens
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.requests.reading import identity, priority_classes, workload
 from poolwise.plan.requests.request import FixedLayout, Goal, PodResources, Topology
@@ -198,6 +198,13 @@ def test_pods_may_ask_for_any_resource():
 def test_lora():
     document = changed(TRAINING, "training.method", "Lora")
     assert read(document).request.work.method is Method.LORA
+
+
+@pytest.mark.parametrize("execution", Execution)
+def test_execution(execution):
+    document = changed(TRAINING, "training.execution", execution.value)
+    assert read(document).request.work.execution is execution
+    assert read(TRAINING).request.work.execution is Execution.FUSED
 
 
 def test_untold_lengths_come_from_a_public_trace():

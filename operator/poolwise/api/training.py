@@ -53,6 +53,10 @@ class Training(ApiModel):
     """Which parameters are trained. Example: `Lora`."""
     lora_rank: int = Field(16, ge=1, le=4096)
     """Rank of the adapters when `method` is Lora or Qlora. Example: `16`."""
+    execution: Literal["Fused", "Eager"] = "Fused"
+    """How the framework runs the layers: Fused, compiled or by fused kernels, as Megatron-LM, NeMo,
+    torchtitan and `torch.compile` do; Eager, operator by operator with logits in fp32, as the
+    trainer of transformers does unless told otherwise. Example: `Eager`."""
     recompute: Literal["Auto", "None", "Selective", "Full"] = "Auto"
     """Activations computed again in the backward pass to save memory. Example: `Selective`."""
     tokens: Annotated[float, Quantity("1", "1P", "20G")] | None = None

@@ -36,6 +36,15 @@ class Recompute(enum.StrEnum):
     FULL = "Full"
 
 
+class Execution(enum.StrEnum):
+    """How a framework runs the layers."""
+
+    FUSED = "Fused"
+    """Compiled, or by kernels of several operations: Megatron-LM, ``torch.compile``."""
+    EAGER = "Eager"
+    """Operator by operator, with logits in fp32: transformers' own trainer, unless told."""
+
+
 @dataclass(frozen=True, slots=True)
 class TrainingWork:
     """One training run, whatever it runs on."""
@@ -49,6 +58,7 @@ class TrainingWork:
     optimizer: Optimizer = Optimizer.ADAMW
     method: Method = Method.FULL
     lora_rank: int = 16
+    execution: Execution = Execution.FUSED
     steps: float | None = None
     """Optimizer steps of the whole run."""
     bytes_per_sample: float = 0.0

@@ -2,8 +2,10 @@
 
 With flash attention and 16-bit elements a layer keeps the inputs of its norms and products
 (``8*h``), queries, keys, values and the attention's output (``4*a*d + 4*g*d``), and of its MLP
-gate, up, activation and product (``8*f``; ``4*f`` without a gate). For a GELU model with f = 4h
-that is ``32*h``, and ``34*h`` with dropout masks in arXiv 2205.05198.
+gate, up and product (``6*f``: fused kernels compute the activation again, and compiled layers were
+measured to keep no more, ``bench/device``; ``4*f`` without a gate). For a GELU model with f = 4h
+that is ``32*h``, and ``34*h`` with dropout masks in arXiv 2205.05198. What is not fused keeps more:
+:mod:`poolwise.model.training.eager`.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ def mixer_bytes_per_token(shape: Transformer) -> float:
 
 def product_width(shape: Transformer) -> float:
     """Output elements of all matrix products of a mean layer, per token."""
-    mlp = (2 if shape.gated_mlp else 1) * _mlp_width(shape) + shape.hidden
+    mlp = (2 if shape.gated_mlp else 1) * mlp_width(shape) + shape.hidden
     return _projected_width(shape) + shape.hidden + mlp
 
 
@@ -86,10 +88,10 @@ def _mlp_bytes(shape: Transformer, routed_width: float) -> float:
     if experts is not None:
         sparse = transformer.sparse_layers(shape) / shape.layers
         exchanged = 4.0 * routed_width * experts.top_k * sparse
-    return (8.0 if shape.gated_mlp else 4.0) * _mlp_width(shape) + exchanged
+    return (6.0 if shape.gated_mlp else 4.0) * mlp_width(shape) + exchanged
 
 
-def _mlp_width(shape: Transformer) -> float:
+def mlp_width(shape: Transformer) -> float:
     """Elements of the MLP's hidden layer that one token fills, mean over layers."""
     experts = shape.experts
     if experts is None:

@@ -17,7 +17,8 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Device
 from poolwise.model.roofline import Rates
 from poolwise.model.shapes import Custom, Experts, Transformer
-from poolwise.model.training import activations
+from poolwise.model.training import activations, eager
+from poolwise.model.training.eager import is_eager
 from poolwise.model.training.maturity import immaturity, is_folded
 from poolwise.model.training.rates import Reachable, rates, reachable
 from poolwise.model.training.shard import Shard, sequence_tokens
@@ -125,6 +126,9 @@ def micro_batch(
     layer += _attention(layout, share, speed, token).times(count.attention)
     layer += _elementwise(shape, layout, share, speed, token).times(count.elementwise)
     body = layer.times(share.stage_layers)
+    if is_eager(work):
+        more = eager.moved_bytes(work, shape, layout, share, count.elementwise)
+        body += _busy(speed.products, 0.0, more)
     head = _exposed_head(body, _head(work, shape, layout, share, speed), share)
     return (body + head).slowed(immaturity(work, device, calibration))
 

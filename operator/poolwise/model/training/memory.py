@@ -14,7 +14,8 @@ from poolwise.model.formats import master_format, weight_bytes
 from poolwise.model.hardware import Device, Machine
 from poolwise.model.prediction import Interval, Memory
 from poolwise.model.shapes import Custom, Transformer
-from poolwise.model.training import activations
+from poolwise.model.training import activations, eager
+from poolwise.model.training.eager import is_eager
 from poolwise.model.training.shard import (
     Shard,
     micro_batch_count,
@@ -29,10 +30,11 @@ COMMUNICATION_BYTES_PER_GROUP = 0.4e9
 """Buffers of the communication library: 0.5 to 2 GB, growing with the groups a rank is in."""
 ALLOCATOR_SLACK = 0.04
 """Fragmentation and workspaces over what is allocated: 3 to 8 %."""
-LOGITS_BYTES = 4.0
+LOGIT_BYTES = 4.0
 """Per token and vocabulary entry: 16-bit output and its gradient; a fused or compiled loss keeps
-no copy in fp32. With 6, runs of llm-foundry that ran would be said not to fit, and torchtitan's
-peaks are met worse (``python -m bench.memory``)."""
+no copy in fp32, and another one three (:mod:`poolwise.model.training.eager`). With 6, runs of
+llm-foundry that ran would be said not to fit, and torchtitan's peaks are met worse
+(``python -m bench.memory``)."""
 CUSTOM_RECOMPUTED = {Recompute.NONE: 1.0, Recompute.SELECTIVE: 0.5, Recompute.FULL: 0.25}
 """Share of a custom model's activations that stays; its layers are not known."""
 
@@ -216,7 +218,8 @@ def optimizer_bytes(work: TrainingWork) -> float:
 
 def _bytes_per_parameter(work: TrainingWork, layout: TrainingLayout, accumulates: bool) -> _Bytes:
     weight = weight_bytes(master_format(work.precision))
-    gradient = 4.0 if accumulates and layout.zero_stage < 3 else weight
+    adds_up = accumulates and layout.zero_stage < 3
+    gradient = 4.0 if adds_up or is_eager(work) else weight
     return _Bytes(weight, gradient, optimizer_bytes(work))
 
 
@@ -243,22 +246,31 @@ def _kept(work: TrainingWork, sizes: TrainingLayout, share: Shard, recompute: Re
         per_sample = shape.activation_bytes_per_sample * CUSTOM_RECOMPUTED[recompute]
         return _Kept(0.0, per_sample / sizes.tensor, 0.0)
     element = weight_bytes(master_format(work.precision)) / 2
-    per_layer = activations.layer_bytes_per_token(shape, recompute, share.routed_width)
-    per_layer /= sizes.tensor
+    kept = _layer_bytes(work, shape, share, recompute) / sizes.tensor
+    whole = _layer_bytes(work, shape, share, Recompute.NONE) / sizes.tensor
+    logits = eager.LOGIT_BYTES if is_eager(work) else LOGIT_BYTES
     return _Kept(
-        working=element * _working_bytes(shape, sizes, share, per_layer),
-        stage=element * per_layer * share.stage_layers,
-        logits=LOGITS_BYTES * shape.vocab / sizes.tensor,
+        working=element * (whole - kept + _passing_bytes(shape, sizes)),
+        stage=element * kept * share.stage_layers,
+        logits=logits * shape.vocab / sizes.tensor,
     )
 
 
-def _working_bytes(shape: Transformer, sizes: TrainingLayout, share: Shard, kept: float) -> float:
-    """The layer being recomputed, gradients of activations, and what sequence parallelism
-    gathers around matrix products (inputs of attention and MLP, and one gradient)."""
-    whole = activations.layer_bytes_per_token(shape, routed_width=share.routed_width) / sizes.tensor
+def _layer_bytes(
+    work: TrainingWork, shape: Transformer, share: Shard, recompute: Recompute
+) -> float:
+    kept = activations.layer_bytes_per_token(shape, recompute, share.routed_width)
+    if recompute is Recompute.NONE and is_eager(work):
+        kept += eager.layer_kept_bytes(shape, work.method)
+    return kept
+
+
+def _passing_bytes(shape: Transformer, sizes: TrainingLayout) -> float:
+    """Gradients of activations, and what sequence parallelism gathers around matrix products
+    (inputs of attention and MLP, and one gradient)."""
     gradients = 4.0 * shape.hidden / sizes.tensor
     gathered = 6.0 * shape.hidden if sizes.tensor > 1 else 0.0
-    return whole - kept + gradients + gathered
+    return gradients + gathered
 
 
 def _in_flight(sizes: TrainingLayout, micro_batches: int) -> float:

@@ -9,7 +9,7 @@ from poolwise.api.training import Training
 from poolwise.api.trainingjob import TrainingJobSpec
 from poolwise.errors import InvalidInput
 from poolwise.model.shapes import Custom, Model
-from poolwise.model.work import Method, Optimizer, Recompute, TrainingWork
+from poolwise.model.work import Execution, Method, Optimizer, Recompute, TrainingWork
 from poolwise.plan.requests.model import beyond_context, read_model
 from poolwise.plan.requests.request import FixedLayout, Goal, PodResources, TrainingRequest, Where
 from poolwise.tables import Tables
@@ -54,6 +54,7 @@ def _work(spec: TrainingJobSpec, model: Model) -> TrainingWork:
         optimizer=Optimizer(training.optimizer),
         method=Method(training.method),
         lora_rank=training.lora_rank,
+        execution=Execution(training.execution),
         steps=_steps(training, sequence),
         bytes_per_sample=spec.data.bytes_per_sample,
         cpu_seconds_per_sample=spec.data.cpu_time_per_sample,
