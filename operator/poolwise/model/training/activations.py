@@ -3,9 +3,9 @@
 With flash attention and 16-bit elements a layer keeps the inputs of its norms and products
 (``8*h``), queries, keys, values and the attention's output (``4*a*d + 4*g*d``), and of its MLP
 gate, up and product (``6*f``: fused kernels compute the activation again, and compiled layers were
-measured to keep no more, ``bench/device``; ``4*f`` without a gate). For a GELU model with f = 4h
-that is ``32*h``, and ``34*h`` with dropout masks in arXiv 2205.05198. What is not fused keeps more:
-:mod:`poolwise.model.training.eager`.
+measured to keep no more, ``bench/device``; routed experts, which were not, count with it, ``8*f``;
+``4*f`` without a gate). For a GELU model with f = 4h that is ``32*h``, and ``34*h`` with dropout
+masks in arXiv 2205.05198. What is not fused keeps more: :mod:`poolwise.model.training.eager`.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ def _attention_bytes(shape: Transformer) -> float:
 def _mlp_bytes(shape: Transformer, routed_width: float) -> float:
     """Intermediates; routed tokens are also kept once more on each side of the exchange."""
     experts = shape.experts
-    exchanged = 0.0
-    if experts is not None:
-        sparse = transformer.sparse_layers(shape) / shape.layers
-        exchanged = 4.0 * routed_width * experts.top_k * sparse
-    return (6.0 if shape.gated_mlp else 4.0) * mlp_width(shape) + exchanged
+    if experts is None:
+        return (6.0 if shape.gated_mlp else 4.0) * mlp_width(shape)
+    sparse = transformer.sparse_layers(shape) / shape.layers
+    exchanged = 4.0 * routed_width * experts.top_k * sparse
+    return (8.0 if shape.gated_mlp else 4.0) * mlp_width(shape) + exchanged
 
 
 def mlp_width(shape: Transformer) -> float:

@@ -53,7 +53,8 @@ def layer_kept_bytes(shape: Transformer, method: Method) -> float:
         return PLAIN_KEPT_BYTES * shape.hidden
     adapted = method is not Method.FULL
     per_hidden = ADAPTER_KEPT_BYTES if adapted else GATED_KEPT_BYTES
-    return per_hidden * shape.hidden + ACTIVATION_KEPT_BYTES * activations.mlp_width(shape)
+    per_inner = ACTIVATION_KEPT_BYTES if shape.experts is None else 0.0  # experts count with it
+    return per_hidden * shape.hidden + per_inner * activations.mlp_width(shape)
 
 
 def moved_bytes(
