@@ -9,6 +9,10 @@ are ``disagg: true``; 36 are 4 for prompts and 4 times 8 for tokens); it is read
 all of them, without prompts in the way. Deployments that separate prompts from tokens are read by
 their decoding part; where the number of its workers is blank (81 % of them), the requests on one
 are a share of all, which is fitted (``worker_share``).
+
+TensorRT-LLM's overview names a mixture of experts by its number of devices alone (``TP8``), and
+says below its tables how all of them ran: with attention DP and expert parallelism
+(docs/source/performance/perf-overview.md of v1.0, *For MoE models*). Rows carry that as a note.
 """
 
 from __future__ import annotations
@@ -18,6 +22,8 @@ from dataclasses import dataclass
 from bench.tables import Row, number, whole
 
 TENSOR_SIZES = (1, 2, 4, 8, 16)
+ATTENTION_DP_NOTE = "use attention dp"
+"""In any case of letters."""
 SHARE_OF_ONE_WORKER = 0.125
 """Where the fit starts: a round number."""
 
@@ -45,20 +51,26 @@ def sizes(row: Row) -> Sizes | str:
 
 
 def _together(row: Row) -> Sizes | str:
-    tensor, data = whole(row, "tp"), whole(row, "attn_dp") or 1
-    if tensor is None:
+    stated_tensor = whole(row, "tp")
+    if stated_tensor is None:
         return "no tensor-parallel size"
-    tensor, data, expert = _devices(
-        tensor, data, whole(row, "moe_tp") or 1, whole(row, "moe_ep") or 1
-    )
+    tensor, data, expert = _split(row, stated_tensor)
     pipeline = whole(row, "pp") or 1
     clients = number(row, "concurrency") or (number(row, "batch_per_dp") or 1.0) * data
-    stated = (whole(row, "tp") or 1) * (whole(row, "attn_dp") or 1) * pipeline
+    stated = stated_tensor * (whole(row, "attn_dp") or 1) * pipeline
     replicas = max(1.0, (whole(row, "n_gpus") or 1) / stated)
     if row["mode"] in ("online-agg", "decode-bs1", "prefill-latency", "static-batch"):
         replicas = 1.0
     apart = data > 1 and data not in TENSOR_SIZES
     return Sizes(tensor, pipeline, data, expert, clients, replicas, apart=apart)
+
+
+def _split(row: Row, tensor: int) -> tuple[int, int, int]:
+    """Tensor, data and expert parallel sizes of an engine that does both halves."""
+    if ATTENTION_DP_NOTE in row.get("notes", "").lower() and not row["attn_dp"]:
+        return 1, tensor, tensor
+    cut, whole_experts = whole(row, "moe_tp") or 1, whole(row, "moe_ep") or 1
+    return _devices(tensor, whole(row, "attn_dp") or 1, cut, whole_experts)
 
 
 def parts(text: str) -> Row:

@@ -1,8 +1,10 @@
 """Least squares of a sum of terms, each times a constant of the engine, pooled over engines.
 
 Every constant is a common value times one of the engine, whose logarithms have priors, so an
-engine with few rows stays near the others. Wild rows do not bend the fit (Cauchy's loss): engines
-that compile kernels during a run show first tokens of seconds, which no request beside them has.
+engine with few rows stays near the others. What launches cost lies between: nearer to that of
+engines that launch prompts alike (:data:`KINDS`). Wild rows do not bend the fit (Cauchy's loss):
+engines that compile kernels during a run show first tokens of seconds, which no request beside
+them has.
 """
 
 from __future__ import annotations
@@ -28,16 +30,34 @@ from poolwise.tables import EfficiencyRow
 SOURCE = "bench.fit.requests on open rows of serve_measured (aiconfigurator's silicon sample)"
 FULL_ROWS = 15
 """Of a group: more of them count like the root of their number."""
+KINDS = (("sglang", "triton"), ("vllm",))
+"""Engines by how they launch a prompt's step. SGLang and TensorRT-LLM capture steps of decoding and
+launched a prompt's kernels one by one: TensorRT-LLM's graphs of prompts are off by default (its
+docs, features/torch_compile_and_piecewise_cuda_graph), SGLang's became its default late (its docs,
+advanced_features/piecewise_cuda_graph). vLLM compiles every step (its docs, design/torch_compile).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """With standard deviations of ln, for all and for one engine."""
+    """With standard deviations of ln, for all, for one engine, and for engines of one kind."""
 
     term: str
     start: float
     width: float
     engine_width: float
+    kind_width: float = 0.0
+    """0: kinds are not told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameter:
+    """A factor of one constant for some engines."""
+
+    constant: int
+    """Its place."""
+    engines: tuple[str, ...]
+    width: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +108,12 @@ class Rows:
 
 def fit(constants: Sequence[Constant], rows: Rows, noise: float) -> Vector:
     """Values by engine (rows) and constant (columns); ``noise`` is the scatter of ln(measured)."""
-    weights = np.sqrt(rows.weights)
-    start, widths = np.log([each.start for each in constants]), _widths(constants)
+    weights, several = np.sqrt(rows.weights), _parameters(constants)
+    start, widths = np.log([each.start for each in constants]), _widths(several)
+    factors = _factors(several, len(constants))
 
     def values(parameters: Vector) -> Vector:
-        levels = parameters.reshape(len(ENGINES) + 1, len(constants))
-        return np.asarray(np.exp(start + levels[0] + levels[1:]))
+        return np.asarray(np.exp(start + np.tensordot(parameters, factors, 1)))
 
     def errors(parameters: Vector) -> Vector:
         softened = _softened(rows.residuals(values(parameters)) / noise)
@@ -118,33 +138,52 @@ def left_out(
 
 def constant_rows(constants: Sequence[Constant], rows: Rows, noise: float) -> list[EfficiencyRow]:
     """Rows to ship: each constant of each engine, the common value where none was measured."""
-    values = fit(constants, rows, noise)
-    known, behind = _covariance(constants, rows, values, noise), _behind(rows)
+    values, several = fit(constants, rows, noise), _parameters(constants)
+    known, behind = _covariance(several, rows, values, noise), _behind(rows)
+    factors = _factors(several, len(constants))
     found = []
     for index, constant in enumerate(constants):
         for place, engine in enumerate(ENGINES):
-            # Parameters are those common to all engines, and then those of each.
-            spread = deviation(known, (index, index + (place + 1) * len(constants)))
+            spread = deviation(known, np.flatnonzero(factors[:, place, index]).tolist())
             value = float(values[place, index])
             found.append(row(constant.term, engine, value, spread, behind[engine]))
     return found
 
 
-def _covariance(constants: Sequence[Constant], rows: Rows, values: Vector, noise: float) -> Matrix:
+def _parameters(constants: Sequence[Constant]) -> list[_Parameter]:
+    """Of each constant: what is common to all engines, to those of a kind, and each one's own."""
+    found = []
+    for place, each in enumerate(constants):
+        found.append(_Parameter(place, ENGINES, each.width))
+        if each.kind_width:
+            found += [_Parameter(place, kind, each.kind_width) for kind in KINDS]
+        found += [_Parameter(place, (engine,), each.engine_width) for engine in ENGINES]
+    return found
+
+
+def _factors(several: Sequence[_Parameter], constants: int) -> Vector:
+    """1 where a parameter (first axis) is of an engine's (second) constant (third)."""
+    found = np.zeros((len(several), len(ENGINES), constants))
+    for index, each in enumerate(several):
+        found[index, [ENGINES.index(engine) for engine in each.engines], each.constant] = 1.0
+    return found
+
+
+def _covariance(several: Sequence[_Parameter], rows: Rows, values: Vector, noise: float) -> Matrix:
     """Of the parameters of :func:`fit`."""
     parts, errors = rows.parts(values), rows.residuals(values)
     shares = parts / (parts.sum(axis=1) + rows.certain)[:, None]
     of_engine = np.array(rows.engines)
-    own = [np.where((of_engine == each)[:, None], shares, 0.0) for each in ENGINES]
+    slopes = [
+        np.where(np.isin(of_engine, each.engines), shares[:, each.constant], 0.0)
+        for each in several
+    ]
     weights = rows.weights / (1 + (errors / noise) ** 2) / noise**2
-    slopes = np.concatenate([shares, *own], axis=1)
-    return covariance(slopes, errors, weights, _widths(constants), rows.groups)
+    return covariance(np.stack(slopes, axis=1), errors, weights, _widths(several), rows.groups)
 
 
-def _widths(constants: Sequence[Constant]) -> Vector:
-    common = [each.width for each in constants]
-    of_engine = [each.engine_width for each in constants]
-    return np.array([*common, *(of_engine * len(ENGINES))])
+def _widths(several: Sequence[_Parameter]) -> Vector:
+    return np.array([each.width for each in several])
 
 
 def _behind(rows: Rows) -> dict[str, Behind]:

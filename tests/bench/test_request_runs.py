@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bench.disaggregated_runs import Disaggregated, disaggregated
-from bench.fit.engine_pool import Constant, Rows, fit, left_out
+from bench.fit.engine_pool import Constant, Rows, constant_rows, fit, left_out
 from bench.request_figures import RequestFigure, figures
 from bench.request_runs import (
     TERMS,
@@ -17,7 +17,7 @@ from bench.request_runs import (
     open_loop_first_token_seconds,
 )
 from bench.request_settings import BALANCE_STEPS, poll_steps
-from bench.serving_runs import Run, runs
+from bench.serving_runs import ENGINES, Run, runs
 from bench.tables import Row
 from poolwise import tables
 from poolwise.model.efficiency import Calibration
@@ -247,6 +247,25 @@ def test_the_fit_finds_the_constants_of_each_engine() -> None:
     assert np.abs(rows.residuals(values)).max() < 0.02
     units = ["even" if index % 4 < 2 else "odd" for index in range(60)]
     assert np.abs(left_out(constants, rows, units, 0.1)).max() < 0.03
+
+
+@pytest.mark.parametrize(("kind_width", "least", "most"), [(0.0, 1.1, 1.6), (1.0, 2.2, 3.0)])
+def test_an_engine_that_nothing_tells_of_takes_after_its_kind(
+    kind_width: float, least: float, most: float
+) -> None:
+    """SGLang's rows tell of 3, vLLM's of 1, and TensorRT-LLM's of another constant alone."""
+    engines = ("sglang", "vllm", "triton") * 20
+    features = np.array([(0.0, 1.0) if each == "triton" else (1.0, 0.0) for each in engines])
+    seconds = np.array([3.0 if each == "sglang" else 1.0 for each in engines])
+    groups, dates = tuple(map(str, range(60))), ("2025-11",) * 60
+    rows = Rows(features, np.zeros(60), seconds, engines, groups, dates)
+    constants = (Constant("a", 1.0, 0.5, 0.3, kind_width), Constant("b", 1.0, 0.5, 0.3))
+    untold = fit(constants, rows, 0.1)[ENGINES.index("triton"), 0]
+    assert least < untold < most
+    shipped = constant_rows(constants, rows, 0.1)
+    of_engine = {each.format: each for each in shipped if each.term == "a"}
+    assert of_engine["triton"].value == pytest.approx(untold)
+    assert of_engine["triton"].spread > 2 * of_engine["sglang"].spread
 
 
 def test_workers_and_their_batches_count_the_clients() -> None:

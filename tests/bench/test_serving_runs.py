@@ -88,8 +88,13 @@ def test_tensorrt_llm_quantises_its_cache_with_the_weights() -> None:
         ({"tp": "4", "attn_dp": "4", "moe_tp": "1", "moe_ep": "16"}, (4, 1, 4)),
         ({"tp": "36", "attn_dp": "1", "moe_tp": "36", "moe_ep": "1"}, (1, 36, 36)),
         ({"tp": "2", "attn_dp": "0", "moe_tp": "0", "moe_ep": "0"}, (2, 1, 1)),
+        ({"tp": "8", "notes": "MoE rows use attention DP and an unstated EP"}, (1, 8, 8)),
+        ({"tp": "8", "attn_dp": "1", "notes": "MoE rows use attention DP"}, (8, 1, 1)),
     ],
-    ids=["tensor", "square", "square of data", "data", "both named", "deployment", "zeros"],
+    ids=[
+        *("tensor", "square", "square of data", "data", "both named", "deployment", "zeros"),
+        *("a note", "a cell beside a note"),
+    ],
 )
 def test_sizes_that_name_the_same_devices_twice(
     cells: dict[str, str], expected: tuple[int, int, int]

@@ -41,7 +41,7 @@ def test_more_load_is_answered_at_once_with_as_many_as_it_needs():
 
 
 def test_what_rose_and_fell_before_is_foreseen_to_go_on_rising():
-    waves = [110.0 - 90.0 * math.cos(2.0 * math.pi * look / 80.0) for look in range(174)]
+    waves = [110.0 - 90.0 * math.cos(2.0 * math.pi * look / 80.0) for look in range(177)]
     told, before = service(), course(service(), waves[:-1])
     fleet = before.fleet.after(waves[-1] * STEP_SECONDS)
     seen = fleet.seen(before.now_seconds + STEP_SECONDS, waves[-1])
