@@ -369,6 +369,24 @@ def test_the_level_is_taken_over_as_long_as_it_has_not_changed():
     assert found.mid == pytest.approx(30.0, rel=0.05) and found.seconds <= 60.0
 
 
+def test_one_look_tells_a_change_that_the_mean_of_two_hides():
+    """22 a second after 16: the mean of both is within two deviations of the newest look's, while
+    what came before lies four away from it."""
+    before = [Bin(15.0 * i, 15.0, 240.0 + 4.0 * (-1) ** i) for i in range(40)]
+    found = level([*before, Bin(600.0, 15.0, 330.0)])
+    assert found.mid == pytest.approx(22.0) and found.seconds == 15.0
+
+
+def test_chance_alone_seldom_shortens_the_level():
+    generator = np.random.default_rng(0)
+    seconds = []
+    for _ in range(200):
+        counts = generator.poisson(150.0, 44)
+        found = level([Bin(15.0 * i, 15.0, float(count)) for i, count in enumerate(counts)])
+        seconds.append(found.seconds)
+    assert np.median(seconds) > 400.0 and np.mean(np.array(seconds) < 30.0) < 0.15
+
+
 CHEAP = Offer("l40s", 0.25, 1.0, 2, 6)
 DEAR = Offer("h100", 1.0, 10.0, 3, 100)
 
