@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import torch
 from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, GPTNeoXConfig, LlamaConfig, Qwen3MoeConfig
 
-from bench.device.workloads import Workload
-from poolwise.errors import InvalidInput
-from poolwise.model import presets
+from bench.device.workloads import Workload, shape_of
 from poolwise.model.shapes import Transformer
 from poolwise.model.work import Method
-from poolwise.tables import load
 
 DEVICE = "cuda"
 LORA_RANK = 16
 """As the model takes it where nothing is said."""
-
-
-def shape_of(workload: Workload) -> Transformer:
-    """Of the decoder to build, cut to its layers.
-
-    Raises :class:`InvalidInput` for a name that no decoder of the shipped tables has.
-    """
-    row = load().model(workload.model)
-    shape = row and presets.model(row).shape
-    if not isinstance(shape, Transformer) or shape.latent_attention or shape.sliding_window:
-        raise InvalidInput("workloads", f"{workload.model} is no decoder that is built here")
-    return replace(shape, layers=workload.layers or shape.layers)
 
 
 def has_fp32_weights(workload: Workload) -> bool:

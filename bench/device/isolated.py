@@ -20,7 +20,7 @@ def isolated(measure: Callable[..., Any], *arguments: object, limit_seconds: flo
     child.start()
     theirs.close()
     try:
-        return ours.recv() if ours.poll(limit_seconds) else f"took over {limit_seconds:.0f} s"
+        return ours.recv() if ours.poll(limit_seconds) else f"took over {limit_seconds:.3g} s"
     except EOFError:
         return "its process ended"
     finally:

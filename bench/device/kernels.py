@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
 from torch.nn import functional
 from triton.testing import do_bench
+
+from bench.device.results import Timed
 
 WARM_UP_MILLISECONDS, REPEAT_MILLISECONDS = 5, 30
 WIDTHS = ((6144, 4096), (4096, 14336), (10240, 8192), (5120, 25600))
@@ -20,14 +21,6 @@ HEADS = ((32, 8, 128), (64, 8, 128), (16, 16, 64))
 PROMPTS = ((1, 512), (1, 4096), (4, 2048), (1, 16384))
 CACHES = ((1, 1024), (8, 4096), (64, 1024), (64, 4096), (1, 65536))
 """Batch and length."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timed:
-    """One kernel, told by the columns of the table."""
-
-    columns: dict[str, object]
-    seconds: float
 
 
 def timed() -> list[Timed]:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.columns import COLUMNS
-from bench.device.kernels import Timed
-from bench.device.training import Measured
+from bench.device.results import Measured, Timed
 from bench.device.workloads import Workload
 from poolwise.model.work import Method
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,22 +11,11 @@ from torch.nn import functional
 
 from bench.device.decoders import DEVICE, decoder, has_fp32_weights
 from bench.device.optimizer import MixedAdamW
+from bench.device.results import Measured
 from bench.device.workloads import Workload
 
 WARM_UP_STEPS = 3
 LEAST_STEPS, MOST_STEPS, LONG_ENOUGH_SECONDS = 5, 12, 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Of a workload in its steady state."""
-
-    step_seconds: float
-    """Median, the optimizer's step included."""
-    reserved_bytes: float
-    """Most that the allocator held: what decides whether a run fits, beside the driver's own."""
-    allocated_bytes: float
-    """Most that tensors filled of it."""
 
 
 def measured(workload: Workload) -> Measured:

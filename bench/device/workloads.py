@@ -9,7 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from poolwise.errors import InvalidInput
+from poolwise.model import presets
+from poolwise.model.shapes import Transformer
 from poolwise.model.work import Method
+from poolwise.tables import load
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +66,15 @@ WORKLOADS = (
     *_both("Llama-3.2-1B", 1024, 2),
 )
 """In the order in which they are measured, the telling ones first: the time may run out."""
+
+
+def shape_of(workload: Workload) -> Transformer:
+    """Of the decoder to build, cut to its layers.
+
+    Raises :class:`InvalidInput` for a name that no decoder of the shipped tables has.
+    """
+    row = load().model(workload.model)
+    shape = row and presets.model(row).shape
+    if not isinstance(shape, Transformer) or shape.latent_attention or shape.sliding_window:
+        raise InvalidInput("workloads", f"{workload.model} is no decoder that is built here")
+    return replace(shape, layers=workload.layers or shape.layers)
