@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,37 +73,37 @@ def _cells(asked: argparse.Namespace) -> Iterator[Cell]:
         yield from _cells_of(traces.load(asked.trace, asked.prefixes), on, asked)
         return
     found = 0
-    for path in _paths(asked.data) if asked.full else _longest_first(_paths(asked.data)):
+    for trace in _read(asked):
         try:
-            for cell in _cells_of(traces.load(path, asked.prefixes), on, asked):
+            for cell in _cells_of(trace, on, asked):
                 found += 1
                 yield cell
         except BadInput as error:
-            print(f"{error}; left out", file=sys.stderr)
+            _leave_out(error)
         if found and not asked.full:
             return
     if not found:
         raise BadInput(f"no trace that can be replayed lies below {asked.data}")
 
 
-def _longest_first(paths: Iterable[Path]) -> Iterator[Path]:
-    """Those of six hours or more by name, then the others by length; what cannot be read keeps its
-    place, to be named."""
-    shorter: list[tuple[float, Path]] = []
-    for path in paths:
-        seconds = _seconds(path)
-        if seconds >= LONG_SECONDS:
-            yield path
+def _read(asked: argparse.Namespace) -> Iterator[traces.Trace]:
+    """By name; where one is wanted those of six hours or more first, then the others by length."""
+    shorter: list[traces.Trace] = []
+    for path in _paths(asked.data):
+        try:
+            trace = traces.load(path, asked.prefixes)
+        except BadInput as error:
+            _leave_out(error)
+            continue
+        if asked.full or trace.seconds >= LONG_SECONDS:
+            yield trace
         else:
-            shorter.append((seconds, path))
-    yield from (path for _, path in sorted(shorter, key=lambda each: -each[0]))
+            shorter.append(trace)
+    yield from sorted(shorter, key=lambda each: -each.seconds)
 
 
-def _seconds(path: Path) -> float:
-    try:
-        return traces.load(path).seconds
-    except BadInput:
-        return math.inf
+def _leave_out(error: BadInput) -> None:
+    print(f"{error}; left out", file=sys.stderr)
 
 
 def _cells_of(read: traces.Trace, on: Engine, asked: argparse.Namespace) -> Iterator[Cell]:
