@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from bench.columns import CASELESS, COLUMNS, FIGURES
@@ -25,6 +25,8 @@ NOTHING = frozenset({"n/a", "na", "nan", "null", "-", "--", "?"})
 """Words of a cell that states nothing, in small letters."""
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
+OWN_FOLDER = Path(__file__).resolve().parent / "own"
+"""Rows that this project measured, in no fit."""
 ENDINGS = (".csv.gz", ".csv")
 """The first that is there is read."""
 
@@ -40,6 +42,14 @@ def read(folder: Path, table: str) -> list[Row]:
         raise BadInput(f"{folder}: has no {table}.csv.gz or {table}.csv")
     with opened(path) as lines:
         return list(with_known_names(_rows(path, records(lines), table)))
+
+
+def write(folder: Path, table: str, rows: Iterable[Mapping[str, object]]) -> None:
+    """As ``table``.csv with all its columns; those that a row lacks are empty."""
+    with (folder / f"{table}.csv").open("w", encoding="utf-8", newline="") as lines:
+        into = csv.DictWriter(lines, COLUMNS[table], restval="", lineterminator="\n")
+        into.writeheader()
+        into.writerows(rows)
 
 
 def exists(folder: Path, table: str) -> bool:

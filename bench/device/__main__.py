@@ -17,14 +17,14 @@ from bench.device.isolated import isolated  # isort: skip  # before PyTorch, for
 import torch
 
 from bench.device import kernels, training
-from bench.device.records import Record, Where, kernel_record, training_record, write
+from bench.device.records import GIB, Record, Where, kernel_record, training_record
 from bench.device.workloads import WORKLOADS
 from bench.files import BadInput
 from bench.names import with_known_names
 from bench.programs import ends_on_bad_input
+from bench.tables import write
 from poolwise.tables import load
 
-GIB = 2**30
 MOST_SECONDS = 90.0
 """Of one workload, compiling included."""
 

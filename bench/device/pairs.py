@@ -18,21 +18,18 @@ import numpy as np
 from scipy.optimize import nnls
 
 from bench.programs import ends_on_bad_input
-from bench.tables import Row, read
+from bench.tables import OWN_FOLDER, Row, read
 from bench.training_layouts import whole_layout
 from bench.training_runs import Run, runs
 from poolwise.model.calibration import shipped
 from poolwise.model.efficiency import Calibration
 from poolwise.model.shapes import Transformer
-from poolwise.model.training import activations
+from poolwise.model.training.eager import Traffic, traffic_counts
 from poolwise.model.training.layer import passes
 from poolwise.model.training.rates import reachable
 from poolwise.model.training.shard import shard
-from poolwise.model.work import Execution, Method, Recompute
+from poolwise.model.work import Execution
 from poolwise.tables import Tables, load
-
-OWN = Path(__file__).resolve().parents[1] / "own"
-NAMES = ("hidden", "adapter", "weight", "logit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +41,8 @@ class Pair:
     more_bytes: float
     """That the reachable bandwidth moves in what it takes longer."""
     bytes_per_second: float
-    counts: tuple[float, ...]
-    """What :data:`NAMES` are per, over the whole step."""
+    counts: Traffic
+    """Over the whole step."""
 
 
 def pairs(rows: Sequence[Row], tables: Tables, calibration: Calibration) -> Iterator[Pair]:
@@ -70,22 +67,15 @@ def _pair(fused: Run, eager: Run, calibration: Calibration) -> Pair:
     )
 
 
-def _counts(run: Run) -> tuple[float, ...]:
+def _counts(run: Run) -> Traffic:
     work, shape = run.work, run.work.model.shape
     layout = whole_layout(run.fixed, run.interleave, run.count, work.global_batch_samples)
     if layout is None or not isinstance(shape, Transformer):
         raise ValueError(f"{run.row['row_id']}: states no layout")
     share = shard(work, layout)
-    tokens = share.tokens * share.micro_batches
-    times = passes(work, run.fixed.recompute or Recompute.NONE).elementwise
-    is_whole = work.method is Method.FULL
-    per_layer = tokens * times * share.stage_layers
-    return (
-        per_layer * shape.hidden,
-        0.0 if is_whole else per_layer * activations.product_width(shape),
-        share.stored_parameters * share.micro_batches if is_whole else 0.0,
-        tokens * shape.vocab,
-    )
+    times = passes(work, layout.recompute).elementwise
+    counts = traffic_counts(work, shape, layout, share, times)
+    return Traffic(*(share.micro_batches * count for count in counts))
 
 
 def fitted(several: Sequence[Pair]) -> np.ndarray:
@@ -106,12 +96,12 @@ def error(pair: Pair, constants: np.ndarray) -> float:
 def main() -> None:
     """Print the constants and how well they do."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=OWN, help="folder of train_measured")
+    parser.add_argument("--data", type=Path, default=OWN_FOLDER, help="folder of train_measured")
     tables = load()
     rows = read(parser.parse_args().data, "train_measured")
     several = list(pairs(rows, tables, shipped(tables)))
     constants = fitted(several)
-    print(f"{len(several)} pairs; bytes per", dict(zip(NAMES, constants.round(1), strict=True)))
+    print(f"{len(several)} pairs; bytes per", Traffic(*constants.round(1).tolist()))
     within = [abs(error(pair, constants)) for pair in several]
     left_out = [
         abs(error(pair, fitted([each for each in several if each.model != pair.model])))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from bench.columns import COLUMNS
 from bench.device.results import Measured, Timed
 from bench.device.workloads import Workload
 from poolwise.model.work import Method
@@ -91,12 +88,3 @@ def kernel_record(kernel: Timed, where: Where) -> Record:
 def _identified(letter: str, record: Record) -> Record:
     """By a hash of all that it says, as the published tables do."""
     return {"row_id": f"{letter}{zlib.crc32(repr(sorted(record.items())).encode()):08x}", **record}
-
-
-def write(folder: Path, table: str, records: Iterable[Record]) -> None:
-    """All columns of the table; those that say nothing are empty."""
-    path = folder / f"{table}.csv"
-    with path.open("w", encoding="utf-8", newline="") as lines:
-        rows = csv.DictWriter(lines, COLUMNS[table], restval="", lineterminator="\n")
-        rows.writeheader()
-        rows.writerows(records)

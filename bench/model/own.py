@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from bench.device.pairs import OWN
 from bench.model.outcome import Outcome
 from bench.model.scores import Score, grouped
 from bench.model.targets import outcomes
+from bench.tables import OWN_FOLDER
 from poolwise.tables import Tables
 
 
 def own_scores(tables: Tables) -> dict[str, dict[str, Score]]:
     """By accelerator and, of training, how it ran."""
-    return grouped(outcomes(OWN, tables), _label)
+    return grouped(outcomes(OWN_FOLDER, tables), _label)
 
 
 def _label(outcome: Outcome) -> str:

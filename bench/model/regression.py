@@ -8,11 +8,10 @@ its fold. ``--write`` accepts the errors as they are, and with ``--data DIR`` dr
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import sys
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from bench import tables as measured
@@ -75,7 +74,7 @@ def _draw(folder: Path) -> None:
     chosen = {row_id for ids in wanted.values() for row_id in sorted(ids, key=_hash)[:ROWS]}
     for target in TARGETS:
         rows = [row for row in measured.read(folder, target.table) if row["row_id"] in chosen]
-        _write(SAMPLE / f"{target.table}.csv", rows)
+        measured.write(SAMPLE, target.table, rows)
 
 
 def _may_be_shipped(row: Row) -> bool:
@@ -84,13 +83,6 @@ def _may_be_shipped(row: Row) -> bool:
 
 def _hash(row_id: str) -> int:
     return zlib.crc32(row_id.encode())
-
-
-def _write(path: Path, rows: Sequence[Row]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as lines:
-        table = csv.DictWriter(lines, list(rows[0]), lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
 
 
 if __name__ == "__main__":

@@ -9,18 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.device import pairs as program
-from bench.device.pairs import OWN, Pair, error, fitted, main, pairs
-from bench.tables import Row, read
+from bench.device.pairs import Pair, error, fitted, main, pairs
+from bench.tables import OWN_FOLDER, Row, read
 from poolwise.model.calibration import shipped
 from poolwise.model.training import eager
+from poolwise.model.training.eager import Traffic
 from poolwise.tables import load
 
 TABLES = load()
 
 
 def own() -> list[Row]:
-    return read(OWN, "train_measured")
+    return read(OWN_FOLDER, "train_measured")
 
 
 def found(rows: list[Row]) -> list[Pair]:
@@ -30,15 +30,7 @@ def found(rows: list[Row]) -> list[Pair]:
 def test_shipped_constants_are_those_of_the_pairs() -> None:
     several = found(own())
     assert len(several) == 18
-    assert fitted(several) == pytest.approx(
-        [
-            eager.HIDDEN_TRAFFIC_BYTES,
-            eager.ADAPTER_TRAFFIC_BYTES,
-            eager.WEIGHT_TRAFFIC_BYTES,
-            eager.LOGIT_TRAFFIC_BYTES,
-        ],
-        abs=0.6,
-    )
+    assert fitted(several) == pytest.approx(list(eager.TRAFFIC_BYTES), abs=0.6)
 
 
 def test_a_model_that_is_left_out_is_met() -> None:
@@ -75,4 +67,4 @@ def test_the_program_prints_constants_and_errors(
     monkeypatch.setattr(sys, "argv", ["pairs", "--data", str(tmp_path)])
     assert main() == 2
     assert "has no train_measured" in capsys.readouterr().err
-    assert program.NAMES == ("hidden", "adapter", "weight", "logit")
+    assert Traffic._fields == ("hidden", "adapter", "weight", "logit")

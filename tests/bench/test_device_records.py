@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from bench.device.isolated import isolated
-from bench.device.records import Where, kernel_record, training_record, write
+from bench.device.records import Where, kernel_record, training_record
 from bench.device.results import Measured, Timed
 from bench.device.workloads import WORKLOADS, Workload, shape_of
 from bench.model.targets import outcomes
-from bench.tables import read
+from bench.tables import read, write
 from bench.training_runs import described
 from poolwise.errors import InvalidInput
 from poolwise.model.work import Execution, Method, Recompute

@@ -7,12 +7,11 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from bench.device.pairs import OWN
 from bench.fit.training import laid_rows
 from bench.memory import least_memory
 from bench.model.outcome import Outcome
 from bench.model.targets import outcomes
-from bench.tables import read
+from bench.tables import OWN_FOLDER, read
 from poolwise.tables import load
 
 TABLES = load()
@@ -22,7 +21,7 @@ MEDIANS = {"train_dense": 15.0, "train_moe": 40.0, "kernels": 20.0, "peak_memory
 
 @pytest.fixture(scope="module")
 def found() -> list[Outcome]:
-    return list(outcomes(OWN, TABLES))
+    return list(outcomes(OWN_FOLDER, TABLES))
 
 
 def test_every_row_is_eligible_and_predicted(found: list[Outcome]) -> None:
@@ -32,7 +31,7 @@ def test_every_row_is_eligible_and_predicted(found: list[Outcome]) -> None:
 
 
 def rows(table: str) -> list[dict[str, str]]:
-    return read(OWN, table)
+    return read(OWN_FOLDER, table)
 
 
 def test_scores_are_as_the_page_tells(found: list[Outcome]) -> None:

@@ -4,11 +4,13 @@ Norms, rotations, activation functions and the loss are kernels of their own the
 write device memory, in fp32 for the most part; products cast their inputs, and weights in fp32, for
 every use; and the backward pass keeps what a fused kernel would compute again. All of it comes on
 top of what fused execution takes. Measured on H100 and H200 with transformers and PEFT: 18 pairs of
-the same workload both ways, of ten models (``python -m bench.device.pairs``). The step time of a
+the same workload both ways, of eleven models (``python -m bench.device.pairs``). The step time of a
 model that had no part in the fit of the traffic is met within 3 % in the median, 21 % at most.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from poolwise.model.formats import master_format, weight_bytes
 from poolwise.model.shapes import Custom, Transformer
@@ -16,14 +18,21 @@ from poolwise.model.training import activations
 from poolwise.model.training.shard import Shard
 from poolwise.model.work import Execution, Method, TrainingLayout, TrainingWork
 
-HIDDEN_TRAFFIC_BYTES = 95.0
-"""Per token, layer, hidden element and pass."""
-ADAPTER_TRAFFIC_BYTES = 24.0
-"""The same per element that a product with an adapter beside it puts out."""
-WEIGHT_TRAFFIC_BYTES = 36.0
-"""Per parameter in fp32 and micro-batch: cast for every use, and its gradient cast back."""
-LOGIT_TRAFFIC_BYTES = 91.0
-"""Per token and vocabulary entry."""
+
+class Traffic(NamedTuple):
+    """Bytes that are moved more, or what they are per."""
+
+    hidden: float
+    """Per token, layer, hidden element and pass of the elementwise operations."""
+    adapter: float
+    """The same per element that a product with an adapter beside it puts out."""
+    weight: float
+    """Per parameter in fp32 and micro-batch: cast for every use, and its gradient cast back."""
+    logit: float
+    """Per token and vocabulary entry."""
+
+
+TRAFFIC_BYTES = Traffic(hidden=95.0, adapter=24.0, weight=36.0, logit=91.0)
 
 LOGIT_BYTES = 12.0
 """Kept per token and vocabulary entry: in fp32 the log-softmax, its gradient and the loss's."""
@@ -57,13 +66,22 @@ def layer_kept_bytes(shape: Transformer, method: Method) -> float:
     return per_hidden * shape.hidden + per_inner * activations.mlp_width(shape)
 
 
-def moved_bytes(
+def traffic_counts(
     work: TrainingWork, shape: Transformer, layout: TrainingLayout, share: Shard, passes: float
-) -> float:
-    """More that one micro-batch moves on its device; ``passes`` of the elementwise operations."""
-    per_layer = HIDDEN_TRAFFIC_BYTES * shape.hidden
-    if work.method is not Method.FULL:
-        per_layer += ADAPTER_TRAFFIC_BYTES * activations.product_width(shape)
-    per_token = passes * share.stage_layers * per_layer + LOGIT_TRAFFIC_BYTES * shape.vocab
-    weights = share.stored_parameters if work.method is Method.FULL else 0.0
-    return per_token * share.tokens / layout.tensor + WEIGHT_TRAFFIC_BYTES * weights
+) -> Traffic:
+    """How much there is of what moves more bytes, in one micro-batch on its device; ``passes`` of
+    the elementwise operations."""
+    is_whole = work.method is Method.FULL
+    tokens = share.tokens / layout.tensor
+    per_layer = tokens * passes * share.stage_layers
+    return Traffic(
+        hidden=per_layer * shape.hidden,
+        adapter=0.0 if is_whole else per_layer * activations.product_width(shape),
+        weight=share.stored_parameters if is_whole else 0.0,
+        logit=tokens * shape.vocab,
+    )
+
+
+def moved_bytes(counts: Traffic) -> float:
+    """More that is moved for so much."""
+    return sum(each * count for each, count in zip(TRAFFIC_BYTES, counts, strict=True))

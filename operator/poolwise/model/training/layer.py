@@ -127,8 +127,8 @@ def micro_batch(
     layer += _elementwise(shape, layout, share, speed, token).times(count.elementwise)
     body = layer.times(share.stage_layers)
     if is_eager(work):
-        more = eager.moved_bytes(work, shape, layout, share, count.elementwise)
-        body += _busy(speed.products, 0.0, more)
+        counts = eager.traffic_counts(work, shape, layout, share, count.elementwise)
+        body += _busy(speed.products, 0.0, eager.moved_bytes(counts))
     head = _exposed_head(body, _head(work, shape, layout, share, speed), share)
     return (body + head).slowed(immaturity(work, device, calibration))
 
