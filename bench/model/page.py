@@ -127,8 +127,13 @@ def _counted(scores: Mapping[str, Any]) -> Iterator[str]:
 def _unstated(scores: Mapping[str, Any]) -> Iterator[str]:
     yield from _head("not eligible, yet predicted", "figures", "median", "mean", "p90", "in 90 %")
     for name, score in scores["unstated"].items():
-        figures = (score[error] for error in ("mdape", "mape", "p90", "coverage90"))
-        yield _row(name, score["predicted"], *map(_figure, figures))
+        yield _row(name, *_errors(score))
+
+
+def _errors(score: Mapping[str, Any]) -> Iterator[str]:
+    """How many are predicted, and how well."""
+    yield str(score["predicted"])
+    yield from (_figure(score[error]) for error in ("mdape", "mape", "p90", "coverage90"))
 
 
 def _scores(scores: Mapping[str, Any]) -> Iterator[str]:
@@ -204,8 +209,7 @@ def _own(scores: Mapping[str, Any]) -> Iterator[str]:
     yield from _head("measured on", "score", "rows", "median", "mean", "p90", "in 90 %")
     for where, names in scores["own"].items():
         for name, score in names.items():
-            figures = (score[error] for error in ("mdape", "mape", "p90", "coverage90"))
-            yield _row(where, name, score["predicted"], *map(_figure, figures))
+            yield _row(where, name, *_errors(score))
 
 
 def _units(scores: Mapping[str, Any]) -> Iterator[str]:

@@ -52,16 +52,12 @@ def _of_rate(row: Row, tables: Tables, calibration_of: CalibrationOf) -> Outcome
         return Interval(items / seconds.mid, items / seconds.high, items / seconds.low)
 
     predicted, reason = attempted(predict)
-    eligible = all(row.get(column) for column in STATED) and _has_length(row, tables)
-    return Outcome(_name(row, tables), row, rate, eligible, predicted, reason)
-
-
-def _has_length(row: Row, tables: Tables) -> bool:
-    """A sample of a picture model is as long as its shape says."""
-    if sequence_tokens(row):
-        return True
     model = attempt(partial(model_of, row, tables))
-    return isinstance(model, Model) and isinstance(model.shape, Custom)
+    shape = model.shape if isinstance(model, Model) else None
+    # A sample of a picture model is as long as its shape says.
+    has_length = bool(sequence_tokens(row)) or isinstance(shape, Custom)
+    eligible = all(row.get(column) for column in STATED) and has_length
+    return Outcome(_name(row, shape), row, rate, eligible, predicted, reason)
 
 
 def _of_peak(row: Row, tables: Tables, calibration_of: CalibrationOf) -> Outcome:
@@ -92,11 +88,10 @@ def _rate(row: Row) -> float:
     return tokens or (samples or 0.0) / (whole(row, "n_gpus") or 1)
 
 
-def _name(row: Row, tables: Tables) -> str:
+def _name(row: Row, shape: Transformer | Custom | None) -> str:
     """By the shape, else by the counts: some parameters rest, or none does."""
-    model = attempt(partial(model_of, row, tables))
-    if isinstance(model, Model) and isinstance(model.shape, Transformer):
-        return "train_moe" if model.shape.experts else "train_dense"
+    if isinstance(shape, Transformer):
+        return "train_moe" if shape.experts else "train_dense"
     total, active = number(row, "params_b"), number(row, "active_b")
     return "train_moe" if total and active and active < 0.9 * total else "train_dense"
 
