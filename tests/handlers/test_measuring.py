@@ -98,6 +98,14 @@ def test_a_run_that_tells_its_steps_is_measured(cluster):
     assert cluster.asked[0].port == 9090
 
 
+def test_a_run_that_is_far_from_its_prediction_says_so(cluster):
+    train(cluster, slower=1.6)
+    cluster.looks(LOOKS * 2)
+    found = condition(cluster.look(run()), "AsPlanned")
+    assert (found["status"], found["reason"]) == ("False", "Mispredicted")
+    assert "spec.training.execution: Eager" in found["message"]
+
+
 def test_the_next_run_of_the_model_is_predicted_by_it_and_says_so(cluster):
     train(cluster)
     # Long enough for figures to be told with three windows and more.

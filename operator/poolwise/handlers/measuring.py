@@ -23,7 +23,7 @@ from poolwise.handlers.planner import Planner
 from poolwise.handlers.rounds import forget, rounds
 from poolwise.handlers.seen import seen_of
 from poolwise.handlers.turn import LOOKS_UNTIL_TOLD
-from poolwise.model.work import TrainingLayout, TrainingWork
+from poolwise.model.work import Execution, TrainingLayout, TrainingWork
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.corrections import alike, name_of, workload_of
 from poolwise.plan.decision import Key, Kind, PlacementRecord, Plan
@@ -183,7 +183,8 @@ class Measurer:
         if isinstance(look, RunSample) and turn.pod is not None:
             batch = known.request.work.global_batch_samples
             known.progress = known.progress.after(look, life(turn.pod), batch, self._rhythm)
-        self._tell(turn, RunLook(known.progress, basis, look, known.port is not None))
+        is_eager = known.request.work.execution is Execution.EAGER
+        self._tell(turn, RunLook(known.progress, basis, look, known.port is not None, is_eager))
 
     def _tell(self, turn: _Turn, look: RunLook) -> None:
         """Ask for a look at the status where it would say something else."""

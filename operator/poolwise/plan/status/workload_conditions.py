@@ -270,7 +270,8 @@ def _updating(seen: Observation) -> Condition:
     return condition(Type.PODS_READY, False, Reason.UPDATING, count)
 
 
-_OF_SERVICES = (Type.SLO_MET, Type.SCALING_ACTIVE, Type.AS_PLANNED)
+_OF_JOBS = (Type.METRICS_AVAILABLE, Type.AS_PLANNED)
+_OF_SERVICES = (*_OF_JOBS, Type.SLO_MET, Type.SCALING_ACTIVE)
 
 
 def _measured(view: View, plan: Plan) -> list[Condition]:
@@ -291,8 +292,7 @@ def _seen(view: View, plan: Plan) -> list[Condition]:
     if view.measured is not None and (view.is_job or plan.has_place):
         seen = view.measured.conditions
         return [_rested(view, each) for each in seen if each.type != Type.SCALES_TO_ZERO]
-    types = [Type.METRICS_AVAILABLE, *([] if view.is_job else _OF_SERVICES)]
-    told = [_as_told(view, plan, type_) for type_ in types]
+    told = [_as_told(view, plan, type_) for type_ in (_OF_JOBS if view.is_job else _OF_SERVICES)]
     return [each for each in told if each is not None]
 
 

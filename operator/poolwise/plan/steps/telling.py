@@ -1,4 +1,4 @@
-"""What a run's user reads of its measurements: ``status.observed``, and ``MetricsAvailable``.
+"""What a run's user reads of its measurements: ``status.observed``, and two conditions.
 
 Looks come every few seconds; the status moves when there is something to say (the first measured
 step, a checkpoint), and else every few minutes.
@@ -16,6 +16,7 @@ from poolwise.plan.pool import Condition
 from poolwise.plan.reading import mapping
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.status.figures import Told
+from poolwise.plan.steps.mispredicted import as_planned
 from poolwise.plan.steps.progress import Progress
 from poolwise.plan.steps.sample import CHECKPOINT, METRICS, STEP_SECONDS, RunSample
 from poolwise.plan.steps.told import FIELD, Basis, kept, read, shown_step_seconds, told
@@ -37,12 +38,14 @@ class RunLook:
     """None: it does not run, or has no address yet."""
     has_port: bool = True
     """Whether the spec names a port to ask."""
+    is_eager: bool = False
+    """Whether it says that the run goes operator by operator."""
 
 
 def measured_run(look: RunLook, status: Told, interval_seconds: float) -> Measured:
     """What a status tells of a look; ``status`` is that as it stands."""
     shown = observed(look, mapping(status, "observed"), mapping(status, "plan"), interval_seconds)
-    return Measured({}, (available(look),), shown)
+    return Measured({}, (available(look), *as_planned(shown, status, look.is_eager)), shown)
 
 
 def observed(look: RunLook, before: Told, plan: Told, interval_seconds: float) -> dict[str, Any]:
@@ -75,7 +78,7 @@ def _is_due(known: Told, fresh: Mapping[str, Any], interval_seconds: float) -> b
 
 
 def available(look: RunLook) -> Condition:
-    """The condition; nothing else depends on it."""
+    """Whether it tells anything; nothing else depends on it."""
     if not look.has_port:
         message = (
             f"spec.run.ports has no port named {PORT}: neither progress nor the time of a step is "
