@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+GIB = 2**30
+"""Bytes, of columns that end so."""
 TRAINING = (
     "row_id", "source", "source_ref", "source_date", "licence", "framework", "task", "model",
     "params_b", "active_b", "gpu", "n_gpus", "interconnect", "seq_len", "global_batch",

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.accuracy import accuracy
+from bench.columns import GIB
 from bench.fit.training import laid_rows
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER, figure, read
@@ -23,8 +24,6 @@ from poolwise.model.prediction import Memory
 from poolwise.model.training.memory import training_memory
 from poolwise.model.work import Recompute
 from poolwise.tables import load
-
-GIB = 2**30
 
 
 def least_memory(each: LaidRun) -> Memory:

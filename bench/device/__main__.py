@@ -13,11 +13,12 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.device.isolated import isolated  # isort: skip  # before PyTorch, for what it sets
+from bench.device.isolated import NotMeasured, isolated  # isort: skip  # before PyTorch, for what it sets
 import torch
 
+from bench.columns import GIB
 from bench.device import kernels, training
-from bench.device.records import GIB, Record, Where, kernel_record, training_record
+from bench.device.records import Record, Where, kernel_record, training_record
 from bench.device.workloads import WORKLOADS
 from bench.files import BadInput
 from bench.names import with_known_names
@@ -44,10 +45,10 @@ def main() -> None:
 
 
 def _where() -> Where:
-    found = isolated(_device, limit_seconds=MOST_SECONDS)
-    if isinstance(found, str):
-        raise BadInput(f"no accelerator to measure: {found}")
-    name, total_bytes = found
+    try:
+        name, total_bytes = isolated(_device, limit_seconds=MOST_SECONDS)
+    except NotMeasured as why:
+        raise BadInput(f"no accelerator to measure: {why}") from why
     row = load().accelerator(next(with_known_names([{"gpu": name}]))["gpu"])
     if row is None:
         raise BadInput(f"{name}: is no accelerator of the shipped tables")
@@ -61,9 +62,10 @@ def _device() -> tuple[str, int]:
 
 
 def _kernels(folder: Path, where: Where) -> None:
-    found = isolated(kernels.timed, limit_seconds=MOST_SECONDS)
-    if isinstance(found, str):
-        print(f"kernels: {found}", flush=True)
+    try:
+        found = isolated(kernels.timed, limit_seconds=MOST_SECONDS)
+    except NotMeasured as why:
+        print(f"kernels: {why}", flush=True)
         return
     write(folder, "kernels_measured", [kernel_record(each, where) for each in found])
     print(f"{len(found)} kernels", flush=True)
@@ -75,9 +77,10 @@ def _trainings(folder: Path, where: Where, end: float) -> None:
         left = end - time.monotonic()
         if left <= 0.0:
             break
-        found = isolated(training.measured, workload, limit_seconds=min(left, MOST_SECONDS))
-        if isinstance(found, str):
-            print(f"{workload}: {found}", flush=True)
+        try:
+            found = isolated(training.measured, workload, limit_seconds=min(left, MOST_SECONDS))
+        except NotMeasured as why:
+            print(f"{workload}: {why}", flush=True)
             continue
         records.append(training_record(workload, found, where))
         write(folder, "train_measured", records)

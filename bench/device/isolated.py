@@ -5,31 +5,44 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
 """Else what asks at import whether there is an accelerator leaves forks unable to use it."""
+
 _FORKS = multiprocessing.get_context("fork")
 """Libraries are imported once; the parent never touches the accelerator, so a fork may."""
+T = TypeVar("T")
 
 
-def isolated(measure: Callable[..., Any], *arguments: object, limit_seconds: float) -> Any | str:
-    """What ``measure`` returns, or why there is nothing, in one line."""
+class NotMeasured(Exception):
+    """Says why, in one line."""
+
+
+def isolated(measure: Callable[..., T], *arguments: object, limit_seconds: float) -> T:
+    """What ``measure`` returns; :class:`NotMeasured` where it fails, dies or takes too long."""
     ours, theirs = _FORKS.Pipe(duplex=False)
     child = _FORKS.Process(target=_send, args=(theirs, measure, arguments))
     child.start()
     theirs.close()
     try:
-        return ours.recv() if ours.poll(limit_seconds) else f"took over {limit_seconds:.3g} s"
+        if not ours.poll(limit_seconds):
+            raise NotMeasured(f"took over {limit_seconds:.3g} s")
+        found: T
+        problem: str
+        found, problem = ours.recv()
     except EOFError:
-        return "its process ended"
+        raise NotMeasured("its process ended") from None
     finally:
         child.kill()
         child.join()
+    if problem:
+        raise NotMeasured(problem)
+    return found
 
 
 def _send(pipe: Any, measure: Callable[..., Any], arguments: tuple[object, ...]) -> None:
     try:
-        pipe.send(measure(*arguments))
+        pipe.send((measure(*arguments), ""))
     except Exception as error:
-        pipe.send(f"{type(error).__name__}: {str(error).splitlines()[0]}")
+        pipe.send((None, f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"))

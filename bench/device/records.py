@@ -6,11 +6,11 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bench.columns import GIB
 from bench.device.results import Measured, Timed
 from bench.device.workloads import Workload
 from poolwise.model.work import Method
 
-GIB = 2**30
 SOURCE = "Poolwise, python -m bench.device"
 LICENCE = "Apache-2.0"
 

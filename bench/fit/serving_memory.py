@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.accuracy import Vector
+from bench.columns import GIB
 from bench.dates import date_of, span
 from bench.fit.rows import Behind, constant_row
 from bench.fit.serving_constants import HEADER, PHASE
@@ -41,7 +42,6 @@ from poolwise.tables.efficiencies import file_of, parse
 LOGS = Path(__file__).resolve().parents[1] / "engine_logs.csv"
 SOURCE = "bench.fit.serving_memory: start-up logs in bench/engine_logs.csv"
 FORMAT = "bf16"
-GIB = 2.0**30
 LINK = Interconnect(8, 1e11, 1e11, 8, True)
 ANY_LENGTHS = Tokens(1000.0, 1000.0)
 

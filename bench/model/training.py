@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from bench.attempts import attempt
+from bench.columns import GIB
 from bench.fit import training as fit
 from bench.fit.training_constants import PHASE
 from bench.generic_models import model_of
@@ -21,7 +22,6 @@ from poolwise.model.training.memory import peak_bytes
 from poolwise.model.training.step import predict_training
 from poolwise.tables import EfficiencyRow, Tables
 
-GIB = 2**30
 STATED = ("model", "gpu", "n_gpus", "global_batch", "precision")
 
 

@@ -12,9 +12,9 @@ from bench.pictures.examples import CALIBRATION, machine, model
 from poolwise.model.prediction import Memory
 from poolwise.model.serving.memory import kv_tokens, serving_memory
 from poolwise.model.work import ServingLayout, ServingWork, Tokens
+from poolwise.plan.wording import GIB
 
 REQUEST_TOKENS = 4000
-GIB = 2**30
 TITLE = "What is left of the memory decides how many requests run at once"
 
 

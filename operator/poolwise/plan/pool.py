@@ -110,6 +110,11 @@ class Pool:
         """Nodes that can take new pods."""
         return tuple(node for node in self.nodes if node.unusable_reason is None)
 
+    def startup_seconds(self, usual_seconds: float) -> float:
+        """Until a new node is there; the usual time where nobody told this pool's."""
+        told = self.node_startup_seconds
+        return usual_seconds if told is None else told
+
     @property
     def tells_devices(self) -> bool:
         """Whether it is known what pods ask for here: no longer where a person's pool names no

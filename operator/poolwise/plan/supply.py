@@ -78,9 +78,7 @@ def interruptions(
     per_hour = settings.spot_interruptions_per_node_hour * nodes
     if pool.capacity_type != SPOT or run_seconds <= 0 or per_hour <= 0:
         return None
-    startup_seconds = pool.node_startup_seconds
-    if startup_seconds is None:
-        startup_seconds = settings.node_startup_seconds
+    startup_seconds = pool.startup_seconds(settings.node_startup_seconds)
     restart_seconds = settings.restart_seconds + startup_seconds
     interval = checkpoint_seconds or ASSUMED_CHECKPOINT_SECONDS
     mean_seconds = 3600.0 / per_hour

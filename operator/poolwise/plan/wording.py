@@ -6,7 +6,7 @@ import math
 import unicodedata
 from collections.abc import Sequence
 
-GIB = 2**30
+MIB, GIB = 2**20, 2**30
 MOST_DECIMALS = 6
 """Of an amount in GiB: kibibytes."""
 LEAST_MONEY = 1e-4

@@ -33,6 +33,7 @@ from poolwise.plan.children.quantity import cores, size
 from poolwise.plan.decision import Key, PlacementRecord
 from poolwise.plan.observed import Manifest
 from poolwise.plan.pool import Pool
+from poolwise.plan.wording import GIB, MIB
 from poolwise.settings import Settings
 
 HTTP, METRICS = "http", "metrics"
@@ -42,7 +43,6 @@ LIVENESS_FAILURES = 6
 """A minute without an answer: an engine under full load may be late, and a restart costs more."""
 STOP_MARGIN_SECONDS = 15
 """For the engine to end once the last request is done."""
-MIB, GIB = 2**20, 2**30
 SHARED_BYTES_PER_ACCELERATOR = GIB
 """Of /dev/shm: message queues and NCCL's buffers of one worker are well below."""
 

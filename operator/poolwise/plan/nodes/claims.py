@@ -20,7 +20,7 @@ from poolwise.plan.nodes.labels import (
     PRODUCT_KEYS,
     first,
 )
-from poolwise.plan.wording import gib
+from poolwise.plan.wording import GIB, MIB, gib
 from poolwise.tables import AcceleratorRow, Tables
 from poolwise.tables.reading import fold
 
@@ -30,7 +30,6 @@ MEMORY_TOLERANCE = 0.08
 For one device those differ by up to 7 % (an A10G is 22888, 23028 or 24576 MiB); the nearest
 different sizes of one product (H100 with 80 and 94 GB) by 17 %.
 """
-MIB, GIB = 2**20, 2**30
 _NOTHING = frozenset({""})
 """What a claim allows that no device of the table meets."""
 

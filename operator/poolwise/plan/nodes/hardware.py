@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from poolwise.errors import InvalidInput
 from poolwise.plan.nodes import labels as nodes_labels
 from poolwise.plan.nodes.claims import (
-    MIB,
     Claim,
     Problem,
     Reason,
@@ -29,6 +28,7 @@ from poolwise.plan.nodes.sharing import is_partitioned, sharing
 from poolwise.plan.observed import Object
 from poolwise.plan.pools.machines import mig_slice
 from poolwise.plan.reading import texts
+from poolwise.plan.wording import MIB
 from poolwise.tables import AcceleratorRow, CpuRow, Tables
 
 MOST_DEVICES = 4096

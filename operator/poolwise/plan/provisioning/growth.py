@@ -83,9 +83,7 @@ def startup_seconds(nodes: Iterable[str], pool: Pool, settings: Settings) -> flo
     """Until all of these nodes have started; 0 where all of them are there."""
     if not any(map(is_to_come, nodes)):
         return 0.0
-    if pool.node_startup_seconds is not None:
-        return pool.node_startup_seconds
-    return settings.node_startup_seconds
+    return pool.startup_seconds(settings.node_startup_seconds)
 
 
 def _nodes_to_come(pool: Pool) -> tuple[Node, ...]:

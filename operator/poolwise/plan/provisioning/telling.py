@@ -126,7 +126,7 @@ def _can_grow(pool: Pool, waited_for: int, settings: Settings) -> Condition:
         barred = why_not_provisioned(pool) is not None
         code = NOT_PROVISIONED if barred else NODES_DID_NOT_COME
         return _growth(False, code, f"{count}; {pool.growth_problem}")
-    seconds = pool.node_startup_seconds or settings.node_startup_seconds
+    seconds = pool.startup_seconds(settings.node_startup_seconds)
     awaits = f"; placed work waits for {waited_for} more" if waited_for else ""
     return _growth(True, ROOM_TO_GROW, f"{count}{awaits}; new {startup_words(seconds)}")
 
