@@ -81,7 +81,9 @@ class Candidate:
     replicas: int | None = None
     weighed_replicas: int | None = None
     """By which it is compared: more than ``replicas`` where somebody set fewer than the targets
-    need."""
+    need, or where they need more for a single request under way."""
+    is_load_assumed: bool = False
+    """Whether that one request is all that is known of the load."""
     layout: TrainingLayout | ServingLayout | None = None
     prediction: TrainingPrediction | ServingPrediction | None = None
     bottleneck: Bottleneck | None = None

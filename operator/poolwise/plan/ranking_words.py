@@ -205,9 +205,12 @@ def _why_preferred(winner: Candidate, best: Candidate) -> str:
 
 
 def _weighed(candidate: Candidate) -> str:
-    """For how many replicas, where that is not the number that somebody set."""
+    """For how many replicas, where that is not the number that it gets at first."""
     weighed, held = candidate.weighed_replicas, candidate.replicas
-    return "" if weighed == held else f" for the {plural(weighed or 0, 'replica')} that it needs"
+    if weighed == held:
+        return ""
+    load = " with one request under way" if candidate.is_load_assumed else ""
+    return f" for the {plural(weighed or 0, 'replica')} that it needs{load}"
 
 
 def _doubt(first: Candidate, second: Candidate) -> str:

@@ -23,6 +23,7 @@ from poolwise.plan.candidates.serving_groups import gang_of_replicas, wish_of_re
 from poolwise.plan.candidates.serving_layouts import NoReplicaShape, ReplicaShape
 from poolwise.plan.candidates.serving_offers import ALIKE, Offer, preferred
 from poolwise.plan.candidates.serving_replicas import (
+    is_load_assumed,
     planned_capacity,
     replicas_needed,
     replicas_paid,
@@ -134,7 +135,8 @@ class _Assessment:
         broken = self._limit_broken(replicas, planned, cost)
         asked = (replicas, shape.layout, self.request, self.pool)
         gang, wish = gang_of_replicas(*asked), wish_of_replicas(*asked)
-        weighed = replicas_weighed(self.request, planned)
+        weighed = replicas_weighed(self.request, planned, shape.in_flight)
+        is_short = weighed > replicas and not is_load_assumed(self.request)
         return Offer(
             shape=shape,
             replicas=replicas,
@@ -146,7 +148,7 @@ class _Assessment:
             wish=wish,
             broken=broken,
             has_room=broken is None and self.situation.has_room(gang, self.pool, wish),
-            too_few=self._too_few(shape.layout, weighed) if weighed > replicas else "",
+            too_few=self._too_few(shape.layout, weighed) if is_short else "",
         )
 
     def _paid(self, replicas: int, price_share: float) -> int:
@@ -247,6 +249,7 @@ class _Assessment:
             count=layout.count,
             replicas=offer.replicas,
             weighed_replicas=offer.weighed,
+            is_load_assumed=is_load_assumed(self.request),
             layout=layout,
             prediction=prediction,
             bottleneck=bottleneck,
@@ -274,8 +277,10 @@ class _Assessment:
         own = own_spread(capacity, limiting_phase(prediction), prediction.provenance)
         factor = math.exp(NINE_IN_TEN * own)
         planned = planned_capacity(offer.shape, self.request.work)
+        in_flight = offer.shape.in_flight
         most, least = (
-            replicas_weighed(self.request, rate) for rate in (planned / factor, planned * factor)
+            replicas_weighed(self.request, planned * times, in_flight * times)
+            for times in (1.0 / factor, factor)
         )
         return math.log(max(most, 1) / max(least, 1)) / (2 * NINE_IN_TEN)
 

@@ -9,6 +9,8 @@ from poolwise.plan.candidates.serving_layouts import ReplicaShape
 from poolwise.plan.limits import SLACK
 from poolwise.plan.requests.request import ServingRequest
 
+ASSUMED_IN_FLIGHT = 1.0
+"""Requests under way on average where neither a peak is declared nor the load known."""
 MOST_SATURATION = 0.9
 """Of the saturated rate: a single-server queue then waits 9 services (M/M/1, rho / (1 - rho))."""
 
@@ -47,14 +49,31 @@ def replicas_paid(wanted: int, cost_per_hour: float, limit_per_hour: float | Non
     return max(min(wanted, math.floor(limit_per_hour / cost_per_hour + SLACK)), 0)
 
 
-def replicas_weighed(request: ServingRequest, planned_requests_per_second: float) -> int:
-    """By which pools are compared: those that run, and where others set their number as many as
-    the targets need. One that is cheap for too few would win else, and stay when more come."""
+def replicas_weighed(
+    request: ServingRequest, planned_requests_per_second: float, in_flight: float
+) -> int:
+    """By which pools and shapes are compared: those that run, and where others set their number as
+    many as the targets need. One that is cheap for too few would win else, and stay when more come.
+
+    Where nobody knows the load, one request under way is assumed: a replica that keeps a target for
+    a lone request alone costs least, and would be needed ten times over as soon as users come.
+
+    :param in_flight: of one replica at the rate that it is planned for.
+    """
     held = replicas_needed(request, planned_requests_per_second)
     rate = request.work.requests_per_second
+    if is_load_assumed(request):
+        return max(held, math.ceil(ASSUMED_IN_FLIGHT / in_flight) + request.redundancy)
     if request.given_replicas is None or rate is None:
         return held
     return max(held, _for_rate(rate, planned_requests_per_second, request))
+
+
+def is_load_assumed(request: ServingRequest) -> bool:
+    """Whether neither a peak is declared nor the load known. Never of models that generate nothing:
+    their requests are under way for no longer than they are read."""
+    is_known = request.work.requests_per_second is not None or request.live_replicas is not None
+    return request.work.model.generates and not is_known
 
 
 def _for_rate(rate: float, planned_requests_per_second: float, request: ServingRequest) -> int:
