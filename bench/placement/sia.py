@@ -21,10 +21,17 @@ from poolwise.sim.fleet import Pool
 POOLS = (Pool("aws", (4,) * 6), Pool("rtx", (8,) * 3), Pool("dgx-ext", (8,) * 2))
 
 
+def digits(cell: str) -> str:
+    """What a placement must be; empty where it is that. A number of so many digits it is not: on 14
+    nodes it would be one beyond all bounds."""
+    is_placement = cell.isascii() and cell.isdecimal() and "0" not in cell
+    return "" if is_placement else "a digit from 1 to 9 for each node, as 44"
+
+
 STEPS = {
     "application": text,
     "gpu_pool": text,
-    "placement": count,
+    "placement": digits,
     "local_batch": positive,
     "step_time_s": positive,
     "sync_time_s": number,

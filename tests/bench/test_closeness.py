@@ -3,7 +3,7 @@
 import pytest
 
 from bench.closeness import pairs, table, verdict
-from bench.placement.traces import read
+from bench.placement.sia import placed
 from bench.tables import DEFAULT_FOLDER
 from poolwise.plan.topology import DOMINANT, LITTLE
 
@@ -44,7 +44,7 @@ def test_without_a_slow_pair_nothing_is_said_of_them():
 
 @pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the measured data are not here")
 def test_the_thresholds_are_what_was_measured():
-    found = list(pairs(read(DEFAULT_FOLDER, "sia_step_times")))
+    found = list(pairs(placed(DEFAULT_FOLDER)))
     assert len(found) > 1000
     assert not any(each.times > 1.5 for each in found if each.share < LITTLE)
     assert all(each.share > DOMINANT for each in found if each.times >= 1.9)

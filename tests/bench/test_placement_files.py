@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from bench.files import BadInput
 from bench.placement import __main__ as program
-from bench.placement import suite, traces
+from bench.placement import sia, suite, traces
 from bench.placement.suite import Task
 
 PHILLY = "gpus,duration_s\n1,600\n8,1200\n"
@@ -68,6 +69,18 @@ def test_so_are_torn_ones_and_those_of_choices_and_clusters(tmp_path: Path) -> N
     assert "no job of sia_workloads* has two places in sia_step_times*" in regret.missing
     openb = suite.work(tmp_path, Task("openb", "B7/default"))
     assert openb.missing.startswith(f"{torn}: cannot be read: Compressed file ended")
+
+
+def test_a_placement_is_a_digit_for_each_node_however_many(tmp_path: Path) -> None:
+    many = "8" * 14
+    _write(
+        tmp_path, "sia_step_times", f"{STEPS}gpt,dgx-ext,{many},1,0.1,0.1\nbert,aws,,1,0.1,0.1\n"
+    )
+    assert [row["placement"] for row in sia.placed(tmp_path)] == ["1", many]
+    for wrong in ("404", "4.4", "²"):
+        _write(tmp_path, "sia_step_times", f"{STEPS}gpt,aws,{wrong},1,0.1,0.1\n")
+        with pytest.raises(BadInput, match=f"placement is '{wrong}', must be a digit from 1 to 9"):
+            sia.placed(tmp_path)
 
 
 def test_files_are_read_plain_too_and_one_that_is_there_twice_once(tmp_path: Path) -> None:
