@@ -128,8 +128,16 @@ class Reconciler:
         autoscalers = self._cache.stores[AUTOSCALERS]
         return rival(plan.key, mode_of(workload), autoscalers, further) is not None
 
+    def _only_resized(self, plan: Plan) -> Plan | None:
+        """What a service runs as whose spec has no place, or whose pool is gone while another one
+        has its nodes: its pods would not be made like this again, and nobody asked to restart them.
+        """
+        is_former = plan.pool in self._planner.decisions.former
+        is_service = plan.key.kind is Kind.INFERENCE_SERVICE
+        return plan if is_former and is_service and plan.kept else plan.goes_on_as
+
     async def _resize(self, workload: Object, runs: Plan) -> None:
-        """The number of replicas of what goes on though the spec has no place, and no more."""
+        """The number of its replicas, and no more."""
         if self._has_rival(workload, runs) or runs.record is None:
             return
         default = least_pods(runs.record, _spare(workload), further=runs.further_replicas)
@@ -187,8 +195,8 @@ class Reconciler:
         desired = self._desired(workload, outcome)
         if desired:
             await self._children.write(workload, desired)
-        elif isinstance(outcome, Plan) and outcome.goes_on_as is not None:
-            await self._resize(workload, outcome.goes_on_as)
+        elif isinstance(outcome, Plan) and (runs := self._only_resized(outcome)) is not None:
+            await self._resize(workload, runs)
         elif _has_no_place(outcome) and (runs_nothing(workload) or gives_up(outcome)):
             await self._children.clear(workload)
 

@@ -58,7 +58,7 @@ class Story:
             return  # it went while its children were written
         before, now = live.get("status") or {}, utc_now()
         told = self._looks.measured(outcome.key, before)
-        pools = self._planner.decisions.pools_by_name
+        pools = self._planner.decisions.places
         after = status(live, outcome, pools, seen_of(self._cache, live), now, told)
         if not is_paused(live):
             after = brought_up_to_date(after, now, self._accrual_seconds)

@@ -60,7 +60,7 @@ class Turns:
     def of(self, services: Iterable[Object]) -> Iterator[Turn]:
         """Services that run; what cannot be read is told of by its plan."""
         gateways = Gateways(self._cache)
-        pools = self._planner.decisions.pools_by_name
+        pools = self._planner.decisions.places
         for resource in services:
             key = key_of(resource)
             outcome = self._planner.outcome_of(resource)

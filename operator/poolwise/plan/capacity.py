@@ -111,6 +111,12 @@ class Ledger:
     rooms: Mapping[str, Room]
     """By node; unusable nodes have none."""
     claims: tuple[Claim, ...] = field(default=())
+    former: Mapping[str, Pool] = field(default_factory=dict)
+    """Pools that are gone, as :func:`poolwise.plan.succession.former_pools` has them."""
+
+    def pool(self, name: str) -> Pool | None:
+        """By its name, though it be gone, as long as another one has its nodes."""
+        return self.pools.get(name) or self.former.get(name)
 
     def total(self, pool: Pool) -> int:
         """Accelerators of the pool's usable nodes, free or not; none of nodes to come."""
@@ -206,21 +212,20 @@ class Ledger:
 
     def with_claim(self, claim: Claim) -> Ledger:
         """The ledger once a workload holds its claim."""
-        return Ledger(self.pools, self._rooms_less(claim, 1), (*self.claims, claim))
+        claims = (*self.claims, claim)
+        return Ledger(self.pools, self._rooms_less(claim, 1), claims, self.former)
 
     def without_claim(self, claim: Claim) -> Ledger:
         """The ledger once a workload gave its claim back."""
         others = tuple(other for other in self.claims if other is not claim)
-        return Ledger(self.pools, self._rooms_less(claim, -1), others)
+        return Ledger(self.pools, self._rooms_less(claim, -1), others, self.former)
 
     def with_update(self, before: Claim | None, after: Claim) -> Ledger:
         """The ledger once a workload holds its new claim, and its old pods are yet to end: the
         nodes that it leaves are free when they have."""
         if before is None:
             return self.with_claim(after)
-        if resource_of(before, self.pools.get(before.pool)) != resource_of(
-            after, self.pools.get(after.pool)
-        ):
+        if resource_of(before, self.pool(before.pool)) != resource_of(after, self.pool(after.pool)):
             return self.with_claim(before).with_claim(after)
         both = replace(
             after,
@@ -232,7 +237,7 @@ class Ledger:
         return self.with_claim(both)
 
     def _rooms_less(self, claim: Claim, factor: int) -> dict[str, Room]:
-        resource = resource_of(claim, self.pools.get(claim.pool))
+        resource = resource_of(claim, self.pool(claim.pool))
         rooms = dict(self.rooms)
         for name in claim.nodes & rooms.keys():
             rooms[name] = rooms[name].less(usage_on(name, claim, resource), factor)

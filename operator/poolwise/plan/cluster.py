@@ -43,7 +43,7 @@ from poolwise.plan.learning import Accelerators, Paces
 from poolwise.plan.live.asleep import with_places
 from poolwise.plan.live.beyond import asked_parts, fitted, followed, with_parts
 from poolwise.plan.live.contested import as_declared, as_they_are, contested
-from poolwise.plan.live.going_on import going_on
+from poolwise.plan.live.going_on import carried_on, going_on, parted
 from poolwise.plan.live.rescaling import Wanted, rescaled, with_live_replicas
 from poolwise.plan.live.surging import surging
 from poolwise.plan.lost_records import with_records
@@ -63,6 +63,7 @@ from poolwise.plan.retelling import retold
 from poolwise.plan.rounds import Carried, Rounds
 from poolwise.plan.standing import Standing
 from poolwise.plan.steps.told import Measured, measured
+from poolwise.plan.succession import former_pools
 from poolwise.settings import Settings
 from poolwise.tables import Tables
 
@@ -141,9 +142,11 @@ class _Pass:
             if (outcome := entry.settled()) is not None
         }
         ours = [each for each in self.entries if each.identity.key not in self.contested]
+        heirs, ours = parted(ours, self.situation.ledger)
         situation = as_declared(self.entries, self.claims, self.contested, outcomes, self.situation)
         situation = followed(ours, self.claims, outcomes, situation)
         situation, rooms = rescaled(ours, self.claims, self.scaling, outcomes, situation)
+        situation, former = carried_on(heirs, self.claims, self.scaling, outcomes, situation)
         situation = self._placed(as_they_are(moved, self.contested), situation, outcomes)
         for entry in asking:
             self._placed([entry], situation, outcomes)
@@ -162,7 +165,8 @@ class _Pass:
             dict(ordered),
             standing=carried.standing,
             look_again_at=min(filter(None, moments), default=None),
-            rooms=rooms,
+            rooms=rooms | former,
+            former=self.situation.ledger.former,
         )
 
     def _settled_at(self) -> datetime | None:
@@ -270,4 +274,5 @@ def _ledger(
         key: settled(record.claim, record.resource, ours.get(key, {}))
         for key, record in held.items()
     }
-    return landed(book, claims, held)
+    book, claims = landed(book, claims, held)
+    return replace(book, former=former_pools(known, held, claims)), claims

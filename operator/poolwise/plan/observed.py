@@ -108,6 +108,14 @@ class Decisions:
     """By namespace and name of Kueue's Workloads that wait for our AdmissionCheck."""
     training_runtimes: Sequence[Object] = ()
     """The same, for TrainJobs."""
+    former: Mapping[str, Pool] = field(default_factory=dict)
+    """Pools that are gone, as :func:`poolwise.plan.succession.former_pools` has them."""
+
+    @cached_property
+    def places(self) -> Mapping[str, Pool]:
+        """By the name that what runs there has it under: all pools, and those that are gone whose
+        nodes another one has."""
+        return {**self.former, **self.pools_by_name}
 
     @cached_property
     def pools_by_name(self) -> Mapping[str, Pool]:

@@ -104,6 +104,8 @@ class Pool:
     """Why no node comes that work could be placed on; None: nothing is known against it."""
     awaited_nodes: int = 0
     """Nodes that are not there yet and that placed work waits for."""
+    taken_over_by: str = ""
+    """Of a pool that is gone (:mod:`poolwise.plan.succession`): who has its nodes now."""
 
     @property
     def usable_nodes(self) -> tuple[Node, ...]:

@@ -295,7 +295,7 @@ def _money_left(request: ServingRequest, plan: Plan, situation: Situation) -> fl
 
 def _cost_of_one(plan: Plan, situation: Situation) -> float:
     """An hour of a replica on one pool; 0 where nobody knows."""
-    pool = situation.ledger.pools.get(plan.chosen.pool) if plan.chosen else None
+    pool = situation.ledger.pool(plan.chosen.pool) if plan.chosen else None
     if plan.chosen is None or pool is None:
         return 0.0
     return cost_per_hour(pool, replace(plan.chosen, replicas=1)) or 0.0

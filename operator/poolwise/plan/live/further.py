@@ -42,12 +42,13 @@ def room(layout: ServingLayout, request: ServingRequest, pool: Pool, ledger: Led
 
 def rooms(plan: Plan, request: ServingRequest, situation: Situation) -> Rooms | None:
     """Where a service that runs as planned could have more replicas; None where its pool is
-    gone."""
-    record, pools = plan.record, situation.ledger.pools
-    if record is None or record.pool not in pools or not isinstance(record.layout, ServingLayout):
+    gone, and on no further ones where another one has that pool's nodes."""
+    record = plan.record
+    pool = situation.ledger.pool(record.pool) if record else None
+    if record is None or pool is None or not isinstance(record.layout, ServingLayout):
         return None
-    here = room(record.layout, request, pools[record.pool], situation.ledger)
-    if record.nodes_per_replica > 1:
+    here = room(record.layout, request, pool, situation.ledger)
+    if record.nodes_per_replica > 1 or pool.taken_over_by:
         return Rooms(here)
     return Rooms(here, tuple(_elsewhere(plan, request, situation)))
 

@@ -1,20 +1,23 @@
-"""Services whose spec was edited to one that has no place: what runs goes on.
+"""Services that run as nobody would place them now: their spec was edited to one that has no place,
+or their pool is gone, and another one has its nodes.
 
-Their pods stay those of the spec before, and so does all that is written for them, but for the
-number of replicas. That follows the load, unless the model is another one that does not even fit:
-then nobody could tell what one replica bears.
+Their pods stay as they are, and so does all that is written for them, but for the number of
+replicas. That follows the load, unless the model of the new spec does not even fit: then nobody
+could tell what one replica bears.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from poolwise.model.serving.memory import footprint
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.decision import Claim, Holding, PlacementRecord, Plan
+from poolwise.plan.capacity import Ledger
+from poolwise.plan.decision import Claim, Holding, Key, Outcome, PlacementRecord, Plan, Rooms
 from poolwise.plan.entries import Entry
+from poolwise.plan.live.further import rooms
 from poolwise.plan.live.rescaling import Wanted, resized
 from poolwise.plan.requests.request import ServingRequest
 
@@ -45,6 +48,38 @@ def going_on(
     return replace(plan, goes_on_as=runs), situation
 
 
+def parted(entries: Iterable[Entry], ledger: Ledger) -> tuple[list[Entry], list[Entry]]:
+    """Those on a pool that is gone and whose nodes another one has, and all others."""
+    heirs, others = list[Entry](), list[Entry]()
+    for entry in entries:
+        record = entry.holds
+        (heirs if record and record.pool in ledger.former else others).append(entry)
+    return heirs, others
+
+
+def carried_on(
+    entries: Iterable[Entry],
+    claims: Mapping[Holding, Claim],
+    wanted: Wanted,
+    outcomes: dict[Key, Outcome],
+    situation: Situation,
+) -> tuple[Situation, dict[Key, Rooms]]:
+    """What is left once services on pools that are gone have the replicas that they ask for, and
+    where they could have more. ``outcomes`` gets their new plans."""
+    found: dict[Key, Rooms] = {}
+    for entry in entries:
+        key, request = entry.identity.key, entry.serving
+        plan = outcomes.get(key)
+        if request is None or not isinstance(plan, Plan) or not plan.kept or entry.state.is_paused:
+            continue
+        asking, asked = _asked(entry, plan, wanted)
+        runs, situation = resized(asking, plan, claims, asked, situation)
+        outcomes[key] = runs
+        if (more := rooms(runs, request, situation)) is not None:
+            found[key] = more
+    return situation, found
+
+
 def _asked(entry: Entry, runs: Plan, wanted: Wanted) -> tuple[Entry, Wanted]:
     """Replicas by pool: as the load asks for them, or as others set their number."""
     key, request = entry.identity.key, entry.serving
@@ -63,7 +98,7 @@ def _asked(entry: Entry, runs: Plan, wanted: Wanted) -> tuple[Entry, Wanted]:
 
 def _holds_model(request: ServingRequest | None, record: PlacementRecord, at: Situation) -> bool:
     """Whether the model that the new spec asks for fits replicas as they are now."""
-    pool, layout = at.ledger.pools.get(record.pool), record.layout
+    pool, layout = at.ledger.pool(record.pool), record.layout
     if request is None or pool is None or pool.machine is None:
         return False
     if not isinstance(layout, ServingLayout):

@@ -176,7 +176,7 @@ class Rescaling:
     def to(self, wanted: int) -> tuple[PlacementRecord, Situation] | None:
         """The record with so many replicas, or as many as there is room for; None where nothing
         changes."""
-        record, pool = self._record, self._situation.ledger.pools.get(self._record.pool)
+        record, pool = self._record, self._situation.ledger.pool(self._record.pool)
         if pool is None or record.replicas is None:
             return None
         if wanted < record.replicas:
@@ -188,7 +188,7 @@ class Rescaling:
     def as_it_is(self, wanted: int) -> tuple[PlacementRecord, Situation] | None:
         """The same where others set the number, and started or ended pods already: what these hold
         is neither asked for again nor kept. None while the pool is gone."""
-        pool = self._situation.ledger.pools.get(self._record.pool)
+        pool = self._situation.ledger.pool(self._record.pool)
         if pool is None:
             return None
         gang = self._gang(1, pool)

@@ -65,7 +65,7 @@ class _Room:
         return replace(runs, record=replace(record, may_surge=may_surge))
 
     def _may_surge(self, record: PlacementRecord, request: ServingRequest) -> bool:
-        pool, layout = self.ledger.pools.get(record.pool), record.layout
+        pool, layout = self.ledger.pool(record.pool), record.layout
         if pool is None or not isinstance(layout, ServingLayout):
             return record.may_surge
         one = gang_of_replicas(1, layout, request, pool, record.nodes_per_replica)

@@ -172,6 +172,9 @@ def _placed(view: View, plan: Plan) -> Condition:
     reason = str(view.told.get("reason") or plan.reason)
     if _is_pool_gone(view, plan) and plan.claim is not None:
         reason += f" (AcceleratorPool {plan.claim.pool} is gone; its pods run on)"
+    if view.pool is not None and view.pool.taken_over_by:
+        heir = view.pool.taken_over_by
+        reason += f" (AcceleratorPool {view.pool.name} is gone; {heir} has its nodes)"
     return condition(Type.PLACED, True, Reason.PLACED, reason)
 
 
