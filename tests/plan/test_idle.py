@@ -41,6 +41,18 @@ def test_what_a_pass_places_holds_its_nodes_at_once():
     assert len(idle(h100(2), service())) == 1
 
 
+def test_what_was_refused_the_last_time_holds_none_until_it_is_there():
+    """Else a pool's status comes and goes with each attempt, and no node is idle for a minute."""
+    refused = job(count=16)
+    condition = {"type": "Placed", "status": "False", "reason": "ChildRefused", "message": "no"}
+    refused["status"] = {"conditions": [condition]}
+    assert idle(h100(3), refused) == ("h100-0", "h100-1", "h100-2")
+    assert len(idle(h100(3), refused, job("next", count=8))) == 2
+    children = running(h100(2), refused)
+    pods = pods_of(children[0], ["h100-0", "h100-1"])
+    assert idle(h100(2), refused, children=children, pods=pods) == ()
+
+
 def test_nodes_of_a_run_are_idle_as_soon_as_it_has_ended():
     run = job(count=16)
     children = running(h100(2), run)

@@ -22,7 +22,7 @@ from poolwise.cluster.resources import RUNNERS as POD_RUNNERS
 from poolwise.cluster.store import Name, name_of
 from poolwise.handlers.children import Children, prepared
 from poolwise.handlers.planner import Planner
-from poolwise.handlers.refusals import REASONS, REFUSALS, reason_of
+from poolwise.handlers.refusals import REFUSALS, reason_of
 from poolwise.handlers.story import Story
 from poolwise.plan.children.manifests import check, children
 from poolwise.plan.children.resizing import RUNNERS, changes
@@ -33,7 +33,8 @@ from poolwise.plan.live.look import mode_of
 from poolwise.plan.live.rivals import rival
 from poolwise.plan.names import child_name
 from poolwise.plan.observed import Decisions, Object
-from poolwise.plan.reading import is_true, mapping, number, objects
+from poolwise.plan.reading import is_true, mapping, number
+from poolwise.plan.refused import was_refused
 from poolwise.plan.runtimes import Served
 from poolwise.plan.status.workload import is_paused
 from poolwise.settings import Settings
@@ -94,7 +95,7 @@ class Reconciler:
 
     async def _carry_out(self, workload: Object, outcome: Outcome) -> None:
         is_fresh = self._planner.is_fresh(outcome)
-        if is_fresh and not _was_refused(workload):
+        if is_fresh and not was_refused(workload):
             self._desired(workload, outcome)  # who cannot be made is not told to be placed
             await self._story.tell(workload, outcome)
             self._planner.look_again(outcome.key, 0)  # behind those that were not told yet
@@ -248,10 +249,3 @@ def _is_new(outcome: Outcome) -> bool:
 def _is_stale(outcome: Outcome, workload: Object) -> bool:
     metadata = workload["metadata"]
     return (outcome.uid, outcome.generation) != (metadata["uid"], metadata.get("generation", 0))
-
-
-def _was_refused(workload: Object) -> bool:
-    return any(
-        each["type"] in (Type.PLACED, Type.ACCEPTED) and each["reason"] in REASONS
-        for each in objects(workload, "status", "conditions")
-    )

@@ -16,9 +16,6 @@ _REASONS: dict[type[Exception], Reason] = {
 REFUSALS = tuple(_REASONS)
 """Errors that a quick retry does not cure."""
 
-REASONS = frozenset(_REASONS.values()) | {Reason.INTERNAL_ERROR}
-"""Why a placement that was decided was not carried out."""
-
 
 def reason_of(error: Exception) -> Reason:
     """The reason that conditions give for ``error``."""

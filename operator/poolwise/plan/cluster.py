@@ -57,6 +57,7 @@ from poolwise.plan.provisioning.landing import landed
 from poolwise.plan.provisioning.starts import Starts, starts
 from poolwise.plan.provisioning.telling import told
 from poolwise.plan.reading import mapping
+from poolwise.plan.refused import not_refused
 from poolwise.plan.remaining import ends, unsaved_since
 from poolwise.plan.requests.request import Workload
 from poolwise.plan.retelling import retold
@@ -108,7 +109,8 @@ def decide(
     turn = _Pass(start.pools, situation, start.entries, claims, wanted, others)
     decided = turn.decided(observed.standing)
     free = {pool.name: book.free(pool) for pool in known if not pool.is_cpu}
-    idle = idle_nodes(known, book, decided.outcomes.values())
+    workloads = (*observed.training_jobs, *observed.inference_services)
+    idle = idle_nodes(known, book, not_refused(decided.outcomes, workloads))
     answered = answers(book, observed, decided.outcomes)
     decided = replace(decided, free_accelerators=free, idle_nodes=idle, answers=answered)
     return told(decided, known, start, claims, situation)

@@ -49,6 +49,10 @@ KNOWN: dict[str, History] = {
         (Event("create_job", ("j0", {})), 90.0),
         (Event("damage_child", (0, "record")), 30.0),
     ],
+    "what is refused again and again leaves its nodes idle": [
+        (Event("take_name", ("s0", "Service")), 30.0),
+        (Event("create_service", ("s0", {})), 700.0),
+    ],
     "what is paused is left alone": [
         (Event("create_service", ("s0", {})), 90.0),
         (Event("pause", (0, True)), 120.0),
