@@ -74,9 +74,13 @@ def test_a_jump_beyond_all_before_counts_whole_once_a_queue_is_late(waiting, pea
         for name, sample in looked.samples.items()
     }
     memory = dataclasses.replace(before.memory, peak=max(before.memory.peak, peak))
-    look = decide(told, memory, dataclasses.replace(looked, samples=queued)).memory.bins[-1]
+    seen = dataclasses.replace(looked, samples=queued)
+    after = decide(told, memory, seen).memory
     assert before.memory.persistence.slope < 0.9
-    assert (look.expected == pytest.approx(look.foreseen)) == is_whole
+    assert (after.bins[-1].expected == pytest.approx(after.bins[-1].foreseen)) == is_whole
+    assert after.leapt_seconds == (seen.now_seconds if is_whole else None)
+    unsettled = dataclasses.replace(memory, since_seconds=seen.now_seconds - 599.0)
+    assert decide(told, unsettled, seen).memory.leapt_seconds is None
 
 
 def test_nothing_is_taken_away_right_at_the_beginning():

@@ -54,7 +54,14 @@ def with_bin(
         bins=(*kept, last),
         momentum=_momentum(memory, last, span_seconds(ahead.horizon_seconds)),
         peak=peak,
+        leapt_seconds=_leapt_seconds(memory, now_seconds, ahead),
     )
+
+
+def _leapt_seconds(memory: Memory, now_seconds: float, ahead: Outlook) -> float | None:
+    """Not before it is known what comes usually: until then all demand is beyond what ever came."""
+    is_known = memory.age_seconds(now_seconds) >= LONGEST_SECONDS
+    return now_seconds if ahead.leaps and is_known else memory.leapt_seconds
 
 
 def _with_error(

@@ -139,6 +139,8 @@ class Memory:
     """Of the last change: 1 up, -1 down, 0 none yet."""
     raised_seconds: float | None = None
     """When more were last asked for; None: never yet."""
+    leapt_seconds: float | None = None
+    """When demand last leapt beyond all that ever came; None: never yet."""
 
     def mix_of(self, service: Service) -> Mix:
         """As it was seen, or declared."""
@@ -156,6 +158,11 @@ class Memory:
     def is_young(self, now_seconds: float) -> bool:
         """Whether it has seen too little: nothing is let go then."""
         return self.age_seconds(now_seconds) < YOUNG_SECONDS
+
+    def has_leapt(self, now_seconds: float, lasting_seconds: float) -> bool:
+        """Whether demand leapt no longer ago than that."""
+        leapt = self.leapt_seconds
+        return leapt is not None and now_seconds - leapt < lasting_seconds
 
     def calm_seconds(self, now_seconds: float) -> float:
         """Since more were asked for, or since it began."""
@@ -185,13 +192,14 @@ class Memory:
             "turns": list(self.turns),
             "direction": self.direction,
             "raisedSeconds": self.raised_seconds,
+            "leaptSeconds": self.leapt_seconds,
         }
 
     @staticmethod
     def read(document: Mapping[str, Any]) -> Memory:
         """What :meth:`as_mapping` made. ValueError, TypeError or KeyError for anything else."""
         share, context = document["computedShare"], document["contextTokens"]
-        raised = document.get("raisedSeconds")  # younger than the others
+        raised, leapt = map(document.get, ("raisedSeconds", "leaptSeconds"))  # younger than others
         return Memory(
             since_seconds=float("-inf"),
             prompts=Moments(*map(float, document["prompts"])),
@@ -214,4 +222,5 @@ class Memory:
             turns=tuple(map(float, document["turns"])),
             direction=int(document["direction"]),
             raised_seconds=None if raised is None else float(raised),
+            leapt_seconds=None if leapt is None else float(leapt),
         )

@@ -51,6 +51,8 @@ class Outlook:
     """Requests that new ones wait for now."""
     growth: float = 0.0
     """Of what arrives, over the last start: ln(rate / rate before)."""
+    leaps: bool = False
+    """Whether it is beyond all that ever came, and late already."""
 
     @property
     def trusted_share(self) -> float:

@@ -78,9 +78,11 @@ def prospect(
     growing = math.exp(trusted_share(horizon) * memory.momentum.following(grown))
     found = outlook(first, coming, flow, horizon, growing)
     lasting = memory.persistence.expected(found.coming, found.trusted_share)
-    if found.coming > UNHEARD_OF * memory.peak and _is_late(waiting, taken.ready, first, service):
+    is_unheard_of = found.coming > UNHEARD_OF * memory.peak
+    leaps = is_unheard_of and _is_late(waiting, taken.ready, first, service)
+    if leaps:
         lasting = max(lasting, found.coming)
-    return replace(found, lasting=lasting, growth=grown)
+    return replace(found, lasting=lasting, growth=grown, leaps=leaps)
 
 
 def _is_late(waiting: float, ready: float, able: Capability, service: Service) -> bool:

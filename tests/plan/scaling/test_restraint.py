@@ -1,0 +1,36 @@
+"""What holds a wish back: after a leap beyond all that ever came little is let go for a while."""
+
+from __future__ import annotations
+
+import pytest
+
+from poolwise.plan.scaling.memory import Memory
+from poolwise.plan.scaling.restraint import LEAPT_SECONDS, restrained
+
+NOW = 10_000.0
+HOLD_SECONDS = 120.0
+
+
+def held(wanted: float, memory: Memory, there: float = 10.0) -> float:
+    return restrained(memory, NOW, there, wanted, HOLD_SECONDS).replicas
+
+
+@pytest.mark.parametrize(
+    ("ago_seconds", "wanted", "left"),
+    [
+        pytest.param(None, 6.0, 6.0, id="no leap"),
+        pytest.param(LEAPT_SECONDS - 1.0, 6.0, 10.0, id="a leap not long ago"),
+        pytest.param(LEAPT_SECONDS - 1.0, 5.0, 5.0, id="half of it idles"),
+        pytest.param(LEAPT_SECONDS, 6.0, 6.0, id="a leap long ago"),
+    ],
+)
+def test_after_a_leap_only_what_is_half_idle_is_let_go(ago_seconds, wanted, left):
+    leapt = None if ago_seconds is None else NOW - ago_seconds
+    assert held(wanted, Memory(leapt_seconds=leapt)) == left
+
+
+def test_a_leap_keeps_nobody_from_asking_for_more_and_says_why_none_leave():
+    leapt = Memory(leapt_seconds=NOW - 1.0)
+    assert held(14.0, leapt) == 14.0
+    told = restrained(leapt, NOW, 10.0, 7.0, HOLD_SECONDS)
+    assert "leapt beyond all that ever came" in told.why
