@@ -63,11 +63,15 @@ def test_as_many_come_as_have_room_there_and_none_elsewhere():
 
 
 @pytest.mark.parametrize("mode", ["External", "Off"])
-def test_a_number_that_others_set_is_followed(mode):
+def test_a_number_that_others_set_is_an_edit_and_places_it_anew(mode):
     workload = service("chat", scaling={"mode": mode, "maxReplicas": 12}, replicas=4)
-    plan = taken_over(None, workload).outcomes[CHAT]
+    plan = taken_over(3, workload).outcomes[CHAT]
     assert isinstance(plan, Plan) and plan.record is not None
-    assert plan.record.replicas == 4
+    assert (plan.kept, plan.record.replicas) == (True, 1)
+    workload["metadata"]["generation"] = 2
+    plan = taken_over(3, workload).outcomes[CHAT]
+    assert isinstance(plan, Plan)
+    assert (plan.kept, plan.pool, plan.replicas) == (False, "ours", 4)
 
 
 @pytest.mark.parametrize(

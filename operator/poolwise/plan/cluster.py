@@ -144,11 +144,11 @@ class _Pass:
             if (outcome := entry.settled()) is not None
         }
         ours = [each for each in self.entries if each.identity.key not in self.contested]
-        heirs, ours = parted(ours, self.situation.ledger)
+        left, ours = parted(ours, self.situation.ledger)
         situation = as_declared(self.entries, self.claims, self.contested, outcomes, self.situation)
         situation = followed(ours, self.claims, outcomes, situation)
         situation, rooms = rescaled(ours, self.claims, self.scaling, outcomes, situation)
-        situation, former = carried_on(heirs, self.claims, self.scaling, outcomes, situation)
+        situation, more = carried_on(left, self.claims, self.scaling, outcomes, situation)
         situation = self._placed(as_they_are(moved, self.contested), situation, outcomes)
         for entry in asking:
             self._placed([entry], situation, outcomes)
@@ -167,7 +167,7 @@ class _Pass:
             dict(ordered),
             standing=carried.standing,
             look_again_at=min(filter(None, moments), default=None),
-            rooms=rooms | former,
+            rooms=rooms | more,
             former=self.situation.ledger.former,
         )
 

@@ -50,11 +50,11 @@ def going_on(
 
 def parted(entries: Iterable[Entry], ledger: Ledger) -> tuple[list[Entry], list[Entry]]:
     """Those on a pool that is gone and whose nodes another one has, and all others."""
-    heirs, others = list[Entry](), list[Entry]()
+    left, others = list[Entry](), list[Entry]()
     for entry in entries:
         record = entry.holds
-        (heirs if record and record.pool in ledger.former else others).append(entry)
-    return heirs, others
+        (left if record and record.pool in ledger.former else others).append(entry)
+    return left, others
 
 
 def carried_on(
@@ -64,18 +64,22 @@ def carried_on(
     outcomes: dict[Key, Outcome],
     situation: Situation,
 ) -> tuple[Situation, dict[Key, Rooms]]:
-    """What is left once services on pools that are gone have the replicas that they ask for, and
-    where they could have more. ``outcomes`` gets their new plans."""
+    """What is left once services on pools that are gone have the replicas that their load asks for,
+    and where they could have more. ``outcomes`` gets their new plans.
+
+    A number that others set is an edit of the spec, which places a service anew.
+    """
     found: dict[Key, Rooms] = {}
     for entry in entries:
         key, request = entry.identity.key, entry.serving
         plan = outcomes.get(key)
         if request is None or not isinstance(plan, Plan) or not plan.kept or entry.state.is_paused:
             continue
-        asking, asked = _asked(entry, plan, wanted)
-        runs, situation = resized(asking, plan, claims, asked, situation)
-        outcomes[key] = runs
-        if (more := rooms(runs, request, situation)) is not None:
+        if request.given_replicas is None:
+            asking, asked = _asked(entry, plan, wanted)
+            plan, situation = resized(asking, plan, claims, asked, situation)
+            outcomes[key] = plan
+        if (more := rooms(plan, request, situation)) is not None:
             found[key] = more
     return situation, found
 
