@@ -80,7 +80,7 @@ def test_a_number_that_others_set_is_an_edit_and_places_it_anew(mode):
         pytest.param([declared("other", nodeSelector={"team": "theirs"})], None, id="other nodes"),
         pytest.param([OURS], [], id="no nodes"),
         pytest.param(
-            [declared("ours", nodeSelector=TEAM, accelerator={"type": "H200-SXM-141GB"})],
+            [declared("ours", nodeSelector=TEAM, accelerator="H200-SXM-141GB")],
             None,
             id="other accelerators",
         ),
