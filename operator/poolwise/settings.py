@@ -200,8 +200,8 @@ class Settings(BaseModel):
         128,
         ge=1,
         le=1000,
-        description="Replicas that are asked at the same time; times `scrape_limit_bytes` it "
-        "bounds the memory that answers take.",
+        description="Replicas that are asked at the same time, or whose answers wait to be read; "
+        "times `scrape_limit_bytes` it bounds the memory that answers take.",
     )
     prometheus_url: str = Field(
         "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -11,7 +12,8 @@ from dataclasses import replace
 import pytest
 from aiohttp import web
 
-from poolwise.cluster.scraping import Look, Scraper, Target, sentence, url_of
+from poolwise.cluster import scraping
+from poolwise.cluster.scraping import Look, Scraper, Target, look_of, sentence, url_of
 from poolwise.plan.gateway import reading as gateway
 from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.signals.adapters import Fault
@@ -170,6 +172,61 @@ def test_a_service_whose_replicas_all_hang_costs_another_one_timeout_at_most():
             return before
 
     assert asyncio.run(run()) <= 2 * 4
+
+
+def test_a_service_whose_replicas_take_long_to_read_costs_another_a_few_of_them(monkeypatch):
+    """One text is read at a time. Those of a call wait for each other, and not in front of others;
+    and what waits holds its connection, so that memory is bounded."""
+    read: list[str] = []
+
+    def slowly(text: str, target: Target, at_seconds: float) -> Look:
+        time.sleep(0.01)
+        read.append(target.replica)
+        return look_of(text, target, at_seconds)
+
+    async def run() -> int:
+        asked = 0
+
+        async def counted(request: web.Request) -> web.StreamResponse:
+            nonlocal asked
+            asked += 1
+            assert asked - len(read) <= 4
+            return await honest(request)
+
+        settings = PATIENT.model_copy(update={"scrape_connections": 4})
+        async with serving(counted) as many, serving(honest) as few:
+            scraper = Scraper(settings)
+            long = [replace(many, uid=str(number)) for number in range(200)]
+            async with asyncio.TaskGroup() as tasks:
+                others = tasks.create_task(scraper.look(long))
+                while len(read) < 8:
+                    await asyncio.sleep(0.01)
+                before = len(read)
+                assert isinstance((await scraper.look([few]))[few], Sample)
+                between = read.index(few.replica) - before
+                looks = await others
+            await scraper.close()
+            assert all(isinstance(look, Sample) for look in looks.values())
+            return between
+
+    monkeypatch.setattr(scraping, "look_of", slowly)
+    assert asyncio.run(run()) <= 40
+
+
+def test_one_that_the_reader_fails_on_costs_its_own_look(monkeypatch):
+    def fails_on_one(text: str, target: Target, at_seconds: float) -> Look:
+        if target.uid == "bad":
+            raise OverflowError("int too large to convert to float")
+        return look_of(text, target, at_seconds)
+
+    async def run() -> Mapping[Target, Look]:
+        async with serving(honest) as good:
+            return await looks_at([replace(good, uid="bad"), good])
+
+    monkeypatch.setattr(scraping, "look_of", fails_on_one)
+    bad, good = asyncio.run(run()).values()
+    assert bad == Fault("tells what cannot be read: int too large to convert to float")
+    assert isinstance(good, Sample)
 
 
 def test_an_error_without_a_word_is_told_by_its_name():

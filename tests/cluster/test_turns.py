@@ -56,6 +56,19 @@ def test_a_turn_that_gets_free_goes_to_who_holds_fewest():
     asyncio.run(run())
 
 
+def test_of_those_that_hold_as_many_it_goes_to_who_had_none_for_longest():
+    async def run() -> None:
+        turns, log, until = Turns(1), Log(), asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            for name in ("one", "one", "one", "other", "other"):
+                tasks.create_task(use(turns, name, log, until))
+            await pause()
+            until.set()
+        assert log == ["one", "other", "one", "other", "one"]
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("has_its_turn", [False, True])
 def test_who_gives_up_while_waiting_takes_no_turn_along(has_its_turn):
     async def run() -> None:

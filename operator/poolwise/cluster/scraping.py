@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import aiohttp
+import structlog
 from yarl import URL
 
 from poolwise.cluster import clock
@@ -29,6 +30,8 @@ from poolwise.plan.signals.sample import Sample
 from poolwise.plan.steps import reading as steps
 from poolwise.plan.steps.sample import RunSample
 from poolwise.settings import Settings
+
+_log = structlog.get_logger(__name__)
 
 PATH = "/metrics"
 _CHUNK_BYTES = 65_536
@@ -74,11 +77,12 @@ class Scraper:
         self._settings = settings
         self._session: aiohttp.ClientSession | None = None
         self._turns = Turns(settings.scrape_connections)
+        self._readings = Turns(1)
         self._reader = ThreadPoolExecutor(1, "metrics")  # beside the loop, and beside the planner
 
     async def look(self, targets: Iterable[Target]) -> Mapping[Target, Look]:
         """One look at each of them; never raises for what one of them does, and shares connections
-        alike with other calls that are under way."""
+        and the reader of what is answered alike with other calls that are under way."""
         session, call = self._opened(), object()
         wanted = list(targets)
         looks = await asyncio.gather(*(self._look(session, target, call) for target in wanted))
@@ -100,18 +104,23 @@ class Scraper:
         return self._session
 
     async def _look(self, session: aiohttp.ClientSession, target: Target, call: object) -> Look:
+        async with self._turns.turn(call):  # until it is read: no more answers than that wait
+            body = await self._answered(session, target)
+            if isinstance(body, Fault):
+                return body
+            at_seconds = clock.utc_now().timestamp()
+            async with self._readings.turn(call):
+                return await self._parsed(body, target, at_seconds)
+
+    async def _answered(self, session: aiohttp.ClientSession, target: Target) -> bytes | Fault:
         seconds = self._settings.scrape_timeout_seconds
         try:
-            async with self._turns.turn(call), asyncio.timeout(seconds):
-                body = await self._asked(session, target)
+            async with asyncio.timeout(seconds):
+                return await self._asked(session, target)
         except TimeoutError:
             return Fault(f"no answer within {seconds:g} s")
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return Fault(f"cannot be asked: {_why(error, target)}")
-        if isinstance(body, Fault):
-            return body
-        at_seconds = clock.utc_now().timestamp()
-        return await self._parsed(body, target, at_seconds)
 
     async def _asked(self, session: aiohttp.ClientSession, target: Target) -> bytes | Fault:
         async with session.get(url_of(target), allow_redirects=False) as response:
@@ -135,7 +144,11 @@ class Scraper:
     async def _parsed(self, body: bytes, target: Target, at_seconds: float) -> Look:
         text = body.decode("utf-8", errors="replace")
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._reader, look_of, text, target, at_seconds)
+        try:
+            return await loop.run_in_executor(self._reader, look_of, text, target, at_seconds)
+        except Exception as error:  # ours to mend: nobody else's look ends with it
+            _log.exception("the metrics of one replica could not be read", replica=target.replica)
+            return Fault(f"tells what cannot be read: {sentence(error)}")
 
 
 def look_of(text: str, target: Target, at_seconds: float) -> Look:

@@ -14,6 +14,8 @@ class Party:
     """One of those who share: what it has, and who of it waits."""
 
     held: int = 0
+    last: int = 0
+    """Number of its last turn; 0: it had none."""
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
 
     @property
@@ -25,7 +27,8 @@ class Party:
 
 
 class Turns:
-    """At most so many at once; one that gets free goes to the party that holds fewest.
+    """At most so many at once; one that gets free goes to the party that holds fewest, and of those
+    to the one that has had none for longest.
 
     A queue in order of arrival would have a party that wants one wait for another that came just
     before it and wants hundreds.
@@ -33,6 +36,7 @@ class Turns:
 
     def __init__(self, most: int) -> None:
         self._free = most
+        self._given = 0
         self._parties: defaultdict[object, Party] = defaultdict(Party)
 
     @asynccontextmanager
@@ -48,7 +52,7 @@ class Turns:
         party = self._parties[name]
         if self._free:
             self._free -= 1
-            party.held += 1
+            self._give(party)
             return
         turn = asyncio.get_running_loop().create_future()
         party.waiting.append(turn)
@@ -67,9 +71,13 @@ class Turns:
         if not others:
             self._free += 1
             return
-        next_ = min(others, key=lambda each: each.held)
-        next_.held += 1
+        next_ = min(others, key=lambda each: (each.held, each.last))
         next_.waiting.popleft().set_result(None)
+        self._give(next_)
+
+    def _give(self, party: Party) -> None:
+        self._given += 1
+        party.held, party.last = party.held + 1, self._given
 
     def _tidied(self, name: object) -> None:
         """Nothing is kept of a party that neither has nor wants any."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from poolwise.plan.signals import exposition
 from poolwise.plan.signals.adapters import Fault, read
-from poolwise.plan.signals.exposition import MOST_LINES
+from poolwise.plan.signals.exposition import MOST_LINES, MOST_NEW
 from poolwise.plan.signals.sample import Histogram, Sample
 from tests.plan.signals import texts
 
@@ -136,6 +136,7 @@ def test_gauge_without_a_value_is_not_told():
         ("vllm:generation_tokens_total +Inf\n", "is inf"),
         ("vllm:num_requests_running many\n", "is 'many', which is no number"),
         ("vllm:kv_cache_usage_perc 35\n", "is 35, a share must lie between 0 and 1"),
+        (f"vllm:num_requests_running 3 {'9' * 400}\n", "which is no series"),
         ("vllm:num_requests_running 3 1790000000000\n", "bears a time that differs by -10000000 s"),
         ('vllm:num_requests_running{a="b 3\n', "is no series"),
         ('vllm:num_requests_running{a="b} 3\n', "cannot be read"),
@@ -179,6 +180,8 @@ def test_gauge_without_a_value_is_not_told():
         (texts.native(schema="-53"), "is a native histogram of impossible numbers"),
         (texts.native(deltas="[3]"), "is a native histogram that cannot be read"),
         (texts.native(total="much"), "is a native histogram that cannot be read"),
+        (texts.native(spans=f"[{'9' * 400}:2]"), "is a native histogram that cannot be read"),
+        (texts.native(schema="9" * 400), "is a native histogram of impossible numbers"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(text, told):
@@ -189,7 +192,11 @@ def test_what_cannot_be_used_is_one_sentence(text, told):
 
 def test_a_million_series_are_refused_at_once():
     lines = (f'vllm:num_requests_running{{user="{n}"}} 1\n' for n in range(1_000_000))
-    assert fault_of("".join(lines)) == (
+    assert fault_of("".join(lines)) == f"tells more than {MOST_NEW} series that nobody told before"
+
+
+def test_one_series_told_a_million_times_is_refused_at_once():
+    assert fault_of("vllm:num_requests_running 1\n" * 1_000_000) == (
         f"tells more than {MOST_LINES} series of the metrics that are read"
     )
 

@@ -40,13 +40,18 @@ class Heads:
         """Of the new ones, each once."""
         self._held_bytes = 0
         """By the new ones."""
+        self.read = 0
+        """Texts that had to be parsed so far."""
 
     def of(self, text: str) -> Head:
         """Name and labels, as ``parsed`` reads them; what that raises is not remembered."""
         found = self._new.get(text)
         if found is not None:
             return found
-        found = self._old.get(text) or self._parsed(text)
+        found = self._old.get(text)
+        if found is None:
+            self.read += 1
+            found = self._parsed(text)
         if len(text) > LONGEST_CHARACTERS:
             return found
         with self._lock:
