@@ -13,12 +13,15 @@ import pytest
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.queue import WorkQueue
+from poolwise.cluster.resources import TRAINING_JOBS
 from poolwise.handlers.planner import Guest, Planner, Target
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind, Plan, Rejection
 from poolwise.plan.observed import Answer, Decisions, Observed
 from poolwise.plan.pool import Price
+from poolwise.plan.standing import Standing
 from poolwise.settings import Settings
+from tests.apiserver.operated import training_job
 from tests.cluster.given import job
 from tests.plan.children_given import h100_pool, placed_job
 
@@ -327,3 +330,37 @@ def test_a_pass_that_breaks_is_counted_and_made_again_later(monkeypatch):
         "poolwise_reconcile_failures_total", {"kind": "Plan", "error": "InternalError"}
     )
     assert [each for each in rests if each >= limit_seconds] == [limit_seconds]
+
+
+def test_what_a_pass_leaves_to_the_next_outlasts_the_search_for_who_is_at_fault():
+    """The planner is asked about each workload alone then, which leaves nothing of the others."""
+    seen: list[frozenset[str]] = []
+
+    def leaves_who_is_there(observed: Observed) -> Decisions:
+        names = frozenset(each["metadata"]["name"] for each in observed.training_jobs)
+        seen.append(observed.standing.vacated)
+        if "bad" in names:
+            raise ZeroDivisionError("division by zero")
+        return Decisions((), {}, standing=Standing(vacated=names))
+
+    async def run() -> None:
+        cache = Cache()
+        made = Planner(
+            cache,
+            Backoff(()),
+            leaves_who_is_there,
+            lambda plan, decisions: (),
+            Settings(),
+            Metrics(),
+        )
+        for name in ("bad", "good", "fine"):
+            resource = training_job("a", name, 8)
+            resource["metadata"] |= {"uid": name, "resourceVersion": "1"}
+            cache.stores[TRAINING_JOBS].put(resource)
+        for _ in range(2):
+            await made.plan()
+
+    asyncio.run(run())
+    first, second = seen[: len(seen) - 2], seen[-2:]
+    assert first == [frozenset()] * 5  # all, each alone, and those without the one at fault
+    assert second == [frozenset({"good", "fine"})] * 2

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from poolwise.cluster import clock
 from poolwise.handlers.isolation import Decide
 from poolwise.model.calibration import shipped
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
 from poolwise.plan.observed import Decisions, Observed
-from poolwise.plan.standing import Standing
 from poolwise.settings import Settings
 from poolwise.tables import load
 
@@ -23,13 +20,8 @@ def decider(settings: Settings) -> Decide:
     tables = load()
     calibration = shipped(tables)
     memo = Memo()
-    standing = Standing()
 
     def decide_now(observed: Observed) -> Decisions:
-        nonlocal standing
-        seen = replace(observed, standing=standing)
-        decisions = decide(seen, tables, settings, calibration, clock.utc_now(), memo)
-        standing = decisions.standing
-        return decisions
+        return decide(observed, tables, settings, calibration, clock.utc_now(), memo)
 
     return decide_now

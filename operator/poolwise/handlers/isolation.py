@@ -6,15 +6,16 @@ that is an error of ours: the workload at fault is found, left out, and told so 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import structlog
 
 from poolwise.handlers.refusals import internal_error
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.conditions import Reason
-from poolwise.plan.decision import Key, Rejection
+from poolwise.plan.decision import Key, Outcome, Rejection
 from poolwise.plan.observed import Decisions, Object, Observed
 
 _log = structlog.get_logger(__name__)
@@ -26,26 +27,30 @@ MOST = 10
 takes as many attempts as its number has binary digits."""
 
 
-def decide_or_isolate(decide: Decide, observed: Observed) -> Decisions:
+def decide_or_isolate(
+    decide: Decide, observed: Observed, before: Mapping[Key, Outcome]
+) -> Decisions:
     """The planner's answer, without the workloads that it fails on: alone, or beside older ones.
 
+    :param before: what the planner made of the pass before. Who was left out then is left out
+        before others are looked for, as long as it fails with all.
     :raises Exception: what the planner raised, when it fails without any workload too, or goes on
         failing without :data:`MOST` of those that it fails on beside others.
     """
     left_out: dict[Key, Rejection] = {}
-    for _ in range(MOST):
-        rest = without(observed, left_out) if left_out else observed
+    one_by_one = [partial(_last_straw, decide)] * MOST
+    searches = iter((partial(_known, before), partial(_faults, decide), *one_by_one))
+    while True:
+        rest = without(observed, left_out)
         try:
             decisions = decide(rest)
         except Exception as error:
-            found = [] if left_out else _faults(decide, rest)
-            found = found or _last_straw(decide, rest, error)
-            if not found:
+            found = next(filter(None, (search(rest, error) for search in searches)), None)
+            if found is None:
                 raise
             left_out |= {each.key: each for each in found}
         else:
             return replace(decisions, outcomes={**decisions.outcomes, **left_out})
-    return decide(without(observed, left_out))
 
 
 def without(observed: Observed, keys: Collection[Key]) -> Observed:
@@ -61,7 +66,22 @@ def without(observed: Observed, keys: Collection[Key]) -> Observed:
     )
 
 
-def _faults(decide: Decide, observed: Observed) -> list[Rejection]:
+def _known(before: Mapping[Key, Outcome], observed: Observed, error: Exception) -> list[Rejection]:
+    """Those that the pass before left out, and that nobody has changed since."""
+    there = {
+        (key_of(each), each["metadata"]["uid"], each["metadata"].get("generation", 0))
+        for each in (*observed.training_jobs, *observed.inference_services)
+    }
+    return [
+        each
+        for each in before.values()
+        if isinstance(each, Rejection)
+        and each.reason_code == Reason.INTERNAL_ERROR
+        and (each.key, each.uid, each.generation) in there
+    ]
+
+
+def _faults(decide: Decide, observed: Observed, error: Exception) -> list[Rejection]:
     """Workloads that the planner fails on even when they are alone."""
     nobody = replace(observed, training_jobs=(), inference_services=())
     alone = [

@@ -26,7 +26,7 @@ from poolwise.plan.children.metadata import key_of
 from poolwise.plan.children.resizing import grown
 from poolwise.plan.decision import Key, Kind, Outcome, Plan
 from poolwise.plan.names import overflow_name
-from poolwise.plan.observed import Decisions, Object
+from poolwise.plan.observed import Decisions, Object, Observed
 from poolwise.plan.pool import Pool
 from poolwise.settings import Settings
 
@@ -221,8 +221,10 @@ class Planner:
         try:
             with self._metrics.plan_seconds.time(), self.under_way.during(_PASS):
                 left_out = {key: refusal.outcome for key, refusal in self._refusals.items()}
-                observed = without(self._cache.observed(), left_out)
-                decisions = await asyncio.to_thread(decide_or_isolate, self._decide, observed)
+                observed, known = self._observed(left_out), self._planned()
+                decisions = await asyncio.to_thread(
+                    decide_or_isolate, self._decide, observed, known
+                )
         except Exception:
             self._touched |= touched
             raise
@@ -237,6 +239,16 @@ class Planner:
         for target in sorted(touched | changed | _beside(before, self.decisions), key=str):
             self._queue.add(target)
         self._plan_at(self.decisions.look_again_at)
+
+    def _observed(self, left_out: Mapping[Key, Outcome]) -> Observed:
+        """What there is, and what the newest answer left to the next."""
+        seen = without(self._cache.observed(), left_out)
+        return replace(seen, standing=self.decisions.standing)
+
+    def _planned(self) -> Mapping[Key, Outcome]:
+        """What the planner itself said the last time."""
+        outcomes = self.decisions.outcomes.items()
+        return {key: each for key, each in outcomes if key not in self._left_out}
 
     def _plan_at(self, moment: datetime | None) -> None:
         """A pass is due at a moment at which time alone changes a decision."""
