@@ -89,7 +89,7 @@ LatencyTargets = Annotated[
     Field(max_length=12),
     Rule(
         "self.all(a, self.exists_one(b, b.metric == a.metric"
-        " && string(b.percentile) == string(a.percentile)))",
+        " && double(string(b.percentile)) == double(string(a.percentile))))",
         "must not give one percentile of one metric two targets",
     ),
 ]

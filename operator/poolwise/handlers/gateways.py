@@ -94,14 +94,15 @@ class Gateways:
         return found
 
     @cached_property
-    def _services(self) -> defaultdict[str, list[Key]]:
-        found: defaultdict[str, list[Key]] = defaultdict(list)
-        for each in self._cache.stores[INFERENCE_SERVICES]:
-            found[each["metadata"]["namespace"]].append(key_of(each))
+    def _services(self) -> defaultdict[str, dict[Key, Labels]]:
+        """With the labels of their pods, by namespace."""
+        found: defaultdict[str, dict[Key, Labels]] = defaultdict(dict)
+        for key in map(key_of, self._cache.stores[INFERENCE_SERVICES]):
+            found[key.namespace][key] = serving_labels(key, leaders_only=False)
         return found
 
     def _others(self, key: Key) -> Iterable[Labels]:
         if not self._pools.get(key.namespace):
             return ()
-        there = self._services[key.namespace]
-        return [serving_labels(each, leaders_only=False) for each in there if each != key]
+        there = self._services[key.namespace].items()
+        return (labels for other, labels in there if other != key)

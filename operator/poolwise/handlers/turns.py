@@ -113,10 +113,11 @@ class Turns:
 
     def _request(self, key: Key, resource: Object) -> ServingRequest:
         """What is asked for, read once for each generation."""
-        known = self._known.setdefault(key, Known())
+        known = self._known.get(key) or Known()
         version = (resource["metadata"]["uid"], resource["metadata"].get("generation", 0))
         if known.request is None or known.version != version:
             read = workload(resource, Kind.INFERENCE_SERVICE, self._tables, self._settings, {})
             assert isinstance(read.request, ServingRequest)
             known.request, known.version = read.request, version
+            self._known[key] = known
         return known.request

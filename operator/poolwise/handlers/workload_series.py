@@ -133,7 +133,7 @@ def _scaling(name: tuple[str, str], status: Told) -> Iterator[Sample]:
         yield table.SERVICE_MISMATCH, (*name, reason.value), float(reason.value in standing)
     for signal in scaling.get("signals") or ():
         percentile, late = number(signal, "percentile"), number(signal, "lateShareHigh")
-        if percentile is not None and late is not None:
+        if percentile is not None and percentile < 100.0 and late is not None:
             labels = (*name, str(signal.get("metric")), f"{percentile:g}")
             yield table.SERVICE_ATTAINMENT, labels, 1.0 - late
             yield table.SERVICE_BURN_RATE, labels, late / (1.0 - percentile / 100.0)

@@ -11,11 +11,9 @@ import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from poolwise.api.quantity import parse_quantity
 from poolwise.plan.amounts import OWN_FIELDS, PODS, Amounts, Held, join_held
 from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.decision import Claim, Holding, Key, Part
@@ -29,7 +27,7 @@ from poolwise.plan.names import (
     pool_label,
 )
 from poolwise.plan.observed import Object
-from poolwise.plan.reading import mapping, moment_of, objects
+from poolwise.plan.reading import amount, mapping, moment_of, objects
 
 FINISHED_PHASES = ("Succeeded", "Failed")
 
@@ -196,8 +194,8 @@ def _others(bound: ByNode, resource: str | None) -> Held:
     """What pods hold of all else, those included that somebody added to them."""
     held: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for node, usage in bound.items():
-        for name, amount in usage.beside(resource):
-            held[name][node] = amount
+        for name, asked in usage.beside(resource):
+            held[name][node] = asked
     return held
 
 
@@ -263,32 +261,23 @@ def _asked(container: Mapping[str, Any]) -> Usage:
 def _usage(quantities: Mapping[str, Any]) -> Usage:
     if not quantities:
         return NOTHING
-    cores, memory_bytes = _number(quantities.get("cpu", 0)), _number(quantities.get("memory", 0))
+    cores, memory_bytes = amount(quantities.get("cpu", 0)), amount(quantities.get("memory", 0))
     if quantities.keys() <= OWN_FIELDS:  # as most pods' are
         return Usage(_NONE, cores, memory_bytes, _NONE)
-    amounts = {name: _number(text) for name, text in quantities.items() if name not in OWN_FIELDS}
+    others = {name: amount(text) for name, text in quantities.items() if name not in OWN_FIELDS}
     return Usage(
-        {name: int(amount) for name, amount in amounts.items() if "/" in name},
+        {name: int(count) for name, count in others.items() if "/" in name},
         cores,
         memory_bytes,
-        {name: amount for name, amount in amounts.items() if "/" not in name},
+        {name: count for name, count in others.items() if "/" not in name},
     )
-
-
-@lru_cache(maxsize=4096)
-def _number(text: str | int | float) -> float:
-    """A quantity that the API server has accepted; 0 for what it would refuse."""
-    try:
-        return float(parse_quantity(text))
-    except ValueError:
-        return 0.0
 
 
 def _settled(held: Mapping[str, float], bound: Mapping[str, float]) -> dict[str, float]:
     rest = max(0.0, sum(held.values()) - sum(bound.values()))
     result = dict(bound)
-    for node, amount in sorted(held.items()):
-        here = min(rest, max(0.0, amount - bound.get(node, 0)))
+    for node, claimed in sorted(held.items()):
+        here = min(rest, max(0.0, claimed - bound.get(node, 0)))
         result[node] = result.get(node, 0) + here
         rest -= here
     return {node: amount for node, amount in result.items() if amount}

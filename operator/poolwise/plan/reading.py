@@ -65,19 +65,24 @@ def texts(parent: Any, *path: str) -> dict[str, str]:
     return {str(key): value for key, value in found if isinstance(value, str)}
 
 
+def quantity(text: Any) -> float | None:
+    """Its number; None where there is none, or none that is finite."""
+    return _quantity(text) if isinstance(text, str | int | float) else None
+
+
 def amount(text: Any) -> float:
     """The number of a quantity; 0 where there is none, or none that is finite and positive."""
-    return _amount(text) if isinstance(text, str | int | float) else 0.0
+    return max(quantity(text) or 0.0, 0.0)
 
 
 @lru_cache(maxsize=4096, typed=True)
-def _amount(text: str | int | float) -> float:
+def _quantity(text: str | int | float) -> float | None:
     """Nodes of one kind say the same of most resources."""
     try:
         value = float(parse_quantity(text))
     except (ValueError, ArithmeticError):
-        return 0.0
-    return value if math.isfinite(value) and value > 0 else 0.0
+        return None
+    return value if math.isfinite(value) else None
 
 
 def moment_of(text: Any) -> datetime | None:

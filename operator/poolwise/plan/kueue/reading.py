@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from poolwise.api.quantity import parse_quantity
 from poolwise.plan.observed import Object, Queues
-from poolwise.plan.reading import mapping, name_of, namespace_of, objects
+from poolwise.plan.reading import mapping, name_of, namespace_of, objects, quantity
 
 NO_SCHEDULE = ("NoSchedule", "NoExecute")
 """Effects of taints that keep pods away."""
@@ -135,11 +134,9 @@ def _most(quota: Mapping[str, Any], in_cohort: bool) -> float:
     return _amount(quota.get("nominalQuota")) + borrowed
 
 
-def _amount(quantity: Any) -> float:
-    try:
-        return float(parse_quantity(quantity or 0))
-    except (ValueError, OverflowError):
-        return math.inf  # nothing is refused for a number that cannot be read
+def _amount(told: Any) -> float:
+    found = quantity(told or 0)
+    return math.inf if found is None else found  # nothing is refused for what cannot be read
 
 
 def name_in(item: Mapping[str, Any]) -> str:

@@ -8,8 +8,7 @@ from poolwise.plan.decision import Plan
 from poolwise.plan.live.look import Mode, mode_of
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition
-from poolwise.plan.reading import mapping, number
-from poolwise.plan.status.budget import amount
+from poolwise.plan.reading import mapping, number, quantity
 from poolwise.plan.status.figures import Told
 
 
@@ -30,7 +29,7 @@ def cut_short(service: Object, plan: Plan, told: Told) -> Condition | None:
     if runs >= most:
         message = f"spec.replicas is {asked:g}, scaling.maxReplicas allows {most:g}"
         return condition(Type.SCALING_ACTIVE, True, Reason.AT_MAXIMUM, message)
-    limit = amount(mapping(spec, "objective").get("maxCostPerHour"))
+    limit = quantity(mapping(spec, "objective").get("maxCostPerHour"))
     cost = number(told, "costPerHour")
     if limit is not None and cost is not None and cost / max(runs, 1) * (runs + 1) > limit:
         message = f"spec.replicas is {asked:g}, objective.maxCostPerHour pays {runs}"

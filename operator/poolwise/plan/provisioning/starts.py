@@ -8,9 +8,11 @@ that it waited for did not come, by nobody's new work that would have to wait fo
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 
 from poolwise.errors import InvalidInput
 from poolwise.plan.capacity_pods import owner_labels, owner_of
@@ -92,6 +94,20 @@ def _never_before(until: datetime) -> str:
     return f"not tried again before {moment_words(until)}"
 
 
+class _Owned:
+    """Pods by who has them, sorted where somebody is overdue."""
+
+    def __init__(self, pods: Sequence[Object]) -> None:
+        self._pods = pods
+
+    @cached_property
+    def by_owner(self) -> defaultdict[tuple[str, str, str] | None, list[Object]]:
+        found: defaultdict[tuple[str, str, str] | None, list[Object]] = defaultdict(list)
+        for pod in self._pods:
+            found[owner_of(pod)].append(pod)
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Look:
     settings: Settings
@@ -99,7 +115,7 @@ class _Look:
     resources: Mapping[Key, Object]
     children: Mapping[str, Object]
     """By uid of the workload."""
-    pods: Sequence[Object]
+    pods: _Owned
     attempts: Mapping[Key, tuple[GivenUp, ...]]
     born: Mapping[str, datetime]
     """Nodes."""
@@ -111,7 +127,7 @@ class _Look:
         missed = any(each.has_missed_nodes for own in attempts.values() for each in own)
         born = dict(_births(observed.nodes)) if missed else {}
         children = bearers(observed.children)
-        return _Look(settings, now, resources, children, observed.pods, attempts, born)
+        return _Look(settings, now, resources, children, _Owned(observed.pods), attempts, born)
 
     def ends(self) -> Iterator[datetime]:
         """When places may be tried again."""
@@ -155,8 +171,7 @@ class _Look:
         self, key: Key, record: PlacementRecord, since: datetime, limit_seconds: float
     ) -> GivenUp | None:
         total = _pods(record)
-        labels = owner_labels(key)
-        found = starting([pod for pod in self.pods if owner_of(pod) == labels], since)
+        found = starting(self.pods.by_owner[owner_labels(key)], since)
         if key.kind is Kind.INFERENCE_SERVICE and found.bound:
             return None
         if found.started >= total or found.lacks_claim:

@@ -105,5 +105,5 @@ def _scale(earlier: Bin, able: Capability) -> float:
 def _recent_arrivals(memory: Memory, taken: Intake) -> float:
     """That the present rate is the mean of."""
     steps = max(round(RECENT_SECONDS / max(taken.seconds, 1.0)), 1)
-    before = memory.bins[len(memory.bins) + 1 - steps :]
+    before = memory.bins[max(len(memory.bins) + 1 - steps, 0) :]
     return taken.arrivals + sum(each.arrivals for each in before)

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from poolwise.api.quantity import parse_quantity
 from poolwise.plan.conditions import Reason, Type, condition
 from poolwise.plan.limits import pays
 from poolwise.plan.pool import Condition
-from poolwise.plan.reading import mapping
+from poolwise.plan.reading import mapping, quantity
 from poolwise.plan.status.meter import Meter
 from poolwise.plan.wording import money
 
@@ -34,7 +33,7 @@ class Money:
 def within_budget(spec: Mapping[str, Any], spent: Money) -> Iterator[Condition]:
     """The condition of a workload that has cost something and names a limit; else none."""
     objective = mapping(spec, "objective")
-    total, hourly = (amount(objective.get(name)) for name in ("maxCost", "maxCostPerHour"))
+    total, hourly = (quantity(objective.get(name)) for name in ("maxCost", "maxCostPerHour"))
     if spent.meter.until is None:
         return
     if total is not None:
@@ -99,11 +98,3 @@ def _reached(limit: float, meter: Meter) -> datetime | None:
 def _moment(moment: datetime) -> str:
     """To the minute, so that the sentence stays as it is."""
     return f"{moment:%Y-%m-%d %H:%M} UTC"
-
-
-def amount(text: Any) -> float | None:
-    """A quantity of a spec; None where it is absent or no number."""
-    try:
-        return None if text is None else float(parse_quantity(text))
-    except (TypeError, ValueError):
-        return None
