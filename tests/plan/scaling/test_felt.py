@@ -12,7 +12,7 @@ from poolwise.plan.scaling.evidence import evidence
 from poolwise.plan.scaling.felt import felt
 from poolwise.plan.scaling.fragility import Lateness
 from poolwise.plan.scaling.intake import intake
-from poolwise.plan.scaling.memory import Memory
+from poolwise.plan.scaling.memory import Felt, Memory
 from tests.plan.scaling.given import STEP_SECONDS, Fleet, service
 
 GIVEN = service()
@@ -90,3 +90,18 @@ def test_the_edge_is_found_through_noise(of_arrivals, log_variance, least, most)
         ]
         belief = fragility.observed(belief, evidence(told, 0.5), 0.01)
     assert least < fragility.summary(belief)[0] < most
+
+
+@pytest.mark.parametrize(("seconds", "share"), [(5.0, 1 / 3), (15.0, 1.0), (30.0, 1.0)])
+def test_the_load_of_the_moment_is_that_of_a_usual_look(of_arrivals, seconds, share):
+    """However often there is one: in a few seconds chance alone makes rises."""
+    fleet, memory = Fleet.of(1), Memory()
+    before = {"0": Felt(0.0, 0.0, 0.0, 0.0)}
+    taken = intake(memory, fleet.seen(0.0, 0.0), {})
+    fleet = replace(fleet, counts=(4.0 * seconds,))
+    taken = intake(replace(memory, samples=taken.samples), fleet.seen(seconds, 0.0), {})
+    (name,) = taken.by_replica
+    new = felt({}, taken, of_arrivals, UNEVEN)[name]
+    assert felt({name: before["0"]}, taken, of_arrivals, UNEVEN)[name].now == pytest.approx(
+        share * new.now
+    )

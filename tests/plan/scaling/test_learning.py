@@ -17,6 +17,7 @@ from poolwise.plan.scaling.fragility import Belief, Lateness
 from poolwise.plan.scaling.intake import intake
 from poolwise.plan.scaling.learning import PRIOR_REQUESTS, log_slowness, mix, with_lengths
 from poolwise.plan.scaling.level import growth, level
+from poolwise.plan.scaling.lone import Known
 from poolwise.plan.scaling.memory import Bin, Felt, Memory
 from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.momentum import MOST_GROWTH, Momentum
@@ -163,9 +164,11 @@ def test_where_it_is_known_who_is_late_alone_few_others_are_late_at_any_load():
     found = [(_felt(load), Lateness(6.0, 200.0)) for load in (0.3, 0.35, 0.4)] * 20
     belief = fragility.observed(fragility.prior(), evidence(found, SCALE), ALLOWED)
     assert fragility.expected_floor(belief) == pytest.approx(0.03, rel=0.1)
-    told = fragility.informed(belief, None, False, 0.02)
+    told = fragility.informed(belief, None, False, Known(0.02, 0.0))
     assert fragility.expected_floor(told) < 0.01
     assert fragility.summary(told)[0] < 0.7 * fragility.summary(belief)[0]
+    may_be_more = fragility.informed(belief, None, False, Known(0.02, 0.03))
+    assert fragility.expected_floor(may_be_more) == pytest.approx(0.03, rel=0.1)
 
 
 def test_unevenness_is_what_replicas_differ_by_beyond_chance():

@@ -8,7 +8,7 @@ import pytest
 
 from poolwise.plan.scaling.capability import capability
 from poolwise.plan.scaling.learning import late_requests
-from poolwise.plan.scaling.lone import Lone, alone_share, known_share, longest_in_time
+from poolwise.plan.scaling.lone import Known, Lone, alone_share, known_share, longest_in_time
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.service import Latency, LatencyTarget
@@ -29,6 +29,10 @@ def told(seconds=0.1, of=None, lone=None):
     given = service(targets=(target(seconds),))
     able = capability(given.pools[0].predictor, of or MIX, given.targets, 1.0)
     return alone_share(given, able, of or MIX, lone or Lone()), able
+
+
+def known(share, able, lone, seconds=0.1):
+    return known_share(service(targets=(target(seconds),)), able, MIX, lone, share)
 
 
 @pytest.mark.parametrize("seconds", [0.03, 0.1, 0.3])
@@ -56,24 +60,39 @@ def test_shares_are_of_the_lengths_that_engines_tell():
     share, able = told(lone=Lone(late=50.0, lengths=lengths(0, 500, 950, 1000, 1000)))
     part = math.log(longest / 1e3) / math.log(10.0)
     assert share == pytest.approx(0.5 * 0.1**part, rel=0.01)  # a tenth of them above the next bound
-    assert known_share(share, able, Lone(lengths=lengths(0, 5, 9, 10, 10))) is None  # too few
-    assert known_share(share, able, Lone(lengths=lengths(0, 500, 900, 1000, 1000))) == share
+    assert known(share, able, Lone(lengths=lengths(0, 5, 9, 10, 10))) is None  # too few
+    of_many = known(share, able, Lone(lengths=lengths(0, 500, 900, 1000, 1000)))
+    assert of_many == Known(share, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("usual", "least", "most"), [(9_000.0, 0.025, 0.03), (1_500.0, 0.0, 0.022)]
+)
+def test_where_nothing_is_above_the_bucket_the_sum_tells_how_many_may_be_late_alone(
+    usual, least, most
+):
+    """3 % of the prompts lie in a bucket of 1,000 to 10,000 tokens; some 3,600 are in time."""
+    counts = (0.0, 970.0, 1000.0, 1000.0, 1000.0)
+    lone = Lone(lengths=Histogram(BOUNDS, counts, 970 * 550.0 + 30 * usual))
+    found, able = told(lone=lone)
+    assert found < 0.005
+    assert least < found + known(found, able, lone).more < most
 
 
 def test_where_gaps_are_late_lengths_of_prompts_do_not_tell_who():
     _, able = told()
     gaps = replace(able, limit=LatencyTarget(Latency.TPOT, 99.0, 0.1))
-    known = Lone(lengths=lengths(0, 500, 900, 1000, 1000))
-    assert known_share(0.1, able, known) == 0.1
-    assert known_share(0.1, gaps, known) is None
-    assert known_share(0.1, replace(able, limit=None), known) is None
+    lone = Lone(lengths=lengths(0, 500, 900, 1000, 1000))
+    assert known(0.1, able, lone) == Known(0.1, 0.0)
+    assert known(0.1, gaps, lone) is None
+    assert known(0.1, replace(able, limit=None), lone) is None
 
 
 def test_before_lengths_are_told_the_declared_ones_count():
     long = Mix(replace(MIX.prompt_tokens, mean=2_000.0, scv=2.0), MIX.answer_tokens)
     share, able = told(of=long)
     assert share == able.floors[0] > 0.05
-    assert known_share(share, able, Lone()) is None
+    assert known(share, able, Lone()) is None
 
 
 def test_an_allowance_of_a_laxer_target_is_worth_less():

@@ -1,6 +1,7 @@
 """Percentiles with their bounds, shares at bucket edges, and how many samples speak."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from poolwise.plan.signals.percentile import (
     samples_needed,
     share_within,
     tail_share,
+    tilted_share,
 )
+from poolwise.plan.signals.sample import Histogram
 from tests.plan.signals.given import BOUNDS, histogram, latencies, of_values
 
 
@@ -99,3 +102,22 @@ def test_no_tail_falls_to_nothing_before_the_bound_beyond_which_nobody_is():
     assert 0.0 < tail_share(told, 0.99) < tail_share(told, 0.7) < 0.4
     assert tail_share(told, 1.0) == 0.0
     assert tail_share(histogram(), 1.0) == 0.0
+
+
+@pytest.mark.parametrize("tilt", [-6.0, -1.0, 1.0, 6.0])
+def test_the_sum_tells_where_in_a_wide_bucket_observations_lie(tilt):
+    ranks = np.random.default_rng(7).random(20_000)
+    places = np.log1p(ranks * np.expm1(tilt)) / tilt
+    found = Histogram((1.0, 2.0, 4.0, math.inf), (0.0, 2e4, 2e4, 2e4), float((1.0 + places).sum()))
+    for place in (0.1, 0.5, 0.9):
+        told = tilted_share(found, 1.0 + place)
+        assert told == pytest.approx(float(np.mean(places > place)), abs=0.02)
+
+
+def test_where_much_lies_above_the_bucket_or_no_sum_is_told_it_says_nothing():
+    falling = Histogram((1.0, 2.0, 4.0, math.inf), (0.0, 70.0, 100.0, 100.0), 180.0)
+    assert tilted_share(falling, 1.5) is None
+    assert (
+        tilted_share(replace(falling, counts=(0.0, 100.0, 100.0, 100.0), total=None), 1.5) is None
+    )
+    assert tilted_share(falling, 5.0) is None

@@ -112,10 +112,14 @@ class Lengths:
 
     mean: float
     scv: float
+    skew: float | None = None
+    """Third central moment over the cube of the mean, where it was measured; None: as of the
+    log-normal law."""
 
     def scaled(self, mean_seconds: float) -> Delay:
         """A time in proportion to the size."""
-        third = log_normal_skew(self.scv) * mean_seconds**3
+        skew = log_normal_skew(self.scv) if self.skew is None else self.skew
+        third = skew * mean_seconds**3
         return Delay(mean_seconds, self.scv * mean_seconds**2, third)
 
     @property

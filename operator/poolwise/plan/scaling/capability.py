@@ -19,7 +19,7 @@ from poolwise.plan.scaling.service import LatencyTarget, Predictor
 from poolwise.plan.scaling.tails import LONE_SHARE, floor_seconds, holds, late_share, tail_seconds
 
 KV_CACHE = "KV cache"
-SHARED_FLOOR = 3.0
+SHARED_FLOOR = 2.5
 """Times as many late in all as alone, where more are late alone than a target allows."""
 HOPELESS = 0.9
 """Share of late ones even alone from which on a target asks for no replicas: none would help."""

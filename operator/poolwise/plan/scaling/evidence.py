@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from poolwise.plan.scaling import learning
+from poolwise.plan.scaling.cadence import steps
 from poolwise.plan.scaling.capability import KV_CACHE, Capability
 from poolwise.plan.scaling.felt import is_settled
 from poolwise.plan.scaling.fragility import LOG_RATIOS, Evidence, Lateness
@@ -65,8 +66,9 @@ def lessons(
     alone = alone_share(service, first, memory.mix_of(service), lone)
     of_load = lone.of_load(alone)
     found = [(load, replace(each, late=of_load * each.late)) for load, each in found]
-    usual = memory.usual_arrivals or taken.arrivals
-    scale = STEP_WEIGHT / max(usual, count / 4.0, STEP_WEIGHT)
+    looks = steps(taken.seconds)
+    usual = memory.usual_arrivals or taken.arrivals / looks
+    scale = STEP_WEIGHT / max(usual, count / looks / 4.0, STEP_WEIGHT)
     usable = usable_share(_borne(taken, felt), swing_of(first, memory.dispersion))
     return Lessons(
         evidence(found, scale, usable, _rising(taken, felt, first)), late, count, lone, alone

@@ -17,6 +17,7 @@ import math
 from collections.abc import Mapping
 
 from poolwise.plan.scaling import learning
+from poolwise.plan.scaling.cadence import steps
 from poolwise.plan.scaling.capability import KV_CACHE, Capability
 from poolwise.plan.scaling.intake import Intake, Told
 from poolwise.plan.scaling.memory import Felt
@@ -114,8 +115,9 @@ def _after(before: Felt | None, load: float, told: Told, able: Capability) -> Fe
     usual = felt_seconds(able)
     longest = min(LONGER * usual, LONGEST_SECONDS)
     recent = _towards(before.recent, load, seconds / FELT_SECONDS)
+    newest = min(steps(seconds), 1.0)
     return Felt(
-        load,
+        before.now + newest * (load - before.now),
         recent,
         _towards(before.mean, load, seconds / usual),
         max(recent, _towards(before.worst, recent, seconds / longest)),

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from poolwise.plan.scaling.grid import Vector
+from poolwise.plan.scaling.lone import Known
 
 LOG_STRENGTHS = np.linspace(-2.4, 1.6, 67)
 STEEPNESSES = np.array([2.0, 3.0, 4.5, 7.0, 10.0, 15.0, 22.0, 35.0])
@@ -117,15 +118,13 @@ def faded(belief: Belief, seconds: float) -> Belief:
     return Belief(kept * belief.log_weights + (1.0 - kept) * prior().log_weights)
 
 
-def informed(
-    belief: Belief, edge: float | None, is_limit: bool, alone_share: float | None
-) -> Belief:
+def informed(belief: Belief, edge: float | None, is_limit: bool, alone: Known | None) -> Belief:
     """With what the present mix alone tells: at which load caches are full, by their own word, and
     the share that even an idle replica is late with, which is not counted here: where that is
-    known, few others are late at any load.
+    known, few others are late at any load but those that may be late alone as well.
 
     :param is_limit: whether nothing but the cache is an edge; else it may be nearer.
-    :param alone_share: None: not known.
+    :param alone: None: not known.
     """
     told = belief.log_weights
     if edge is not None:
@@ -133,8 +132,9 @@ def informed(
         if not is_limit:
             distance = np.maximum(distance, 0.0)
         told = told - 0.5 * distance[:, None, None] ** 2
-    if alone_share is not None:
-        away = FLOORS / (FLOOR_DEVIATION * alone_share + FLOORS[1])
+    if alone is not None:
+        beyond = np.maximum(FLOORS - alone.more, 0.0)
+        away = beyond / (FLOOR_DEVIATION * alone.share + FLOORS[1])
         told = told - 0.5 * away[None, None, :] ** 2
     return Belief(told)
 

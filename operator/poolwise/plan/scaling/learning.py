@@ -38,6 +38,7 @@ def fading(moments: Moments, more: Moments, kept: float) -> Moments:
         kept * moments.count + more.count,
         kept * moments.total + more.total,
         kept * moments.squares + more.squares,
+        kept * moments.cubes + more.cubes,
     )
 
 
@@ -68,22 +69,23 @@ def _each(tokens: float | None, ended: float | None) -> float | None:
 
 
 def _moments(seen: Histogram | None, usual: float | None) -> Moments:
-    """The sum is exact; squares as of uniform lengths in each bucket, made to agree with it.
+    """The sum is exact; powers as of uniform lengths in each bucket, made to agree with it.
 
     :param usual: the mean where the sum is not known; None: nothing is told then.
     """
     mean = usual if seen is None or seen.mean is None else seen.mean
     if seen is None or seen.count <= 0.0 or mean is None:
         return Moments()
-    squares = total = before = low = 0.0
+    cubes = squares = total = before = low = 0.0
     for bound, count in zip(seen.upper_bounds, seen.counts, strict=True):
         high = bound if math.isfinite(bound) else 2.0 * low
+        cubes += (count - before) * (low + high) * (low * low + high * high) / 4.0
         squares += (count - before) * (low * low + low * high + high * high) / 3.0
         total += (count - before) * (low + high) / 2.0
         before, low = count, high
     exact = mean * seen.count if seen.total is None else seen.total
     scale = exact / total if total > 0.0 else 1.0
-    return Moments(seen.count, exact, squares * scale * scale)
+    return Moments(seen.count, exact, squares * scale * scale, cubes * scale**3)
 
 
 def lengths(moments: Moments, declared: Lengths) -> Lengths:
@@ -91,11 +93,15 @@ def lengths(moments: Moments, declared: Lengths) -> Lengths:
     prior = PRIOR_REQUESTS
     count = moments.count + prior
     mean = (moments.total + prior * declared.mean) / count
-    if not moments.squares:
+    if not moments.squares or mean <= 0.0:
         return Lengths(mean, declared.scv)
-    of_declared = declared.mean**2 * (1.0 + declared.scv)
-    square = (moments.squares + prior * of_declared) / count
-    return Lengths(mean, max(square / mean**2 - 1.0, 0.0) if mean > 0.0 else 0.0)
+    spread = 1.0 + declared.scv  # of the log-normal law
+    square = (moments.squares + prior * (declared.mean**2 * spread)) / count / mean**2
+    cube = (moments.cubes + prior * (declared.mean * spread) ** 3) / count / mean**3
+    scv = max(square - 1.0, 0.0)
+    least = scv * (scv - 1.0)  # no sizes above 0 have less
+    skew = max(cube - 3.0 * square + 2.0, least) if moments.cubes else None
+    return Lengths(mean, scv, skew)
 
 
 def mix(declared: Mix, memory: Memory) -> Mix:

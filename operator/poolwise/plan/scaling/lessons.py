@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import islice
 
 from poolwise.plan.scaling import fragility, learning
+from poolwise.plan.scaling.cadence import steps
 from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.evidence import lessons
 from poolwise.plan.scaling.felt import (
@@ -21,8 +23,9 @@ from poolwise.plan.scaling.felt import (
 )
 from poolwise.plan.scaling.felt import LONGEST_SECONDS as LONGEST_STAY_SECONDS
 from poolwise.plan.scaling.intake import Intake
+from poolwise.plan.scaling.level import joined
 from poolwise.plan.scaling.lone import known_share
-from poolwise.plan.scaling.memory import Felt, Memory
+from poolwise.plan.scaling.memory import Bin, Felt, Memory
 from poolwise.plan.scaling.outlook import LEAST_RATE, is_queue
 from poolwise.plan.scaling.seen import Seen
 from poolwise.plan.scaling.service import Service
@@ -38,7 +41,7 @@ JOINED_SECONDS = SETTLED_STAYS * LONGEST_STAY_SECONDS
 LONE_PER_SECOND = 1.0
 """A single request that waits is no queue, however few come."""
 USUAL_SHARE = 0.02
-"""Of a step in the usual number of arrivals: some minutes."""
+"""Of a usual step in the usual number of arrivals: some minutes."""
 
 
 def learned(
@@ -50,7 +53,6 @@ def learned(
     if seconds <= 0.0 or delta is None:
         return replace(memory, samples=taken.samples)
     first = able[service.first.name]
-    usual = memory.usual_arrivals or taken.arrivals
     contexts = learning.context_tokens(
         memory.context_tokens, taken.samples.values(), first.served, seconds
     )
@@ -62,16 +64,25 @@ def learned(
         context_tokens=contexts,
         log_slowness=_slowness(memory, taken, able),
         observed=_observed(service, memory, delta, seconds),
-        usual_arrivals=(1.0 - USUAL_SHARE) * usual + USUAL_SHARE * taken.arrivals,
+        usual_arrivals=_usual_arrivals(memory, taken),
     )
 
 
+def _usual_arrivals(memory: Memory, taken: Intake) -> float:
+    count = steps(taken.seconds)
+    now = taken.arrivals / count
+    share = min(USUAL_SHARE * count, 1.0)
+    return (1.0 - share) * (memory.usual_arrivals or now) + share * now
+
+
 def _dispersion(memory: Memory, taken: Intake) -> Dispersion:
-    if not memory.bins:
+    newest = Bin(0.0, taken.seconds, taken.arrivals)
+    two = tuple(islice(joined((newest, *reversed(memory.bins))), 2))
+    if len(two) < 2:
         return memory.dispersion
-    last = memory.bins[-1]
-    before = last.arrivals * taken.seconds / max(last.seconds, 1e-9)
-    return memory.dispersion.after(before, taken.arrivals, taken.seconds)
+    now, last = two
+    before = last.arrivals * now.seconds / max(last.seconds, 1e-9)
+    return memory.dispersion.after(before, now.arrivals, taken.seconds)
 
 
 def _with_time(memory: Memory, seen: Seen, taken: Intake) -> Memory:
@@ -128,7 +139,7 @@ def _with_lateness(
     told = lessons(service, memory, taken, loads, able)
     belief = fragility.faded(memory.belief, taken.seconds)
     belief = fragility.observed(belief, told.evidence, allowed)
-    known = known_share(told.alone_share, first, told.lone)
+    known = known_share(service, first, memory.mix_of(service), told.lone, told.alone_share)
     floor = told.alone_share + fragility.expected_floor(
         fragility.informed(belief, None, False, known)
     )

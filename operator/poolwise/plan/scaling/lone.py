@@ -21,7 +21,7 @@ from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.service import Latency, LatencyTarget, Predictor, Service
 from poolwise.plan.scaling.tails import floor_seconds
 from poolwise.plan.signals.histogram import with_faded
-from poolwise.plan.signals.percentile import tail_share
+from poolwise.plan.signals.percentile import tail_share, tilted_share
 from poolwise.plan.signals.sample import Histogram
 
 HALF_LIFE_SECONDS = 900.0
@@ -89,6 +89,16 @@ def _read_total(document: Mapping[str, Any]) -> float | None:
     return None if total is None else float(total)
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What buckets tell of who is late alone."""
+
+    share: float
+    """Of requests, as lengths fall off."""
+    more: float
+    """That may be as well, by the sum of all lengths."""
+
+
 def alone_share(service: Service, able: Capability, mix: Mix, lone: Lone) -> float:
     """Of requests, those that are late even alone on the first pool, in units of the strictest
     target's allowance.
@@ -109,11 +119,20 @@ def alone_share(service: Service, able: Capability, mix: Mix, lone: Lone) -> flo
     return min(found, 1.0)
 
 
-def known_share(alone_share: float, able: Capability, lone: Lone) -> float | None:
+def known_share(
+    service: Service, able: Capability, mix: Mix, lone: Lone, alone_share: float
+) -> Known | None:
     """The same where nothing else can make requests late at any load: where first tokens are what
     is late, and lengths are told."""
-    is_first = able.limit is not None and able.limit.latency is Latency.TTFT
-    return alone_share if is_first and lone.is_told else None
+    target = able.limit
+    if target is None or target.latency is not Latency.TTFT or not (lone.lengths and lone.is_told):
+        return None
+    longest = longest_in_time(service.first.predictor, target, mix.computed_share, able.slowness)
+    most = tilted_share(lone.lengths, longest)
+    if most is None:
+        return Known(alone_share, 0.0)
+    most *= service.allowed_share / target.allowed_share
+    return Known(alone_share, max(most - alone_share, 0.0))
 
 
 @lru_cache(maxsize=256)

@@ -37,6 +37,7 @@ class Moments:
     count: float = 0.0
     total: float = 0.0
     squares: float = 0.0
+    cubes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

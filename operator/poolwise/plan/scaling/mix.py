@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from poolwise.model.serving.queueing import Lengths
+from poolwise.model.serving.queueing import Lengths, log_normal_skew
 
 NEAR = 0.03
 """Two mixes whose means differ by less are taken as one: capacities are remembered by mix."""
 NEAR_SPREAD = 0.15
 """The same of 1 + scv, which is a matter of few long requests."""
+NEAR_SKEW = 0.3
+"""The same of the skew, a matter of fewer yet."""
 NEAR_SHARE = 0.02
 
 
@@ -40,4 +42,9 @@ def _are_near(one: Lengths, other: Lengths) -> bool:
     return (
         abs(math.log(max(one.mean, 1.0) / max(other.mean, 1.0))) < NEAR
         and abs(math.log((1.0 + one.scv) / (1.0 + other.scv))) < NEAR_SPREAD
+        and abs(math.log((1.0 + _skew(one)) / (1.0 + _skew(other)))) < NEAR_SKEW
     )
+
+
+def _skew(lengths: Lengths) -> float:
+    return max(log_normal_skew(lengths.scv) if lengths.skew is None else lengths.skew, 0.0)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from poolwise.plan.scaling.cadence import steps
 from poolwise.plan.scaling.grid import Vector
 
 HALF_LIFE_SECONDS = 5400.0
@@ -43,11 +44,11 @@ class Persistence:
 
     def after(self, foreseen: float, came: float, seconds: float) -> Persistence:
         """What had been foreseen came out as this."""
-        kept = 0.5 ** (seconds / HALF_LIFE_SECONDS)
-        weight = foreseen + came
+        kept, count = 0.5 ** (seconds / HALF_LIFE_SECONDS), steps(seconds)
+        weight = count * (foreseen + came)
         if weight <= 0.0:
             return self
-        least = LEAST_SHARE * max(self.mean, weight / 2.0)
+        least = LEAST_SHARE * max(self.mean, (foreseen + came) / 2.0)
         x, y = math.log(max(foreseen, least)), math.log(max(came, least))
         return Persistence(
             kept * self.weight + weight,
@@ -56,8 +57,8 @@ class Persistence:
             kept * self.squares + weight * x * x,
             kept * self.products + weight * x * y,
             kept * self.demand + weight / 2.0,
-            kept * self.steps + 1.0,
-            kept * kept * self.weights_squared + weight * weight,
+            kept * self.steps + count,
+            kept * kept * self.weights_squared + weight * weight / count,
         )
 
     @property

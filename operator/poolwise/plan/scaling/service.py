@@ -105,14 +105,16 @@ class Modelled:
         return float(self.layout.max_model_tokens)
 
     def replica(self, mix: Mix) -> Replica:
-        """Lengths as log-normal laws of the same mean and spread."""
+        """Lengths as log-normal laws of the same mean and spread; of prompts with the third
+        moment that was seen: a few long ones decide how long others wait."""
         work = replace(
             self.work,
             input_tokens=_tokens(mix.prompt_tokens),
             output_tokens=_tokens(mix.answer_tokens),
             prefix_hit_fraction=min(max(1.0 - mix.computed_share, 0.0), 1.0),
         )
-        return replica(work, self.layout, self.machine, self.calibration)
+        served = replica(work, self.layout, self.machine, self.calibration)
+        return replace(served, prompt=replace(served.prompt, skew=mix.prompt_tokens.skew))
 
 
 def _tokens(lengths: queueing.Lengths) -> Tokens:

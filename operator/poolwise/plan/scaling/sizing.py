@@ -80,8 +80,9 @@ def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -
     swing = swing_of(able, memory.dispersion)
     seen = 1.0 if is_cache else memory.cache_edge
     edge = seen / usable_share(ahead.lasting, swing) if seen else None
-    alone = alone_share(service, able, memory.mix_of(service), memory.lone)
-    known = known_share(alone, able, memory.lone)
+    mix = memory.mix_of(service)
+    alone = alone_share(service, able, mix, memory.lone)
+    known = known_share(service, able, mix, memory.lone, alone)
     belief = fragility.informed(memory.belief, edge, is_cache, known)
     floor = alone + fragility.expected_floor(belief)
     factor = memory.budget.factor(allowed)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from poolwise.plan.scaling.cadence import steps
 from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.grid import Vector, spread
 
@@ -52,7 +53,7 @@ class Dispersion:
     looks: float = 0.0
 
     def after(self, before: float, arrivals: float, seconds: float) -> Dispersion:
-        """One look later; ``before`` as many as came in as many seconds.
+        """``seconds`` after the last look; ``before`` as many as came in as long a time.
 
         Distances and not their squares: one jump of the load is no burstiness.
         """
@@ -61,7 +62,8 @@ class Dispersion:
         if before + arrivals <= 0.0:
             return faded
         distance = abs(arrivals - before) / math.sqrt(before + arrivals)
-        return Dispersion(faded.deviations + distance / MEAN_DEVIATION, faded.looks + 1.0)
+        looks = steps(seconds)
+        return Dispersion(faded.deviations + looks * distance / MEAN_DEVIATION, faded.looks + looks)
 
     @property
     def root(self) -> float:

@@ -16,6 +16,8 @@ from poolwise.plan.signals.sample import Histogram
 TAIL_SAMPLES = 10.0
 """Observations wanted beyond the percentile: a p99 takes 1,000 requests. With 10 beyond it, the
 count beyond has a standard error of a third."""
+MOST_TILT, LEAST_TILT, TILT_BISECTIONS = 50.0, 1e-4, 24
+"""Within a fiftieth of either end all is as good as there."""
 LEAST_ABOVE = 1e-2
 """Of what is above a bound, that is above the next one as well: no power law falls to nothing."""
 
@@ -94,6 +96,63 @@ def tail_share(histogram: Histogram, value: float) -> float:
     part = math.log(value / lower) / math.log(upper / lower)
     least = LEAST_ABOVE * below
     return float(below / histogram.count * (max(above, least) / below) ** part)
+
+
+def tilted_share(histogram: Histogram, value: float) -> float | None:
+    """The same where next to nothing lies above the bucket, which then says nothing of how lengths
+    fall off in it: by the sum of all. None elsewhere, and where the sum is not known.
+
+    Densities within buckets are exponential in the place in the bucket, the same in all, and such
+    that their sum is the one that was told: it shows where much lies at the ends of wide buckets.
+    """
+    if histogram.count <= 0 or histogram.total is None:
+        return None
+    index = bisect.bisect_left(histogram.upper_bounds, value)
+    lower, upper = _edges(histogram, index)
+    above = histogram.count - histogram.counts[index]
+    below = histogram.count - (histogram.counts[index - 1] if index else 0.0)
+    if math.isinf(upper) or above > LEAST_ABOVE * below:
+        return None
+    inside = histogram.counts[index] - (histogram.counts[index - 1] if index else 0.0)
+    tilt = _tilt(_mean_place(histogram))
+    place = (value - lower) / (upper - lower)
+    return (inside * _share_beyond(place, tilt) + above) / histogram.count
+
+
+def _mean_place(histogram: Histogram) -> float:
+    """Of observations between the bounds of their buckets, 0 to 1: the one that makes the sum."""
+    least = width = before = low = 0.0
+    for high, count in zip(histogram.upper_bounds[:-1], histogram.counts, strict=False):
+        least += (count - before) * low
+        width += (count - before) * (high - low)
+        before, low = count, high
+    assert histogram.total is not None
+    return (histogram.total - least) / width if width > 0.0 else 0.5
+
+
+def _tilt(mean_place: float) -> float:
+    """Exponent of a density on 0 to 1 with this mean; by bisection."""
+    low, high = -MOST_TILT, MOST_TILT
+    for _ in range(TILT_BISECTIONS):
+        middle = (low + high) / 2.0
+        if _place(middle) < mean_place:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _place(tilt: float) -> float:
+    """Mean of the density ``exp(tilt * place)`` on 0 to 1."""
+    if abs(tilt) < LEAST_TILT:
+        return 0.5
+    return 1.0 / -math.expm1(-tilt) - 1.0 / tilt
+
+
+def _share_beyond(place: float, tilt: float) -> float:
+    if abs(tilt) < LEAST_TILT:
+        return 1.0 - place
+    return math.expm1(tilt * (1.0 - place)) / math.expm1(tilt) * math.exp(tilt * place)
 
 
 def _edges(histogram: Histogram, index: int) -> tuple[float, float]:
