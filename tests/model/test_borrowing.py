@@ -72,3 +72,16 @@ def test_what_is_told_is_of_other_pools_until_it_has_its_own():
     assert told.ratio == pytest.approx(1.3)
     own = seen(1.2, 1).at(NOW, prior=before).measured
     assert (own.samples, own.elsewhere) == (1, False)
+
+
+def test_a_pool_that_measured_nothing_tells_nothing():
+    silent = Correction(Phase.TRAINING)
+    assert prior([silent], Phase.TRAINING, NOW) == Prior(variance=P)
+    beside_another = prior([silent, seen(1.3, 1)], Phase.TRAINING, NOW)
+    assert beside_another == prior([seen(1.3, 1)], Phase.TRAINING, NOW)
+
+
+def test_what_is_told_is_the_median_of_the_pools_so_that_one_alone_does_not_shift_it():
+    told = prior([seen(ratio, 1) for ratio in (1.1, 1.2, 2.0)], Phase.TRAINING, NOW).measured
+    assert told is not None
+    assert told.ratio == pytest.approx(1.2)

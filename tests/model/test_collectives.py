@@ -13,7 +13,7 @@ from poolwise.model.collectives import (
     wire_factor,
 )
 from poolwise.model.hardware import Resource
-from poolwise.model.links import sums_in_switch
+from poolwise.model.links import Link, growth, sums_in_switch
 from poolwise.model.prediction import Interval
 from tests.model.training_cases import CALIBRATION, cpu_machine, machine
 
@@ -190,3 +190,26 @@ def test_a_link_of_specifications_alone_is_less_sure_than_a_measured_one() -> No
         for name in ("H20-96GB", "H100-SXM5-80GB")
     )
     assert new.spread > known.spread
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "expected_seconds"),
+    [
+        pytest.param(100e6, 100e6 / 100e9, id="bytes outlast the launch"),
+        pytest.param(1.0, 10e-6, id="the launch outlasts bytes"),
+    ],
+)
+def test_of_host_and_link_the_slower_is_what_it_takes(
+    size_bytes: float, expected_seconds: float
+) -> None:
+    """They go on side by side, and are not added up."""
+    link = Link(0.0, 0.0, 0.0, bytes_per_second=100e9, host_seconds=10e-6)
+    found = link.seconds(Operation.SEND_RECEIVE, size_bytes, 2)
+    assert found == pytest.approx(expected_seconds, rel=0.005)
+
+
+def test_bandwidth_grows_with_doublings_as_far_as_somebody_measured() -> None:
+    assert growth(1.1, 2) == 1.0
+    assert growth(1.1, 4) == pytest.approx(1.1)
+    assert growth(1.1, 8) == pytest.approx(1.1**2)
+    assert growth(1.1, 64) == growth(1.1, 8)

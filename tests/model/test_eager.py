@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from poolwise.model import transformer
 from poolwise.model.calibration import shipped
 from poolwise.model.prediction import TrainingPrediction
-from poolwise.model.shapes import Custom, Model
+from poolwise.model.shapes import Custom, Model, Transformer
+from poolwise.model.training import eager as unfused_costs
 from poolwise.model.training.memory import training_memory
+from poolwise.model.training.shard import shard
 from poolwise.model.training.step import predict_training
 from poolwise.model.work import Execution, Method, Recompute, TrainingLayout, TrainingWork
 from tests.model.training_cases import TABLES, machine, pretraining
@@ -101,3 +103,32 @@ def test_what_it_takes_longer_goes_with_the_bandwidth() -> None:
         return seconds["MemoryBandwidth"] / found.step_seconds.mid
 
     assert share(eager(work)) > 1.5 * share(work)
+
+
+def test_adapters_move_bytes_where_there_are_some_and_weights_where_they_are_trained() -> None:
+    work, layout = pretraining("llama-3.1-8b", 8, 2048), TrainingLayout(8)
+    shape = work.model.shape
+    assert isinstance(shape, Transformer)
+    whole, adapted = (
+        unfused_costs.traffic_counts(
+            replace(work, method=method), shape, layout, shard(work, layout), passes=3.0
+        )
+        for method in (Method.FULL, Method.LORA)
+    )
+    assert whole.adapter == adapted.weight == 0.0
+    assert whole.weight > 0.0
+    assert adapted.adapter > 0.0
+
+
+def test_activations_of_routed_experts_are_not_kept_twice() -> None:
+    """What a layer keeps beside its hidden elements: nothing, where experts count with it."""
+
+    def kept_of_the_mlp_bytes(name: str) -> float:
+        shape = pretraining(name).model.shape
+        assert isinstance(shape, Transformer)
+        of_hidden_bytes = unfused_costs.GATED_KEPT_BYTES * shape.hidden
+        return unfused_costs.layer_kept_bytes(shape, Method.FULL) - of_hidden_bytes
+
+    assert kept_of_the_mlp_bytes("qwen3-30b-a3b") == 0.0
+    # Llama 3.1 8B has 14,336 inner elements, 2 bytes of each.
+    assert kept_of_the_mlp_bytes("llama-3.1-8b") == pytest.approx(2 * 14336)

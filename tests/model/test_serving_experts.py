@@ -1,5 +1,6 @@
 """Grouped products of routed experts: their formats, their padding and their slices."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -73,6 +74,12 @@ def read_seconds(experts: Products, rows: float) -> float:
 def test_the_fullest_of_some_devices(devices: int, expected: float) -> None:
     """Means of the largest of so many normal variates, as tables have them."""
     assert fullest_of(devices) == pytest.approx(expected, abs=0.03)
+
+
+def test_rows_are_as_uneven_as_draws_with_a_chance_of_one_of_each_device() -> None:
+    """Of r rows with 8 choices each, every one of 8 devices gets a share of 1/8; its deviation is
+    sqrt(7 / (8 r)) of that."""
+    assert experts_of(expert=8).row_unevenness == pytest.approx(fullest_of(8) * math.sqrt(7 / 8))
 
 
 def test_few_rows_find_whole_experts_unevenly_spread() -> None:

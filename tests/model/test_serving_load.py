@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from poolwise.model.hardware import Resource
-from poolwise.model.serving.front_end import early_share
+from poolwise.model.serving.front_end import EARLY_YEAR, LATE_YEAR, early_share
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, decode_step, state, state_at_rate
 from poolwise.model.serving.replica import context_tokens, replica, slot_tokens
@@ -152,6 +152,24 @@ def test_requests_cost_what_they_do_today_unless_the_software_is_older() -> None
         h100(replace(CHAT, software_year=year)).request_seconds for year in (None, 2025.0)
     )
     assert older != today
+
+
+def test_software_between_two_years_costs_what_is_between_them() -> None:
+    middle_year = (EARLY_YEAR + LATE_YEAR) / 2
+    today, between, older = (
+        h100(replace(CHAT, software_year=year)).request_seconds
+        for year in (LATE_YEAR, middle_year, EARLY_YEAR)
+    )
+    assert between == pytest.approx((today + older) / 2)
+
+
+def test_a_tail_of_long_prompts_is_read_too() -> None:
+    """By the mean of all prompts, not by the median alone."""
+    even, skewed = (
+        h100(service("Llama-3.1-8B", prompt, (200, 600))).request_seconds
+        for prompt in ((1024, 1024), (1024, 8192))
+    )
+    assert skewed > even
 
 
 @pytest.mark.parametrize("answer_tokens", [4, 20, 100])

@@ -1,5 +1,6 @@
 """The residual of a replica: what it changes, and that a stranger's is silent."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import state
 from poolwise.model.serving.replica import replica
 from poolwise.model.serving.site import serving_site
+from poolwise.model.serving.slowness import SATURATED, TOKEN
 from poolwise.model.work import ServingLayout
 from tests.model.serving_cases import CALIBRATION as BARE
 from tests.model.serving_cases import CHAT, TABLES, machine, service
@@ -61,3 +63,19 @@ def test_a_service_without_targets_is_judged_by_throughput() -> None:
         replica(each, LAYOUT, H100, SHIPPED).slowness for each in (WORK, replace(WORK, targets=()))
     )
     assert asked != free
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_steps_are_slower_as_those_with_targets_were_or_as_those_at_saturation(
+    is_asked: bool,
+) -> None:
+    """Midway between one request and all slots, or at all slots: two, near which there are runs."""
+    work = replace(WORK, engine="triton", targets=CHAT if is_asked else ())
+    layout = replace(LAYOUT, max_num_seqs=2)
+    bare, learnt = (replica(work, layout, H100, each) for each in (BARE, SHIPPED))
+    assert bare.slots == 2.0
+    in_flight = math.sqrt(2.0) if is_asked else 2.0
+    site = serving_site(work, layout, H100.device, bare, in_flight)
+    residual = SHIPPED.residual(TOKEN if is_asked else SATURATED)
+    assert residual is not None
+    assert learnt.slowness == pytest.approx(residual.at(site).factor)

@@ -14,7 +14,8 @@ from poolwise.model.roofline import ceiling_flops_per_second
 from poolwise.model.shapes import Custom, Experts, LatentAttention, Model, Transformer
 from poolwise.model.training import communication
 from poolwise.model.training.communication import Fabric, micro_batch_seconds
-from poolwise.model.training.shard import routed_width, shard
+from poolwise.model.training.maturity import MOST_POWER, clock_fraction, immaturity
+from poolwise.model.training.shard import micro_batch_count, routed_width, shard
 from poolwise.model.training.step import predict_training, step_seconds
 from poolwise.model.work import Method, Recompute, TrainingLayout, TrainingWork
 from tests.model.counted import forward_flops_per_token
@@ -330,6 +331,18 @@ def test_young_software_is_slower_on_a_young_device() -> None:
     assert b200 > 1.05 > a100 >= 1.0
 
 
+def test_software_is_never_younger_than_the_first_device_of_its_family() -> None:
+    """Older kernels were not written for it at all: they are new to it, and not newer than new."""
+    device = H100.device
+    first_year = 2000 + CALIBRATION.value("training", "architecture_years", device)
+    at_first, before = (
+        immaturity(replace(pretraining("llama-3.1-70b"), software_year=year), device, CALIBRATION)
+        for year in (first_year, first_year - 2.0)
+    )
+    assert before == at_first
+    assert at_first == 1 + CALIBRATION.value("training", "immaturity", device)
+
+
 def test_unknown_software_is_the_newest() -> None:
     work, here = pretraining("llama-3.1-70b"), machine("B200-SXM-180GB")
     newest = 2000 + CALIBRATION.value("training", "newest_software_years", here.device)
@@ -343,6 +356,29 @@ def test_a_part_with_less_power_keeps_less_of_its_clock() -> None:
     work = pretraining("llama-3.1-70b")
     ratio = seconds(work, LAYOUT_70B, capped) / seconds(work, LAYOUT_70B, H100)
     assert 1.05 < ratio < 700 / 500
+
+
+def test_watts_to_spare_lift_the_clock_only_so_far() -> None:
+    spared = replace(H100.device, power_watts=100 * H100.device.power_watts)
+    exponent = CALIBRATION.value("training", "power_exponent", H100.device)
+    assert clock_fraction(spared, CALIBRATION) == pytest.approx(MOST_POWER**exponent)
+
+
+@pytest.mark.parametrize(
+    ("batch", "data", "micro_batch_size", "expected"),
+    [
+        pytest.param(8, 4, 1, 2, id="all full"),
+        pytest.param(9, 4, 1, 3, id="one sample more"),
+        pytest.param(10, 4, 1, 3, id="half of the last"),
+        pytest.param(9, 2, 4, 2, id="the last not full"),
+        pytest.param(1, 8, 1, 1, id="fewer samples than ranks"),
+    ],
+)
+def test_the_last_micro_batch_counts_though_it_is_not_full(
+    batch: int, data: int, micro_batch_size: int, expected: int
+) -> None:
+    work = pretraining("llama-3.1-8b", batch)
+    assert micro_batch_count(work, data, micro_batch_size) == expected
 
 
 def test_a_shorter_last_stage_hides_the_head() -> None:
