@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from e2e.controlplane import ports
 from e2e.controlplane.ports import LOOPBACK
@@ -106,7 +107,11 @@ def test_what_a_new_process_reads_anew_is_one(ask, freshness, readiness, clock, 
     assert ask("/healthz")[0] == 500
 
 
-def test_without_an_address_nothing_is_served(freshness, readiness):
+def test_without_an_address_nothing_is_served(freshness, readiness, monkeypatch):
+    def listens(*_):
+        raise AssertionError("somebody listens")
+
+    monkeypatch.setattr(web, "TCPSite", listens)
     server = HealthServer("", freshness, readiness, STALE_SECONDS)
     asyncio.run(server.start())
     asyncio.run(server.close())

@@ -70,6 +70,52 @@ def test_a_stopped_job_keeps_its_work_and_pays_for_its_restart() -> None:
     assert finished.end_seconds == pytest.approx(30.5 + 7.0 + 100.0 * (1 - 30.0 / 300.0))
 
 
+def test_a_job_that_moves_ends_where_it_is_and_not_when_it_would_have() -> None:
+    """Its end on a, at 100 s, is no news any more."""
+
+    def move(scene: Scene) -> Moves:
+        """Runs x on a until 50 s, then on b, where it takes three times as long."""
+        if scene.now_seconds == 50.0:
+            return Moves([("x", Placement("b", ((0, 2),)))], stops=["x"])
+        starts = [("x", Placement("a", ((0, 2),)))] if scene.waiting else []
+        return Moves(starts, wake_seconds=50.0)
+
+    outcome = replay([job("x", 0.0, 2, 100.0)], POOLS, truth, move)
+    assert [each.end_seconds for each in outcome.finished] == [50.0 + 0.5 * 300.0]
+
+
+def test_a_job_that_is_stopped_while_it_restarts_has_what_it_had() -> None:
+    here = Placement("a", ((0, 2),))
+
+    def stop_twice(scene: Scene) -> Moves:
+        """Stops x at 50 s and, before its 20 s of restart are over, at 55 s."""
+        if scene.now_seconds in (50.0, 55.0):
+            return Moves([("x", here)], stops=["x"], wake_seconds=55.0)
+        return Moves([("x", here)] if scene.waiting else [], wake_seconds=50.0)
+
+    outcome = replay([job("x", 0.0, 2, 100.0)], POOLS, truth, stop_twice, restart_seconds=20.0)
+    (finished,) = outcome.finished
+    assert finished.stops == 2
+    assert finished.end_seconds == pytest.approx(55.0 + 20.0 + 50.0)
+
+
+def test_a_stopped_job_waits_in_front_of_those_that_came_after_it() -> None:
+    queues: list[list[str]] = []
+
+    def stop(scene: Scene) -> Moves:
+        """Stops x at 20 s, while y waits, and starts whoever waits at 30 s."""
+        queues.append([each.job.name for each in scene.waiting])
+        if scene.now_seconds == 10.0:
+            return Moves(wake_seconds=20.0)
+        if scene.now_seconds == 20.0:
+            return Moves(stops=["x"], wake_seconds=30.0)
+        nodes = enumerate(each.job.name for each in scene.waiting)
+        return Moves([(name, Placement("a", ((node, 4),))) for node, name in nodes])
+
+    replay([job("x", 0.0, 4, 100.0), job("y", 10.0, 4, 10.0)], POOLS, truth, stop)
+    assert queues[:4] == [["x"], ["y"], ["y"], ["x", "y"]]
+
+
 def test_a_policy_that_never_places_is_stuck() -> None:
     with pytest.raises(Stuck, match="1 jobs wait for ever, first x"):
         replay([job("x", 0.0, 1, 1.0)], POOLS, truth, lambda scene: Moves())
@@ -130,3 +176,9 @@ def test_spreading_takes_the_fewest_nodes(nodes: list[int], count: int) -> None:
     room.take(placement)
     room.give(placement)
     assert list(room.free("a")) == nodes
+
+
+def test_the_last_node_is_the_one_that_it_leaves_least_of() -> None:
+    """Of 4 and 2, both of which would do."""
+    room = Room([Pool("a", (8, 4, 2))])
+    assert room.spread("a", 10) == Placement("a", ((0, 8), (2, 2)))

@@ -44,6 +44,14 @@ def test_paid_from_the_request_until_it_is_empty() -> None:
     assert fleet.replica_seconds(10.0, 20.0) == pytest.approx(20.0)
 
 
+def test_what_is_still_to_come_is_not_paid_yet() -> None:
+    fleet = _fleet(requests((900.0, 10, 10)))
+    fleet.request(2, 0.0)
+    fleet.advance(50.0)
+    assert fleet.replica_seconds() == 2 * 50.0
+    assert fleet.replica_seconds(0.0, 1000.0) == 2 * 50.0
+
+
 def test_a_start_that_is_not_wanted_any_more_ends_at_once() -> None:
     fleet = _fleet(requests((0.0, 10, 10), (90.0, 10, 10)))
     fleet.request(1, 0.0)
@@ -69,6 +77,16 @@ def test_the_one_with_least_work_leaves_and_takes_nothing_new() -> None:
     assert many.engine.metrics.read().finished == 4
 
 
+def test_of_two_with_as_little_work_the_younger_leaves() -> None:
+    fleet = _fleet(requests((900.0, 10, 10)))
+    fleet.request(1, 0.0)
+    fleet.advance(10.0)
+    fleet.request(1, 0.0)
+    fleet.advance(20.0)
+    fleet.drain(1)
+    assert [member.requested_at_seconds for member in fleet.gone] == [10.0]
+
+
 def test_least_outstanding_keeps_replicas_even() -> None:
     counts = [
         member.engine.metrics.read().finished
@@ -86,6 +104,22 @@ def test_a_plain_service_is_less_even_and_slower() -> None:
         for router in (LeastOutstanding(), PlainService(len(stream), seed=2))
     )
     assert chance > even
+
+
+def test_a_plain_service_chooses_everybody_as_often() -> None:
+    count, replicas = 4000, 4
+    router = PlainService(count, seed=7)
+    chosen = [router.choose(number, [0] * replicas) for number in range(count)]
+    assert np.bincount(chosen) == pytest.approx([count / replicas] * replicas, rel=0.1)
+
+
+def test_it_is_not_done_while_a_request_is_held_for_the_first_replica() -> None:
+    fleet = _fleet(requests((1.0, 10, 2)))
+    fleet.advance(10.0)
+    assert not fleet.is_done
+    fleet.request(1, 5.0)
+    fleet.finish()
+    assert fleet.is_done
 
 
 @settings(max_examples=60, deadline=None)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from poolwise.sim.serving.costs import Curve, EngineLimits, IterationCosts, StepTable
 from poolwise.sim.serving.metrics import Tally, one_two_five
-from tests.sim.serving_cases import COSTS, poisson, served
+from tests.sim.serving_cases import COSTS, poisson, requests, served
 
 
 @given(
@@ -52,6 +52,14 @@ def test_gaps_add_up_to_the_answers() -> None:
     between = (answers.finished_seconds - answers.first_token_seconds).sum()
     assert told.gaps.total == pytest.approx(between)
     assert told.ttft.total == pytest.approx(answers.ttft_seconds(stream).sum())
+
+
+def test_the_time_per_token_is_the_mean_of_the_gaps_of_an_answer() -> None:
+    """Eleven tokens have ten gaps."""
+    fleet = served(requests((0.0, 100, 11)))
+    answers, told = fleet.answers(), fleet.members[0].engine.metrics.read()
+    between_seconds = answers.finished_seconds[0] - answers.first_token_seconds[0]
+    assert told.tpot.total == pytest.approx(between_seconds / 10)
 
 
 def test_curves_go_on_beyond_their_knots() -> None:
