@@ -167,3 +167,12 @@ def test_a_plan_of_what_was_ahead_is_not_shortened_twice():
     document["status"]["observed"]["training"]["lastCheckpointSteps"] = 875
     again = remaining_seconds(document, NOW)
     assert again is not None and again.mid == pytest.approx(500.0)
+
+
+def test_what_was_ahead_at_its_start_is_never_more_than_was_planned():
+    """Its checkpoint lacks 900 steps, though the plan was made for 250."""
+    document = stopped(100)
+    document["status"]["plan"] = {"totalSeconds": 1000.0, "stepsAhead": 250}
+    left = remaining_seconds(document, NOW)
+    assert left is not None
+    assert left.mid == pytest.approx(1000.0)

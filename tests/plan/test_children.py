@@ -4,12 +4,14 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from poolwise.errors import InvalidInput
+from poolwise.model.prediction import Interval, ServingPrediction
 from poolwise.model.work import ServingLayout
 from poolwise.plan.children.manifests import changes_to_run, children, record_of
 from poolwise.plan.children.serving import least_pods, least_replicas
@@ -213,6 +215,19 @@ class TestJob:
         }
 
 
+def prediction_of(plan: Plan) -> ServingPrediction:
+    assert plan.chosen is not None
+    assert isinstance(plan.chosen.prediction, ServingPrediction)
+    return plan.chosen.prediction
+
+
+def predicting(plan: Plan, **changes: Any) -> Plan:
+    """The same plan with another prediction."""
+    assert plan.chosen is not None
+    prediction = replace(prediction_of(plan), **changes)
+    return replace(plan, chosen=replace(plan.chosen, prediction=prediction))
+
+
 class TestReplica:
     def test_scaling_changes_nothing_in_the_pod(self):
         one, three = (deployment_of(service(), replicas=n) for n in (1, 3))
@@ -231,6 +246,23 @@ class TestReplica:
         # 15 GiB over 5 GB/s is 3.2 s; three times that and 600 s of engine: below 1200 s
         probe = container_of(deployment_of(service()))["startupProbe"]
         assert probe["failureThreshold"] * probe["periodSeconds"] == 1200
+
+    def test_each_node_of_a_replica_loads_its_own_weights(self):
+        # 8 x 70 GB over 5 GB/s is 112 s; three times that and 600 s of engine: below 1200 s
+        pool, records = h100_pool(), []
+        for nodes in (1, 2):
+            plan = placed_service(pool, ServingLayout(tensor=8, pipeline=nodes), replicas=1)
+            memory = replace(prediction_of(plan).memory, weights_bytes=70e9)
+            heavy = predicting(plan, memory=memory)
+            records.append(record_of(heavy, pool, Settings()))
+        assert [each.nodes_per_replica for each in records] == [1, 2]
+        assert [each.start_budget_seconds for each in records] == [1200, 1200]
+
+    def test_a_drain_ends_at_its_limit_however_long_requests_take(self):
+        plan, settings = placed_service(h100_pool(), ServingLayout()), Settings()
+        slow = predicting(plan, e2e_seconds=Interval(3000.0, 2000.0, 5000.0))
+        found = record_of(slow, h100_pool(), settings)
+        assert found.drain_seconds == settings.drain_limit_seconds < 5000
 
     def test_grace_covers_endpoints_drain_and_margin(self):
         pod = pod_of(deployment_of(service()))

@@ -105,6 +105,29 @@ def test_a_run_ends_by_its_own_pace():
     assert later.mid == pytest.approx(3000 * 3.5 - 3600.0, rel=0.01)
 
 
+@pytest.mark.parametrize("seconds_since", [0, 1])
+def test_a_run_that_has_made_all_its_steps_takes_one_more_at_most(seconds_since):
+    """Its last steps are told while it ends."""
+    document, _ = slow_run()
+    done = with_told(document, "l40s", steps=4000)
+    left = remaining_seconds(done, NOW + timedelta(seconds=seconds_since))
+    assert left is not None
+    assert left.mid == pytest.approx(3.5 - seconds_since, rel=0.01)
+
+
+def test_a_checkpoint_of_the_run_itself_is_nothing_that_was_ahead_of_it():
+    """What it has told since its start has passed with its time already."""
+    document, _ = slow_run(hours_ago=1.0)
+    without_pace = {"ofSteps": 4000, "paceSeconds": None}
+    kept, plain = (
+        remaining_seconds(with_told(document, "l40s", **without_pace, **more), NOW)
+        for more in ({"lastCheckpointSteps": 2000}, {})
+    )
+    assert kept is not None
+    assert plain is not None
+    assert kept.mid == pytest.approx(plain.mid)
+
+
 def test_one_that_was_started_anew_has_what_its_checkpoint_lacks_before_it():
     document, _ = slow_run(hours_ago=0.0)
     anew = with_told(document, "l40s", age_seconds=60.0, lastCheckpointSteps=1000)

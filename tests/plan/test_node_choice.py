@@ -186,6 +186,14 @@ def test_a_gang_prefers_a_broken_domain_to_a_smaller_whole_one():
     assert chosen == {"r1-0": 1, "r1-1": 1}
 
 
+def test_a_gang_prefers_a_domain_that_it_uses_up_to_a_broken_one_with_room():
+    """Nothing whole is lost by it, and the other keeps its room for others."""
+    where = racks_of(2, 4)
+    book = ledger([where], {"r1-3": Usage({GPU: EACH})})
+    chosen = book.fit(where, Gang(2, EACH, one_per_node=True), (CLIQUE,), must_share=True)
+    assert chosen == {"r0-0": 1, "r0-1": 1}
+
+
 def test_a_gang_of_two_racks_takes_two_racks_of_a_block():
     where = racks_of(3, 2, 3, 2)
     chosen = ledger([where], {}).fit(where, Gang(6, EACH, one_per_node=True), (CLIQUE, BLOCK))

@@ -316,13 +316,10 @@ def test_each_class_of_traffic_has_an_engine_of_its_own():
     ],
 )
 def test_published_quantisation_only_where_the_chip_has_it(product, expected):
-    spec = {"model": {"preset": "deepseek-v3"}, "slo": [], "trafficClass": "Throughput"}
-    nodes = gpu_nodes("x", 4, product)
-    told = plan_of(nodes, service(**spec)).candidates[0]
-    if told.layout is None:  # too large for one node: the sentence has its size
-        assert told.reason_code == Verdict.MEMORY_DOES_NOT_FIT
-    else:
-        assert told.layout.weight_format == expected
+    spec = {"model": {"preset": "minimax-m2.5"}, "slo": [], "trafficClass": "Throughput"}
+    told = plan_of(gpu_nodes("x", 1, product), service(**spec)).candidates[0]
+    assert told.layout is not None, "it fits on a node in either format"
+    assert told.layout.weight_format == expected
 
 
 def test_quantisation_that_the_chip_lacks_is_refused():

@@ -1,10 +1,13 @@
 """Names that nothing in the cluster has: the sentence, and the nearest thing that would work."""
 
+from datetime import timedelta
+
 import pytest
 
 from poolwise.plan.conditions import Reason
 from poolwise.plan.wording import duration
 from tests.plan.cluster_given import (
+    NOW,
     foreign_pod,
     gpu_nodes,
     h100,
@@ -14,6 +17,7 @@ from tests.plan.cluster_given import (
     plan_of,
     service,
 )
+from tests.plan.provisioning.given import growing
 
 H200 = {"accelerators": {"count": 8, "products": ["H200"]}}
 
@@ -64,6 +68,16 @@ def test_a_deadline_that_no_pool_meets_is_told_with_one_that_would_do(deadline):
     assert plan.reason_code == Reason.NO_FEASIBLE_POOL
     near = f"a deadline {duration(quick.total_seconds)} from its start, on 8 x H100-SXM5-80GB of "
     assert f"; nearest that would work: {near}{quick.pool}" in plan.reason
+
+
+def test_the_deadline_that_would_do_counts_the_start_of_nodes_too():
+    """Four minutes until nodes come, to a run of a few."""
+    short = {"globalBatchSize": 64, "sequenceLength": 2048, "steps": 50}
+    quick = plan_of([], job(training=short), pools=[growing()]).chosen
+    late = {"deadline": (NOW + timedelta(seconds=10)).isoformat()}
+    told = plan_of([], job(training=short, objective=late), pools=[growing()]).reason
+    assert quick.startup_seconds == 240
+    assert f"a deadline {duration(240 + quick.total_seconds)} from its start" in told
 
 
 def test_a_deadline_that_has_passed_is_told_before_all_that_is_in_the_way_besides():

@@ -46,6 +46,14 @@ def test_it_costs_half_an_interval_and_a_restart_where_interruptions_are_rare():
     assert found - 100 * HOUR == pytest.approx(100 * HOUR * rare * (900 + 600), rel=0.01)
 
 
+def test_a_run_that_ends_before_its_first_checkpoint_loses_what_it_has_run():
+    spot = replace(h100_pool(), capacity_type="Spot")
+    at_its_end, days_later = (
+        expected(spot, 2, HOUR, checkpoint_seconds) for checkpoint_seconds in (HOUR, 24 * HOUR)
+    )
+    assert days_later.expected_seconds == at_its_end.expected_seconds
+
+
 def test_who_owns_his_nodes_is_not_interrupted():
     spot = replace(h100_pool(), capacity_type="Spot")
     never = Settings(spot_interruptions_per_node_hour=0)

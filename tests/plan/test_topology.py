@@ -162,6 +162,17 @@ def test_a_level_holds_only_who_finds_there_all_that_it_asks_for():
     assert not can_ever_hold(BLOCK, twice, pool)
 
 
+@pytest.mark.parametrize(
+    "too_much",
+    [{"cores": 1e4}, {"memory_bytes": 1e15}, {"accelerators": 9}],
+    ids=["cores", "memory", "accelerators"],
+)
+def test_a_level_holds_nobody_whose_pods_are_too_large_for_its_nodes(too_much):
+    pool, two = pool_of(labelled(h100(4), **{BLOCK: 2})), replace(FOUR, pods=2)
+    assert can_ever_hold(BLOCK, two, pool)
+    assert not can_ever_hold(BLOCK, replace(two, **too_much), pool)
+
+
 def share_of(spec, nodes, count):
     pool = pool_of(nodes)
     request = workload(job(count=count, **spec), Kind.TRAINING_JOB, TABLES, Settings(), {}).request

@@ -105,6 +105,6 @@ def test_latencies_that_cannot_be_read_hide_no_queue():
 
 @given(st.text(max_size=300))
 def test_no_text_breaks_the_reader(text):
-    read(f"{NEW}flow_control_queue_size{text}\n", "epp-0", 100.0)
-    read(f"{E2E[NEW]}_bucket{text}\n", "epp-0", 100.0)
-    read(text, "epp-0", 100.0)
+    queue, bucket = f"{NEW}flow_control_queue_size{text}\n", f"{E2E[NEW]}_bucket{text}\n"
+    for each in (queue, bucket, text):
+        assert isinstance(read(each, "epp-0", 100.0), PickerTold | Fault)

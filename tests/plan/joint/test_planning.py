@@ -410,3 +410,10 @@ def test_an_answer_says_whether_others_start_than_the_queue_had_counted_on():
     ]
     assert not plan(problem(pools, *jobs), False).is_as_queued
     assert plan(problem(pools, *jobs[:2]), False).is_as_queued
+
+
+def test_who_has_several_shapes_in_a_pool_loses_against_the_best_of_them():
+    """Ten hours on two nodes, sixteen on one; twenty elsewhere are twice as long."""
+    run = job("run", option("p", 10, pods=2), option("p", 16), option("q", 20, pods=2))
+    found = plan(problem([pool("p", 8, 8), pool("q", 8, 8)], run))
+    assert "100 % more on q" in by_key(found)["run"].reason

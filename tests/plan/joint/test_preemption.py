@@ -91,7 +91,9 @@ def test_what_keeps_no_checkpoints_is_never_stopped():
     assert stopped(GANG, low("a", "p-0"), low("b", "p-1", is_movable=False)) == {}
 
 
-@pytest.mark.parametrize(("hours", "is_stopped"), [(0.5, False), (5.0, True)])
+@pytest.mark.parametrize(
+    ("hours", "is_stopped"), [(0.5, False), (1.2, False), (1.8, True), (5.0, True)]
+)
 def test_a_short_wait_is_cheaper_than_a_restart(hours, is_stopped):
     """An hour is lost, times the margin of 1.5."""
     held = [low(f"x{at}", f"p-{at}", hours=hours, restart_hours=1.0) for at in range(2)]

@@ -4,9 +4,10 @@ import copy
 
 import pytest
 
+from poolwise.plan.kueue.guests import guests
 from poolwise.plan.kueue.words import ADMITTED, CONTROLLER
 from poolwise.plan.names import POOL
-from poolwise.plan.observed import Queues
+from poolwise.plan.observed import Observed, Queues
 from tests.plan.cluster_given import GPU, decided, foreign_pod, gpu_nodes, h100, job, l40s
 from tests.plan.kueue.given import APIS, H100, L40S, PRODUCT, flavor
 from tests.plan.nodes_given import declared
@@ -70,6 +71,16 @@ def test_a_job_without_room_gives_its_quota_back_for_a_while():
     assert (found.state, found.requeue_after_seconds) == ("Retry", 60)
     assert "3 pods with 8 x nvidia.com/gpu" in found.message
     assert "has room for 2 (16 of 16 are free)" in found.message
+
+
+def test_as_many_pods_are_looked_for_as_kueue_lets_in():
+    """Fewer than a job asks for at most, where it may start with a part of them."""
+    partial = guest(pods=4)
+    partial["status"]["admission"]["podSetAssignments"][0]["count"] = 2
+    known = Observed(queues=Queues(workloads=(partial,), checks=(CHECK,)))
+    (found,) = guests(known)
+    assert [pod_set.pods for pod_set in found.pod_sets] == [2]
+    assert answers(h100(2), partial)["guest"].state == "Ready", "four would have no room"
 
 
 def test_a_pod_that_no_node_could_ever_hold_is_rejected():

@@ -90,6 +90,29 @@ def test_several_flavors_of_the_same_nodes_are_all_right():
     assert found.flavors == ("reserved", "burst")
 
 
+@pytest.mark.parametrize(
+    ("used", "spare"),
+    [({"burst": 10}, 16), ({"reserved": 12, "burst": 10}, 6)],
+    ids=["one in use", "both in use"],
+)
+def test_of_several_flavors_a_pod_gets_the_quota_of_one(used, spare):
+    """Kueue takes all of a pod set's out of the same flavor."""
+    found = pinned(h100(2), [flavor("reserved", H100), flavor("burst", H100)], used=used)
+    assert isinstance(found, Pin)
+    assert (found.most, found.spare) == (16, spare)
+
+
+@pytest.mark.parametrize("is_other_usable", [True, False])
+def test_a_node_that_takes_no_work_needs_no_label_unless_none_does(is_other_usable):
+    labelled, bare = h100(2, **{BLOCK: "train"})
+    del bare["metadata"]["labels"][BLOCK]
+    bare["spec"] = {"unschedulable": True}
+    if not is_other_usable:
+        labelled["spec"] = {"unschedulable": True}
+    found = pinned([labelled, bare], [flavor("train", {BLOCK: "train"})])
+    assert isinstance(found, Pin) is is_other_usable
+
+
 TOLERATION = {"key": "team", "operator": "Equal", "value": "a"}
 
 

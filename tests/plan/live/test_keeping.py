@@ -35,6 +35,13 @@ def test_enough_samples_tell_with_bounds():
     assert signal.samples >= 1000
 
 
+def test_a_target_inside_a_bucket_leaves_open_who_of_it_is_late():
+    """A fifth are in the bucket from 0.5 to 1 s: nobody of them to all."""
+    found, now = record((0, 0, 400, 100))
+    [signal] = found.signals([LatencyTarget(Latency.TTFT, 99, 0.7)], now)
+    assert signal.late_share == pytest.approx((0.0, 0.2))
+
+
 def test_too_few_tell_nothing_but_how_many():
     found, now = record((1,), looks=20)
     [signal, lower] = found.signals([TTFT, P90], now)

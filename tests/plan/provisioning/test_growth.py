@@ -144,6 +144,17 @@ def test_a_node_that_does_not_tell_its_size_is_no_pattern_for_new_ones():
     assert "neither a node nor a machine type tells the cores and memory of its nodes" in told
 
 
+def test_a_node_to_come_has_of_anything_else_the_least_that_any_has():
+    adapters = "rdma/hca"
+    many, one = node("many"), node("one")
+    many["status"]["allocatable"][adapters] = "4"
+    one["status"]["allocatable"][adapters] = "1"
+    (found,) = pools([many, one], [growing()], TABLES, Settings())
+    to_come = [each for each in grown(found).nodes if each.is_to_come]
+    assert to_come
+    assert all(each.others and each.others[adapters] == 1.0 for each in to_come)
+
+
 def pool_of(nodes):
     (found,) = pools(nodes, [growing("zero")], TABLES, Settings())
     return replace(found, nodes=tuple(each for each in found.nodes if not each.is_to_come))

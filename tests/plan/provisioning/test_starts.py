@@ -5,7 +5,7 @@ import pytest
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Kind
-from poolwise.plan.provisioning.attempts import given_up, started_at
+from poolwise.plan.provisioning.attempts import given_up, remembered, started_at
 from poolwise.plan.standing import Standing
 from poolwise.plan.status.pods import Live
 from poolwise.plan.status.workload import status
@@ -378,6 +378,18 @@ def test_success_is_remembered_instead():
     runs = decided_at(after(65), nodes, remembers, **given)
     after_all = told(remembers, runs, children, seen, after(65))
     assert after_all["status"]["start"] == {"startedTime": stamp(after(65))}
+
+
+@pytest.mark.parametrize(
+    ("placed_at", "remembers"),
+    [(after(-5), after(0)), (after(30), after(40))],
+    ids=["the same placement", "a later placement"],
+)
+def test_a_start_is_that_of_the_present_placement(placed_at, remembers):
+    """It started once, at once; all its pods run forty minutes later."""
+    earlier = with_status(job(), start={"startedTime": stamp(after(0))})
+    document = remembered(earlier, None, "zero", placed_at, after(40))
+    assert document == {"startedTime": stamp(remembers)}
 
 
 GIVEN_UP = {

@@ -104,5 +104,5 @@ def test_nonsense_is_one_sentence(text, words):
 
 @given(st.text(max_size=300))
 def test_no_text_raises(text):
-    read(text, "run-0", NOW)
-    read("training_steps_total" + text, "run-0", NOW)
+    for each in (text, "training_steps_total" + text):
+        assert isinstance(read(each, "run-0", NOW), RunSample | Fault)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
+from poolwise.plan.live.mismatch.burden import PEAK, REQUESTS, has_grown
 from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.live.mismatch.watch import GONE_SECONDS
 from poolwise.plan.live.overdue import Overdue
@@ -241,3 +242,16 @@ def test_what_is_gone_is_told_for_a_while_and_no_longer():
 def test_nothing_is_told_of_no_metrics_or_a_first_look():
     assert kinds(play([Stage(30, replicas=())])) == set()
     assert kinds(play([Stage(1 / 6)])) == set()
+
+
+@pytest.mark.parametrize(
+    ("requests", "peak", "expected"),
+    [
+        pytest.param(4.0, 6.0, False, id="a fuller minute by chance"),
+        pytest.param(4.0, 6.5, True, id="a fuller minute than by chance"),
+        pytest.param(4.5, 5.0, True, id="more of all"),
+    ],
+)
+def test_chance_alone_moves_the_fullest_minute_more_than_the_mean(requests, peak, expected):
+    before = {REQUESTS: 4.0, PEAK: 5.0}
+    assert has_grown({REQUESTS: requests, PEAK: peak}, before) is expected
