@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from poolwise.plan.joint.outcome import Act
@@ -16,7 +16,7 @@ from poolwise.plan.joint.problem import (
     Running,
     Workload,
 )
-from tests.plan.joint.cluster_given import HOUR, span
+from tests.plan.joint.cluster_given import HOUR, job, option, pool, problem, span
 
 POOLS = ("h100", "a100", "l40s")
 SLOW = settings(
@@ -145,7 +145,23 @@ def check_gang(decision, workload, nodes):
         assert option.seconds.mid <= workload.deadline
 
 
+GANG_OF_ONE_RACK = problem(
+    [pool("h100", 8, 0, 8, 8, rack=2)],
+    job("gang", option("h100", 10, pods=2, level="rack")),
+)
+"""Two of the three free nodes share a rack."""
+DEADLINES = problem(
+    [pool("h100", 8, 8)],
+    job("in time", option("h100", 10), deadline=20 * HOUR),
+    job("too late", option("h100", 10), deadline=5 * HOUR),
+)
+
+
 @SLOW
+@example(GANG_OF_ONE_RACK, False)
+@example(GANG_OF_ONE_RACK, True)
+@example(DEADLINES, False)
+@example(DEADLINES, True)
 @given(problems(), st.booleans())
 def test_every_plan_keeps_what_it_promises(problem, optimise):
     found = plan(problem, optimise)
