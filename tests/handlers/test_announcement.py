@@ -92,3 +92,27 @@ WAITS = ("Placed", "False", "InsufficientCapacity", "needs 64, 48 are free")
 )
 def test_announcements(before, after, told):
     assert [(each.reason, each.is_warning) for each in announcements(before, after)] == told
+
+
+MORE = {"from": 2, "to": 3, "reason": "more comes"}
+LESS = {"from": 3, "to": 2, "reason": "less comes"}
+
+
+def scaled(count, *decisions, mode="Direct"):
+    """The newest decision first."""
+    return {"scaling": {"mode": mode, "desiredReplicas": count, "decisions": list(decisions)}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        pytest.param(scaled(2), scaled(3, MORE), ["ScaledUp"], id="up"),
+        pytest.param(scaled(3, MORE), scaled(2, LESS, MORE), ["ScaledDown"], id="down"),
+        pytest.param(scaled(3, MORE), scaled(3, MORE), [], id="nothing-new"),
+        pytest.param(scaled(None, MORE), scaled(3, MORE), [], id="a-decision-told-before"),
+        pytest.param(scaled(3, MORE), scaled(3, LESS, MORE), [], id="the-same-number"),
+        pytest.param(scaled(2), scaled(3, MORE, mode="External"), [], id="set-by-others"),
+    ],
+)
+def test_another_number_of_replicas_is_told_once_where_poolwise_sets_it(before, after, told):
+    assert [each.reason for each in announcements(before, after)] == told

@@ -191,6 +191,15 @@ def test_what_a_service_costs_is_counted_at_the_pools_that_bear_it(cache):
     assert held == job("spread")["status"]["plan"]["count"] + 6
 
 
+def test_pools_never_bear_more_than_a_service_costs(cache):
+    """A further one has a new price, and the sum is still of the old."""
+    far = {"pool": "far", "count": 2, "replicas": 3, "costPerHour": 80.0}
+    cache.put(TRAINING_JOBS, job("spread", further=[far]))
+    registry = registry_of(cache)
+    assert value(registry, "cost_per_hour", kind="TrainingJob", pool="far") == 50
+    assert value(registry, "cost_per_hour", kind="TrainingJob", pool="h100") == 0
+
+
 def test_what_makes_no_tokens_has_no_series_of_them(cache):
     cache.put(TRAINING_JOBS, job("vision", predicted={"stepSeconds": 0.6}))
     registry = registry_of(cache)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 
 import pytest
 
+from poolwise.cluster.cache import Cache
 from poolwise.cluster.clock import utc_now
 from poolwise.cluster.resources import (
     ACCELERATOR_POOLS,
@@ -16,11 +18,14 @@ from poolwise.cluster.resources import (
     PODS,
     SERVICES,
 )
+from poolwise.cluster.writer import Writer
 from poolwise.errors import Conflict, Forbidden, NamespaceEnds, Refused, Unavailable
+from poolwise.handlers.pools import Pools
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.names import PAUSED
 from poolwise.plan.observed import Observed
 from poolwise.settings import Settings
+from tests.fake_kube import FakeKube
 from tests.handlers.shell import Shell, chat_service, condition, h100_node, training_job
 
 
@@ -270,14 +275,19 @@ def test_a_namespace_that_is_made_again_has_new_workloads(shell):
 
 
 def test_a_workload_that_keeps_failing_does_not_flicker(shell):
+    attempts = []
+
     def fail(write):
         if write == "apply jobs/bad":
+            attempts.append(write)
             raise Refused("no")
 
     shell.kube.before_write = fail
     shell.put(training_job("a", "bad", 16))
     shell.run()
+    attempts.clear()
     later = shell.run(lambda: None, lambda: None, pause_seconds=0.3)
+    assert len(attempts) > 1, "it is tried again and again"
     assert [write for write in later if "status trainingjobs" in write] == []
 
 
@@ -439,6 +449,21 @@ def test_a_pool_that_somebody_made_keeps_the_name_of_one_that_is_found(shell):
         each for each in other.kube.all(ACCELERATOR_POOLS) if each["metadata"]["name"] == name
     ]
     assert kept["spec"] == {"nodeSelector": {"of": "nobody"}}
+
+
+def test_a_pool_that_a_person_has_made_since_the_pass_is_not_written_over(shell):
+    """By the name of one that was discovered; its status is told alone."""
+    shell.run()
+    [discovered] = shell.kube.all(ACCELERATOR_POOLS)
+    name = discovered["metadata"]["name"]
+    kube, cache = FakeKube(), Cache()
+    persons = declared(name, of="nobody")
+    cache.put(ACCELERATOR_POOLS, kube.put(persons))
+    writer = Writer(kube, cache, lambda: math.inf)
+    asyncio.run(Pools(cache, writer, shell.engine.planner, utc_now).reconcile(name))
+    assert kube.writes == [f"patch status acceleratorpools/{name}"]
+    [kept] = kube.all(ACCELERATOR_POOLS)
+    assert kept["spec"] == persons["spec"]
 
 
 def test_a_pool_that_somebody_made_outlives_its_nodes(shell):

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
+import math
+from dataclasses import replace
 
 import pytest
 
+from poolwise.cluster.cache import Cache
+from poolwise.cluster.clock import utc_now
 from poolwise.cluster.resources import ADMISSION_CHECKS, JOBS, QUEUED
+from poolwise.cluster.writer import Writer
 from poolwise.errors import Conflict, Forbidden
+from poolwise.handlers.admissions import Admissions
+from poolwise.handlers.planner import Guest
 from poolwise.plan.kueue.words import CONTROLLER, GATE, PLANNER, QUEUE_LABEL
 from poolwise.plan.names import KUEUE, PLACEMENT
+from poolwise.plan.observed import Answer
+from tests.fake_kube import FakeKube
 from tests.handlers.shell import Shell, condition, h100_node, training_job
 from tests.plan.kueue.given import cluster_queue, flavor, local_queue
 
@@ -258,6 +268,43 @@ def test_no_room_is_a_retry_with_the_numbers(shell):
     (ours,) = answered["status"]["admissionChecks"]
     assert (ours["state"], ours["requeueAfterSeconds"]) == ("Retry", 60)
     assert "0 of 16 are free" in ours["message"]
+
+
+def test_an_answer_that_kueue_was_faster_than_is_not_written_over_it(shell):
+    """The list of checks is written whole, and so names the version of the Workload."""
+    versions = []
+    patch = shell.kube.patch
+
+    async def conflicting(document, changes, subresource, limit_seconds):
+        if document["kind"] == "Workload":
+            versions.append((changes["metadata"], document["metadata"]["resourceVersion"]))
+            if len(versions) == 1:
+                raise Conflict("the object has been modified")
+        return await patch(document, changes, subresource, limit_seconds)
+
+    shell.kube.patch = conflicting
+    shell.put(check(), guest())
+    shell.run(lambda: None, pause_seconds=0.1)
+    assert len(versions) == 2
+    assert all(named == {"resourceVersion": live} for named, live in versions)
+    (answered,) = shell.kube.all(QUEUED)
+    assert answered["status"]["admissionChecks"][0]["state"] == "Ready"
+
+
+@pytest.mark.parametrize("state", ["Pending", "Ready", "Retry", "Rejected"])
+def test_only_a_check_that_waits_is_answered(shell, state):
+    """An answer that the newest pass still has is of before it was given."""
+    kube, cache = FakeKube(), Cache()
+    document = guest()
+    document["status"]["admissionChecks"][0]["state"] = state
+    cache.put(QUEUED, kube.put(document))
+    answer = Answer("poolwise", "Ready", "1 pod in h100")
+    shell.run()
+    planner = shell.engine.planner
+    planner.decisions = replace(planner.decisions, answers={("b", "guest"): answer})
+    admissions = Admissions(cache, Writer(kube, cache, lambda: math.inf), planner, utc_now)
+    asyncio.run(admissions.reconcile(Guest("b", "guest")))
+    assert kube.writes == (["patch status workloads/guest"] if state == "Pending" else [])
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from poolwise.cluster.resources import (
     Resource,
 )
 from poolwise.handlers.routing import targets_of
-from poolwise.handlers.seen import seen_of
+from poolwise.handlers.seen import is_of_any, seen_of
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.observed import Object
 
@@ -116,3 +116,32 @@ def test_pods_of_groups_name_stateful_sets(owner: str, is_ours: bool) -> None:
     sets = Resource("apps", "v1", "StatefulSet", "statefulsets")
     cache.put(PODS, made(PODS, "p", made(sets, owner, None)))
     assert bool(seen_of(cache, run)[1]) is is_ours
+
+
+@pytest.mark.parametrize(
+    ("status", "kinds"),
+    [
+        ({"active": 1}, ["TrainJob", "Event"]),
+        ({"active": 2}, ["TrainJob"]),
+        ({"active": 1, "succeeded": 1}, ["TrainJob"]),
+    ],
+    ids=["lacks one", "all run", "one has ended"],
+)
+def test_a_refusal_counts_while_a_job_lacks_pods(
+    cache: Cache, status: Object, kinds: list[str]
+) -> None:
+    run, job_set = cache.get(TRAINING_JOBS, "research", "run"), made(JOB_SETS, "run", None)
+    assert run is not None
+    job = made(JOBS, "run-node-0", job_set, spec={"parallelism": 2}, status=status)
+    cache.put(JOBS, job)
+    assert [child["kind"] for child in seen_of(cache, run).children] == kinds
+
+
+def test_a_pod_that_names_a_job_is_of_who_controls_it() -> None:
+    """Anybody may be named as an owner; a controller there is but one."""
+    job = made(JOBS, "run", None)
+    pod = made(PODS, "run-0", job)
+    assert is_of_any(pod, [job])
+    (reference,) = pod["metadata"]["ownerReferences"]
+    reference["controller"] = False
+    assert not is_of_any(pod, [job])

@@ -166,6 +166,21 @@ def test_one_that_lies_holds_its_own_service_alone(cluster):
     assert cluster.looks(LOOKS_UNTIL_TOLD + 1) == []
 
 
+def test_what_one_told_before_it_lied_is_not_what_is_known_of_it(cluster):
+    async def run() -> list[set[str]]:
+        engine = await cluster._start()
+        known = []
+        for answer in (None, Fault("answers HTML")):
+            if answer is not None:
+                cluster.fleet.looks["chat"] = answer
+            await engine.settle()
+            await engine.scaler.step()
+            known.append({each.replica for each in engine.scaler.samples.values()})
+        return known
+
+    assert asyncio.run(run()) == [{"chat-0", "other-0"}, {"other-0"}]
+
+
 def test_a_fault_with_another_number_in_it_at_each_look_is_written_once(cluster, monkeypatch):
     numbers = itertools.count(60)
     monkeypatch.setattr(
