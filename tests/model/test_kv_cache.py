@@ -46,3 +46,10 @@ def test_an_index_picks_some_of_the_cached_keys() -> None:
     assert isinstance(shape, Transformer)
     assert kv_cache.read_keys(shape, 1000) == kv_cache.cached_keys(shape, 1000)
     assert kv_cache.read_keys(shape, 9000) == kv_cache.cached_keys(shape, 2048)
+
+
+def test_a_window_caps_what_an_index_picks_and_not_what_is_cached() -> None:
+    reads = kv_cache.Reads(
+        whole_layers=0, windowed_layers=1, window_tokens=4096, indexed_tokens=2048
+    )
+    assert [reads.keys(tokens) for tokens in (1000, 3000, 9000)] == [1000, 2048, 2048]

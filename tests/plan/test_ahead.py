@@ -115,6 +115,14 @@ def test_what_was_spent_counts_against_the_limit():
     assert plan_of(h100(1), stopped(750, spent=francs, **limit)).placed
 
 
+def test_who_has_spent_more_than_the_limit_has_nothing_left():
+    whole = plan_of(h100(1), fresh()).chosen.total_cost
+    limit = {"objective": {"maxCost": f"{whole:.2f}"}}
+    refused = plan_of(h100(1), stopped(750, spent={"cost": 2 * whole}, **limit))
+    assert refused.reason_code == "NoFeasiblePool"
+    assert f"maxCost is {money(0.0, 'USD')} after the" in refused.reason
+
+
 def test_a_deadline_is_held_against_what_is_ahead():
     seconds = plan_of(h100(1), fresh()).chosen.total_seconds
     deadline = {"objective": {"deadline": (NOW + timedelta(seconds=seconds / 2)).isoformat()}}

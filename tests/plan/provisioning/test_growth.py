@@ -182,13 +182,14 @@ def test_a_pool_without_nodes_is_ready_where_it_may_grow():
     assert (ready.status, ready.reason) == (True, "NodesOnDemand")
 
 
-def test_a_full_pool_says_so():
-    told = condition(the_pool([node("a")], growing(max_nodes=1)), "CanGrow")
-    assert (told.status, told.reason, told.message) == (
-        False,
-        "AtMaxNodes",
-        "1 of 1 node is there",
-    )
+@pytest.mark.parametrize(
+    ("names", "there"),
+    [("a", "1 of 1 node is there"), ("ab", "2 of 1 node are there")],
+    ids=["as many as may be", "more than may be"],
+)
+def test_a_full_pool_says_so(names, there):
+    told = condition(the_pool([node(name) for name in names], growing(max_nodes=1)), "CanGrow")
+    assert (told.status, told.reason, told.message) == (False, "AtMaxNodes", there)
 
 
 def test_what_waits_for_promised_nodes_counts_them():
