@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 
 import pytest
 
-from poolwise.cluster.cache import Cache
 from poolwise.cluster.clock import utc_now
 from poolwise.cluster.resources import (
     ACCELERATOR_POOLS,
@@ -18,14 +16,11 @@ from poolwise.cluster.resources import (
     PODS,
     SERVICES,
 )
-from poolwise.cluster.writer import Writer
 from poolwise.errors import Conflict, Forbidden, NamespaceEnds, Refused, Unavailable
-from poolwise.handlers.pools import Pools
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.names import PAUSED
 from poolwise.plan.observed import Observed
 from poolwise.settings import Settings
-from tests.fake_kube import FakeKube
 from tests.handlers.shell import Shell, chat_service, condition, h100_node, training_job
 
 
@@ -449,21 +444,6 @@ def test_a_pool_that_somebody_made_keeps_the_name_of_one_that_is_found(shell):
         each for each in other.kube.all(ACCELERATOR_POOLS) if each["metadata"]["name"] == name
     ]
     assert kept["spec"] == {"nodeSelector": {"of": "nobody"}}
-
-
-def test_a_pool_that_a_person_has_made_since_the_pass_is_not_written_over(shell):
-    """By the name of one that was discovered; its status is told alone."""
-    shell.run()
-    [discovered] = shell.kube.all(ACCELERATOR_POOLS)
-    name = discovered["metadata"]["name"]
-    kube, cache = FakeKube(), Cache()
-    persons = declared(name, of="nobody")
-    cache.put(ACCELERATOR_POOLS, kube.put(persons))
-    writer = Writer(kube, cache, lambda: math.inf)
-    asyncio.run(Pools(cache, writer, shell.engine.planner, utc_now).reconcile(name))
-    assert kube.writes == [f"patch status acceleratorpools/{name}"]
-    [kept] = kube.all(ACCELERATOR_POOLS)
-    assert kept["spec"] == persons["spec"]
 
 
 def test_a_pool_that_somebody_made_outlives_its_nodes(shell):
