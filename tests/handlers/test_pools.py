@@ -1,9 +1,10 @@
-"""AcceleratorPools between two passes: what somebody else has made of them meanwhile."""
+"""AcceleratorPools as objects of the cluster: whose they are, and what others made of them."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+from functools import partial
 
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.clock import utc_now
@@ -30,3 +31,18 @@ def test_a_pool_that_a_person_has_made_since_the_pass_is_not_written_over() -> N
     assert kube.writes == [f"patch status acceleratorpools/{name}"]
     (kept,) = kube.all(ACCELERATOR_POOLS)
     assert kept["spec"] == persons["spec"]
+
+
+def test_a_pool_that_was_found_is_somebodys_once_its_label_is_gone() -> None:
+    shell = Shell()
+    shell.put(h100_node(), h100_node())
+    shell.run()
+    [found] = shell.kube.all(ACCELERATOR_POOLS)
+    priced = {**found, "spec": {**found["spec"], "price": {"perNodeHour": "7"}}}
+    mine = {**priced, "metadata": {**found["metadata"], "labels": {}}}
+    for given, expected in ((priced, (True, False)), (mine, (False, True))):
+        shell.run(partial(shell.put, given))
+        [told] = shell.kube.all(ACCELERATOR_POOLS)
+        is_unread = any(each["type"] == "SpecRead" for each in told["status"]["conditions"])
+        is_at_their_price = told["status"]["price"]["perNodeHour"] == 7
+        assert (is_unread, is_at_their_price) == expected

@@ -60,7 +60,9 @@ def test_a_pool_without_a_price_says_so() -> None:
     pool = only_pool(nodes)
     status, reason, message = condition(pool, "PriceKnown")
     assert (pool.price, status, reason) == (None, False, "NoPrice")
-    assert message.endswith("taken last where cost decides: set spec.price")
+    assert message.endswith(
+        "taken last where cost decides: set spec.price in an AcceleratorPool of yours"
+    )
     assert pool.price_problem is None, "there is no price that could not be compared"
     unknown = only_pool([node("b", {"nvidia.com/gpu.product": "NVIDIA-Z9000"}, gpus=8)])
     assert "PriceKnown" not in {each.type for each in unknown.conditions}

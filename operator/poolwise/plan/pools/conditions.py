@@ -36,7 +36,7 @@ def _hardware(draft: Draft) -> Iterator[Condition]:
     if offer.problem is not None:
         text = offer.problem.message
         if not draft.spec.accelerator:
-            text += "; to use the pool, name its hardware in spec.accelerator"
+            text += f"; to use the pool, name its hardware in {_where_to_name_it(draft)}"
         yield Condition("HardwareKnown", False, offer.problem.reason, sentence(text))
         return
     odd = [m.node.name for m in draft.members if m.offer.problem is not None]
@@ -49,6 +49,15 @@ def _hardware(draft: Draft) -> Iterator[Condition]:
     if offer.is_estimated and offer.cpu is not None:
         text = f"its CPU is not in the shipped table; taken as {offer.cpu.name}, the weakest known"
         yield Condition("HardwareEstimated", True, "UnknownCpu", f"{text} {offer.cpu.architecture}")
+
+
+def _where_to_name_it(draft: Draft) -> str:
+    """What the object of a discovered pool is given is not read: somebody who followed the advice
+    there would see it again, word by word."""
+    if not draft.is_discovered:
+        return "spec.accelerator"
+    selector = ", ".join(f"{key}: {value}" for key, value in draft.spec.node_selector.items())
+    return f"spec.accelerator of an AcceleratorPool of yours, with spec.nodeSelector {{{selector}}}"
 
 
 def _overruled(draft: Draft) -> str:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from poolwise.api import GROUP, VERSION
 from poolwise.plan import idle, names
 from poolwise.plan.conditions import merged
 from poolwise.plan.observed import Manifest, Object
-from poolwise.plan.pool import Pool
-from poolwise.plan.wording import significant
+from poolwise.plan.pool import Condition, Pool
+from poolwise.plan.reading import mapping, texts
+from poolwise.plan.wording import first_of, sentence, significant
+
+NAMED_AT_MOST = 5
+"""Fields that one message names."""
 
 
 def pool_object(pool: Pool) -> Manifest:
@@ -54,9 +59,23 @@ def pool_status(
         "roleReason": pool.role_reason or None,
         "price": _price(pool),
         "discovered": dict(pool.discovered),
-        "conditions": merged(previous, pool.conditions, generation, now),
+        "conditions": merged(previous, (*pool.conditions, *_unread(live, pool)), generation, now),
     }
     return {field: value for field, value in status.items() if value not in (None, {})}
+
+
+def _unread(live: Object, pool: Pool) -> Iterator[Condition]:
+    """That a person's words in the spec of a discovered pool count for nothing: it goes with its
+    last node, so a price or a name that stood there would be lost with it."""
+    if not pool.is_discovered or names.DISCOVERED not in texts(live, "metadata", "labels"):
+        return
+    given = [f"spec.{name}" for name in sorted(mapping(live, "spec")) if name != "nodeSelector"]
+    if given:
+        text = (
+            f"{first_of(given, NAMED_AT_MOST)}: not read, since Poolwise discovered this pool; to"
+            f" make it yours: kubectl label acceleratorpool {pool.name} {names.DISCOVERED}-"
+        )
+        yield Condition("SpecRead", False, "DiscoveredPool", sentence(text))
 
 
 def _price(pool: Pool) -> Manifest | None:

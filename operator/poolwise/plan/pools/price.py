@@ -35,7 +35,7 @@ def price_conditions(draft: Draft, per_node: int, settings: Settings) -> Iterato
     if found is None:
         if draft.offer.problem is None:
             text = "no price of its nodes is known, so that it is taken last where cost decides"
-            yield Condition("PriceKnown", False, "NoPrice", f"{text}: set spec.price")
+            yield Condition("PriceKnown", False, "NoPrice", f"{text}: {_advice(draft)}")
         return
     if found.currency != settings.currency:
         told = f"{money(found.per_node_hour, found.currency)} per node and hour ({found.source})"
@@ -44,7 +44,12 @@ def price_conditions(draft: Draft, per_node: int, settings: Settings) -> Iterato
     elif found.source != SPEC and capacity_type(draft) != DEFAULT_CAPACITY_TYPE:
         text = f"its nodes are {capacity_type(draft)}, and only an on-demand price is known"
         told = f"{text} ({money(found.per_node_hour, found.currency)} per node and hour)"
-        yield Condition("PriceEstimated", True, "OnDemandPrice", f"{told}: set spec.price")
+        yield Condition("PriceEstimated", True, "OnDemandPrice", f"{told}: {_advice(draft)}")
+
+
+def _advice(draft: Draft) -> str:
+    """The spec of a discovered pool is not read."""
+    return "set spec.price" + (" in an AcceleratorPool of yours" if draft.is_discovered else "")
 
 
 def known_price(draft: Draft, per_node: int) -> Price | None:
