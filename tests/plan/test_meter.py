@@ -215,7 +215,9 @@ def test_ranks_that_are_replaced_do_not_stop_the_meter():
     operator = Operator()
     operator.look(2, [live_job(**RUNS)], GANG)
     pods = [pod("a", 1, ended=5), pod("b", 1.5), pod("c", 5.2)]
-    assert not operator.look(6, [live_job(**RUNS)], pods)
+    before = operator.document
+    operator.look(6, [live_job(**RUNS)], pods)
+    assert operator.document == before
     assert operator.meter.at(at(11)).cost == 10 * JOB_COST
 
 
@@ -236,6 +238,32 @@ def test_a_service_that_grows_costs_more_from_then_on():
     operator.plan = kept(placed_service(POOL, ServingLayout(), replicas=6))
     operator.look(11, [deployment], GANG)
     assert operator.meter.at(at(12)).cost == pytest.approx((10 * 3 + 6) * 55 / 8, abs=1e-4)
+
+
+ROLLED = [pod("c", 5), pod("d", 5.5)]
+"""Pods of a newer spec in place of those of the gang."""
+
+
+def test_replicas_that_come_after_a_rollout_cost_nothing_before_they_came():
+    operator = Operator(service(), placed_service(POOL, ServingLayout()))
+    deployment = live_deployment(replicas=3, readyReplicas=3, updatedReplicas=3)
+    operator.look(1, [deployment], GANG)
+    operator.look(6, [deployment], ROLLED)
+    operator.plan = kept(placed_service(POOL, ServingLayout(), replicas=6))
+    operator.look(11, [deployment], [*ROLLED, pod("e", 11)])
+    assert operator.document["until"] == text(11)
+    assert operator.meter.at(at(12)).cost == pytest.approx((10 * 3 + 6) * 55 / 8, abs=1e-4)
+
+
+def test_a_price_that_comes_after_a_rollout_takes_nothing_back():
+    operator = Operator(service(), placed_service(POOL, ServingLayout()))
+    deployment = live_deployment(replicas=3, readyReplicas=3, updatedReplicas=3)
+    operator.look(1, [deployment], GANG)
+    operator.look(6, [deployment], ROLLED)
+    before = operator.meter.at(at(11)).cost
+    operator.pool = replace(POOL, price=Price(0.0, "USD", "spec.price"))
+    operator.look(11, [deployment], ROLLED)
+    assert operator.document["cost"] == pytest.approx(before) == pytest.approx(10 * 3 * 55 / 8)
 
 
 @pytest.mark.parametrize("price", [80.0, None])

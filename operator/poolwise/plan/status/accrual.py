@@ -2,9 +2,9 @@
 
 It counts while its pods are on nodes: accelerators times their share of the node's price, and the
 predicted power. Starts and ends are those of the pods (of the Job, where they are gone), so that
-neither a restart nor an hour without an operator changes a sum. A price that changes counts from
-when it is seen. The status is written when the rate changes, at the end, and every
-``accrual_seconds`` in between.
+neither a restart nor an hour without an operator changes a sum. A price or a number of replicas
+that changes counts from when it is seen. The status is written when the rate changes, at the end,
+and every ``accrual_seconds`` in between.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ def brought_up_to_date(
 
 
 def _running(meter: Meter, found: Rate, currency: str, since: datetime, now: datetime) -> Meter:
+    """What begins counts from its first pod on. What goes on at another rate does so from now: the
+    first pod of a rollout is older than the replicas, or the price, that came after it."""
     if meter.rate is None or meter.until is None:
         return meter.started(since, found, currency)
-    if meter.rate != found:
-        return meter.started(since if since > meter.until else now, found, currency)
-    return meter
+    return meter if meter.rate == found else meter.started(now, found, currency)
 
 
 def _missed(meter: Meter, told: Told, span: Span) -> Meter:
@@ -88,7 +88,7 @@ def _span(seen: Observation) -> Span:
     if span.is_active or span.ended is not None:
         return span
     if seen.end_time is not None:
-        return Span(False, span.since or seen.start_moment, seen.end_time)
+        return Span(False, span.since or seen.start_moment, ended=seen.end_time)
     if seen.ready and seen.start_moment is not None:
         return Span(True, seen.start_moment)
     return span
