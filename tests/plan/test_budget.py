@@ -14,7 +14,7 @@ from tests.plan.test_meter import GANG, POOL, RUNS, Operator, at, over, pod
 from tests.plan.test_status import kept, live_deployment, live_job
 
 # The job costs $110 per hour from its first pod, an hour after its start, and is expected to end
-# after 83 hours: at $9,020.
+# 83 hours after its second one came, half an hour later: at $9,185.
 
 
 def job(limit):
@@ -41,11 +41,11 @@ def test_without_a_limit_or_a_cost_there_is_no_budget():
 
 
 def test_what_is_expected_to_suffice_says_until_when():
-    found = budget(running(9100, 2))
+    found = budget(running(9300, 2))
     assert (found["status"], found["reason"]) == ("True", "WithinLimit")
     assert found["message"] == (
-        "maxCost is $9,100, reached about 2026-11-24 23:43 UTC at $110 per hour;"
-        " it is expected to end about 2026-11-24 23:00 UTC"
+        "maxCost is $9,300, reached about 2026-11-25 01:32 UTC at $110 per hour;"
+        " it is expected to end about 2026-11-25 00:30 UTC"
     )
 
 
@@ -67,8 +67,8 @@ def test_what_will_not_suffice_is_said_long_before():
 
 
 def test_a_run_that_takes_longer_than_expected_is_warned_near_its_limit():
-    assert budget(running(9900, 2, 83.5))["reason"] == "CostWillExceed"
-    assert budget(running(50_000, 2, 83.5))["reason"] == "WithinLimit"
+    assert budget(running(9900, 2, 85))["reason"] == "CostWillExceed"
+    assert budget(running(50_000, 2, 85))["reason"] == "WithinLimit"
 
 
 def test_what_is_spent_is_spent():

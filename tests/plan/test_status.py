@@ -82,6 +82,7 @@ def message_of(shown, type_):
     return next(each["message"] for each in shown["conditions"] if each["type"] == type_)
 
 
+START = "2026-11-21T12:00:00Z"
 RUNNING = {"ready": 2, "active": 2, "startTime": "2026-11-21T12:00:00Z"}
 COMPLETE = {
     "succeeded": 2,
@@ -288,6 +289,38 @@ def test_the_end_outlives_the_job():
 def test_expected_finish_is_start_and_length():
     shown = told(training_job(), placed_job(), seen=[live_job(**RUNNING)])
     assert shown["observed"]["expectedFinishTime"] == "2026-11-24T23:00:00Z"
+
+
+def rank(name, hour):
+    """Bound to a node at an hour of the day."""
+    moment = f"2026-11-21T{hour:02}:00:00Z"
+    bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": moment}
+    status = {"phase": "Running", "conditions": [bound]}
+    return {"metadata": {"name": name}, "spec": {"nodeName": "n"}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("interval", "told_steps", "finish"),
+    [
+        (None, {}, "2026-11-25T07:00:00Z"),
+        (None, {"lastCheckpointSteps": 50, "lastCheckpointTime": START}, "2026-11-25T07:00:00Z"),
+        ("2h", {}, "2026-11-25T01:00:00Z"),
+        ("720h", {}, "2026-11-25T07:00:00Z"),
+        ("2h", {"lastCheckpointSteps": 50, "lastCheckpointTime": START}, "2026-11-23T13:30:00Z"),
+    ],
+    ids=["no checkpoint", "not kept", "one interval lost", "none written yet", "half is kept"],
+)
+def test_a_run_whose_pods_were_replaced_ends_later(interval, told_steps, finish):
+    """Its 83 hours began once more when the last of its pods came, but for what it kept."""
+    job = training_job()
+    if interval:
+        job["spec"]["checkpoint"] = {"claimName": "c", "interval": interval}
+    if told_steps:
+        run = {"model": "m", "pool": "h100-ib", "time": START, "steps": 60, "ofSteps": 100}
+        job["status"] = {"observed": {"training": {**run, **told_steps, "paceSeconds": 3456.0}}}
+    pods = [rank("a", 13), rank("b", 20)]
+    shown = told(job, placed_job(), seen=[live_job(**RUNNING)], pods=pods)
+    assert shown["observed"]["expectedFinishTime"] == finish
 
 
 @pytest.mark.parametrize("ready", [0, 1], ids=["none runs", "one of two runs"])

@@ -52,7 +52,7 @@ def remaining_seconds(resource: Object, now: datetime) -> Interval | None:
     if run is not None and started is not None and run.holds_on(told.get("pool"), started):
         found = _at_its_pace(run, now)
     elif total is not None:
-        found = _left(total * _share_ahead(resource, run, started), _spread(told), elapsed)
+        found = _left(total * share_ahead(resource, run, started), _spread(told), elapsed)
     deadline = _positive(mapping(resource, "spec"), "activeDeadlineSeconds")
     if deadline is None:
         return found
@@ -104,7 +104,7 @@ def _at_its_pace(run: Measured, now: datetime) -> Interval:
     return _left(max(left, pace), LEAST_SPREAD, passed)
 
 
-def _share_ahead(resource: Object, run: Measured | None, started: datetime | None) -> float:
+def share_ahead(resource: Object, run: Measured | None, started: datetime | None) -> float:
     """Of what the plan predicted, what was ahead of the run at its start: Kueue may stop a run and
     start it again by the same plan, and then its checkpoint has steps that the plan does not know
     of."""

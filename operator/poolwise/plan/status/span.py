@@ -20,6 +20,9 @@ class Span:
     """Whether a pod is bound to a node and has not ended."""
     since: datetime | None = None
     """When the first of them was bound; once none is active, of those that have ended."""
+    newest: datetime | None = None
+    """When the last of those that are active was bound: a gang begins with it, and begins again
+    where it takes another's place."""
     ended: datetime | None = None
     """When the last container ended, while none is active."""
 
@@ -30,7 +33,12 @@ def span(pods: Sequence[Object]) -> Span:
     active = [pod for pod in bound if mapping(pod, "status").get("phase") not in FINISHED_PHASES]
     starts = [moment for pod in active or bound if (moment := _start(pod)) is not None]
     ends = [] if active else [moment for pod in bound for moment in _ends(pod)]
-    return Span(bool(active), min(starts, default=None), max(ends, default=None))
+    return Span(
+        is_active=bool(active),
+        since=min(starts, default=None),
+        newest=max(starts, default=None) if active else None,
+        ended=max(ends, default=None),
+    )
 
 
 def _start(pod: Object) -> datetime | None:

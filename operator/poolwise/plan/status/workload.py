@@ -7,7 +7,7 @@ the same bytes, and a converged cluster is never written to.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from poolwise.plan.children.metadata import selector_text
@@ -23,6 +23,7 @@ from poolwise.plan.provisioning.evidence import bearers, startable_since
 from poolwise.plan.reading import is_true, mapping, number
 from poolwise.plan.status.accrual import accrued, cost_per_hour, joules_per_hour
 from poolwise.plan.status.budget import Money
+from poolwise.plan.status.finish import expected_finish
 from poolwise.plan.status.further import with_further
 from poolwise.plan.status.meter import read
 from poolwise.plan.status.meter import told as meter_told
@@ -31,8 +32,7 @@ from poolwise.plan.status.rounding import rounded
 from poolwise.plan.status.steady import steady
 from poolwise.plan.status.story import rollout, story
 from poolwise.plan.status.workload_conditions import FINISHED, View, workload_conditions
-from poolwise.plan.steps.told import FIELD, kept
-from poolwise.plan.steps.told import read as read_run
+from poolwise.plan.steps.told import kept
 from poolwise.plan.wording import significant
 
 CANDIDATE_LIMIT = 64
@@ -62,7 +62,7 @@ def status(
     meter = read(mapping(before, "observed", "accrued"))
     meter = accrued(meter, outcome, told, pools, seen, now)
     run = measured.observed if measured else mapping(before, "observed")
-    money = Money(meter, _expected_finish(seen, told, run), now)
+    money = Money(meter, expected_finish(resource, seen, told, run), now)
     view = View(resource, outcome, told, seen, pool, money, measured)
     wanted = workload_conditions(view)
     return {
@@ -223,25 +223,6 @@ def _of_job(before: Mapping[str, Any], view: View) -> dict[str, Any]:
         "expectedFinishTime": None if view.end or not finish else timestamp(finish),
     }
     return {**_of_pods(seen), **{name: time for name, time in times.items() if time}, **told}
-
-
-def _expected_finish(
-    seen: Observation, told: Mapping[str, Any], observed: Mapping[str, Any]
-) -> datetime | None:
-    """When it last told and what was left by then; else start and predicted length. None where
-    that is not known: a gang goes on whole, so none of it does while pods are kept from running."""
-    if seen.problems and not seen.are_all_ready:
-        return None
-    seconds, start = number(told, "totalSeconds"), seen.start_moment
-    run = read_run(mapping(observed, FIELD))
-    if start is not None and run is not None and run.holds_on(told.get("pool"), start):
-        seconds, start = run.remaining_seconds, run.time
-    if start is None or seconds is None:
-        return None
-    try:
-        return start + timedelta(seconds=seconds)
-    except OverflowError:  # beyond the year 9999
-        return None
 
 
 def _of_pods(seen: Observation) -> dict[str, Any]:
