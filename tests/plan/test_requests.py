@@ -397,13 +397,6 @@ def test_priorities():
             ("at most maxReplicas (4)",),
             id="B4 replicas",
         ),
-        pytest.param(
-            SERVICE,
-            "parallelism",
-            {"tensor": 4, "expert": 3},
-            ("must divide tensor (4)",),
-            id="expert",
-        ),
     ],
 )
 def test_refusals_say_what_where_and_what_is_allowed(document, path, value, says):

@@ -10,6 +10,7 @@ from poolwise.errors import InvalidInput
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import Metric, ServingWork, Target, Tokens
 from poolwise.plan.learning import is_undescribed
+from poolwise.plan.requests.experts import read_sizes
 from poolwise.plan.requests.model import beyond_context, read_model
 from poolwise.plan.requests.request import FixedReplica, Goal, PodResources, ServingRequest, Where
 from poolwise.settings import Settings
@@ -42,7 +43,7 @@ def read_service(
         )
     return ServingRequest(
         work=_work(spec, model, settings),
-        fixed=_fixed(spec),
+        fixed=_fixed(spec, model),
         where=where,
         least_replicas=scaling.min_replicas,
         most_replicas=scaling.max_replicas,
@@ -159,18 +160,15 @@ def _scaled(tokens: Tokens, share: float) -> Tokens:
     return Tokens(max(1.0, tokens.p50 * share), max(1.0, tokens.p95 * share))
 
 
-def _fixed(spec: InferenceServiceSpec) -> FixedReplica:
-    sizes, per_replica = spec.parallelism, spec.accelerators.per_replica
+def _fixed(spec: InferenceServiceSpec, model: Model) -> FixedReplica:
+    sizes = read_sizes(spec.parallelism, model, spec.engine.type)
+    per_replica = spec.accelerators.per_replica
     given = (sizes.tensor or 1) * (sizes.pipeline or 1)
     whole = sizes.tensor is not None and sizes.pipeline is not None
     if per_replica is not None and (per_replica % given or (whole and per_replica != given)):
         raise InvalidInput(
             "spec.parallelism",
             f"tensor x pipeline must be accelerators.perReplica ({per_replica}), is {given}",
-        )
-    if sizes.expert is not None and sizes.tensor is not None and sizes.tensor % sizes.expert:
-        raise InvalidInput(
-            "spec.parallelism.expert", f"must divide tensor ({sizes.tensor}), is {sizes.expert}"
         )
     return FixedReplica(
         per_replica, sizes.tensor, sizes.pipeline, sizes.expert, spec.model.quantization
