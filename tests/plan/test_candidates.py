@@ -220,6 +220,13 @@ def test_training(nodes, spec, pools, code, says):
         ),
         pytest.param(
             cpu_nodes("cpu", 1),
+            {"accelerators": {"perReplica": 1}},
+            Verdict.CPU_POOL,
+            "has no accelerators, a replica wants 1",
+            id="an accelerator that is asked for",
+        ),
+        pytest.param(
+            cpu_nodes("cpu", 1),
             {"engine": {"type": "tgi"}},
             Verdict.NO_ENGINE,
             "an image of tgi for CPUs",

@@ -165,7 +165,7 @@ def _of_service(request: ServingRequest, pool: Pool, settings: Settings) -> tupl
             Verdict.MIG_SLICES,
             f"has MIG slices, which serve alone: a replica wants {wanted} together",
         )
-    if pool.is_cpu and _accelerators(request) > 1:
+    if pool.is_cpu and (request.fixed.accelerators or _accelerators(request) > 1):
         return Verdict.CPU_POOL, f"has no accelerators, a replica wants {_accelerators(request)}"
     if request.has_image or default_image(engine, pool, settings):
         return None
