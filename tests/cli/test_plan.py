@@ -108,6 +108,40 @@ def test_running_pods_are_subtracted(tmp_path: Path, nodes: Path) -> None:
     assert "56 of 80 are free" in busy["reason"]
 
 
+def test_a_workload_does_not_wait_for_its_own_pods(tmp_path: Path, nodes: Path) -> None:
+    job = example("training-llama-70b")
+
+    def pod(owner: str, index: int) -> dict[str, Any]:
+        labels = {
+            "app.kubernetes.io/managed-by": "poolwise",
+            "poolwise.dev/owner-kind": "TrainingJob",
+            "poolwise.dev/owner": owner,
+        }
+        asked = {"resources": {"requests": {"nvidia.com/gpu": "8"}}}
+        return {
+            "kind": "Pod",
+            "metadata": {"name": f"{owner}-{index}", "namespace": "default", "labels": labels},
+            "spec": {"nodeName": f"h100-{index}", "containers": [asked]},
+            "status": {"phase": "Running"},
+        }
+
+    def planned(owner: str) -> Result:
+        pods = {"kind": "List", "items": [pod(owner, index) for index in range(8)]}
+        job["metadata"]["namespace"] = "default"
+        job_file = written(tmp_path / "job.yaml", job)
+        pods_file = written(tmp_path / "pods.yaml", pods)
+        return run("-f", job_file, "--nodes", nodes, "--pods", pods_file, "-o", "json")
+
+    own, others = planned(job["metadata"]["name"]), planned("another")
+    assert [json.loads(each.stdout)["workloads"][0]["placed"] for each in (own, others)] == [
+        True,
+        False,
+    ]
+    assert "64 are held by pods of others" in others.stdout
+    assert "8 pods of --pods that Poolwise placed count as they stand" in others.stderr
+    assert "TrainingJob default/another" in others.stderr and not own.stderr
+
+
 def test_what_pods_ask_for_beside_accelerators_is_counted(tmp_path: Path) -> None:
     """Of pods, disks and devices as nodes tell them; a node written by hand tells no disks."""
     hca, plain = "rdma/hca_shared_devices_a", render("demo")

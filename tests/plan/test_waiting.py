@@ -113,7 +113,7 @@ def test_a_service_never_ends_so_the_first_run_to_end_is_named_too():
 def test_pods_of_others_are_counted():
     where = pool(node("a"), node("b"))
     said = told(where, foreign={"a": Usage({GPU: 3})})
-    assert said == ("13 of 16 are free, needs 16; 3 are held by pods that Poolwise did not place")
+    assert said == ("13 of 16 are free, needs 16; 3 are held by pods of others")
 
 
 def test_nodes_that_nothing_can_use_are_told():

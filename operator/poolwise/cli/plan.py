@@ -17,6 +17,7 @@ from poolwise.api.validation import defaulted, problems
 from poolwise.cli import table
 from poolwise.cli.manifests import Document, identity, of_kind, read, repeated
 from poolwise.cli.observations import read_corrections
+from poolwise.cli.own_pods import unplanned, without_planned
 from poolwise.cli.unranked import unranked
 from poolwise.cli.unrunnable import unrunnable
 from poolwise.cluster.clock import utc_now
@@ -55,7 +56,10 @@ def plan(  # noqa: PLR0913  # an option each
         list[str] | None, typer.Argument(metavar="FILE", help="More manifests.")
     ] = None,
     pods: Annotated[
-        str | None, typer.Option(help="Running pods, subtracted from the nodes.")
+        str | None,
+        typer.Option(
+            help="Running pods, subtracted from the nodes but for those of what -f names."
+        ),
     ] = None,
     measured: Annotated[
         str | None,
@@ -90,7 +94,8 @@ def plan(  # noqa: PLR0913  # an option each
     answer = decide(observed, known, settings, shipped(known), now)
     _refuse(_rejections(documents, answer))
     told = unrunnable(documents, stored, answer, settings)
-    for sentence in chain(told, unranked(documents, observed.priority_classes)):
+    ranks = unranked(documents, observed.priority_classes)
+    for sentence in chain(told, ranks, unplanned(observed.pods)):
         typer.echo(f"poolwise: {sentence}", err=True)
     if output is Output.JSON:
         typer.echo(json.dumps(rounded(report(answer)), indent=2, ensure_ascii=False))
@@ -136,9 +141,10 @@ def _observed(
     found = of_kind(read([nodes]), "Node")
     if not found:
         _refuse_nothing(nodes, by_kind["AcceleratorPool"])
+    workloads = [*by_kind["TrainingJob"], *by_kind["InferenceService"]]
     return Observed(
         nodes=found,
-        pods=of_kind(read([pods]), "Pod") if pods else [],
+        pods=without_planned(of_kind(read([pods]), "Pod"), workloads) if pods else [],
         pools=by_kind["AcceleratorPool"],
         training_jobs=by_kind["TrainingJob"],
         inference_services=by_kind["InferenceService"],

@@ -151,7 +151,7 @@ class Obstacle:
 
     def _others(self) -> str:
         taken = self.ledger.total(self.pool) - self.ledger.free(self.pool)
-        return f"{taken} are held by pods that Poolwise did not place" if taken > 0 else ""
+        return f"{taken} are held by pods of others" if taken > 0 else ""
 
     def _holders(self) -> list[tuple[Key, int]]:
         """Who holds how much, the largest first: of the domain that lacks least, where one domain
