@@ -234,8 +234,24 @@ def test_a_profile_that_the_device_cannot_have_is_unknown_hardware() -> None:
             8,
             "time-slicing",
         ),
+        (
+            {
+                "nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3-SHARED",
+                "nvidia.com/gpu.sharing-strategy": "none",
+            },
+            {"nvidia.com/gpu": "8"},
+            8,
+            "label nvidia.com/gpu.product says so, though nvidia.com/gpu.sharing-strategy is none",
+        ),
+        (
+            {"nvidia.com/gpu.sharing-strategy": "none"},
+            {"nvidia.com/gpu.shared": "8"},
+            8,
+            "the name nvidia.com/gpu.shared says so,"
+            " though nvidia.com/gpu.sharing-strategy is none",
+        ),
     ],
-    ids=["time-slicing", "mps", "renamed", "gke", "marked alone"],
+    ids=["time-slicing", "mps", "renamed", "gke", "marked alone", "marked and none", "named, none"],
 )
 def test_shared_devices_are_counted_once(
     labels: dict[str, str], resources: dict[str, str], physical: int, words: str

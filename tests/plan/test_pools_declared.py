@@ -113,6 +113,8 @@ def test_a_person_is_believed_against_labels_and_told_so() -> None:
         ("H100-SMX5", "did you mean H100-SXM5-80GB"),
         ("h200", "did you mean H200-SXM-141GB or H200-NVL-141GB?"),
         ("abacus", "'abacus' is not in the shipped table"),
+        ("B9999", "'B9999' is not in the shipped table: it has names such as H100-SXM5-80GB"),
+        ("CPU", "'CPU' is not in the shipped table: leave it out where the nodes have no"),
         ("H100-SXM5-80GB-MIG-9g.10gb", "cannot be cut into '9g.10gb'"),
     ],
 )

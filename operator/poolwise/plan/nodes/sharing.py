@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from poolwise.plan.nodes.labels import AMD_PARTITION_KEY
 
 GKE_STRATEGY_KEY = "cloud.google.com/gke-gpu-sharing-strategy"
+NO_STRATEGY = "none"
+"""Of devices that are not shared, where all labels are of one time."""
 GKE_CLIENTS_KEY = "cloud.google.com/gke-max-shared-clients-per-gpu"
 
 
@@ -33,6 +35,10 @@ def _by_nvidia(resource: str, labels: Mapping[str, str]) -> Sharing | None:
     if replicas < 2 and not (is_renamed or is_marked):
         return None
     strategy = labels.get(f"{prefix}.sharing-strategy", "time-slicing")
+    if strategy == NO_STRATEGY:
+        by_label = f"{prefix}.product" if is_marked else f"{prefix}.replicas"
+        told_by = f"the name {resource}" if is_renamed else f"label {by_label}"
+        strategy = f"{told_by} says so, though {prefix}.sharing-strategy is {strategy}"
     return Sharing(replicas, _words(strategy, replicas))
 
 

@@ -16,7 +16,7 @@ from poolwise.plan.nodes.devices import vendor_resource
 from poolwise.plan.nodes.facts import Facts, facts
 from poolwise.plan.nodes.hardware import Offer
 from poolwise.plan.observed import Object
-from poolwise.plan.pool import Condition
+from poolwise.plan.pool import CPU, Condition
 from poolwise.plan.pools.machines import mig_slice
 from poolwise.plan.pools.members import Draft, Member, is_same_hardware, usual_count, weakest_cpu
 from poolwise.plan.pools.selectors import selects
@@ -26,6 +26,8 @@ from poolwise.tables import AcceleratorRow, CpuRow, Tables
 
 NAMED_AT_MOST = 5
 """Nodes that one sentence names."""
+WHICH_CPU = "leave it out where the nodes have no accelerator, or name their CPU, as Xeon-8488C"
+WHERE_NAMES_ARE = "it has names such as H100-SXM5-80GB, L40S and MI300X"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +150,10 @@ def _named(name: str, tables: Tables) -> tuple[AcceleratorRow | CpuRow | Problem
     if cpu is not None:
         return cpu, None
     text = f"spec.accelerator: {sentence(name, 63)!r} is not in the shipped table"
+    if name.upper() == CPU:
+        return Problem(Reason.UNKNOWN_ACCELERATOR, f"{text}: {WHICH_CPU}"), None
     near = [row.name for row in meant] or _near(whole, tables)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    hint = f"; did you mean {' or '.join(near)}?" if near else f": {WHERE_NAMES_ARE}"
     return Problem(Reason.UNKNOWN_ACCELERATOR, text + hint), None
 
 
