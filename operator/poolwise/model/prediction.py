@@ -48,6 +48,8 @@ class Interval:
 
 CHECKPOINT = "Checkpoint"
 """The term of writing checkpoints: steps are measured without it."""
+OVERHEAD = "Overhead"
+"""The term of what the host takes for a step, however little the device has to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,19 @@ def test_at_first_sight_datasheets_say_which_is_faster_and_nobody_how_fast():
     assert predicted(found[FAST]).provenance == "specification"
 
 
+def test_few_flops_make_no_step_shorter_than_its_host_lets_it_be():
+    tiny = {"custom": {"parameters": "1k", "activationBytesPerSample": "1k"}}
+    told = {"steps": 9, "globalBatchSize": 16}
+    wanted, described = (
+        job("next", count=1, model=model, training=told)
+        for model in (tiny, {"custom": {**tiny["custom"], "forwardFlopsPerSample": "1k"}})
+    )
+    guessed, modelled = judged(wanted)[FAST], judged(described)[FAST]
+    assert seconds(guessed) == pytest.approx(seconds(modelled), rel=0.01)
+    assert seconds(guessed) > 5e-3
+    assert predicted(guessed).step_seconds.spread > predicted(modelled).step_seconds.spread
+
+
 def test_a_measured_run_tells_the_time_there_and_narrows_it_elsewhere():
     wanted, before = run(), judged(run())
     after = judged(wanted, ended("earlier", wanted, before[SLOW].pool, 4.0))

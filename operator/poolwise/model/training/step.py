@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from poolwise.model.collectives import Links
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Device, Machine
-from poolwise.model.prediction import CHECKPOINT, Interval, Term, TrainingPrediction
+from poolwise.model.prediction import CHECKPOINT, OVERHEAD, Interval, Term, TrainingPrediction
 from poolwise.model.roofline import ridge_point
 from poolwise.model.shapes import Custom, Transformer
 from poolwise.model.training import communication, layer
@@ -269,7 +269,7 @@ def _ledger(
         Term("Optimizer", step.optimizer),
         Term("Input", stalled),
         Term(CHECKPOINT, checkpoint),
-        Term("Overhead", step.overhead),
+        Term(OVERHEAD, step.overhead),
     )
     return tuple(term for term in terms if term.seconds > 0)
 

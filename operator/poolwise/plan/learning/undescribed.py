@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from poolwise.model.efficiency import Provenance
 from poolwise.model.formats import arithmetic
 from poolwise.model.hardware import Device
-from poolwise.model.prediction import CHECKPOINT, Interval, Term, TrainingPrediction
+from poolwise.model.prediction import CHECKPOINT, OVERHEAD, Interval, Term, TrainingPrediction
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import TrainingLayout, TrainingWork
 from poolwise.plan.learning.rates import Place, PoolSpec, Rates, Told
@@ -129,7 +129,8 @@ class Undescribed:
             return prediction
         modelled = prediction.step_seconds.mid
         saving = sum(term.seconds for term in prediction.ledger if term.name == CHECKPOINT)
-        seconds = self._step_seconds(told, layout.count).scaled(modelled / (modelled - saving))
+        seconds = self._step_seconds(told, layout.count, _host_seconds(prediction))
+        seconds = seconds.scaled(modelled / (modelled - saving))
         factor = seconds.mid / modelled
         return replace(
             prediction,
@@ -158,14 +159,17 @@ class Undescribed:
         is_measured = self.rates.runs(self.workload, self.pool) > 0
         return Provenance.MEASURED if is_measured else Provenance.SPECIFICATION
 
-    def _step_seconds(self, told: Told, accelerators: int) -> Interval:
+    def _step_seconds(self, told: Told, accelerators: int, host_seconds: float) -> Interval:
+        """A guess by FLOPs has the host's part beside them, which a measured time has in it: few
+        FLOPs make no step of nanoseconds."""
         rate = told.rate
         if self.rates.has_run(self.workload):
             return rate.inverse
-        unit, doubt = self._guessed_seconds(), GUESS_SPREAD
         if self.kin:
-            unit, doubt = self._seconds_by_kin(accelerators), KIN_SPREAD
-        return Interval.around(unit / rate.mid, math.hypot(doubt, told.own_spread))
+            seconds, doubt = self._seconds_by_kin(accelerators) / rate.mid, KIN_SPREAD
+        else:
+            seconds, doubt = self._guessed_seconds() / rate.mid + host_seconds, GUESS_SPREAD
+        return Interval.around(seconds, math.hypot(doubt, told.own_spread))
 
     def _seconds_by_kin(self, accelerators: int) -> float:
         """Times its rate: samples take as long as those of its kin, in the mean of the pools."""
@@ -189,6 +193,11 @@ class Undescribed:
         peak = math.exp(sum(speeds) / len(speeds))
         flops = BACKWARD * shape.forward_flops_per_sample * self._samples
         return flops / (UTILISATION * peak)
+
+
+def _host_seconds(prediction: TrainingPrediction) -> float:
+    """Of a step as the model has it, whatever the device computes."""
+    return sum(term.seconds for term in prediction.ledger if term.name == OVERHEAD)
 
 
 def _runs(count: int) -> str:
