@@ -9,7 +9,7 @@ from tests.plan.nodes_given import admits
 POOL = "cloud.google.com/gke-nodepool"
 LABELS = st.dictionaries(
     st.sampled_from([POOL, "nvidia.com/gpu.product", "zone", "kubernetes.io/arch", "team"]),
-    st.sampled_from(["a", "b"]),
+    st.sampled_from(["a", "b", ""]),
 )
 
 
@@ -34,6 +34,21 @@ def test_labels_that_only_others_have_keep_them_out() -> None:
     assert node_expressions(selector, members, others) == (
         {"key": "nvidia.com/gpu.product", "operator": "DoesNotExist"},
     )
+
+
+def test_spellings_of_a_product_come_before_host_names() -> None:
+    """A further node of either spelling joins without an update of what runs there."""
+    product = "nvidia.com/gpu.product"
+    spelt = [{product: "NVIDIA-L40S"}, {product: "nvidia-l40s"}]
+    others = named([{product: "NVIDIA-L4"}, {}], "o")
+    for members in (named(spelt, "m"), named([*spelt, *spelt], "m")):
+        selector = node_selector(members, others)
+        assert node_expressions(selector, members, others) == (
+            {"key": product, "operator": "In", "values": ["NVIDIA-L40S", "nvidia-l40s"]},
+        )
+    alike = named([{product: "nvidia-l40s"}], "o")
+    (by_name,) = node_expressions({}, named(spelt, "m"), alike)
+    assert by_name["key"] == "kubernetes.io/hostname"
 
 
 def test_host_names_are_the_last_resort() -> None:

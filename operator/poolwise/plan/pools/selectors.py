@@ -2,8 +2,9 @@
 
 The labels that define the pool come first, so that a node that joins it later is selected too.
 Where they leave other nodes in, further labels that all members share are added. Where labels of
-members alone cannot do it, expressions of a required node affinity do: labels that the others
-have and no member has, and as a last resort the members' host names.
+members alone cannot do it, expressions of a required node affinity do: the spellings of a product
+that are the members' alone, labels that the others have and no member has, and as a last resort
+the members' host names.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from poolwise.plan.nodes import labels as nodes_labels
 
 Labels = Mapping[str, str]
 Expression = Mapping[str, object]
+SPELLINGS_AT_MOST = 4
+"""Of one product, in one expression."""
 
 _IDENTITY_KEYS = (
     nodes_labels.CLOUD_POOL_KEYS,
@@ -57,6 +60,8 @@ def node_expressions(
 ) -> tuple[Expression, ...]:
     """matchExpressions that keep out the others that the selector lets in; often none."""
     inside = [labels for labels in others if selects(selector, labels)]
+    if spelt := _spellings(members, inside):
+        return (spelt,)
     expressions: list[Expression] = []
     for key in sorted(_keys(inside) - _keys(members), key=_preference):
         if any(key in labels for labels in inside):
@@ -67,6 +72,17 @@ def node_expressions(
         named = {"key": nodes_labels.HOSTNAME_KEY, "operator": "In", "values": hosts}
         return (named,)
     return tuple(expressions)
+
+
+def _spellings(members: Sequence[Labels], inside: Sequence[Labels]) -> Expression | None:
+    """One expression that keeps all others out by the product, as several tools of the members'
+    nodes spell it: unlike host names it stays as it is when a node joins or leaves."""
+    for key in nodes_labels.PRODUCT_KEYS if inside else ():
+        spelt = {labels.get(key) for labels in members}
+        is_few = all(spelt) and len(spelt) <= SPELLINGS_AT_MOST
+        if is_few and all(labels.get(key) not in spelt for labels in inside):
+            return {"key": key, "operator": "In", "values": sorted(filter(None, spelt))}
+    return None
 
 
 def selects(selector: Labels, labels: Labels) -> bool:
