@@ -78,6 +78,16 @@ def test_rules_are_checked_once_the_schema_holds() -> None:
     ]
 
 
+@pytest.mark.parametrize("percentile", ["abc", "99%", "", "1e1", "nan"])
+def test_a_percentile_that_is_no_number_gets_one_sentence(percentile: str) -> None:
+    targets = [{"metric": "TTFT", "percentile": each, "target": "1s"} for each in (percentile, 99)]
+    (sentence,) = problems(changed(BASES["service"], {"slo": targets}))
+    assert sentence == (
+        f'spec.slo[0].percentile: Invalid value: "{percentile}": must be above 0 and below 100:'
+        ' an integer, or a string such as "99.9"'
+    )
+
+
 by_kind = pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.__name__)
 
 

@@ -51,10 +51,15 @@ class Traffic(ApiModel):
     """Prompt tokens already in the prefix cache, in percent. Example: `30`."""
 
 
+def _is_number(percentile: str) -> str:
+    """CEL of whether it is written as a number below 100, which ``double`` can read."""
+    return f"string({percentile}).matches('^[0-9]{{1,2}}([.][0-9]{{1,6}})?$')"
+
+
 @dataclass(frozen=True, slots=True)
 class _Percentile:
     rule: ClassVar[Rule] = Rule(
-        "string(self).matches('^[0-9]{1,2}([.][0-9]{1,6})?$') && double(string(self)) > 0.0",
+        f"{_is_number('self')} && double(string(self)) > 0.0",
         'must be above 0 and below 100: an integer, or a string such as "99.9"',
     )
 
@@ -88,7 +93,9 @@ LatencyTargets = Annotated[
     tuple[LatencyTarget, ...],
     Field(max_length=12),
     Rule(
-        "self.all(a, self.exists_one(b, b.metric == a.metric"
+        # What is no number has its own sentence, and must not be an error here.
+        f"!self.all(target, {_is_number('target.percentile')})"
+        " || self.all(a, self.exists_one(b, b.metric == a.metric"
         " && double(string(b.percentile)) == double(string(a.percentile))))",
         "must not give one percentile of one metric two targets",
     ),
