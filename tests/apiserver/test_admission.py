@@ -90,7 +90,7 @@ def mark(client: Client, job: Object, conditions: Iterable[str]) -> None:
     client.patch(job, {"status": status}, "status")
 
 
-@pytest.mark.parametrize(
+FROZEN = pytest.mark.parametrize(
     "changes",
     [
         {"training": {"globalBatchSize": 512}},
@@ -104,16 +104,7 @@ def mark(client: Client, job: Object, conditions: Iterable[str]) -> None:
     ],
     ids=lambda changes: next(iter(changes)),
 )
-def test_b38_a_placed_job_keeps_what_its_pods_were_made_from(
-    client: Client, placed: Object, changes: Object
-) -> None:
-    with pytest.raises(Refused) as refusal:
-        client.patch(placed, {"spec": changes})
-    assert f"spec.{next(iter(changes))}" in refusal.value.message
-    assert "delete and create again, or set suspend first" in refusal.value.message
-
-
-@pytest.mark.parametrize(
+FREE = pytest.mark.parametrize(
     "changes",
     [
         {"suspend": True},
@@ -126,6 +117,19 @@ def test_b38_a_placed_job_keeps_what_its_pods_were_made_from(
     ],
     ids=lambda changes: next(iter(changes)),
 )
+
+
+@FROZEN
+def test_b38_a_placed_job_keeps_what_its_pods_were_made_from(
+    client: Client, placed: Object, changes: Object
+) -> None:
+    with pytest.raises(Refused) as refusal:
+        client.patch(placed, {"spec": changes})
+    assert f"spec.{next(iter(changes))}" in refusal.value.message
+    assert "delete and create again, or set suspend first" in refusal.value.message
+
+
+@FREE
 def test_b38_a_placed_job_may_change_the_rest(
     client: Client, placed: Object, changes: Object
 ) -> None:
@@ -139,6 +143,43 @@ def test_b38_a_suspended_job_may_change_everything(client: Client, placed: Objec
     mark(client, placed, ["Suspended"])
     changed = client.patch(placed, {"spec": {"training": {"globalBatchSize": 512}}})
     assert changed["spec"]["training"]["globalBatchSize"] == 512
+
+
+@pytest.fixture(params=["Complete", "Failed"])
+def ended(request: pytest.FixtureRequest, client: Client, namespace: str) -> Object:
+    """A job that has ended, with the volume that its checkpoints went to."""
+    job = {**bad_input.BASES["job"]}
+    job["spec"] = {**job["spec"], "checkpoint": {"claimName": "ckpt"}}
+    made = client.create(in_namespace(job, namespace))
+    mark(client, made, ["Accepted", "Planned", request.param])
+    return made
+
+
+@FROZEN
+def test_b38_a_job_that_has_ended_keeps_what_it_was(
+    client: Client, ended: Object, changes: Object
+) -> None:
+    with pytest.raises(Refused, match="delete and create again") as refusal:
+        client.patch(ended, {"spec": changes})
+    assert f"spec.{next(iter(changes))}" in refusal.value.message
+
+
+@FREE
+def test_b38_a_job_that_has_ended_may_change_the_rest(
+    client: Client, ended: Object, changes: Object
+) -> None:
+    metadata = {"labels": {"team": "a"}, "annotations": {"poolwise.dev/paused": "true"}}
+    stored = client.patch(ended, {"metadata": metadata, "spec": changes})
+    wanted = defaulted({**ended, "spec": ended["spec"] | changes})
+    assert stored["spec"] == wanted["spec"]
+    assert stored["metadata"]["labels"] == {"team": "a"}
+
+
+def test_b38_suspend_opens_no_job_that_has_ended(client: Client, placed: Object) -> None:
+    client.patch(placed, {"spec": {"suspend": True}})
+    mark(client, placed, ["Suspended", "Complete"])
+    with pytest.raises(Refused, match="delete and create again"):
+        client.patch(placed, {"spec": {"training": {"globalBatchSize": 512}}})
 
 
 def test_b39_a_removed_field_gets_its_default_back(client: Client, namespace: str) -> None:

@@ -28,16 +28,26 @@ from poolwise.api.workload import WorkloadSpec
 
 SECONDS_LIMIT = 2_147_483_647
 
-_FROZEN = (
-    *("model", "training", "data", "checkpoint", "accelerators", "run", "runtime", "mode"),
-    *("runtimeRef", "queueName", "backoffLimit"),
-)
-"""Fields that describe the run itself: its pods have been made from them."""
+_ALWAYS_THERE = ("model", "training", "accelerators", "runtime", "mode", "backoffLimit")
+"""Fields that describe the run itself: its pods have been made from them. Required, or defaulted."""
+_FROZEN = (*_ALWAYS_THERE, "data", "checkpoint", "run", "runtimeRef", "queueName")
+"""With those that may be absent."""
 
-_IS_PLACED = (
-    "has(oldSelf.status) && has(oldSelf.status.conditions)"
-    " && oldSelf.status.conditions.exists(c, c.type == 'Placed' && c.status == 'True')"
+_HAS_PODS = (
+    "has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c,"
+    " c.type in ['Placed', 'Complete', 'Failed'] && c.status == 'True')"
 )
+"""CEL: they exist, or have ended. A run that has ended is not begun again, whatever its spec says;
+that it is suspended afterwards changes nothing of it."""
+
+
+def _is_same(name: str) -> str:
+    """CEL of whether a field of the spec stays as it is."""
+    new, old = f"self.spec.{name}", f"oldSelf.spec.{name}"
+    if name in _ALWAYS_THERE:
+        return f"{new} == {old}"
+    return f"(has({new}) ? has({old}) && {new} == {old} : !has({old}))"
+
 
 _RESERVED_VARIABLES = (
     "^(POOLWISE_[A-Z0-9_]*|PET_(NNODES|NPROC_PER_NODE|NODE_RANK|RDZV_ENDPOINT)|MASTER_(ADDR|PORT)"
@@ -142,9 +152,9 @@ class TrainingJob(Resource):
     short_name: ClassVar[str] = "tj"
     rules: ClassVar[tuple[Rule, ...]] = tuple(
         Rule(
-            f"!({_IS_PLACED}) || (has(self.spec.{name}) ? has(oldSelf.spec.{name})"
-            f" && self.spec.{name} == oldSelf.spec.{name} : !has(oldSelf.spec.{name}))",
-            "cannot change once pods exist: delete and create again, or set suspend first",
+            f"!({_HAS_PODS}) || {_is_same(name)}",
+            "cannot change once pods exist: delete and create again, or set suspend first"
+            " if it has not ended",
             field=f".spec.{name}",
         )
         for name in _FROZEN
