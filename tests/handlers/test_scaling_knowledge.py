@@ -225,3 +225,19 @@ def test_the_next_process_follows_the_load_after_the_clock_was_set_back(
     monkeypatch.setattr("tests.handlers.fleet.REQUESTS_PER_LOOK", 900.0)
     cluster.looks(MINUTE)
     assert cluster.child("Deployment")["spec"]["replicas"] > before
+
+
+def test_targets_are_told_and_followed_by_no_replica_where_only_the_rate_counts(cluster, asked):
+    seen, _ = asked
+    edited = cluster.service()
+    targets = [{"metric": "TTFT", "percentile": 99, "target": "20ms"}]
+    edited["spec"] |= {"trafficClass": "Throughput", "slo": targets}
+    edited["metadata"]["generation"] += 1
+    cluster.put(edited)
+    cluster.looks(15 * MINUTE)
+    assert seen[-1][2].targets == ()
+    found = condition(cluster.service(), "SLOMet")
+    assert (found["status"], found["reason"]) == ("False", "BeyondTargets")
+    (signal,) = cluster.service()["status"]["scaling"]["signals"]
+    assert (signal["metric"], signal["percentile"]) == ("TTFT", 99)
+    assert cluster.child("Deployment")["spec"]["replicas"] == 1

@@ -433,3 +433,22 @@ def test_a_limit_that_just_pays_for_all_replicas_does(limit, is_placed):
     wanted = service(scaling=three, objective={"maxCostPerHour": limit})
     plan = plan_of(l40s(4, per_node=1), wanted, pools=[pool])
     assert plan.placed == is_placed, plan.reason
+
+
+def test_targets_of_a_service_of_which_only_the_rate_counts_change_nothing_but_what_is_told():
+    """Its replica is that of a service without targets; times are told at their percentile."""
+    spec = {"trafficClass": "Throughput", "requests_per_second": "20"}
+    (with_targets,) = plan_of(l40s(4), service(**spec, slo=TIGHT)).candidates
+    (without,) = plan_of(l40s(4), service(**spec, slo=[])).candidates
+    assert with_targets.feasible
+    assert (with_targets.layout, with_targets.replicas) == (without.layout, without.replicas)
+    told, usual = with_targets.prediction, without.prediction
+    assert told.capacity_requests_per_second == usual.capacity_requests_per_second
+    assert told.limiting == usual.limiting != "TTFT p99"
+    assert told.ttft_seconds.mid > usual.ttft_seconds.mid
+    assert told.itl_seconds == usual.itl_seconds
+
+
+def test_targets_of_a_service_whose_tail_counts_bound_it():
+    (told,) = plan_of(l40s(4), service(slo=TIGHT, trafficClass="LatencyCritical")).candidates
+    assert told.reason_code == Verdict.TARGET_UNREACHABLE

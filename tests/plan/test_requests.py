@@ -92,6 +92,15 @@ def test_service_becomes_work():
     assert request.hub_id == "meta-llama/Llama-3.1-8B"
 
 
+def test_where_only_the_rate_counts_targets_are_told_and_bound_nothing():
+    read_work = read(changed(SERVICE, "trafficClass", "Throughput")).request.work
+    assert read_work.targets == ()
+    assert read_work.reported == (Target(Metric.ITL, 99.0, 0.05),)
+    encoder = {"model": {"preset": "bert-base"}, "trafficClass": "Throughput"}
+    with pytest.raises(InvalidInput, match="must be E2E"):
+        read({**SERVICE, "spec": {**SERVICE["spec"], **encoder}})
+
+
 def test_identity_and_state():
     found = read(changed(TRAINING, "suspend", True))
     assert found.identity.key == Key(Kind.TRAINING_JOB, "research", "llama")

@@ -29,7 +29,7 @@ from poolwise.api.workload import WorkloadSpec
 SECONDS_LIMIT = 2_147_483_647
 
 _ALWAYS_THERE = ("model", "training", "accelerators", "runtime", "mode", "backoffLimit")
-"""Fields that describe the run itself: its pods have been made from them. Required, or defaulted."""
+"""Fields that describe the run itself, which its pods were made from: required, or defaulted."""
 _FROZEN = (*_ALWAYS_THERE, "data", "checkpoint", "run", "runtimeRef", "queueName")
 """With those that may be absent."""
 

@@ -139,7 +139,7 @@ class Kinds:
             "inferencePool": known.holding.pool,
             "heldRequests": known.holding.held_requests,
             "wakeUpSeconds": self.start_seconds(turn, known, turn.placed),
-            **known.clients.told(turn.placed.targets, now_seconds),
+            **known.clients.told(turn.placed.reported, now_seconds),
         }
 
     def start_seconds(self, turn: Turn, known: Known, placed: Placed) -> float:

@@ -150,7 +150,7 @@ class Scaler:
         decision, after, standstill = await self._found(turn, known, seen, overdue, late)
         if self._known_of(turn) is not known:
             return  # it went while it was decided
-        unbelieved, targets = refused(known, decision, seen), turn.placed.targets
+        unbelieved, targets = refused(known, decision, seen), turn.placed.reported
         self._watch(turn)
         if known.looks < _least_looks(turn, known):
             return  # what was decided and told before a restart stands till then

@@ -132,6 +132,9 @@ class ServingWork:
     prefix_hit_fraction: float
     max_model_tokens: int | None
     targets: tuple[Target, ...]
+    """All must hold; none: only the rate counts."""
+    reported: tuple[Target, ...] = ()
+    """What is told of where only the rate counts: it bounds nothing."""
     arrival_dispersion: float = 1.5
     """Variance over mean of the arrivals in a few seconds: 1 is Poisson, 0 a metronome. Five public
     request traces have 0.8, 1.4, 1.6, 2.4 and 59 over 5-10 s (Azure 2023, Mooncake, ServeGen)."""

@@ -154,7 +154,8 @@ def _reported(work: ServingWork, times: Latencies, metric: Metric, is_overloaded
         return 0.0
     if is_overloaded:
         return math.inf
-    asked = [target.percentile for target in work.targets if target.metric is metric]
+    told = work.targets or work.reported
+    asked = [target.percentile for target in told if target.metric is metric]
     return metric_percentile(times, metric, max(asked, default=REPORTED_PERCENTILE))
 
 

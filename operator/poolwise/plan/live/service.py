@@ -9,7 +9,7 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import NINE_IN_TEN
 from poolwise.model.serving.prediction import predict_serving
 from poolwise.model.shapes import Transformer
-from poolwise.model.work import ServingLayout
+from poolwise.model.work import ServingLayout, Target
 from poolwise.plan.decision import PlacementRecord
 from poolwise.plan.live.mismatch.cache import Room
 from poolwise.plan.pool import Pool as PlacedPool
@@ -43,11 +43,13 @@ class Placed:
 
     @property
     def targets(self) -> tuple[LatencyTarget, ...]:
-        """Of its requests."""
-        return tuple(
-            LatencyTarget(Latency(each.metric.value), each.percentile, each.seconds)
-            for each in self.request.work.targets
-        )
+        """That it is scaled by."""
+        return _latencies(self.request.work.targets)
+
+    @property
+    def reported(self) -> tuple[LatencyTarget, ...]:
+        """That are measured and told: also where only the rate counts."""
+        return _latencies(self.request.work.targets or self.request.work.reported)
 
     def predictor(self, calibration: Calibration) -> Predictor:
         """How a replica behaves; keep it while the placement stays."""
@@ -134,3 +136,9 @@ class Placed:
             replica_bytes_per_second=host.model_load_bytes_per_second,
             shared_bytes_per_second=host.shared_read_bytes_per_second,
         )
+
+
+def _latencies(targets: tuple[Target, ...]) -> tuple[LatencyTarget, ...]:
+    return tuple(
+        LatencyTarget(Latency(each.metric.value), each.percentile, each.seconds) for each in targets
+    )

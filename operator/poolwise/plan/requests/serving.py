@@ -18,6 +18,9 @@ from poolwise.tables import Tables
 
 ONE = Tokens(1.0, 1.0)
 NO_TOKENS = Tokens(0.0, 0.0)
+RATE = "Throughput"
+"""The class of traffic of which only the rate counts: its targets are measured and told, and no
+replica is added, sized or laid out for them."""
 
 
 def read_service(
@@ -67,6 +70,7 @@ def _given(spec: InferenceServiceSpec) -> int | None:
 def _work(spec: InferenceServiceSpec, model: Model, settings: Settings) -> ServingWork:
     traffic = spec.traffic
     longest = _max_model_tokens(spec, model)
+    targets, is_rate_all = _targets(spec, model), spec.traffic_class == RATE
     inputs, outputs = _lengths(spec, model, settings, longest or model.max_context_tokens)
     return ServingWork(
         model=model,
@@ -75,7 +79,8 @@ def _work(spec: InferenceServiceSpec, model: Model, settings: Settings) -> Servi
         output_tokens=outputs,
         prefix_hit_fraction=_prefix_hit_fraction(spec, model),
         max_model_tokens=longest,
-        targets=_targets(spec, model),
+        targets=() if is_rate_all else targets,
+        reported=targets if is_rate_all else (),
         engine=spec.engine.type,
     )
 
@@ -86,7 +91,7 @@ def _prefix_hit_fraction(spec: InferenceServiceSpec, model: Model) -> float:
 
 
 def _targets(spec: InferenceServiceSpec, model: Model) -> tuple[Target, ...]:
-    if not spec.slo and spec.traffic_class != "Throughput":
+    if not spec.slo and spec.traffic_class != RATE:
         raise InvalidInput("spec.slo", "must have a target unless trafficClass is Throughput")
     for index, target in enumerate(spec.slo):
         if target.metric != "E2E" and not model.generates:
