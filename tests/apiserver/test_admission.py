@@ -198,7 +198,8 @@ def test_b48_one_name_in_two_namespaces_is_two_objects(client: Client, namespace
 
 
 def test_a_service_scales_by_its_scale_subresource(client: Client, namespace: str) -> None:
-    service = client.create(in_namespace(bad_input.BASES["service"], namespace))
+    document = bad_input.changed(bad_input.BASES["service"], {"scaling": {"mode": "External"}})
+    service = client.create(in_namespace(document, namespace))
     name = service["metadata"]["name"]
     scaled = client.patch(service, {"spec": {"replicas": 3}}, "scale")
     assert scaled["spec"]["replicas"] == 3
@@ -207,6 +208,15 @@ def test_a_service_scales_by_its_scale_subresource(client: Client, namespace: st
     assert stored["spec"]["replicas"] == 3
     with pytest.raises(Refused, match="scaleToZero"):
         client.patch(service, {"spec": {"replicas": 0}}, "scale")
+
+
+def test_a_number_that_mode_direct_ignores_counts_once_the_mode_is_another(
+    client: Client, namespace: str
+) -> None:
+    service = client.create(in_namespace(bad_input.BASES["service"], namespace))
+    client.patch(service, {"spec": {"replicas": 0}}, "scale")
+    with pytest.raises(Refused, match="in scaling modes External and Off"):
+        client.patch(service, {"spec": {"scaling": {"mode": "External"}}})
 
 
 def test_explain_describes_every_field(kubectl: Kubectl, tmp_path: Path) -> None:

@@ -93,12 +93,10 @@ def test_service_becomes_work():
 
 
 def test_where_only_the_rate_counts_targets_are_told_and_bound_nothing():
-    read_work = read(changed(SERVICE, "trafficClass", "Throughput")).request.work
-    assert read_work.targets == ()
-    assert read_work.reported == (Target(Metric.ITL, 99.0, 0.05),)
-    encoder = {"model": {"preset": "bert-base"}, "trafficClass": "Throughput"}
-    with pytest.raises(InvalidInput, match="must be E2E"):
-        read({**SERVICE, "spec": {**SERVICE["spec"], **encoder}})
+    service = changed(SERVICE, "trafficClass", "Throughput")
+    work = read(service).request.work
+    assert (work.targets, work.reported) == ((), (Target(Metric.ITL, 99.0, 0.05),))
+    assert "must be E2E" in refusal(changed(service, "model", {"preset": "bert-base"}))
 
 
 def test_identity_and_state():

@@ -44,8 +44,9 @@ class InferenceServiceSpec(WorkloadSpec):
             field=".slo",
         ),
         Rule(
-            "self.replicas > 0 || self.scaling.scaleToZero",
-            "must be at least 1 unless scaling.scaleToZero is true, is %d",
+            "self.replicas > 0 || self.scaling.scaleToZero || self.scaling.mode == 'Direct'",
+            "must be at least 1 in scaling modes External and Off unless scaling.scaleToZero is"
+            " true, is %d",
             ("self.replicas",),
             ".replicas",
         ),
