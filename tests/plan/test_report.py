@@ -140,6 +140,26 @@ def test_what_has_no_meaning_without_tokens_is_absent():
     assert not {"maxModelLength", "maxBatchedTokens"} & set(told["shape"])
 
 
+@pytest.mark.parametrize("tokens", [None, 1500.0], ids=["vision", "encoder"])
+def test_a_service_tells_samples_where_tokens_have_no_meaning(tokens):
+    one = replace(serving_prediction(), requests_per_second=4.0, tokens_per_second=tokens)
+    told = candidate_story(chosen_candidate(prediction=one))["predicted"]
+    expected = {"samplesPerSecond": 4.0} if tokens is None else {"tokensPerSecond": tokens}
+    rates = ("samplesPerSecond", "tokensPerSecond")
+    assert {name: told[name] for name in rates if name in told} == expected
+
+
+def test_a_service_without_a_planned_rate_tells_no_figure_of_one():
+    """It is predicted at next to no load, for its latencies: rates of 1e-10 are none."""
+    one = replace(
+        serving_prediction(), requests_per_second=0.0, tokens_per_second=7.7e-8, concurrency=1.4e-10
+    )
+    told = candidate_story(chosen_candidate(prediction=one))["predicted"]
+    of_a_rate = ("plannedRequestsPerSecondPerReplica", "concurrency", "tokensPerSecond")
+    assert not {*of_a_rate, "samplesPerSecond"} & set(told)
+    assert told["requestsPerSecondPerReplica"] == 5.1
+
+
 def test_noise_is_not_told():
     faint = Bottleneck(Resource.COMPUTE, {Resource.COMPUTE: 0.07, Resource.HOST: -1.5e-9})
     ledger = (Term("Compute", 1.0), Term("KvCapacity", 3.4e-44), Term("Host", -0.0))

@@ -111,12 +111,21 @@ def _serving(prediction: ServingPrediction) -> Story:
         **_interval("e2e", prediction.e2e_seconds),
         "meanRequestSeconds": prediction.mean_request_seconds,
         "requestsPerSecondPerReplica": prediction.capacity_requests_per_second,
-        "plannedRequestsPerSecondPerReplica": prediction.requests_per_second,
         "limiting": prediction.limiting,
-        "concurrency": prediction.concurrency,
-        "tokensPerSecond": prediction.tokens_per_second,
+        **(_at_rate(prediction) if prediction.requests_per_second else {}),
         "memoryBytesPerAccelerator": prediction.memory.needed_bytes,
         "memoryBytesPerAcceleratorHigh": prediction.memory.most_bytes,
+    }
+
+
+def _at_rate(prediction: ServingPrediction) -> Story:
+    """What the planned load of one replica comes to; a service without a peak has none yet."""
+    has_tokens = prediction.tokens_per_second is not None
+    return {
+        "plannedRequestsPerSecondPerReplica": prediction.requests_per_second,
+        "concurrency": prediction.concurrency,
+        "tokensPerSecond": prediction.tokens_per_second,
+        "samplesPerSecond": None if has_tokens else prediction.requests_per_second,
     }
 
 
