@@ -15,6 +15,8 @@ from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Kind
 from poolwise.plan.requests.reading import workload
 from poolwise.plan.requests.request import ServingRequest
+from poolwise.plan.status.story import candidate_story
+from poolwise.plan.wording import duration
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
     NOW,
@@ -452,3 +454,30 @@ def test_targets_of_a_service_of_which_only_the_rate_counts_change_nothing_but_w
 def test_targets_of_a_service_whose_tail_counts_bound_it():
     (told,) = plan_of(l40s(4), service(slo=TIGHT, trafficClass="LatencyCritical")).candidates
     assert told.reason_code == Verdict.TARGET_UNREACHABLE
+
+
+def test_a_target_out_of_reach_is_told_with_the_latencies_of_a_lone_request():
+    (told,) = plan_of(l40s(1), service(slo=TIGHT)).candidates
+    assert not told.feasible
+    assert told.prediction.requests_per_second == 0.0
+    assert f"TTFT p99 at one request is {duration(told.prediction.ttft_seconds.mid)}" in told.reason
+    story = candidate_story(told)
+    assert story["predicted"]["ttftSeconds"] > 1e-3
+    assert story["shape"]["tensor"] == story["count"]
+    assert not {"replicas", "costPerHour"} & set(story)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [service(model={"preset": "llama-3.1-405b"}), job(model={"preset": "llama-3.1-405b"})],
+    ids=["service", "job"],
+)
+def test_memory_that_does_not_fit_is_told_with_the_shape_that_needs_it(document):
+    (told,) = plan_of(l40s(2), document).candidates
+    assert told.reason_code == Verdict.MEMORY_DOES_NOT_FIT
+    story = candidate_story(told)
+    assert story["count"] == told.layout.count > 0
+    assert story["shape"]["tensor"] > 1
+    memory = story["memory"]
+    assert story["predicted"]["memoryBytesPerAccelerator"] == memory["neededBytes"]
+    assert memory["mostBytes"] > memory["usableBytes"]

@@ -8,6 +8,7 @@ from types import MappingProxyType
 import pytest
 
 from poolwise.cli.table import shape
+from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.children.manifests import children
 from poolwise.plan.decision import Kind, Plan
 from poolwise.plan.names import OVERFLOW, PAUSED, POOL
@@ -107,7 +108,8 @@ def test_a_pool_where_a_target_cannot_be_met_is_never_offered(placed):
     tight = chat(slo=[target], accelerators={"perReplica": 1})
     runs = deployments(decided(nodes(), tight), tight)
     answer = scaled(runs, 1, {}, tight)
-    missed = {each.pool for each in plan_of(decided(nodes(), tight)).candidates if not each.layout}
+    every = plan_of(decided(nodes(), tight)).candidates
+    missed = {each.pool for each in every if each.reason_code == Verdict.TARGET_UNREACHABLE}
     assert missed and not missed & {each.candidate.pool for each in answer.rooms[CHAT].elsewhere}
 
 

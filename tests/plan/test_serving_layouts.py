@@ -140,7 +140,7 @@ def test_too_large_a_model_tells_the_smallest_need():
     found = refusal(work("llama-3.1-70b"), on=L4, node=replace(EIGHT, accelerators=4))
     assert found.verdict is Verdict.MEMORY_DOES_NOT_FIT
     assert found.smallest is not None
-    assert found.smallest.needed_bytes > 141e9 / 4, "16-bit weights over four devices"
+    assert found.smallest.memory.needed_bytes > 141e9 / 4, "16-bit weights over four devices"
 
 
 def test_untold_context_is_what_the_cache_holds():

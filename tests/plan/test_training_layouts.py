@@ -171,11 +171,11 @@ def test_no_layout_tells_the_least_memory():
     found = search(on=L40S).best(8)
     assert isinstance(found, NoTrainingShape)
     assert found.smallest is not None
-    assert found.smallest.needed_bytes > found.smallest.usable_bytes
+    assert found.smallest.memory.needed_bytes > found.smallest.memory.usable_bytes
     for layout in layouts(8, on=L40S):
         least = replace(layout, recompute=Recompute.FULL)
         need = training_memory(work(), least, L40S).needed_bytes
-        assert need >= found.smallest.needed_bytes
+        assert need >= found.smallest.memory.needed_bytes
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from datetime import datetime
 from poolwise.model.prediction import (
     Bottleneck,
     Interval,
+    Memory,
     ServingPrediction,
     TrainingPrediction,
 )
@@ -86,6 +87,9 @@ class Candidate:
     """Whether that one request is all that is known of the load."""
     layout: TrainingLayout | ServingLayout | None = None
     prediction: TrainingPrediction | ServingPrediction | None = None
+    """Where a target is out of reach, of one request."""
+    memory: Memory | None = None
+    """Where it is too little, what the smallest shape needs; else it is the prediction's."""
     bottleneck: Bottleneck | None = None
     cost_per_hour: float | None = None
     """Of the whole workload."""

@@ -63,7 +63,8 @@ def unreachable_target(found: Iterable[Candidate]) -> str:
     nearest; empty where a pool would, or none gets so far that it counts."""
     every = list(found)
     missed = [each for each in every if each.reason_code == Verdict.TARGET_UNREACHABLE]
-    if not missed or any(each.prediction is not None for each in every):
+    others = (each for each in every if each.reason_code != Verdict.TARGET_UNREACHABLE)
+    if not missed or any(each.prediction is not None for each in others):
         return ""
     nearest = min(missed, key=lambda each: (each.shortfall, each.pool))
     told = "no pool keeps the targets even for one request"

@@ -57,7 +57,7 @@ def felt(request: Request, pool: Pool, situation: Situation) -> Hashable | None:
 def is_common(found: Candidate, request: Request, pool: Pool) -> bool:
     """Whether all pools that feel the same have this candidate: it keeps to a node, and says
     nothing of who holds their nodes, or of what else these have in all."""
-    if found.layout is None or found.count > pool.accelerators_per_node:
+    if found.prediction is None or found.count > pool.accelerators_per_node:
         return False
     return found.feasible or not (found.waits or request.pod.asks_more)
 

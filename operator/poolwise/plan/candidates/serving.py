@@ -285,15 +285,23 @@ class _Assessment:
         return math.log(max(most, 1) / max(least, 1)) / (2 * NINE_IN_TEN)
 
     def _no_shape(self, found: NoReplicaShape) -> Candidate:
-        told = found.problem
-        if found.smallest is not None:
-            told = memory_clause(found.smallest, self.pool)
-        return excluded(self.pool, Exclusion(found.verdict, told + self.answers.remark))
+        told, smallest = found.problem, found.smallest
+        if smallest is not None:
+            told = memory_clause(smallest.memory, self.pool)
+        against = excluded(self.pool, Exclusion(found.verdict, told + self.answers.remark))
+        return against if smallest is None else smallest.shown(against)
 
     def _target_missed(self, layouts: list[ServingLayout]) -> Candidate:
         """What a lone request would take at the layout that comes nearest to its targets."""
-        told = min(map(self._worst_miss, layouts), key=lambda miss: miss[0])
-        return excluded(self.pool, Exclusion(Verdict.TARGET_UNREACHABLE, told[1], told[0]))
+        misses = ((*self._worst_miss(layout), layout) for layout in layouts)
+        of_target, told, layout = min(misses, key=itemgetter(0))
+        missed = Exclusion(Verdict.TARGET_UNREACHABLE, told, of_target)
+        return replace(
+            excluded(self.pool, missed),
+            count=layout.count,
+            layout=layout,
+            prediction=self.answers.predicted(layout, 0.0),
+        )
 
     def _worst_miss(self, layout: ServingLayout) -> tuple[float, str]:
         misses = [self._miss(layout, target) for target in self.request.work.targets]

@@ -32,6 +32,7 @@ from poolwise.plan.candidates.memo import Page
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_groups import nearest
 from poolwise.plan.candidates.serving_sizes import Node, Sizes
+from poolwise.plan.candidates.smallest import Smallest
 from poolwise.plan.requests.request import FixedReplica
 
 MOST_SEQUENCES = 1024
@@ -76,11 +77,11 @@ class ReplicaShape:
 
 @dataclass(frozen=True, slots=True)
 class NoReplicaShape:
-    """Why there is none: the memory of the smallest layout, or a clause that says what is wrong."""
+    """Why there is none: not even the smallest layout fits, or a clause that says what is wrong."""
 
     verdict: Verdict
     problem: str
-    smallest: Memory | None = None
+    smallest: Smallest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,11 +218,11 @@ class ServingSearch:
         """With room for the longest request, without which no engine starts."""
         return taken.with_cache(request_cache_bytes(self.work, layout, layout.max_model_tokens))
 
-    def _smallest(self, sizes: list[ServingLayout]) -> Memory:
+    def _smallest(self, sizes: list[ServingLayout]) -> Smallest:
         least = self.work.max_model_tokens or needed_tokens(self.work)
-        smallest = [replace(size, max_num_seqs=1, max_model_tokens=least) for size in sizes]
-        memories = [self._memory(layout, self._taken(layout)) for layout in smallest]
-        return min(memories, key=lambda memory: memory.needed_bytes / memory.usable_bytes)
+        layouts = [replace(size, max_num_seqs=1, max_model_tokens=least) for size in sizes]
+        every = [Smallest(layout, self._memory(layout, self._taken(layout))) for layout in layouts]
+        return min(every, key=lambda each: each.memory.needed_bytes / each.memory.usable_bytes)
 
 
 def weight_format(work: ServingWork, quantization: str, device: Device) -> str | None:

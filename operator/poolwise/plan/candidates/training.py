@@ -192,9 +192,10 @@ class _Assessment:
         told = f"has {plural(most, 'accelerator')}, needs {least:,}"
         found = self.answers.shape(most) if most else None
         if isinstance(found, NoTrainingShape) and found.smallest is not None:
-            need = f"{told}, and at {most} {self._memory_clause(found.smallest)}"
-            shortfall = max(least / most, _ratio(found.smallest))
-            return self._infeasible(most, Exclusion(Verdict.MEMORY_DOES_NOT_FIT, need, shortfall))
+            need = f"{told}, and at {most} {self._memory_clause(found.smallest.memory)}"
+            shortfall = max(least / most, _ratio(found.smallest.memory))
+            too_large = Exclusion(Verdict.MEMORY_DOES_NOT_FIT, need, shortfall)
+            return found.smallest.shown(self._infeasible(most, too_large))
         shortfall = least / most if most else math.inf
         return self._infeasible(most, Exclusion(Verdict.INSUFFICIENT_CAPACITY, told, shortfall))
 
@@ -202,9 +203,9 @@ class _Assessment:
         assert isinstance(found, NoTrainingShape), "only called when no count has a shape"
         if found.smallest is None:
             return self._infeasible(count, Exclusion(Verdict.SHAPE_DOES_NOT_FIT, found.problem))
-        told = self._memory_clause(found.smallest) + self._where_it_fits(count)
-        shortfall = _ratio(found.smallest)
-        return self._infeasible(count, Exclusion(Verdict.MEMORY_DOES_NOT_FIT, told, shortfall))
+        told = self._memory_clause(found.smallest.memory) + self._where_it_fits(count)
+        too_large = Exclusion(Verdict.MEMORY_DOES_NOT_FIT, told, _ratio(found.smallest.memory))
+        return found.smallest.shown(self._infeasible(count, too_large))
 
     def _where_it_fits(self, count: int) -> str:
         """Clause: the next count at which memory is enough, as far as that is looked for."""

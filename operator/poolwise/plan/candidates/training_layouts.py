@@ -15,7 +15,7 @@ from operator import attrgetter, itemgetter
 from poolwise.model.collectives import Links
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
-from poolwise.model.prediction import Memory, TrainingPrediction
+from poolwise.model.prediction import TrainingPrediction
 from poolwise.model.training.layer import micro_batch
 from poolwise.model.training.memory import training_memory, usable_bytes
 from poolwise.model.training.shard import Shard, shard, with_micro_batch
@@ -28,6 +28,7 @@ from poolwise.model.training.step import (
 )
 from poolwise.model.work import Recompute, TrainingLayout, TrainingWork
 from poolwise.plan.candidates.memo import Page
+from poolwise.plan.candidates.smallest import Smallest
 from poolwise.plan.candidates.training_divisions import (
     divisions_of,
     micro_batches,
@@ -80,9 +81,9 @@ _Ranked = tuple[float, TrainingLayout, Alone]
 
 @dataclass(frozen=True, slots=True)
 class NoTrainingShape:
-    """Why there is none: the memory of the smallest layout, or what does not divide."""
+    """Why there is none: not even the smallest layout fits, or what does not divide."""
 
-    smallest: Memory | None
+    smallest: Smallest | None
     problem: str
 
 
@@ -233,27 +234,30 @@ class TrainingSearch:
     def has_room_on(self, count: int) -> bool:
         """Whether memory leaves any layout over so many accelerators; nothing is timed."""
         least = self._least(count)
-        return least is not None and least.most_bytes <= least.usable_bytes
+        return least is not None and least.memory.most_bytes <= least.memory.usable_bytes
 
-    def _least(self, count: int) -> Memory | None:
+    def _least(self, count: int) -> Smallest | None:
         """What the smallest layout needs, beside what the device has."""
         question = ("least", self.machine.device.is_cpu, *self._linked_count(count))
-        least = self.shared.get(question, lambda: self._least_memory(count))
-        return least and replace(least, usable_bytes=usable_bytes(self.machine.device))
+        least: Smallest | None = self.shared.get(question, lambda: self._smallest(count))
+        if least is None:
+            return None
+        usable = usable_bytes(self.machine.device)
+        return replace(least, memory=replace(least.memory, usable_bytes=usable))
 
-    def _least_memory(self, count: int) -> Memory | None:
-        """Of the layout that needs least; all accelerators need as much."""
+    def _smallest(self, count: int) -> Smallest | None:
+        """The layout that needs least; all accelerators need as much."""
         recompute = self.fixed.recompute or Recompute.FULL
         layouts = (
             with_batch(sizes, recompute, size)
             for sizes in self._divisions(count)
             for size in _ends(micro_batches(self.work, self.fixed, sizes))
         )
-        memories = (
-            training_memory(self.work, layout, self.machine, self._share(layout))
+        every = (
+            Smallest(layout, training_memory(self.work, layout, self.machine, self._share(layout)))
             for layout in layouts
         )
-        return min(memories, key=lambda memory: memory.needed_bytes, default=None)
+        return min(every, key=lambda each: each.memory.needed_bytes, default=None)
 
     def _linked_count(self, count: int) -> tuple[int, int, int]:
         """So many accelerators, with what of their links says how they may be divided."""

@@ -51,6 +51,11 @@ def prediction_story(
     }
 
 
+def memory_story(memory: Memory) -> Story:
+    """Of a shape that does not fit, and of which nothing else is predicted."""
+    return {"memory": _memory(memory), "predicted": _needed(memory)}
+
+
 def _measured(told: Mapping[str, Measured]) -> Story:
     """What corrections follow from, by phase."""
     return {
@@ -81,6 +86,13 @@ def _memory(memory: Memory) -> Story:
     return {"usableBytes": memory.usable_bytes, **need, **used}
 
 
+def _needed(memory: Memory) -> Story:
+    return {
+        "memoryBytesPerAccelerator": memory.needed_bytes,
+        "memoryBytesPerAcceleratorHigh": memory.most_bytes,
+    }
+
+
 def _predicted(
     prediction: TrainingPrediction | ServingPrediction, bottleneck: Bottleneck | None
 ) -> Story:
@@ -95,8 +107,7 @@ def _training(prediction: TrainingPrediction) -> Story:
         **_interval("step", prediction.step_seconds),
         "tokensPerSecond": prediction.tokens_per_second,
         "samplesPerSecond": None if has_tokens else prediction.samples_per_second,
-        "memoryBytesPerAccelerator": prediction.memory.needed_bytes,
-        "memoryBytesPerAcceleratorHigh": prediction.memory.most_bytes,
+        **_needed(prediction.memory),
     }
 
 
@@ -113,8 +124,7 @@ def _serving(prediction: ServingPrediction) -> Story:
         "requestsPerSecondPerReplica": prediction.capacity_requests_per_second,
         "limiting": prediction.limiting,
         **(_at_rate(prediction) if prediction.requests_per_second else {}),
-        "memoryBytesPerAccelerator": prediction.memory.needed_bytes,
-        "memoryBytesPerAcceleratorHigh": prediction.memory.most_bytes,
+        **_needed(prediction.memory),
     }
 
 

@@ -15,7 +15,7 @@ from poolwise.plan.decision import Candidate, Plan
 from poolwise.plan.joint.outcome import Price
 from poolwise.plan.pool import CPU, Pool
 from poolwise.plan.shape import Layout, shape
-from poolwise.plan.status.predicted import bottleneck_story, prediction_story
+from poolwise.plan.status.predicted import bottleneck_story, memory_story, prediction_story
 from poolwise.plan.status.rounding import Story, present
 from poolwise.plan.wording import gib, sentence, three_digits
 
@@ -132,6 +132,7 @@ def _figures(candidate: Candidate) -> Story:
         "shape": _shape(candidate.layout, prediction) if candidate.layout else None,
         **(bottleneck_story(candidate.bottleneck) if candidate.bottleneck else {}),
         **(prediction_story(prediction, candidate.bottleneck) if prediction else {}),
+        **(memory_story(candidate.memory) if candidate.memory else {}),
         "lowConfidence": candidate.doubt,
         "costPerHour": candidate.cost_per_hour,
         "totalCost": candidate.total_cost,

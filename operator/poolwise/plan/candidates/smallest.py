@@ -1,0 +1,21 @@
+"""The shape of a workload that needs least memory, told of where not even that one fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from poolwise.model.prediction import Memory
+from poolwise.model.work import ServingLayout, TrainingLayout
+from poolwise.plan.decision import Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Smallest:
+    """What it needs of one accelerator, and what that has."""
+
+    layout: TrainingLayout | ServingLayout
+    memory: Memory
+
+    def shown(self, candidate: Candidate) -> Candidate:
+        """The candidate that it rules out, with the shape that the reason is about."""
+        return replace(candidate, count=self.layout.count, layout=self.layout, memory=self.memory)
