@@ -61,6 +61,30 @@ def test_of_two_pools_that_select_a_node_the_older_has_it() -> None:
     status, reason, message = condition(found["a-younger"], "NodesExclusive")
     assert (status, reason) == (False, "NodesTaken")
     assert "2 nodes that it selects belong to the older z-older: n0, n1" in message
+    assert condition(found["a-younger"], "Ready") == (False, "NodesTaken", message)
+    none = {"NodesExclusive", "DevicesHealthy"} & {
+        each.type for each in found["z-older"].conditions
+    }
+    assert not none
+
+
+def test_a_pool_whose_nodes_an_older_one_has_is_what_these_are() -> None:
+    """Not the one accelerator that a product's label alone promises."""
+    selector = {**GROUP, "nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
+    older = declared("older", "2026-01-01T00:00:00Z", nodeSelector=GROUP)
+    younger = declared("younger", "2026-02-01T00:00:00Z", nodeSelector=selector, maxNodes=3)
+    found = by_name(all_pools(NODES[:1], [older, younger]))
+    mine, theirs = found["younger"], found["older"]
+    assert (len(mine.nodes), mine.accelerators_per_node) == (0, theirs.accelerators_per_node)
+    assert (mine.accelerator, mine.price) == (theirs.accelerator, theirs.price)
+    _, _, message = condition(mine, "Ready")
+    assert message == "1 node that it selects belongs to the older older: n0; it can grow to 3"
+
+
+def test_a_spec_that_can_be_used_is_accepted() -> None:
+    found = all_pools([*NODES, node("other", L4)], [declared("mine", nodeSelector=GROUP)])
+    told = [condition(pool, "Accepted") for pool in found]
+    assert told == [(True, "Valid", "the spec can be used")] * 2
 
 
 def test_nodes_that_no_person_selects_are_discovered() -> None:

@@ -27,8 +27,12 @@ def conditions(
     draft: Draft, nodes: Sequence[Node], priced: Iterable[Condition] = ()
 ) -> tuple[Condition, ...]:
     """All conditions of a pool, ``Ready`` last; ``priced`` are those of its price."""
+    accepted = () if _told(draft, "Accepted") else (_ACCEPTED,)
     known = (*_hardware(draft), *_devices(draft), *differences(draft))
-    return (*draft.conditions, *known, *priced, _ready(draft, nodes))
+    return (*accepted, *draft.conditions, *known, *priced, _ready(draft, nodes))
+
+
+_ACCEPTED = Condition("Accepted", True, "Valid", "the spec can be used")
 
 
 def _hardware(draft: Draft) -> Iterator[Condition]:
@@ -87,7 +91,7 @@ def _devices(draft: Draft) -> Iterator[Condition]:
 
 
 def _ready(draft: Draft, nodes: Sequence[Node]) -> Condition:
-    bad_spec = next((c for c in draft.conditions if c.type == "Accepted"), None)
+    bad_spec, taken = _told(draft, "Accepted"), _told(draft, "NodesExclusive")
     if bad_spec is not None:
         return Condition("Ready", False, bad_spec.reason, bad_spec.message)
     barred = unusable_reason(draft)
@@ -95,6 +99,8 @@ def _ready(draft: Draft, nodes: Sequence[Node]) -> Condition:
         return Condition("Ready", False, barred[0], sentence(barred[1]))
     if not nodes:
         growth = f"; it can grow to {draft.spec.max_nodes}" if draft.spec.max_nodes else ""
+        if taken is not None:
+            return Condition("Ready", False, taken.reason, taken.message + growth)
         selector = ", ".join(f"{k}={v}" for k, v in draft.spec.node_selector.items())
         return Condition("Ready", False, "NoNodes", f"no node carries {selector}{growth}")
     kept_off = [f"{node.name} {node.unusable_reason}" for node in nodes if node.unusable_reason]
@@ -103,3 +109,8 @@ def _ready(draft: Draft, nodes: Sequence[Node]) -> Condition:
     text += f": {first_of(kept_off, NAMED_AT_MOST, '; ')}" if kept_off else ""
     reason = "NodesReady" if usable else "NoUsableNodes"
     return Condition("Ready", usable > 0, reason, sentence(text))
+
+
+def _told(draft: Draft, type_: str) -> Condition | None:
+    """What its declaration is told of: only what is wrong."""
+    return next((each for each in draft.conditions if each.type == type_), None)

@@ -51,34 +51,36 @@ def declared(
 ) -> tuple[Draft, ...]:
     """A draft for each declaration; a node that several select goes to the oldest.
 
-    What a pool without nodes will offer is told by the labels that it selects by, and its spec.
+    What a pool without nodes will offer is told by those that older pools have of its own, by the
+    labels that it selects by, and its spec.
     """
     owners: dict[str, str] = {}
     drafts = []
     for pool in pools:
         selected = [node for node in nodes if _selects(pool, node)]
-        own = [node for node in selected if node.name not in owners]
-        lost = {node.name: owners[node.name] for node in selected if node.name in owners}
-        owners.update({node.name: pool.name for node in own})
-        drafts.append(_draft(pool, own, lost, tables))
+        drafts.append(_draft(pool, selected, owners, tables))
+        owners |= {node.name: pool.name for node in selected if node.name not in owners}
     return tuple(drafts)
 
 
 def _draft(
-    pool: Declaration, nodes: Sequence[Facts], lost: Mapping[str, str], tables: Tables
+    pool: Declaration, selected: Sequence[Facts], owners: Mapping[str, str], tables: Tables
 ) -> Draft:
-    members = tuple(Member(node, _offer_of(node, pool.spec, tables)) for node in nodes)
+    every = [Member(node, _offer_of(node, pool.spec, tables)) for node in selected]
+    members = [each for each in every if each.node.name not in owners]
     promised = facts({"metadata": {"labels": pool.spec.node_selector}}, tables)
-    offers = [member.offer for member in members] or [_promised(promised, pool.spec, tables)]
-    found = (pool.problem, _taken(lost))
+    alike = members or every
+    offers = [each.offer for each in alike] or [_promised(promised, pool.spec, tables)]
+    machines = (each.node.machine for each in every if each.node.machine)
+    found = (pool.problem, _taken(selected, owners))
     return Draft(
         name=pool.name,
         is_discovered=False,
         spec=pool.spec,
-        members=members,
-        offer=_common(offers, members),
+        members=tuple(members),
+        offer=_common(offers, alike),
         conditions=tuple(condition for condition in found if condition),
-        promised_machine=None if members else promised.machine,
+        promised_machine=None if members else next(machines, promised.machine),
     )
 
 
@@ -200,14 +202,15 @@ def _differing(members: Sequence[Member]) -> Problem:
     return Problem(Reason.CONFLICTING_LABELS, text)
 
 
-def _taken(lost: Mapping[str, str]) -> Condition | None:
+def _taken(selected: Iterable[Facts], owners: Mapping[str, str]) -> Condition | None:
+    lost = sorted(node.name for node in selected if node.name in owners)
     if not lost:
         return None
-    owners = ", ".join(sorted(set(lost.values())))
-    text = f"{plural(len(lost), 'node')} that it selects belong to the older {owners}"
-    return Condition(
-        "NodesExclusive", False, "NodesTaken", f"{text}: {first_of(sorted(lost), NAMED_AT_MOST)}"
-    )
+    older = ", ".join(sorted({owners[name] for name in lost}))
+    verb = "belongs" if len(lost) == 1 else "belong"
+    text = f"{plural(len(lost), 'node')} that it selects {verb} to the older {older}"
+    told = f"{text}: {first_of(lost, NAMED_AT_MOST)}"
+    return Condition("NodesExclusive", False, "NodesTaken", told)
 
 
 def _selects(pool: Declaration, node: Facts) -> bool:
