@@ -27,6 +27,9 @@ NOTHING = frozenset({"n/a", "na", "nan", "null", "-", "--", "?"})
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
 OWN_FOLDER = Path(__file__).resolve().parent / "own"
 """Rows that this project measured, in no fit."""
+TELLING = frozenset({"row_id", *FIGURES})
+"""Columns that make a file a table of measurements: others, such as a source, lists of accelerators
+have as well."""
 ENDINGS = (".csv.gz", ".csv")
 """The first that is there is read."""
 
@@ -100,8 +103,8 @@ def _path(folder: Path, table: str) -> Path | None:
 
 def _rows(path: Path, reader: csv.DictReader[str], table: str) -> Iterator[Row]:
     columns = COLUMNS.get(table, ())
-    if columns and not set(columns) & set(reader.fieldnames or ()):
-        raise BadInput(f"{path}: has no column of {table}: is it another file?")
+    if columns and not set(columns) & TELLING & set(reader.fieldnames or ()):
+        raise BadInput(f"{path}: has no row_id and no figure of {table}: is it another file?")
     empty = dict.fromkeys(columns, "")
     for cells in reader:
         yield empty | _cleaned(cells, table)

@@ -180,7 +180,8 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--attainment", type=share, default=sizing.ATTAINMENT, help="share that is to meet both"
     )
-    parser.add_argument("--router", choices=list(scene.Routing), default="least-outstanding")
+    routers = [each.value for each in scene.Routing]
+    parser.add_argument("--router", choices=routers, default=scene.Routing.LEAST_OUTSTANDING.value)
     parser.add_argument("--scrape-seconds", type=positive, default=15.0)
     parser.add_argument("--noise", type=not_negative, default=0.05, help="of gauges, as a share")
     parser.add_argument("--missing-share", type=not_negative, default=0.0, help="of scrapes")

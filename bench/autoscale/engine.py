@@ -89,6 +89,7 @@ def engine(
     model, on = presets.model(row), machine(accelerator, USUAL_NETWORK_BYTES_PER_SECOND)
     if not isinstance(model.shape, Transformer) or not model.shape.is_decoder:
         raise Unknown(f"--model: {model_name} does not answer token by token")
+    _check_tensor(tensor, model.shape, on)
     is_large = on.device.memory_bytes >= LARGE_DEVICE_BYTES and "A100" not in accelerator.name
     tokens, sequences = LARGE if is_large else USUAL
     layout = ServingLayout(
@@ -99,6 +100,17 @@ def engine(
         max_model_tokens=row.max_context_tokens or 8192,
     )
     return of_layout(model, layout, on, shipped(known))
+
+
+def _check_tensor(tensor: int, shape: Transformer, on: Machine) -> None:
+    """Engines give each accelerator whole heads of a node's. Raises :class:`Unknown`."""
+    per_node = on.interconnect.accelerators_per_node
+    if tensor > per_node:
+        raise Unknown(f"--tensor: is {tensor}, must be at most the {per_node} of a node")
+    heads, keys = shape.heads, shape.kv_heads
+    if heads % tensor or (keys % tensor and tensor % keys):
+        told = f"must divide the model's {heads} heads, and share its {keys} of keys evenly"
+        raise Unknown(f"--tensor: is {tensor}, {told}")
 
 
 def of_layout(model: Model, layout: ServingLayout, on: Machine, calibration: Calibration) -> Engine:

@@ -10,27 +10,24 @@ MOST = 1e5
 
 def positive(text: str) -> float:
     """Above 0."""
-    value = not_negative(text)
-    if not value:
-        raise argparse.ArgumentTypeError(f"is {text}, must be above 0")
+    value = _number(text)
+    if not 0.0 < value <= MOST:
+        raise argparse.ArgumentTypeError(f"is {text}, must be above 0 and at most {MOST:g}")
     return value
 
 
 def share(text: str) -> float:
     """Between 0 and 1."""
-    value = positive(text)
-    if value >= 1.0:
+    value = _number(text)
+    if not 0.0 < value < 1.0:
         raise argparse.ArgumentTypeError(f"is {text}, must be above 0 and below 1")
     return value
 
 
 def not_negative(text: str) -> float:
     """0 or more."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"is {text}, must be a number") from None
-    if not 0.0 <= value < MOST:
+    value = _number(text)
+    if not 0.0 <= value <= MOST:
         raise argparse.ArgumentTypeError(f"is {text}, must be from 0 to {MOST:g}")
     return value
 
@@ -49,6 +46,13 @@ def count_or_none(text: str) -> int:
     if value < 0:
         raise argparse.ArgumentTypeError(f"is {text}, must be 0 or more")
     return value
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"is {text}, must be a number") from None
 
 
 def _whole(text: str) -> int:

@@ -3,8 +3,9 @@
 DIR holds some of the measured tables. The shipped constants are used and nothing is fitted on DIR;
 rows that a shipped constant was fitted on are scored with constants fitted without their fold.
 A table that cannot be read is named on the standard error and under ``unreadable``, and the others
-are scored; without any the exit status is 2. ``--leave-one-out`` refits without each accelerator
-and each model of DIR in turn, for the open data only; it takes long.
+are scored; without any the exit status is 2. One without a row is named on the standard error, and
+adds to no score. ``--leave-one-out`` refits without each accelerator and each model of DIR in turn,
+for the open data only; it takes long.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from bench.model.document import document
 from bench.model.leave_one_out import leave_one_out
 from bench.model.printing import lines
-from bench.model.targets import compared, outcomes, readable, stated
+from bench.model.targets import compared, outcomes, readable, stated, without_rows
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 from poolwise.tables import load
@@ -33,7 +34,8 @@ def main() -> None:
     asked = parser.parse_args()
     folder, tables = asked.data, load()
     targets, unreadable = readable(folder)
-    sys.stderr.writelines(f"{sentence}\n" for sentence in unreadable.values())
+    said = (*unreadable.values(), *without_rows(folder, targets))
+    sys.stderr.writelines(f"{sentence}\n" for sentence in said)
     several = list(compared(folder, tables, targets))
     every = list(outcomes(folder, tables, targets))
     found = document(stated(folder, targets), every, several, tables)

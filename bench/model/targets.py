@@ -37,6 +37,13 @@ def readable(folder: Path) -> tuple[list[Target], dict[str, str]]:
     return found, unreadable
 
 
+def without_rows(folder: Path, targets: Iterable[Target]) -> Iterator[str]:
+    """A sentence for each of these tables that ends with its header: it adds to no score."""
+    for target in targets:
+        if not measured.read(folder, target.table):
+            yield f"{folder}: {target.table} has no row below its header"
+
+
 def present(folder: Path, targets: Iterable[Target] = TARGETS) -> list[Target]:
     """Those whose tables are in ``folder``; raises :class:`BadInput` where there are none."""
     check_folder(folder)

@@ -56,6 +56,8 @@ def test_it_prints_one_document(
         (("--accelerator", "abacus"), "--accelerator: no accelerator is named abacus"),
         (("--model", "resnet-50"), "--model: resnet-50 does not answer token by token"),
         (("--accelerator", "L4", "--tensor", "1"), "does not fit 1 x L4"),
+        (("--tensor", "3"), "--tensor: is 3, must divide the model's 64 heads"),
+        (("--tensor", "64"), "--tensor: is 64, must be at most the 8 of a node"),
         (("--data", "nowhere"), "nowhere: is not a folder"),
     ],
 )
@@ -76,7 +78,10 @@ def test_bad_input_is_said_in_one_sentence(
     [
         (("--peak-replicas", "0"), "--peak-replicas: is 0, must be above 0"),
         (("--start-delay-seconds", "-5"), "is -5, must be from 0 to 100000"),
-        (("--ttft-seconds", "nan"), "is nan, must be from 0"),
+        (("--start-delay-seconds", "100001"), "is 100001, must be from 0 to 100000"),
+        (("--ttft-seconds", "nan"), "is nan, must be above 0 and at most 100000"),
+        (("--ttft-seconds", "-1"), "is -1, must be above 0 and at most 100000"),
+        (("--attainment", "-1"), "is -1, must be above 0 and below 1"),
         (("--slowness", "x"), "is x, must be a number"),
         (("--tensor", "0"), "--tensor: is 0, must be from 1 to 100000"),
         (("--sequences", "-3"), "--sequences: is -3, must be from 1 to 100000"),
@@ -93,6 +98,16 @@ def test_so_are_numbers_out_of_range(
     with pytest.raises(SystemExit):
         _run(monkeypatch, *arguments)
     assert words in capsys.readouterr().err
+
+
+def test_routers_are_told_by_the_words_that_choose_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        _run(monkeypatch, "--router", "foo")
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "least-outstanding" in said
+    assert "Routing" not in said
 
 
 @pytest.mark.parametrize(

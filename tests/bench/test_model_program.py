@@ -55,6 +55,14 @@ def test_a_table_that_cannot_be_read_is_told_and_stops_no_other(
     assert said.startswith(f"{broken}: ")
 
 
+def test_a_table_without_a_row_is_told_and_is_no_error(tmp_path: Path, scored: Any) -> None:
+    copied(tmp_path, "collectives_measured")
+    (tmp_path / "serve_measured.csv").write_text("row_id,model,gpu\n")
+    found, said = scored(tmp_path)
+    assert list(found["scores"]) == ["collectives"]
+    assert said == f"{tmp_path}: serve_measured has no row below its header\n"
+
+
 @pytest.mark.parametrize("what", ["nowhere", "file", "empty", "broken"])
 def test_nothing_to_score_is_an_error(
     tmp_path: Path,

@@ -76,6 +76,7 @@ def test_bytes_that_are_no_text_spoil_their_cell_alone(tmp_path: Path) -> None:
     [
         ("csv", b""),
         ("csv", b"a,b\n1,2\n"),
+        pytest.param("csv", b"vendor,accelerator,source\nNVIDIA,H100,a page\n", id="accelerators"),
         ("csv", "row_id,gpu\n".encode("utf-16")),
         ("csv.gz", b""),
         ("csv.gz", b"no archive"),
