@@ -8,8 +8,10 @@ headroom, by several shapes; the cheapest with which the simulation meets the ta
 requests (of those that an idle replica answers in time, :mod:`bench.autoscale.reach`) is searched
 for. A plan of any other kind may be cheaper still: O1 is what foresight is worth at least.
 
-O2 is our controller with the arrivals of the next ten minutes in place of its forecast, so that it
-tells the loss of forecasting from that of control.
+O2 is our controller with one true rate in place of its forecast: that of the half minute around the
+moment when a replica that is asked for now would have served for two looks. So it tells the loss of
+that forecast from that of control. It is told nothing of what comes before or after, and as a rate
+is given, it adds no growth of its own: it is no bound, and ours may do better.
 """
 
 from __future__ import annotations

@@ -24,6 +24,9 @@ INTERVAL_SECONDS = 5.0
 DECLARED = Tokens(400.0, 1500.0), Tokens(200.0, 600.0)
 """Of prompts and answers, in place of a declaration: the API's own example."""
 AHEAD_SECONDS = 600.0
+"""At most, that a rate is told for."""
+AROUND_SECONDS = 15.0
+"""Before and after that moment, that it is the mean of."""
 
 
 class Ours:
@@ -49,7 +52,7 @@ class Ours:
 
 
 class Informed(Ours):
-    """With the arrivals of the next ten minutes in place of a forecast (O2)."""
+    """With the true rate of when a start would end in place of a forecast (O2)."""
 
     def __init__(self, service: Service, scene: Scene) -> None:
         super().__init__(service)
@@ -59,10 +62,13 @@ class Informed(Ours):
         )
 
     def seen(self, view: View) -> Seen:
-        """With the rate around the moment when a start would end."""
+        """With the rate around the moment when a start would end, and nothing of before or after:
+        given a rate, the controller adds no growth of its own."""
         middle = view.now_seconds + self._horizon_seconds
-        first, last = np.searchsorted(self._arrivals, (middle - 15.0, middle + 15.0))
-        return replace(super().seen(view), expected_requests_per_second=(last - first) / 30.0)
+        ends = (middle - AROUND_SECONDS, middle + AROUND_SECONDS)
+        first, last = np.searchsorted(self._arrivals, ends)
+        told = (last - first) / (2.0 * AROUND_SECONDS)
+        return replace(super().seen(view), expected_requests_per_second=told)
 
 
 def policy(scene: Scene) -> Ours:

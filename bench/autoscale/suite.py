@@ -1,8 +1,8 @@
 """All policies and oracles on one scene, two at a time.
 
 Rivals are tuned for the scene (:mod:`bench.autoscale.tuning`); ours comes as it is:
-``bench.autoscale.ours.policy(scene)``, and ``informed(scene)`` with the arrivals of the next ten
-minutes in place of its forecast, which is O2. What is not there is left out.
+``bench.autoscale.ours.policy(scene)``, and ``informed(scene)`` with the true rate of when a start
+would end in place of its forecast, which is O2. What is not there is left out.
 """
 
 from __future__ import annotations
