@@ -90,6 +90,23 @@ def test_corrected_times_stay_inside_their_targets():
     assert now < was
 
 
+@pytest.mark.parametrize(
+    ("phase", "is_corrected"),
+    [(Phase.FIRST_TOKEN, True), (Phase.TOKEN, False)],
+    ids=["first-token", "token"],
+)
+def test_models_that_only_read_are_corrected_by_first_tokens_alone(phase, is_corrected):
+    """As docs/performance-model.md tells who keeps a list of measurements for such services."""
+    slo = [{"metric": "E2E", "percentile": 95, "target": "100ms"}]
+    load = {"requestsPerSecond": "200", "inputTokens": {"p50": 200, "p95": 400}}
+    reader = service(model={"preset": "bert-large"}, traffic=load, slo=slo)
+    was = candidate(planned(reader), "L40S")
+    known = measured(phase, was.pool, 1.5, preset("bert-large").name)
+    now = candidate(planned(reader, known), "L40S").prediction
+    assert (now != was.prediction) is is_corrected
+    assert (now.e2e_seconds.mid > 1.2 * was.prediction.e2e_seconds.mid) is is_corrected
+
+
 def test_a_correction_that_nobody_renews_fades():
     known, model = measured(Phase.TOKEN, "l40s", 1.4), preset("llama-3.1-8b")
     at_once, later = (

@@ -8,7 +8,8 @@ A service counts as one measurement of its tokens: its controller has learned ho
 takes than the model says of that step at the load that was seen, and keeps that in the status. The
 controller itself works with the uncorrected model and this factor, so that nothing is corrected
 twice: what is told here reaches placements alone. First tokens are left out: what is observed of
-them is mostly the queue, which no factor on a replica's clock explains.
+them is mostly the queue, which no factor on a replica's clock explains. So services of models that
+only read, which have no tokens to time, tell nothing.
 """
 
 from __future__ import annotations
