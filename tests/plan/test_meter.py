@@ -352,16 +352,6 @@ def test_what_is_told_is_read_again():
     assert told(Meter()) == {}
 
 
-def test_another_price_counts_from_the_restart_that_came_with_it():
-    """Nobody looked in between: the second run began at five, at twice the price."""
-    operator = Operator()
-    operator.look(2, [live_job(**RUNS)], GANG)
-    operator.pool = replace(POOL, price=Price(2 * 55.0, "USD", "spec.price"))
-    operator.look(8, [live_job(**RUNS)], [pod("a", 5), pod("b", 5)])
-    before, since = (5 - 1) * JOB_COST, (9 - 5) * 2 * JOB_COST
-    assert operator.meter.at(at(9)).cost == pytest.approx(before + since)
-
-
 def test_what_is_paid_already_is_not_paid_again_by_a_start_in_the_past():
     per_hour = rate(8, 10.0, 1.0)
     used = Meter().started(at(0), per_hour, "USD").stopped(at(10))
