@@ -32,6 +32,8 @@ ELSEWHERE: Mapping[str, str] = {
     "kubectl get trainingjobs,inferenceservices": "tests/docs/test_demo.py",
     "kubectl get acceleratorpools -l": "tests/docs/test_demo.py",
     "kubectl apply -f pools.yaml": "tests/docs/test_demo.py",
+    "kubectl label acceleratorpool ": "tests/apiserver/test_operator_costs.py",
+    "kubectl patch acceleratorpool ": "tests/apiserver/test_operator_costs.py",
     "kubectl apply --server-side -f crds/": "tests/apiserver/conftest.py",
     "kubectl apply --server-side -f install.yaml": "tests/release/test_install.py",
     "kubectl delete -n poolwise-system deployment/poolwise": "e2e/suite/test_operator.py",

@@ -115,3 +115,23 @@ def test_idle_nodes_are_told_over_restarts(
     operator.resume()
     operator.settle()
     assert (operator.look(pool) or {})["status"]["idleNodes"] == told
+
+
+def test_a_pool_that_was_discovered_has_a_persons_price_once_it_is_theirs(
+    operator: Operated, namespace: str, nodes: NodeFactory, kubectl: Kubectl
+) -> None:
+    """As docs/cost.md tells; until then its spec is not read, which a condition says."""
+    nodes([h100_node()])
+    job = operator.client.create(training_job(namespace, "train", 8))
+    operator.wait_condition(job, "Placed", "True")
+    pool = pool_of(operator, job)
+    name = pool["metadata"]["name"]
+    price = '{"spec": {"price": {"perNodeHour": "7"}}}'
+    kubectl("patch", "acceleratorpool", name, "--type", "merge", "-p", price)
+    operator.wait_condition(pool, "SpecRead", "False")
+    try:
+        kubectl("label", "acceleratorpool", name, "poolwise.dev/discovered-")
+        told = operator.wait(pool, lambda found: found["status"]["price"]["perNodeHour"] == 7)
+        assert "SpecRead" not in {each["type"] for each in told["status"]["conditions"]}
+    finally:
+        kubectl("delete", "acceleratorpool", name)

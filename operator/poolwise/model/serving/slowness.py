@@ -2,7 +2,8 @@
 
 One factor for all loads, that of the geometric middle between one request and all slots: were it to
 grow with the load, a fuller replica would serve fewer requests, which no engine does, and a search
-for the highest rate would have no one answer. Its length scale is a factor of 30 in requests.
+for the highest rate would have no one answer. Runs that were measured for their throughput tell no
+load, and are put down to one request for each data rank: so is what is run for throughput.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def with_slowness(
     middle = where(math.sqrt(max(served.slots, 1.0)))
     return replace(
         served,
-        slowness=_factor(steps, middle if work.targets else where(served.slots)),
+        slowness=_factor(steps, middle if work.targets else where(float(layout.data))),
         first_token_slowness=_factor(first, middle),
     )
 
