@@ -99,6 +99,25 @@ def test_a_job_that_ends_frees_its_nodes_for_the_one_that_waits(
     operator.wait_condition(second, "PodsReady", "True")
 
 
+def test_a_job_whose_pods_are_deleted_at_once_has_run_all_the_same(
+    operator: Operated, namespace: str, nodes: NodeFactory
+) -> None:
+    nodes([h100_node()])
+    document = training_job(namespace, "brief", 8)
+    document["spec"]["ttlSecondsAfterFinished"] = 0
+    job = operator.client.create(document)
+    operator.wait_condition(job, "PodsReady", "True")
+    ran = child(job, "batch/v1", "Job")
+    operator.end(job)
+    operator.wait_condition(job, "Complete", "True")
+    operator.wait_gone(ran)
+    operator.settle()
+    assert operator.look(ran) is None
+    assert condition(operator.look(job) or {}, "Complete")["status"] == "True"
+    told = [(event["reason"], event["type"]) for event in operator.events_of(job)]
+    assert ("Completed", "Normal") in told and ("Completed", "Warning") not in told
+
+
 def test_a_namespace_that_holds_a_running_job_can_be_deleted(
     operator: Operated, namespace: str, nodes: NodeFactory
 ) -> None:

@@ -209,10 +209,9 @@ class TestJob:
         pod = pod_of(job_of(training_job(run=run)))
         assert [volume["name"] for volume in pod["volumes"]] == ["shm"]
 
-    def test_deadlines_may_change_later(self):
-        assert changes_to_run(training_job(activeDeadlineSeconds=60), "Job") == {
-            "spec": {"activeDeadlineSeconds": 60, "ttlSecondsAfterFinished": None}
-        }
+    def test_the_deadline_may_change_later(self):
+        changes = changes_to_run(training_job(activeDeadlineSeconds=60), "Job")
+        assert changes == {"spec": {"activeDeadlineSeconds": 60}}
 
 
 def prediction_of(plan: Plan) -> ServingPrediction:

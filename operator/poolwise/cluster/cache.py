@@ -29,6 +29,7 @@ from poolwise.cluster.resources import (
     QUEUED,
     RESOURCE_FLAVORS,
     RUNNERS,
+    RUNS,
     TRAINING_JOBS,
     TRAINING_RUNTIMES,
     WATCHED,
@@ -37,10 +38,12 @@ from poolwise.cluster.resources import (
     owner_uid,
 )
 from poolwise.cluster.store import Name, Store, index_of, name_of
+from poolwise.plan.children.cleanup import has_told_its_end
 from poolwise.plan.decision import Key
 from poolwise.plan.names import DISCOVERED, OWNER_KIND, OWNER_NAME
 from poolwise.plan.observed import Object, Observed, Queues
 from poolwise.plan.reading import is_true, mapping
+from poolwise.plan.running import ENDS
 
 _WORKLOADS = {resource.kind: resource for resource in WORKLOADS}
 
@@ -61,14 +64,33 @@ class Cache:
         self.least_replicas: dict[Key, int | None] = {}
         """Replicas that meet the targets, of services that were looked at; None: not known."""
         self._expected: dict[tuple[Resource, Name], Object] = {}
+        self._ended: dict[str, Object] = {}
+        """What ran a TrainingJob to its end and went before the job's status told so, by the job's
+        uid: nothing else knows that it is over."""
 
     def put(self, resource: Resource, document: Object) -> bool:
         """Remember an object; whether anything changed that anybody reads."""
+        if resource == TRAINING_JOBS and has_told_its_end(document):
+            self._ended.pop(document["metadata"]["uid"], None)
         return self.stores[resource].put(pruned(resource, document))
 
     def remove(self, resource: Resource, document: Object, *, for_good: bool = False) -> bool:
-        """Forget an object; whether it was known."""
+        """Forget an object; whether it was known. Of a run that ended, its end is kept until the
+        status of the job tells it."""
+        job = self._job_ended_by(resource, document)
+        if job is not None:
+            self._ended[job["metadata"]["uid"]] = pruned(resource, document)
+        elif resource == TRAINING_JOBS:
+            self._ended.pop(document["metadata"]["uid"], None)
         return self.stores[resource].remove(document, for_good=for_good)
+
+    def _job_ended_by(self, resource: Resource, document: Object) -> Object | None:
+        """The TrainingJob whose end a child tells, while its status does not."""
+        if resource not in RUNS or not is_true(mapping(document, "status"), *ENDS):
+            return None
+        owner = owner_uid(document)
+        jobs = (job for job in self.stores[TRAINING_JOBS] if job["metadata"]["uid"] == owner)
+        return next((job for job in jobs if not has_told_its_end(job)), None)
 
     def get(self, resource: Resource, namespace: str | None, name: str) -> Object | None:
         """The object of that name."""
@@ -77,6 +99,10 @@ class Cache:
     def children_of(self, uid: str) -> list[Object]:
         """Live objects whose controller has that uid."""
         return [child for kind in CHILDREN for child in self.stores[kind].with_index(uid)]
+
+    def ended_of(self, uid: str) -> list[Object]:
+        """What ran the TrainingJob of that uid to its end and is gone, until its status tells."""
+        return [self._ended[uid]] if uid in self._ended else []
 
     def runners(self) -> list[Resource]:
         """Kinds that run pods, of those that can be used now."""
@@ -119,7 +145,10 @@ class Cache:
             training_jobs=tuple(self.stores[TRAINING_JOBS]),
             inference_services=tuple(self.stores[INFERENCE_SERVICES]),
             priority_classes=tuple(self.stores[PRIORITY_CLASSES]),
-            children=tuple(child for kind in RUNNERS for child in self._children(kind)),
+            children=(
+                *(child for kind in RUNNERS for child in self._children(kind)),
+                *self._ended.values(),
+            ),
             apis=MappingProxyType(dict(self.apis)),
             apis_off=MappingProxyType(dict(self.apis_off)),
             scaling=MappingProxyType(dict(self.scaling)),

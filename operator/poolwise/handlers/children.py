@@ -14,6 +14,7 @@ from poolwise.cluster.writer import Writer
 from poolwise.errors import Conflict, Forbidden, NamespaceEnds, NameTaken, Refused
 from poolwise.handlers.draining import Draining
 from poolwise.handlers.seen import seen_of
+from poolwise.plan.children.cleanup import cleanup
 from poolwise.plan.children.manifests import changes_to_run, runner_names
 from poolwise.plan.children.metadata import key_of, selector_labels
 from poolwise.plan.kueue.child import is_superseded, moves
@@ -87,6 +88,13 @@ class Children:
                 continue
             await self._draining.before(workload, live, {**live, "spec": wanted["spec"]})
             await self._writer.patch(live, wanted)
+
+    async def set_cleanup(self, job: Object) -> None:
+        """Have what ran a job that is over deleted when its spec says, and nothing before."""
+        for live in self._cache.children_of(job["metadata"]["uid"]):
+            changes = cleanup(job, live)
+            if changes and "deletionTimestamp" not in live["metadata"]:
+                await self._writer.patch(live, changes)
 
     async def clear(self, workload: Object) -> None:
         """Delete all that the workload owns, but for a run that has ended: that is history."""

@@ -110,8 +110,16 @@ class Reconciler:
             self._planner.want(outcome.key)  # paused before its children were written: others go
         if is_fresh or not _is_new(outcome):
             await self._story.tell(workload, outcome)
+        await self._clean_up_later(outcome)
         if _is_new(outcome) or gives_up(outcome):
             self._planner.want()  # what was placed now runs: the next pass finds it so
+
+    async def _clean_up_later(self, outcome: Outcome) -> None:
+        """By the status as it is now, which may only just have told of the end."""
+        told = workload_of(self._cache, outcome.key)
+        is_job = outcome.key.kind is Kind.TRAINING_JOB
+        if told is not None and is_job and not is_paused(told):
+            await self._children.set_cleanup(told)
 
     def _desired(self, workload: Object, outcome: Outcome) -> tuple[Object, ...]:
         if isinstance(outcome, Plan) and not outcome.kept:

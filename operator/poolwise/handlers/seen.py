@@ -11,7 +11,8 @@ from poolwise.plan.status.pods import Live
 
 def seen_of(cache: Cache, workload: Object) -> Live:
     """Children of a workload, with what keeps a Job from creating its pods, and its pods."""
-    children = cache.children_of(workload["metadata"]["uid"])
+    uid = workload["metadata"]["uid"]
+    children = [*cache.ended_of(uid), *cache.children_of(uid)]
     owners = [*children, *_below(cache, children)]
     pods = [pod for pod in cache.pods_of(workload) if is_of_any(pod, owners)]
     failures = map(cache.failed_creation_of, filter(_lacks_pods, owners))

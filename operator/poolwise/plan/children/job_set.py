@@ -59,15 +59,9 @@ def job_set_children(run: TrainingRun, version: str) -> tuple[Manifest, ...]:
                 },
                 "failurePolicy": _failure_policy(run.spec),
                 "replicatedJobs": [{"name": ROLE, "replicas": 1, "template": job}],
-                **without_empty(changeable(run.spec)),
             },
         },
     )
-
-
-def changeable(spec: TrainingJobSpec) -> Manifest:
-    """What may still change on a JobSet that exists."""
-    return {"ttlSecondsAfterFinished": spec.ttl_seconds_after_finished}
 
 
 def _failure_policy(spec: TrainingJobSpec) -> Manifest:

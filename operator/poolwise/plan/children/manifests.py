@@ -25,7 +25,7 @@ from types import MappingProxyType
 from poolwise.api import InferenceServiceSpec, TrainingJobSpec
 from poolwise.errors import InvalidInput
 from poolwise.plan import names
-from poolwise.plan.children import job_set, training
+from poolwise.plan.children import training
 from poolwise.plan.children.budget import longest_over_told, record_of
 from poolwise.plan.children.groups import group_set_name
 from poolwise.plan.children.job_set import job_set_children, job_set_name
@@ -80,12 +80,7 @@ def children(
 def changes_to_run(resource: Object, runtime: str) -> Manifest:
     """What may still change on a child of that kind that exists, as a merge patch: pods cannot."""
     spec = TrainingJobSpec.model_validate(resource["spec"])
-    match runtime:
-        case Runtime.JOB:
-            return {"spec": training.changeable(spec)}
-        case Runtime.JOB_SET:
-            return {"spec": job_set.changeable(spec)}
-    return {"spec": {}}
+    return {"spec": training.changeable(spec) if runtime == Runtime.JOB else {}}
 
 
 def _of_run(

@@ -43,10 +43,7 @@ def training_children(run: TrainingRun) -> tuple[Manifest, ...]:
 
 def changeable(spec: TrainingJobSpec) -> Manifest:
     """What may still change on a Job that exists."""
-    return {
-        "activeDeadlineSeconds": spec.active_deadline_seconds,
-        "ttlSecondsAfterFinished": spec.ttl_seconds_after_finished,
-    }
+    return {"activeDeadlineSeconds": spec.active_deadline_seconds}
 
 
 def _service(run: TrainingRun) -> Manifest:

@@ -74,7 +74,8 @@ class View:
 
     @property
     def end(self) -> Condition | None:
-        """``Complete`` or ``Failed``, once and for all: the Job may be gone by its TTL."""
+        """``Complete`` or ``Failed``, once and for all: what ran it may be gone, since the plan was
+        made even, which knows it ended."""
         if self.seen.completed is not None:
             message = self.seen.completed or "all ranks have ended well"
             return condition(Type.COMPLETE, True, Reason.COMPLETED, message)
@@ -84,7 +85,12 @@ class View:
             before = self.previous(type_)
             if before.get("status") == "True":
                 return condition(type_, True, str(before["reason"]), str(before.get("message", "")))
-        return None
+        code = self.outcome.reason_code
+        type_of = {Reason.COMPLETED: Type.COMPLETE, Reason.FAILED: Type.FAILED}
+        is_told = self.is_job and code in type_of
+        return (
+            condition(type_of[Reason(code)], True, code, self.outcome.reason) if is_told else None
+        )
 
 
 def workload_conditions(view: View) -> list[Condition]:
