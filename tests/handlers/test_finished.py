@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from poolwise.cluster.resources import EVENTS, JOBS
@@ -20,7 +22,7 @@ class Finishing(Shell):
         self.run_of["spec"][TTL] = ttl_seconds
         self.put(h100_node(), self.run_of)
 
-    def job(self) -> dict:
+    def job(self) -> dict[str, Any]:
         (job,) = self.kube.all(JOBS)
         return job
 

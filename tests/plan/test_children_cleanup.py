@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from poolwise.plan.children.cleanup import cleanup
 from tests.plan.children_given import training_job
 
 
-def job(*told: str, **spec: object) -> dict[str, object]:
+def job(*told: str, **spec: Any) -> dict[str, Any]:
     conditions = [{"type": each, "status": "True"} for each in told]
     return {**training_job(**spec), "status": {"conditions": conditions}}
 
 
-def child(kind: str = "Job", **spec: object) -> dict[str, object]:
+def child(kind: str = "Job", **spec: Any) -> dict[str, Any]:
     return {"kind": kind, "spec": spec}
 
 

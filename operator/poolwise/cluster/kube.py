@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from math import ceil, inf
@@ -25,6 +27,10 @@ from poolwise.settings import Settings
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _STREAM_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=75)
 """Of a watch, in seconds: bookmarks come about every minute."""
+_APPLY = "application/apply-patch+yaml; charset=utf-8"
+"""Of a body that is written already: without the parameter the client would write JSON itself."""
+_BEYOND_ASCII = re.compile("[\x7f-\uffff]")
+"""Of the characters that JSON can write as one escape."""
 _METHODS = {
     "list": "get",
     "get": "get",
@@ -229,8 +235,8 @@ class ApiKube:
             "apply",
             *_target(document),
             limit_seconds,
-            body=document,
-            content_type="application/apply-patch+yaml",
+            body=_yaml(document),
+            content_type=_APPLY,
             field_manager=FIELD_MANAGER,
             force_conflicts="true",
         )
@@ -336,6 +342,14 @@ def _reason(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError) and (error.errno or 0) > 0:
         return os.strerror(error.errno or 0)
     return f"{type(error).__name__} {error}".rstrip()
+
+
+def _yaml(document: Object) -> bytes:
+    """As JSON, and as it is in YAML too: characters that JSON escapes as two halves (an emoji) are
+    written out, since YAML knows no halves; all others are escaped, since YAML takes some of them
+    for ends of lines and others for none of its own."""
+    text = json.dumps(document, ensure_ascii=False)
+    return _BEYOND_ASCII.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
 
 
 def _target(document: Object) -> tuple[str, str]:
