@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from poolwise.plan.decision import Key, Kind
 from poolwise.plan.live.leaving import DELETION_COST
 from poolwise.plan.names import OVERFLOW
 from poolwise.plan.scaling import controller
@@ -200,6 +201,53 @@ def test_metrics_that_break_take_nothing_away_anywhere(spread, wishes):
     wishes.number = 1
     spread.looks(5)
     assert replicas(spread) == (2, [2])
+
+
+def bound(shell: Scaled, most: int) -> None:
+    changed = copy.deepcopy(service(shell))
+    changed["spec"]["scaling"] = {"minReplicas": 1, "maxReplicas": most}
+    changed["metadata"]["generation"] = 2
+    shell.put(changed)
+
+
+@pytest.mark.parametrize(
+    ("most", "left"), [(1, (1, [])), (3, (2, [1])), (4, (2, [2]))], ids=["one", "three", "four"]
+)
+def test_the_maximum_bounds_all_pools_also_where_none_can_be_looked_at(spread, wishes, most, left):
+    wishes.number = None
+    for name in ("chat", parts(spread)[0]["metadata"]["name"]):
+        spread.fleet.looks[name] = Fault("no answer within 3 s")
+    spread.looks(5)
+    assert replicas(spread) == (2, [2])
+    bound(spread, most)
+    spread.run()
+    assert replicas(spread) == left
+    spread.looks(5)
+    assert replicas(spread) == left
+    assert service(spread)["status"]["scaling"]["desiredReplicas"] == most
+
+
+def test_a_look_before_the_pass_that_carries_a_new_maximum_out_goes_by_it(spread, wishes):
+    name = parts(spread)[0]["metadata"]["name"]
+    spread.fleet.looks[name] = Fault("no answer within 3 s")
+    waits = iter([*(4 * [lambda: None]), lambda: bound(spread, 3)])
+    spread.wait = lambda: next(waits)()
+    spread.looks(5)
+    decided = spread.engine.scaler._looks[Key(Kind.INFERENCE_SERVICE, "a", "chat")].decision
+    assert (decided.replicas, sorted(decided.by_pool.values())) == (3, [1, 2])
+    assert decided.remarks[Remark.AT_MAXIMUM] == "4 would stay, maxReplicas is 3"
+
+
+def test_one_pool_that_tells_nothing_keeps_no_more_than_the_maximum(spread, wishes):
+    """Where the first one tells."""
+    spread.looks(2)
+    name = parts(spread)[0]["metadata"]["name"]
+    spread.fleet.looks[name] = Fault("no answer within 3 s")
+    wishes.number = 1
+    bound(spread, 3)
+    spread.looks(5)
+    assert replicas(spread) == (2, [1])
+    assert service(spread)["status"]["scaling"]["desiredReplicas"] == 3
 
 
 def test_a_suspended_plan_takes_all_of_them(spread, wishes):

@@ -18,6 +18,7 @@ from poolwise.plan.gateway.holding import Holding, Trust, holding
 from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.live.knowledge import Knowledge, Place, recalled
 from poolwise.plan.live.look import Mode
+from poolwise.plan.live.maximum import within
 from poolwise.plan.live.overdue import Overdue, overdue
 from poolwise.plan.live.seen import (
     by_our_clock,
@@ -186,7 +187,7 @@ class Turn:
 
     def in_full(self, decision: Decision, late: Mapping[str, Overdue], is_blind: bool) -> Decision:
         """With replicas in place of those that do not start, by pool; and whatever was decided, who
-        is not seen is not taken away.
+        is not seen is not taken away, up to ``maxReplicas``.
 
         What does not start on a further pool goes, since others make up for it elsewhere.
         """
@@ -201,7 +202,22 @@ class Turn:
             for each in (self.placed, *self.parts):
                 name = each.pool.name
                 counts[name] = max(counts[name], each.record.replicas or 0)
-        return replace(decision, replicas=sum(counts.values()), by_pool=counts)
+        bounded = self._bounded(counts)
+        remarks = dict(decision.remarks)
+        if bounded != counts:
+            most = self.placed.request.most_replicas
+            told = f"{sum(counts.values())} would stay, maxReplicas is {most}"
+            remarks.setdefault(Remark.AT_MAXIMUM, told)
+        total = sum(bounded.values())
+        return replace(decision, replicas=total, by_pool=bounded, remarks=remarks)
+
+    def _bounded(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """No more than ``maxReplicas`` on all pools: the dearest of the further ones go first."""
+        first, most = self.placed.pool.name, self.placed.request.most_replicas
+        here = min(counts[first], max(most, 1))
+        costs = {each.pool.name: each.cost_per_hour for each in (*self.parts, *self.offers)}
+        further = {pool: count for pool, count in counts.items() if pool != first}
+        return {first: here, **within(further, costs, most - here)}
 
     def with_one(self, decision: Decision) -> Decision:
         """Of one that sleeps while a request waits and no room is free: its first replica is asked

@@ -79,6 +79,15 @@ def test_a_number_that_nobody_told_anything_for_is_not_said_to_follow_the_load()
         assert conditions(heard)["ScalingActive"].reason == Reason.FOLLOWS_LOAD
 
 
+@pytest.mark.parametrize("failing", [{}, {"chat-0": "no answer"}], ids=["never", "no-more"])
+def test_a_maximum_below_what_nobody_can_look_at_is_told_as_no_load(failing):
+    at_most = look(1, told=0, failing=failing, remarks={Remark.AT_MAXIMUM: "30 would stay"})
+    active = conditions(at_most)["ScalingActive"]
+    assert "scaling.maxReplicas allows no more" in active.message
+    assert "load" not in active.message
+    assert told(at_most)["remarks"] == ["AtMaximum"]
+
+
 def test_what_another_autoscaler_sets_is_no_decision_of_ours():
     before = told(look(1, held=1))
     after = told(look(1, held=4, conflict="HorizontalPodAutoscaler theirs", now=later(10)), before)

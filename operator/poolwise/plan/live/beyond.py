@@ -24,10 +24,10 @@ from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, Further, Holding, Key, Outcome, Plan
 from poolwise.plan.entries import Entry
 from poolwise.plan.live.further import begun, elsewhere, offered, planned_again, room
-from poolwise.plan.live.rescaling import Rescaling
+from poolwise.plan.live.maximum import allowed, cost_of_one
+from poolwise.plan.live.rescaling import Rescaling, bounded
 from poolwise.plan.ranking import SortKey, by_objective
 from poolwise.plan.requests.request import ServingRequest
-from poolwise.plan.status.accrual import cost_per_hour
 from poolwise.plan.wording import plural
 
 
@@ -119,7 +119,7 @@ def _money_beside(
     if limit is None or request.given_replicas is not None:
         return None
     parts = [entry.kept_on(each) for each in entry.parts]
-    spent = (each.replicas * _cost_of_one(each, situation) for each in parts)
+    spent = (each.replicas * cost_of_one(each, situation) for each in parts)
     return limit - first.room * _cost_of_a_replica(first, 0.0) - math.fsum(spent)
 
 
@@ -186,7 +186,7 @@ def _with_more(
     assert record is not None and request.given_replicas is not None
     claim, there = claims.get(entry.identity.key, record.claim), plan.replicas
     more = request.given_replicas - plan.further_replicas - there
-    more = replicas_paid(more, _cost_of_one(plan, situation), _money_left(request, plan, situation))
+    more = replicas_paid(more, cost_of_one(plan, situation), _money_left(request, plan, situation))
     here = Rescaling(request, record, claim, situation).to(there + more)
     if here is not None:
         record, situation = here
@@ -206,9 +206,11 @@ def with_parts(
     entry, request = fit.entry, fit.entry.serving
     if request is None or not plan.placed or not (entry.parts or fit.replicas):
         return plan, situation
-    held = [(each, claims[entry.identity.key, each.pool]) for each in entry.parts]
+    there = {each.pool: entry.kept_on(each) for each in entry.parts}
+    most = allowed(plan, there, request.most_replicas, situation)
+    held = [(each, claims[entry.identity.key, each.pool], most[each.pool]) for each in entry.parts]
     parts, situation = planned_again(entry, plan, request, held, situation)
-    plan = replace(plan, parts=parts)
+    plan = bounded(entry, replace(plan, parts=parts), request, claims, situation)
     if fit.replicas is not None:
         plan, situation = _with_all(fit, plan, claims, situation)
     return replace(plan, reason=plan.reason + _beyond(plan.parts)), situation
@@ -258,7 +260,7 @@ def _with_all(
         so_far = replace(plan, parts=(*found, *plan.parts[index:]))
         more = max(left - behind, min(left, there)) - there
         more = replicas_paid(
-            more, _cost_of_one(part, situation), _money_left(request, so_far, situation)
+            more, cost_of_one(part, situation), _money_left(request, so_far, situation)
         )
         again, situation = _resized(fit.entry, request, part, there + more, claims, situation)
         found.append(again)
@@ -289,16 +291,8 @@ def _money_left(request: ServingRequest, plan: Plan, situation: Situation) -> fl
     limit = request.max_cost_per_hour
     if limit is None or request.given_replicas is None:
         return None
-    spent = (each.replicas * _cost_of_one(each, situation) for each in (plan, *plan.parts))
+    spent = (each.replicas * cost_of_one(each, situation) for each in (plan, *plan.parts))
     return limit - math.fsum(spent)
-
-
-def _cost_of_one(plan: Plan, situation: Situation) -> float:
-    """An hour of a replica on one pool; 0 where nobody knows."""
-    pool = situation.ledger.pool(plan.chosen.pool) if plan.chosen else None
-    if plan.chosen is None or pool is None:
-        return 0.0
-    return cost_per_hour(pool, replace(plan.chosen, replicas=1)) or 0.0
 
 
 def _resized(

@@ -167,13 +167,16 @@ def planned_again(
     entry: Entry,
     plan: Plan,
     request: ServingRequest,
-    parts: Iterable[tuple[PlacementRecord, Claim]],
+    parts: Iterable[tuple[PlacementRecord, Claim, int]],
     situation: Situation,
 ) -> tuple[tuple[Plan, ...], Situation]:
     """The parts of a service whose spec moved: in their shape, where that of the first pool stays;
-    else in a new one. Where the targets cannot be met any more they go."""
+    else in a new one. Where the targets cannot be met any more they go.
+
+    :param parts: each with as many replicas as may be there in a new shape.
+    """
     found: list[Plan] = []
-    for record, claim in parts:
+    for record, claim, limit in parts:
         pool = situation.ledger.pools.get(record.pool)
         free = situation.without_claim(claim)
         offer = offered(request, pool, free) if pool and pool.name != plan.pool else None
@@ -183,7 +186,7 @@ def planned_again(
             kept = entry.kept_on(replace(record, generation=entry.identity.generation))
             found.append(kept)
             continue
-        most = min(record.replicas or 0, offer.room)
+        most = min(record.replicas or 0, offer.room, limit)
         anew = _on(entry, request, pool, offer.candidate, most, free)
         if anew is not None:
             part, situation = anew

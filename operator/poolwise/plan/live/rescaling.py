@@ -26,6 +26,7 @@ from poolwise.plan.decision import (
 )
 from poolwise.plan.entries import Entry
 from poolwise.plan.live.further import begun, rooms
+from poolwise.plan.live.maximum import allowed
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.growth import is_to_come
 from poolwise.plan.requests.request import ServingRequest
@@ -120,9 +121,11 @@ class _Service:
         if here is not None and record.replicas is not None:
             record, situation = self._rescaled(record, self._bounded(here, plan), situation, key)
         parts, situation = self._parts(plan, wanted.elsewhere.get(key), situation)
+        found = replace(self.entry.kept_on(record), parts=parts)
+        parts = bounded(self.entry, found, self.request, self.claims, situation).parts
         if record is plan.record and parts == plan.parts:
             return plan, situation
-        return replace(self.entry.kept_on(record), parts=parts), situation
+        return replace(found, parts=parts), situation
 
     def is_short(self, plan: Plan, wanted: Wanted) -> bool:
         """Whether its pool has fewer replicas of it than are needed there."""
@@ -162,6 +165,29 @@ class _Service:
                 part, situation = new
                 parts.append(part)
         return tuple(parts), situation
+
+
+def bounded(
+    entry: Entry,
+    plan: Plan,
+    request: ServingRequest,
+    claims: Mapping[Holding, Claim],
+    situation: Situation,
+) -> Plan:
+    """Without replicas on further pools beyond ``maxReplicas``, whether anybody looks at them or
+    not. A number that others set is theirs; what is planned in a new shape is bounded already."""
+    if request.given_replicas is not None:
+        return plan
+    there = {each.pool: each for each in plan.parts if each.pool}
+    most, parts = allowed(plan, there, request.most_replicas, situation), list[Plan]()
+    for pool, part in there.items():
+        if part.kept and part.record is not None and 0 < most[pool] < part.replicas:
+            claim = claims.get((plan.key, pool), part.record.claim)
+            found = Rescaling(request, part.record, claim, situation).to(most[pool])
+            part = entry.kept_on(found[0]) if found else part
+        if most[pool]:
+            parts.append(part)
+    return replace(plan, parts=tuple(parts))
 
 
 @dataclass(frozen=True, slots=True)

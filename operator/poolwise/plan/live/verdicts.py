@@ -118,20 +118,40 @@ def _active(look: Look) -> Sequence[Condition]:
         why = look.standstill
         return [condition(Type.SCALING_ACTIVE, False, why.reason, why.message)]
     if look.failing or look.refused:
-        message = "metrics of replicas cannot be read: replicas are added at most"
-        if look.mode is Mode.EXTERNAL:
-            message = f"metrics of replicas cannot be read{_HELD[look.mode]}"
-        return [condition(Type.SCALING_ACTIVE, False, Reason.METRICS_BROKEN, message)]
+        return [_unread(look)]
     for remark, (reason, message) in _LIMITS.items():
-        if remark in look.decision.remarks:
+        if remark in look.decision.remarks and not (look.is_blind and remark is Remark.AT_MAXIMUM):
             return [condition(Type.SCALING_ACTIVE, True, reason, message)]
     if look.is_blind:
-        message = "no replica has told its metrics yet: their number stays"
-        return [condition(Type.SCALING_ACTIVE, True, Reason.NOT_MEASURED, message)]
+        return [_never_read(look)]
     message = "the number of replicas follows the load"
     if look.mode is Mode.EXTERNAL:
         message = "the number of replicas is told as a metric, spec.replicas is followed"
     return [condition(Type.SCALING_ACTIVE, True, Reason.FOLLOWS_LOAD, message)]
+
+
+_NO_MORE = "scaling.maxReplicas allows no more"
+
+
+def _unread(look: Look) -> Condition:
+    """Of a service some of whose replicas cannot be read."""
+    message = "metrics of replicas cannot be read"
+    if look.mode is Mode.EXTERNAL:
+        message += _HELD[look.mode]
+    elif Remark.AT_MAXIMUM in look.decision.remarks:
+        message += f", and {_NO_MORE}"
+    else:
+        message += ": replicas are added at most"
+    return condition(Type.SCALING_ACTIVE, False, Reason.METRICS_BROKEN, message)
+
+
+def _never_read(look: Look) -> Condition:
+    """Of a service none of whose replicas has told yet."""
+    message = "no replica has told its metrics yet"
+    if Remark.AT_MAXIMUM in look.decision.remarks:
+        return condition(Type.SCALING_ACTIVE, True, Reason.AT_MAXIMUM, f"{message}: {_NO_MORE}")
+    message += ": their number stays"
+    return condition(Type.SCALING_ACTIVE, True, Reason.NOT_MEASURED, message)
 
 
 def _as_planned(look: Look) -> Sequence[Condition]:
