@@ -400,6 +400,20 @@ def test_a_second_autoscaler_is_refused_and_the_replicas_stay(cluster, monkeypat
     assert deployment(cluster, "other")["spec"]["replicas"] == 2
 
 
+def test_one_on_the_service_has_no_effect_in_the_mode_direct_and_is_told_so(cluster, monkeypatch):
+    decided(monkeypatch, chat=3)
+    changed = copy.deepcopy(service(cluster))
+    changed["spec"]["replicas"] = 2
+    cluster.put(hpa("InferenceService", "poolwise.dev/v1alpha1"), changed)
+    cluster.looks()
+    told, found = service(cluster)["status"], condition(service(cluster), "ScalingActive")
+    assert (found["status"], found["reason"]) == ("False", "AutoscalerConflict")
+    assert "set scaling.mode to External" in found["message"]
+    assert told["scaling"]["reason"].startswith("1 as before: HorizontalPodAutoscaler theirs")
+    assert "left to it" not in found["message"]
+    assert deployment(cluster)["spec"]["replicas"] == 1
+
+
 def test_in_mode_external_the_number_is_told_and_not_set(monkeypatch):
     shell = Scaled()
     external = chat_service("a", "chat")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from poolwise.plan.conditions import Reason
-from poolwise.plan.live.look import Standstill
+from poolwise.plan.live.look import Rival, Standstill
 from tests.plan.live.given import look
 
 STOPPED = Standstill(Reason.DECISION_FAILED, "the decision failed")
@@ -18,7 +18,7 @@ STOPPED = Standstill(Reason.DECISION_FAILED, "the decision failed")
         (look(told=0), False),
         (replace(look(told=0), is_asleep=True), True),
         (replace(look(told=0), is_heard=True), True),
-        (look(told=1, conflict="HorizontalPodAutoscaler theirs"), False),
+        (look(told=1, conflict=Rival("HorizontalPodAutoscaler theirs")), False),
         (replace(look(told=1), standstill=STOPPED), False),
     ],
     ids=["read", "nobody tells", "asleep", "its gateway tells", "another autoscaler", "failed"],

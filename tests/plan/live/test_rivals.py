@@ -3,7 +3,7 @@
 import pytest
 
 from poolwise.plan.decision import Key, Kind
-from poolwise.plan.live.look import Mode
+from poolwise.plan.live.look import Mode, Rival
 from poolwise.plan.live.rivals import rival
 
 CHAT = Key(Kind.INFERENCE_SERVICE, "search", "chat")
@@ -20,7 +20,9 @@ ON_SERVICE = hpa("InferenceService", api="poolwise.dev/v1alpha1")
 
 @pytest.mark.parametrize("mode", Mode)
 def test_on_the_deployment_it_is_always_one_too_many(mode):
-    assert rival(CHAT, mode, [hpa()]) == "HorizontalPodAutoscaler theirs (on Deployment chat)"
+    assert rival(CHAT, mode, [hpa()]) == Rival(
+        "HorizontalPodAutoscaler theirs (on Deployment chat)"
+    )
 
 
 def test_on_replicas_that_span_nodes_it_is_found_by_their_own_name():
@@ -35,7 +37,15 @@ def test_on_the_service_it_is_what_other_modes_are_for(mode):
 
 def test_keda_is_named_by_its_own_object():
     made = hpa(**{"scaledobject.keda.sh/name": "chat-load"})
-    assert rival(CHAT, Mode.DIRECT, [made]) == "ScaledObject chat-load (on Deployment chat)"
+    assert rival(CHAT, Mode.DIRECT, [made]) == Rival("ScaledObject chat-load (on Deployment chat)")
+
+
+def test_on_the_service_it_does_nothing_in_the_mode_direct_and_is_told_so():
+    found = rival(CHAT, Mode.DIRECT, [ON_SERVICE])
+    assert found is not None and not found.acts
+    assert "nobody scales them; set scaling.mode to External" in found.problem
+    both = rival(CHAT, Mode.DIRECT, [ON_SERVICE, hpa()])
+    assert both is not None and both.acts
 
 
 @pytest.mark.parametrize(

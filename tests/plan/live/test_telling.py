@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from poolwise.api.scaling_status import ScalingStatus
 from poolwise.plan.conditions import Reason, timestamp
-from poolwise.plan.live.look import Mode, Standstill
+from poolwise.plan.live.look import Mode, Rival, Standstill
 from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.live.telling import DECISIONS_KEPT, measured
 from poolwise.plan.scaling.decision import Forecast, Remark
@@ -90,7 +90,9 @@ def test_a_maximum_below_what_nobody_can_look_at_is_told_as_no_load(failing):
 
 def test_what_another_autoscaler_sets_is_no_decision_of_ours():
     before = told(look(1, held=1))
-    after = told(look(1, held=4, conflict="HorizontalPodAutoscaler theirs", now=later(10)), before)
+    after = told(
+        look(1, held=4, conflict=Rival("HorizontalPodAutoscaler theirs"), now=later(10)), before
+    )
     assert (after["desiredReplicas"], after["decisions"]) == (4, [])
 
 
@@ -207,7 +209,7 @@ def test_metrics_that_fail_are_told_by_name():
 
 
 def test_a_rival_is_refused_and_the_number_stays():
-    rivalled = look(5, held=3, conflict="HorizontalPodAutoscaler hpa (on Deployment chat)")
+    rivalled = look(5, held=3, conflict=Rival("HorizontalPodAutoscaler hpa (on Deployment chat)"))
     found = conditions(rivalled)["ScalingActive"]
     assert (found.status, found.reason) == (False, Reason.AUTOSCALER_CONFLICT)
     assert told(rivalled)["desiredReplicas"] == 3

@@ -33,6 +33,31 @@ def mode_of(service: Object) -> Mode:
 
 
 @dataclass(frozen=True, slots=True)
+class Rival:
+    """Another autoscaler on the same service."""
+
+    who: str
+    """A clause that names it."""
+    acts: bool = True
+    """Whether replicas follow what it sets: not ``spec.replicas`` in the mode Direct."""
+
+    @property
+    def clause(self) -> str:
+        """Why the number is what it is."""
+        if self.acts:
+            return f", as {self.who} has it"
+        return f" as before: {self.who} sets spec.replicas, which has no effect in the mode Direct"
+
+    @property
+    def problem(self) -> str:
+        """What is wrong about it and what to do, in a sentence."""
+        if self.acts:
+            return f"{self.who} scales it too: their number is left to it until one of both goes"
+        remedy = "set scaling.mode to External to have it followed, or delete that autoscaler"
+        return f"their number stays{self.clause}, and so nobody scales them; {remedy}"
+
+
+@dataclass(frozen=True, slots=True)
 class Standstill:
     """Why a number of replicas stays as it is, whatever the load."""
 
@@ -52,7 +77,7 @@ class Look:
     """Replicas whose metrics were read."""
     failing: Mapping[str, str]
     """Why replicas could not be read for several looks in a row, by name."""
-    conflict: str | None
+    conflict: Rival | None
     """Who else scales it; None: nobody."""
     now: datetime
     signals: Sequence[Signal] = ()
@@ -87,7 +112,7 @@ class Look:
     def reason(self) -> str:
         """Of that number: one sentence."""
         if self.conflict:
-            return f"{self.declared}, as {self.conflict} has it"
+            return f"{self.declared}{self.conflict.clause}"
         if self.standstill is None and self.is_blind:
             return f"{self.replicas} as before: no replica tells its metrics"
         return self.decision.reason

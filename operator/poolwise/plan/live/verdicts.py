@@ -110,13 +110,11 @@ def _active(look: Look) -> Sequence[Condition]:
     if look.mode is Mode.OFF:
         return []
     if look.conflict:
-        message = (
-            f"{look.conflict} scales it too: their number is left to it until one of both goes"
-        )
-        return [condition(Type.SCALING_ACTIVE, False, Reason.AUTOSCALER_CONFLICT, message)]
+        why = look.conflict.problem
+        return [condition(Type.SCALING_ACTIVE, False, Reason.AUTOSCALER_CONFLICT, why)]
     if look.standstill:
-        why = look.standstill
-        return [condition(Type.SCALING_ACTIVE, False, why.reason, why.message)]
+        stands = look.standstill
+        return [condition(Type.SCALING_ACTIVE, False, stands.reason, stands.message)]
     if look.failing or look.refused:
         return [_unread(look)]
     for remark, (reason, message) in _LIMITS.items():
