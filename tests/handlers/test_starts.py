@@ -56,6 +56,17 @@ def test_it_is_remembered_before_it_is_taken_down_and_then_tried_elsewhere():
     assert shell.run() == []
 
 
+def test_one_whose_pool_is_deleted_before_any_pod_has_a_node_goes_elsewhere_at_once():
+    shell = Shell()
+    spot, job = growing("a-spot", price={"perNodeHour": "20"}), training_job("a", "train", 16)
+    shell.put(spot, growing("b-reserved"), job)
+    shell.run()
+    shell.run(lambda: shell.kube.vanish(shell.look(spot)))
+    assert pool_of(shell) == "b-reserved"
+    assert "is gone" not in condition(shell.look(job), "Placed")["message"]
+    assert shell.run() == []
+
+
 def test_a_crash_after_any_write_changes_nothing():
     calm, job = waiting()
     writes = calm.run()

@@ -200,6 +200,7 @@ def test_a_status_that_was_wiped_when_its_pool_had_gone_has_no_prediction(shell)
     shell.put(chat)
     shell.run()
     pool = shell.look(chat)["status"]["plan"]["pool"]
+    shell.start_pods("gone")
     for node in shell.kube.all(NODES):
         shell.kube.vanish(node)
     wiped(shell, chat)()

@@ -404,7 +404,9 @@ def test_of_a_service_whose_pool_is_gone_nothing_old_is_told(mode):
 
 def test_a_pool_that_is_gone_is_told():
     shown = told(training_job(), kept(placed_job()), seen=[live_job(**RUNNING)], pool=None)
-    assert "AcceleratorPool h100-ib is gone" in message_of(shown, Type.PLACED)
+    assert "AcceleratorPool h100-ib is gone; its pods run on" in message_of(shown, Type.PLACED)
+    waits = told(training_job(), kept(placed_job()), seen=[live_job()], pool=None)
+    assert "AcceleratorPool h100-ib is gone)" in message_of(waits, Type.PLACED)
 
 
 def test_numbers_have_four_digits():

@@ -39,12 +39,13 @@ def told(workload, decisions, children, seen, moment):
     return {**workload, "status": document}
 
 
-def failed_start(workload, pools, minutes=31, **more):
-    """A workload whose first placement was given up, and what was told of it."""
+def failed_start(workload, pools, minutes=31, left=None, **more):
+    """A workload whose first placement was given up, and what was told of it; pools that are left
+    until then."""
     children = created([], workload, pools=pools)
     runner = next(each for each in children if each["kind"] in ("Job", "Deployment"))
     seen = pods(runner, *[None] * 2, **more)
-    given = {"pools": pools, "children": children, "pods": seen}
+    given = {"pools": pools if left is None else left, "children": children, "pods": seen}
     moment = after(minutes)
     decisions = decided_at(moment, [], workload, **given)
     return told(workload, decisions, children, seen, moment), decisions
@@ -421,3 +422,45 @@ def test_a_status_that_nobody_can_read_is_no_memory(start):
 def test_no_status_breaks_the_reading(status):
     assert given_up({"status": status}) == ()
     assert started_at({"status": status}) is None
+
+
+@pytest.mark.parametrize("workload", [job(count=16), service()], ids=["job", "service"])
+def test_a_pool_that_is_deleted_before_any_pod_has_a_node_is_given_up_at_once(workload):
+    left = TWO[1:]
+    remembers, decisions = failed_start(workload, TWO, minutes=1, left=left)
+    who = key(workload["metadata"]["name"], Kind(workload["kind"]))
+    plan = decisions.outcomes[who]
+    assert (plan.placed, plan.reason_code) == (False, Reason.POOL_GONE)
+    gone = "AcceleratorPool a-spot is gone, and no pod of it had a node"
+    assert plan.reason == f"{gone}; next: b-reserved"
+    [attempt] = given_up(remembers)
+    assert attempt.has_lost_pool and not attempt.has_missed_nodes
+    anew = decided_at(after(2), [], remembers, pools=left).outcomes[who]
+    assert (anew.placed, anew.chosen.pool) == (True, "b-reserved")
+    back = decided_at(after(2), [], remembers, pools=TWO).outcomes[who]
+    assert (back.placed, back.chosen.pool) == (True, "a-spot")
+
+
+def test_where_no_other_pool_is_left_it_says_what_it_waits_for():
+    _, decisions = failed_start(job(count=16), TWO, minutes=1, left=[])
+    reason = decisions.outcomes[key("job")].reason
+    assert "tried there again" not in reason
+    assert reason.startswith("AcceleratorPool a-spot is gone, and no pod of it had a node; next: ")
+
+
+def test_a_pod_that_has_a_node_runs_on_when_its_pool_is_deleted():
+    wide = job(count=16)
+    children = created([], wide, pools=TWO)
+    given = {"pools": TWO[1:], "children": children, "pods": pods(children[0], "n0", None)}
+    there = node("n0", group="a-spot")
+    assert decided_at(after(1), [there], wide, **given).outcomes[key("job")].kept
+
+
+def test_so_does_one_whose_nodes_another_pool_has():
+    """Discovered ones go when somebody declares a pool over their nodes."""
+    nodes = l40s(2)
+    wide = job(count=16, accelerators={"count": 16, "products": ["L40S"]})
+    children = created(nodes, wide)
+    mine = growing("mine", nodeSelector={}, accelerator="L40S")
+    given = {"pools": [mine], "children": children, "pods": pods(children[0], None, None)}
+    assert decided_at(after(1), nodes, wide, **given).outcomes[key("job")].kept

@@ -34,19 +34,34 @@ class GivenUp:
     """Pods of it that did."""
     pods: int
     limit_seconds: float
+    """0 where it was given up at once, since its pool was deleted."""
     attempts: int
     """In a row."""
     has_missed_nodes: bool
     """Whether it waited for nodes to come."""
 
     def until(self, settings: Settings) -> datetime:
-        """When the pool is tried again: later with each attempt, and never after the limit."""
+        """When the pool is tried again: later with each attempt, and never after the limit; one
+        that was deleted as soon as it is there."""
+        if self.has_lost_pool:
+            return self.at
         doubled = settings.start_retry_seconds * 2 ** min(self.attempts - 1, MOST_DOUBLINGS)
         return self.at + timedelta(seconds=min(doubled, settings.start_retry_limit_seconds))
 
     @property
+    def has_lost_pool(self) -> bool:
+        """Whether its pool was deleted before any pod of it had a node."""
+        return not self.limit_seconds
+
+    @property
     def words(self) -> str:
-        """``3 of 8 pods started within 30 min``."""
+        """``3 of 8 pods started within 30 min on h100-spot``."""
+        if self.has_lost_pool:
+            return f"AcceleratorPool {self.pool} is gone, and no pod of it had a node"
+        return f"{self._counted} on {self.pool}"
+
+    @property
+    def _counted(self) -> str:
         return f"{self.started} of {plural(self.pods, 'pod')} started within {self.limit_words}"
 
     @property

@@ -4,6 +4,9 @@ A gang whose pods have not all started in time gives its place up and is placed 
 ran once never is, whatever became of its pods. A service gives its place up where no pod of it ever
 found a node. The pool is avoided by that workload for a pause that doubles, and where the nodes
 that it waited for did not come, by nobody's new work that would have to wait for such nodes too.
+
+Where the pool itself is deleted before any pod has a node, there is nothing to wait for: such a
+placement is given up at once.
 """
 
 from __future__ import annotations
@@ -22,13 +25,14 @@ from poolwise.plan.observed import Object, Observed
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.attempts import GivenUp, given_up, latest, started_at
 from poolwise.plan.provisioning.evidence import (
+    Starting,
     bearers,
     is_refused_anywhere,
     startable_since,
     starting,
 )
 from poolwise.plan.provisioning.growth import is_to_come
-from poolwise.plan.reading import mapping, moment_of
+from poolwise.plan.reading import mapping, moment_of, name_of
 from poolwise.plan.requests.reading import identity
 from poolwise.plan.requests.request import Workload
 from poolwise.settings import Settings
@@ -64,7 +68,8 @@ def starts(
     now: datetime,
 ) -> Starts:
     """Look at every placement; ``everything`` and ``grown`` as they are without any memory."""
-    look = _Look.of(observed, settings, now)
+    grown = tuple(grown)
+    look = _Look.of(observed, grown, settings, now)
     avoiding = [look.avoiding(entry) for entry in everything]
     moments: list[datetime] = list(look.ends())
     overdue, entries = [], []
@@ -119,15 +124,29 @@ class _Look:
     attempts: Mapping[Key, tuple[GivenUp, ...]]
     born: Mapping[str, datetime]
     """Nodes."""
+    pools: frozenset[str]
+    """Names of those that there are."""
+    nodes: frozenset[str]
+    """The same."""
 
     @staticmethod
-    def of(observed: Observed, settings: Settings, now: datetime) -> _Look:
+    def of(observed: Observed, known: Iterable[Pool], settings: Settings, now: datetime) -> _Look:
         resources = dict(_by_key(observed))
         attempts = {key: found for key, each in resources.items() if (found := given_up(each))}
         missed = any(each.has_missed_nodes for own in attempts.values() for each in own)
         born = dict(_births(observed.nodes)) if missed else {}
         children = bearers(observed.children)
-        return _Look(settings, now, resources, children, _Owned(observed.pods), attempts, born)
+        return _Look(
+            settings,
+            now,
+            resources,
+            children,
+            _Owned(observed.pods),
+            attempts,
+            born,
+            frozenset(pool.name for pool in known),
+            frozenset(map(name_of, observed.nodes)),
+        )
 
     def ends(self) -> Iterator[datetime]:
         """When places may be tried again."""
@@ -159,13 +178,22 @@ class _Look:
         started = started_at(resource)
         if not _pods(record) or (started is not None and started >= since):
             return None
+        is_readable = not isinstance(entry.wanted, InvalidInput)
+        if is_readable and (lost := self._lost(entry.identity.key, record, since)):
+            return lost
         limit = self._limit_seconds(entry)
         due = since + timedelta(seconds=limit)
         if due > self.now:
             return due
-        if isinstance(entry.wanted, InvalidInput):
+        return self._given_up(entry.identity.key, record, since, limit) if is_readable else None
+
+    def _lost(self, key: Key, record: PlacementRecord, since: datetime) -> GivenUp | None:
+        """The attempt whose pool was deleted before any pod of it had a node. Where a node that it
+        counts on is there it may get it yet: another pool has it then."""
+        if record.pool in self.pools or self.nodes & record.claim.nodes:
             return None
-        return self._given_up(entry.identity.key, record, since, limit)
+        found = starting(self.pods.by_owner[owner_labels(key)], since)
+        return None if found.bound or found.started else self._attempt(key, record, since, found)
 
     def _given_up(
         self, key: Key, record: PlacementRecord, since: datetime, limit_seconds: float
@@ -180,9 +208,20 @@ class _Look:
             return None
         if found.bound >= total and found.is_held_up_by_itself:
             return None
-        earlier = latest(self.attempts.get(key, ())).get(record.pool)
+        return self._attempt(key, record, since, found, limit_seconds)
+
+    def _attempt(
+        self,
+        key: Key,
+        record: PlacementRecord,
+        since: datetime,
+        found: Starting,
+        limit_seconds: float = 0.0,
+    ) -> GivenUp:
+        total, earlier = _pods(record), latest(self.attempts.get(key, ())).get(record.pool)
         if earlier is not None and earlier.placed_at == since:
             return earlier  # given up already: its pods are about to be gone
+        is_late = limit_seconds > 0.0
         return GivenUp(
             pool=record.pool,
             at=self.now.replace(microsecond=0),
@@ -191,7 +230,9 @@ class _Look:
             pods=total,
             limit_seconds=limit_seconds,
             attempts=earlier.attempts + 1 if earlier else 1,
-            has_missed_nodes=found.bound < total and any(map(is_to_come, record.claim.nodes)),
+            has_missed_nodes=is_late
+            and found.bound < total
+            and any(map(is_to_come, record.claim.nodes)),
         )
 
     def _limit_seconds(self, entry: Entry) -> float:

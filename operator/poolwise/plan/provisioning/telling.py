@@ -59,22 +59,26 @@ def _given_up(overdue: Overdue, start: Starts, situation: Situation) -> Plan:
     """The end of a placement; where it would go next is only told, and decided once its pods are
     gone."""
     plan = Placement(overdue.entry.workload, start.pools, situation).plan()
-    told = f"{overdue.attempt.words} on {overdue.attempt.pool}"
-    reason = f"{told}; next: {_next(plan, overdue.attempt.until(situation.settings))}"
+    attempt = overdue.attempt
+    until = None if attempt.has_lost_pool else attempt.until(situation.settings)
+    reason = f"{attempt.words}; next: {_next(plan, until)}"
     return replace(
         plan,
         placed=False,
         claim=None,
         record=None,
         reason=sentence(reason),
-        reason_code=Reason.START_TIMEOUT,
-        given_up=overdue.attempt,
+        reason_code=Reason.POOL_GONE if attempt.has_lost_pool else Reason.START_TIMEOUT,
+        given_up=attempt,
     )
 
 
-def _next(plan: Plan, until: datetime) -> str:
-    if plan.chosen is not None:
-        return plan.chosen.pool if plan.placed else plan.reason
+def _next(plan: Plan, until: datetime | None) -> str:
+    """Where it goes; what its own pool, which it may try again then, leaves to it."""
+    if plan.chosen is not None and plan.placed:
+        return plan.chosen.pool
+    if plan.chosen is not None or until is None:
+        return plan.reason
     return f"no other pool can run it, so it is tried there again from {moment_words(until)}"
 
 

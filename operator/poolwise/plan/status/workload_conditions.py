@@ -177,7 +177,9 @@ def _placed(view: View, plan: Plan) -> Condition:
         return placed_later(plan)
     reason = str(view.told.get("reason") or plan.reason)
     if _is_pool_gone(view, plan) and plan.claim is not None:
-        reason += f" (AcceleratorPool {plan.claim.pool} is gone; its pods run on)"
+        runs_on = view.seen.span.is_active or view.seen.ready
+        go_on = "; its pods run on" if runs_on else ""
+        reason += f" (AcceleratorPool {plan.claim.pool} is gone{go_on})"
     if view.pool is not None and view.pool.taken_over_by:
         heir = view.pool.taken_over_by
         reason += f" (AcceleratorPool {view.pool.name} is gone; {heir} has its nodes)"
