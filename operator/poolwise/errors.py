@@ -8,6 +8,7 @@ PoolwiseError
     ├── Conflict        somebody else changed the object first; read again and retry
     ├── Forbidden       our service account lacks a verb; names verb and resource
     ├── NameTaken       an object of somebody else has the name of a child of ours
+    │   └── NameEnds        and is being deleted
     ├── NotFound        no such object, kind or namespace
     ├── Refused         what we sent is not acceptable to the API server, now or later
     │   └── NamespaceEnds   nothing is created any more in a namespace that is being deleted
@@ -60,6 +61,10 @@ class Forbidden(ClusterError):
 
 class NameTaken(ClusterError):
     """An object of somebody else has the name that a child of ours would get."""
+
+
+class NameEnds(NameTaken):
+    """It is being deleted, and the name is free once it is gone."""
 
 
 class NotFound(ClusterError):

@@ -14,7 +14,7 @@ from poolwise.cluster.kube import ApiKube
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.resources import SERVICES
 from poolwise.cluster.writer import Writer
-from poolwise.errors import Conflict, NameTaken, Unavailable, Unreachable
+from poolwise.errors import Conflict, NameEnds, NameTaken, Unavailable, Unreachable
 from poolwise.settings import Settings
 from tests.fake_kube import FakeKube
 
@@ -57,14 +57,33 @@ def test_what_was_deleted_is_gone_before_any_event(kube, cache):
     assert not cache.put(SERVICES, applied)
 
 
-@pytest.mark.parametrize("owner", [None, "somebody-else"], ids=["nobodys", "anothers"])
-def test_an_object_of_somebody_else_is_not_touched(kube, cache, owner):
-    stranger = service(owner)
+@pytest.mark.parametrize(
+    ("owner", "whose"),
+    [
+        (None, "exists and is not ours"),
+        ({"kind": "InferenceService", "name": "aa-ranks"}, "exists and belongs to .* aa-ranks"),
+        ({"kind": "TrainingJob", "name": "me"}, "exists and belongs to an earlier TrainingJob me"),
+    ],
+    ids=["nobodys", "anothers", "namesakes"],
+)
+def test_an_object_of_somebody_else_is_not_touched(kube, cache, owner, whose):
+    stranger, ours = service("somebody-else" if owner else None), service("me")
     del stranger["metadata"]["labels"]
+    for each, told in ((stranger, owner), (ours, {"kind": "TrainingJob", "name": "me"})):
+        if told:
+            each["metadata"]["ownerReferences"][0] |= told
     kube.put(stranger)
-    with pytest.raises(NameTaken, match="Service chat exists and is not ours"):
-        asyncio.run(Writer(kube, cache, lambda: math.inf).apply(service("me")))
+    with pytest.raises(NameTaken, match=f"^Service chat {whose}$"):
+        asyncio.run(Writer(kube, cache, lambda: math.inf).apply(ours))
     assert kube.writes == []
+
+
+def test_one_that_is_being_deleted_is_told_as_such(kube, cache):
+    stranger = service("somebody-else")
+    stranger["metadata"]["deletionTimestamp"] = "2026-11-24T12:00:00Z"
+    kube.put(stranger)
+    with pytest.raises(NameEnds, match="is being deleted: a new one is made once it is gone"):
+        asyncio.run(Writer(kube, cache, lambda: math.inf).apply(service("me")))
 
 
 def test_nor_is_one_that_took_the_name_of_ours_unseen(kube, cache):

@@ -209,7 +209,12 @@ def resource_of(document: Object) -> Resource:
     return _BY_KIND[group, document["kind"]].at(version)
 
 
+def controller(document: Object) -> Mapping[str, Any]:
+    """The reference to the object's controller; empty where it has none."""
+    owners: list[Mapping[str, Any]] = document["metadata"].get("ownerReferences") or []
+    return next((owner for owner in owners if owner.get("controller")), {})
+
+
 def owner_uid(document: Object) -> str | None:
     """The uid of the object's controller, by which children are told from look-alikes."""
-    owners: list[Mapping[str, Any]] = document["metadata"].get("ownerReferences") or []
-    return next((owner["uid"] for owner in owners if owner.get("controller")), None)
+    return controller(document).get("uid")

@@ -7,9 +7,9 @@ from typing import Any
 
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.kube import Kube
-from poolwise.cluster.resources import Resource, owner_uid, resource_of
+from poolwise.cluster.resources import Resource, controller, owner_uid, resource_of
 from poolwise.cluster.store import Name, name_of
-from poolwise.errors import NameTaken, NotLeading
+from poolwise.errors import NameEnds, NameTaken, NotLeading
 from poolwise.plan.observed import Object
 
 
@@ -100,9 +100,7 @@ class Writer:
             # Watches select by our label, so that an object without it is not in the cache.
             known = await self._kube.get(resource, *name_of(document))
         if known is not None and owner_uid(known) != owner_uid(document):
-            raise NameTaken(
-                f"{resource.kind} {document['metadata']['name']} exists and is not ours"
-            )
+            raise taken(known, document)
         return known
 
     def _limit_seconds(self) -> float:
@@ -114,6 +112,21 @@ class Writer:
         if seconds <= 0.0:
             raise NotLeading("this process does not lead (any more)")
         return seconds
+
+
+def taken(live: Object, document: Object) -> NameTaken:
+    """The error that the name of ``document`` is that of another one's object, with whose it is."""
+    what = f"{live['kind']} {live['metadata']['name']}"
+    owner, ours = controller(live), controller(document)
+    whose = "is not ours"
+    if owner:
+        is_namesake = all(owner.get(each) == ours.get(each) for each in ("kind", "name"))
+        earlier = "an earlier " if is_namesake else ""
+        whose = f"belongs to {earlier}{owner.get('kind')} {owner.get('name')}"
+    if "deletionTimestamp" in live["metadata"]:
+        told = f"{what} {whose} and is being deleted: a new one is made once it is gone"
+        return NameEnds(told)
+    return NameTaken(f"{what} exists and {whose}")
 
 
 def _exactly(document: Object, live: Object | None) -> Object:

@@ -10,8 +10,8 @@ from poolwise.cluster.cache import Cache
 from poolwise.cluster.difference import covers, signed
 from poolwise.cluster.resources import RUNNERS, RUNS, owner_uid, resource_of
 from poolwise.cluster.store import name_of
-from poolwise.cluster.writer import Writer
-from poolwise.errors import Conflict, Forbidden, NamespaceEnds, NameTaken, Refused
+from poolwise.cluster.writer import Writer, taken
+from poolwise.errors import Conflict, Forbidden, NamespaceEnds, Refused
 from poolwise.handlers.draining import Draining
 from poolwise.handlers.seen import seen_of
 from poolwise.plan.children.cleanup import cleanup
@@ -106,7 +106,7 @@ class Children:
         if live is None:
             await self._writer.apply(child)
         elif owner_uid(live) != workload["metadata"]["uid"]:
-            raise NameTaken(f"{resource.kind} {child['metadata']['name']} exists and is not ours")
+            raise taken(live, child)
         elif "deletionTimestamp" in live["metadata"]:
             return  # its end is an event, and then it is written anew
         elif is_superseded(live, child):

@@ -53,6 +53,9 @@ from poolwise.settings import Settings
 
 _log = structlog.get_logger(__name__)
 
+_NO_FAILURES = (Reason.INVALID_SPEC, Reason.NAME_IN_DELETION)
+"""Of ours: the one is its owner's to mend, and the other passes."""
+
 
 class Engine:
     """Everything between the events and the writes; knows nothing of kopf or of processes."""
@@ -204,7 +207,7 @@ class Engine:
 
     def _refused(self, target: Target, reason_code: str, reason: str) -> None:
         """What was decided cannot be done: give its place to others, and say so."""
-        if reason_code == Reason.INVALID_SPEC:  # its owner's to mend: no failure of ours
+        if reason_code in _NO_FAILURES:
             _log.info("not done", target=str(target), reason=reason_code, problem=reason)
         else:
             self._failed(target, reason_code, reason)

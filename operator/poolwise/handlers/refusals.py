@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from poolwise.errors import Forbidden, InvalidInput, NamespaceEnds, NameTaken, Refused
+from poolwise.errors import Forbidden, InvalidInput, NameEnds, NamespaceEnds, NameTaken, Refused
 from poolwise.plan.conditions import Reason
 
 _REASONS: dict[type[Exception], Reason] = {
     NameTaken: Reason.NAME_CONFLICT,
+    NameEnds: Reason.NAME_IN_DELETION,
     Forbidden: Reason.FORBIDDEN,
     Refused: Reason.CHILD_REFUSED,
     NamespaceEnds: Reason.CHILD_REFUSED,

@@ -70,6 +70,7 @@ class Reason(enum.StrEnum):
     MOVES = "Moves"
     PREEMPTED = "Preempted"
     NAME_CONFLICT = "NameConflict"
+    NAME_IN_DELETION = "NameInDeletion"
     CHILD_REFUSED = "ChildRefused"
     FORBIDDEN = "Forbidden"
 

@@ -17,6 +17,7 @@ from poolwise.plan.reading import objects
 REASONS = frozenset(
     {
         Reason.NAME_CONFLICT,
+        Reason.NAME_IN_DELETION,
         Reason.FORBIDDEN,
         Reason.CHILD_REFUSED,
         Reason.INVALID_SPEC,
