@@ -224,7 +224,10 @@ def test_the_maximum_bounds_all_pools_also_where_none_can_be_looked_at(spread, w
     assert replicas(spread) == left
     spread.looks(5)
     assert replicas(spread) == left
-    assert service(spread)["status"]["scaling"]["desiredReplicas"] == most
+    told = service(spread)["status"]["scaling"]
+    assert told["desiredReplicas"] == most
+    assert (told["decisions"][0]["reason"] == f"scaling.maxReplicas is {most}") == (most < 4)
+    assert condition(service(spread), "SLOMet")["reason"] == "NotMeasured"
 
 
 def test_a_look_before_the_pass_that_carries_a_new_maximum_out_goes_by_it(spread, wishes):

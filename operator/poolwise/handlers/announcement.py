@@ -68,9 +68,10 @@ def _scaled(before: Object, after: Object) -> Iterator[Announcement]:
     then, now = number(before, "desiredReplicas"), number(after, "desiredReplicas")
     if now is None or after.get("mode") != "Direct":
         return
-    made: Object = next(iter(after.get("decisions") or ()), {})
-    is_new = made and made not in (before.get("decisions") or ())
-    if is_new and then != now:
+    if then == now:
+        return
+    known = before.get("decisions") or ()
+    for made in reversed([each for each in after.get("decisions") or () if each not in known]):
         reason = "ScaledUp" if made["to"] > made["from"] else "ScaledDown"
         note = f"from {made['from']} to {made['to']} replicas: {made['reason']}"
         yield Announcement(reason, note, False)

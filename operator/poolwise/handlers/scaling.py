@@ -170,6 +170,8 @@ class Scaler:
             mismatches=() if standstill else after.watch.told,
             memory=after.text,
             by_pool=turn.held,
+            least=turn.placed.request.least_replicas,
+            most=turn.placed.request.most_replicas,
             standstill=standstill,
             is_asleep=turn.is_asleep,
             is_heard=known.holding is not None and known.holding.is_told,

@@ -64,6 +64,26 @@ def test_what_was_told_without_its_time_is_told_anew():
     assert told(again, timeless)["time"] == timestamp(later(5))
 
 
+@pytest.mark.parametrize(
+    ("then", "wanted", "changes"),
+    [
+        (22, 8, [(22, 8, "scaling.maxReplicas is 8")]),
+        (22, 2, [(8, 2, "2 replicas"), (22, 8, "scaling.maxReplicas is 8")]),
+        (1, 3, [(1, 3, "scaling.minReplicas is 3")]),
+        (1, 5, [(3, 5, "5 replicas"), (1, 3, "scaling.minReplicas is 3")]),
+        (0, 3, [(0, 3, "3 replicas")]),
+        (1, 2, [(1, 2, "scaling.minReplicas is 3")]),
+        (4, 6, [(4, 6, "6 replicas")]),
+    ],
+)
+def test_what_the_users_limits_made_of_the_number_is_told_as_theirs(then, wanted, changes):
+    """What is left is the look's."""
+    before = {**told(look(then, held=then)), "decisions": []}
+    now = replace(look(wanted, held=wanted, now=later(10)), least=3, most=8)
+    made = [(each["from"], each["to"], each["reason"]) for each in told(now, before)["decisions"]]
+    assert made == changes
+
+
 def test_a_new_service_whose_pods_are_not_there_yet_was_not_scaled_up():
     assert told(look(2, held=0, by_pool={"near": 2}))["decisions"] == []
     [decided] = told(look(3, held=0, by_pool={"near": 2}))["decisions"]
@@ -86,6 +106,15 @@ def test_a_maximum_below_what_nobody_can_look_at_is_told_as_no_load(failing):
     assert "scaling.maxReplicas allows no more" in active.message
     assert "load" not in active.message
     assert told(at_most)["remarks"] == ["AtMaximum"]
+
+
+@pytest.mark.parametrize("failing", [{}, {"chat-0": "no answer"}], ids=["never", "no-more"])
+def test_no_metrics_are_no_lack_of_requests(failing):
+    nothing = (signal(low=None, high=None, samples=0.0, late=None),)
+    silent = look(2, told=0, failing=failing, signals=nothing)
+    assert conditions(silent)["SLOMet"].reason == Reason.NOT_MEASURED
+    quiet = look(2, told=2, signals=nothing)
+    assert conditions(quiet)["SLOMet"].reason == Reason.TOO_FEW_SAMPLES
 
 
 def test_what_another_autoscaler_sets_is_no_decision_of_ours():

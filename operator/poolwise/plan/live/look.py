@@ -92,6 +92,10 @@ class Look:
     """What the controller has learned, for the next process."""
     by_pool: Mapping[str, int] = field(default_factory=dict)
     """Replicas on each pool, as they are planned now."""
+    least: int = 0
+    """Replicas that ``minReplicas`` asks for."""
+    most: int | None = None
+    """Replicas that ``maxReplicas`` allows; None: nobody knows."""
     standstill: Standstill | None = None
     """Why the number stays as it is, whatever the load; None: it follows it."""
     is_asleep: bool = False

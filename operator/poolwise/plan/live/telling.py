@@ -90,15 +90,33 @@ def _decisions(look: Look, before: Told) -> list[Any]:
     earlier = [each for each in before.get("decisions") or () if isinstance(each, Mapping)]
     last = number(before, "desiredReplicas")
     since = sum(look.by_pool.values()) if last is None else int(last)
-    if since == look.replicas or look.standstill is not None or look.conflict:
+    if look.standstill is not None or look.conflict:
         return earlier[:DECISIONS_KEPT]
-    made = {
-        "time": timestamp(look.now),
-        "from": since,
-        "to": look.replicas,
-        "reason": sentence(look.decision.reason, _SENTENCE),
-    }
-    return [made, *earlier][:DECISIONS_KEPT]
+    bounded, bound = _bounded(since, look)
+    made = (
+        _made(look, since, bounded, bound),
+        _made(look, bounded, look.replicas, look.decision.reason),
+    )
+    return [*(each for each in reversed(made) if each), *earlier][:DECISIONS_KEPT]
+
+
+def _bounded(count: int, look: Look) -> tuple[int, str]:
+    """The number before a decision inside the limits of now, and which of them made it so: those
+    are the user's word, and no look has any part in it."""
+    if look.most is not None and count > look.most:
+        return look.most, f"scaling.maxReplicas is {look.most}"
+    there = min(look.least, look.replicas)  # as far as there is room
+    if 0 < count < there:  # at zero it sleeps, whatever the least
+        return there, f"scaling.minReplicas is {look.least}"
+    return count, ""
+
+
+def _made(look: Look, since: int, to: int, reason: str) -> dict[str, Any] | None:
+    """None where it changes nothing."""
+    if since == to:
+        return None
+    why = sentence(reason, _SENTENCE)
+    return {"time": timestamp(look.now), "from": since, "to": to, "reason": why}
 
 
 def _forecast(forecast: Forecast) -> dict[str, Any]:

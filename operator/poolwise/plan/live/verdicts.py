@@ -19,6 +19,7 @@ def conditions(look: Look) -> tuple[Condition, ...]:
     return (_metrics(look), *_targets(look), *_active(look), *zero, *_as_planned(look))
 
 
+_SILENT = "no replica has told its metrics yet"
 _HELD = {
     Mode.DIRECT: ": the number of replicas does not fall",
     Mode.EXTERNAL: ": the number of replicas that is told does not fall",
@@ -40,8 +41,7 @@ def _metrics(look: Look) -> Condition:
         message = "no replica runs: there is nothing to measure"
         return condition(Type.METRICS_AVAILABLE, None, Reason.SCALED_TO_ZERO, message)
     if not look.is_measured:
-        message = "no replica has told its metrics yet"
-        return condition(Type.METRICS_AVAILABLE, None, Reason.NOT_MEASURED, message)
+        return condition(Type.METRICS_AVAILABLE, None, Reason.NOT_MEASURED, _SILENT)
     message = "the replicas tell their metrics"
     return condition(Type.METRICS_AVAILABLE, True, Reason.METRICS_READ, message)
 
@@ -63,12 +63,21 @@ def _targets(look: Look) -> Sequence[Condition]:
             f"{each} is above its target of {duration(each.seconds)}" for each in missed
         )
         return [condition(Type.SLO_MET, False, Reason.BEYOND_TARGETS, told)]
+    if None in verdicts.values() and _is_unheard(look):
+        message = "metrics of its replicas cannot be read" if look.failing else _SILENT
+        return [condition(Type.SLO_MET, None, Reason.NOT_MEASURED, message)]
     if None in verdicts.values():
         open_ = [str(target) for target, verdict in verdicts.items() if verdict is None]
         message = f"too few requests, or buckets too coarse, to tell: {', '.join(open_)}"
         return [condition(Type.SLO_MET, None, Reason.TOO_FEW_SAMPLES, message)]
     told = ", ".join(str(each) for each in verdicts)
     return [condition(Type.SLO_MET, True, Reason.WITHIN_TARGETS, f"inside: {told}")]
+
+
+def _is_unheard(look: Look) -> bool:
+    """Whether nothing was measured, however many requests there are."""
+    is_silent = not (look.is_measured or look.is_asleep)
+    return is_silent and not any(signal.samples for signal in look.signals)
 
 
 def _verdict(signal: Signal) -> bool | None:
@@ -145,10 +154,9 @@ def _unread(look: Look) -> Condition:
 
 def _never_read(look: Look) -> Condition:
     """Of a service none of whose replicas has told yet."""
-    message = "no replica has told its metrics yet"
     if Remark.AT_MAXIMUM in look.decision.remarks:
-        return condition(Type.SCALING_ACTIVE, True, Reason.AT_MAXIMUM, f"{message}: {_NO_MORE}")
-    message += ": their number stays"
+        return condition(Type.SCALING_ACTIVE, True, Reason.AT_MAXIMUM, f"{_SILENT}: {_NO_MORE}")
+    message = f"{_SILENT}: their number stays"
     return condition(Type.SCALING_ACTIVE, True, Reason.NOT_MEASURED, message)
 
 
