@@ -12,7 +12,7 @@ import numpy as np
 
 from bench.autoscale.policy import ReplicaView, View
 from bench.autoscale.scene import Scene
-from poolwise.model.work import Tokens
+from poolwise.model.work import Metric, Target, Tokens
 from poolwise.plan.scaling.controller import decide
 from poolwise.plan.scaling.decision import Decision
 from poolwise.plan.scaling.memory import Memory
@@ -85,7 +85,8 @@ def service(scene: Scene) -> Service:
     """As a user would declare it: both targets for the wanted share of the requests together."""
     engine, targets = scene.engine, scene.targets
     percentile = 100.0 * targets.attainment
-    work = engine.work(*DECLARED, ())
+    ttft = Target(Metric.TTFT, percentile, targets.ttft_seconds)
+    work = engine.work(*DECLARED, (ttft,))  # one at all: of a service without, only the rate counts
     predictor = Modelled(work, engine.layout, engine.machine, engine.calibration)
     return Service(
         name=scene.trace.name,

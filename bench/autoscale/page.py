@@ -23,6 +23,7 @@ from bench.autoscale import (
     grid,
     hours,
     llmd,
+    looks,
     plots,
     steps,
     suite,
@@ -72,12 +73,16 @@ def main() -> None:
     curves = rows.found(
         "courses", suite.OURS, lambda: courses.text(courses.run(asked.data, asked.processes))
     )
+    often = rows.found(
+        "looks", suite.OURS, lambda: looks.text(looks.run(asked.data, asked.processes))
+    )
     tables = {
         "<!-- BORROWED -->": _borrowed(asked.data, asked.results, rows, asked.processes),
         "<!-- COURSES -->": curves or NOT_YET,
         "<!-- LLMD -->": _episodes(rows),
         "<!-- STEPS -->": after or NOT_YET,
         "<!-- HOURS -->": other or NOT_YET,
+        "<!-- LOOKS -->": often or NOT_YET,
     }
     write(read(asked.results), tables)
 
