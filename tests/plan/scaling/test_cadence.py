@@ -1,12 +1,8 @@
 """Looks that are closer together tell no more of the same minutes, and no less."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
-from poolwise.plan.scaling.level import level
-from poolwise.plan.scaling.memory import Bin
 from poolwise.plan.scaling.persistence import Persistence
 from poolwise.plan.scaling.swings import Dispersion
 
@@ -32,18 +28,14 @@ def test_a_forecast_that_fails_for_a_minute_teaches_as_much(told):
     assert often == pytest.approx(usual, rel=0.02)
 
 
-def test_bursts_that_last_longer_than_a_look_are_bursts():
-    """Every other quarter of a minute nothing comes; within each, the looks are alike."""
-    roots, dispersions = [], []
+def test_the_same_swings_from_look_to_look_are_learned_as_fast():
+    """However many there are in a minute: what was believed before gives way to as many minutes."""
+    found = []
     for seconds in SECONDS:
-        bins, known = list[Bin](), Dispersion()
-        for quarter in range(4 * MINUTES):
-            for _ in range(looks(seconds)):
-                at, rate = len(bins) * seconds, 8.0 * (quarter % 2)
-                bins.append(Bin(at, seconds, rate * seconds))
-        for last, each in pairwise(bins):
-            known = known.after(last.arrivals, each.arrivals, seconds)
-        roots.append(known.root)
-        dispersions.append(level(bins).deviation)
-    assert roots[0] < roots[1]  # neighbours are alike: whoever asks it joins them first
-    assert dispersions[0] == pytest.approx(dispersions[1], rel=0.1)
+        known = Dispersion()
+        for look in range(4 * MINUTES * looks(seconds)):
+            known = known.after(100.0, 160.0 if look % 2 else 100.0, seconds)
+        found.append(known.root)
+    often, usual = found
+    assert often == pytest.approx(usual, rel=0.01)
+    assert usual > 1.2

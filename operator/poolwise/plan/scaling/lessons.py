@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import islice
 
 from poolwise.plan.scaling import fragility, learning
 from poolwise.plan.scaling.cadence import steps
@@ -23,9 +22,8 @@ from poolwise.plan.scaling.felt import (
 )
 from poolwise.plan.scaling.felt import LONGEST_SECONDS as LONGEST_STAY_SECONDS
 from poolwise.plan.scaling.intake import Intake
-from poolwise.plan.scaling.level import joined
 from poolwise.plan.scaling.lone import known_share
-from poolwise.plan.scaling.memory import Bin, Felt, Memory
+from poolwise.plan.scaling.memory import Felt, Memory
 from poolwise.plan.scaling.outlook import LEAST_RATE, is_queue
 from poolwise.plan.scaling.seen import Seen
 from poolwise.plan.scaling.service import Service
@@ -76,13 +74,11 @@ def _usual_arrivals(memory: Memory, taken: Intake) -> float:
 
 
 def _dispersion(memory: Memory, taken: Intake) -> Dispersion:
-    newest = Bin(0.0, taken.seconds, taken.arrivals)
-    two = tuple(islice(joined((newest, *reversed(memory.bins))), 2))
-    if len(two) < 2:
+    if not memory.bins:
         return memory.dispersion
-    now, last = two
-    before = last.arrivals * now.seconds / max(last.seconds, 1e-9)
-    return memory.dispersion.after(before, now.arrivals, taken.seconds)
+    last = memory.bins[-1]
+    before = last.arrivals * taken.seconds / max(last.seconds, 1e-9)
+    return memory.dispersion.after(before, taken.arrivals, taken.seconds)
 
 
 def _with_time(memory: Memory, seen: Seen, taken: Intake) -> Memory:

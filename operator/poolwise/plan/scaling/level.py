@@ -10,7 +10,7 @@ the rate hardly touches.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,7 +18,6 @@ from poolwise.plan.scaling.cadence import steps
 from poolwise.plan.scaling.memory import Bin
 
 SHORTEST_SECONDS = 14.0
-"""In less, what comes in bursts looks like chance."""
 LONGEST_SECONDS = 600.0
 LONGEST_SPAN_SECONDS = 500.0
 """Of a growth: twice as much of the past is kept, and a bit."""
@@ -87,16 +86,6 @@ def span_seconds(horizon_seconds: float) -> float:
     return min(horizon_seconds, LONGEST_SPAN_SECONDS)
 
 
-def joined(newest_first: Iterable[Bin]) -> Iterator[Bin]:
-    """Steps that are long enough, each of as few as make it up; newest first."""
-    arrivals = seconds = 0.0
-    for each in newest_first:
-        arrivals, seconds = arrivals + each.arrivals, seconds + each.seconds
-        if seconds >= SHORTEST_SECONDS * 0.99:
-            yield Bin(0.0, seconds, arrivals)
-            arrivals = seconds = 0.0
-
-
 def growth(bins: Sequence[Bin], horizon_seconds: float) -> float:
     """ln(the present rate / the one of a start ago); 0 while too little is known of that."""
     span = span_seconds(horizon_seconds)
@@ -118,7 +107,7 @@ def _dispersion(bins: Sequence[Bin]) -> float:
     """Variance over mean of the arrivals in a step (1 is Poisson): half the mean square of
     differences over the mean, with the usual one as a few more steps."""
     squares = weight = 0.0
-    for one, other in pairwise(reversed(tuple(joined(reversed(bins))))):
+    for one, other in pairwise(bins):
         mean = (one.arrivals + other.arrivals) / 2.0
         if mean > 0.0 and one.seconds > 0.0 and other.seconds > 0.0:
             scaled, count = other.arrivals * one.seconds / other.seconds, steps(one.seconds)
