@@ -57,8 +57,7 @@ class ServingAccelerators(ApiModel):
     """Accelerators of one replica."""
 
     per_replica: int | None = Field(None, ge=1, le=1024)
-    """Accelerators of one replica, which keep it off CPU pools; chosen when absent, and none where
-    CPUs do. Example: `2`."""
+    """Accelerators of one replica; chosen when absent, and none where CPUs do. Example: `2`."""
     products: Products = ()
     """Names, aliases or short names (`H100`: every kind of it) of the shipped table that may be
     used; all when empty.

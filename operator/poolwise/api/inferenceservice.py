@@ -84,7 +84,7 @@ class InferenceServiceSpec(WorkloadSpec):
     """Tails that must hold; at least one unless `trafficClass` is Throughput.
     Example: `[{metric: TTFT, percentile: 99, target: 500ms}]`."""
     traffic_class: Literal["LatencyCritical", "Throughput"] = "LatencyCritical"
-    """Whether the tail counts, or only the rate: then targets are only told of.
+    """Whether the tail counts, or only the rate: targets are told then.
     Example: `LatencyCritical`."""
     replicas: int = Field(1, ge=0, le=10_000)
     """Replicas in the scaling modes External and Off; written by people, HPA or KEDA through the

@@ -54,8 +54,8 @@ class ServingParallelism(ApiModel):
     pipeline: int | None = Field(None, ge=1, le=1024)
     """Stages of consecutive layers. Example: `1`."""
     expert: int | None = Field(None, ge=1, le=1024)
-    """Accelerators of one replica that share the experts, each with whole ones; divides `tensor`
-    and the model's experts; with vllm 1 or `tensor`. Example: `2`."""
+    """Accelerators of one replica that share the experts; divides `tensor` and the model's experts;
+    with vllm 1 or `tensor`. Example: `2`."""
 
 
 _PRODUCT = "data x tensor x pipeline x context"

@@ -138,7 +138,7 @@ class GivenUpStatus(OpenModel):
     pods: int | None = Field(None, ge=0)
     """Pods that it had. Example: `8`."""
     timeout_seconds: int | None = Field(None, ge=0)
-    """Time that they had; 0 where the pool was deleted before any had a node. Example: `1800`."""
+    """Time that they had; 0 where the pool was deleted first. Example: `1800`."""
     attempts: int | None = Field(None, ge=0)
     """How often in a row; the pool is left alone twice as long after each. Example: `2`."""
     nodes_missing: bool | None = None
