@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from pathlib import Path
 
 from bench.autoscale import suite
@@ -50,15 +49,15 @@ def main() -> int:
 
 def run(data: Path, processes: int, cases: Sequence[Case] = CASES) -> list[Found]:
     """All cases, in their order."""
-    every = list(product(cases, SECONDS))
     with ProcessPoolExecutor(processes) as pool:
-        done = dict(
-            zip(every, pool.map(partial(replayed, data), *zip(*every, strict=True)), strict=True)
-        )
-    return [
-        Found(each, aim(scene_of(data, each)), tuple(done[each, seconds] for seconds in SECONDS))
-        for each in cases
-    ]
+        return [
+            Found(
+                each,
+                aim(scene_of(data, each)),
+                tuple(pool.map(partial(replayed, data, each), SECONDS)),
+            )
+            for each in cases
+        ]
 
 
 def replayed(data: Path, case: Case, seconds: float) -> Outcome:
