@@ -380,6 +380,15 @@ def test_one_look_tells_a_change_that_the_mean_of_two_hides():
     assert found.mid == pytest.approx(22.0) and found.seconds == 15.0
 
 
+@pytest.mark.parametrize("seconds", [5.0, 10.0, 15.0])
+def test_ten_seconds_tell_all_of_a_jump(seconds):
+    """A window that reached further back would be half of before it."""
+    before = [Bin(seconds * i, seconds, 20.0 * seconds) for i in range(90)]
+    looks = round(max(10.0, seconds) / seconds)
+    jumped = [*before, *(Bin(seconds * (90 + i), seconds, 40.0 * seconds) for i in range(looks))]
+    assert level(jumped).mid == pytest.approx(40.0)
+
+
 def test_chance_alone_seldom_shortens_the_level():
     generator = np.random.default_rng(0)
     seconds = []

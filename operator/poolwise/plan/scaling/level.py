@@ -17,7 +17,8 @@ from itertools import pairwise
 from poolwise.plan.scaling.cadence import steps
 from poolwise.plan.scaling.memory import Bin
 
-SHORTEST_SECONDS = 14.0
+SHORTEST_SECONDS = 10.0
+"""Of a window: one usual look of the operator. Of two the older one may be of before a jump."""
 LONGEST_SECONDS = 600.0
 LONGEST_SPAN_SECONDS = 500.0
 """Of a growth: twice as much of the past is kept, and a bit."""
