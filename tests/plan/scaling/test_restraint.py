@@ -20,11 +20,12 @@ def held(wanted: float, memory: Memory, there: float = 10.0) -> float:
     [
         pytest.param(None, 6.0, 6.0, id="no leap"),
         pytest.param(LEAPT_SECONDS - 1.0, 6.0, 10.0, id="a leap not long ago"),
-        pytest.param(LEAPT_SECONDS - 1.0, 5.0, 5.0, id="half of it idles"),
+        pytest.param(LEAPT_SECONDS - 1.0, 5.0, 10.0, id="half of it idles"),
+        pytest.param(LEAPT_SECONDS - 1.0, 4.0, 8.0, id="more than half idles"),
         pytest.param(LEAPT_SECONDS, 6.0, 6.0, id="a leap long ago"),
     ],
 )
-def test_after_a_leap_only_what_is_half_idle_is_let_go(ago_seconds, wanted, left):
+def test_after_a_leap_twice_as_much_as_is_needed_is_kept(ago_seconds, wanted, left):
     leapt = None if ago_seconds is None else NOW - ago_seconds
     assert held(wanted, Memory(leapt_seconds=leapt)) == left
 
