@@ -1,7 +1,7 @@
 """``python -m bench.autoscale.looks [--data DIR]``: other times between two looks at the replicas.
 
-The operator looks each ten seconds unless told otherwise, the page's replays each fifteen. ``ours``
-on the traces of the page and on a whole day, under the same configuration.
+The operator and the page's replays look each ten seconds unless told otherwise. ``ours`` on the
+traces of the page and on a whole day, under the same configuration.
 """
 
 from __future__ import annotations

@@ -20,9 +20,10 @@ from poolwise.plan.scaling.seen import Phase, ReplicaSeen, Seen
 from poolwise.plan.scaling.service import Latency, LatencyTarget, Modelled, Pool, Service
 
 POOL = "pool"
-INTERVAL_SECONDS = 5.0
 DECLARED = Tokens(400.0, 1500.0), Tokens(200.0, 600.0)
 """Of prompts and answers, in place of a declaration: the API's own example."""
+SERVING_SECONDS = 10.0
+"""For which what starts now would have served at the moment that a rate is told for."""
 AHEAD_SECONDS = 600.0
 """At most, that a rate is told for."""
 AROUND_SECONDS = 15.0
@@ -32,9 +33,8 @@ AROUND_SECONDS = 15.0
 class Ours:
     """``decide`` with its memory; ``last`` is the newest decision."""
 
-    interval_seconds = INTERVAL_SECONDS
-
     def __init__(self, service: Service) -> None:
+        self.interval_seconds = service.interval_seconds
         self._service = service
         self._memory = Memory()
         self.last: Decision | None = None
@@ -57,9 +57,7 @@ class Informed(Ours):
     def __init__(self, service: Service, scene: Scene) -> None:
         super().__init__(service)
         self._arrivals = scene.trace.requests.arrival_seconds
-        self._horizon_seconds = min(
-            scene.start_delay_seconds + 2.0 * INTERVAL_SECONDS, AHEAD_SECONDS
-        )
+        self._horizon_seconds = min(scene.start_delay_seconds + SERVING_SECONDS, AHEAD_SECONDS)
 
     def seen(self, view: View) -> Seen:
         """With the rate around the moment when a start would end, and nothing of before or after:
@@ -82,7 +80,10 @@ def informed(scene: Scene) -> Ours:
 
 
 def service(scene: Scene) -> Service:
-    """As a user would declare it: both targets for the wanted share of the requests together."""
+    """As a user would declare it: both targets for the wanted share of the requests together.
+
+    As the operator does, it decides with every look.
+    """
     engine, targets = scene.engine, scene.targets
     percentile = 100.0 * targets.attainment
     ttft = Target(Metric.TTFT, percentile, targets.ttft_seconds)
@@ -98,7 +99,7 @@ def service(scene: Scene) -> Service:
         least_replicas=scene.least_replicas,
         most_replicas=scene.most_replicas,
         is_joint=True,
-        interval_seconds=INTERVAL_SECONDS,
+        interval_seconds=scene.scraping.interval_seconds,
     )
 
 

@@ -38,7 +38,8 @@ class Routing(enum.StrEnum):
 class Scraping:
     """How a policy's samples come about."""
 
-    interval_seconds: float = 15.0
+    interval_seconds: float = 10.0
+    """As the operator looks unless told otherwise (``scaling_interval_seconds``)."""
     noise: float = 0.05
     """Standard deviation of a gauge over its value."""
     missing_share: float = 0.0
