@@ -10,12 +10,12 @@ import pytest
 from poolwise.model.hardware import Host
 from poolwise.plan.candidates.alike import felt
 from poolwise.plan.candidates.assessment import candidates
-from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.capacity import ledger
 from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Kind
+from poolwise.plan.memo import Memo
 from poolwise.plan.pool import Node, Pool, Price
 from poolwise.plan.requests.reading import workload
 from poolwise.plan.requests.request import PodResources, Request, Where

@@ -6,13 +6,13 @@ from functools import partial
 import pytest
 
 from poolwise.plan.candidates.assessment import candidates
-from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.training_answers import gang_machine
 from poolwise.plan.capacity import ledger
 from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Kind
+from poolwise.plan.memo import Memo
 from poolwise.plan.requests.reading import workload
 from poolwise.plan.requests.request import ServingRequest
 from poolwise.plan.status.story import candidate_story

@@ -6,10 +6,10 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind, Plan
+from poolwise.plan.memo import Memo
 from poolwise.plan.standing import Standing
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (

@@ -10,7 +10,6 @@ import pytest
 
 from poolwise.model.correction import Phase
 from poolwise.model.prediction import Measured
-from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.corrections import Corrections, Subject, name_of
@@ -19,6 +18,7 @@ from poolwise.plan.learned import LEAST_REQUESTS, LEAST_WINDOWS, learned, of_run
 from poolwise.plan.learning import Paces
 from poolwise.plan.live.mismatch.watch import Watch
 from poolwise.plan.live.remembering import written
+from poolwise.plan.memo import Memo
 from poolwise.plan.remaining import FRESH_SECONDS, remaining_seconds, unsaved_since
 from poolwise.plan.requests.reading import workload as read
 from poolwise.plan.scaling.memory import Memory

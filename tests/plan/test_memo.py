@@ -5,8 +5,8 @@ import random
 from functools import partial
 from typing import Any
 
-from poolwise.plan.candidates.memo import PASSES, Last, Lately, Memo, Numbers, Recent
 from poolwise.plan.cluster import decide
+from poolwise.plan.memo import PASSES, Last, Lately, Memo, Numbers, Recent
 from poolwise.settings import Settings
 from tests.plan.cluster_given import NOW, foreign_pod, h100, job, l40s, observed, running, service
 from tests.plan.machines import CALIBRATION, TABLES

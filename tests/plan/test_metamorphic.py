@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Kind
+from poolwise.plan.memo import Memo
 from poolwise.plan.ranking import MOST_GIVEN_UP, cost_of
 from poolwise.plan.report import report
 from poolwise.plan.status.rounding import rounded

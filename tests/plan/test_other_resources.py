@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from poolwise.plan.amounts import PODS, STORAGE
-from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.capacity import Gang, ledger
 from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Claim, Kind, Plan
+from poolwise.plan.memo import Memo
 from poolwise.plan.names import PLACEMENT
 from poolwise.plan.placement_record import parse, render
 from poolwise.plan.provisioning.growth import grown

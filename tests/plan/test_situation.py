@@ -7,13 +7,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as some
 
 from poolwise.model.prediction import Interval
-from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.capacity import Gang, ledger
 from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Claim, Key, Kind
+from poolwise.plan.memo import Memo
 from poolwise.plan.pool import Node
 from poolwise.settings import Settings
 from tests.plan.machines import CALIBRATION

@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 
 from poolwise.model.prediction import Interval
-from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.waiting import Obstacle, level_word
 from poolwise.plan.capacity import Gang, ledger
 from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Claim, Key, Kind, Plan
+from poolwise.plan.memo import Memo
 from poolwise.plan.status.story import story
 from poolwise.settings import Settings
 from tests.plan.cluster_given import NOW, h100, job, observed, plan_of, running, service

@@ -5,8 +5,8 @@ from __future__ import annotations
 from poolwise.cluster import clock
 from poolwise.handlers.isolation import Decide
 from poolwise.model.calibration import shipped
-from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
+from poolwise.plan.memo import Memo
 from poolwise.plan.observed import Decisions, Observed
 from poolwise.settings import Settings
 from poolwise.tables import load

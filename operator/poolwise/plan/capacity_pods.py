@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import Any
 
 from poolwise.plan.amounts import OWN_FIELDS, PODS, Amounts, Held, join_held
-from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.decision import Claim, Holding, Key, Part
+from poolwise.plan.memo import Memo
 from poolwise.plan.names import (
     FIELD_MANAGER,
     MANAGED_BY,

@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 
 from poolwise.model.efficiency import Calibration
 from poolwise.plan.candidates.assessment import candidates
-from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.capacity import Ledger, ledger
 from poolwise.plan.capacity_pods import settled, usage_by_node
@@ -47,6 +46,7 @@ from poolwise.plan.live.going_on import carried_on, going_on, parted
 from poolwise.plan.live.rescaling import Wanted, rescaled, with_live_replicas
 from poolwise.plan.live.surging import surging
 from poolwise.plan.lost_records import with_records
+from poolwise.plan.memo import Memo
 from poolwise.plan.observed import Decisions, Object, Observed
 from poolwise.plan.placement import Placement
 from poolwise.plan.pool import Pool

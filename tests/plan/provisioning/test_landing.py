@@ -5,8 +5,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.cluster import decide
+from poolwise.plan.memo import Memo
 from poolwise.plan.provisioning.growth import is_to_come
 from poolwise.settings import Settings
 from tests.plan.cluster_given import NOW, foreign_pod, held, job, key, observed, service

@@ -1,7 +1,7 @@
 """A pool's machine as one workload feels it: pools that differ in nothing else are asked once.
 
 What a workload cannot feel is set to a stand-in, so that equal questions look equal and
-:class:`~poolwise.plan.candidates.memo.Memo` answers all but the first. The model gets the machine
+:class:`~poolwise.plan.memo.Memo` answers all but the first. The model gets the machine
 that the question names, so no answer can depend on what was left out.
 """
 

@@ -17,7 +17,6 @@ from poolwise.model.serving.prediction import Known, predict_serving
 from poolwise.model.serving.replica import replica
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
 from poolwise.plan.candidates.machines import felt_by_replica
-from poolwise.plan.candidates.memo import Page
 from poolwise.plan.candidates.serving_groups import nodes_of, remark, why_not_over_nodes
 from poolwise.plan.candidates.serving_layouts import (
     NoReplicaShape,
@@ -28,6 +27,7 @@ from poolwise.plan.candidates.serving_layouts import (
 from poolwise.plan.candidates.serving_sizes import Node
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.children.engines import ENGINES
+from poolwise.plan.memo import Page
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import FixedReplica, ServingRequest
 

@@ -28,11 +28,11 @@ from poolwise.model.serving.replica import replica
 from poolwise.model.serving.targets import first_missed
 from poolwise.model.serving.tuning import tuned
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Tokens
-from poolwise.plan.candidates.memo import Page
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_groups import nearest
 from poolwise.plan.candidates.serving_sizes import Node, Sizes
 from poolwise.plan.candidates.smallest import Smallest
+from poolwise.plan.memo import Page
 from poolwise.plan.requests.request import FixedReplica
 
 MOST_SEQUENCES = 1024

@@ -12,7 +12,6 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval
 from poolwise.plan.amounts import ROUNDING_SLACK, left
 from poolwise.plan.candidates.exclusions import Exclusion
-from poolwise.plan.candidates.memo import Memo
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_groups import group_by_group
 from poolwise.plan.candidates.waiting import Obstacle
@@ -20,6 +19,7 @@ from poolwise.plan.capacity import Gang, Ledger, ledger
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Claim, Key
+from poolwise.plan.memo import Memo
 from poolwise.plan.node_choice import Breakage
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.growth import startup_seconds

@@ -27,7 +27,6 @@ from poolwise.model.training.step import (
     predict_training,
 )
 from poolwise.model.work import Recompute, TrainingLayout, TrainingWork
-from poolwise.plan.candidates.memo import Page
 from poolwise.plan.candidates.smallest import Smallest
 from poolwise.plan.candidates.training_divisions import (
     divisions_of,
@@ -35,6 +34,7 @@ from poolwise.plan.candidates.training_divisions import (
     why_indivisible,
 )
 from poolwise.plan.candidates.training_needs import RECOMPUTE, Needs, with_batch
+from poolwise.plan.memo import Page
 from poolwise.plan.requests.request import FixedLayout
 from poolwise.plan.wording import significant
 

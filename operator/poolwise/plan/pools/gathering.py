@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from poolwise.model.hardware import Device, Machine
-from poolwise.plan.candidates.memo import Memo
+from poolwise.plan.memo import Memo
 from poolwise.plan.nodes.facts import Facts, facts
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import CPU, Node, Pool
