@@ -18,7 +18,7 @@ from poolwise.model.kernels.gemm import Gemm
 from poolwise.model.kernels.precision import PRECISIONS, Precision, speeds
 from poolwise.model.kernels.predicting import Kernel, multiplied, predict
 from poolwise.model.prediction import Interval
-from poolwise.plan.pools.machines import device
+from poolwise.plan.nodes.machines import device
 from poolwise.tables import Tables
 
 STATED = ("gpu", "op", "dtype")

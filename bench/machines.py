@@ -6,7 +6,7 @@ import functools
 import re
 
 from poolwise.model.hardware import Host, Interconnect, Machine
-from poolwise.plan.pools.machines import device
+from poolwise.plan.nodes.machines import device
 from poolwise.tables import AcceleratorRow
 
 PLENTY = Host(1e6, 1e15, 1e15, 1e15, 1e15)

@@ -13,7 +13,7 @@ from bench.model.attained import KINDS, Attained
 from bench.model.outcome import Outcome, scored
 from bench.pictures import style
 from poolwise.model.hardware import Device
-from poolwise.plan.pools.machines import device
+from poolwise.plan.nodes.machines import device
 from poolwise.tables import AcceleratorRow, Tables
 
 PANELS = {

@@ -21,8 +21,8 @@ from poolwise.model.shapes import Model
 from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Candidate, Kind, Plan
+from poolwise.plan.nodes.machines import device
 from poolwise.plan.observed import Observed
-from poolwise.plan.pools.machines import device
 from poolwise.plan.requests.reading import workload
 from poolwise.plan.requests.request import Request, Workload
 from poolwise.settings import Settings

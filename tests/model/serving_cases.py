@@ -10,7 +10,7 @@ from poolwise.model.serving.capacity import capacity
 from poolwise.model.serving.replica import replica
 from poolwise.model.shapes import Model
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target, Tokens
-from poolwise.plan.pools.machines import cpu_device, device
+from poolwise.plan.nodes.machines import cpu_device, device
 
 TABLES = tables.load()
 CALIBRATION = Calibration(TABLES.efficiencies)

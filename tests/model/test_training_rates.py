@@ -14,7 +14,7 @@ from poolwise.model.training.layer import micro_batch
 from poolwise.model.training.rates import Reachable, rates, reachable
 from poolwise.model.training.shard import shard
 from poolwise.model.work import Method, TrainingLayout, TrainingWork
-from poolwise.plan.pools.machines import device
+from poolwise.plan.nodes.machines import device
 from poolwise.tables import load
 
 TABLES = load()

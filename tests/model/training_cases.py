@@ -5,7 +5,7 @@ from __future__ import annotations
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Host, Interconnect, Machine
 from poolwise.model.work import TrainingWork
-from poolwise.plan.pools.machines import cpu_device, device
+from poolwise.plan.nodes.machines import cpu_device, device
 from poolwise.tables import load
 from tests.model.shapes import preset
 

@@ -5,7 +5,7 @@ from poolwise.model.calibration import shipped
 from poolwise.model.hardware import Host, Interconnect, Machine
 from poolwise.model.presets import model as preset_model
 from poolwise.model.shapes import Model
-from poolwise.plan.pools.machines import device
+from poolwise.plan.nodes.machines import device
 
 TABLES = tables.load()
 CALIBRATION = shipped(TABLES)

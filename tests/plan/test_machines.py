@@ -4,7 +4,7 @@ import pytest
 
 from poolwise import tables
 from poolwise.errors import InvalidInput
-from poolwise.plan.pools.machines import cpu_device, device, mig_slice
+from poolwise.plan.nodes.machines import cpu_device, device, mig_slice
 from poolwise.tables import AcceleratorRow, CpuRow
 
 TABLES = tables.load()

@@ -21,7 +21,7 @@ from poolwise.plan.candidates.serving_layouts import (
     weight_format,
 )
 from poolwise.plan.candidates.serving_sizes import Node
-from poolwise.plan.pools.machines import cpu_device
+from poolwise.plan.nodes.machines import cpu_device
 from poolwise.plan.requests.request import FixedReplica
 from tests.plan.machines import CALIBRATION, TABLES, machine, model
 

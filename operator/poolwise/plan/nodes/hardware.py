@@ -23,10 +23,10 @@ from poolwise.plan.nodes.devices import (
     unlisted_device,
     vendor_resource,
 )
+from poolwise.plan.nodes.machines import mig_slice
 from poolwise.plan.nodes.reading import allocatable, capacity
 from poolwise.plan.nodes.sharing import is_partitioned, sharing
 from poolwise.plan.observed import Object
-from poolwise.plan.pools.machines import mig_slice
 from poolwise.plan.reading import texts
 from poolwise.plan.wording import MIB
 from poolwise.tables import AcceleratorRow, CpuRow, Tables

@@ -15,9 +15,9 @@ from poolwise.plan.nodes.claims import Problem, Reason
 from poolwise.plan.nodes.devices import vendor_resource
 from poolwise.plan.nodes.facts import Facts, facts
 from poolwise.plan.nodes.hardware import Offer
+from poolwise.plan.nodes.machines import mig_slice
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import CPU, Condition
-from poolwise.plan.pools.machines import mig_slice
 from poolwise.plan.pools.members import Draft, Member, is_same_hardware, usual_count, weakest_cpu
 from poolwise.plan.pools.selectors import selects
 from poolwise.plan.reading import mapping, texts

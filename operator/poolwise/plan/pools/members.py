@@ -10,8 +10,8 @@ from poolwise.model.hardware import Device
 from poolwise.plan.nodes.facts import Facts
 from poolwise.plan.nodes.hardware import Offer
 from poolwise.plan.nodes.labels import DEFAULT_CAPACITY_TYPE, LEAST_ASSURED
+from poolwise.plan.nodes.machines import cpu_device, device, mig_slice
 from poolwise.plan.pool import Condition
-from poolwise.plan.pools.machines import cpu_device, device, mig_slice
 from poolwise.tables import AcceleratorRow, MachineTypeRow
 
 THREADS_PER_CORE = {"amd64": 2, "arm64": 1}

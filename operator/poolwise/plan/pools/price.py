@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from poolwise.plan.nodes.facts import Facts
 from poolwise.plan.nodes.hardware import Offer
 from poolwise.plan.nodes.labels import DEFAULT_CAPACITY_TYPE
+from poolwise.plan.nodes.machines import mig_shares
 from poolwise.plan.pool import Condition, Price
-from poolwise.plan.pools.machines import mig_shares
 from poolwise.plan.pools.members import Draft, capacity_type, is_same_hardware
 from poolwise.plan.wording import money, sentence
 from poolwise.settings import Settings
