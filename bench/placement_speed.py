@@ -34,10 +34,10 @@ from poolwise.model.training.step import predict_training
 from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.capacity import Ledger, ledger
 from poolwise.plan.cluster import decide
 from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Candidate, Kind, Plan
+from poolwise.plan.ledger.capacity import Ledger, ledger
 from poolwise.plan.memo import Memo
 from poolwise.plan.observed import Decisions, Observed
 from poolwise.plan.requests.reading import workload

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from bench.placement.openb_nodes import Machine, Pod
-from poolwise.plan.capacity import Gang, Ledger, ledger
 from poolwise.plan.decision import Key, Kind
+from poolwise.plan.ledger.capacity import Gang, Ledger, ledger
 from poolwise.plan.pool import Node, Pool
 
 MEBIBYTE = 2.0**20

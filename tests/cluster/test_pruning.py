@@ -8,7 +8,7 @@ import pytest
 
 from poolwise.cluster.pruning import pruned
 from poolwise.cluster.resources import NODES, PODS
-from poolwise.plan.capacity_pods import requests
+from poolwise.plan.ledger.capacity_pods import requests
 from poolwise.plan.pools.gathering import pools
 from poolwise.settings import Settings
 from tests.plan.cluster_given import cpu_nodes, h100

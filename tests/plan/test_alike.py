@@ -11,18 +11,18 @@ from poolwise.model.hardware import Host
 from poolwise.plan.candidates.alike import felt
 from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.capacity import ledger
-from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Kind
+from poolwise.plan.ledger.capacity import ledger
+from poolwise.plan.ledger.capacity_pods import Usage
 from poolwise.plan.memo import Memo
 from poolwise.plan.pool import Node, Pool, Price
 from poolwise.plan.requests.reading import workload
 from poolwise.plan.requests.request import PodResources, Request, Where
 from poolwise.settings import Settings
 from tests.plan.cluster_given import NOW, job, service
+from tests.plan.ledger.test_capacity import GPU, pool
 from tests.plan.machines import CALIBRATION, TABLES, machine
-from tests.plan.test_capacity import GPU, pool
 
 H100, L40S = "H100-SXM5-80GB", "L40S"
 

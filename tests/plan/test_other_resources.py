@@ -7,14 +7,14 @@ import pytest
 
 from poolwise.plan.amounts import PODS, STORAGE
 from poolwise.plan.candidates.reasons import Verdict
-from poolwise.plan.capacity import Gang, ledger
-from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Claim, Kind, Plan
+from poolwise.plan.ledger.capacity import Gang, ledger
+from poolwise.plan.ledger.capacity_pods import Usage
+from poolwise.plan.ledger.growth import grown
 from poolwise.plan.memo import Memo
 from poolwise.plan.names import PLACEMENT
 from poolwise.plan.placement_record import parse, render
-from poolwise.plan.provisioning.growth import grown
 from poolwise.plan.provisioning.landing import landed
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
@@ -34,11 +34,11 @@ from tests.plan.cluster_given import (
     running,
     service,
 )
+from tests.plan.ledger.test_capacity import empty, node, place, pool
 from tests.plan.machines import CALIBRATION, TABLES
 from tests.plan.provisioning.given import created, decided_at, growing
 from tests.plan.provisioning.given import node as node_of_group
 from tests.plan.provisioning.given import pods as pods_of_run
-from tests.plan.test_capacity import empty, node, place, pool
 
 HCA = "rdma/hca_shared_devices_a"
 ONE_HCA = {HCA: "1"}

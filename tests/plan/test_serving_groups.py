@@ -7,8 +7,8 @@ import pytest
 from poolwise.model.shapes import Transformer
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.serving_groups import NODE_COUNTS, group_by_group, sizes_over_nodes
-from poolwise.plan.capacity import Gang, ledger
 from poolwise.plan.closeness import Wish
+from poolwise.plan.ledger.capacity import Gang, ledger
 from poolwise.plan.requests.request import FixedReplica
 from tests.plan.cluster_given import (
     candidate,

@@ -8,16 +8,16 @@ from hypothesis import strategies as some
 
 from poolwise.model.prediction import Interval
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.capacity import Gang, ledger
-from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Claim, Key, Kind
+from poolwise.plan.ledger.capacity import Gang, ledger
+from poolwise.plan.ledger.capacity_pods import Usage
 from poolwise.plan.memo import Memo
 from poolwise.plan.pool import Node
 from poolwise.settings import Settings
+from tests.plan.ledger.test_capacity import GPU, pool
 from tests.plan.machines import CALIBRATION
-from tests.plan.test_capacity import GPU, pool
 
 RACK, BLOCK = "rack", "block"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

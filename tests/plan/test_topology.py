@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolwise.plan.capacity import Gang
 from poolwise.plan.closeness import ANYWHERE
 from poolwise.plan.decision import Kind
+from poolwise.plan.ledger.capacity import Gang
 from poolwise.plan.pools.gathering import pools
 from poolwise.plan.requests.reading import workload
 from poolwise.plan.requests.request import Topology, TrainingRequest, Where

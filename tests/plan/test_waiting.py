@@ -8,17 +8,17 @@ import pytest
 
 from poolwise.model.prediction import Interval
 from poolwise.plan.candidates.waiting import Obstacle, level_word
-from poolwise.plan.capacity import Gang, ledger
-from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Claim, Key, Kind, Plan
+from poolwise.plan.ledger.capacity import Gang, ledger
+from poolwise.plan.ledger.capacity_pods import Usage
 from poolwise.plan.memo import Memo
 from poolwise.plan.status.story import story
 from poolwise.settings import Settings
 from tests.plan.cluster_given import NOW, h100, job, observed, plan_of, running, service
+from tests.plan.ledger.test_capacity import GPU, node, pool
 from tests.plan.machines import CALIBRATION, TABLES
-from tests.plan.test_capacity import GPU, node, pool
 
 BLOCK = "cloud.google.com/gce-topology-block"
 NEAR = Wish((BLOCK,), must_share=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from poolwise.plan.capacity_pods import node_held_by, owner_labels, owner_of
 from poolwise.plan.decision import Key, Kind
+from poolwise.plan.ledger.capacity_pods import node_held_by, owner_labels, owner_of
 from poolwise.plan.observed import Object
 from poolwise.plan.wording import first_of, plural
 

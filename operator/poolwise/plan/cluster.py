@@ -15,8 +15,6 @@ from datetime import datetime, timedelta
 from poolwise.model.efficiency import Calibration
 from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.capacity import Ledger, ledger
-from poolwise.plan.capacity_pods import settled, usage_by_node
 from poolwise.plan.corrections import Corrections, name_of
 from poolwise.plan.decision import (
     Candidate,
@@ -28,7 +26,6 @@ from poolwise.plan.decision import (
 )
 from poolwise.plan.entries import Entry, entries
 from poolwise.plan.holders import Holder, is_movable
-from poolwise.plan.idle import idle_nodes
 from poolwise.plan.kueue.desk import answers, with_guests
 from poolwise.plan.kueue.waiting import (
     admissions,
@@ -39,6 +36,10 @@ from poolwise.plan.kueue.waiting import (
 )
 from poolwise.plan.learned import Lesson, learned, of_runs, of_service, paces, speeds
 from poolwise.plan.learning import Accelerators, Paces
+from poolwise.plan.ledger.capacity import Ledger, ledger
+from poolwise.plan.ledger.capacity_pods import settled, usage_by_node
+from poolwise.plan.ledger.growth import grown
+from poolwise.plan.ledger.idle import idle_nodes
 from poolwise.plan.live.asleep import with_places
 from poolwise.plan.live.beyond import asked_parts, fitted, followed, with_parts
 from poolwise.plan.live.contested import as_declared, as_they_are, contested
@@ -52,7 +53,6 @@ from poolwise.plan.placement import Placement
 from poolwise.plan.pool import Pool
 from poolwise.plan.pools.gathering import pools
 from poolwise.plan.provisioning.daemons import with_daemons
-from poolwise.plan.provisioning.growth import grown
 from poolwise.plan.provisioning.landing import landed
 from poolwise.plan.provisioning.starts import Starts, starts
 from poolwise.plan.provisioning.telling import told

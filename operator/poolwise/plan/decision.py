@@ -134,7 +134,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one placed workload holds of a pool, per node; see :mod:`poolwise.plan.capacity`."""
+    """What one placed workload holds of a pool, per node (:mod:`poolwise.plan.ledger.capacity`)."""
 
     key: Key
     pool: str

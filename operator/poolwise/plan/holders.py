@@ -8,10 +8,10 @@ from datetime import datetime
 
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.capacity import Ledger, Room
 from poolwise.plan.decision import Candidate, Claim, Key, Kind, Plan
 from poolwise.plan.entries import Entry
 from poolwise.plan.joint.problem import NodeState, Option, PoolState, Running, Workload
+from poolwise.plan.ledger.capacity import Ledger, Room
 from poolwise.plan.options import MILLICORES, options
 from poolwise.plan.pool import Pool
 from poolwise.plan.ranking import losses, rank

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 from poolwise.model.work import TrainingLayout
 from poolwise.plan.amounts import held_by
-from poolwise.plan.capacity_pods import Usage, requests, settled, usage_by_node
 from poolwise.plan.children.environment import NODES, layout_told
 from poolwise.plan.children.train_job import MANAGER
 from poolwise.plan.decision import Claim, Key, Kind, PlacementRecord
@@ -21,11 +20,12 @@ from poolwise.plan.entries import Entry
 from poolwise.plan.kueue.admission import is_held, is_queued
 from poolwise.plan.kueue.record import Queueing
 from poolwise.plan.kueue.words import PRIORITY_LABEL, QUEUE_LABEL
+from poolwise.plan.ledger.capacity_pods import Usage, requests, settled, usage_by_node
+from poolwise.plan.ledger.growth import MARK
 from poolwise.plan.names import CHILD_LABELS, PLACEMENT, POOL, pool_label
 from poolwise.plan.observed import Manifest, Object
 from poolwise.plan.placement_record import parse
 from poolwise.plan.pool import Pool
-from poolwise.plan.provisioning.growth import MARK
 from poolwise.plan.reading import controller_uid, mapping, objects, texts
 from poolwise.plan.running import CHILD_KINDS
 from poolwise.plan.runtimes import Runtime

@@ -11,10 +11,10 @@ from poolwise.plan.candidates.assessment import gang
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.training_answers import gang_of
 from poolwise.plan.candidates.training_offers import AS_CHEAP
-from poolwise.plan.capacity import Gang
 from poolwise.plan.closeness import Wish
 from poolwise.plan.decision import Candidate, CountOffer
 from poolwise.plan.joint.problem import Option
+from poolwise.plan.ledger.capacity import Gang
 from poolwise.plan.pool import Pool
 from poolwise.plan.ranking import NEXT_TO_NOTHING, losses, rank
 from poolwise.plan.requests.request import Goal, Request, TrainingRequest

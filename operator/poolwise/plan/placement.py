@@ -15,11 +15,11 @@ from poolwise.model.prediction import Interval
 from poolwise.plan.candidates.assessment import candidates, gang
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.capacity import Ledger
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, PlacementRecord, Plan
 from poolwise.plan.joint.outcome import Act, Decision, Price
 from poolwise.plan.joint.problem import Option
+from poolwise.plan.ledger.capacity import Ledger
 from poolwise.plan.pool import Pool
 from poolwise.plan.ranking import Ranking, rank
 from poolwise.plan.ranking_words import judged

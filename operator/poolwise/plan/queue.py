@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from itertools import repeat
 
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.capacity import Ledger
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, Key
 from poolwise.plan.entries import Entry
@@ -24,6 +23,7 @@ from poolwise.plan.joint.outcome import Act, Decision, JointPlan
 from poolwise.plan.joint.planning import plan
 from poolwise.plan.joint.problem import PoolState, Problem, Reservation, Rules, Workload
 from poolwise.plan.joint.rooms import Hold, Rooms
+from poolwise.plan.ledger.capacity import Ledger
 from poolwise.plan.live.beyond import Fitted
 from poolwise.plan.options import MILLICORES, options
 from poolwise.plan.placement import Turn

@@ -10,7 +10,7 @@ from poolwise.model.hardware import Resource
 from poolwise.plan.candidates.exclusions import SET_PRICE, UNPRICED
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.decision import Candidate
-from poolwise.plan.provisioning.growth import startup_words
+from poolwise.plan.ledger.growth import startup_words
 from poolwise.plan.ranking import (
     Difference,
     Ranking,

@@ -27,8 +27,8 @@ from poolwise.model.hardware import Machine
 from poolwise.model.training.step import step_seconds
 from poolwise.model.work import TrainingLayout, TrainingWork
 from poolwise.plan.amounts import pods_in
-from poolwise.plan.capacity import Gang
 from poolwise.plan.closeness import ANYWHERE, Wish
+from poolwise.plan.ledger.capacity import Gang
 from poolwise.plan.pool import Node, Pool
 from poolwise.plan.requests.request import Topology, Where
 from poolwise.plan.wording import percent, sentence

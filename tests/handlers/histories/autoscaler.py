@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from poolwise.cluster.resources import NODES, PODS
-from poolwise.plan.capacity_pods import requests
+from poolwise.plan.ledger.capacity_pods import requests
 from tests.fake_kube import Document
 from tests.handlers.histories import documents
 from tests.handlers.histories.cluster import Cluster

@@ -17,10 +17,10 @@ from poolwise.cluster.resources import (
     PODS,
     owner_uid,
 )
-from poolwise.plan.capacity_pods import requests
 from poolwise.plan.children.environment import INDEX
 from poolwise.plan.children.metadata import WORKER_INDEX
 from poolwise.plan.conditions import timestamp
+from poolwise.plan.ledger.capacity_pods import requests
 from tests.fake_kube import Document
 from tests.handlers.histories.cluster import Cluster
 from tests.handlers.histories.scheduling import may_take

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from poolwise.plan.capacity_pods import owner_labels, owner_of, requests
 from poolwise.plan.decision import Claim, Plan
+from poolwise.plan.ledger.capacity_pods import owner_labels, owner_of, requests
 from poolwise.plan.names import POOL, pool_label
 from poolwise.plan.observed import Decisions, Object, Observed
 from poolwise.plan.pool import Pool

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from poolwise.cluster.resources import CHILDREN, RUNNERS, owner_uid
-from poolwise.plan.capacity_pods import owner_of
+from poolwise.plan.ledger.capacity_pods import owner_of
 from poolwise.plan.names import MANAGED_BY, OWNER_KIND
 from poolwise.plan.status.workload import is_paused
 from tests.fake_kube import Document

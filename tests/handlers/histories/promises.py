@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from poolwise.plan.capacity_pods import owner_of, requests, settled, usage_by_node
 from poolwise.plan.decision import Claim, Holding, Key, Part, Plan
+from poolwise.plan.ledger.capacity_pods import owner_of, requests, settled, usage_by_node
 from poolwise.plan.observed import Decisions, Object, Observed
 from tests.handlers.histories.documents import DEVICES, GPU
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poolwise.plan.cluster import decide
+from poolwise.plan.ledger.growth import is_to_come
 from poolwise.plan.memo import Memo
-from poolwise.plan.provisioning.growth import is_to_come
 from poolwise.settings import Settings
 from tests.plan.cluster_given import NOW, foreign_pod, held, job, key, observed, service
 from tests.plan.machines import CALIBRATION, TABLES

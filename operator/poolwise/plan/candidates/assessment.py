@@ -16,8 +16,8 @@ from poolwise.plan.candidates.serving_groups import gang_of_replicas
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.training import training_candidate
 from poolwise.plan.candidates.training_answers import gang_of
-from poolwise.plan.capacity import Gang
 from poolwise.plan.decision import Candidate
+from poolwise.plan.ledger.capacity import Gang
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Request, TrainingRequest
 from poolwise.plan.wording import money

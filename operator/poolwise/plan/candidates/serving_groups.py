@@ -14,10 +14,10 @@ from dataclasses import replace
 
 from poolwise.model.shapes import Transformer
 from poolwise.model.work import ServingLayout
-from poolwise.plan.capacity import Gang, Ledger, packs
 from poolwise.plan.children.engines import ENGINES
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.decision import Key, Kind
+from poolwise.plan.ledger.capacity import Gang, Ledger, packs
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import FixedReplica, ServingRequest, Topology
 from poolwise.plan.runtimes import Runtime, is_served

@@ -8,8 +8,8 @@ from operator import itemgetter
 
 from poolwise.plan.candidates.exclusions import Exclusion
 from poolwise.plan.candidates.serving_layouts import ReplicaShape
-from poolwise.plan.capacity import Gang
 from poolwise.plan.closeness import Wish
+from poolwise.plan.ledger.capacity import Gang
 
 ALIKE = 1.02
 """Offers within 2 % of the best objective count as equally good."""

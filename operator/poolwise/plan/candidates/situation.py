@@ -15,14 +15,14 @@ from poolwise.plan.candidates.exclusions import Exclusion
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_groups import group_by_group
 from poolwise.plan.candidates.waiting import Obstacle
-from poolwise.plan.capacity import Gang, Ledger, ledger
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Claim, Key
+from poolwise.plan.ledger.capacity import Gang, Ledger, ledger
+from poolwise.plan.ledger.growth import startup_seconds
+from poolwise.plan.ledger.node_choice import Breakage
 from poolwise.plan.memo import Memo
-from poolwise.plan.node_choice import Breakage
 from poolwise.plan.pool import Pool
-from poolwise.plan.provisioning.growth import startup_seconds
 from poolwise.plan.wording import amount_of, gib, plural
 from poolwise.settings import Settings
 

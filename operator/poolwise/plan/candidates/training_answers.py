@@ -19,10 +19,10 @@ from poolwise.plan.candidates.training_layouts import (
     TrainingSearch,
     TrainingShape,
 )
-from poolwise.plan.capacity import Gang
 from poolwise.plan.closeness import Wish
 from poolwise.plan.corrections import TrainingEstimates
 from poolwise.plan.learning import Undescribed
+from poolwise.plan.ledger.capacity import Gang
 from poolwise.plan.memo import Memo, Page
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import TrainingRequest

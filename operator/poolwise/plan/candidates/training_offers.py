@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from poolwise.model.prediction import Interval
 from poolwise.plan.candidates.training_divisions import divisors
 from poolwise.plan.candidates.training_layouts import TrainingShape
-from poolwise.plan.capacity import Gang
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.decision import CountOffer
+from poolwise.plan.ledger.capacity import Gang
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal
 from poolwise.plan.supply import Interruptions

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from poolwise.model.prediction import Interval
 from poolwise.plan.amounts import PODS, pods_in
-from poolwise.plan.capacity import Gang, Ledger
 from poolwise.plan.closeness import Wish
 from poolwise.plan.decision import Key, Kind
+from poolwise.plan.ledger.capacity import Gang, Ledger
 from poolwise.plan.pool import Pool
 from poolwise.plan.remaining import about
 from poolwise.plan.topology import can_ever_hold

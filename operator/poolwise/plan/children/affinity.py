@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from poolwise.plan import names
 from poolwise.plan.children.metadata import without_empty
 from poolwise.plan.decision import Kind, PlacementRecord
+from poolwise.plan.ledger.growth import is_to_come
 from poolwise.plan.observed import Manifest
 from poolwise.plan.pool import Pool
-from poolwise.plan.provisioning.growth import is_to_come
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

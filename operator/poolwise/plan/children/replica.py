@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from poolwise.api import InferenceServiceSpec
 from poolwise.errors import InvalidInput
 from poolwise.model.work import ServingLayout
-from poolwise.plan.capacity import packs
 from poolwise.plan.children import pods
 from poolwise.plan.children.affinity import of_replica
 from poolwise.plan.children.engines import (
@@ -31,6 +30,7 @@ from poolwise.plan.children.metadata import pod_metadata, selector_labels, witho
 from poolwise.plan.children.model import Weights, weights
 from poolwise.plan.children.quantity import cores, size
 from poolwise.plan.decision import Key, PlacementRecord
+from poolwise.plan.ledger.capacity import packs
 from poolwise.plan.observed import Manifest
 from poolwise.plan.pool import Pool
 from poolwise.plan.wording import GIB, MIB

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from poolwise.plan.capacity import Gang, Ledger
 from poolwise.plan.decision import Claim, Key, Kind
 from poolwise.plan.kueue.guests import Guest, PodSet
 from poolwise.plan.kueue.pinning import covers
 from poolwise.plan.kueue.reading import Flavor
 from poolwise.plan.kueue.words import ADMITTED, CheckState
+from poolwise.plan.ledger.capacity import Gang, Ledger
 from poolwise.plan.names import POOL
 from poolwise.plan.observed import Answer
 from poolwise.plan.pool import Pool

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from poolwise.plan.capacity import Ledger
 from poolwise.plan.decision import Key, Outcome, Plan
 from poolwise.plan.kueue.answers import Desk
 from poolwise.plan.kueue.guests import guests
 from poolwise.plan.kueue.reading import books
 from poolwise.plan.kueue.status import is_waiting
+from poolwise.plan.ledger.capacity import Ledger
 from poolwise.plan.observed import Answer, Observed
 
 

@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from poolwise.plan.capacity_pods import Usage, requests
 from poolwise.plan.conditions import Type
 from poolwise.plan.kueue.reading import name_in
 from poolwise.plan.kueue.words import ADMITTED, CONTROLLER, CheckState
+from poolwise.plan.ledger.capacity_pods import Usage, requests
 from poolwise.plan.names import POOL
 from poolwise.plan.nodes.devices import is_accelerator
 from poolwise.plan.observed import Object, Observed

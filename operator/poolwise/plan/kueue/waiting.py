@@ -19,13 +19,13 @@ from datetime import datetime, timedelta
 from poolwise.plan.candidates.exclusions import Exclusion, excluded
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.capacity import ledger
 from poolwise.plan.decision import Candidate, Key, Kind, Outcome, PlacementRecord, Plan
 from poolwise.plan.entries import Entry
 from poolwise.plan.kueue.entry import InQueue, lobby
 from poolwise.plan.kueue.pinning import Pin
 from poolwise.plan.kueue.reading import books
 from poolwise.plan.kueue.record import Queueing
+from poolwise.plan.ledger.capacity import ledger
 from poolwise.plan.observed import Observed
 from poolwise.plan.placement import Placement, none_can_run
 from poolwise.plan.pool import Pool

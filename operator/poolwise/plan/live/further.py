@@ -18,11 +18,11 @@ from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_groups import gang_of_replicas, nodes_of
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.capacity import Ledger
 from poolwise.plan.children.budget import record_of
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, Further, PlacementRecord, Plan, Rooms
 from poolwise.plan.entries import Entry
+from poolwise.plan.ledger.capacity import Ledger
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import ServingRequest
 from poolwise.settings import Settings

@@ -14,9 +14,9 @@ from dataclasses import replace
 from poolwise.model.serving.memory import footprint
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.capacity import Ledger
 from poolwise.plan.decision import Claim, Holding, Key, Outcome, PlacementRecord, Plan, Rooms
 from poolwise.plan.entries import Entry
+from poolwise.plan.ledger.capacity import Ledger
 from poolwise.plan.live.further import rooms
 from poolwise.plan.live.rescaling import Wanted, resized
 from poolwise.plan.requests.request import ServingRequest

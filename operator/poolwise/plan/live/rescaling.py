@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.serving_groups import gang_of_replicas, wish_of_replicas
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.capacity import Gang
 from poolwise.plan.decision import (
     Claim,
     Holding,
@@ -25,10 +24,11 @@ from poolwise.plan.decision import (
     Rooms,
 )
 from poolwise.plan.entries import Entry
+from poolwise.plan.ledger.capacity import Gang
+from poolwise.plan.ledger.growth import is_to_come
 from poolwise.plan.live.further import begun, rooms
 from poolwise.plan.live.maximum import allowed
 from poolwise.plan.pool import Pool
-from poolwise.plan.provisioning.growth import is_to_come
 from poolwise.plan.requests.request import ServingRequest
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from poolwise.plan.capacity_pods import FINISHED_PHASES
 from poolwise.plan.children.metadata import LEADER, WORKER_INDEX
 from poolwise.plan.children.resizing import RUNNERS
+from poolwise.plan.ledger.capacity_pods import FINISHED_PHASES
 from poolwise.plan.names import overflow_name
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import condition_of, mapping, moment_of, true_condition

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.serving_groups import gang_of_replicas
-from poolwise.plan.capacity import Gang, Ledger
 from poolwise.plan.decision import Claim, Holding, Key, Outcome, PlacementRecord, Plan
 from poolwise.plan.entries import Entry
+from poolwise.plan.ledger.capacity import Gang, Ledger
 from poolwise.plan.requests.request import ServingRequest
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from poolwise.api import GROUP, VERSION
-from poolwise.plan import idle, names
+from poolwise.plan import names
 from poolwise.plan.conditions import merged
+from poolwise.plan.ledger import idle
 from poolwise.plan.observed import Manifest, Object
 from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.reading import mapping, texts

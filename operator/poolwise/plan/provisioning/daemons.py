@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from poolwise.plan.capacity_pods import NOTHING, ONE_POD, ByNode, Usage, node_held_by, requests
+from poolwise.plan.ledger.capacity_pods import (
+    NOTHING,
+    ONE_POD,
+    ByNode,
+    Usage,
+    node_held_by,
+    requests,
+)
 from poolwise.plan.memo import Memo
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from poolwise.plan.capacity_pods import FINISHED_PHASES
 from poolwise.plan.conditions import Reason, Type
+from poolwise.plan.ledger.capacity_pods import FINISHED_PHASES
 from poolwise.plan.names import PLACEMENT
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import controller_uid, is_true, mapping, moment_of, objects, texts

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from poolwise.plan.amounts import pods_in, times
-from poolwise.plan.capacity import Ledger, Room, resource_of, usage_on
-from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.decision import Claim, Holding, Kind, PlacementRecord
+from poolwise.plan.ledger.capacity import Ledger, Room, resource_of, usage_on
+from poolwise.plan.ledger.capacity_pods import Usage
+from poolwise.plan.ledger.growth import is_to_come
 from poolwise.plan.pool import Node, Pool
-from poolwise.plan.provisioning.growth import is_to_come
 
 N = TypeVar("N", int, float)
 

@@ -18,9 +18,10 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from poolwise.errors import InvalidInput
-from poolwise.plan.capacity_pods import owner_labels, owner_of
 from poolwise.plan.decision import Key, Kind, PlacementRecord
 from poolwise.plan.entries import Entry
+from poolwise.plan.ledger.capacity_pods import owner_labels, owner_of
+from poolwise.plan.ledger.growth import is_to_come
 from poolwise.plan.observed import Object, Observed
 from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.attempts import GivenUp, given_up, latest, started_at
@@ -31,7 +32,6 @@ from poolwise.plan.provisioning.evidence import (
     startable_since,
     starting,
 )
-from poolwise.plan.provisioning.growth import is_to_come
 from poolwise.plan.reading import mapping, moment_of, name_of
 from poolwise.plan.requests.reading import identity
 from poolwise.plan.requests.request import Workload

@@ -10,14 +10,14 @@ from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.conditions import Reason, Type
 from poolwise.plan.decision import Claim, Holding, Outcome, Plan
-from poolwise.plan.observed import Decisions
-from poolwise.plan.placement import Placement
-from poolwise.plan.pool import Condition, Pool
-from poolwise.plan.provisioning.growth import (
+from poolwise.plan.ledger.growth import (
     room_to_grow,
     startup_words,
     why_not_provisioned,
 )
+from poolwise.plan.observed import Decisions
+from poolwise.plan.placement import Placement
+from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.provisioning.landing import awaited
 from poolwise.plan.provisioning.starts import Overdue, Starts, moment_words
 from poolwise.plan.wording import plural, sentence

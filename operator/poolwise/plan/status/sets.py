@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from poolwise.plan.capacity_pods import FINISHED_PHASES
 from poolwise.plan.conditions import Type
+from poolwise.plan.ledger.capacity_pods import FINISHED_PHASES
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import is_true, mapping
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from poolwise.plan.capacity_pods import FINISHED_PHASES
+from poolwise.plan.ledger.capacity_pods import FINISHED_PHASES
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import mapping, moment_of, true_condition
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from poolwise.plan.capacity import Ledger
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.decision import Outcome, Plan
+from poolwise.plan.ledger.capacity import Ledger
 from poolwise.plan.pool import Node, Pool
 from poolwise.plan.wording import significant
 

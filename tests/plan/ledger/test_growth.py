@@ -6,8 +6,8 @@ import pytest
 
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Kind
+from poolwise.plan.ledger.growth import grown
 from poolwise.plan.pools.gathering import pools
-from poolwise.plan.provisioning.growth import grown
 from poolwise.settings import Settings
 from tests.plan.cluster_given import NOW, h100, job, key, plan_of, service
 from tests.plan.machines import TABLES

@@ -7,10 +7,10 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolwise.plan.capacity import Gang, ledger
 from poolwise.plan.decision import Key, Kind
+from poolwise.plan.ledger.capacity import Gang, ledger
+from poolwise.plan.ledger.stranding import Mean
 from poolwise.plan.pool import Node, Pool
-from poolwise.plan.stranding import Mean
 
 KEY = Key(Kind.TRAINING_JOB, "default", "x")
 

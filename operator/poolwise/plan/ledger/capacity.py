@@ -1,9 +1,9 @@
 """The one ledger of what nodes have left; every placement of a pass takes its share from it.
 
 A ledger is a value: a claim gives a new one. It starts from what usable nodes allocate, less the
-pods that Poolwise did not place (:mod:`poolwise.plan.capacity_pods`), less the claims of what
-already runs. Pods of one node share its cores, its memory and all else that they ask for whatever
-pool they belong to, so rooms are kept by node, and accelerators within them by resource.
+pods that Poolwise did not place (:mod:`poolwise.plan.ledger.capacity_pods`), less the claims of
+what already runs. Pods of one node share its cores, its memory and all else that they ask for
+whatever pool they belong to, so rooms are kept by node, and accelerators within them by resource.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from poolwise.plan.amounts import (
     pods_in,
     times,
 )
-from poolwise.plan.capacity_pods import NOTHING, Usage
 from poolwise.plan.decision import Claim, Key
-from poolwise.plan.node_choice import (
+from poolwise.plan.ledger.capacity_pods import NOTHING, Usage
+from poolwise.plan.ledger.node_choice import (
     NOWHERE,
     Breakage,
     Domain,
@@ -37,8 +37,8 @@ from poolwise.plan.node_choice import (
     domains_of,
     kept_whole,
 )
+from poolwise.plan.ledger.stranding import DIGITS, Mean
 from poolwise.plan.pool import Node, Pool
-from poolwise.plan.stranding import DIGITS, Mean
 
 
 @dataclass(frozen=True, slots=True)

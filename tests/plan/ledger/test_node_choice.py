@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolwise.plan.capacity import Gang, ledger
-from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.decision import Candidate
-from poolwise.plan.node_choice import Breakage, kept_whole
+from poolwise.plan.ledger.capacity import Gang, ledger
+from poolwise.plan.ledger.capacity_pods import Usage
+from poolwise.plan.ledger.node_choice import Breakage, kept_whole
 from poolwise.plan.pool import Node, Pool
 from poolwise.plan.ranking import rank
 from poolwise.plan.ranking_words import judged
 from poolwise.plan.requests.request import Goal
 from tests.plan.cluster_given import foreign_pod, gpu_nodes, plan_of, service
-from tests.plan.test_capacity import GPU, node, pool
+from tests.plan.ledger.test_capacity import GPU, node, pool
 
 CLIQUE, BLOCK = "nvidia.com/gpu.clique", "block"
 EACH = 4

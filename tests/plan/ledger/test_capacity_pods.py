@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from poolwise.plan.capacity_pods import NOTHING, Usage, requests, settled, usage_by_node
 from poolwise.plan.decision import Claim, Key, Kind
+from poolwise.plan.ledger.capacity_pods import NOTHING, Usage, requests, settled, usage_by_node
 
 GPU = "nvidia.com/gpu"
 KEY = Key(Kind.TRAINING_JOB, "research", "llama")

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from poolwise.plan.idle import NODES_TOLD
+from poolwise.plan.ledger.idle import NODES_TOLD
 from poolwise.plan.pools.objects import pool_status
 from tests.plan.children_given import cpu_pool, h100_pool
 from tests.plan.cluster_given import (

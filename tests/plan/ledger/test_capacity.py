@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolwise.plan.capacity import Gang, Ledger, ledger
-from poolwise.plan.capacity_pods import Usage
 from poolwise.plan.decision import Key, Kind
+from poolwise.plan.ledger.capacity import Gang, Ledger, ledger
+from poolwise.plan.ledger.capacity_pods import Usage
 from poolwise.plan.pool import Node, Pool
 
 GPU = "nvidia.com/gpu"
