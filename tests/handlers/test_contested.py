@@ -10,7 +10,7 @@ import pytest
 from poolwise.cluster.resources import AUTOSCALERS, PODS
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.names import PAUSED, PLACEMENT
-from poolwise.plan.placement_record import parse
+from poolwise.plan.records.placement_record import parse
 from tests.handlers.shell import Shell, chat_service, condition, h100_node, training_job
 from tests.handlers.test_overflow import a100_node, replicas
 from tests.handlers.test_scaling import Scaled, deployment, groups_set_by_others, hpa, service

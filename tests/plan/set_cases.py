@@ -10,7 +10,7 @@ from poolwise.model.work import ServingLayout
 from poolwise.plan.children.manifests import children
 from poolwise.plan.decision import Claim, Plan
 from poolwise.plan.pool import Pool
-from poolwise.plan.runtimes import Served
+from poolwise.plan.records.runtimes import Served
 from poolwise.settings import Settings
 from tests.plan.children_cases import FULL_RUN, Case
 from tests.plan.children_given import (

@@ -7,10 +7,10 @@ import pytest
 from poolwise.handlers.announcement import announcements
 from poolwise.model.work import ServingLayout
 from poolwise.plan.pool import Price
+from poolwise.plan.records.meter import Meter, Rate
 from poolwise.plan.status.budget import Money, within_budget
-from poolwise.plan.status.meter import Meter, Rate
 from tests.plan.children_given import placed_service, service, training_job
-from tests.plan.test_meter import GANG, POOL, RUNS, Operator, at, over, pod
+from tests.plan.records.test_meter import GANG, POOL, RUNS, Operator, at, over, pod
 from tests.plan.test_status import kept, live_deployment, live_job
 
 # The job costs $110 per hour from its first pod, an hour after its start, and is expected to end

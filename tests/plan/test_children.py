@@ -17,7 +17,7 @@ from poolwise.plan.children.manifests import changes_to_run, children, record_of
 from poolwise.plan.children.serving import least_pods, least_replicas
 from poolwise.plan.decision import Plan
 from poolwise.plan.names import PLACEMENT, child_name
-from poolwise.plan.placement_record import parse
+from poolwise.plan.records.placement_record import parse
 from poolwise.settings import Settings
 from tests.plan.children_cases import CASES, manifests
 from tests.plan.children_given import (

@@ -12,8 +12,8 @@ from poolwise.plan.children.manifests import changes_to_run, check, children, re
 from poolwise.plan.decision import Plan
 from poolwise.plan.names import PLACEMENT
 from poolwise.plan.observed import Observed
-from poolwise.plan.placement_record import parse
-from poolwise.plan.runtimes import Served, check_runtime
+from poolwise.plan.records.placement_record import parse
+from poolwise.plan.records.runtimes import Served, check_runtime
 from poolwise.settings import Settings
 from tests.plan.children_given import h100_pool, placed_job, placed_service, service, training_job
 from tests.plan.set_cases import (

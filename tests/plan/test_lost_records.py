@@ -10,8 +10,8 @@ from poolwise.plan.children.manifests import children
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.lost_records import written_again
 from poolwise.plan.names import CHILD_LABELS, PLACEMENT, POOL
-from poolwise.plan.placement_record import parse
-from poolwise.plan.runtimes import Served
+from poolwise.plan.records.placement_record import parse
+from poolwise.plan.records.runtimes import Served
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
     decided,

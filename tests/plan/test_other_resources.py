@@ -14,8 +14,8 @@ from poolwise.plan.ledger.capacity_pods import Usage
 from poolwise.plan.ledger.growth import grown
 from poolwise.plan.memo import Memo
 from poolwise.plan.names import PLACEMENT
-from poolwise.plan.placement_record import parse, render
 from poolwise.plan.provisioning.landing import landed
+from poolwise.plan.records.placement_record import parse, render
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
     GPU,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from poolwise.plan.children.manifests import children
 from poolwise.plan.decision import Kind, Plan
-from poolwise.plan.runtimes import Served
+from poolwise.plan.records.runtimes import Served
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
     changed,

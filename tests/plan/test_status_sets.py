@@ -7,7 +7,7 @@ import pytest
 
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind
-from poolwise.plan.running import Children
+from poolwise.plan.records.running import Children
 from poolwise.plan.status.pods import Live, observe
 from poolwise.plan.status.workload import status
 from tests.plan.children_given import JOB, JOB_UID, SERVICE, SERVICE_UID, training_job

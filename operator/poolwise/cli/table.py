@@ -12,8 +12,8 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from poolwise.plan.conditions import Reason
+from poolwise.plan.records.meter import JOULES_PER_KILOWATT_HOUR
 from poolwise.plan.status.further import FIELD
-from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR
 from poolwise.plan.wording import duration, money, plural, three_digits
 
 WHY_COLUMNS = 56

@@ -10,7 +10,7 @@ from poolwise.errors import InvalidInput
 from poolwise.plan.children.manifests import check, children
 from poolwise.plan.decision import Plan, chosen_pool
 from poolwise.plan.observed import Decisions
-from poolwise.plan.runtimes import Served
+from poolwise.plan.records.runtimes import Served
 from poolwise.settings import Settings
 
 

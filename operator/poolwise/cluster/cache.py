@@ -43,7 +43,7 @@ from poolwise.plan.decision import Key
 from poolwise.plan.names import DISCOVERED, OWNER_KIND, OWNER_NAME
 from poolwise.plan.observed import Object, Observed, Queues
 from poolwise.plan.reading import is_true, mapping
-from poolwise.plan.running import ENDS
+from poolwise.plan.records.running import ENDS
 
 _WORKLOADS = {resource.kind: resource for resource in WORKLOADS}
 

@@ -7,7 +7,7 @@ from poolwise.handlers.planner import Planner
 from poolwise.handlers.turn import Turn
 from poolwise.plan.decision import Key, Plan
 from poolwise.plan.live.look import Look, Mode
-from poolwise.plan.running import is_overflow
+from poolwise.plan.records.running import is_overflow
 from poolwise.plan.scaling.decision import Decision, Remark
 
 

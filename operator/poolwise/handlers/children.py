@@ -21,7 +21,7 @@ from poolwise.plan.kueue.child import is_superseded, moves
 from poolwise.plan.lost_records import written_again
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import is_true, mapping
-from poolwise.plan.running import ENDS
+from poolwise.plan.records.running import ENDS
 
 _log = structlog.get_logger(__name__)
 

@@ -34,8 +34,8 @@ from poolwise.plan.live.rivals import rival
 from poolwise.plan.names import child_name
 from poolwise.plan.observed import Decisions, Object
 from poolwise.plan.reading import is_true, mapping, number
+from poolwise.plan.records.runtimes import Served
 from poolwise.plan.refused import was_refused
-from poolwise.plan.runtimes import Served
 from poolwise.plan.status.workload import is_paused
 from poolwise.settings import Settings
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 from poolwise.plan.corrections import name_of
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import mapping
+from poolwise.plan.records.meter import Meter, read
 from poolwise.plan.requests.request import History, TrainingRequest, Workload
-from poolwise.plan.status.meter import Meter, read
 from poolwise.plan.steps.told import Measured, measured
 
 LEAST_AHEAD = 0.01

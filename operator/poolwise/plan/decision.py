@@ -157,7 +157,7 @@ class Claim:
 class PlacementRecord:
     """What a placed workload runs as: all that its child objects are made from.
 
-    It is written on the child (:mod:`poolwise.plan.placement_record`), so that a restarted
+    It is written on the child (:mod:`poolwise.plan.records.placement_record`), so that a restarted
     operator knows what each workload holds and renders the same children again.
     """
 

@@ -14,10 +14,10 @@ from poolwise.plan.decision import Candidate, Key, Kind, Outcome, PlacementRecor
 from poolwise.plan.kueue.entry import InQueue
 from poolwise.plan.observed import Observed
 from poolwise.plan.reading import mapping, moment_of
+from poolwise.plan.records.running import Children, State
+from poolwise.plan.records.runtimes import check_runtime
 from poolwise.plan.requests.reading import identity, priority_classes, workload
 from poolwise.plan.requests.request import Identity, ServingRequest, Workload
-from poolwise.plan.running import Children, State
-from poolwise.plan.runtimes import check_runtime
 from poolwise.settings import Settings
 from poolwise.tables import Tables
 

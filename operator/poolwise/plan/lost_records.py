@@ -24,11 +24,11 @@ from poolwise.plan.ledger.capacity_pods import Usage, requests, settled, usage_b
 from poolwise.plan.ledger.growth import MARK
 from poolwise.plan.names import CHILD_LABELS, PLACEMENT, POOL, pool_label
 from poolwise.plan.observed import Manifest, Object
-from poolwise.plan.placement_record import parse
 from poolwise.plan.pool import Pool
 from poolwise.plan.reading import controller_uid, mapping, objects, texts
-from poolwise.plan.running import CHILD_KINDS
-from poolwise.plan.runtimes import Runtime
+from poolwise.plan.records.placement_record import parse
+from poolwise.plan.records.running import CHILD_KINDS
+from poolwise.plan.records.runtimes import Runtime
 
 
 def with_records(

@@ -22,8 +22,8 @@ from poolwise.plan.ranking import (
     slowness,
     stands_idle,
 )
+from poolwise.plan.records.meter import JOULES_PER_KILOWATT_HOUR
 from poolwise.plan.requests.request import Goal
-from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR
 from poolwise.plan.wording import duration, measured, money, percent, plural, three_digits
 
 HARDLY = 5e-5

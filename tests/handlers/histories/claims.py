@@ -11,7 +11,7 @@ from poolwise.handlers.reconciler import runs_nothing
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Claim, Key, Part
 from poolwise.plan.names import PLACEMENT
-from poolwise.plan.placement_record import parse
+from poolwise.plan.records.placement_record import parse
 from tests.fake_kube import Document, FakeKube
 from tests.handlers.histories.documents import DEVICES
 from tests.handlers.histories.promises import where_pods_are

@@ -13,7 +13,7 @@ from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Outcome, Plan
 from poolwise.plan.names import PLACEMENT
 from poolwise.plan.observed import Observed
-from poolwise.plan.placement_record import parse
+from poolwise.plan.records.placement_record import parse
 from poolwise.plan.status.workload import is_paused
 from tests.fake_kube import Document
 from tests.handlers.histories.controllers import is_ready

@@ -10,7 +10,7 @@ from poolwise.plan import names
 from poolwise.plan.children.manifests import children
 from poolwise.plan.children.resizing import changes
 from poolwise.plan.decision import Kind, Plan
-from poolwise.plan.placement_record import parse
+from poolwise.plan.records.placement_record import parse
 from poolwise.plan.slips import unreachable_target
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (

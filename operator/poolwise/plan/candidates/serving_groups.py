@@ -19,8 +19,8 @@ from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.ledger.capacity import Gang, Ledger, packs
 from poolwise.plan.pool import Pool
+from poolwise.plan.records.runtimes import Runtime, is_served
 from poolwise.plan.requests.request import FixedReplica, ServingRequest, Topology
-from poolwise.plan.runtimes import Runtime, is_served
 from poolwise.plan.wording import plural
 
 NODE_COUNTS = (2, 3, 4, 6, 8, 12, 16)

@@ -12,7 +12,7 @@ from poolwise.model.serving.prediction import REPORTED_PERCENTILE
 from poolwise.model.work import Metric, ServingLayout
 from poolwise.plan.decision import Candidate, PlacementRecord, Plan
 from poolwise.plan.pool import Pool
-from poolwise.plan.runtimes import Runtime
+from poolwise.plan.records.runtimes import Runtime
 from poolwise.settings import Settings
 
 STEP_SECONDS = (15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200)

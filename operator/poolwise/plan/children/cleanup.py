@@ -10,7 +10,7 @@ from __future__ import annotations
 from poolwise.plan.conditions import Type
 from poolwise.plan.observed import Manifest, Object
 from poolwise.plan.reading import is_true, mapping
-from poolwise.plan.runtimes import Runtime
+from poolwise.plan.records.runtimes import Runtime
 
 FIELD = "ttlSecondsAfterFinished"
 KINDS = (Runtime.JOB, Runtime.JOB_SET)

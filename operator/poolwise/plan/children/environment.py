@@ -16,7 +16,7 @@ from poolwise.model.work import TrainingLayout
 from poolwise.plan.children.pods import literal
 from poolwise.plan.decision import PlacementRecord
 from poolwise.plan.observed import Manifest
-from poolwise.plan.shape import shape, training_layout
+from poolwise.plan.records.shape import shape, training_layout
 
 RENDEZVOUS_PORT = 29500
 """torchrun's default."""

@@ -38,7 +38,13 @@ from poolwise.plan.decision import Key, Kind, PlacementRecord, Plan
 from poolwise.plan.kueue.child import queued
 from poolwise.plan.observed import Manifest, Object
 from poolwise.plan.pool import Pool
-from poolwise.plan.runtimes import NOTHING_SERVED, Runtime, Served, find_runtime, runtime_of_run
+from poolwise.plan.records.runtimes import (
+    NOTHING_SERVED,
+    Runtime,
+    Served,
+    find_runtime,
+    runtime_of_run,
+)
 from poolwise.settings import Settings
 
 __all__ = ["changes_to_run", "check", "children", "record_of", "runner_names"]

@@ -14,7 +14,7 @@ from poolwise.api import GROUP, VERSION
 from poolwise.plan import names
 from poolwise.plan.decision import Key, Kind, PlacementRecord
 from poolwise.plan.observed import Object
-from poolwise.plan.placement_record import render
+from poolwise.plan.records.placement_record import render
 
 JOB_NAME_LIMIT = 57
 """A Job's pods add ``-`` and their index, of at most five digits, within a DNS label."""

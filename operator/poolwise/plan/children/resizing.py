@@ -12,7 +12,7 @@ from poolwise.plan import names
 from poolwise.plan.children.replica import rolling_update
 from poolwise.plan.decision import Plan
 from poolwise.plan.observed import Object
-from poolwise.plan.placement_record import parse, render
+from poolwise.plan.records.placement_record import parse, render
 
 RUNNERS = ("Deployment", "LeaderWorkerSet")
 

@@ -122,7 +122,7 @@ def usage_by_node(
     workload has left, and where it is yet to end, and one that was there before the workload.
 
     :param running: the pool of each.
-    :param since_seconds: as :attr:`~poolwise.plan.running.State.pods_since_seconds`.
+    :param since_seconds: as :attr:`~poolwise.plan.records.running.State.pods_since_seconds`.
     """
     known = {each: each if isinstance(each, Key) else each[0] for each in running}
     owners: Mapping[object, Key] = {owner_labels(key): key for key in known.values()}

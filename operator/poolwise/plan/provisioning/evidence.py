@@ -12,7 +12,7 @@ from poolwise.plan.ledger.capacity_pods import FINISHED_PHASES
 from poolwise.plan.names import PLACEMENT
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import controller_uid, is_true, mapping, moment_of, objects, texts
-from poolwise.plan.running import is_overflow
+from poolwise.plan.records.running import is_overflow
 
 _RANK_LABELS = ("batch.kubernetes.io/job-name", "batch.kubernetes.io/job-completion-index")
 _NOT_YET = ("", "ContainerCreating", "PodInitializing")

@@ -17,9 +17,9 @@ from poolwise.model.work import ServingLayout
 from poolwise.plan.decision import Candidate, Outcome, PlacementRecord, Plan, chosen_pool
 from poolwise.plan.pool import Pool
 from poolwise.plan.reading import mapping, number
+from poolwise.plan.records.meter import JOULES_PER_KILOWATT_HOUR, Meter, Rate, rate, read
+from poolwise.plan.records.meter import told as meter_told
 from poolwise.plan.status.figures import Told
-from poolwise.plan.status.meter import JOULES_PER_KILOWATT_HOUR, Meter, Rate, rate, read
-from poolwise.plan.status.meter import told as meter_told
 from poolwise.plan.status.pods import Observation
 from poolwise.plan.status.span import Span
 

@@ -14,7 +14,7 @@ from poolwise.plan.conditions import Reason, Type, condition
 from poolwise.plan.limits import pays
 from poolwise.plan.pool import Condition
 from poolwise.plan.reading import mapping, quantity
-from poolwise.plan.status.meter import Meter
+from poolwise.plan.records.meter import Meter
 from poolwise.plan.wording import money
 
 NEARLY = 0.9

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import moment_of, true_condition
-from poolwise.plan.running import ENDS
+from poolwise.plan.records.running import ENDS
 from poolwise.plan.status.groups import hung, outdated, partition
 from poolwise.plan.status.problems import Problem, ordered, problems_of
 from poolwise.plan.status.sets import counts, desired_pods, group_size, start_time

@@ -14,7 +14,7 @@ from poolwise.plan.conditions import timestamp
 from poolwise.plan.decision import Candidate, Plan
 from poolwise.plan.joint.outcome import Price
 from poolwise.plan.pool import CPU, Pool
-from poolwise.plan.shape import Layout, shape
+from poolwise.plan.records.shape import Layout, shape
 from poolwise.plan.status.predicted import bottleneck_story, memory_story, prediction_story
 from poolwise.plan.status.rounding import Story, present
 from poolwise.plan.wording import gib, sentence, three_digits

@@ -21,12 +21,12 @@ from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.attempts import remembered
 from poolwise.plan.provisioning.evidence import bearers, startable_since
 from poolwise.plan.reading import is_true, mapping, number
+from poolwise.plan.records.meter import read
+from poolwise.plan.records.meter import told as meter_told
 from poolwise.plan.status.accrual import accrued, cost_per_hour, joules_per_hour
 from poolwise.plan.status.budget import Money
 from poolwise.plan.status.finish import expected_finish
 from poolwise.plan.status.further import with_further
-from poolwise.plan.status.meter import read
-from poolwise.plan.status.meter import told as meter_told
 from poolwise.plan.status.pods import Live, Observation, observe, with_hung
 from poolwise.plan.status.rounding import rounded
 from poolwise.plan.status.steady import steady

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from poolwise.model.work import ServingLayout
 from poolwise.plan.pool import Price
+from poolwise.plan.records.meter import Meter, rate, read, told
 from poolwise.plan.status.accrual import brought_up_to_date
-from poolwise.plan.status.meter import Meter, rate, read, told
 from poolwise.plan.status.pods import Live
 from poolwise.plan.status.workload import status
 from tests.plan.children_given import (

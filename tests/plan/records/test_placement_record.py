@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from poolwise.model.work import Recompute, ServingLayout, TrainingLayout
 from poolwise.plan.decision import Claim, Key, Kind, PlacementRecord
-from poolwise.plan.placement_record import parse, render
+from poolwise.plan.records.placement_record import parse, render
 
 JOB = Key(Kind.TRAINING_JOB, "research", "llama")
 SERVICE = Key(Kind.INFERENCE_SERVICE, "chat", "llama")

@@ -16,8 +16,8 @@ from pydantic.alias_generators import to_camel
 
 from poolwise.plan.decision import Claim, Key, Kind, PlacementRecord
 from poolwise.plan.kueue.record import Queueing
-from poolwise.plan.runtimes import Runtime
-from poolwise.plan.shape import serving_layout, shape, training_layout, whole
+from poolwise.plan.records.runtimes import Runtime
+from poolwise.plan.records.shape import serving_layout, shape, training_layout, whole
 
 _Count = Annotated[int, Field(ge=0)]
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -15,9 +15,9 @@ from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind, PlacementRecord
 from poolwise.plan.names import OVERFLOW, PAUSED, PLACEMENT
 from poolwise.plan.observed import Object
-from poolwise.plan.placement_record import parse
 from poolwise.plan.reading import controller_uid, mapping, moment_of, texts, true_condition
-from poolwise.plan.runtimes import Runtime
+from poolwise.plan.records.placement_record import parse
+from poolwise.plan.records.runtimes import Runtime
 
 CHILD_KINDS = {
     Kind.TRAINING_JOB: (Runtime.JOB, Runtime.JOB_SET, Runtime.TRAIN_JOB),
