@@ -2,7 +2,8 @@
 
 The laws are the operator's: a correction for each (model, pool) from measured over predicted, which
 lasts longer for runs of the same size (:mod:`poolwise.model.correction`), and pools of which nobody
-knows which is faster cost the same delay, the cheapest first (:mod:`poolwise.plan.ranking`).
+knows which is faster cost the same delay, the cheapest first
+(:mod:`poolwise.plan.selection.ranking`).
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from poolwise.model.correction import ALIKE, Correction, Estimate, Phase, Sample
 from poolwise.model.prediction import Interval
 from poolwise.plan.decision import Candidate
 from poolwise.plan.joint.problem import Option
-from poolwise.plan.ranking import losses, rank
 from poolwise.plan.requests.request import Goal
+from poolwise.plan.selection.ranking import losses, rank
 from poolwise.sim.fleet import Placement
 from poolwise.sim.jobs import Job, Run
 

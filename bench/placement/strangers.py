@@ -1,7 +1,8 @@
 """The engine before workloads whose FLOPs nobody told: rates learned by the operator's own law.
 
 As :mod:`poolwise.plan.learning` has them for such models, ranked as the operator ranks them
-(:mod:`poolwise.plan.ranking`): of pools that nobody can tell apart the cheapest comes first.
+(:mod:`poolwise.plan.selection.ranking`): of pools that nobody can tell apart the cheapest comes
+first.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from poolwise.plan.decision import Candidate
 from poolwise.plan.joint.problem import Option
 from poolwise.plan.learning import Place, PoolSpec, Rates
 from poolwise.plan.learning.rates import Told as Believed
-from poolwise.plan.ranking import losses, rank
 from poolwise.plan.requests.request import Goal
+from poolwise.plan.selection.ranking import losses, rank
 from poolwise.sim.fleet import Placement, Pool
 from poolwise.sim.jobs import Job, Run
 

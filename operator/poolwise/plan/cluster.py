@@ -49,7 +49,6 @@ from poolwise.plan.live.surging import surging
 from poolwise.plan.lost_records import with_records
 from poolwise.plan.memo import Memo
 from poolwise.plan.observed import Decisions, Object, Observed
-from poolwise.plan.placement import Placement
 from poolwise.plan.pool import Pool
 from poolwise.plan.pools.gathering import pools
 from poolwise.plan.provisioning.daemons import with_daemons
@@ -62,6 +61,7 @@ from poolwise.plan.remaining import ends, unsaved_since
 from poolwise.plan.requests.request import Workload
 from poolwise.plan.retelling import retold
 from poolwise.plan.rounds import Carried, Rounds
+from poolwise.plan.selection.placement import Placement
 from poolwise.plan.standing import Standing
 from poolwise.plan.steps.told import Measured, measured
 from poolwise.plan.succession import former_pools

@@ -14,9 +14,9 @@ from poolwise.plan.joint.problem import NodeState, Option, PoolState, Running, W
 from poolwise.plan.ledger.capacity import Ledger, Room
 from poolwise.plan.options import MILLICORES, options
 from poolwise.plan.pool import Pool
-from poolwise.plan.ranking import losses, rank
 from poolwise.plan.requests.request import TrainingRequest
 from poolwise.plan.requests.request import Workload as Wanted
+from poolwise.plan.selection.ranking import losses, rank
 from poolwise.plan.standing import Departure
 
 

@@ -16,8 +16,8 @@ from poolwise.plan.decision import Candidate, CountOffer
 from poolwise.plan.joint.problem import Option
 from poolwise.plan.ledger.capacity import Gang
 from poolwise.plan.pool import Pool
-from poolwise.plan.ranking import NEXT_TO_NOTHING, losses, rank
 from poolwise.plan.requests.request import Goal, Request, TrainingRequest
+from poolwise.plan.selection.ranking import NEXT_TO_NOTHING, losses, rank
 
 SLOWER_LOSS = NEXT_TO_NOTHING / 100
 """Of a count that costs the same and takes longer: less than what is told between pools."""

@@ -26,9 +26,9 @@ from poolwise.plan.joint.rooms import Hold, Rooms
 from poolwise.plan.ledger.capacity import Ledger
 from poolwise.plan.live.beyond import Fitted
 from poolwise.plan.options import MILLICORES, options
-from poolwise.plan.placement import Turn
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import TrainingRequest
+from poolwise.plan.selection.placement import Turn
 from poolwise.plan.standing import Departure, Promise, Standing
 from poolwise.settings import Settings
 

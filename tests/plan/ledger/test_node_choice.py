@@ -13,9 +13,9 @@ from poolwise.plan.ledger.capacity import Gang, ledger
 from poolwise.plan.ledger.capacity_pods import Usage
 from poolwise.plan.ledger.node_choice import Breakage, kept_whole
 from poolwise.plan.pool import Node, Pool
-from poolwise.plan.ranking import rank
-from poolwise.plan.ranking_words import judged
 from poolwise.plan.requests.request import Goal
+from poolwise.plan.selection.ranking import rank
+from poolwise.plan.selection.ranking_words import judged
 from tests.plan.cluster_given import foreign_pod, gpu_nodes, plan_of, service
 from tests.plan.ledger.test_capacity import GPU, node, pool
 

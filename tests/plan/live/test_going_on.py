@@ -11,7 +11,7 @@ from poolwise.plan.children.manifests import children
 from poolwise.plan.children.resizing import changes
 from poolwise.plan.decision import Kind, Plan
 from poolwise.plan.records.placement_record import parse
-from poolwise.plan.slips import unreachable_target
+from poolwise.plan.selection.slips import unreachable_target
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
     changed,

@@ -27,10 +27,10 @@ from poolwise.plan.kueue.reading import books
 from poolwise.plan.kueue.record import Queueing
 from poolwise.plan.ledger.capacity import ledger
 from poolwise.plan.observed import Observed
-from poolwise.plan.placement import Placement, none_can_run
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.reading import identity
 from poolwise.plan.requests.request import TrainingRequest, Workload
+from poolwise.plan.selection.placement import Placement, none_can_run
 
 
 def in_queues(

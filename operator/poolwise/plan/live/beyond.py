@@ -26,8 +26,8 @@ from poolwise.plan.entries import Entry
 from poolwise.plan.live.further import begun, elsewhere, offered, planned_again, room
 from poolwise.plan.live.maximum import allowed, cost_of_one
 from poolwise.plan.live.rescaling import Rescaling, bounded
-from poolwise.plan.ranking import SortKey, by_objective
 from poolwise.plan.requests.request import ServingRequest
+from poolwise.plan.selection.ranking import SortKey, by_objective
 from poolwise.plan.wording import plural
 
 

@@ -16,10 +16,10 @@ from poolwise.plan.ledger.growth import (
     why_not_provisioned,
 )
 from poolwise.plan.observed import Decisions
-from poolwise.plan.placement import Placement
 from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.provisioning.landing import awaited
 from poolwise.plan.provisioning.starts import Overdue, Starts, moment_words
+from poolwise.plan.selection.placement import Placement
 from poolwise.plan.wording import plural, sentence
 from poolwise.settings import Settings
 

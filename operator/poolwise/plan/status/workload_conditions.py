@@ -21,7 +21,7 @@ from poolwise.plan.live.telling import Measured
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.reading import condition_of, mapping, number
-from poolwise.plan.slips import unreachable_target
+from poolwise.plan.selection.slips import unreachable_target
 from poolwise.plan.status.budget import Money, within_budget
 from poolwise.plan.status.figures import speed
 from poolwise.plan.status.pods import Observation

@@ -21,10 +21,10 @@ from poolwise.plan.joint.outcome import Act, Decision, Price
 from poolwise.plan.joint.problem import Option
 from poolwise.plan.ledger.capacity import Ledger
 from poolwise.plan.pool import Pool
-from poolwise.plan.ranking import Ranking, rank
-from poolwise.plan.ranking_words import judged
 from poolwise.plan.requests.request import Request, ServingRequest, TrainingRequest, Workload
-from poolwise.plan.slips import missing_product, nearest_deadline, unknown_pool
+from poolwise.plan.selection.ranking import Ranking, rank
+from poolwise.plan.selection.ranking_words import judged
+from poolwise.plan.selection.slips import missing_product, nearest_deadline, unknown_pool
 from poolwise.plan.topology import shared_domain, unknown_level
 
 REASONS_NAMED = 3

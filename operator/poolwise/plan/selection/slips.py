@@ -13,8 +13,8 @@ from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.decision import Candidate
 from poolwise.plan.limits import pays
 from poolwise.plan.pool import Pool
-from poolwise.plan.ranking import rank
 from poolwise.plan.requests.request import Request, TrainingRequest
+from poolwise.plan.selection.ranking import rank
 from poolwise.plan.wording import duration, plural
 
 

@@ -11,7 +11,9 @@ from poolwise.plan.candidates.exclusions import SET_PRICE, UNPRICED
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.decision import Candidate
 from poolwise.plan.ledger.growth import startup_words
-from poolwise.plan.ranking import (
+from poolwise.plan.records.meter import JOULES_PER_KILOWATT_HOUR
+from poolwise.plan.requests.request import Goal
+from poolwise.plan.selection.ranking import (
     Difference,
     Ranking,
     cost_of,
@@ -22,8 +24,6 @@ from poolwise.plan.ranking import (
     slowness,
     stands_idle,
 )
-from poolwise.plan.records.meter import JOULES_PER_KILOWATT_HOUR
-from poolwise.plan.requests.request import Goal
 from poolwise.plan.wording import duration, measured, money, percent, plural, three_digits
 
 HARDLY = 5e-5

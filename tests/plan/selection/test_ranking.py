@@ -8,9 +8,9 @@ import pytest
 from poolwise.model.hardware import Resource
 from poolwise.model.prediction import Bottleneck
 from poolwise.plan.decision import Candidate
-from poolwise.plan.ranking import Ranking, losses, rank
-from poolwise.plan.ranking_words import judged
 from poolwise.plan.requests.request import Goal
+from poolwise.plan.selection.ranking import Ranking, losses, rank
+from poolwise.plan.selection.ranking_words import judged
 
 
 def run(pool, hours, cost, goal=Goal.TIME, own_spread=0.04, bound_by=Resource.COMPUTE):
