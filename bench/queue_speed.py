@@ -18,11 +18,11 @@ from unittest import mock
 
 from poolwise import tables
 from poolwise.model.calibration import shipped
-from poolwise.plan import queue
 from poolwise.plan.cluster import decide
 from poolwise.plan.joint.planning import plan
 from poolwise.plan.memo import Memo
 from poolwise.plan.observed import Decisions, Observed
+from poolwise.plan.queueing import queue
 from poolwise.plan.wording import plural
 from poolwise.settings import Settings
 

@@ -81,7 +81,7 @@ def test_passes_in_between_do_not_ask_the_optimiser(monkeypatch):
         asked.append(optimise)
         return plan(problem, optimise)
 
-    monkeypatch.setattr("poolwise.plan.queue.plan", asks)
+    monkeypatch.setattr("poolwise.plan.queueing.queue.plan", asks)
     nodes = h100(1)
     seen = observed(nodes, *(job(name, 8) for name in ("first", "second")))
     _passes(seen, *((seconds, nodes) for seconds in (0, 59, 60)))

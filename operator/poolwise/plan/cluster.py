@@ -1,9 +1,9 @@
 """One pass over the whole cluster: what is observed in, a decision for every workload out.
 
 What runs is kept where it is. What does not run yet is decided together
-(:mod:`poolwise.plan.queue`): by priority, and among equals so that the delay of all is least. Each
-placement takes its nodes from the one ledger before the next is looked at; a gang that has to wait
-waits whole, and what is kept for it goes only to those who end before it starts.
+(:mod:`poolwise.plan.queueing.queue`): by priority, and among equals so that the delay of all is
+least. Each placement takes its nodes from the one ledger before the next is looked at; a gang that
+has to wait waits whole, and what is kept for it goes only to those who end before it starts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from poolwise.plan.decision import (
     PlacementRecord,
 )
 from poolwise.plan.entries import Entry, entries
-from poolwise.plan.holders import Holder, is_movable
 from poolwise.plan.kueue.desk import answers, with_guests
 from poolwise.plan.kueue.waiting import (
     admissions,
@@ -55,12 +54,13 @@ from poolwise.plan.provisioning.daemons import with_daemons
 from poolwise.plan.provisioning.landing import landed
 from poolwise.plan.provisioning.starts import Starts, starts
 from poolwise.plan.provisioning.telling import told
+from poolwise.plan.queueing.holders import Holder, is_movable
+from poolwise.plan.queueing.rounds import Carried, Rounds
 from poolwise.plan.reading import mapping
 from poolwise.plan.refused import not_refused
 from poolwise.plan.remaining import ends, unsaved_since
 from poolwise.plan.requests.request import Workload
 from poolwise.plan.retelling import retold
-from poolwise.plan.rounds import Carried, Rounds
 from poolwise.plan.selection.placement import Placement
 from poolwise.plan.standing import Standing
 from poolwise.plan.steps.told import Measured, measured

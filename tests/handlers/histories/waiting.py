@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from poolwise.plan.decision import Key, Plan
-from poolwise.plan.holders import told
 from poolwise.plan.observed import Decisions, Observed
+from poolwise.plan.queueing.holders import told
 from tests.handlers.histories.fresh import had_it_never_been
 from tests.handlers.histories.world import World, decides_anew
 

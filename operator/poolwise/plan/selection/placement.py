@@ -1,7 +1,7 @@
 """The decision for one workload: which candidate, which nodes, and in which words.
 
-What the queue decided (:mod:`poolwise.plan.queue`) is carried out. What is placed alone, since it
-holds a place already or only asks, takes the best candidate that can run now.
+What the queue decided (:mod:`poolwise.plan.queueing.queue`) is carried out. What is placed alone,
+since it holds a place already or only asks, takes the best candidate that can run now.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from poolwise.plan.joint.problem import Reservation
-from poolwise.plan.queue import rounded_moment, worth_keeping
+from poolwise.plan.queueing.queue import rounded_moment, worth_keeping
 from tests.plan.cluster_given import NOW
 from tests.plan.joint.cluster_given import aims, job, option, pool
 

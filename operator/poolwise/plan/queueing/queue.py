@@ -17,7 +17,6 @@ from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, Key
 from poolwise.plan.entries import Entry
-from poolwise.plan.holders import Holder, ends_of, pool_state, told, unqualified
 from poolwise.plan.joint.bids import LEVEL
 from poolwise.plan.joint.outcome import Act, Decision, JointPlan
 from poolwise.plan.joint.planning import plan
@@ -25,8 +24,9 @@ from poolwise.plan.joint.problem import PoolState, Problem, Reservation, Rules, 
 from poolwise.plan.joint.rooms import Hold, Rooms
 from poolwise.plan.ledger.capacity import Ledger
 from poolwise.plan.live.beyond import Fitted
-from poolwise.plan.options import MILLICORES, options
 from poolwise.plan.pool import Pool
+from poolwise.plan.queueing.holders import Holder, ends_of, pool_state, told, unqualified
+from poolwise.plan.queueing.options import MILLICORES, options
 from poolwise.plan.requests.request import TrainingRequest
 from poolwise.plan.selection.placement import Turn
 from poolwise.plan.standing import Departure, Promise, Standing

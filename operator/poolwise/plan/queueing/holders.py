@@ -12,8 +12,8 @@ from poolwise.plan.decision import Candidate, Claim, Key, Kind, Plan
 from poolwise.plan.entries import Entry
 from poolwise.plan.joint.problem import NodeState, Option, PoolState, Running, Workload
 from poolwise.plan.ledger.capacity import Ledger, Room
-from poolwise.plan.options import MILLICORES, options
 from poolwise.plan.pool import Pool
+from poolwise.plan.queueing.options import MILLICORES, options
 from poolwise.plan.requests.request import TrainingRequest
 from poolwise.plan.requests.request import Workload as Wanted
 from poolwise.plan.selection.ranking import losses, rank

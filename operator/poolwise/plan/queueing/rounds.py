@@ -18,10 +18,10 @@ from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.decision import Claim, Holding, Key, Kind, Outcome, Plan
 from poolwise.plan.entries import Entry
-from poolwise.plan.holders import Holder
 from poolwise.plan.live.beyond import fitted, with_parts
 from poolwise.plan.pool import Pool
-from poolwise.plan.queue import Queue, Waiting, leaving
+from poolwise.plan.queueing.holders import Holder
+from poolwise.plan.queueing.queue import Queue, Waiting, leaving
 from poolwise.plan.selection.placement import Placement, Turn
 from poolwise.plan.standing import Standing
 
