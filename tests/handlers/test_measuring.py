@@ -12,7 +12,7 @@ from poolwise.cluster.resources import JOBS, NODES
 from poolwise.cluster.scraping import Target
 from poolwise.handlers.turn import LOOKS_UNTIL_TOLD
 from poolwise.plan.children.environment import INDEX
-from poolwise.plan.learned import LEAST_WINDOWS
+from poolwise.plan.history.learned import LEAST_WINDOWS
 from poolwise.plan.signals.adapters import Fault
 from poolwise.plan.steps.told import model_step_seconds
 from tests.handlers.shell import Looking, condition, h100_node, training_job

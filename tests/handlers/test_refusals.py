@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from poolwise.errors import InvalidInput
 from poolwise.handlers.refusals import REFUSALS, reason_of
-from poolwise.plan.refused import REASONS
+from poolwise.plan.history.refused import REASONS
 
 
 def test_the_plan_knows_every_reason_that_a_failed_attempt_is_told_with():

@@ -17,8 +17,8 @@ from poolwise.handlers.seen import seen_of
 from poolwise.plan.children.cleanup import cleanup
 from poolwise.plan.children.manifests import changes_to_run, runner_names
 from poolwise.plan.children.metadata import key_of, selector_labels
+from poolwise.plan.history.lost_records import written_again
 from poolwise.plan.kueue.child import is_superseded, moves
-from poolwise.plan.lost_records import written_again
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import is_true, mapping
 from poolwise.plan.records.running import ENDS

@@ -29,13 +29,13 @@ from poolwise.plan.children.resizing import RUNNERS, changes
 from poolwise.plan.children.serving import least_pods
 from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Key, Kind, Outcome, Plan, chosen_pool
+from poolwise.plan.history.refused import was_refused
 from poolwise.plan.live.look import mode_of
 from poolwise.plan.live.rivals import rival
 from poolwise.plan.names import child_name
 from poolwise.plan.observed import Decisions, Object
 from poolwise.plan.reading import is_true, mapping, number
 from poolwise.plan.records.runtimes import Served
-from poolwise.plan.refused import was_refused
 from poolwise.plan.status.workload import is_paused
 from poolwise.settings import Settings
 

@@ -25,6 +25,11 @@ from poolwise.plan.decision import (
     PlacementRecord,
 )
 from poolwise.plan.entries import Entry, entries
+from poolwise.plan.history.learned import Lesson, learned, of_runs, of_service, paces, speeds
+from poolwise.plan.history.lost_records import with_records
+from poolwise.plan.history.refused import not_refused
+from poolwise.plan.history.retelling import retold
+from poolwise.plan.history.succession import former_pools
 from poolwise.plan.kueue.desk import answers, with_guests
 from poolwise.plan.kueue.waiting import (
     admissions,
@@ -33,7 +38,6 @@ from poolwise.plan.kueue.waiting import (
     queued_plans,
     waits_for_kueue,
 )
-from poolwise.plan.learned import Lesson, learned, of_runs, of_service, paces, speeds
 from poolwise.plan.learning import Accelerators, Paces
 from poolwise.plan.ledger.capacity import Ledger, ledger
 from poolwise.plan.ledger.capacity_pods import settled, usage_by_node
@@ -45,7 +49,6 @@ from poolwise.plan.live.contested import as_declared, as_they_are, contested
 from poolwise.plan.live.going_on import carried_on, going_on, parted
 from poolwise.plan.live.rescaling import Wanted, rescaled, with_live_replicas
 from poolwise.plan.live.surging import surging
-from poolwise.plan.lost_records import with_records
 from poolwise.plan.memo import Memo
 from poolwise.plan.observed import Decisions, Object, Observed
 from poolwise.plan.pool import Pool
@@ -57,14 +60,11 @@ from poolwise.plan.provisioning.telling import told
 from poolwise.plan.queueing.holders import Holder, is_movable
 from poolwise.plan.queueing.rounds import Carried, Rounds
 from poolwise.plan.reading import mapping
-from poolwise.plan.refused import not_refused
 from poolwise.plan.remaining import ends, unsaved_since
 from poolwise.plan.requests.request import Workload
-from poolwise.plan.retelling import retold
 from poolwise.plan.selection.placement import Placement
 from poolwise.plan.standing import Standing
 from poolwise.plan.steps.told import Measured, measured
-from poolwise.plan.succession import former_pools
 from poolwise.settings import Settings
 from poolwise.tables import Tables
 

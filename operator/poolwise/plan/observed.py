@@ -109,7 +109,7 @@ class Decisions:
     training_runtimes: Sequence[Object] = ()
     """The same, for TrainJobs."""
     former: Mapping[str, Pool] = field(default_factory=dict)
-    """Pools that are gone, as :func:`poolwise.plan.succession.former_pools` has them."""
+    """Pools that are gone, as :func:`poolwise.plan.history.succession.former_pools` has them."""
 
     @cached_property
     def places(self) -> Mapping[str, Pool]:

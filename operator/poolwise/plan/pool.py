@@ -105,7 +105,7 @@ class Pool:
     awaited_nodes: int = 0
     """Nodes that are not there yet and that placed work waits for."""
     taken_over_by: str = ""
-    """Of a pool that is gone (:mod:`poolwise.plan.succession`): who has its nodes now."""
+    """Of a pool that is gone (:mod:`poolwise.plan.history.succession`): who has its nodes now."""
 
     @property
     def usable_nodes(self) -> tuple[Node, ...]:

@@ -17,8 +17,8 @@ from poolwise.plan.requests.request import TrainingRequest
 from poolwise.plan.steps.told import measured
 from poolwise.settings import Settings
 from tests.plan.cluster_given import NOW, h100, job, key, l40s, observed, service
+from tests.plan.history.test_learned import told
 from tests.plan.machines import CALIBRATION, TABLES
-from tests.plan.test_learned import told
 
 MODEL = {"custom": {"parameters": "25M", "activationBytesPerSample": "90M"}}
 TRAINING = {"globalBatchSize": 256, "samples": "100M"}

@@ -112,7 +112,7 @@ class Ledger:
     """By node; unusable nodes have none."""
     claims: tuple[Claim, ...] = field(default=())
     former: Mapping[str, Pool] = field(default_factory=dict)
-    """Pools that are gone, as :func:`poolwise.plan.succession.former_pools` has them."""
+    """Pools that are gone, as :func:`poolwise.plan.history.succession.former_pools` has them."""
 
     def pool(self, name: str) -> Pool | None:
         """By its name, though it be gone, as long as another one has its nodes."""

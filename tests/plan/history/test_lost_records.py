@@ -8,7 +8,7 @@ import pytest
 
 from poolwise.plan.children.manifests import children
 from poolwise.plan.decision import Key, Kind
-from poolwise.plan.lost_records import written_again
+from poolwise.plan.history.lost_records import written_again
 from poolwise.plan.names import CHILD_LABELS, PLACEMENT, POOL
 from poolwise.plan.records.placement_record import parse
 from poolwise.plan.records.runtimes import Served

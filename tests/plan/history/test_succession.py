@@ -8,7 +8,7 @@ import pytest
 
 from poolwise.plan.children.manifests import children
 from poolwise.plan.decision import Kind, Plan
-from poolwise.plan.succession import former_pools
+from poolwise.plan.history.succession import former_pools
 from poolwise.settings import Settings
 from tests.plan.cluster_given import decided, h100, job, key, l40s, pods_of, running, service
 from tests.plan.nodes_given import declared

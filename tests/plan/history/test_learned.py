@@ -14,7 +14,7 @@ from poolwise.plan.cluster import decide
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.corrections import Corrections, Subject, name_of
 from poolwise.plan.decision import Kind, Plan
-from poolwise.plan.learned import LEAST_REQUESTS, LEAST_WINDOWS, learned, of_runs, speeds
+from poolwise.plan.history.learned import LEAST_REQUESTS, LEAST_WINDOWS, learned, of_runs, speeds
 from poolwise.plan.learning import Paces
 from poolwise.plan.live.mismatch.watch import Watch
 from poolwise.plan.live.remembering import written
