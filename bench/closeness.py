@@ -3,8 +3,8 @@
 Reads pairs off the step times that Sia's authors measured (``sia_step_times*``): the same
 application, pool, batch and number of accelerators, once on one node and once on several. They are
 told by the share of the spread step that was communication, which is what
-:mod:`poolwise.plan.topology` predicts. The rows of the GPT application are left out: they look
-modelled.
+:mod:`poolwise.plan.candidates.topology` predicts. The rows of the GPT application are left out: they
+look modelled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bench.placement.sia import placed
 from bench.placement.traces import Row
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
-from poolwise.plan.topology import DOMINANT, LITTLE
+from poolwise.plan.candidates.topology import DOMINANT, LITTLE
 
 EDGES = (0.0, 0.05, 0.1, 0.15, LITTLE, 0.3, 0.4, DOMINANT, 0.6, 0.7, 1.01)
 """Of the shares that are told together."""

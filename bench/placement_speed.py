@@ -35,8 +35,8 @@ from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.cluster import decide
-from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Candidate, Kind, Plan
+from poolwise.plan.learning.corrections import Corrections
 from poolwise.plan.ledger.capacity import Ledger, ledger
 from poolwise.plan.memo import Memo
 from poolwise.plan.observed import Decisions, Observed

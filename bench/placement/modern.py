@@ -25,8 +25,8 @@ from poolwise.model.efficiency import Calibration
 from poolwise.model.prediction import Interval, TrainingPrediction
 from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Candidate, Kind
+from poolwise.plan.learning.corrections import Corrections
 from poolwise.plan.ledger.capacity import ledger
 from poolwise.plan.memo import Memo
 from poolwise.plan.pools.gathering import pools as gathered

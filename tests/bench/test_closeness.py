@@ -5,7 +5,7 @@ import pytest
 from bench.closeness import pairs, table, verdict
 from bench.placement.sia import placed
 from bench.tables import DEFAULT_FOLDER
-from poolwise.plan.topology import DOMINANT, LITTLE
+from poolwise.plan.candidates.topology import DOMINANT, LITTLE
 
 
 def row(placement, step, sync, application="bert", batch="8"):

@@ -11,8 +11,8 @@ from poolwise.model.hardware import Host
 from poolwise.plan.candidates.alike import felt
 from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Kind
+from poolwise.plan.learning.corrections import Corrections
 from poolwise.plan.ledger.capacity import ledger
 from poolwise.plan.ledger.capacity_pods import Usage
 from poolwise.plan.memo import Memo

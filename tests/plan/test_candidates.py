@@ -9,8 +9,8 @@ from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.training_answers import gang_machine
-from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Kind
+from poolwise.plan.learning.corrections import Corrections
 from poolwise.plan.ledger.capacity import ledger
 from poolwise.plan.memo import Memo
 from poolwise.plan.requests.reading import workload

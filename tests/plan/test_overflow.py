@@ -13,7 +13,7 @@ from poolwise.plan.children.manifests import children
 from poolwise.plan.decision import Kind, Plan
 from poolwise.plan.names import OVERFLOW, PAUSED, POOL
 from poolwise.plan.records.runtimes import Served
-from poolwise.plan.report import report, workload_document
+from poolwise.plan.status.report import report, workload_document
 from poolwise.settings import Settings
 from tests.plan.cluster_given import (
     changed,

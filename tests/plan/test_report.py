@@ -14,7 +14,7 @@ from poolwise.plan.decision import Kind, Rejection
 from poolwise.plan.joint.outcome import Price
 from poolwise.plan.observed import Decisions
 from poolwise.plan.pool import Condition
-from poolwise.plan.report import pool_document, report
+from poolwise.plan.status.report import pool_document, report
 from poolwise.plan.status.rounding import rounded
 from poolwise.plan.status.story import candidate_story
 from poolwise.plan.wording import money

@@ -9,8 +9,8 @@ from hypothesis import strategies as some
 from poolwise.model.prediction import Interval
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.closeness import ANYWHERE, Wish
-from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Claim, Key, Kind
+from poolwise.plan.learning.corrections import Corrections
 from poolwise.plan.ledger.capacity import Gang, ledger
 from poolwise.plan.ledger.capacity_pods import Usage
 from poolwise.plan.memo import Memo

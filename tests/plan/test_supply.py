@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from poolwise.plan.candidates.reasons import Verdict
-from poolwise.plan.supply import expected_seconds, interruptions
+from poolwise.plan.candidates.supply import expected_seconds, interruptions
 from poolwise.settings import Settings
 from tests.plan.children_given import h100_pool
 from tests.plan.cluster_given import h100, job, plan_of

@@ -6,13 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from poolwise.plan.candidates.topology import (
+    can_ever_hold,
+    communication_share,
+    unknown_level,
+    wish,
+)
 from poolwise.plan.closeness import ANYWHERE
 from poolwise.plan.decision import Kind
 from poolwise.plan.ledger.capacity import Gang
 from poolwise.plan.pools.gathering import pools
 from poolwise.plan.requests.reading import workload
 from poolwise.plan.requests.request import Topology, TrainingRequest, Where
-from poolwise.plan.topology import can_ever_hold, communication_share, unknown_level, wish
 from poolwise.settings import Settings
 from tests.plan.cluster_given import candidate, gpu_nodes, h100, job, outcomes, plan_of
 from tests.plan.machines import CALIBRATION, TABLES

@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails
 from poolwise.cli.manifests import named, parsed
 from poolwise.errors import InvalidInput
 from poolwise.model.correction import Correction, Phase, Sample
-from poolwise.plan.corrections import Corrections, Subject
+from poolwise.plan.learning.corrections import Corrections, Subject
 from poolwise.tables import Tables
 
 

@@ -27,7 +27,7 @@ from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Rejection
 from poolwise.plan.names import GROUP, LEADER_WORKER_SET
 from poolwise.plan.observed import Decisions, Observed
-from poolwise.plan.report import report
+from poolwise.plan.status.report import report
 from poolwise.plan.status.rounding import rounded
 
 KINDS = ("AcceleratorPool", "TrainingJob", "InferenceService")

@@ -25,10 +25,10 @@ from poolwise.handlers.seen import seen_of
 from poolwise.handlers.turn import LOOKS_UNTIL_TOLD
 from poolwise.model.work import Execution, TrainingLayout, TrainingWork
 from poolwise.plan.children.metadata import key_of
-from poolwise.plan.corrections import alike, name_of, workload_of
 from poolwise.plan.decision import Key, Kind, PlacementRecord, Plan
 from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.learning import Rated, is_undescribed
+from poolwise.plan.learning.corrections import alike, name_of, workload_of
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import mapping

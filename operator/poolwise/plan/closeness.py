@@ -1,4 +1,4 @@
-"""How close to each other the nodes of a gang are to be: the answer of :mod:`.topology`."""
+"""How near to each other a gang's nodes are to be: what :mod:`.candidates.topology` answers."""
 
 from __future__ import annotations
 

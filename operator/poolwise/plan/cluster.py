@@ -15,7 +15,6 @@ from datetime import datetime, timedelta
 from poolwise.model.efficiency import Calibration
 from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.corrections import Corrections, name_of
 from poolwise.plan.decision import (
     Candidate,
     Claim,
@@ -39,6 +38,7 @@ from poolwise.plan.kueue.waiting import (
     waits_for_kueue,
 )
 from poolwise.plan.learning import Accelerators, Paces
+from poolwise.plan.learning.corrections import Corrections, name_of
 from poolwise.plan.ledger.capacity import Ledger, ledger
 from poolwise.plan.ledger.capacity_pods import settled, usage_by_node
 from poolwise.plan.ledger.growth import grown
@@ -60,10 +60,10 @@ from poolwise.plan.provisioning.telling import told
 from poolwise.plan.queueing.holders import Holder, is_movable
 from poolwise.plan.queueing.rounds import Carried, Rounds
 from poolwise.plan.reading import mapping
-from poolwise.plan.remaining import ends, unsaved_since
 from poolwise.plan.requests.request import Workload
 from poolwise.plan.selection.placement import Placement
 from poolwise.plan.standing import Standing
+from poolwise.plan.steps.remaining import ends, unsaved_since
 from poolwise.plan.steps.told import Measured, measured
 from poolwise.settings import Settings
 from poolwise.tables import Tables

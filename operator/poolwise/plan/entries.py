@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from poolwise.errors import InvalidInput
-from poolwise.plan.ahead import with_history
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Key, Kind, Outcome, PlacementRecord, Plan, Rejection
@@ -18,6 +17,7 @@ from poolwise.plan.records.running import Children, State
 from poolwise.plan.records.runtimes import check_runtime
 from poolwise.plan.requests.reading import identity, priority_classes, workload
 from poolwise.plan.requests.request import Identity, ServingRequest, Workload
+from poolwise.plan.steps.ahead import with_history
 from poolwise.settings import Settings
 from poolwise.tables import Tables
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Key, Outcome, Rooms
+from poolwise.plan.learning.corrections import Corrections
 from poolwise.plan.pool import Pool
 from poolwise.plan.standing import Standing
 

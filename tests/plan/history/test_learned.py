@@ -12,16 +12,16 @@ from poolwise.model.correction import Phase
 from poolwise.model.prediction import Measured
 from poolwise.plan.cluster import decide
 from poolwise.plan.conditions import timestamp
-from poolwise.plan.corrections import Corrections, Subject, name_of
 from poolwise.plan.decision import Kind, Plan
 from poolwise.plan.history.learned import LEAST_REQUESTS, LEAST_WINDOWS, learned, of_runs, speeds
 from poolwise.plan.learning import Paces
+from poolwise.plan.learning.corrections import Corrections, Subject, name_of
 from poolwise.plan.live.mismatch.watch import Watch
 from poolwise.plan.live.remembering import written
 from poolwise.plan.memo import Memo
-from poolwise.plan.remaining import FRESH_SECONDS, remaining_seconds, unsaved_since
 from poolwise.plan.requests.reading import workload as read
 from poolwise.plan.scaling.memory import Memory
+from poolwise.plan.steps.remaining import FRESH_SECONDS, remaining_seconds, unsaved_since
 from poolwise.plan.steps.told import measured
 from poolwise.plan.wording import duration
 from tests.plan.cluster_given import NOW, h100, job, key, l40s, observed, service

@@ -9,8 +9,8 @@ import pytest
 from poolwise.errors import InvalidInput
 from poolwise.model.prediction import TrainingPrediction
 from poolwise.plan.cluster import decide
-from poolwise.plan.corrections import workload_of
 from poolwise.plan.decision import Candidate, Kind, Plan
+from poolwise.plan.learning.corrections import workload_of
 from poolwise.plan.observed import Object
 from poolwise.plan.requests.reading import workload as read
 from poolwise.plan.requests.request import TrainingRequest

@@ -16,8 +16,8 @@ from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving_groups import group_by_group
 from poolwise.plan.candidates.waiting import Obstacle
 from poolwise.plan.closeness import ANYWHERE, Wish
-from poolwise.plan.corrections import Corrections
 from poolwise.plan.decision import Claim, Key
+from poolwise.plan.learning.corrections import Corrections
 from poolwise.plan.ledger.capacity import Gang, Ledger, ledger
 from poolwise.plan.ledger.growth import startup_seconds
 from poolwise.plan.ledger.node_choice import Breakage

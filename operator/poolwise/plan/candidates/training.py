@@ -19,6 +19,7 @@ from poolwise.plan.candidates.exclusions import (
 )
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation
+from poolwise.plan.candidates.supply import interruptions
 from poolwise.plan.candidates.training_answers import (
     TrainingAnswers,
     gang_of,
@@ -29,7 +30,6 @@ from poolwise.plan.candidates.training_offers import Offer, counts_between, pref
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal, TrainingRequest
-from poolwise.plan.supply import interruptions
 from poolwise.plan.wording import GIB, apart, duration, plural
 
 

@@ -13,6 +13,7 @@ from poolwise.model.prediction import Bottleneck
 from poolwise.model.work import TrainingLayout, TrainingWork
 from poolwise.plan.candidates.machines import felt_by_run, fully_fed, reads_or_writes
 from poolwise.plan.candidates.situation import Situation
+from poolwise.plan.candidates.topology import communication_share, wish
 from poolwise.plan.candidates.training_divisions import divisors
 from poolwise.plan.candidates.training_layouts import (
     NoTrainingShape,
@@ -20,13 +21,12 @@ from poolwise.plan.candidates.training_layouts import (
     TrainingShape,
 )
 from poolwise.plan.closeness import Wish
-from poolwise.plan.corrections import TrainingEstimates
 from poolwise.plan.learning import Undescribed
+from poolwise.plan.learning.corrections import TrainingEstimates
 from poolwise.plan.ledger.capacity import Gang
 from poolwise.plan.memo import Memo, Page
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import TrainingRequest
-from poolwise.plan.topology import communication_share, wish
 
 
 @dataclass(frozen=True, slots=True)

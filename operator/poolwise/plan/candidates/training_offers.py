@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from poolwise.model.prediction import Interval
+from poolwise.plan.candidates.supply import Interruptions
 from poolwise.plan.candidates.training_divisions import divisors
 from poolwise.plan.candidates.training_layouts import TrainingShape
 from poolwise.plan.closeness import ANYWHERE, Wish
@@ -13,7 +14,6 @@ from poolwise.plan.decision import CountOffer
 from poolwise.plan.ledger.capacity import Gang
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal
-from poolwise.plan.supply import Interruptions
 
 STEPS_PER_DOUBLING = 4
 """Of numbers of nodes that are tried: 1 to 8, then 10, 12, 14, 16, 20, ..."""

@@ -1,7 +1,8 @@
 """Why a workload waits for a pool: what it needs, what is there, and who would have to end.
 
 The sentences go into status, so they change when something happens and not while time passes:
-moments to come are told in steps of twice the one before (:func:`poolwise.plan.remaining.about`).
+moments to come are told in steps of twice the one before
+(:func:`poolwise.plan.steps.remaining.about`).
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from dataclasses import dataclass
 
 from poolwise.model.prediction import Interval
 from poolwise.plan.amounts import PODS, pods_in
+from poolwise.plan.candidates.topology import can_ever_hold
 from poolwise.plan.closeness import Wish
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.ledger.capacity import Gang, Ledger
 from poolwise.plan.pool import Pool
-from poolwise.plan.remaining import about
-from poolwise.plan.topology import can_ever_hold
+from poolwise.plan.steps.remaining import about
 from poolwise.plan.wording import amount_of, are_free, plural
 
 _KINDS = {Kind.TRAINING_JOB: "job", Kind.INFERENCE_SERVICE: "service"}

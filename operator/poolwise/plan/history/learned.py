@@ -18,8 +18,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from poolwise.model.correction import Correction, Phase, Sample
-from poolwise.plan.corrections import Corrections, Subject
 from poolwise.plan.learning import Pace, Paces
+from poolwise.plan.learning.corrections import Corrections, Subject
 from poolwise.plan.live.remembering import read
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import mapping, moment_of

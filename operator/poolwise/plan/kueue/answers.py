@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from poolwise.plan.candidates.topology import shared_domain
 from poolwise.plan.decision import Claim, Key, Kind
 from poolwise.plan.kueue.guests import Guest, PodSet
 from poolwise.plan.kueue.pinning import covers
@@ -21,7 +22,6 @@ from poolwise.plan.ledger.capacity import Gang, Ledger
 from poolwise.plan.names import POOL
 from poolwise.plan.observed import Answer
 from poolwise.plan.pool import Pool
-from poolwise.plan.topology import shared_domain
 from poolwise.plan.wording import amount_of, plural
 
 RETRY_SECONDS = 60

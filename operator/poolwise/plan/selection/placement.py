@@ -15,6 +15,7 @@ from poolwise.model.prediction import Interval
 from poolwise.plan.candidates.assessment import candidates, gang
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation
+from poolwise.plan.candidates.topology import shared_domain, unknown_level
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, PlacementRecord, Plan
 from poolwise.plan.joint.outcome import Act, Decision, Price
@@ -25,7 +26,6 @@ from poolwise.plan.requests.request import Request, ServingRequest, TrainingRequ
 from poolwise.plan.selection.ranking import Ranking, rank
 from poolwise.plan.selection.ranking_words import judged
 from poolwise.plan.selection.slips import missing_product, nearest_deadline, unknown_pool
-from poolwise.plan.topology import shared_domain, unknown_level
 
 REASONS_NAMED = 3
 """Pools that a plan without any candidate names; status lists all of them."""

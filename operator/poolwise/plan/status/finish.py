@@ -14,8 +14,8 @@ from typing import Any
 from poolwise.api.quantity import parse_duration
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import mapping, number
-from poolwise.plan.remaining import share_ahead
 from poolwise.plan.status.pods import Observation
+from poolwise.plan.steps.remaining import share_ahead
 from poolwise.plan.steps.told import FIELD, Measured, read
 
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from poolwise.plan.decision import Key, Kind
-from poolwise.plan.remaining import about, ends, remaining_seconds
+from poolwise.plan.steps.remaining import about, ends, remaining_seconds
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR = 3600.0

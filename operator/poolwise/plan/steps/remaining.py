@@ -3,9 +3,9 @@
 A run that has gone on for some time was not one of those that end before: what remains is told of
 the runs that last so long at least. The prediction is log-normal, so what is left of a run that is
 past its prediction is short but never nothing, and grows once more where the prediction was wrong.
-``status.plan`` predicts what was ahead of the run when it was placed (:mod:`poolwise.plan.ahead`).
-Where the run tells its steps, the steps that are left at its own pace take the prediction's place.
-``spec.activeDeadlineSeconds`` ends it in any case.
+``status.plan`` predicts what was ahead of the run when it was placed
+(:mod:`poolwise.plan.steps.ahead`). Where the run tells its steps, the steps that are left at its
+own pace take the prediction's place. ``spec.activeDeadlineSeconds`` ends it in any case.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from datetime import datetime
 from statistics import NormalDist
 
 from poolwise.model.prediction import NINE_IN_TEN, Interval
-from poolwise.plan.ahead import kept_steps, left_of
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import mapping, moment_of, number
+from poolwise.plan.steps.ahead import kept_steps, left_of
 from poolwise.plan.steps.told import Measured, measured
 
 LEAST_SPREAD, MOST_SPREAD = 0.05, 10.0

@@ -7,8 +7,8 @@ import pytest
 from poolwise.plan.cluster import decide
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.decision import Plan
-from poolwise.plan.remaining import remaining_seconds
 from poolwise.plan.status.story import story
+from poolwise.plan.steps.remaining import remaining_seconds
 from poolwise.plan.wording import money
 from tests.plan.cluster_given import (
     NOW,

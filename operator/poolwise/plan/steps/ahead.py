@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from poolwise.plan.corrections import name_of
+from poolwise.plan.learning.corrections import name_of
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import mapping
 from poolwise.plan.records.meter import Meter, read

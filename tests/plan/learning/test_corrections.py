@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from poolwise.model.correction import WINDOW, Correction, Phase, Sample
-from poolwise.plan.corrections import Corrections, Subject
+from poolwise.plan.learning.corrections import Corrections, Subject
 from tests.plan.cluster_given import NOW, candidate, h100, job, l40s, plan_of, service
 from tests.plan.machines import model as preset
 
