@@ -3,8 +3,8 @@
 Reads pairs off the step times that Sia's authors measured (``sia_step_times*``): the same
 application, pool, batch and number of accelerators, once on one node and once on several. They are
 told by the share of the spread step that was communication, which is what
-:mod:`poolwise.plan.candidates.topology` predicts. The rows of the GPT application are left out: they
-look modelled.
+:mod:`poolwise.plan.candidates.topology` predicts. The rows of the GPT application are left out:
+they look modelled.
 """
 
 from __future__ import annotations

@@ -103,10 +103,24 @@ def test_the_layers_that_are_checked_are_all_packages() -> None:
     named = {
         module.removeprefix("poolwise.")
         for contract in contracts["contracts"]
+        if "containers" not in contract  # those within plan
         for module in (*contract.get("layers", ()), *contract.get("source_modules", ()))
     }
     packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert packages | {"errors", "settings"} == named
+
+
+def test_the_page_tells_where_everything_of_plan_is() -> None:
+    """Packages in its table, and what lies beside them by name: what is added there is told."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.search(r"\| package of `plan` \|.*?\n\n", page, re.DOTALL)
+    beside = re.search(r"^Beside them stand.*?\n\n", page, re.DOTALL | re.MULTILINE)
+    assert rows and beside
+    plan = PACKAGE / "plan"
+    packages = {path.parent.name for path in plan.glob("*/__init__.py")}
+    assert set(re.findall(r"^\| `(\w+)` \|", rows.group(), re.MULTILINE)) == packages
+    modules = {path.stem for path in plan.glob("*.py")} - {"__init__"}
+    assert modules <= set(re.findall(r"`(\w+)`", beside.group()))
 
 
 def test_nothing_names_a_machine() -> None:

@@ -1,4 +1,5 @@
-"""How near to each other a gang's nodes are to be: what :mod:`.candidates.topology` answers."""
+"""How close to each other the nodes of a gang are to be: the answer of
+:mod:`poolwise.plan.candidates.topology`."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ OVERFLOW = f"{GROUP}/overflow"
 DISCOVERED = f"{GROUP}/discovered"
 
 PLACEMENT = f"{GROUP}/placement"
-"""Annotation on the child that runs the pods: the decision as JSON (see plan.placement_record).
+"""Annotation on the child that runs the pods: the decision as JSON (see plan.records).
 
 It is the durable record: a restarted operator learns from it what each workload holds.
 """

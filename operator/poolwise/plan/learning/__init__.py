@@ -2,6 +2,7 @@
 
 :class:`Rates` keeps what was measured and answers for every pool, size and closeness;
 :class:`Paces` are those of the cluster's runs, and :class:`Undescribed` what a plan takes of them.
+What was measured of workloads that the model knows is in :mod:`poolwise.plan.learning.corrections`.
 """
 
 from poolwise.plan.learning.rates import Place, PoolSpec, Rates

@@ -1,4 +1,4 @@
 """What nodes have left, what pods hold of them, and which nodes a gang takes.
 
-Belongs here: what is counted per node, nodes that hold nothing or are still to come included.
+Belongs here: what is counted per node, also of nodes that hold nothing or are still to come.
 """
