@@ -48,10 +48,17 @@ def model_of(row: Row, tables: Tables) -> Model | None:
 
 def stated_counts(row: Row) -> tuple[float, float] | None:
     """All parameters and those that a token uses, by their columns, else by the model's name as in
-    ``Some-30B-A3B``; None where neither tells."""
+    ``Some-30B-A3B``; None where neither tells.
+
+    Raises InvalidInput for columns below 0: a width that follows from them has no real root.
+    """
     total = number(row, "params_b")
     if total:
-        return total * 1e9, (number(row, "active_b") or total) * 1e9
+        active = number(row, "active_b") or total
+        if total < 0.0 or active < 0.0:
+            text = f"{total:.4g} billion and {active:.4g} active parameters are no count"
+            raise InvalidInput(row["model"], text)
+        return total * 1e9, active * 1e9
     named = _NAMED.search(row["model"])
     return (float(named[1]) * 1e9, float(named[2] or named[1]) * 1e9) if named else None
 
@@ -70,11 +77,7 @@ def _said_counts(row: Row) -> tuple[float, float] | None:
 def decoder(name: str, parameters: float, active_parameters: float) -> Model:
     """A decoder of GPT-3's proportions: ``12*L*h*h`` parameters used by each token, h near 128 L,
     and a multiple of what usual tensor-parallel sizes divide.
-
-    Raises InvalidInput where none are used: below 0 the width has no real root.
     """
-    if active_parameters <= 0:
-        raise InvalidInput(name, f"{active_parameters:.4g} active parameters are no count")
     wanted = WIDTH_PER_LAYER * (active_parameters / (12 * WIDTH_PER_LAYER**2)) ** (1 / 3)
     hidden = WIDTH_STEP * max(1, round(wanted / WIDTH_STEP))
     layers = max(1, round(active_parameters / (12 * hidden**2)))

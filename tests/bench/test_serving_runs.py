@@ -138,6 +138,15 @@ def test_a_model_known_by_its_counts_has_a_usual_shape() -> None:
     assert 0.8 < ratio < 1.25
 
 
+@pytest.mark.parametrize("counts", [("-8", "-8"), ("8", "-1"), ("-8", "1")], ids=str)
+def test_counts_below_0_are_no_model(counts: tuple[str, str]) -> None:
+    cells = row(model="nobody-knows", params_b=counts[0], active_b=counts[1])
+    (figure,) = figures(cells, TABLES)
+    said = figure.predicted(CALIBRATION)
+    assert isinstance(said, str)
+    assert "active parameters are no count" in said
+
+
 def test_decoding_apart_has_no_prompts_between() -> None:
     apart = row(
         mode="online-disagg",
