@@ -58,5 +58,7 @@ def balance_steps(run: Run) -> float:
 
 
 def lacks_slots(run: Run) -> bool:
-    """Whether the server may have had fewer slots than clients (TensorRT-LLM's own runs)."""
-    return run.work.engine == "triton" and not draws_lengths(run.row)
+    """Whether the server may have had fewer slots than clients (TensorRT-LLM's own runs): one slot
+    at least, or nothing ran."""
+    is_own = run.work.engine == "triton" and not draws_lengths(run.row)
+    return is_own and run.in_flight > 1.0

@@ -64,6 +64,14 @@ def seconds(**cells: str) -> float:
     return first_token_seconds(only(**cells), CALIBRATION)
 
 
+def test_a_client_alone_waits_for_no_slot() -> None:
+    """Of several clients one may be without; a turn of all is up to ten times a prompt."""
+    own = {"engine": "trtllm", "isl": "1000"}
+    alone, both = (first_token(only(**own, concurrency=each), CALIBRATION) for each in "12")
+    assert alone.turn_seconds == 0.0
+    assert both.turn_seconds > 0.0
+
+
 def test_more_clients_wait_for_more_prompts_of_the_first_wave() -> None:
     few, many = (first_token(only(concurrency=each), CALIBRATION) for each in ("2", "201"))
     added = many.prompt_seconds - few.prompt_seconds
