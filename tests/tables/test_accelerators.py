@@ -115,6 +115,13 @@ def test_a_row_is_plausible(row: AcceleratorRow) -> None:
 
 
 @ROWS
+def test_a_chip_in_a_torus_is_joined_beyond_its_host(row: AcceleratorRow) -> None:
+    """Hosts of a slice talk over the torus, never over the hosts' network."""
+    if row.link.startswith("ICI"):
+        assert row.domain_accelerators is not None
+
+
+@ROWS
 def test_every_label_leads_to_its_row(row: AcceleratorRow) -> None:
     for label in (row.name, *row.aliases, *row.product_labels):
         assert TABLE.labelled(label) == (row,)
