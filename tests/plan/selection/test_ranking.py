@@ -257,6 +257,26 @@ def test_reasons_of_a_tie(goal):
 
 
 @pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"because": "others would lose 700 % away from it"}, "and left to others"),
+        ({"stays": True}, "where it runs"),
+    ],
+)
+def test_of_a_tie_the_name_is_not_told_where_it_did_not_decide(changes, why):
+    first, second = run("a", 10, 400), run("b", 10, 400)
+    ranking = replace(ranked([first, second]), winner=second, **changes)
+    told = {each.pool: each.reason for each in judged([first, second], ranking, Goal.TIME, "USD")}
+    assert told["a"] == f"10 h, the same as b, {why}"
+
+
+def test_of_a_tie_whole_domains_are_spared():
+    breaks = replace(run("a", 10, 400), broken_accelerators=72)
+    told = words(breaks, run("b", 10, 400))
+    assert told["a"] == "10 h, the same as b, which breaks no whole domain"
+
+
+@pytest.mark.parametrize(
     ("worse", "better", "edge"),
     [
         ({"capacity_type": "Spot"}, {"capacity_type": "OnDemand"}, ("is Spot", "is OnDemand")),

@@ -16,6 +16,7 @@ from poolwise.plan.requests.request import Goal
 from poolwise.plan.selection.ranking import (
     Difference,
     Ranking,
+    by_objective,
     cost_of,
     energy_of,
     most_cost,
@@ -87,7 +88,6 @@ class _Words:
         is_tie = told == own and self._goal is not Goal.COST
         prices = f", for {self._prices(second)}" if is_tie else ""
         return f"next is {second.pool} with {told}{self._in_doubt(second)}{prices}"
-        return f"next is {second.pool} with {self._measure(second)}{self._in_doubt(second)}"
 
     def _why_it_lost(self, candidate: Candidate) -> str:
         ranking, winner = self._ranking, self._ranking.winner
@@ -96,7 +96,7 @@ class _Words:
         if candidate.too_few and not winner.too_few:
             return f"{told}, which it cannot have: {candidate.too_few}"
         if self._is_as_good(candidate):
-            return f"{told}, the same as {winner.pool}, {_edge(winner, candidate)[1]}"
+            return f"{told}, the same as {winner.pool}, {self._why_not_the_same(candidate)}"
         if mine is None:
             return candidate.price_problem or f"{UNPRICED}: {SET_PRICE}"
         if not best:
@@ -114,6 +114,16 @@ class _Words:
             level = f"{told} against {self._measure(winner)}{self._in_doubt(candidate)}"
             return level if self._goal is Goal.COST else f"{level}, for {self._prices(candidate)}"
         return f"{told}: {self._trade(candidate)}"
+
+    def _why_not_the_same(self, candidate: Candidate) -> str:
+        """What decided against one that is as good as the winner, and may come before it."""
+        ranking, winner = self._ranking, self._ranking.winner
+        is_before = by_objective(candidate) < by_objective(winner)
+        if is_before and ranking.stays:
+            return "where it runs"
+        if is_before and ranking.because:
+            return "and left to others"
+        return _edge(winner, candidate)[1]
 
     def _in_doubt(self, candidate: Candidate) -> str:
         """That the difference to the winner is none to rely on, where it is so."""
@@ -183,6 +193,8 @@ class _Words:
 
 def _edge(winner: Candidate, other: Candidate) -> tuple[str, str]:
     """What decides between pools that are else as good: of the winner, and of the other."""
+    if other.broken_accelerators > 0 == winner.broken_accelerators:
+        return "and breaks no whole domain", "which breaks no whole domain"
     if shortage(winner) != shortage(other):
         more = "more of the replicas that it needs"
         return f"and has room for {more}", f"which has room for {more}"
