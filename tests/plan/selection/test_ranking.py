@@ -270,6 +270,11 @@ def test_of_a_tie_the_name_is_not_told_where_it_did_not_decide(changes, why):
     assert told["a"] == f"10 h, the same as b, {why}"
 
 
+def test_nothing_is_told_to_be_the_cheapest_where_no_price_is_known():
+    told = words(run("a", 10, None, Goal.COST), run("b", 12, None, Goal.COST), goal=Goal.COST)
+    assert told["a"] == "at an unknown price; the same as b, and faster"
+
+
 def test_of_a_tie_whole_domains_are_spared():
     breaks = replace(run("a", 10, 400), broken_accelerators=72)
     told = words(breaks, run("b", 10, 400))

@@ -68,7 +68,9 @@ class _Words:
         if others[0].too_few and not winner.too_few:
             return f"the only pool that can meet the targets: {self._measure(winner)}"
         if winner is best:
-            return f"{_SUPERLATIVE[self._goal]}: {self._measure(winner)}; {self._next(others[0])}"
+            is_known = winner.objective_value is not None
+            best_of = f"{_SUPERLATIVE[self._goal]}: " if is_known else ""
+            return f"{best_of}{self._measure(winner)}; {self._next(others[0])}"
         if ranking.stays:
             told = f"stays where it runs: {self._measure(winner)}"
             return f"{told}; {best.pool} would take {self._measure(best)}"
