@@ -5,6 +5,7 @@ import pytest
 from poolwise.model.collectives import (
     Group,
     Implementation,
+    Links,
     Operation,
     collective_seconds,
     group,
@@ -108,6 +109,19 @@ def test_devices_of_a_node_share_its_network_cards() -> None:
     whole = collective_seconds(Operation.ALL_REDUCE, 8e9, Group(16, 8), here, CALIBRATION)
     eighth = collective_seconds(Operation.ALL_REDUCE, 1e9, Group(2, 1), here, CALIBRATION)
     assert eighth == pytest.approx(whole, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("stages", "stride", "leaving"),
+    [(2, 4, 0), (4, 4, 1), (16, 4, 7), (2, 8, 1), (4, 8, 3), (3, 6, 2), (8, 1, 0)],
+)
+def test_a_chain_leaves_its_node_as_often_as_it_is_longer(
+    stages: int, stride: int, leaving: int
+) -> None:
+    """Over a network of 1 MB/s a node, which alone counts."""
+    links = Links(machine("H100-SXM5-80GB", network_bytes_per_second=1e6), CALIBRATION)
+    one, once = (links.hop_seconds(1e9, *chain) for chain in ((stages, stride), (2, 8)))
+    assert one * (stages - 1) == pytest.approx(leaving * once, rel=1e-3, abs=1.0)
 
 
 def test_nodes_without_accelerators_talk_over_the_network() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from poolwise.model.collectives import Operation, collective_seconds, group
@@ -44,6 +46,16 @@ def test_a_batch_is_handed_over_between_stages_once_less_than_there_are(stages: 
     ranks = group(2, 8, H100.interconnect)
     once_seconds = collective_seconds(Operation.SEND_RECEIVE, size_bytes, ranks, H100, CALIBRATION)
     assert found_seconds == pytest.approx((stages - 1) * once_seconds)
+
+
+def test_a_chain_of_short_stages_crosses_between_nodes_too() -> None:
+    """Four stages of four devices lie on two nodes; four of two are on one."""
+    slow = replace(H100, interconnect=replace(H100.interconnect, inter_node_bytes_per_second=1e6))
+    within, beyond = (
+        stage_seconds(LLAMA, ServingLayout(tensor=each, pipeline=4), slow, CALIBRATION)
+        for each in (2, 4)
+    )
+    assert within < 1.0 < beyond
 
 
 @pytest.mark.parametrize("rows", [0.0, 256.0, 4096.0])

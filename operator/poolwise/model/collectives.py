@@ -108,6 +108,19 @@ class Links:
                 return inside.seconds(operation, size_bytes, ranks.inside)
         return across_seconds(operation, size_bytes, ranks, inside, self._across())
 
+    def hop_seconds(self, size_bytes: float, stages: int, stride: int) -> float:
+        """From one stage of a chain to the next, ``stride`` devices on; the mean of all its hops.
+
+        A chain leaves its domain as often as it is longer, whatever most of its hops do.
+        """
+        hops = stages - 1
+        leaving = group(stages, stride, self.interconnect).domains - 1
+        across = self.seconds(Operation.SEND_RECEIVE, size_bytes, Group(2, 1)) if leaving else 0.0
+        if leaving == hops:
+            return across
+        inside = self.seconds(Operation.SEND_RECEIVE, size_bytes, Group(2, 2))
+        return (leaving * across + (hops - leaving) * inside) / hops
+
     def _inside_of(self, operation: Operation, ranks: Group) -> Link:
         known = self._inside.get((operation, ranks.inside))
         if known is None:

@@ -8,7 +8,13 @@ are gathered and their outputs reduced, once a sparse layer.
 from __future__ import annotations
 
 from poolwise.model import transformer
-from poolwise.model.collectives import Operation, collective_seconds, group, wire_factor
+from poolwise.model.collectives import (
+    Links,
+    Operation,
+    collective_seconds,
+    group,
+    wire_factor,
+)
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
 from poolwise.model.serving.iteration import AllReduce
@@ -69,7 +75,6 @@ def stage_seconds(
     """Hand-over between all pipeline stages."""
     if layout.pipeline == 1:
         return 0.0
-    ranks = group(2, layout.tensor, machine.interconnect)
     size = shape.hidden * ACTIVATION_BYTES * layout.max_num_seqs / layout.pipeline
-    one = collective_seconds(Operation.SEND_RECEIVE, size, ranks, machine, calibration)
+    one = Links(machine, calibration).hop_seconds(size, layout.pipeline, layout.tensor)
     return one * (layout.pipeline - 1)

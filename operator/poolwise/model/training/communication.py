@@ -8,7 +8,8 @@ tokens of a micro-batch, in 16 bits (those of a run in fp32 are twice as many by
 - context: keys and values of the other ranks, ``4*T*g*d*(c-1)/t`` forward, twice that backward
   (beyond g ranks each has a whole head, which others have too);
 - expert: 4 all-to-alls per layer of experts (dispatch and combine, both ways) of ``2*k*T*h``;
-- pipeline: ``2*T*h/t`` to the next stage and back, for each virtual stage;
+- pipeline: ``2*T*h/t`` to the next stage and back, for each virtual stage; the mean of all hops,
+  some of which leave the domain;
 - data: gradients reduced and weights gathered once a step (ZeRO-3: gathered twice and reduced
   once every micro-batch; packed weights of QLoRA are gathered as they are stored).
 
@@ -122,7 +123,7 @@ def _pipeline(token_bytes: float, share: Shard, fabric: Fabric) -> float:
         return 0.0
     size = share.tokens * token_bytes / layout.tensor
     stride = layout.tensor * layout.context * layout.data
-    one = fabric.seconds(Operation.SEND_RECEIVE, size, 2, stride)
+    one = fabric.links.hop_seconds(size, layout.pipeline, stride)
     return fabric.constant("exposed_pipeline") * 2 * layout.interleave * one
 
 
