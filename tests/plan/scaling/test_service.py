@@ -4,8 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from poolwise.plan.scaling.capability import capability
+from poolwise.model.serving.load import state
+from poolwise.model.serving.queueing import Lengths
+from poolwise.plan.scaling.capability import capability, highest_load
 from poolwise.plan.scaling.mix import Mix
+from poolwise.plan.scaling.service import Latency, LatencyTarget
+from poolwise.plan.scaling.tails import holds, late_share
 from tests.plan.scaling.given import predictor, service
 
 USUAL = predictor().prior_mix
@@ -31,3 +35,22 @@ def test_of_prompts_that_are_cached_it_serves_more():
     long = replace(USUAL, prompt_tokens=replace(USUAL.prompt_tokens, mean=2_000.0))
     cached = replace(long, computed_share=0.2)
     assert requests_per_second(cached) > 1.2 * requests_per_second(long)
+
+
+@pytest.mark.parametrize("tokens", [2.0, 3.0, 5.0])
+def test_of_answers_of_few_tokens_the_highest_load_is_found_too(tokens):
+    """Hardly a request is between its first and last token, of hundreds that could be."""
+    long = Lengths(4_000.0, 0.3)
+    served = predictor().replica(Mix(long, Lengths(tokens, 0.0)))
+    targets = (LatencyTarget(Latency.TPOT, 99.0, 0.1),)
+    load = highest_load(served, targets)
+    assert 0.0 < load < 0.01 * served.largest_load
+    assert holds(served, state(served, load), targets)
+    assert not holds(served, state(served, 1.15 * load), targets)
+
+
+def test_no_more_requests_have_late_tokens_than_have_any():
+    """Of a hundred answers at most two have a second token, where the mean is 1.02."""
+    served = predictor().replica(Mix(USUAL.prompt_tokens, Lengths(1.02, 0.0)))
+    crowded = state(served, served.largest_load)
+    assert late_share(served, crowded, LatencyTarget(Latency.TPOT, 99.0, 0.001)) <= 0.021

@@ -25,6 +25,9 @@ HOPELESS = 0.9
 """Share of late ones even alone from which on a target asks for no replicas: none would help."""
 BISECTIONS = 13
 """To 0.01 % of the largest load."""
+COARSE = 0.125
+"""Of a load, that this is too much of: where answers are of a token or two, hardly anybody is
+between the first and the last, however many requests come."""
 LEAST_PROMPTS_SHARE = 0.05
 """Of the time; where steps take as long as their target, prompts are not what delays."""
 DISPERSION = 1.0
@@ -179,9 +182,9 @@ def highest_load(served: Replica, targets: tuple[LatencyTarget, ...]) -> float:
         return 0.0
     if holds(served, state(served, most), targets):
         return most
-    low, high = 0.0, most
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2.0
+    low, high, bisections = 0.0, most, 0
+    while bisections < BISECTIONS or high - low > COARSE * high > COARSE * LONE_SHARE * most:
+        bisections, middle = bisections + 1, (low + high) / 2.0
         if holds(served, state(served, middle), targets):
             low = middle
         else:

@@ -74,12 +74,14 @@ def _mean_gap_late(served: Replica, at: State, seconds: float) -> float:
     An answer of n gaps ends within ``n * seconds`` if its own steps and the prompts of others that
     are read meanwhile fit into that time; taken for the mean n. How much worse short answers fare
     depends on the router, and shows in who is late (:mod:`poolwise.plan.scaling.fragility`).
+    Answers of one token have no gap, and any other has one at least: where answers have less than
+    one on average, no larger share has any.
     """
     if not served.generates:
         return 0.0
-    own = at.decode.seconds
+    own, with_gaps = at.decode.seconds, min(served.generated.mean, 1.0)
     if seconds <= own:
-        return 1.0
+        return with_gaps
     added = at.added_seconds * served.interference
     rate, spread = at.requests_per_second, 1.0 + served.prompt.scv
     bunching = BUNCHING * max(served.arrival_dispersion, 0.1)
@@ -90,7 +92,7 @@ def _mean_gap_late(served: Replica, at: State, seconds: float) -> float:
         rate * window * added**2 * spread * bunching,
         rate * window * added**3 * spread**3 * bunching**2,
     )
-    return 1.0 - work.share_below(window - gaps * own)
+    return with_gaps * (1.0 - work.share_below(window - gaps * own))
 
 
 def _mean_gap_percentile(served: Replica, at: State, target: LatencyTarget) -> float:
