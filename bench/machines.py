@@ -13,17 +13,33 @@ PLENTY = Host(1e6, 1e15, 1e15, 1e15, 1e15)
 """Benchmarks feed synthetic or cached samples: input never limits them."""
 
 NETWORK_BYTES_PER_SECOND = {
+    "P100-SXM2-16GB": 50e9,
+    "V100-SXM2-16GB": 50e9,
+    "V100-SXM2-32GB": 50e9,
     "A100-SXM4-40GB": 200e9,
     "A100-SXM4-80GB": 200e9,
+    "A800-SXM4-80GB": 200e9,
+    "GH200-96GB": 100e9,
+    "GH200-141GB": 100e9,
     "B300-SXM": 800e9,
     "GB200-NVL72": 200e9,
     "GB300-NVL72": 400e9,
+    "MI250": 100e9,
+    "MI250X": 100e9,
+    "MI250X-GCD": 200e9,
+    "MI300A": 100e9,
+    "Gaudi2": 300e9,
+    "Gaudi3": 600e9,
+    "Inferentia2": 12.5e9,
     "Trainium1": 100e9,
     "TPU v5e": 50e9,
     "TPU v5p": 50e9,
     "TPU v6e": 50e9,
 }
-"""Per node, where the source does not say: the usual reference design of that machine."""
+"""Per node of as many as the table of accelerators has, where the source does not say: the usual
+reference design of that machine. DGX-1 has four cards of 100 Gb/s; a GH200 one of 400; Frontier one
+of 200 for each MI250X, El Capitan for each MI300A; a Gaudi three of its 24 ports; the others are
+their clouds'. All recalled."""
 USUAL_NETWORK_BYTES_PER_SECOND = 400e9
 SLOW_NETWORK_BYTES_PER_SECOND = 25e9
 """Machines without a switched fabric."""

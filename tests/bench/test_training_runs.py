@@ -98,6 +98,23 @@ def test_networks_are_read_from_words(words: str, bytes_per_second: float) -> No
 
 
 @pytest.mark.parametrize(
+    ("gpu", "of_one"),
+    [
+        ("V100-SXM2-16GB", 6.25e9),
+        ("GH200-96GB", 50e9),
+        ("MI250X", 25e9),
+        ("MI250X-GCD", 12.5e9),
+        ("Gaudi2", 37.5e9),
+        ("H100-SXM5-80GB", 50e9),
+        ("GB300-NVL72", 100e9),
+    ],
+)
+def test_a_network_that_nobody_states_is_that_of_the_usual_machine(gpu: str, of_one: float) -> None:
+    link = run(gpu=gpu, interconnect="").machine.interconnect
+    assert link.inter_node_bytes_per_second / link.accelerators_per_node == of_one
+
+
+@pytest.mark.parametrize(
     ("changes", "why"),
     [
         (
