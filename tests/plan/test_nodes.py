@@ -42,6 +42,7 @@ NC_A100 = {MACHINE: "Standard_NC24ads_A100_v4", "karpenter.azure.com/sku-gpu-nam
             "Quadro-RTX-8000",  # the table has no total of the driver for it
         ),
         ({"cloud.google.com/gke-accelerator": "nvidia-l4"}, "nvidia.com/gpu", "L4"),
+        ({"aliyun.accelerator/nvidia_name": "NVIDIA-A10"}, "nvidia.com/gpu", "A10"),
         ({"cloud.google.com/gke-accelerator": "nvidia-b200"}, "nvidia.com/gpu", "B200-SXM-180GB"),
         (
             {"cloud.google.com/gke-tpu-accelerator": "tpu-v5-lite-podslice"},

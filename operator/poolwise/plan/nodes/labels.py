@@ -22,6 +22,7 @@ PRODUCT_KEYS = (
     "karpenter.k8s.aws/instance-accelerator-name",
     "karpenter.azure.com/sku-gpu-name",
     "gpu.nvidia.com/model",
+    "aliyun.accelerator/nvidia_name",
 )
 """The device's model: what drivers read first, what provisioners were told after."""
 
@@ -41,6 +42,7 @@ COUNT_KEYS = (
     "karpenter.k8s.aws/instance-gpu-count",
     "karpenter.azure.com/sku-gpu-count",
     "gpu.nvidia.com/count",
+    "aliyun.accelerator/nvidia_count",
     "gpu.intel.com/device.count",
 )
 """Physical devices of the node."""
