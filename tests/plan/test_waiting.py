@@ -106,7 +106,7 @@ def test_a_service_never_ends_so_the_first_run_to_end_is_named_too():
     ends = {key("late"): minutes(600), key("soon"): minutes(10)}
     assert told(where, *claims, ends=ends).partition("; ")[2] == (
         "largest blocker: service research/chat (16);"
-        " first to end: job research/soon (8) in about 10 min; 1 more hold some"
+        " first to end: job research/soon (8) in about 10 min; 1 more holds some"
     )
 
 

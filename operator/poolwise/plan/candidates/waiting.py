@@ -70,7 +70,8 @@ class Obstacle:
         if free < wanted:
             more = ", nodes to come included" if coming else ""
             total = ledger.total(pool) + coming
-            return f"{free} of {total} are free{more}, needs {wanted}{self._in_one()}"
+            are = "is" if free == 1 else "are"
+            return f"{free} of {total} {are} free{more}, needs {wanted}{self._in_one()}"
         return self._fragmented(free)
 
     def _fragmented(self, free: int) -> str:
@@ -190,4 +191,4 @@ def _named(key: Key, count: int) -> str:
 
 
 def _more(count: int) -> str:
-    return f"; {count} more hold some" if count else ""
+    return f"; {count} more {'holds' if count == 1 else 'hold'} some" if count else ""
