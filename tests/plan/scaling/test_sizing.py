@@ -15,6 +15,7 @@ from poolwise.plan.scaling.restraint import restrained
 from poolwise.plan.scaling.sizing import (
     BEYOND_PEAK,
     CALM_SECONDS,
+    READY_TIMES,
     UNCALM_SECONDS,
     WHILE_CLIMBING,
     Bounds,
@@ -70,6 +71,12 @@ def test_who_leaves_never_leaves_too_few():
 
 def test_nobody_is_ready_for_far_more_than_there_ever_was():
     assert aim(remembered(top_at_seconds=3000.0)) == TOP * BEYOND_PEAK
+
+
+def test_after_a_leap_nobody_is_ready_for_another_with_each_low():
+    low = TOP / 10.0
+    found = need(service(), remembered(3000.0), ahead(low), Ratios(JUMPY, CALM, swing=0.0))
+    assert found.least == found.aim == found.enough == pytest.approx(READY_TIMES * low)
 
 
 def test_more_are_ready_while_demand_climbs_to_what_it_never_was():

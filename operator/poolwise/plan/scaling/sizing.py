@@ -27,6 +27,11 @@ ever. Over 42 cells that is 0.9 % cheaper, with the second share 1.2 % but six o
 their aim from below."""
 BEYOND_PEAK, WHILE_CLIMBING = 1.1, 1.2
 """Times the highest demand so far: usually, and while demand is climbing to it."""
+READY_TIMES = 3.0
+"""What is foreseen, that a fleet is ready for. Once a service has leapt from a low it would else be
+ready for that again with each low, by seven times what it needs, though few of all its requests
+come in lows. m-large's day takes 6 % fewer replicas for as many in time, m-small's 26 % (98.3 % for
+98.4), and 41 hours of all kinds exactly as many. With 2.0 it is 8 and 32 %, 98.2 % of m-small's."""
 LOG_FELT = np.linspace(
     2.0 * surprise.LOG_ERRORS[0], 2.0 * surprise.LOG_ERRORS[-1], 2 * len(surprise.LOG_ERRORS) - 1
 )
@@ -119,9 +124,10 @@ def need(service: Service, memory: Memory, ahead: Outlook, found: Ratios) -> Nee
     """With the queue to be worked off, and replicas that may fail.
 
     Nobody is ready for more than there ever was, and a bit: a jump beyond that is met when it
-    comes, since a fleet that could bear any jump would idle for all other hours. That much is taken
-    to be as hard as the present demand is, though a fleet grown to it would bear more: it bounds
-    what is not known, and starts that take minutes come too late for what it would save.
+    comes, since a fleet that could bear any jump would idle for all other hours; nor for more than
+    a few times what is foreseen. That much is taken to be as hard as the present demand is, though
+    a fleet grown to it would bear more: it bounds what is not known, and starts that take minutes
+    come too late for what it would save.
     """
     spare = ahead.backlog + service.redundancy
     beyond = WHILE_CLIMBING if _is_climbing(memory, ahead) else BEYOND_PEAK
@@ -129,8 +135,8 @@ def need(service: Service, memory: Memory, ahead: Outlook, found: Ratios) -> Nee
     now = usable_share(ahead.lasting, found.swing)
 
     def of(demand: float, foreseen: float, there: float) -> float:
-        most = max(memory.peak, demand) * beyond / (now * there)
-        return min(strain(demand, found.swing) / foreseen, most) + spare
+        most = min(max(memory.peak, demand) * beyond, READY_TIMES * demand)
+        return min(strain(demand, found.swing) / foreseen, most / (now * there)) + spare
 
     return Need(
         of(ahead.lasting, found.foreseen.most, found.there.most),
