@@ -77,6 +77,18 @@ def test_after_a_leap_nobody_is_ready_for_another_with_each_low():
     low = TOP / 10.0
     found = need(service(), remembered(3000.0), ahead(low), Ratios(JUMPY, CALM, swing=0.0))
     assert found.least == found.aim == found.enough == pytest.approx(READY_TIMES * low)
+    assert found.borne == pytest.approx(1.0 / READY_TIMES)
+
+
+def test_what_a_replica_bears_is_what_is_foreseen_over_what_is_aimed_at():
+    """Beside what works off a queue and may fail, and of a small fleet less."""
+    steady, bursty = (
+        need(service(redundancy=1), remembered(3000.0), ahead(1.0), Ratios(half, CALM, swing))
+        for half, swing in ((Bounds(0.5, 0.5, 0.5), 0.0), (Bounds(0.5, 0.5, 0.5), 0.5))
+    )
+    assert (steady.aim, steady.borne) == (3.0, 0.5)
+    assert bursty.borne == pytest.approx(1.0 / (bursty.aim - 1.0)) and bursty.borne < 0.5
+    assert need(service(), Memory(), ahead(0.0), Ratios(CALM, CALM, swing=0.0)).borne == 1.0
 
 
 def test_more_are_ready_while_demand_climbs_to_what_it_never_was():

@@ -111,9 +111,11 @@ def test_what_was_late_in_a_small_fleet_is_put_down_to_a_higher_load():
 
 def test_many_replicas_are_trusted_with_more_and_few_with_less(of_gaps):
     def load(demand):
-        found = ratios(service(), Memory(), of_gaps, ahead(demand))
-        assert found.aim_at(demand) == found.foreseen.aim * usable_share(demand, SWING)
-        return found.aim_at(demand)
+        memory, foreseen = Memory(peak=100.0), ahead(demand)
+        found = ratios(service(), memory, of_gaps, foreseen)
+        borne = need(service(), memory, foreseen, found).borne
+        assert borne == pytest.approx(found.foreseen.aim * usable_share(demand, SWING))
+        return borne
 
     few, usual, many = (load(demand) for demand in (1.5, USUAL_DEMAND, 30.0))
     assert few < usual < many

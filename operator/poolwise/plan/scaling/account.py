@@ -109,12 +109,12 @@ def remarks(
 
 
 def sentence(
-    able: Capability, ahead: Outlook, ratio: float, held: int, replicas: int, why: str
+    able: Capability, ahead: Outlook, borne: float, held: int, replicas: int, why: str
 ) -> str:
     """For people: from the load to the number."""
     load = (
         f"{ahead.level.mid:.3g} requests/s now, {ahead.lasting:.3g} full replicas' worth in "
-        f"{ahead.horizon_seconds:.0f} s; one replica bears {ratio:.2f} of a full one's "
+        f"{ahead.horizon_seconds:.0f} s; one replica bears {borne:.2f} of a full one's "
         f"{able.requests_per_second:.3g}/s ({able.limiting})"
     )
     queue = f"; {ahead.backlog:.1f} more work off the queue" if ahead.backlog >= 0.1 else ""

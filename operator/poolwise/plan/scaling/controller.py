@@ -25,7 +25,7 @@ from poolwise.plan.scaling.prospect import prospect
 from poolwise.plan.scaling.restraint import Held, hold_seconds, restrained
 from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import Pool, Service
-from poolwise.plan.scaling.sizing import Ratios, need, ratios, whole
+from poolwise.plan.scaling.sizing import need, ratios, whole
 from poolwise.plan.wording import three_digits
 
 IDLE_STARTS, LEAST_IDLE_SECONDS, MOST_IDLE_SECONDS = 5.0, 300.0, 1800.0
@@ -141,10 +141,8 @@ def _counts(seen: Seen, *phases: Phase) -> dict[str, int]:
 def _decided(situation: _Situation, memory: Memory, ahead: Outlook) -> Decision:
     service, offers = situation.service, situation.offers
     there = portfolio.worth(portfolio.held(offers), offers)
-    found = ratios(service, memory, situation.first, ahead)
-    wanted = there
-    if memory.has_seen_enough:
-        wanted = need(service, memory, ahead, found).of(there)
+    needed = need(service, memory, ahead, ratios(service, memory, situation.first, ahead))
+    wanted = needed.of(there) if memory.has_seen_enough else there
     least = _least(situation, memory)
     wanted = _whole(max(wanted, _for_held(situation)), least, offers) if least else 0.0
     if not _may_shrink(situation, memory):
@@ -155,7 +153,7 @@ def _decided(situation: _Situation, memory: Memory, ahead: Outlook) -> Decision:
         result = replace(result, why=_at_zero(situation, least))
     counts = _counts_for(situation, result.replicas, there, least)
     choice = _Choice(wanted, counts, _paced(situation, counts))
-    return _told(situation, result, ahead, found, choice)
+    return _told(situation, result, ahead, needed.borne, choice)
 
 
 def _whole(wanted: float, least: int, offers: tuple[Offer, ...]) -> float:
@@ -235,20 +233,20 @@ def _told(
     situation: _Situation,
     result: Held,
     ahead: Outlook,
-    found: Ratios,
+    borne: float,
     choice: _Choice,
 ) -> Decision:
     service, memory, able, offers = (
         situation.service, result.memory, situation.first, situation.offers,
     )  # fmt: skip
-    replicas, ratio = sum(choice.paced.values()), found.aim_at(ahead.lasting)
+    replicas = sum(choice.paced.values())
     fullest = portfolio.hardest(choice.paced, offers) or offers[0]
     remarks = dict(account.remarks(service, memory, situation.seen, situation.taken, able))
     remarks |= _limits(situation, choice)
     return Decision(
         replicas=replicas,
         memory=memory,
-        reason=account.sentence(able, ahead, ratio, situation.held, replicas, result.why),
+        reason=account.sentence(able, ahead, borne, situation.held, replicas, result.why),
         by_pool=choice.paced,
         weights=portfolio.weights(_counts(situation.seen, Phase.READY), offers),
         limiting=able.limiting,
@@ -256,7 +254,7 @@ def _told(
         tails=account.tails(
             service, memory, situation.able[fullest.pool], ahead, replicas, fullest.worth
         ),
-        capacity_requests_per_second=able.requests_per_second * ratio,
+        capacity_requests_per_second=able.requests_per_second * borne,
         cost_per_hour=portfolio.cost_per_hour(choice.paced, offers),
         token_ratio=account.token_ratio(service, memory, situation.seen.now_seconds),
         remarks=remarks,

@@ -56,10 +56,6 @@ class Ratios:
     there: Bounds
     swing: float
 
-    def aim_at(self, demand: float) -> float:
-        """Of a full replica, what one bears where so much is foreseen."""
-        return self.foreseen.aim * usable_share(demand, self.swing)
-
 
 @dataclass(frozen=True, slots=True)
 class Need:
@@ -71,6 +67,8 @@ class Need:
     """What is started when there are fewer."""
     enough: float
     """Above it, some may leave."""
+    borne: float = 1.0
+    """Of a full replica, by each where as many as are aimed at bear what is foreseen."""
 
     def of(self, held: float) -> float:
         """What is needed where ``held`` are there."""
@@ -136,12 +134,14 @@ def need(service: Service, memory: Memory, ahead: Outlook, found: Ratios) -> Nee
 
     def of(demand: float, foreseen: float, there: float) -> float:
         most = min(max(memory.peak, demand) * beyond, READY_TIMES * demand)
-        return min(strain(demand, found.swing) / foreseen, most / (now * there)) + spare
+        return min(strain(demand, found.swing) / foreseen, most / (now * there))
 
+    aim = of(ahead.lasting, found.foreseen.aim, found.there.aim)
     return Need(
-        of(ahead.lasting, found.foreseen.most, found.there.most),
-        of(ahead.lasting, found.foreseen.aim, found.there.aim),
-        of(settled, found.foreseen.least, found.there.least),
+        least=of(ahead.lasting, found.foreseen.most, found.there.most) + spare,
+        aim=aim + spare,
+        enough=of(settled, found.foreseen.least, found.there.least) + spare,
+        borne=ahead.lasting / aim if aim > 0.0 else now * found.foreseen.aim,
     )
 
 
