@@ -42,6 +42,9 @@ from poolwise.plan import wording
         (wording.apart(12_400.6, 23.2), ("12,400.6", "23.2")),
         (wording.apart(7.0, 7.0), ("7.000000", "7.000000")),
         (wording.plural(8, "node"), "8 nodes"),
+        (wording.are_free(1), "1 is free"),
+        (wording.are_free(1, 4), "1 of 4 is free"),
+        (wording.are_free(0, 4), "0 of 4 are free"),
     ],
 )
 def test_reads_as(shown, expected):

@@ -139,9 +139,15 @@ def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
     return f"{told} and {more} more" if more > 0 else told
 
 
-def are_free(count: int) -> str:
-    """``1 is free``, ``8 are free``."""
-    return f"{count} is free" if count == 1 else f"{count} are free"
+def are(count: int) -> str:
+    """``is`` of one, ``are`` of none or of several."""
+    return "is" if count == 1 else "are"
+
+
+def are_free(count: int, total: int | None = None) -> str:
+    """``1 is free``, ``8 are free``; ``1 of 4 is free``."""
+    counted = str(count) if total is None else f"{count} of {total}"
+    return f"{counted} {are(count)} free"
 
 
 def sentence(text: str, limit: int = MESSAGE_LIMIT) -> str:

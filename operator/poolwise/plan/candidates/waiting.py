@@ -70,8 +70,7 @@ class Obstacle:
         if free < wanted:
             more = ", nodes to come included" if coming else ""
             total = ledger.total(pool) + coming
-            are = "is" if free == 1 else "are"
-            return f"{free} of {total} {are} free{more}, needs {wanted}{self._in_one()}"
+            return f"{are_free(free, total)}{more}, needs {wanted}{self._in_one()}"
         return self._fragmented(free)
 
     def _fragmented(self, free: int) -> str:

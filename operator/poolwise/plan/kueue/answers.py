@@ -22,7 +22,7 @@ from poolwise.plan.ledger.capacity import Gang, Ledger
 from poolwise.plan.names import POOL
 from poolwise.plan.observed import Answer
 from poolwise.plan.pool import Pool
-from poolwise.plan.wording import amount_of, plural
+from poolwise.plan.wording import amount_of, are_free, plural
 
 RETRY_SECONDS = 60
 """Quota that cannot be used now is given back for so long; Kueue asks again then."""
@@ -146,7 +146,7 @@ def _gang(each: PodSet, pods: int) -> Gang:
 
 def _room(ledger: Ledger, pool: Pool, each: PodSet) -> str:
     room = ledger.most_pods(pool, _gang(each, each.pods))
-    return f"room for {room} ({ledger.free(pool)} of {ledger.total(pool)} are free)"
+    return f"room for {room} ({are_free(ledger.free(pool), ledger.total(pool))})"
 
 
 def _update(

@@ -20,7 +20,7 @@ from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.provisioning.landing import awaited
 from poolwise.plan.provisioning.starts import Overdue, Starts, moment_words
 from poolwise.plan.selection.placement import Placement
-from poolwise.plan.wording import plural, sentence
+from poolwise.plan.wording import are, plural, sentence
 from poolwise.settings import Settings
 
 ROOM_TO_GROW, AT_MAX_NODES = "RoomToGrow", "AtMaxNodes"
@@ -121,9 +121,7 @@ def _pool(pool: Pool, grown: Pool, held: Iterable[Claim], settings: Settings) ->
 
 def _can_grow(pool: Pool, waited_for: int, settings: Settings) -> Condition:
     there = sum(not node.is_to_come for node in pool.nodes)
-    count = (
-        f"{there} of {plural(pool.max_nodes or 0, 'node')} {'is' if there == 1 else 'are'} there"
-    )
+    count = f"{there} of {plural(pool.max_nodes or 0, 'node')} {are(there)} there"
     if not room_to_grow(pool):
         return _growth(False, AT_MAX_NODES, count)
     if pool.growth_problem is not None:
