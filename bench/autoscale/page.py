@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 from bench.autoscale import (
     borrowed,
@@ -43,6 +44,8 @@ TEMPLATE = Path(__file__).with_name("page.md")
 EPISODES = 6
 ORDERS = 2
 NOT_YET = "Not replayed yet."
+OF_OURS = {"steps": steps, "hours": hours, "courses": courses, "looks": looks}
+"""Programs that tell of ours in one table, by its place in the template."""
 
 
 @ends_on_bad_input
@@ -64,27 +67,22 @@ def main() -> None:
     for case, names in grid.everything():
         named = names if asked.only is None else [each for each in names if each in asked.only]
         _run(asked.data, asked.results, case, named, asked.processes)
-    after = rows.found(
-        "steps", suite.OURS, lambda: steps.text(steps.run(asked.data, asked.processes))
-    )
-    other = rows.found(
-        "hours", suite.OURS, lambda: hours.text(hours.run(asked.data, asked.processes))
-    )
-    curves = rows.found(
-        "courses", suite.OURS, lambda: courses.text(courses.run(asked.data, asked.processes))
-    )
-    often = rows.found(
-        "looks", suite.OURS, lambda: looks.text(looks.run(asked.data, asked.processes))
-    )
     tables = {
-        "<!-- BORROWED -->": _borrowed(asked.data, asked.results, rows, asked.processes),
-        "<!-- COURSES -->": curves or NOT_YET,
-        "<!-- LLMD -->": _episodes(rows),
-        "<!-- STEPS -->": after or NOT_YET,
-        "<!-- HOURS -->": other or NOT_YET,
-        "<!-- LOOKS -->": often or NOT_YET,
+        f"<!-- {name.upper()} -->": rows.found(
+            name, suite.OURS, partial(_told, program, asked.data, asked.processes)
+        )
+        or NOT_YET
+        for name, program in OF_OURS.items()
     }
+    tables["<!-- BORROWED -->"] = _borrowed(asked.data, asked.results, rows, asked.processes)
+    tables["<!-- LLMD -->"] = _episodes(rows)
     write(read(asked.results), tables)
+
+
+def _told(program: ModuleType, data: Path, processes: int) -> str:
+    """The table of one of :data:`OF_OURS`, replayed."""
+    text: str = program.text(program.run(data, processes))
+    return text
 
 
 def _check(data: Path) -> None:

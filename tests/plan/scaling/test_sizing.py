@@ -61,12 +61,12 @@ def aim(memory: Memory) -> float:
     ],
 )
 def test_between_too_few_and_too_many_what_is_there_stays(held, wanted):
-    assert Need(least=2.0, aim=3.0, enough=5.0).of(held) == wanted
+    assert Need(least=2.0, aim=3.0, enough=5.0, borne=1.0).of(held) == wanted
 
 
 def test_who_leaves_never_leaves_too_few():
     """What is enough for a calm hour may be less than what a queue asks for now."""
-    assert Need(least=4.0, aim=5.0, enough=3.0).of(6.0) == 4.0
+    assert Need(least=4.0, aim=5.0, enough=3.0, borne=1.0).of(6.0) == 4.0
 
 
 def test_nobody_is_ready_for_far_more_than_there_ever_was():

@@ -8,13 +8,7 @@ are gathered and their outputs reduced, once a sparse layer.
 from __future__ import annotations
 
 from poolwise.model import transformer
-from poolwise.model.collectives import (
-    Links,
-    Operation,
-    collective_seconds,
-    group,
-    wire_factor,
-)
+from poolwise.model.collectives import Links, Operation, collective_seconds, group, wire_factor
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
 from poolwise.model.serving.iteration import AllReduce

@@ -183,7 +183,7 @@ def highest_load(served: Replica, targets: tuple[LatencyTarget, ...]) -> float:
     if holds(served, state(served, most), targets):
         return most
     low, high, bisections = 0.0, most, 0
-    while bisections < BISECTIONS or high - low > COARSE * high > COARSE * LONE_SHARE * most:
+    while bisections < BISECTIONS or (high - low > COARSE * high and high > LONE_SHARE * most):
         bisections, middle = bisections + 1, (low + high) / 2.0
         if holds(served, state(served, middle), targets):
             low = middle

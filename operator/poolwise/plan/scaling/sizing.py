@@ -67,7 +67,7 @@ class Need:
     """What is started when there are fewer."""
     enough: float
     """Above it, some may leave."""
-    borne: float = 1.0
+    borne: float
     """Of a full replica, by each where as many as are aimed at bear what is foreseen."""
 
     def of(self, held: float) -> float:
