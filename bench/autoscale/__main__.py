@@ -182,8 +182,11 @@ def _arguments() -> argparse.ArgumentParser:
     )
     routers = [each.value for each in scene.Routing]
     parser.add_argument("--router", choices=routers, default=scene.Routing.LEAST_OUTSTANDING.value)
-    parser.add_argument("--scrape-seconds", type=positive, default=15.0)
-    parser.add_argument("--noise", type=not_negative, default=0.05, help="of gauges, as a share")
+    usual = scene.Scraping()
+    parser.add_argument("--scrape-seconds", type=positive, default=usual.interval_seconds)
+    parser.add_argument(
+        "--noise", type=not_negative, default=usual.noise, help="of gauges, as a share"
+    )
     parser.add_argument("--missing-share", type=not_negative, default=0.0, help="of scrapes")
     parser.add_argument(
         "--no-lengths", action="store_true", help="engines without histograms of lengths"

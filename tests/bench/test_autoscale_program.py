@@ -214,3 +214,8 @@ def test_of_a_folder_of_short_traces_the_longest_is_replayed(
     told, complaints = capsys.readouterr()
     assert json.loads(told)["trace"] == "half-hour"
     assert "broken.csv: no row is a request" in complaints
+
+
+def test_policies_look_as_often_as_those_of_the_page() -> None:
+    asked = program._arguments().parse_args([])
+    assert program._settings(asked)["scraping"] == scene.Scraping()
