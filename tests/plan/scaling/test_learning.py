@@ -8,17 +8,15 @@ import numpy as np
 import pytest
 
 from poolwise.model.serving.load import state
-from poolwise.model.serving.queueing import Lengths
 from poolwise.plan.scaling import fragility, surprise
 from poolwise.plan.scaling.budget import LEAST_FACTOR, MOST_FACTOR, Budget
 from poolwise.plan.scaling.capability import KV_CACHE, capability
 from poolwise.plan.scaling.evidence import evidence, lessons, rise
 from poolwise.plan.scaling.fragility import Belief, Lateness
 from poolwise.plan.scaling.intake import intake
-from poolwise.plan.scaling.learning import PRIOR_REQUESTS, log_slowness, mix, with_lengths
+from poolwise.plan.scaling.learning import log_slowness
 from poolwise.plan.scaling.lone import Known
 from poolwise.plan.scaling.memory import Felt, Memory
-from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.momentum import MOST_GROWTH, Momentum
 from poolwise.plan.scaling.persistence import Persistence
 from poolwise.plan.scaling.portfolio import Offer, grown, shrunk, weights
@@ -416,38 +414,3 @@ def test_after_a_change_of_direction_few_replicas_rest_longer_than_many(wanted, 
         found = restrained(memory, turned, held, wanted, hold_seconds(60.0, 15.0))
         memory, held = found.memory, found.replicas
     assert (held, turned) == (wanted, rest_seconds)
-
-
-def _delta(**told):
-    return Delta(since_seconds=0.0, until_seconds=15.0, replica_seconds=15.0, **told)
-
-
-def test_where_lengths_are_not_told_counters_tell_the_mean_of_prompts():
-    declared = Mix(Lengths(500.0, 2.0), Lengths(100.0, 1.0))
-    told = _delta(finished_requests=950.0, prompt_tokens=950.0 * 8_000.0)
-    memory = with_lengths(Memory(), told, 15.0)
-    prompts = mix(declared, memory).prompt_tokens
-    assert prompts.mean == pytest.approx((950 * 8_000 + PRIOR_REQUESTS * 500) / 1000)
-    assert prompts.scv == 2.0
-    silent = with_lengths(Memory(), _delta(finished_requests=950.0), 15.0)
-    assert mix(declared, silent).prompt_tokens == declared.prompt_tokens
-
-
-@pytest.mark.parametrize(("cached", "computed"), [(0.0, 1.0), (250.0, 0.75), (1_200.0, 0.0)])
-def test_what_is_cached_of_prompts_is_not_computed(cached, computed):
-    told = _delta(finished_requests=2.0, prompt_tokens=1_000.0, cached_prompt_tokens=cached)
-    memory = with_lengths(Memory(), told, 15.0)
-    assert memory.computed_share == pytest.approx(computed)
-    silent = _delta(finished_requests=2.0, prompt_tokens=1_000.0)
-    assert with_lengths(memory, silent, 15.0).computed_share == memory.computed_share
-
-
-def test_lengths_that_are_told_count_and_not_the_counters():
-    declared = Mix(Lengths(500.0, 2.0), Lengths(100.0, 1.0))
-    lengths = Histogram((1000.0, 10_000.0, math.inf), (0.0, 950.0, 950.0), 950.0 * 8_000.0)
-    told = _delta(
-        finished_requests=950.0, prompt_tokens=950.0 * 7_000.0, prompt_lengths_tokens=lengths
-    )
-    prompts = mix(declared, with_lengths(Memory(), told, 15.0)).prompt_tokens
-    assert prompts.mean == pytest.approx((950 * 8_000 + PRIOR_REQUESTS * 500) / 1000)
-    assert prompts.scv < 1.0

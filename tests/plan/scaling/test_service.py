@@ -54,3 +54,35 @@ def test_no_more_requests_have_late_tokens_than_have_any():
     served = predictor().replica(Mix(USUAL.prompt_tokens, Lengths(1.02, 0.0)))
     crowded = state(served, served.largest_load)
     assert late_share(served, crowded, LatencyTarget(Latency.TPOT, 99.0, 0.001)) <= 0.021
+
+
+@pytest.mark.parametrize("few", [0.0, 0.005])
+def test_targets_of_gaps_do_not_matter_where_too_few_answers_have_any(few):
+    """A classifier's answers are one token; a few longer ones are no more than may be late."""
+    longer = 400.0
+    mostly_one = replace(USUAL, answer_tokens=Lengths(1.0 + few * longer, 50.0))
+    ttft = LatencyTarget(Latency.TTFT, 99.0, 2.0)
+    tight = (ttft, LatencyTarget(Latency.TPOT, 99.0, 0.02))
+    told = replace(mostly_one, with_gaps_share=few)
+    both, one = (capability(predictor(), told, each, 1.0) for each in (tight, (ttft,)))
+    assert both.requests_per_second == one.requests_per_second
+    assert both.limit == ttft
+
+
+def test_half_as_many_are_late_where_half_of_the_answers_have_gaps():
+    served = predictor().replica(USUAL)
+    crowded, target = state(served, served.largest_load), LatencyTarget(Latency.TPOT, 99.0, 1e-3)
+    assert late_share(served, crowded, target) == pytest.approx(1.0)
+    half = replace(served, with_gaps_share=0.5)
+    assert late_share(half, crowded, target) == pytest.approx(0.5)
+
+
+def test_of_answers_that_hardly_ever_have_a_second_token_a_lone_request_is_alone():
+    """Loads are counted in sequences that are being answered: of 0.0001 on average there are few
+    however many prompts are read."""
+    hardly = replace(USUAL, answer_tokens=Lengths(1.0001, 0.0))
+    able = capability(predictor(), hardly, service().targets, 1.0)
+    none = capability(predictor(), replace(USUAL, answer_tokens=Lengths(1.0, 0.0)),
+                      service().targets, 1.0)  # fmt: skip
+    assert max(able.floors) < 1e-3
+    assert able.requests_per_second == pytest.approx(none.requests_per_second, rel=0.1)

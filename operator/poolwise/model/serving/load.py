@@ -54,6 +54,8 @@ class Replica:
     """Steps before a prompt's own, on average, while the engine is busy."""
     interference: float
     """Share of a prompt's extra time that running sequences feel."""
+    with_gaps_share: float = 1.0
+    """Of the requests: those that have any token after the first."""
     slowness: float = 1.0
     """Of its steps, beside the formulas (:mod:`poolwise.model.serving.slowness`)."""
     first_token_slowness: float = 1.0

@@ -16,7 +16,7 @@ from poolwise.model.serving.load import Replica, State, decode_seconds, state
 from poolwise.model.serving.queueing import Lengths
 from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.service import LatencyTarget, Predictor
-from poolwise.plan.scaling.tails import LONE_SHARE, floor_seconds, holds, late_share, tail_seconds
+from poolwise.plan.scaling.tails import floor_seconds, holds, late_share, lone_load, tail_seconds
 
 KV_CACHE = "KV cache"
 SHARED_FLOOR = 2.5
@@ -28,6 +28,8 @@ BISECTIONS = 13
 COARSE = 0.125
 """Of a load, that this is too much of: where answers are of a token or two, hardly anybody is
 between the first and the last, however many requests come."""
+LEAST_LOADS = 64.0
+"""Of one request that is alone: taken to be borne where targets hold at no load."""
 LEAST_PROMPTS_SHARE = 0.05
 """Of the time; where steps take as long as their target, prompts are not what delays."""
 DISPERSION = 1.0
@@ -126,7 +128,7 @@ def capability(
     helped = [index for index, floor in enumerate(floors) if floor < HOPELESS]
     reachable = tuple(_beside_floor(asked[index], floors[index]) for index in helped)
     load = highest_load(served, reachable)
-    at = state(served, max(load, served.largest_load * 2.0**-16))
+    at = state(served, max(load, LEAST_LOADS * lone_load(served)))
     nearest = _nearest(served, at, reachable)
     slots = _slots(served, at, nearest)
     return Capability(
@@ -164,7 +166,7 @@ def relative_strength(able: Capability, target: LatencyTarget, seconds: float) -
 def _floor(served: Replica, target: LatencyTarget) -> float:
     if served.largest_load <= 0.0:
         return 1.0
-    return late_share(served, state(served, served.largest_load * LONE_SHARE), target)
+    return late_share(served, state(served, lone_load(served)), target)
 
 
 def _beside_floor(target: LatencyTarget, floor: float) -> LatencyTarget:
@@ -183,7 +185,7 @@ def highest_load(served: Replica, targets: tuple[LatencyTarget, ...]) -> float:
     if holds(served, state(served, most), targets):
         return most
     low, high, bisections = 0.0, most, 0
-    while bisections < BISECTIONS or (high - low > COARSE * high and high > LONE_SHARE * most):
+    while bisections < BISECTIONS or (high - low > COARSE * high and high > lone_load(served)):
         bisections, middle = bisections + 1, (low + high) / 2.0
         if holds(served, state(served, middle), targets):
             low = middle

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from poolwise.plan.scaling import account, learning, portfolio
+from poolwise.plan.scaling import account, lengths, portfolio
 from poolwise.plan.scaling.capability import Capability, capability, rounded_slowness
 from poolwise.plan.scaling.decision import Decision, Remark
 from poolwise.plan.scaling.felt import felt_seconds
@@ -110,7 +110,7 @@ def _able(service: Service, memory: Memory) -> dict[str, Capability]:
 
 def _with_mix(pool: Pool, memory: Memory) -> Memory:
     """A new one only where it differs: working out capabilities takes long."""
-    now = learning.mix(pool.predictor.prior_mix, memory)
+    now = lengths.mix(pool.predictor.prior_mix, memory)
     return memory if memory.mix and memory.mix.is_near(now) else replace(memory, mix=now)
 
 

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from poolwise.plan.scaling import learning
 from poolwise.plan.scaling.cadence import steps
 from poolwise.plan.scaling.capability import KV_CACHE, Capability
+from poolwise.plan.scaling.fading import blended
 from poolwise.plan.scaling.intake import Intake, Told
 from poolwise.plan.scaling.memory import Felt
 from poolwise.plan.scaling.outlook import LEAST_RATE, slowing
@@ -126,7 +127,7 @@ def _after(before: Felt | None, load: float, told: Told, able: Capability) -> Fe
 
 def _towards(before: float | None, now: float, constants: float) -> float:
     """After so many time constants."""
-    return learning.blended(before, now, math.exp(-constants))
+    return blended(before, now, math.exp(-constants))
 
 
 def felt_seconds(able: Capability) -> float:

@@ -1,161 +1,26 @@
-"""What a look teaches: lengths of requests, speed of replicas, and how many were late."""
+"""What a look teaches of replicas: how fast they are, and how many requests were late."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
 from poolwise.model.serving.load import Replica, state
-from poolwise.model.serving.queueing import Lengths
 from poolwise.plan.scaling.capability import Capability, relative_strength
+from poolwise.plan.scaling.fading import blended
 from poolwise.plan.scaling.fragility import Lateness
-from poolwise.plan.scaling.memory import Memory, Moments
-from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.service import Latency, LatencyTarget, Service
 from poolwise.plan.signals.percentile import share_within
-from poolwise.plan.signals.sample import Histogram, Sample
+from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.signals.window import Delta
 
-LENGTHS_HALF_LIFE_SECONDS, LENGTHS_HALF_LIFE_REQUESTS = 120.0, 1500.0
-"""Whichever is longer: enough for a mean of heavy tails, and no more, since lengths drift."""
-PRIOR_REQUESTS = 50.0
-"""How many requests the declared lengths count as."""
 SLOWNESS_HALF_LIFE_SECONDS = 120.0
 MOST_SLOWNESS = 3.0
 """Either way. What lasts beyond it is rather another machine or model than was described."""
 TAILS, TAIL_WEIGHT = 2, 0.25
 """Bounds of buckets below the target that are read as well, and what each counts."""
-LEAST_RUNNING = 4.0
-"""Sequences from which their mean context can be told."""
 LEAST_TOKENS = 100.0
 """Gaps between tokens from which their mean tells a speed."""
-
-
-def fading(moments: Moments, more: Moments, kept: float) -> Moments:
-    """With lengths that were seen since."""
-    return Moments(
-        kept * moments.count + more.count,
-        kept * moments.total + more.total,
-        kept * moments.squares + more.squares,
-        kept * moments.cubes + more.cubes,
-    )
-
-
-def blended(before: float | None, now: float, kept: float) -> float:
-    """A figure that fades: so much is kept of what it was before, where that is known."""
-    return now if before is None else kept * before + (1.0 - kept) * now
-
-
-def _kept(delta: Delta, seconds: float) -> float:
-    """Of what was seen of lengths before."""
-    ended = delta.finished_requests or 0.0
-    passed = seconds / LENGTHS_HALF_LIFE_SECONDS, ended / LENGTHS_HALF_LIFE_REQUESTS
-    return float(0.5 ** min(passed))
-
-
-def _prompts(delta: Delta) -> Moments:
-    """By their lengths, else by counts of tokens and of ends, which tell of no spread: SGLang's
-    histograms of lengths are off unless asked for."""
-    ended, tokens = delta.finished_requests, delta.prompt_tokens
-    if delta.prompt_lengths_tokens is None and ended and tokens:
-        return Moments(ended, tokens)
-    return _moments(delta.prompt_lengths_tokens, _each(tokens, ended))
-
-
-def _each(tokens: float | None, ended: float | None) -> float | None:
-    """Of each request that ended."""
-    return tokens / ended if tokens is not None and ended else None
-
-
-def _moments(seen: Histogram | None, usual: float | None) -> Moments:
-    """The sum is exact; powers as of uniform lengths in each bucket, made to agree with it.
-
-    :param usual: the mean where the sum is not known; None: nothing is told then.
-    """
-    mean = usual if seen is None or seen.mean is None else seen.mean
-    if seen is None or seen.count <= 0.0 or mean is None:
-        return Moments()
-    cubes = squares = total = before = low = 0.0
-    for bound, count in zip(seen.upper_bounds, seen.counts, strict=True):
-        high = bound if math.isfinite(bound) else 2.0 * low
-        cubes += (count - before) * (low + high) * (low * low + high * high) / 4.0
-        squares += (count - before) * (low * low + low * high + high * high) / 3.0
-        total += (count - before) * (low + high) / 2.0
-        before, low = count, high
-    exact = mean * seen.count if seen.total is None else seen.total
-    scale = exact / total if total > 0.0 else 1.0
-    return Moments(seen.count, exact, squares * scale * scale, cubes * scale**3)
-
-
-def lengths(moments: Moments, declared: Lengths) -> Lengths:
-    """What was seen, with what was declared as a few more requests."""
-    prior = PRIOR_REQUESTS
-    count = moments.count + prior
-    mean = (moments.total + prior * declared.mean) / count
-    if not moments.squares or mean <= 0.0:
-        return Lengths(mean, declared.scv)
-    spread = 1.0 + declared.scv  # of the log-normal law
-    square = (moments.squares + prior * (declared.mean**2 * spread)) / count / mean**2
-    cube = (moments.cubes + prior * (declared.mean * spread) ** 3) / count / mean**3
-    scv = max(square - 1.0, 0.0)
-    least = scv * (scv - 1.0)  # no sizes above 0 have less
-    skew = max(cube - 3.0 * square + 2.0, least) if moments.cubes else None
-    return Lengths(mean, scv, skew)
-
-
-def mix(declared: Mix, memory: Memory) -> Mix:
-    """What requests look like now.
-
-    Answers that are under way count as well: those that ended first are the short ones. The mean
-    is all generated tokens over all ends, the estimate for censored lifetimes.
-    """
-    computed = memory.computed_share
-    answers = lengths(memory.answers, declared.answer_tokens)
-    prior = PRIOR_REQUESTS * declared.answer_tokens.mean
-    generated = memory.generated_tokens + prior
-    mean = generated / (memory.finished + PRIOR_REQUESTS) if memory.finished else answers.mean
-    return Mix(
-        lengths(memory.prompts, declared.prompt_tokens),
-        Lengths(mean, answers.scv),
-        declared.computed_share if computed is None else computed,
-        memory.context_tokens,
-    )
-
-
-def with_lengths(memory: Memory, delta: Delta, seconds: float) -> Memory:
-    """With the requests that were told of since."""
-    kept = _kept(delta, seconds)
-    ended, generated = delta.finished_requests, delta.generated_tokens
-    is_told, answers = ended is not None and generated is not None, delta.answer_lengths_tokens
-    return replace(
-        memory,
-        prompts=fading(memory.prompts, _prompts(delta), kept),
-        answers=fading(memory.answers, _moments(answers, _each(generated, ended)), kept),
-        finished=kept * memory.finished + (ended or 0.0) * is_told,
-        generated_tokens=kept * memory.generated_tokens + (generated or 0.0) * is_told,
-        computed_share=computed_share(memory.computed_share, delta, kept),
-    )
-
-
-def context_tokens(before: float | None, samples: Iterable[Sample], served: Replica,
-                   seconds: float) -> float | None:  # fmt: skip
-    """Cached tokens of a running sequence, from how full caches are; fading."""
-    held = running = 0.0
-    for each in samples:
-        if each.kv_cache_usage is not None and each.running is not None:
-            held, running = held + each.kv_cache_usage, running + each.running
-    room = served.cache_slots * served.context_tokens
-    if running < LEAST_RUNNING or not math.isfinite(room) or held <= 0.0:
-        return before
-    return blended(before, held * room / running, 0.5 ** (seconds / SLOWNESS_HALF_LIFE_SECONDS))
-
-
-def computed_share(before: float | None, delta: Delta, kept: float) -> float | None:
-    """Of prompt tokens, those that were not in the prefix cache; fading."""
-    if delta.cached_prompt_tokens is None or not delta.prompt_tokens:
-        return before
-    return blended(before, 1.0 - min(delta.cached_prompt_tokens / delta.prompt_tokens, 1.0), kept)
 
 
 def log_slowness(

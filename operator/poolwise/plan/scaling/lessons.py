@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from poolwise.plan.scaling import fragility, learning
+from poolwise.plan.scaling import fragility, learning, lengths
 from poolwise.plan.scaling.cadence import steps
 from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.evidence import lessons
@@ -51,13 +51,13 @@ def learned(
     if seconds <= 0.0 or delta is None:
         return replace(memory, samples=taken.samples)
     first = able[service.first.name]
-    contexts = learning.context_tokens(
+    contexts = lengths.context_tokens(
         memory.context_tokens, taken.samples.values(), first.served, seconds
     )
     memory = _with_lateness(service, memory, seen, taken, able)
     memory = replace(memory, dispersion=_dispersion(memory, taken))
     return replace(
-        learning.with_lengths(memory, delta, seconds),
+        lengths.with_lengths(memory, delta, seconds),
         samples=taken.samples,
         context_tokens=contexts,
         log_slowness=_slowness(memory, taken, able),

@@ -25,6 +25,8 @@ from poolwise.plan.signals.sample import Histogram, Sample
 
 LEAST_SECONDS = 29.0
 """Of looks before anything is decided."""
+PRIOR_REQUESTS = 50.0
+"""How many requests the declared lengths count as at first."""
 YOUNG_SECONDS = 300.0
 """After the first look at a replica that told: what ended first were the short answers, and who is
 late is no fault of what was decided."""
@@ -38,6 +40,8 @@ class Moments:
     total: float = 0.0
     squares: float = 0.0
     cubes: float = 0.0
+    ones: float = 0.0
+    """Of the count: those of one token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,8 @@ class Memory:
     """What replicas told of each latency, fading."""
     bins: tuple[Bin, ...] = ()
     """Oldest first."""
+    declared_requests: float = PRIOR_REQUESTS
+    """What the declared lengths count as, fading with what was seen."""
     prompts: Moments = Moments()
     answers: Moments = Moments()
     finished: float = 0.0
@@ -173,6 +179,7 @@ class Memory:
     def as_mapping(self) -> dict[str, Any]:
         """What is worth keeping over a restart, for JSON; :meth:`read` reads it."""
         return {
+            "declaredRequests": self.declared_requests,
             "prompts": list(astuple(self.prompts)),
             "answers": list(astuple(self.answers)),
             "finished": self.finished,
@@ -203,6 +210,7 @@ class Memory:
         raised, leapt = map(document.get, ("raisedSeconds", "leaptSeconds"))  # younger than others
         return Memory(
             since_seconds=float("-inf"),
+            declared_requests=float(document.get("declaredRequests", PRIOR_REQUESTS)),  # as well
             prompts=Moments(*map(float, document["prompts"])),
             answers=Moments(*map(float, document["answers"])),
             finished=float(document["finished"]),

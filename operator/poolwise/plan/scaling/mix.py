@@ -14,6 +14,8 @@ NEAR_SPREAD = 0.15
 NEAR_SKEW = 0.3
 """The same of the skew, a matter of fewer yet."""
 NEAR_SHARE = 0.02
+LEAST_SHARE = 1e-3
+"""Of requests: no target allows fewer to be late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class Mix:
     """Of a prompt's tokens: those that the prefix cache does not have."""
     context_tokens: float | None = None
     """Of a running sequence, where caches tell; None: as the lengths make it."""
+    with_gaps_share: float = 1.0
+    """Of requests: those that are answered by more than one token."""
 
     def is_near(self, other: Mix) -> bool:
         """Whether capacities are as good as the same."""
@@ -35,7 +39,12 @@ class Mix:
             and _are_near(self.answer_tokens, other.answer_tokens)
             and abs(self.computed_share - other.computed_share) < NEAR_SHARE
             and abs(math.log((self.context_tokens or 1.0) / (other.context_tokens or 1.0))) < NEAR
+            and abs(math.log(_least(self.with_gaps_share) / _least(other.with_gaps_share))) < NEAR
         )
+
+
+def _least(share: float) -> float:
+    return max(share, LEAST_SHARE)
 
 
 def _are_near(one: Lengths, other: Lengths) -> bool:

@@ -114,7 +114,8 @@ class Modelled:
             prefix_hit_fraction=min(max(1.0 - mix.computed_share, 0.0), 1.0),
         )
         served = replica(work, self.layout, self.machine, self.calibration)
-        return replace(served, prompt=replace(served.prompt, skew=mix.prompt_tokens.skew))
+        prompt = replace(served.prompt, skew=mix.prompt_tokens.skew)
+        return replace(served, prompt=prompt, with_gaps_share=mix.with_gaps_share)
 
 
 def _tokens(lengths: queueing.Lengths) -> Tokens:

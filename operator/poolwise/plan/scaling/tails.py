@@ -15,6 +15,7 @@ BUNCHING = 0.5
 LONE_SHARE = 2.0**-22
 """Of the largest load: a request that is alone."""
 BISECTIONS = 24
+LEAST_SHARE = 1e-6
 
 
 def late_share(served: Replica, at: State, target: LatencyTarget) -> float:
@@ -42,7 +43,14 @@ def floor_seconds(served: Replica, target: LatencyTarget) -> float:
     """The percentile for requests that are alone: no number of replicas goes below it."""
     if served.largest_load <= 0.0:
         return math.inf
-    return tail_seconds(served, state(served, served.largest_load * LONE_SHARE), target)
+    return tail_seconds(served, state(served, lone_load(served)), target)
+
+
+def lone_load(served: Replica) -> float:
+    """Of a request that is alone, nearly always: loads are sequences that are being answered, of
+    which there are the fewer the more answers end with their first token."""
+    answering = min(served.generated.mean, 1.0) if served.generates else 1.0
+    return served.largest_load * LONE_SHARE * answering
 
 
 def holds(served: Replica, at: State, targets: Sequence[LatencyTarget]) -> bool:
@@ -72,20 +80,20 @@ def _mean_gap_late(served: Replica, at: State, seconds: float) -> float:
     """Share of requests whose mean gap is longer.
 
     An answer of n gaps ends within ``n * seconds`` if its own steps and the prompts of others that
-    are read meanwhile fit into that time; taken for the mean n. How much worse short answers fare
-    depends on the router, and shows in who is late (:mod:`poolwise.plan.scaling.fragility`).
-    Answers of one token have no gap, and any other has one at least: where answers have less than
-    one on average, no larger share has any.
+    are read meanwhile fit into that time; taken for the mean n of those that have any. How much
+    worse short answers fare depends on the router, and shows in who is late
+    (:mod:`poolwise.plan.scaling.fragility`). Any answer but those of one token has one gap at
+    least: where there is less than one on average, no larger share has any.
     """
     if not served.generates:
         return 0.0
-    own, with_gaps = at.decode.seconds, min(served.generated.mean, 1.0)
+    own, with_gaps = at.decode.seconds, min(served.generated.mean, served.with_gaps_share)
     if seconds <= own:
         return with_gaps
     added = at.added_seconds * served.interference
     rate, spread = at.requests_per_second, 1.0 + served.prompt.scv
     bunching = BUNCHING * max(served.arrival_dispersion, 0.1)
-    gaps = max(served.generated.mean, 1.0)
+    gaps = max(served.generated.mean / max(with_gaps, LEAST_SHARE), 1.0)
     window = gaps * seconds
     work = Delay(
         rate * added * window,

@@ -1,0 +1,147 @@
+"""What a look teaches of the lengths of requests, and how much of a prompt is computed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+from poolwise.model.serving.load import Replica
+from poolwise.model.serving.queueing import Lengths
+from poolwise.plan.scaling.fading import blended
+from poolwise.plan.scaling.memory import Memory, Moments
+from poolwise.plan.scaling.mix import Mix
+from poolwise.plan.signals.sample import Histogram, Sample
+from poolwise.plan.signals.window import Delta
+
+LENGTHS_HALF_LIFE_SECONDS, LENGTHS_HALF_LIFE_REQUESTS = 120.0, 1500.0
+"""Whichever is longer: enough for a mean of heavy tails, and no more, since lengths drift."""
+LEAST_RUNNING = 4.0
+"""Sequences from which their mean context can be told."""
+CONTEXT_HALF_LIFE_SECONDS = 120.0
+
+
+def _fading(moments: Moments, more: Moments, kept: float) -> Moments:
+    """With lengths that were seen since."""
+    return Moments(
+        kept * moments.count + more.count,
+        kept * moments.total + more.total,
+        kept * moments.squares + more.squares,
+        kept * moments.cubes + more.cubes,
+        kept * moments.ones + more.ones,
+    )
+
+
+def _kept(delta: Delta, seconds: float) -> float:
+    """Of what was seen of lengths before."""
+    ended = delta.finished_requests or 0.0
+    passed = seconds / LENGTHS_HALF_LIFE_SECONDS, ended / LENGTHS_HALF_LIFE_REQUESTS
+    return float(0.5 ** min(passed))
+
+
+def _prompts(delta: Delta) -> Moments:
+    """By their lengths, else by counts of tokens and of ends, which tell of no spread: SGLang's
+    histograms of lengths are off unless asked for."""
+    ended, tokens = delta.finished_requests, delta.prompt_tokens
+    if delta.prompt_lengths_tokens is None and ended and tokens:
+        return Moments(ended, tokens)
+    return _moments(delta.prompt_lengths_tokens, _each(tokens, ended))
+
+
+def _each(tokens: float | None, ended: float | None) -> float | None:
+    """Of each request that ended."""
+    return tokens / ended if tokens is not None and ended else None
+
+
+def _moments(seen: Histogram | None, usual: float | None) -> Moments:
+    """The sum is exact; powers as of uniform lengths in each bucket, made to agree with it.
+
+    :param usual: the mean where the sum is not known; None: nothing is told then.
+    """
+    mean = usual if seen is None or seen.mean is None else seen.mean
+    if seen is None or seen.count <= 0.0 or mean is None:
+        return Moments()
+    cubes = squares = total = before = low = 0.0
+    for bound, count in zip(seen.upper_bounds, seen.counts, strict=True):
+        high = bound if math.isfinite(bound) else 2.0 * low
+        cubes += (count - before) * (low + high) * (low * low + high * high) / 4.0
+        squares += (count - before) * (low * low + low * high + high * high) / 3.0
+        total += (count - before) * (low + high) / 2.0
+        before, low = count, high
+    exact = mean * seen.count if seen.total is None else seen.total
+    scale = exact / total if total > 0.0 else 1.0
+    ones = sum(count for bound, count in zip(seen.upper_bounds, seen.counts, strict=True)
+               if bound == 1.0)  # fmt: skip
+    return Moments(seen.count, exact, squares * scale * scale, cubes * scale**3, ones)
+
+
+def lengths(moments: Moments, declared: Lengths, prior: float) -> Lengths:
+    """What was seen, with what was declared as so many more requests."""
+    if moments.count <= 0.0:
+        return declared
+    count = moments.count + prior
+    mean = (moments.total + prior * declared.mean) / count
+    if not moments.squares or mean <= 0.0:
+        return Lengths(mean, declared.scv)
+    spread = 1.0 + declared.scv  # of the log-normal law
+    square = (moments.squares + prior * (declared.mean**2 * spread)) / count / mean**2
+    cube = (moments.cubes + prior * (declared.mean * spread) ** 3) / count / mean**3
+    scv = max(square - 1.0, 0.0)
+    least = scv * (scv - 1.0)  # no sizes above 0 have less
+    skew = max(cube - 3.0 * square + 2.0, least) if moments.cubes else None
+    return Lengths(mean, scv, skew)
+
+
+def mix(declared: Mix, memory: Memory) -> Mix:
+    """What requests look like now.
+
+    Answers that are under way count as well: those that ended first are the short ones. The mean
+    is all generated tokens over all ends, the estimate for censored lifetimes.
+    """
+    computed, prior = memory.computed_share, memory.declared_requests
+    answers = lengths(memory.answers, declared.answer_tokens, prior)
+    generated = memory.generated_tokens + prior * declared.answer_tokens.mean
+    mean = generated / (memory.finished + prior) if memory.finished else answers.mean
+    return Mix(
+        lengths(memory.prompts, declared.prompt_tokens, prior),
+        Lengths(mean, answers.scv),
+        declared.computed_share if computed is None else computed,
+        memory.context_tokens,
+        1.0 - memory.answers.ones / max(memory.answers.count + prior, 1.0),
+    )
+
+
+def with_lengths(memory: Memory, delta: Delta, seconds: float) -> Memory:
+    """With the requests that were told of since."""
+    kept = _kept(delta, seconds)
+    ended, generated = delta.finished_requests, delta.generated_tokens
+    is_told, answers = ended is not None and generated is not None, delta.answer_lengths_tokens
+    return replace(
+        memory,
+        declared_requests=kept * memory.declared_requests,
+        prompts=_fading(memory.prompts, _prompts(delta), kept),
+        answers=_fading(memory.answers, _moments(answers, _each(generated, ended)), kept),
+        finished=kept * memory.finished + (ended or 0.0) * is_told,
+        generated_tokens=kept * memory.generated_tokens + (generated or 0.0) * is_told,
+        computed_share=computed_share(memory.computed_share, delta, kept),
+    )
+
+
+def context_tokens(before: float | None, samples: Iterable[Sample], served: Replica,
+                   seconds: float) -> float | None:  # fmt: skip
+    """Cached tokens of a running sequence, from how full caches are; fading."""
+    held = running = 0.0
+    for each in samples:
+        if each.kv_cache_usage is not None and each.running is not None:
+            held, running = held + each.kv_cache_usage, running + each.running
+    room = served.cache_slots * served.context_tokens
+    if running < LEAST_RUNNING or not math.isfinite(room) or held <= 0.0:
+        return before
+    return blended(before, held * room / running, 0.5 ** (seconds / CONTEXT_HALF_LIFE_SECONDS))
+
+
+def computed_share(before: float | None, delta: Delta, kept: float) -> float | None:
+    """Of prompt tokens, those that were not in the prefix cache; fading."""
+    if delta.cached_prompt_tokens is None or not delta.prompt_tokens:
+        return before
+    return blended(before, 1.0 - min(delta.cached_prompt_tokens / delta.prompt_tokens, 1.0), kept)
