@@ -21,6 +21,7 @@ from bench.autoscale import (
     circumstances,
     courses,
     document,
+    equal_cost,
     grid,
     hours,
     llmd,
@@ -44,7 +45,13 @@ TEMPLATE = Path(__file__).with_name("page.md")
 EPISODES = 6
 ORDERS = 2
 NOT_YET = "Not replayed yet."
-OF_OURS = {"steps": steps, "hours": hours, "courses": courses, "looks": looks}
+OF_OURS = {
+    "steps": steps,
+    "hours": hours,
+    "courses": courses,
+    "looks": looks,
+    "equal_cost": equal_cost,
+}
 """Programs that tell of ours in one table, by its place in the template."""
 
 

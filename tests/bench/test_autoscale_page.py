@@ -20,6 +20,7 @@ TABLES = {
     "<!-- COURSES -->": "| chat | level | 99.50 |",
     "<!-- HOURS -->": "| chat | 3 | 10 | 99.00 |",
     "<!-- LOOKS -->": "| chat | 99.00 | 99.87 @ 15.55 |",
+    "<!-- EQUAL_COST -->": "| chat | 99.87 | 15.55 | kpa |",
 }
 
 
@@ -104,6 +105,7 @@ def test_the_page_has_tables_and_pictures(tmp_path: Path, monkeypatch: pytest.Mo
     assert "| llmd_slo | 95.0 |" in text and "| kpa | as published |" in text
     assert "| chat | 4 to 8 | 75 | 90 |" in text and "| chat | 3 | 10 | 99.00 |" in text
     assert "| chat | level | 99.50 |" in text and "| chat | 99.00 | 99.87 @ 15.55 |" in text
+    assert "| chat | 99.87 | 15.55 | kpa |" in text
     assert [standing.case for standing in standings(cells)] == list(USUAL[:2])
     assert {each.name for each in (tmp_path / "pictures").iterdir()} == {"calm.svg", "pareto.svg"}
 
