@@ -10,9 +10,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, State, state
 from poolwise.model.serving.search import Bracket, Known
-from poolwise.model.serving.targets import excess
+from poolwise.model.serving.targets import excess, missed
 from poolwise.model.work import Target
 
 PRECISION = 1e-4
@@ -42,10 +43,13 @@ NOWHERE = Highest(0.0, 0.0)
 
 
 class Climb:
-    """One replica with its targets; what was seen of a load is remembered."""
+    """One replica with its targets; what was seen of a load is remembered.
+
+    Of the targets those are asked about that may be missed below the least load outside.
+    """
 
     def __init__(self, served: Replica, targets: tuple[Target, ...]) -> None:
-        self._served, self._targets = served, targets
+        self._served, self._open = served, targets
         self._most = served.largest_load
         self._last = _step_of(self._most) + 1 if self._most > 0.0 else 0
         self._least = _step_of(self._most * LEAST_LOAD) if self._most > 0.0 else 0
@@ -128,9 +132,13 @@ class Climb:
         return self._state(self._outside.step).requests_per_second < worth
 
     def _look(self, step: int) -> Known:
-        found = Known(step, excess(self._served, self._state(step), self._targets))
+        at = self._state(step)
+        times = latencies(self._served, at)
+        found = Known(step, excess(at, times, self._open))
         if found.excess > 0.0:
             self._outside = found
+            if len(self._open) > 1:  # what holds here holds at every load that is still looked at
+                self._open = missed(times, self._open) or self._open
         else:
             self._inside = found
         return found

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from poolwise.model.serving.latency import Latencies, latencies
-from poolwise.model.serving.load import Replica, State
+import math
+
+from poolwise.model.serving.latency import Latencies
+from poolwise.model.serving.load import State
 from poolwise.model.work import Metric, Target
+
+NEVER_LATE = 1e-300
+"""Share of tokens that counts as none."""
+SHARPNESS = 20.0
+"""Of the longest step, where it passes a target that nearly all tokens miss at once."""
 
 _TTFT, _ITL = Metric.TTFT, Metric.ITL  # looking up a member takes longer than a comparison
 
@@ -16,7 +23,7 @@ def metric_percentile(times: Latencies, metric: Metric, percent: float) -> float
     return (times.ttft if metric is _TTFT else times.e2e).percentile(percent)
 
 
-def excess(served: Replica, at: State, targets: tuple[Target, ...]) -> float:
+def excess(at: State, times: Latencies, targets: tuple[Target, ...]) -> float:
     """Above 0 where the engine reads prompts more slowly than they come, or a target is missed.
 
     Grows with the load. Whoever waits for a prompt's turn waits without end when it comes as fast
@@ -25,15 +32,20 @@ def excess(served: Replica, at: State, targets: tuple[Target, ...]) -> float:
     busy = at.requests_per_second * at.prompt_service_seconds
     are_awaited = [target.metric is not _ITL for target in targets]
     if True in are_awaited:
-        return busy if busy >= 1.0 else _worst(served, at, targets)
+        return busy if busy >= 1.0 else miss(times, targets)
     if busy > 1.0 or not targets:
         return busy - 1.0
-    return max(_worst(served, at, targets), busy - 1.0)
+    return max(miss(times, targets), busy - 1.0)
 
 
-def _worst(served: Replica, at: State, targets: tuple[Target, ...]) -> float:
-    times = latencies(served, at)
+def miss(times: Latencies, targets: tuple[Target, ...]) -> float:
+    """By how much the worst of at least one is missed; below 0 where all hold."""
     return max([_missed_by(times, target) for target in targets])
+
+
+def missed(times: Latencies, targets: tuple[Target, ...]) -> tuple[Target, ...]:
+    """Those that do not hold."""
+    return tuple([target for target in targets if _missed_by(times, target) > 0.0])
 
 
 def first_missed(times: Latencies, targets: tuple[Target, ...]) -> Target | None:
@@ -44,8 +56,9 @@ def first_missed(times: Latencies, targets: tuple[Target, ...]) -> Target | None
 def _missed_by(times: Latencies, target: Target) -> float:
     """How far a tail is beyond its target: straight in a load that makes waits ``1 / (1 - rho)``.
 
-    Of tokens, how many are late beyond those that may be, which needs no search, as a percentile
-    of theirs does; or how much the longest step is, if that is less.
+    Of tokens, how many are late over those that may be, which needs no search, as a percentile of
+    theirs does: by the logarithm, since a share of next to none or of nearly all says little of how
+    far off a load is; or how much the longest step is, if that is less.
     """
     if target.metric is not _ITL:
         seconds = metric_percentile(times, target.metric, target.percentile)
@@ -54,7 +67,8 @@ def _missed_by(times: Latencies, target: Target) -> float:
     if longest <= 0.0:
         return longest
     late = times.tokens.share_later(target.seconds)
-    return min(longest, _beyond(late, 1.0 - target.percentile / 100.0))
+    allowed = 1.0 - target.percentile / 100.0
+    return min(SHARPNESS * longest, math.log(max(late, NEVER_LATE) / allowed))
 
 
 def _beyond(value: float, allowed: float) -> float:

@@ -7,7 +7,6 @@ from the room for its cache, the chunk of prompts and the number of sequences fr
 
 from __future__ import annotations
 
-import bisect
 import math
 from dataclasses import dataclass, field, replace
 
@@ -25,7 +24,8 @@ from poolwise.model.serving.memory import (
     tokens_beside,
 )
 from poolwise.model.serving.replica import replica
-from poolwise.model.serving.targets import first_missed
+from poolwise.model.serving.search import Known, last_inside
+from poolwise.model.serving.targets import miss
 from poolwise.model.serving.tuning import tuned
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Tokens
 from poolwise.plan.candidates.reasons import Verdict
@@ -154,13 +154,17 @@ class ServingSearch:
             return layout
         served = self.replica(shape.layout)
 
-        def is_late(sequences: int) -> bool:
-            times = latencies(served, state(served, min(float(sequences), served.slots)))
-            return first_missed(times, limits) is not None
+        def late(sequences: int) -> Known:
+            at = state(served, min(float(sequences), served.slots))
+            return Known(sequences, miss(latencies(served, at), limits))
 
-        late = bisect.bisect_left(range(least, most + 1), True, key=is_late)
-        found = max(least, _coarse(least + late - 1))
-        return layout if late > most - least else replace(layout, max_num_seqs=found)
+        fullest, emptiest = late(most), late(least)
+        if fullest.excess <= 0.0:
+            return layout
+        in_time = least
+        if emptiest.excess <= 0.0:
+            in_time = last_inside(lambda sequences: late(sequences).excess, emptiest, fullest)
+        return replace(layout, max_num_seqs=max(least, _coarse(in_time)))
 
     def _able(self) -> Sizes:
         return Sizes(
