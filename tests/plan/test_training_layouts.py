@@ -21,6 +21,7 @@ from poolwise.plan.candidates.training_layouts import (
     TrainingShape,
 )
 from poolwise.plan.candidates.training_needs import Needs, with_batch
+from poolwise.plan.memo import Page
 from poolwise.plan.requests.request import FixedLayout
 from tests.plan.machines import CALIBRATION, machine, model
 
@@ -223,6 +224,32 @@ def test_a_layout_that_fits_with_luck_alone_is_none():
     assert needs.fitting(peak.high) == [sizes]
     assert not needs.fitting(peak.mid)
     assert not needs.fitting(peak.high * 0.999)
+
+
+@pytest.mark.parametrize("name", ["llama-3.1-8b", "mixtral-8x7b", "deepseek-v3"])
+@pytest.mark.parametrize("count", [1, 4, 8, 32])
+def test_what_a_search_on_one_accelerator_leaves_for_others_changes_no_answer(name, count):
+    """What fits and what there is to do is counted once for all of them."""
+    of, shared = work(name), Page()
+    names = ("H100-SXM5-80GB", "A100-SXM4-80GB", "A100-SXM4-40GB", "B200-SXM-180GB", "L4", "MI300X")
+    for on in map(machine, names):
+        beside = TrainingSearch(of, FREE, on, CALIBRATION, shared)
+        assert beside.best(count) == search(of, on).best(count)
+        assert beside.has_room_on(count) == search(of, on).has_room_on(count)
+
+
+@pytest.mark.parametrize("name", ["llama-3.1-405b", "mixtral-8x7b"])
+def test_where_nothing_fits_the_layout_that_needs_least_is_told(name):
+    of, on = work(name), machine("L4")
+    found = search(of, on).best(8)
+    assert isinstance(found, NoTrainingShape)
+    assert found.smallest is not None
+    needed = [
+        training_memory(of, with_batch(sizes, Recompute.FULL, size), on).needed_bytes
+        for sizes in layouts(8, of, on=on)
+        for size in micro_batches(of, FREE, sizes)
+    ]
+    assert found.smallest.memory.needed_bytes == min(needed)
 
 
 def fits(of, layout, usable_bytes):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from operator import attrgetter, itemgetter
 
 from poolwise.model.collectives import Links
@@ -145,10 +146,17 @@ class TrainingSearch:
     def _ranked(self, count: int) -> list[_Ranked]:
         found = [
             ((own := self._alone(layout)).seconds, layout, own)
-            for sizes in self._divisions(count)
-            for layout in self.sizes_that_fit(sizes)
+            for layout in self._layouts_that_fit(count)
         ]
         return sorted(found, key=_FIRST)
+
+    def _layouts_that_fit(self, count: int) -> list[TrainingLayout]:
+        """The same on every device with as much memory."""
+        device = self.machine.device
+        return self.shared.get(
+            ("fitting", device.is_cpu, usable_bytes(device), *self._linked_count(count)),
+            lambda: list(chain.from_iterable(map(self.sizes_that_fit, self._divisions(count)))),
+        )
 
     def _divisions(self, count: int) -> list[TrainingLayout]:
         """Of so many accelerators, under what the links allow."""
@@ -211,11 +219,13 @@ class TrainingSearch:
 
     def sizes_that_fit(self, sizes: TrainingLayout) -> list[TrainingLayout]:
         """For each degree of recomputation, the largest micro-batch that fits."""
-        needs = self.shared.get(
+        return self._needs(sizes).fitting(usable_bytes(self.machine.device))
+
+    def _needs(self, sizes: TrainingLayout) -> Needs:
+        return self.shared.get(
             (*_DIVISION(sizes), self.machine.device.is_cpu),
             lambda: Needs(self.work, self.fixed, sizes, self.machine, self._share(sizes)),
         )
-        return needs.fitting(usable_bytes(self.machine.device))
 
     def _smaller_batches(self, layout: TrainingLayout) -> Iterator[_Timed]:
         """More and smaller micro-batches: slower each, but they shorten a pipeline's bubble."""
@@ -248,16 +258,17 @@ class TrainingSearch:
     def _smallest(self, count: int) -> Smallest | None:
         """The layout that needs least; all accelerators need as much."""
         recompute = self.fixed.recompute or Recompute.FULL
-        layouts = (
-            with_batch(sizes, recompute, size)
+        every = (
+            (self._needs(sizes).bytes_of(recompute, size), sizes, size)
             for sizes in self._divisions(count)
             for size in _ends(micro_batches(self.work, self.fixed, sizes))
         )
-        every = (
-            Smallest(layout, training_memory(self.work, layout, self.machine, self._share(layout)))
-            for layout in layouts
-        )
-        return min(every, key=lambda each: each.memory.needed_bytes, default=None)
+        least = min(every, key=_FIRST, default=None)
+        if least is None:
+            return None
+        layout = with_batch(least[1], recompute, least[2])
+        memory = training_memory(self.work, layout, self.machine, self._share(layout))
+        return Smallest(layout, memory)
 
     def _linked_count(self, count: int) -> tuple[int, int, int]:
         """So many accelerators, with what of their links says how they may be divided."""

@@ -81,6 +81,10 @@ class Needs:
         more = (most_bytes - needed_bytes) / activations_bytes
         return bisect_right(self._options, least * (1 + more))
 
+    def bytes_of(self, recompute: Recompute, micro_batch_size: int) -> float:
+        """In all."""
+        return self._need(recompute, micro_batch_size)[0]
+
     def _need(self, recompute: Recompute, micro_batch_size: int) -> _Need:
         known = self._known[recompute]
         found = known.get(micro_batch_size)
