@@ -24,8 +24,8 @@ from bench.training_runs import Run, runs
 from poolwise.model.calibration import shipped
 from poolwise.model.efficiency import Calibration
 from poolwise.model.shapes import Transformer
+from poolwise.model.training.counts import passes
 from poolwise.model.training.eager import Traffic, traffic_counts
-from poolwise.model.training.layer import passes
 from poolwise.model.training.rates import reachable
 from poolwise.model.training.shard import shard
 from poolwise.model.work import Execution

@@ -60,6 +60,21 @@ def _reachable(precision: str, device: Device, calibration: Calibration) -> Reac
     )
 
 
+def alike(every: Rates) -> Reachable:
+    """Of a model whose kernels nobody knows: all of them reach the same, and one time hides behind
+    the other."""
+    return Reachable(
+        products=every,
+        wide=every,
+        attention=every,
+        unhidden=0.0,
+        traffic=1.0,
+        scan_traffic=0.0,
+        experts_fraction=1.0,
+        experts_half_tokens=0.0,
+    )
+
+
 def rates(work: TrainingWork, device: Device, calibration: Calibration, term: str) -> Rates:
     """Reachable compute in the work's precision, and reachable bandwidth.
 

@@ -8,7 +8,7 @@ search is bounded by what divides, so it takes about as long for 8 accelerators 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from operator import attrgetter, itemgetter
@@ -17,7 +17,8 @@ from poolwise.model.collectives import Links
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
 from poolwise.model.prediction import TrainingPrediction
-from poolwise.model.training.layer import micro_batch
+from poolwise.model.training.counts import counts
+from poolwise.model.training.layer import Busy, pace, timed
 from poolwise.model.training.memory import training_memory, usable_bytes
 from poolwise.model.training.shard import Shard, shard, with_micro_batch
 from poolwise.model.training.step import (
@@ -199,12 +200,16 @@ class TrainingSearch:
         return self.alone.get(question, lambda: self._new_alone(layout))
 
     def _new_alone(self, layout: TrainingLayout) -> Alone:
-        share, device = self._share(layout), self.machine.device
-        once = self.alone.get(
-            ("once", *_BATCH(layout), layout.recompute),
-            lambda: micro_batch(self.work, layout, share, device, self.calibration),
-        )
+        share, question = self._share(layout), ("once", *_BATCH(layout), layout.recompute)
+        once = self.alone.get(question, lambda: self._once(layout, share, question))
         return alone(self.work, layout, self.machine, self.calibration, share, once)
+
+    def _once(self, layout: TrainingLayout, share: Shard, question: Hashable) -> Busy:
+        """One micro-batch: counted once for all accelerators, and timed on this one."""
+        work, device = self.work, self.machine.device
+        counted = self.shared.get(question, lambda: counts(work, layout, share))
+        reached = self.alone.get("pace", lambda: pace(work, device, self.calibration))
+        return timed(counted, reached)
 
     def _share(self, layout: TrainingLayout) -> Shard:
         return self.shared.get(_SIZES(layout), lambda: self._new_share(layout))
