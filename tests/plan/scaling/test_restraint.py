@@ -35,3 +35,12 @@ def test_a_leap_keeps_nobody_from_asking_for_more_and_says_why_none_leave():
     assert held(14.0, leapt) == 14.0
     told = restrained(leapt, NOW, 10.0, 7.0, HOLD_SECONDS)
     assert "leapt beyond all that ever came" in told.why
+
+
+def test_what_a_leap_left_idle_goes_though_direction_changed_twice_before():
+    """A spike of a minute asked for forty; fourteen are needed, and twice as many kept."""
+    turns, now_seconds = (0.0, 1200.0), 2400.0
+    spiked = Memory(turns=turns, direction=1, leapt_seconds=now_seconds - 600.0)
+    found = restrained(spiked, now_seconds, 40.0, 14.0, 120.0)
+    assert found.replicas == 28.0
+    assert restrained(spiked, now_seconds, 40.0, 21.0, 120.0).replicas == 40.0

@@ -9,7 +9,8 @@ from poolwise.plan.scaling.memory import Memory
 
 TURNS, TURNS_SECONDS = 2, 3600.0
 """From up to down, in so long a time; each is followed by one from down to up, so that there are no
-more than 6 changes of direction in an hour. One more where most of what is there idles."""
+more than 6 changes of direction in an hour. One more where most of what is there idles, whatever is
+kept of a leap."""
 TURN_SECONDS, SOON_SECONDS = 1200.0, 300.0
 """Between two of them: usually, and where far too many are there."""
 FAR_TOO_MANY, MOST_IDLE = 0.75, 0.5
@@ -54,7 +55,7 @@ def restrained(
     memory = replace(memory, wanted=(*kept, (now_seconds, wanted)))
     if wanted > held:
         return Held(wanted, replace(memory, direction=1, raised_seconds=now_seconds))
-    lately = min(max(each[1] for each in memory.wanted), held)
+    lately = needed = min(max(each[1] for each in memory.wanted), held)
     if lately >= held:
         return Held(held, memory, "" if wanted == held else "so many were needed a moment ago")
     if memory.has_leapt(now_seconds, LEAPT_SECONDS):
@@ -63,7 +64,7 @@ def restrained(
             return Held(held, memory, "demand has leapt beyond all that ever came not long ago")
     turns = tuple(each for each in memory.turns if now_seconds - each < TURNS_SECONDS)
     if memory.direction >= 0:
-        if not _may_turn(turns, now_seconds, lately / held):
+        if not _may_turn(turns, now_seconds, needed / held):
             return Held(held, memory, "scaling changed its direction not long ago")
         turns = (*turns, now_seconds)
     return Held(lately, replace(memory, direction=-1, turns=turns))
