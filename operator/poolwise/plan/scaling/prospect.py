@@ -44,45 +44,54 @@ def prospect(
     service: Service, memory: Memory, seen: Seen, taken: Intake, able: Mapping[str, Capability]
 ) -> Outlook:
     """Demand until a start that is asked for now would end, in full replicas of the first pool."""
-    first = able[service.first.name]
-    bins = memory.bins
+    first, bins = able[service.first.name], memory.bins
     if taken.seconds > 0.0:
         bins = (*bins, Bin(seen.now_seconds, taken.seconds, taken.arrivals))
-    joined, horizon = _joined(seen, bins), horizon_seconds(service)
+    horizon, told = horizon_seconds(service), seen.expected_requests_per_second
+    grown = 0.0 if told is not None else growth(bins, horizon)
+    growing = math.exp(trusted_share(horizon) * memory.momentum.following(grown))
+    flow = _flow(service, memory, seen, taken, able, bins)
+    found = outlook(first, expected(level(bins), told), flow, horizon, growing)
+    lasting = memory.persistence.expected(found.coming, found.trusted_share)
+    # What a gateway holds waits for these replicas as well, and is in no queue of theirs.
+    is_late = _is_late(taken.waiting + seen.held_requests, taken.ready, first, service)
+    leaps = is_late and found.coming > UNHEARD_OF * memory.peak
+    if leaps:
+        lasting = max(lasting, found.coming)
+    return replace(found, lasting=lasting, growth=grown, leaps=leaps)
+
+
+def _flow(
+    service: Service,
+    memory: Memory,
+    seen: Seen,
+    taken: Intake,
+    able: Mapping[str, Capability],
+    bins: Sequence[Bin],
+) -> Flow:
+    """What is seen now, of what arrives and of what is there."""
+    first, joined = able[service.first.name], _joined(seen, bins)
     everything = _held(seen, taken, able, first, math.inf)
     bounded = _held(seen, taken, able, first, FULLEST)
-    # What a gateway holds waits for these replicas as well, and is in no queue of theirs.
-    waiting = taken.waiting + seen.held_requests
-    serving, queue = taken.ready - joined, waiting
-    each = first.requests_per_second
+    waiting, serving = taken.waiting + seen.held_requests, taken.ready - joined
     if first.is_of_gaps:
         # Those that run beyond the most that a replica bears delay new ones, and it goes on at its
         # rate. Else those who wait for a prompt do.
-        queue = max(queue, (everything - bounded) * first.in_flight)
+        waiting = max(waiting, (everything - bounded) * first.in_flight)
+        each_per_second = first.requests_per_second
     else:
-        each = each_serves(bins, taken.waiting, serving, first.most_per_second)
-    flow = Flow(
+        each_per_second = each_serves(bins, taken.waiting, serving, first.most_per_second)
+    return Flow(
         arrivals_per_second=recent_rate(bins),
         held=everything,
         bounded=bounded,
         gap_seconds=learning.observed_gap_seconds(taken.warm) if taken.warm else None,
         serving=serving,
         joining_seconds=(*joined * (0.0,), *_starting_seconds(service, seen)),
-        waiting=queue,
-        each_per_second=each,
+        waiting=waiting,
+        each_per_second=each_per_second,
         filling=_filling(memory, seen.now_seconds),
     )
-    coming = expected(level(bins), seen.expected_requests_per_second)
-    is_told = seen.expected_requests_per_second is not None
-    grown = 0.0 if is_told else growth(bins, horizon)
-    growing = math.exp(trusted_share(horizon) * memory.momentum.following(grown))
-    found = outlook(first, coming, flow, horizon, growing)
-    lasting = memory.persistence.expected(found.coming, found.trusted_share)
-    is_unheard_of = found.coming > UNHEARD_OF * memory.peak
-    leaps = is_unheard_of and _is_late(waiting, taken.ready, first, service)
-    if leaps:
-        lasting = max(lasting, found.coming)
-    return replace(found, lasting=lasting, growth=grown, leaps=leaps)
 
 
 def _is_late(waiting: float, ready: float, able: Capability, service: Service) -> bool:
