@@ -266,7 +266,11 @@ def test_a_suspended_job_gives_its_nodes_back_and_runs_again_when_resumed(
     operator.client.patch(job, {"spec": {"suspend": True}})
     operator.wait_gone(child_job)
     operator.wait_condition(job, "Suspended", "True")
+    other = operator.client.create(training_job(namespace, "other", 8))
+    operator.wait_condition(other, "Placed", "True")  # on the only node there is
     operator.client.patch(job, {"spec": {"suspend": False}})
+    operator.wait_condition(job, "Placed", "False")
+    operator.client.patch(other, {"spec": {"suspend": True}})
     operator.wait_condition(job, "Placed", "True")
     operator.job_of(job)
 
