@@ -23,7 +23,7 @@ from poolwise.model.hardware import Machine
 from poolwise.model.shapes import Custom, Experts, Model, Transformer
 from poolwise.model.training.shard import layer_count
 from poolwise.model.work import Execution, Method, TrainingLayout, TrainingWork
-from poolwise.plan.candidates.training_layouts import NoTrainingShape, TrainingSearch
+from poolwise.plan.candidates.training.layouts import NoTrainingShape, TrainingSearch
 from poolwise.plan.requests.request import FixedLayout
 from poolwise.tables import Tables
 from poolwise.tables.accelerators import AcceleratorRow

@@ -28,7 +28,7 @@ class Engine(Protocol):
 
 def shape(pool: Pool, accelerators: int) -> tuple[int, int] | None:
     """Pods and accelerators of each, as the operator divides a gang: one pod per node, as large as
-    divides it (:func:`poolwise.plan.candidates.training_answers.gang_of`); None: too large."""
+    divides it (:func:`poolwise.plan.candidates.training.answers.gang_of`); None: too large."""
     if accelerators > pool.accelerators:
         return None
     size = next(n for n in range(max(pool.nodes), 0, -1) if accelerators % n == 0)

@@ -21,7 +21,7 @@ from poolwise.plan.pools.objects import pool_status
 from poolwise.plan.status.pods import Live
 from poolwise.plan.status.workload import status
 from poolwise.settings import Settings
-from tests.plan.children_given import (
+from tests.plan.children.given import (
     cpu_pool,
     h100_pool,
     placed_job,

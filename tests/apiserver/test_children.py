@@ -8,7 +8,7 @@ import time
 import pytest
 
 from poolwise.cluster.difference import covers
-from tests.plan.children_cases import CASES, manifests
+from tests.plan.children.cases import CASES, manifests
 
 pytestmark = pytest.mark.apiserver
 

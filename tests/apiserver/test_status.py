@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.plan.test_status import NOON, SITUATIONS, told
+from tests.plan.status.test_status import NOON, SITUATIONS, told
 
 pytestmark = pytest.mark.apiserver
 

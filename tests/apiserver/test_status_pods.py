@@ -10,8 +10,8 @@ from poolwise.plan.status.pods import observe
 from poolwise.plan.status.problems import Problem
 from poolwise.settings import Settings
 from tests.apiserver.admission import accelerator_pod, await_refused
-from tests.plan.children_cases import CASES, manifests
-from tests.plan.children_given import JOB_UID, SERVICE_UID, h100_pool, placed_job, training_job
+from tests.plan.children.cases import CASES, manifests
+from tests.plan.children.given import JOB_UID, SERVICE_UID, h100_pool, placed_job, training_job
 
 pytestmark = pytest.mark.apiserver
 

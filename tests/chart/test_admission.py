@@ -16,8 +16,8 @@ from tests.apiserver.operated import chat_service, training_job
 from tests.chart.cluster import Cluster
 from tests.chart.forbidden import CONTAINER_CHANGES, OWNER_CHANGES, POD_CHANGES
 from tests.chart.rendering import NAMESPACE
-from tests.plan.children_cases import CASES, manifests
-from tests.plan.set_cases import APIS, SET_CASES, set_manifests
+from tests.plan.children.cases import CASES, manifests
+from tests.plan.children.set_cases import APIS, SET_CASES, set_manifests
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.tools("helm")]
 

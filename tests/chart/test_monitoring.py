@@ -11,7 +11,7 @@ from e2e.chart.generated import OPERATOR
 from poolwise.plan import names
 from tests.chart.rendering import LEAN, Object, documents, having, merged, select
 from tests.chart.variations import MONITORING
-from tests.plan.children_cases import CASES, manifests
+from tests.plan.children.cases import CASES, manifests
 
 pytestmark = pytest.mark.tools("helm")
 

@@ -23,7 +23,7 @@ from poolwise.plan.standing import Standing
 from poolwise.settings import Settings
 from tests.apiserver.operated import training_job
 from tests.cluster.given import job
-from tests.plan.children_given import h100_pool, placed_job
+from tests.plan.children.given import h100_pool, placed_job
 
 KEY = Key(Kind.TRAINING_JOB, "a", "bad")
 HOUR_SECONDS = 3600.0

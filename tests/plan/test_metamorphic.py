@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Kind
 from poolwise.plan.memo import Memo
+from poolwise.plan.rounding import rounded
 from poolwise.plan.selection.ranking import MOST_GIVEN_UP, cost_of
 from poolwise.plan.status.report import report
-from poolwise.plan.status.rounding import rounded
 from poolwise.settings import Settings
 from tests.plan.cluster_given import NOW, cpu_nodes, gpu_nodes, job, observed, service
 from tests.plan.machines import CALIBRATION, TABLES

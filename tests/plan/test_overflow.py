@@ -15,6 +15,7 @@ from poolwise.plan.names import OVERFLOW, PAUSED, POOL
 from poolwise.plan.records.runtimes import Served
 from poolwise.plan.status.report import report, workload_document
 from poolwise.settings import Settings
+from tests.plan.children.set_cases import APIS
 from tests.plan.cluster_given import (
     changed,
     decided,
@@ -26,7 +27,6 @@ from tests.plan.cluster_given import (
     pods_of,
     service,
 )
-from tests.plan.set_cases import APIS
 
 CHAT = key("chat", Kind.INFERENCE_SERVICE)
 

@@ -10,6 +10,7 @@ from poolwise.plan.children.manifests import children
 from poolwise.plan.decision import Kind, Plan
 from poolwise.plan.records.runtimes import Served
 from poolwise.settings import Settings
+from tests.plan.children.set_cases import APIS
 from tests.plan.cluster_given import (
     changed,
     decided,
@@ -22,7 +23,6 @@ from tests.plan.cluster_given import (
     service,
 )
 from tests.plan.nodes_given import declared
-from tests.plan.set_cases import APIS
 
 CHAT = key("chat", Kind.INFERENCE_SERVICE)
 

@@ -27,8 +27,8 @@ from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Rejection
 from poolwise.plan.names import GROUP, LEADER_WORKER_SET
 from poolwise.plan.observed import Decisions, Observed
+from poolwise.plan.rounding import rounded
 from poolwise.plan.status.report import report
-from poolwise.plan.status.rounding import rounded
 
 KINDS = ("AcceleratorPool", "TrainingJob", "InferenceService")
 PRIORITIES = "PriorityClass"

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from poolwise.plan.decision import Key
 from poolwise.plan.live.look import Look
 from poolwise.plan.live.telling import Measured, measured
-from poolwise.plan.reading import mapping
-from poolwise.plan.status.figures import Told
+from poolwise.plan.reading import Told, mapping
 from poolwise.plan.steps.telling import RunLook, measured_run
 
 

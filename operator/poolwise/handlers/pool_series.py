@@ -9,8 +9,7 @@ from poolwise.handlers.samples import Sample, conditions, present
 from poolwise.model.hardware import Device
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
-from poolwise.plan.reading import mapping, number
-from poolwise.plan.status.figures import Told
+from poolwise.plan.reading import Told, mapping, number
 
 
 def pool_samples(objects: Iterable[Object], pools: Iterable[Pool]) -> Iterator[Sample]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from poolwise.cluster.metric_table import Definition
-from poolwise.plan.status.figures import Told
+from poolwise.plan.reading import Told
 
 Sample = tuple[Definition, tuple[str, ...], float]
 """A metric, the values of its labels, and its own."""

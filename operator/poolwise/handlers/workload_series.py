@@ -14,9 +14,8 @@ from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Kind
 from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.observed import Object
-from poolwise.plan.reading import mapping, number, objects
+from poolwise.plan.reading import Told, mapping, number, objects
 from poolwise.plan.records.meter import JOULES_PER_KILOWATT_HOUR, read
-from poolwise.plan.status.figures import Told
 from poolwise.plan.status.further import FIELD
 
 UNTOLD = "Untold"

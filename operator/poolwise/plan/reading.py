@@ -10,6 +10,9 @@ from typing import Any
 
 from poolwise.api.quantity import parse_quantity
 
+Told = Mapping[str, Any]
+"""An object as it stands in a status or a spec."""
+
 _OBJECT = (dict, Mapping)
 """What an object is: nearly always a dict, which takes no look at a registry."""
 MOST = 1e60

@@ -12,7 +12,7 @@ from tests.handlers.gateway import inference_pool, picker_pod, picker_service
 from tests.handlers.histories.cluster import VERSIONS
 from tests.handlers.histories.queues import NAMESPACE, QUEUE
 from tests.handlers.shell import chat_service, h100_node, training_job
-from tests.plan.set_cases import TORCH
+from tests.plan.children.set_cases import TORCH
 
 JOBS, SERVICES = ("j0", "j1", "j2", "j3"), ("s0", "s1", "s2")
 NODES = ("h0", "h1", "h2", "h3", "a0", "a1", "x0")

@@ -11,7 +11,7 @@ from tests.handlers.histories import documents as given
 from tests.handlers.histories.events import ERRORS, Event, History
 from tests.handlers.histories.metrics import Told
 from tests.handlers.histories.queues import QUEUE
-from tests.plan.set_cases import TORCH
+from tests.plan.children.set_cases import TORCH
 
 
 def _event(name: str, *of: Any) -> st.SearchStrategy[Event]:

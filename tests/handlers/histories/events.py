@@ -27,7 +27,7 @@ from poolwise.plan.status.workload import is_paused
 from tests.fake_kube import Document
 from tests.handlers.histories import documents as given
 from tests.handlers.histories.world import World
-from tests.plan.set_cases import runtime
+from tests.plan.children.set_cases import runtime
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from poolwise.plan.names import CHILD_LABELS, PLACEMENT, POOL
 from poolwise.plan.records.placement_record import parse
 from poolwise.plan.records.runtimes import Served
 from poolwise.settings import Settings
+from tests.plan.children.set_cases import APIS, runtime
 from tests.plan.cluster_given import (
     decided,
     finished,
@@ -24,7 +25,6 @@ from tests.plan.cluster_given import (
     pods_of,
     running,
 )
-from tests.plan.set_cases import APIS, runtime
 
 JUNK = [None, "", "{", '{"version": 1}']
 """Nothing, and what nobody can read."""

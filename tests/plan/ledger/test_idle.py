@@ -7,7 +7,7 @@ import pytest
 
 from poolwise.plan.ledger.idle import NODES_TOLD
 from poolwise.plan.pools.objects import pool_status
-from tests.plan.children_given import cpu_pool, h100_pool
+from tests.plan.children.given import cpu_pool, h100_pool
 from tests.plan.cluster_given import (
     NOW,
     cpu_nodes,

@@ -13,7 +13,7 @@ from poolwise.plan.records.meter import Meter, rate, read, told
 from poolwise.plan.status.accrual import brought_up_to_date
 from poolwise.plan.status.pods import Live
 from poolwise.plan.status.workload import status
-from tests.plan.children_given import (
+from tests.plan.children.given import (
     cpu_pool,
     h100_pool,
     placed_job,
@@ -22,7 +22,7 @@ from tests.plan.children_given import (
     training_job,
 )
 from tests.plan.junk import broken
-from tests.plan.test_status import kept, live_deployment, live_job
+from tests.plan.status.test_status import kept, live_deployment, live_job
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 POOL = h100_pool()

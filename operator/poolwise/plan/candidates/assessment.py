@@ -11,11 +11,11 @@ from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.exclusions import Exclusion, excluded
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.recall import Recall
-from poolwise.plan.candidates.serving import serving_candidate
-from poolwise.plan.candidates.serving_groups import gang_of_replicas
+from poolwise.plan.candidates.serving.candidate import serving_candidate
+from poolwise.plan.candidates.serving.groups import gang_of_replicas
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.candidates.training import training_candidate
-from poolwise.plan.candidates.training_answers import gang_of
+from poolwise.plan.candidates.training.answers import gang_of
+from poolwise.plan.candidates.training.candidate import training_candidate
 from poolwise.plan.decision import Candidate
 from poolwise.plan.ledger.capacity import Gang
 from poolwise.plan.pool import Pool

@@ -13,7 +13,7 @@ from poolwise.model.prediction import Interval
 from poolwise.plan.amounts import ROUNDING_SLACK, left
 from poolwise.plan.candidates.exclusions import Exclusion
 from poolwise.plan.candidates.reasons import Verdict
-from poolwise.plan.candidates.serving_groups import group_by_group
+from poolwise.plan.candidates.serving.groups import group_by_group
 from poolwise.plan.candidates.waiting import Obstacle
 from poolwise.plan.closeness import ANYWHERE, Wish
 from poolwise.plan.decision import Claim, Key

@@ -13,10 +13,9 @@ from typing import Any
 from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.live.keeping import Record
 from poolwise.plan.live.telling import figures_told, signal_told
-from poolwise.plan.reading import number, objects
+from poolwise.plan.reading import Told, number, objects
 from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.signals.percentile import percentile_of
-from poolwise.plan.status.figures import Told
 from poolwise.plan.wording import duration, plural, sentence
 
 QUEUE = "Queue"

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.reasons import Verdict
-from poolwise.plan.candidates.serving_groups import gang_of_replicas, nodes_of, wish_of_replicas
-from poolwise.plan.candidates.serving_replicas import replicas_paid
+from poolwise.plan.candidates.serving.groups import gang_of_replicas, nodes_of, wish_of_replicas
+from poolwise.plan.candidates.serving.replicas import replicas_paid
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, Further, Holding, Key, Outcome, Plan

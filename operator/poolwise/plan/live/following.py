@@ -8,8 +8,7 @@ from poolwise.plan.decision import Plan
 from poolwise.plan.live.look import Mode, mode_of
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition
-from poolwise.plan.reading import mapping, number, quantity
-from poolwise.plan.status.figures import Told
+from poolwise.plan.reading import Told, mapping, number, quantity
 
 
 def cut_short(service: Object, plan: Plan, told: Told) -> Condition | None:

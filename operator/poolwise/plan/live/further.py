@@ -16,7 +16,7 @@ from dataclasses import replace
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.reasons import Verdict
-from poolwise.plan.candidates.serving_groups import gang_of_replicas, nodes_of
+from poolwise.plan.candidates.serving.groups import gang_of_replicas, nodes_of
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.children.budget import record_of
 from poolwise.plan.conditions import Reason

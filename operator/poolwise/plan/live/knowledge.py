@@ -15,13 +15,12 @@ from poolwise.plan.live.mismatch.history import History
 from poolwise.plan.live.mismatch.watch import Watch
 from poolwise.plan.live.overdue import Overdue
 from poolwise.plan.live.remembering import read, written
-from poolwise.plan.reading import mapping, number
+from poolwise.plan.reading import Told, mapping, number
 from poolwise.plan.scaling.decision import Decision, Remark
 from poolwise.plan.scaling.learning import MOST_SLOWNESS
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.seen import Phase, Seen
 from poolwise.plan.scaling.service import LatencyTarget
-from poolwise.plan.status.figures import Told
 
 LOWERED_SECONDS = 600.0
 """For which fewer replicas have to be enough before drains of nodes may take more at once."""

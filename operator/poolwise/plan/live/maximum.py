@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.decision import Plan
-from poolwise.plan.status.accrual import cost_per_hour
+from poolwise.plan.records.hourly import cost_per_hour
 
 
 def within(

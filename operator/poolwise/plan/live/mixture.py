@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from poolwise.plan.reading import objects
-from poolwise.plan.status.figures import Told
+from poolwise.plan.reading import Told, objects
 from poolwise.plan.wording import plural, significant
 
 _DIGITS = 2

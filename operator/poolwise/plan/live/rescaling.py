@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from poolwise.model.work import ServingLayout
-from poolwise.plan.candidates.serving_groups import gang_of_replicas, wish_of_replicas
+from poolwise.plan.candidates.serving.groups import gang_of_replicas, wish_of_replicas
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.decision import (
     Claim,

@@ -13,6 +13,7 @@ from poolwise.model.work import ServingLayout, Target
 from poolwise.plan.decision import PlacementRecord
 from poolwise.plan.live.mismatch.cache import Room
 from poolwise.plan.pool import Pool as PlacedPool
+from poolwise.plan.records.hourly import cost_per_hour
 from poolwise.plan.requests.request import ServingRequest
 from poolwise.plan.scaling.service import (
     Latency,
@@ -23,7 +24,6 @@ from poolwise.plan.scaling.service import (
     Predictor,
     Service,
 )
-from poolwise.plan.status.accrual import cost_per_hour
 
 
 @dataclass(frozen=True, slots=True)

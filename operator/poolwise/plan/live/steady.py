@@ -14,8 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from poolwise.plan.live.mixture import numbers
-from poolwise.plan.reading import moment_of
-from poolwise.plan.status.figures import Told
+from poolwise.plan.reading import Told, moment_of
 
 TOLERANCE = 0.2
 """Relative, of any figure before it is told anew."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from poolwise.model.work import ServingLayout
-from poolwise.plan.candidates.serving_groups import gang_of_replicas
+from poolwise.plan.candidates.serving.groups import gang_of_replicas
 from poolwise.plan.decision import Claim, Holding, Key, Outcome, PlacementRecord, Plan
 from poolwise.plan.entries import Entry
 from poolwise.plan.ledger.capacity import Gang, Ledger

@@ -13,10 +13,9 @@ from poolwise.plan.live.mixture import pools_told
 from poolwise.plan.live.steady import steady
 from poolwise.plan.live.verdicts import conditions
 from poolwise.plan.pool import Condition
-from poolwise.plan.reading import number
+from poolwise.plan.reading import Told, number
+from poolwise.plan.rounding import present
 from poolwise.plan.scaling.decision import Forecast, Remark, Tail
-from poolwise.plan.status.figures import Told
-from poolwise.plan.status.rounding import present
 from poolwise.plan.wording import sentence, significant
 
 DECISIONS_KEPT = 10

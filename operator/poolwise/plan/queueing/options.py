@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from poolwise.model.prediction import Interval
 from poolwise.plan.candidates.assessment import gang
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.candidates.training_answers import gang_of
-from poolwise.plan.candidates.training_offers import AS_CHEAP
+from poolwise.plan.candidates.training.answers import gang_of
+from poolwise.plan.candidates.training.offers import AS_CHEAP
 from poolwise.plan.closeness import Wish
 from poolwise.plan.decision import Candidate, CountOffer
 from poolwise.plan.joint.problem import Option

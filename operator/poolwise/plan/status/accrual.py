@@ -13,17 +13,20 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from poolwise.model.work import ServingLayout
-from poolwise.plan.decision import Candidate, Outcome, PlacementRecord, Plan, chosen_pool
+from poolwise.plan.decision import Candidate, Outcome, Plan, chosen_pool
 from poolwise.plan.pool import Pool
-from poolwise.plan.reading import mapping, number
-from poolwise.plan.records.meter import JOULES_PER_KILOWATT_HOUR, Meter, Rate, rate, read
+from poolwise.plan.reading import Told, mapping, number
+from poolwise.plan.records.hourly import (
+    WATTS_PER_KILOWATT,
+    comparable_cost,
+    cost_per_hour,
+    kilowatts,
+    replicas_of,
+)
+from poolwise.plan.records.meter import Meter, Rate, rate, read
 from poolwise.plan.records.meter import told as meter_told
-from poolwise.plan.status.figures import Told
 from poolwise.plan.status.pods import Observation
 from poolwise.plan.status.span import Span
-
-_WATTS_PER_KILOWATT = 1000.0
 
 
 def accrued(
@@ -100,7 +103,9 @@ def _current(meter: Meter, outcome: Outcome, told: Told, pool: Pool | None) -> R
         return meter.rate
     chosen = outcome.chosen
     return rate(
-        chosen.count * _replicas(chosen), _cost(chosen, pool, told, meter), kilowatts(chosen, told)
+        chosen.count * replicas_of(chosen),
+        _cost(chosen, pool, told, meter),
+        kilowatts(chosen, told),
     )
 
 
@@ -118,7 +123,7 @@ def _with_part(
         own = comparable_cost(pool, chosen)
         cost = None if own is None else cost + own
     both = None if found.kilowatts is None or power is None else found.kilowatts + power
-    return rate(found.accelerators + chosen.count * _replicas(chosen), cost, both)
+    return rate(found.accelerators + chosen.count * replicas_of(chosen), cost, both)
 
 
 def _cost(chosen: Candidate, pool: Pool | None, told: Told, meter: Meter) -> float | None:
@@ -128,44 +133,8 @@ def _cost(chosen: Candidate, pool: Pool | None, told: Told, meter: Meter) -> flo
     return meter.rate.cost if meter.rate else number(told, "costPerHour")
 
 
-def cost_per_hour(pool: Pool, chosen: Candidate | PlacementRecord) -> float | None:
-    """Of what a workload holds at the pool's price; None where nobody knows it."""
-    return pool.price.per_node_hour * _nodes_held(pool, chosen) if pool.price else None
-
-
-def comparable_cost(pool: Pool, chosen: Candidate) -> float | None:
-    """The same, where it is in the operator's currency."""
-    return None if pool.price_problem is not None else cost_per_hour(pool, chosen)
-
-
-def _nodes_held(pool: Pool, chosen: Candidate | PlacementRecord) -> float:
-    """Nodes whose price a workload pays: its share of their accelerators, or of their cores."""
-    layout = chosen.layout
-    if pool.is_cpu and isinstance(layout, ServingLayout):
-        cores = max((node.cores for node in pool.nodes), default=0.0)
-        return layout.cpu_cores * _replicas(chosen) / cores if cores else 0.0
-    return chosen.count * _replicas(chosen) / max(pool.accelerators_per_node, 1)
-
-
-def kilowatts(chosen: Candidate, told: Told) -> float | None:
-    """Predicted for what this holds, each accelerator as ``told``; of a CPU replica as a whole."""
-    watts = number(told, "powerWatts")
-    devices = max(chosen.count, 1) * _replicas(chosen)
-    return None if watts is None else watts * devices / _WATTS_PER_KILOWATT
-
-
-def joules_per_hour(chosen: Candidate, told: Told) -> float | None:
-    """The same, as a plan tells the energy of a service."""
-    power_kilowatts = kilowatts(chosen, told)
-    return None if power_kilowatts is None else power_kilowatts * JOULES_PER_KILOWATT_HOUR
-
-
 def _as_told(told: Told) -> Rate:
     """Of a run that is over: as it was planned."""
     count, watts = number(told, "count") or 0.0, number(told, "powerWatts")
-    kilowatts = None if watts is None else watts * max(count, 1.0) / _WATTS_PER_KILOWATT
+    kilowatts = None if watts is None else watts * max(count, 1.0) / WATTS_PER_KILOWATT
     return rate(count, number(told, "costPerHour"), kilowatts)
-
-
-def _replicas(chosen: Candidate | PlacementRecord) -> int:
-    return 1 if chosen.replicas is None else chosen.replicas

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from poolwise.plan.reading import number
+from poolwise.plan.reading import Told, number
 from poolwise.plan.records.meter import JOULES_PER_KILOWATT_HOUR, read
-from poolwise.plan.status.figures import Told, cost
+from poolwise.plan.status.figures import cost
 from poolwise.plan.wording import duration, money, three_digits
 
 

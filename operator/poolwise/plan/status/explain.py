@@ -24,10 +24,9 @@ from poolwise.plan.gateway import clients
 from poolwise.plan.live import mixture
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import CPU
-from poolwise.plan.reading import condition_of, mapping, number, objects
+from poolwise.plan.reading import Told, condition_of, mapping, number, objects
 from poolwise.plan.status import figures
 from poolwise.plan.status.costs import predicted_cost, so_far
-from poolwise.plan.status.figures import Told
 from poolwise.plan.wording import duration, percent, plural, sentence
 
 LABEL_WIDTH = 11

@@ -6,10 +6,7 @@ was made. What is missing is left out; nothing raises on a status that somebody 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from poolwise.plan.reading import mapping, number, objects
+from poolwise.plan.reading import Told, mapping, number, objects
 from poolwise.plan.wording import (
     GIB,
     change,
@@ -23,8 +20,6 @@ from poolwise.plan.wording import (
     three_digits,
     time_unit,
 )
-
-Told = Mapping[str, Any]
 
 _TAILS = {"ttft": "TTFT", "itl": "ITL", "e2e": "E2E"}
 _BASES = {

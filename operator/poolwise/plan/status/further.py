@@ -13,9 +13,9 @@ from typing import Any
 
 from poolwise.plan.decision import Candidate, Outcome, Plan
 from poolwise.plan.pool import Pool
-from poolwise.plan.status.accrual import comparable_cost, joules_per_hour
-from poolwise.plan.status.figures import Told
-from poolwise.plan.status.rounding import present, rounded
+from poolwise.plan.reading import Told
+from poolwise.plan.records.hourly import comparable_cost, joules_per_hour
+from poolwise.plan.rounding import present, rounded
 
 FIELD = "further"
 

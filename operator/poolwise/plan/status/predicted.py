@@ -15,7 +15,7 @@ from poolwise.model.prediction import (
     TrainingPrediction,
 )
 from poolwise.model.ranges import capacity_range
-from poolwise.plan.status.rounding import Story, present
+from poolwise.plan.rounding import Story, present
 
 LEAST_GAIN = 1e-6
 """Of 10 % more of a resource: smaller ones are what bisection leaves, and told as 0."""

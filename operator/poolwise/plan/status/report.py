@@ -12,8 +12,8 @@ from poolwise.plan.decision import Key, Outcome, Plan
 from poolwise.plan.joint.outcome import Price
 from poolwise.plan.observed import Decisions
 from poolwise.plan.pool import Condition, Pool
+from poolwise.plan.rounding import present
 from poolwise.plan.status.further import spread, total
-from poolwise.plan.status.rounding import present
 from poolwise.plan.status.story import candidate_story, story, summary
 from poolwise.plan.wording import sentence
 

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from poolwise.plan.reading import moment_of, number, objects
-from poolwise.plan.status.figures import Told
+from poolwise.plan.reading import Told, moment_of, number, objects
 
 TOLERANCE = 0.2
 """Relative; a fifth of the time until it starts, too."""

@@ -15,8 +15,8 @@ from poolwise.plan.decision import Candidate, Plan
 from poolwise.plan.joint.outcome import Price
 from poolwise.plan.pool import CPU, Pool
 from poolwise.plan.records.shape import Layout, shape
+from poolwise.plan.rounding import Story, present
 from poolwise.plan.status.predicted import bottleneck_story, memory_story, prediction_story
-from poolwise.plan.status.rounding import Story, present
 from poolwise.plan.wording import gib, sentence, three_digits
 
 TOKEN_LIMITS = ("maxModelLength", "maxBatchedTokens")

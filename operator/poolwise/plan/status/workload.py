@@ -21,14 +21,15 @@ from poolwise.plan.pool import Pool
 from poolwise.plan.provisioning.attempts import remembered
 from poolwise.plan.provisioning.evidence import bearers, startable_since
 from poolwise.plan.reading import is_true, mapping, number
+from poolwise.plan.records.hourly import cost_per_hour, joules_per_hour
 from poolwise.plan.records.meter import read
 from poolwise.plan.records.meter import told as meter_told
-from poolwise.plan.status.accrual import accrued, cost_per_hour, joules_per_hour
+from poolwise.plan.rounding import rounded
+from poolwise.plan.status.accrual import accrued
 from poolwise.plan.status.budget import Money
 from poolwise.plan.status.finish import expected_finish
 from poolwise.plan.status.further import with_further
 from poolwise.plan.status.pods import Live, Observation, observe, with_hung
-from poolwise.plan.status.rounding import rounded
 from poolwise.plan.status.steady import steady
 from poolwise.plan.status.story import rollout, story
 from poolwise.plan.status.workload_conditions import FINISHED, View, workload_conditions

@@ -7,8 +7,7 @@ import math
 from poolwise.plan.conditions import Reason, Type, condition
 from poolwise.plan.live.mismatch.speed import SURELY_BACK
 from poolwise.plan.pool import Condition
-from poolwise.plan.reading import condition_of, mapping, number
-from poolwise.plan.status.figures import Told
+from poolwise.plan.reading import Told, condition_of, mapping, number
 from poolwise.plan.steps.told import FIELD
 from poolwise.plan.wording import three_digits
 

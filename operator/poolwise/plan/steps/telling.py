@@ -13,9 +13,8 @@ from typing import Any
 from poolwise.plan.conditions import Reason, Type, condition
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.pool import Condition
-from poolwise.plan.reading import mapping
+from poolwise.plan.reading import Told, mapping
 from poolwise.plan.signals.adapters import Fault
-from poolwise.plan.status.figures import Told
 from poolwise.plan.steps.mispredicted import as_planned
 from poolwise.plan.steps.progress import Progress
 from poolwise.plan.steps.sample import CHECKPOINT, METRICS, STEP_SECONDS, RunSample

@@ -16,8 +16,7 @@ from poolwise.model.prediction import CHECKPOINT
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.learning import Rated
 from poolwise.plan.observed import Object
-from poolwise.plan.reading import mapping, moment_of, number
-from poolwise.plan.status.figures import Told
+from poolwise.plan.reading import Told, mapping, moment_of, number
 from poolwise.plan.steps.progress import Progress
 from poolwise.plan.wording import significant
 

@@ -1,0 +1,1 @@
+"""One training run on one pool: over how many accelerators it is laid, and how."""

@@ -1,0 +1,119 @@
+"""Counts of accelerators that a run may take in one pool, and which of them is best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from poolwise.model.prediction import Interval
+from poolwise.plan.candidates.supply import Interruptions
+from poolwise.plan.candidates.training.divisions import divisors
+from poolwise.plan.candidates.training.layouts import TrainingShape
+from poolwise.plan.closeness import ANYWHERE, Wish
+from poolwise.plan.decision import CountOffer
+from poolwise.plan.ledger.capacity import Gang
+from poolwise.plan.pool import Pool
+from poolwise.plan.requests.request import Goal
+
+STEPS_PER_DOUBLING = 4
+"""Of numbers of nodes that are tried: 1 to 8, then 10, 12, 14, 16, 20, ..."""
+AS_CHEAP = 0.02
+"""Costs (or joules) of two counts that differ by less are one: the faster count is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One count on one pool with what the whole run would take."""
+
+    count: int
+    gang: Gang
+    shape: TrainingShape
+    total_seconds: float
+    cost_per_hour: float | None
+    energy_joules: float
+    wish: Wish = ANYWHERE
+    startup_seconds: float = 0.0
+    """Until its nodes are there; they are paid for while they start."""
+    interruptions: Interruptions | None = None
+    """What spot nodes do to it; its total counts what is lost."""
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Of the whole run, from now."""
+        return self.startup_seconds + self.total_seconds
+
+    @property
+    def total_cost(self) -> float | None:
+        """Of the whole run."""
+        if self.cost_per_hour is None:
+            return None
+        return self.cost_per_hour * self.elapsed_seconds / 3600
+
+    def objective(self, goal: Goal) -> float | None:
+        """What the goal minimises."""
+        if goal is Goal.TIME:
+            return self.elapsed_seconds
+        return self.total_cost if goal is Goal.COST else self.energy_joules
+
+    def of_count(self, goal: Goal) -> CountOffer:
+        """The offer as others see it."""
+        step = self.shape.prediction.step_seconds
+        steps = self.total_seconds / step.mid if step.mid else 0.0
+        wait = self.startup_seconds
+        seconds = Interval(self.elapsed_seconds, wait + step.low * steps, wait + step.high * steps)
+        return CountOffer(
+            self.count,
+            self.shape.layout,
+            seconds,
+            self.cost_per_hour,
+            self.objective(goal),
+            self.wish,
+        )
+
+
+def counts_between(least: int, most: int, pool: Pool) -> Iterable[int]:
+    """Counts worth a search: the ends, parts of a node, and whole nodes in steps of a quarter or
+    less, so that a pool with a node more than divides well still offers what one less would."""
+    node = max(pool.accelerators_per_node, 1)
+    parts = [d for d in divisors(node) if least < d < most]
+    wholes, nodes, step = [], 1, 1
+    while nodes * node < most:
+        wholes.append(nodes * node)
+        nodes += step
+        if nodes == STEPS_PER_DOUBLING * 2 * step:
+            step *= 2
+    return sorted({least, most, *parts, *(size for size in wholes if size > least)})
+
+
+def preferred(offers: Sequence[Offer], goal: Goal, marginal_efficiency: float) -> Offer:
+    """The best of at least one: of all on Time, else of the cheapest, the fastest that yields.
+
+    Where a pool is free all of them are the cheapest.
+    """
+    if goal is Goal.TIME:
+        return _grown(offers, marginal_efficiency)
+    values = [offer.objective(goal) for offer in offers]
+    known = [value for value in values if value is not None]
+    if not known:
+        return offers[0]
+    bound = min(known) * (1 + AS_CHEAP)
+    pairs = zip(offers, values, strict=True)
+    level = [offer for offer, value in pairs if value is not None and value <= bound]
+    return _grown(level, marginal_efficiency)
+
+
+def _grown(offers: Sequence[Offer], marginal_efficiency: float) -> Offer:
+    """The fastest count whose last accelerators still yield their share.
+
+    The share is of what one accelerator of the smallest count yields; growth that yields less is
+    skipped, and a later count must pay for all accelerators since the last that was taken.
+    """
+    taken = first = offers[0]
+    alone = 1 / first.elapsed_seconds / first.count if first.elapsed_seconds else 0.0
+    for offer in offers[1:]:
+        if not (taken.elapsed_seconds and offer.elapsed_seconds):
+            continue
+        gained = 1 / offer.elapsed_seconds - 1 / taken.elapsed_seconds
+        if gained >= marginal_efficiency * alone * (offer.count - taken.count):
+            taken = offer
+    return taken
