@@ -77,6 +77,14 @@ def test_smaller_job_passes_one_that_waits():
     assert "16 of 32 are free, needs 32" in found["big"].reason
 
 
+def test_who_waits_for_one_that_goes_first_is_told_what_that_is_worth():
+    """Two of eight left eight of 24 accelerators idle, and the one of sixteen waited for them."""
+    found = outcomes(h100(3), job("a", 8), job("b", 16, age_seconds=9), job("c", 8))
+    assert [found[name].placed for name in "abc"] == [True, True, False]
+    told = r"research/b goes first, which costs all together \d\.\d % less time"
+    assert re.search(told, found["c"].reason)
+
+
 def test_waiting_job_is_placed_when_room_is_made():
     first, second = job("first", 16, age_seconds=2), job("second", 16)
     children = running(h100(2), first)

@@ -401,12 +401,13 @@ def test_a_wait_without_end_is_told_as_such(optimise):
 
 
 def test_an_answer_says_whether_others_start_than_the_queue_had_counted_on():
-    """An exchange of pools gives the third a place, which the queue had given to another."""
+    """An exchange of pools gives the third a place, which the queue had given to another. The first
+    is the oldest: the second does not go before it, so that there is an exchange at all."""
     pools = [pool("fast", 8), pool("slow", 8, 8)]
-    times = {"first": (1, 4, 1), "second": (4, 8, 2), "third": (4, 8, 1)}
+    times = {"first": (1, 4, 1, -6 * HOUR), "second": (4, 8, 2, 0), "third": (4, 8, 1, 0)}
     jobs = [
-        job(name, option("fast", fast, pods=pods), option("slow", slow, pods=pods))
-        for name, (fast, slow, pods) in times.items()
+        job(name, option("fast", fast, pods=pods), option("slow", slow, pods=pods), created=created)
+        for name, (fast, slow, pods, created) in times.items()
     ]
     assert not plan(problem(pools, *jobs), False).is_as_queued
     assert plan(problem(pools, *jobs[:2]), False).is_as_queued

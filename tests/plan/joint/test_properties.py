@@ -5,7 +5,10 @@ from dataclasses import replace
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from poolwise.plan.joint.admission import Gate
+from poolwise.plan.joint.bids import LEVEL, bid
 from poolwise.plan.joint.outcome import Act
+from poolwise.plan.joint.outlook import CLEAR_GAIN, outlook_of
 from poolwise.plan.joint.planning import plan
 from poolwise.plan.joint.problem import (
     NodeState,
@@ -16,6 +19,10 @@ from poolwise.plan.joint.problem import (
     Running,
     Workload,
 )
+from poolwise.plan.joint.promotion import Walked, promoted
+from poolwise.plan.joint.rooms import Rooms
+from poolwise.plan.joint.timeline import Timeline
+from poolwise.plan.joint.walk import Walk, cost_seconds
 from tests.plan.joint.cluster_given import HOUR, job, option, pool, problem, span
 
 POOLS = ("h100", "a100", "l40s")
@@ -155,6 +162,12 @@ DEADLINES = problem(
     job("in time", option("h100", 10), deadline=20 * HOUR),
     job("too late", option("h100", 10), deadline=5 * HOUR),
 )
+LEAVES_HALF_IDLE = problem(
+    [pool("h100", 8, 8, 8)],
+    *(job(key, option("h100", 20)) for key in "ac"),
+    job("b", option("h100", 10.5, pods=2)),
+)
+"""Until the gang goes before one of the others."""
 
 
 @SLOW
@@ -212,6 +225,42 @@ def test_everything_that_can_run_comes_to_its_end(problem, optimise):
         if not [each for each in state.workloads if each.key not in refused]:
             return
     raise AssertionError(f"still there: {[w.key for w in state.workloads]}, refused {refused}")
+
+
+@SLOW
+@example(LEAVES_HALF_IDLE)
+@given(problems())
+def test_who_goes_first_costs_nobody_who_waits_longer_or_is_of_a_tier_before(problem):
+    """Beside the same queue without it; and all together lose clearly less."""
+    gate = Gate(problem.pools, problem.rules, problem.now)
+    open_to = ((each, gate.admit(each).options) for each in problem.workloads if not each.running)
+    bids = [bid(each, ways, {}, problem.now, problem.rules) for each, ways in open_to if ways]
+
+    def walk():
+        timeline = Timeline(problem.pools, problem.workloads, problem.now)
+        return Walk(Rooms(problem.pools), timeline, problem.now, {}, {})
+
+    before = Walked.by(walk(), bids)
+    after = promoted(before, walk, Rooms(problem.pools))
+    turns = {turn.bid.workload.key: turn for turn in after.turns}
+    first = [turns[each.key] for each in after.promotions]
+    assert all(turn.starting for turn in first[-1:]), "it goes first so as to start"
+    for was in before.turns:
+        if all(goes_before(was.bid, each.bid) for each in first):
+            mine = turns[was.bid.workload.key]
+            assert own_seconds(mine) <= own_seconds(was) * (1.0 + LEVEL) ** len(first)
+    looks = [outlook_of(each.turns, problem.now) for each in (before, after)]
+    assert looks[1].is_clearly_less(looks[0]) if first else looks[1] == looks[0]
+
+
+def goes_before(bid, other):
+    """Whether it is of a tier before, or has waited clearly longer."""
+    is_older = bid.weight > other.weight * (1.0 + CLEAR_GAIN)
+    return bid.tier < other.tier or (bid.tier == other.tier and is_older)
+
+
+def own_seconds(turn):
+    return cost_seconds(turn.bid, turn.best.offer, turn.best.starts, 0.0)
 
 
 def after(problem, found):

@@ -71,6 +71,8 @@ class Bid:
     """Whether its deadline allows no more waiting to speak of."""
     is_hopeless: bool = False
     """Whether all that it could run on is held without end: nobody delays it."""
+    is_promoted: bool = False
+    """Whether it goes first in its tier, since all lose less by it (:mod:`.promotion`)."""
 
     @property
     def is_service(self) -> bool:
@@ -95,10 +97,11 @@ class Bid:
         return -workload.priority, is_first, not self.is_service, not self.is_urgent
 
     @property
-    def rank(self) -> tuple[Tier, float, float, str]:
+    def rank(self) -> tuple[Tier, bool, float, float, str]:
         """In a tier the shortest by weight first, then the oldest."""
         per_weight = self.length_seconds / self.weight
-        return self.tier, per_weight, self.workload.created, self.workload.key
+        workload = self.workload
+        return self.tier, not self.is_promoted, per_weight, workload.created, workload.key
 
 
 def weight_of_all(bids: Iterable[Bid]) -> float:

@@ -12,7 +12,8 @@ from poolwise.plan.joint.losses import Losses
 from poolwise.plan.joint.moves import Move
 from poolwise.plan.joint.outcome import Act, Decision, Price
 from poolwise.plan.joint.problem import Problem, Share, Workload
-from poolwise.plan.joint.walk import EXTERNALITY, Turn, Walked
+from poolwise.plan.joint.promotion import Walked
+from poolwise.plan.joint.walk import EXTERNALITY, Turn
 from poolwise.plan.joint.words import Teller
 from poolwise.plan.wording import significant
 
@@ -39,7 +40,7 @@ class Story:
         self._losses = Losses((turn.bid for turn in turns), problem.rules.currency)
         self.prices = self._priced()
         """One per pool."""
-        self._teller = Teller(problem, self._losses, self.prices, queue)
+        self._teller = Teller(problem, self._losses, self.prices, queue, taken.taken)
 
     def decisions(self) -> tuple[Decision, ...]:
         """One per workload, by key."""

@@ -7,7 +7,7 @@ answer counts only where the delay of all, those who wait included, is less by i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from poolwise.plan.joint.bids import Bid, Offer, weight_of_all
@@ -53,14 +53,23 @@ def outlook(
     for move in moved:
         walk.start(move.offer.option, taken[move.bid.workload.key].nodes, move.offer.holds_for, "")
     waiting = [each for each in known if each.workload.key not in taken]
-    turns = walk.turns(waiting)
-    delays = [
+    found = _summed(
         *(_delay_seconds(each, offer, 0.0, all_weight) for each, offer in starting),
-        *(_turn_seconds(turn, walk.now, all_weight) for turn in turns),
-    ]
+        *(_turn_seconds(turn, walk.now, all_weight) for turn in walk.turns(waiting)),
+    )
     gained = math.fsum(move.gain_seconds for move in moved)
-    told = [each for each in delays if math.isfinite(each)]
-    return Outlook(len(delays) - len(told), math.fsum(told) - gained)
+    return found._replace(delay_seconds=found.delay_seconds - gained)
+
+
+def outlook_of(turns: Sequence[Turn], now: float) -> Outlook:
+    """When everybody starts as the queue was walked."""
+    all_weight = weight_of_all(turn.bid for turn in turns)
+    return _summed(*(_turn_seconds(turn, now, all_weight) for turn in turns))
+
+
+def _summed(*delays_seconds: float) -> Outlook:
+    told = [each for each in delays_seconds if math.isfinite(each)]
+    return Outlook(len(delays_seconds) - len(told), math.fsum(told))
 
 
 def _turn_seconds(turn: Turn, now: float, all_weight: float) -> float:

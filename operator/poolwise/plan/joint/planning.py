@@ -28,10 +28,11 @@ from poolwise.plan.joint.problem import (
     Share,
     Workload,
 )
+from poolwise.plan.joint.promotion import Walked, promoted
 from poolwise.plan.joint.rooms import Rooms
 from poolwise.plan.joint.settling import all_start, lacking, settled
 from poolwise.plan.joint.timeline import Timeline
-from poolwise.plan.joint.walk import Turn, Walk, Walked
+from poolwise.plan.joint.walk import Turn, Walk
 from poolwise.plan.joint.worth import item_of, moving_item, started, with_moves
 
 
@@ -40,8 +41,8 @@ def plan(problem: Problem, optimise: bool = True) -> JointPlan:
 
     :param optimise: False: the queue in order alone.
     """
-    found, walk, turns = _walked(problem)
-    floor = Floor(problem.pools, found.limits, {p: tuple(h) for p, h in walk.holds.items()})
+    found, queue = _walked(problem)
+    turns, floor = queue.turns, Floor(problem.pools, found.limits, queue.holds)
     greedy, tiers, offered = found.greedy(turns, floor)
     taken = greedy
     if optimise and not found.has_room_for_all:
@@ -52,7 +53,7 @@ def plan(problem: Problem, optimise: bool = True) -> JointPlan:
         taken = settled(taken, found.bids, floor)
         full = lacking(taken, found.bids)
         shares = {pool: share for pool, share in shares.items() if pool in full}
-    story = Story(problem, shares, found.admissions, Walked(turns, floor.holds), taken, offered)
+    story = Story(problem, shares, found.admissions, queue, taken, offered)
     decisions = story.decisions()
     return JointPlan(
         decisions=decisions,
@@ -67,17 +68,19 @@ def plan(problem: Problem, optimise: bool = True) -> JointPlan:
     )
 
 
-def _walked(problem: Problem) -> tuple[_Pass, Walk, list[Turn]]:
-    """The queue in order. Where services hold for good what somebody could run on, it is walked
-    again at prices that do not count it: nothing is kept scarce for who can never have it."""
+def _walked(problem: Problem) -> tuple[_Pass, Walked]:
+    """The queue in order, but for who goes first since all lose less by it. Where services hold for
+    good what somebody could run on, it is walked again at prices that do not count it: nothing is
+    kept scarce for who can never have it."""
     found = _Pass.of(problem)
-    walk = found.walk()
-    turns = walk.turns(found.bids)
-    if not found.has_room_for_all and any(turn.has_hopeless_chances for turn in turns):
-        found = found.within({turn.bid.workload.key: turn.within_reach for turn in turns})
-        walk = found.walk()
-        turns = walk.turns(found.bids)
-    return found, walk, turns
+    queue = Walked.by(found.walk(), found.bids)
+    if found.has_room_for_all:
+        return found, queue
+    if any(turn.has_hopeless_chances for turn in queue.turns):
+        found = found.within({turn.bid.workload.key: turn.within_reach for turn in queue.turns})
+        queue = Walked.by(found.walk(), found.bids)
+    queue = promoted(queue, found.walk, Rooms(problem.pools))
+    return replace(found, bids=queue.bids), queue
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from poolwise.plan.joint.bids import LEVEL, Bid, Offer, weight_of_all
@@ -101,15 +101,6 @@ class Turn:
     def value(self, chance: Chance) -> float:
         """Completions per second, the delay of others counted as its own."""
         return self.bid.weight**2 / max(chance.cost_seconds, LEAST_SECONDS)
-
-
-@dataclass(frozen=True, slots=True)
-class Walked:
-    """The queue once everybody had a turn."""
-
-    turns: Sequence[Turn]
-    holds: Mapping[str, tuple[Hold, ...]]
-    """By pool: what is kept for gangs that wait."""
 
 
 def cost_seconds(bid: Bid, offer: Offer, wait_seconds: float, behind_weight: float) -> float:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from poolwise.plan.joint.bids import LEVEL, Offer
 from poolwise.plan.joint.losses import Losses
 from poolwise.plan.joint.moves import Move
 from poolwise.plan.joint.outcome import Price
 from poolwise.plan.joint.problem import Option, Problem, Workload
-from poolwise.plan.joint.walk import Chance, Turn, Walked
+from poolwise.plan.joint.promotion import Walked
+from poolwise.plan.joint.walk import Chance, Turn
 from poolwise.plan.wording import are_free, duration, money, percent, plural
 
+MOST_NAMED = 3
+"""Of those who are passed over."""
 ENDLESS = ", where nobody can tell how long it would wait"
 
 
@@ -25,10 +28,13 @@ class Teller:
         losses: Losses,
         prices: Iterable[Price],
         queue: Walked,
+        started: Container[str],
     ) -> None:
         self._problem, self._losses = problem, losses
         self._prices = {price.pool: price for price in prices}
         self._holds = queue.holds
+        self._promotions = [each for each in queue.promotions if each.key in started]
+        self._started = started
         self._places = {turn.bid.workload.key: place for place, turn in enumerate(queue.turns)}
         self._pools = {pool.name: pool for pool in problem.pools}
         self._holders = _largest_holders(problem.workloads)
@@ -38,7 +44,8 @@ class Teller:
         mine = turn.bid.offer_of(option)
         told = f"starts on {where(option)}{self._run(mine)}"
         because = self.why_not_best(turn, option)
-        return f"{told}: {because}" if because else told + self._second(turn, mine)
+        told += f": {because}" if because else self._second(turn, mine)
+        return told + self._first(turn.bid.workload.key)
 
     def why_not_best(self, turn: Turn, option: Option) -> str:
         """Clause: what it loses on this option, and who needs the better one more."""
@@ -53,7 +60,18 @@ class Teller:
             return ""  # others took it in the end
         if chance.is_beyond_share:
             return f"namespace {turn.bid.workload.namespace} holds all of its share"
+        for each in self._promotions:
+            if turn.bid.workload.key in each.passed:
+                return f"{each.key} goes first, {each.reason}"
         return self._spurned(turn, chance).removeprefix("; ") or self._kept(turn, chance)
+
+    def _first(self, key: str) -> str:
+        """Before whom it goes out of turn, and what that is worth."""
+        for each in self._promotions:
+            passed = [other for other in each.passed if other not in self._started]
+            if each.key == key and passed:
+                return f"; goes before {', '.join(passed[:MOST_NAMED])}, {each.reason}"
+        return ""
 
     def _kept(self, turn: Turn, chance: Chance) -> str:
         """For whom the room is that it would need: gangs that had their turn before it."""
