@@ -69,6 +69,13 @@ def test_nobody_passes_over_who_has_waited_longer():
         assert placed(*older, wide("b")).keys() == first
 
 
+def test_nobody_passes_over_who_is_far_shorter():
+    """All who wait may lose less by it: those who come while it runs are not among them."""
+    long = wide("b", 30.0, created=-14 * 24 * HOUR)  # and counts four times
+    assert placed(narrow("a", 4.0), narrow("c", 8.0), long).keys() == {"a", "b"}
+    assert placed(narrow("a", 4.0), narrow("c", 6.0), long).keys() == {"a", "c"}
+
+
 def test_it_is_not_to_be_had_at_the_cost_of_one_that_has_waited_longer():
     """Beside the gang there is room for one of the two, and the shorter would take it."""
     old = narrow("c", 20.8, created=-6 * HOUR)

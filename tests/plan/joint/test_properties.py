@@ -19,7 +19,7 @@ from poolwise.plan.joint.problem import (
     Running,
     Workload,
 )
-from poolwise.plan.joint.promotion import Walked, promoted
+from poolwise.plan.joint.promotion import MOST_TIMES, Walked, promoted
 from poolwise.plan.joint.rooms import Rooms
 from poolwise.plan.joint.timeline import Timeline
 from poolwise.plan.joint.walk import Walk, cost_seconds
@@ -230,7 +230,7 @@ def test_everything_that_can_run_comes_to_its_end(problem, optimise):
 @SLOW
 @example(LEAVES_HALF_IDLE)
 @given(problems())
-def test_who_goes_first_costs_nobody_who_waits_longer_or_is_of_a_tier_before(problem):
+def test_who_goes_first_costs_nobody_who_keeps_his_place(problem):
     """Beside the same queue without it; and all together lose clearly less."""
     gate = Gate(problem.pools, problem.rules, problem.now)
     open_to = ((each, gate.admit(each).options) for each in problem.workloads if not each.running)
@@ -254,9 +254,10 @@ def test_who_goes_first_costs_nobody_who_waits_longer_or_is_of_a_tier_before(pro
 
 
 def goes_before(bid, other):
-    """Whether it is of a tier before, or has waited clearly longer."""
+    """Whether it is of a tier before, has waited clearly longer, or is far shorter by weight."""
     is_older = bid.weight > other.weight * (1.0 + CLEAR_GAIN)
-    return bid.tier < other.tier or (bid.tier == other.tier and is_older)
+    is_shorter = MOST_TIMES * bid.per_weight < other.per_weight
+    return bid.tier < other.tier or (bid.tier == other.tier and (is_older or is_shorter))
 
 
 def own_seconds(turn):
