@@ -16,7 +16,7 @@ from poolwise.cluster.queue import WorkQueue
 from poolwise.cluster.resources import TRAINING_JOBS
 from poolwise.handlers.planner import Guest, Planner, Target
 from poolwise.plan.conditions import Reason
-from poolwise.plan.decision import Key, Kind, Plan, Rejection
+from poolwise.plan.decision import Key, Kind, Outcome, Plan, Rejection
 from poolwise.plan.observed import Answer, Decisions, Observed
 from poolwise.plan.pool import Price
 from poolwise.plan.standing import Standing
@@ -67,6 +67,18 @@ def test_a_refusal_ends_by_itself():
         return made.is_refused(KEY)
 
     assert not asyncio.run(refused())
+
+
+def test_a_refusal_takes_the_place_of_the_plan_at_once():
+    """The next pass gives its place away; until then nobody is to try the plan once more."""
+
+    async def decided() -> Outcome:
+        made = planner(HOUR_SECONDS)
+        made.decisions = Decisions((), {KEY: placed_job()})
+        refuse(made)
+        return made.decisions.outcomes[KEY]
+
+    assert isinstance(asyncio.run(decided()), Rejection)
 
 
 def test_one_for_good_ends_with_its_object_alone():

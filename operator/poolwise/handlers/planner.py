@@ -164,6 +164,9 @@ class Planner:
             delay_seconds = self._queue.backoff_seconds(key)
             pardon = asyncio.get_running_loop().call_later(delay_seconds, self.forgive, key)
         self._refusals[key] = _Refusal(outcome, pardon)
+        # At once, and not with the next pass: that may give its place away while the plan that was
+        # refused is tried once more.
+        self.decisions = replace(self.decisions, outcomes={**self.decisions.outcomes, key: outcome})
 
     def forgive(self, key: Key) -> None:
         """Plan ``key`` again in spite of an earlier refusal, unless that is for good."""
@@ -248,7 +251,7 @@ class Planner:
     def _planned(self) -> Mapping[Key, Outcome]:
         """What the planner itself said the last time."""
         outcomes = self.decisions.outcomes.items()
-        return {key: each for key, each in outcomes if key not in self._left_out}
+        return {key: each for key, each in outcomes if not self.is_refused(key)}
 
     def _plan_at(self, moment: datetime | None) -> None:
         """A pass is due at a moment at which time alone changes a decision."""

@@ -90,7 +90,7 @@ def decide(
     read = with_live_replicas(kept, observed.scaling)
     everything = in_queues(read, observed, known)
     start = starts(observed, everything, remembered.grown.each(known, grown), settings, now)
-    book, claims = _ledger(start.pools, observed.pods, start.entries, remembered)
+    book, claims = _ledger(start.pools, observed.pods, start.holders, remembered)
     book = with_guests(book, observed)
     runs = remembered.runs.each(observed.training_jobs, measured)
     situation = Situation(

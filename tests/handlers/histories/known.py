@@ -13,14 +13,15 @@ _TWO_RUN_AND_ONE_WAITS = [
     (Event("create_job", ("j2", {})), 200.0),
 ]
 _H100S = {"nodeSelector": {GROUP_LABEL: "h"}}
+_TRAFFIC = {
+    "inputTokens": {"p50": 300, "p95": 1200},
+    "outputTokens": {"p50": 200, "p95": 600},
+}
 _OF_20_PER_SECOND = {
     "slo": [{"metric": "TTFT", "percentile": 99, "target": "500ms"}],
-    "traffic": {
-        "requestsPerSecond": "20",
-        "inputTokens": {"p50": 300, "p95": 1200},
-        "outputTokens": {"p50": 200, "p95": 600},
-    },
+    "traffic": {"requestsPerSecond": "20", **_TRAFFIC},
 }
+_OF_150_PER_SECOND = {"traffic": {"requestsPerSecond": "150", **_TRAFFIC}}
 _STOPS_FOR_OTHERS = {**CHECKPOINTS, **LENGTHS[1], "priorityClassName": "low"}
 _FOR_WHOM_ALL_STOP = {"priorityClassName": "high", "accelerators": {"count": 16}}
 KNOWN: dict[str, History] = {
@@ -83,5 +84,14 @@ KNOWN: dict[str, History] = {
         (Event("create_service", ("s1", {})), 3.0),
         (Event("create_service", ("s0", _OF_20_PER_SECOND)), 200.0),
         (Event("tell", ("busy",)), 3.0),
+    ],
+    "a plan that was refused is not tried once more while others get its place": [
+        (Event("create_service", ("s0", {**_OF_150_PER_SECOND, "replicas": 9})), 0.0),
+        (Event("create_job", ("j1", {})), 200.0),
+        (Event("remove_node", (0,)), 230.0),
+        (Event("schedule", (False,)), 0.0),
+        (Event("create_job", ("j0", {})), 3.0),
+        (Event("refuse", ("services/s0", True)), 700.0),
+        (Event("delete_child", (1,)), 30.0),
     ],
 }

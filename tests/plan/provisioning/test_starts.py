@@ -123,6 +123,19 @@ def test_the_next_candidate_is_tried_once_the_pods_are_gone():
     )
 
 
+def test_till_then_nobody_else_has_what_they_were_to_run_on():
+    """Pods that wait for a scheduler may still get it."""
+    pools, nodes = [growing(max_nodes=1)], [node("n0", born=after(-60))]
+    first, second = job("first", 8), job("second", 8)
+    children = created(nodes, first, pools=pools)
+    given = {"pools": pools, "children": children, "pods": pods(children[0], None)}
+    both = decided_at(after(31), nodes, first, second, **given).outcomes
+    assert both[key("first")].given_up is not None
+    assert not both[key("second")].placed
+    gone = decided_at(after(31), nodes, second, pools=pools).outcomes
+    assert gone[key("second")].claim.accelerators_by_node == {"n0": 8}
+
+
 def test_without_another_it_waits_and_tries_again_later_each_time():
     wide, only = job(count=16), [growing()]
     remembers, _ = failed_start(wide, only)

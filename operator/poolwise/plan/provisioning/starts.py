@@ -45,6 +45,8 @@ class Overdue:
     entry: Entry
     """Without its place, and keeping away from it."""
     attempt: GivenUp
+    holder: Entry
+    """With its place, which is nobody else's until its pods are gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,11 @@ class Starts:
     overdue: tuple[Overdue, ...] = ()
     look_again_at: datetime | None = None
     """When the next placement is overdue, or something may be tried again."""
+
+    @property
+    def holders(self) -> tuple[Entry, ...]:
+        """All that hold what they run on."""
+        return (*self.entries, *(each.holder for each in self.overdue))
 
 
 def starts(
@@ -76,8 +83,7 @@ def starts(
     for entry in avoiding:
         found = look.judged(entry)
         if isinstance(found, GivenUp):
-            entry = look.avoiding(_without_place(entry), found)
-            overdue.append(Overdue(entry, found))
+            overdue.append(Overdue(look.avoiding(_without_place(entry), found), found, entry))
             moments.append(found.until(settings))
         else:
             entries.append(entry)

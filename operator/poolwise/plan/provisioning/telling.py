@@ -41,7 +41,10 @@ def told(
     :param situation: before the pass placed anything.
     """
     given_up = {
-        each.entry.identity.key: _given_up(each, start, situation) for each in start.overdue
+        (key := each.entry.identity.key): _given_up(
+            each, start, situation.without_claim(claims.get(key))
+        )
+        for each in start.overdue
     }
     outcomes = {key: _waiting(each) for key, each in found.outcomes.items()} | given_up
     held = [*claims.values(), *_new_claims(outcomes.values())]
