@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from poolwise.cluster.resources import RUNNERS, WATCHED, owner_uid
 from poolwise.plan.children.metadata import key_of
@@ -22,6 +22,7 @@ class Passes:
         self.broken = broken
         self._before = Decisions((), {})
         self._attempts_before = 0
+        self._apis_before: Collection[str] = ()
 
     def see(self, observed: Observed, decisions: Decisions) -> None:
         """Add to ``broken`` what is wrong."""
@@ -31,6 +32,7 @@ class Passes:
         self.broken += self._decided_twice(observed, decisions)
         self._before = decisions
         self._attempts_before = len(self._cluster.attempts)
+        self._apis_before = observed.apis
 
     def _unseen(self, observed: Observed) -> Iterator[str]:
         """Who writes knows it at once, whenever the watch tells of it."""
@@ -44,7 +46,10 @@ class Passes:
                     yield f"wrote {resource.plural}/{child['metadata']['name']}, and forgot it"
 
     def _decided_twice(self, observed: Observed, decisions: Decisions) -> Iterator[str]:
-        """A place that was given counts from then on, before it is written."""
+        """A place that was given counts from then on, before it is written; but for who is to wait
+        in a queue of Kueue's, which was just found to be there."""
+        if observed.apis != self._apis_before:
+            return
         running = {owner_uid(each) for kind in RUNNERS for each in self._cluster.all(kind)}
         tried = self._cluster.attempts[self._attempts_before :]
         asked = {key_of(each): each for each in _workloads(observed)}
