@@ -182,7 +182,7 @@ def test_every_request_is_answered_whole_within_all_limits(
     assert computed > once if preempted else computed == once
 
 
-GOLDEN = Path(__file__).parents[1] / "plan" / "golden" / "vllm.yaml"
+GOLDEN = Path(__file__).parents[1] / "plan" / "children" / "golden" / "vllm.yaml"
 
 
 def rendered_command() -> list[str]:

@@ -10,7 +10,7 @@ import yaml
 from e2e.images.rendezvous.round import Member, Refused, Round, check_met
 from e2e.images.rendezvous.settings import BadSetting, from_environment
 
-GOLDEN = Path(__file__).parents[1] / "plan" / "golden" / "training-two-nodes.yaml"
+GOLDEN = Path(__file__).parents[1] / "plan" / "children" / "golden" / "training-two-nodes.yaml"
 
 
 def rendered_environment() -> dict[str, str]:
