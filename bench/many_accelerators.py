@@ -17,13 +17,17 @@ from functools import partial
 from itertools import cycle, islice
 from typing import Any
 
-from bench.placement_speed import CALIBRATION, MANY_POOLS, NOW, TABLES, declared_pool
+from bench.placement_speed import (
+    CALIBRATION,
+    MANY_POOLS,
+    NOW,
+    TABLES,
+    candidate_table,
+    declared_pool,
+)
 from poolwise.handlers.garbage import settle
-from poolwise.plan.candidates.assessment import candidates
-from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.cluster import decide
 from poolwise.plan.decision import Kind
-from poolwise.plan.learning.corrections import Corrections
 from poolwise.plan.ledger.capacity import ledger
 from poolwise.plan.memo import Memo
 from poolwise.plan.observed import Observed
@@ -72,11 +76,7 @@ def table_milliseconds(document: Document, cluster: Observed) -> float:
     """Of the candidates for a workload, where nothing is remembered of any pool."""
     book = ledger(decide(cluster, TABLES, Settings(), CALIBRATION, NOW, Memo()).pools, {})
     request = workload(document, Kind(document["kind"]), TABLES, Settings(), {}).request
-
-    def ask() -> None:
-        situation = Situation(book, CALIBRATION, Memo(), Settings(), NOW, Corrections())
-        candidates(request, book.pools.values(), situation)
-
+    ask = partial(candidate_table, request, book)
     return min(_milliseconds(ask) for _ in range(PASSES))
 
 

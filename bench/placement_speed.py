@@ -159,7 +159,7 @@ def _print_many_pools() -> None:
     for document in _workloads():
         cold_ms = _cold_ms(replace(_observed(nodes, document), pools=declared))
         request = workload(document, Kind(document["kind"]), TABLES, Settings(), {}).request
-        table_ms = _milliseconds(partial(_table, request, book), TABLE_PASSES)
+        table_ms = _milliseconds(partial(candidate_table, request, book), TABLE_PASSES)
         name = document["metadata"]["name"]
         print(
             f"{name:20} cold {cold_ms:6.1f} ms on {MANY_POOLS} pools,"
@@ -167,7 +167,7 @@ def _print_many_pools() -> None:
         )
 
 
-def _table(request: Request, book: Ledger) -> tuple[Candidate, ...]:
+def candidate_table(request: Request, book: Ledger) -> tuple[Candidate, ...]:
     """Every pool as a candidate for a workload, where nothing is remembered of any."""
     situation = Situation(book, CALIBRATION, Memo(), Settings(), NOW, Corrections())
     return candidates(request, book.pools.values(), situation)

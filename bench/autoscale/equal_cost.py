@@ -8,7 +8,6 @@ logarithms) of the law's main target by what it costs. A replay that gets dearer
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -25,6 +24,7 @@ from bench.autoscale.policies.laws import LAWS, Setting
 from bench.autoscale.policies.profiling import service
 from bench.autoscale.replay import replay
 from bench.autoscale.scene import Scene
+from bench.autoscale.tuning import search
 from bench.autoscale.watching import Dear, Watched
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
@@ -88,18 +88,16 @@ def run(data: Path, processes: int, cases: Sequence[Case] = CASES) -> list[Found
 
 def tuned(data: Path, case: Case, replica_hours: float, name: str) -> Tuned | None:
     """One rival at its best for so much; None where whatever was tried costs more."""
-    scene, law = _scene(data, case), LAWS[name]
-    knob = law.knob
-    play = partial(_played, scene, name, replica_hours)
-    published = play({knob.name: knob.published})
-    tries = [published, *map(play, law.others)]
-    most, fewest = (knob.published, knob.fewest) if not published else (knob.most, knob.published)
-    for _ in range(BISECTIONS):
-        middle = math.sqrt(most * fewest)
-        tries.append(play({knob.name: middle, **law.beside}))
-        most, fewest = (most, middle) if tries[-1] else (middle, fewest)
-    ended = [each for each in tries if each is not None]
-    return max(ended, key=lambda each: each.outcome.attainment, default=None)
+    scene, affordable = _scene(data, case), list[Tuned]()
+
+    def attempt(to: Setting) -> bool:
+        found = _played(scene, name, replica_hours, to)
+        if found is not None:
+            affordable.append(found)
+        return found is not None
+
+    search(LAWS[name], attempt, BISECTIONS)
+    return max(affordable, key=lambda each: each.outcome.attainment, default=None)
 
 
 def text(found: Iterable[Found]) -> str:

@@ -143,21 +143,26 @@ def bisections(scene: Scene) -> int:
 
 
 def _law(scene: Scene, law: Law, play: Play) -> Tuned:
-    told, knob = service(scene), law.knob
+    told = service(scene)
     trials = Trials(scene, play, lambda setting: law.policy(told, setting))
-    published = trials.attempt({knob.name: knob.published})
-    for setting in law.others:
-        trials.attempt(setting)
-    most, fewest = knob.most, knob.fewest
-    if published.is_missed:
-        fewest = knob.published
-    else:
-        most = knob.published
-    for _ in range(bisections(scene)):
-        middle = math.sqrt(most * fewest)
-        is_late = trials.attempt({knob.name: middle, **law.beside}).is_missed
-        most, fewest = (most, middle) if is_late else (middle, fewest)
+    search(law, lambda setting: trials.attempt(setting).is_missed, bisections(scene))
     return trials.chosen()
+
+
+def search(law: Law, attempt: Callable[[Setting], bool], steps: int) -> None:
+    """Try what is published, then bisect its main target.
+
+    :param attempt: replays a setting; whether one that asks for more replicas is to be tried next.
+    """
+    knob = law.knob
+    has_too_few = attempt({knob.name: knob.published})
+    for setting in law.others:
+        attempt(setting)
+    most, fewest = (knob.most, knob.published) if has_too_few else (knob.published, knob.fewest)
+    for _ in range(steps):
+        middle = math.sqrt(most * fewest)
+        has_too_few = attempt({knob.name: middle, **law.beside})
+        most, fewest = (most, middle) if has_too_few else (middle, fewest)
 
 
 def _static(setting: Setting) -> Policy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 import numpy as np
 
@@ -60,3 +61,12 @@ class Script:
         """The last move that is due."""
         self.views.append(view)
         return [wanted for moment, wanted in self._moves if moment <= view.now_seconds][-1]
+
+
+def with_steady_trace(folder: Path) -> Path:
+    """With the trace "steady" in it: ten minutes of a request each second, and ten of four."""
+    arrivals = np.concatenate([np.arange(0.0, 600.0), 600.0 + 0.25 * np.arange(2400)])
+    rows = (f"{at},300,300" for at in arrivals)
+    text = "\n".join(["arrival_s,input_tokens,output_tokens", *rows])
+    (folder / "steady.csv").write_text(text)
+    return folder

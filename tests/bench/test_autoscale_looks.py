@@ -2,21 +2,16 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from bench.autoscale import looks
 from bench.autoscale.grid import Case
+from tests.bench.autoscale_cases import with_steady_trace
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Ten minutes of a request each second, and ten of four."""
-    arrivals = np.concatenate([np.arange(0.0, 600.0), 600.0 + 0.25 * np.arange(2400)])
-    rows = (f"{at},300,300" for at in arrivals)
-    text = "\n".join(["arrival_s,input_tokens,output_tokens", *rows])
-    (tmp_path / "steady.csv").write_text(text)
-    return tmp_path
+    return with_steady_trace(tmp_path)
 
 
 def test_each_time_between_looks_is_replayed(data: Path) -> None:

@@ -15,7 +15,6 @@ BUNCHING = 0.5
 LONE_SHARE = 2.0**-22
 """Of the largest load: a request that is alone."""
 BISECTIONS = 24
-LEAST_SHARE = 1e-6
 
 
 def late_share(served: Replica, at: State, target: LatencyTarget) -> float:
@@ -85,15 +84,15 @@ def _mean_gap_late(served: Replica, at: State, seconds: float) -> float:
     (:mod:`poolwise.plan.scaling.fragility`). Any answer but those of one token has one gap at
     least: where there is less than one on average, no larger share has any.
     """
-    if not served.generates:
-        return 0.0
     own, with_gaps = at.decode.seconds, min(served.generated.mean, served.with_gaps_share)
+    if with_gaps <= 0.0:
+        return 0.0
     if seconds <= own:
         return with_gaps
     added = at.added_seconds * served.interference
     rate, spread = at.requests_per_second, 1.0 + served.prompt.scv
     bunching = BUNCHING * max(served.arrival_dispersion, 0.1)
-    gaps = max(served.generated.mean / max(with_gaps, LEAST_SHARE), 1.0)
+    gaps = served.generated.mean / with_gaps
     window = gaps * seconds
     work = Delay(
         rate * added * window,
