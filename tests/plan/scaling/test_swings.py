@@ -1,6 +1,6 @@
 """A small fleet bears less of its load than a large one, where gaps between tokens decide."""
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from itertools import pairwise
 
 import numpy as np
@@ -8,18 +8,21 @@ import pytest
 
 from poolwise.plan.scaling.capability import capability
 from poolwise.plan.scaling.evidence import evidence
-from poolwise.plan.scaling.fragility import LOG_RATIOS, Lateness
+from poolwise.plan.scaling.fragility import LOG_RATIOS, Lateness, curve_of, observed, prior, summary
 from poolwise.plan.scaling.memory import Felt, Memory
 from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.scaling.sizing import need, ratios
 from poolwise.plan.scaling.swings import (
+    BLUR,
     LEAST_DEMAND,
     LEAST_SWING,
+    MOST_BURSTS,
     MOST_SWING,
     SWING,
     USUAL_DEMAND,
     Dispersion,
     as_strain,
+    blur_of,
     strain,
     swing_of,
     usable_share,
@@ -86,6 +89,64 @@ def test_what_was_seen_of_arrivals_fades_and_silence_tells_nothing():
     bursty = looked([0.0, 400.0] * 60)
     assert bursty.root > 10.0
     assert bursty.after(0.0, 0.0, 1800.0).looks == bursty.looks / 2.0
+
+
+@pytest.mark.parametrize("requests_per_second", [10.0, 40.0])
+def test_bursts_of_all_users_together_are_as_large_at_any_rate(requests_per_second):
+    draw = np.random.default_rng(7)
+    together = draw.choice([0.5, 1.5], 4000)  # relative deviation 0.5
+    counts = draw.poisson(15.0 * requests_per_second * together).tolist()
+    found = looked(counts).bursts(1.0 / 15.0)  # where chance has a deviation of 1 with one a look
+    assert found == pytest.approx(0.5 * (np.pi / 4.0) ** 0.5, rel=0.15)  # by distances
+    assert looked(draw.poisson(15.0 * requests_per_second, 4000).tolist()).bursts(1.0) < 0.3
+
+
+def test_arrivals_without_rates_tell_of_no_bursts():
+    bursty = looked([0.0, 400.0] * 60)
+    assert bursty.bursts(10.0) > 1.0
+    assert Dispersion.read([bursty.deviations, bursty.looks]) == Dispersion()
+    assert Dispersion.read([*astuple(bursty)]) == bursty
+    assert Dispersion().bursts(10.0) == 0.0
+
+
+def test_bursts_blur_gaps_and_nothing_else(of_gaps):
+    bursty = looked([0.0, 400.0] * 60)
+    mild = replace(bursty, deviations=2.0 * bursty.looks)
+    assert blur_of(of_gaps, mild) == BLUR * mild.bursts(of_gaps.requests_per_second) > 0.1
+    assert blur_of(of_gaps, Dispersion()) == 0.0
+    assert blur_of(of_gaps, bursty) == BLUR * MOST_BURSTS
+    assert blur_of(replace(of_gaps, limit=None), bursty) == 0.0
+
+
+def test_a_blurred_edge_makes_more_late_below_it_and_fewer_above():
+    sharp, blurred = (curve_of(prior(), 0.01, blur) for blur in (0.0, 0.6))
+    low, high = np.searchsorted(LOG_RATIOS, (-1.0, 1.0))
+    assert blurred[low] > 1.5 * sharp[low]
+    assert blurred[high] < sharp[high]
+    assert (np.diff(blurred) > 0.0).all()
+    assert curve_of(prior(), 0.01, 0.01) == pytest.approx(sharp)  # too little to tell
+
+
+def test_a_blurred_edge_is_known_to_be_a_sharp_one_by_its_bursts():
+    def bearing(load):
+        return Felt(now=load, recent=load, mean=load, worst=load)
+
+    known = prior()
+    for load in (0.5, 0.7, 0.9, 1.1) * 10:
+        told = Lateness(late=500.0 * (load > 1.0), count=1000.0)
+        known = observed(known, evidence([(bearing(load), told)], 0.1), 0.01)
+    blurred = curve_of(known, 0.01, 0.4)
+    found = []
+    for blur in (0.0, 0.4):
+        belief = prior()
+        for load in (0.5, 0.7, 0.9, 1.1) * 10:
+            late = 1000.0 * float(np.interp(np.log(load), LOG_RATIOS, blurred))
+            seen = evidence([(bearing(load), Lateness(late, 1000.0))], 0.1)
+            belief = observed(belief, replace(seen, blur=blur), 0.01)
+        found.append(summary(belief))
+    (flat_strength, flat), (strength, steep) = found
+    assert flat_strength < strength
+    assert flat < 0.7 * steep
 
 
 def test_what_comes_beyond_a_demand_strains_a_fleet_less_than_by_its_size():

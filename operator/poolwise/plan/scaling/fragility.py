@@ -7,11 +7,11 @@ r times what the model calls full, the share ::
 
 is late, where r is the load of the replica that they are on (:mod:`.felt`) and ``odds`` are those
 of the allowed share: ``strength`` is the load at which just as many are late as may be (1: where
-the model says), ``steepness`` how sharp the edge is: high where load is smooth, low where bursts
-come that no forecast tells of. ``floor`` is late at any load, beside the prompts that are known to
-be late even alone (:mod:`.lone`). All that the model and the forecast do not know shows in these
-three, so they are learned together: a posterior on a grid, from how many were late at which load,
-fading towards the prior.
+the model says), ``steepness`` how sharp the edge is: high where load is smooth, low where more
+comes at times than looks tell, beyond the bursts that are known of (:mod:`.swings`). ``floor`` is
+late at any load, beside the prompts that are known to be late even alone (:mod:`.lone`). All that
+the model and the forecast do not know shows in these three, so they are learned together: a
+posterior on a grid, from how many were late at which load, fading towards the prior.
 """
 
 from __future__ import annotations
@@ -51,6 +51,9 @@ HALF_LIFE_SECONDS = 1800.0
 LEAST_RATIO, MOST_RATIO = 0.02, 3.0
 LOG_RATIOS = np.linspace(-5.0, 3.0, 81)
 LOADS = 200
+BLUR_STEP = 0.05
+NORMALS = np.linspace(-3.0, 3.0, 13)
+"""Of a standard normal number, for sums over it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +113,8 @@ class Evidence:
 
     late: Vector
     timely: Vector
+    blur: float = 0.0
+    """Deviation of ln(load) that each met, about those (:mod:`.swings`)."""
 
 
 def faded(belief: Belief, seconds: float) -> Belief:
@@ -141,8 +146,11 @@ def informed(belief: Belief, edge: float | None, is_limit: bool, alone: Known | 
 
 def observed(belief: Belief, evidence: Evidence, allowed_share: float) -> Belief:
     """After requests at their loads."""
-    late, timely = _log_shares(allowed_share)
-    told = np.tensordot(evidence.late, late, 1) + np.tensordot(evidence.timely, timely, 1)
+    (seen,) = np.nonzero(evidence.late + evidence.timely)
+    of_load = _late(allowed_share, _rounded(evidence.blur))[seen, ..., None]
+    late = FLOORS + (1.0 - FLOORS) * of_load
+    told = np.tensordot(evidence.late[seen], np.log(np.maximum(late, LEAST_SHARE)), 1)
+    told += np.tensordot(evidence.timely[seen], np.log(np.maximum(1.0 - late, LEAST_SHARE)), 1)
     return Belief(belief.log_weights + told)
 
 
@@ -174,22 +182,32 @@ def summary(belief: Belief) -> tuple[float, float]:
     return strength, steepness
 
 
-def curve_of(belief: Belief, allowed_share: float) -> Vector:
-    """Expected share that load makes late, over :data:`LOG_RATIOS`."""
+def curve_of(belief: Belief, allowed_share: float, blur: float = 0.0) -> Vector:
+    """Expected share that load makes late, over :data:`LOG_RATIOS`.
+
+    :param blur: deviation of ln(load) that requests meet, about that.
+    """
     weights = np.sum(belief.weights * (1.0 - FLOORS), axis=2)
-    odds = math.log((1.0 - allowed_share) / allowed_share)
-    distance = LOG_STRENGTHS[:, None] - LOG_RATIOS
-    exponent = odds + distance[:, None, :] * STEEPNESSES[None, :, None]
-    late = 1.0 / (1.0 + np.exp(np.clip(exponent, -50.0, 50.0)))
-    told: Vector = np.einsum("sk,skr->r", weights, late)
+    told: Vector = np.einsum("sk,rsk->r", weights, _late(allowed_share, _rounded(blur)))
     return told
 
 
-@lru_cache(maxsize=8)
-def _log_shares(allowed_share: float) -> tuple[Vector, Vector]:
-    """Logarithms of the shares late and timely: ratio by strength by steepness by floor."""
+def _rounded(blur: float) -> float:
+    """Curves are remembered by it."""
+    return round(blur / BLUR_STEP) * BLUR_STEP
+
+
+@lru_cache(maxsize=64)
+def _late(allowed_share: float, blur: float) -> Vector:
+    """Share that load makes late: ratio by strength by steepness.
+
+    Loads are log-normal about the ratio, whose mean they keep.
+    """
     odds = math.log((1.0 - allowed_share) / allowed_share)
-    distance = (LOG_STRENGTHS - LOG_RATIOS[:, None])[:, :, None] * STEEPNESSES
-    added = (1.0 / (1.0 + np.exp(np.clip(odds + distance, -50.0, 50.0))))[..., None]
-    late = FLOORS + (1.0 - FLOORS) * added
-    return np.log(np.maximum(late, LEAST_SHARE)), np.log(np.maximum(1.0 - late, LEAST_SHARE))
+    normals = NORMALS if blur else np.zeros(1)
+    shares = np.exp(-0.5 * normals**2)
+    met = LOG_RATIOS[:, None] + blur * (normals - blur / 2.0)
+    distance = (LOG_STRENGTHS[:, None] - met[:, None, :])[..., None] * STEEPNESSES
+    late = 1.0 / (1.0 + np.exp(np.clip(odds + distance, -50.0, 50.0)))
+    told: Vector = np.einsum("n,rsnk->rsk", shares / shares.sum(), late)
+    return told

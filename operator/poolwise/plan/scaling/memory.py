@@ -227,7 +227,7 @@ class Memory:
             lone=Lone.read(document.get("lone", Lone().as_mapping())),  # as well
             peak=float(document["peak"]),
             usual_arrivals=float(document["usualArrivals"]),
-            dispersion=Dispersion(*map(float, document.get("dispersion", ()))),  # as well
+            dispersion=Dispersion.read(document.get("dispersion", [])),  # as well
             turns=tuple(map(float, document["turns"])),
             direction=int(document["direction"]),
             raised_seconds=None if raised is None else float(raised),

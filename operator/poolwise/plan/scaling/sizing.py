@@ -14,7 +14,7 @@ from poolwise.plan.scaling.lone import alone_share, known_share
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import Outlook
 from poolwise.plan.scaling.service import Service
-from poolwise.plan.scaling.swings import as_strain, strain, swing_of, usable_share
+from poolwise.plan.scaling.swings import as_strain, blur_of, strain, swing_of, usable_share
 
 MOST_SHARE, AIM_SHARE, LEAST_SHARE = 1.0, 0.7, 0.5
 """Of the allowance, expected to be late: replicas are added above the first, as many as come to the
@@ -102,7 +102,7 @@ def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -
     )
     errors = as_strain(errors, surprise.LOG_ERRORS, ahead.lasting, swing)
     uneven = memory.unevenness.shares
-    curve = fragility.curve_of(belief, allowed)
+    curve = fragility.curve_of(belief, allowed, blur_of(able, memory.dispersion))
     curves = (
         fragility.bearable(curve, LOG_FELT, np.convolve(errors, uneven)),
         fragility.bearable(curve, surprise.LOG_ERRORS, uneven),
