@@ -111,7 +111,7 @@ def test_an_api_that_comes_while_the_operator_runs_is_used(
 
     client.patch(made, {"status": {"conditions": [{**told, "status": "True"}]}}, "status")
     client.patch(job, {"spec": {"suspend": False}})
-    operator.wait_condition(late, "Placed", "True")
+    operator.wait_condition(late, "Ready", "True")
     operator.await_told(early, late)
     operator.settle()
     assert operator.job_of(late)["spec"]["suspend"] is False
