@@ -66,6 +66,10 @@ def test_who_waits_on_one_replica_is_not_helped_by_the_others(of_gaps, latency):
     assert {usable_share(demand, 0.0) for demand in (1.0, 20.0)} == {1.0}
 
 
+def bearing(load):
+    return Felt(now=load, recent=load, mean=load, worst=load)
+
+
 def looked(counts, seconds=15.0):
     found = Dispersion()
     for before, arrivals in pairwise(counts):
@@ -128,9 +132,6 @@ def test_a_blurred_edge_makes_more_late_below_it_and_fewer_above():
 
 
 def test_a_blurred_edge_is_known_to_be_a_sharp_one_by_its_bursts():
-    def bearing(load):
-        return Felt(now=load, recent=load, mean=load, worst=load)
-
     known = prior()
     for load in (0.5, 0.7, 0.9, 1.1) * 10:
         told = Lateness(late=500.0 * (load > 1.0), count=1000.0)
@@ -142,7 +143,7 @@ def test_a_blurred_edge_is_known_to_be_a_sharp_one_by_its_bursts():
         for load in (0.5, 0.7, 0.9, 1.1) * 10:
             late = 1000.0 * float(np.interp(np.log(load), LOG_RATIOS, blurred))
             seen = evidence([(bearing(load), Lateness(late, 1000.0))], 0.1)
-            belief = observed(belief, replace(seen, blur=blur), 0.01)
+            belief = observed(belief, seen, 0.01, blur)
         found.append(summary(belief))
     (flat_strength, flat), (strength, steep) = found
     assert flat_strength < strength
@@ -164,8 +165,7 @@ def test_what_comes_beyond_a_demand_strains_a_fleet_less_than_by_its_size():
 
 def test_what_was_late_in_a_small_fleet_is_put_down_to_a_higher_load():
     late = Lateness(late=10.0, count=100.0)
-    bore = Felt(now=0.7, recent=0.7, mean=0.7, worst=0.7)
-    small, usual = (evidence([(bore, late)], 1.0, share).late for share in (0.8, 1.0))
+    small, usual = (evidence([(bearing(0.7), late)], 1.0, share).late for share in (0.8, 1.0))
     loads = [float(np.exp(LOG_RATIOS) @ each / each.sum()) for each in (small, usual)]
     assert loads == pytest.approx([0.7 / 0.8, 0.7], rel=0.01)
 

@@ -18,7 +18,7 @@ from poolwise.plan.scaling.intake import Intake, Told
 from poolwise.plan.scaling.lone import Lone, alone_share
 from poolwise.plan.scaling.memory import Felt, Memory
 from poolwise.plan.scaling.service import Service
-from poolwise.plan.scaling.swings import blur_of, swing_of, usable_share
+from poolwise.plan.scaling.swings import swing_of, usable_share
 
 STEP_WEIGHT = 25.0
 """Requests that the usual step between two looks counts as: late ones come together, since one
@@ -70,9 +70,9 @@ def lessons(
     usual = memory.usual_arrivals or taken.arrivals / looks
     scale = STEP_WEIGHT / max(usual, count / looks / 4.0, STEP_WEIGHT)
     usable = usable_share(_borne(taken, felt), swing_of(first, memory.dispersion))
-    seen = evidence(found, scale, usable, _rising(taken, felt, first))
-    seen = replace(seen, blur=blur_of(first, memory.dispersion))
-    return Lessons(seen, late, count, lone, alone)
+    return Lessons(
+        evidence(found, scale, usable, _rising(taken, felt, first)), late, count, lone, alone
+    )
 
 
 def _lone(service: Service, memory: Memory, taken: Intake, able: Capability) -> Lone:

@@ -113,8 +113,6 @@ class Evidence:
 
     late: Vector
     timely: Vector
-    blur: float = 0.0
-    """Deviation of ln(load) that each met, about those (:mod:`.swings`)."""
 
 
 def faded(belief: Belief, seconds: float) -> Belief:
@@ -144,10 +142,13 @@ def informed(belief: Belief, edge: float | None, is_limit: bool, alone: Known | 
     return Belief(told)
 
 
-def observed(belief: Belief, evidence: Evidence, allowed_share: float) -> Belief:
-    """After requests at their loads."""
+def observed(belief: Belief, evidence: Evidence, allowed_share: float, blur: float = 0.0) -> Belief:
+    """After requests at their loads.
+
+    :param blur: deviation of ln(load) that they met, about those (:mod:`.swings`).
+    """
     (seen,) = np.nonzero(evidence.late + evidence.timely)
-    of_load = _late(allowed_share, _rounded(evidence.blur))[seen, ..., None]
+    of_load = _late(allowed_share, _rounded(blur))[seen, ..., None]
     late = FLOORS + (1.0 - FLOORS) * of_load
     told = np.tensordot(evidence.late[seen], np.log(np.maximum(late, LEAST_SHARE)), 1)
     told += np.tensordot(evidence.timely[seen], np.log(np.maximum(1.0 - late, LEAST_SHARE)), 1)

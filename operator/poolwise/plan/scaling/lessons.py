@@ -27,7 +27,7 @@ from poolwise.plan.scaling.memory import Felt, Memory
 from poolwise.plan.scaling.outlook import LEAST_RATE, is_queue
 from poolwise.plan.scaling.seen import Seen
 from poolwise.plan.scaling.service import Service
-from poolwise.plan.scaling.swings import Dispersion
+from poolwise.plan.scaling.swings import Dispersion, blur_of
 from poolwise.plan.signals.histogram import with_faded
 from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.signals.state import State
@@ -134,7 +134,7 @@ def _with_lateness(
     loads = felt(memory.felt, taken, able, memory.unevenness.log_variance)
     told = lessons(service, memory, taken, loads, able)
     belief = fragility.faded(memory.belief, taken.seconds)
-    belief = fragility.observed(belief, told.evidence, allowed)
+    belief = fragility.observed(belief, told.evidence, allowed, blur_of(first, memory.dispersion))
     known = known_share(service, first, memory.mix_of(service), told.lone, told.alone_share)
     floor = told.alone_share + fragility.expected_floor(
         fragility.informed(belief, None, False, known)
