@@ -1,7 +1,8 @@
 """Whether the simulator can be believed: ``python -m bench.autoscale.validation``.
 
 Against queues with a known law (:mod:`.queue_limits`), the serving model's own steps, and batches
-that were measured (:mod:`.splitwise`).
+that were measured (:mod:`.splitwise`); and the law of short answers against it
+(:mod:`.short_answers`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.autoscale import splitwise
+from bench.autoscale import short_answers, splitwise
 from bench.autoscale.engine import engine, gaps
 from bench.autoscale.queue_limits import queues
 from bench.autoscale.splitwise import Timed, corrected, factor, factor_and_floor, timed
@@ -21,6 +22,7 @@ from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 
 WORST = 8
+SHORT_SECONDS = 1200.0
 
 
 @ends_on_bad_input
@@ -37,6 +39,12 @@ def main() -> int:
     print(
         f"reduced step against the model's own, worst: {100 * worst.share:+.2f} % at {worst.batch}"
     )
+    for late in short_answers.compared(SHORT_SECONDS):
+        print(
+            f"answers of {late.tokens} tokens, {late.per_second:g} requests/s on each of "
+            f"{late.replicas} replicas: {100 * late.simulated:.2f} % late, by the law "
+            f"{100 * late.told:.2f} %"
+        )
     found = list(timed(rows))
     kinds = {
         "as shipped": found,

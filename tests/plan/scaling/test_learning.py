@@ -144,7 +144,7 @@ def test_whose_load_it_is_goes_by_what_delays(limiting, latency, load):
     filling = dict.fromkeys(taken.by_replica, _felt(0.5, now=1.0))
     told = lessons(given, memory, taken, filling, {pool.name: able}).evidence
     late = told.late * (np.exp(fragility.LOG_RATIOS) > 0.4)  # not those that hint at an edge
-    usable = usable_share(1.0, swing_of(able, memory.dispersion))
+    usable = usable_share(1.0, swing_of(able))
     felt = np.exp(fragility.LOG_RATIOS) @ late / late.sum() * usable
     assert felt == pytest.approx(load, rel=0.05)
 

@@ -63,7 +63,7 @@ def test_targets_of_gaps_do_not_matter_where_too_few_answers_have_any(few):
     mostly_one = replace(USUAL, answer_tokens=Lengths(1.0 + few * longer, 50.0))
     ttft = LatencyTarget(Latency.TTFT, 99.0, 2.0)
     tight = (ttft, LatencyTarget(Latency.TPOT, 99.0, 0.02))
-    told = replace(mostly_one, with_gaps_share=few)
+    told = replace(mostly_one, gaps=((0.0, 1.0 - few), (longer, few)))
     both, one = (capability(predictor(), told, each, 1.0) for each in (tight, (ttft,)))
     assert both.requests_per_second == one.requests_per_second
     assert both.limit == ttft
@@ -73,7 +73,7 @@ def test_half_as_many_are_late_where_half_of_the_answers_have_gaps():
     served = predictor().replica(USUAL)
     crowded, target = state(served, served.largest_load), LatencyTarget(Latency.TPOT, 99.0, 1e-3)
     assert late_share(served, crowded, target) == pytest.approx(1.0)
-    half = replace(served, with_gaps_share=0.5)
+    half = replace(served, gaps=((0.0, 0.5), (200.0, 0.5)))
     assert late_share(half, crowded, target) == pytest.approx(0.5)
 
 

@@ -15,9 +15,7 @@ from poolwise.plan.scaling.sizing import need, ratios
 from poolwise.plan.scaling.swings import (
     BLUR,
     LEAST_DEMAND,
-    LEAST_SWING,
     MOST_BURSTS,
-    MOST_SWING,
     SWING,
     USUAL_DEMAND,
     Dispersion,
@@ -50,19 +48,12 @@ def test_a_larger_fleet_bears_more_of_its_load():
     assert usable_share(USUAL_DEMAND, SWING) == 1.0
 
 
-def test_bursts_make_size_count_for_more(of_gaps):
-    assert swing_of(of_gaps, Dispersion()) == SWING
-    assert swing_of(of_gaps, Dispersion(deviations=190.0, looks=90.0)) == 2.0 * SWING
-    assert swing_of(of_gaps, Dispersion(deviations=9000.0, looks=90.0)) == MOST_SWING
-    assert swing_of(of_gaps, Dispersion(deviations=0.0, looks=90.0)) == LEAST_SWING
-    assert usable_share(20.0, 1.0) > usable_share(20.0, 0.5)
-
-
 @pytest.mark.parametrize("latency", [Latency.TTFT, Latency.E2E])
 def test_who_waits_on_one_replica_is_not_helped_by_the_others(of_gaps, latency):
+    assert swing_of(of_gaps) == SWING
     waits = replace(of_gaps, limit=LatencyTarget(latency, 99.0, 2.0))
     for able in (waits, replace(of_gaps, limit=None)):
-        assert swing_of(able, Dispersion(deviations=190.0, looks=90.0)) == 0.0
+        assert swing_of(able) == 0.0
     assert {usable_share(demand, 0.0) for demand in (1.0, 20.0)} == {1.0}
 
 
@@ -180,13 +171,3 @@ def test_many_replicas_are_trusted_with_more_and_few_with_less(of_gaps):
 
     few, usual, many = (load(demand) for demand in (1.5, USUAL_DEMAND, 30.0))
     assert few < usual < many
-
-
-def test_of_a_jump_more_is_taken_by_a_fleet_that_bursts_taught(of_gaps):
-    bursty = Memory(dispersion=Dispersion(deviations=190.0, looks=90.0), peak=8.0)
-    foreseen = ahead(8.0)
-
-    def aim(memory):
-        return need(service(), memory, foreseen, ratios(service(), memory, of_gaps, foreseen)).aim
-
-    assert aim(bursty) < aim(Memory(peak=8.0))

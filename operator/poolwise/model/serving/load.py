@@ -54,8 +54,9 @@ class Replica:
     """Steps before a prompt's own, on average, while the engine is busy."""
     interference: float
     """Share of a prompt's extra time that running sequences feel."""
-    with_gaps_share: float = 1.0
-    """Of the requests: those that have any token after the first."""
+    gaps: tuple[tuple[float, float], ...] = ()
+    """Between the tokens of answers, with the share of requests that have so many; empty: as many
+    in all as on average, where there are any."""
     slowness: float = 1.0
     """Of its steps, beside the formulas (:mod:`poolwise.model.serving.slowness`)."""
     first_token_slowness: float = 1.0

@@ -69,7 +69,7 @@ def lessons(
     looks = steps(taken.seconds)
     usual = memory.usual_arrivals or taken.arrivals / looks
     scale = STEP_WEIGHT / max(usual, count / looks / 4.0, STEP_WEIGHT)
-    usable = usable_share(_borne(taken, felt), swing_of(first, memory.dispersion))
+    usable = usable_share(_borne(taken, felt), swing_of(first))
     return Lessons(
         evidence(found, scale, usable, _rising(taken, felt, first)), late, count, lone, alone
     )

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from poolwise.model.serving.load import Replica
 from poolwise.model.serving.queueing import Lengths
+from poolwise.plan.scaling import gaps
 from poolwise.plan.scaling.fading import blended
 from poolwise.plan.scaling.memory import Memory, Moments
 from poolwise.plan.scaling.mix import Mix
@@ -28,7 +29,6 @@ def _fading(moments: Moments, more: Moments, kept: float) -> Moments:
         kept * moments.total + more.total,
         kept * moments.squares + more.squares,
         kept * moments.cubes + more.cubes,
-        kept * moments.ones + more.ones,
     )
 
 
@@ -70,9 +70,7 @@ def _moments(seen: Histogram | None, usual: float | None) -> Moments:
         before, low = count, high
     exact = mean * seen.count if seen.total is None else seen.total
     scale = exact / total if total > 0.0 else 1.0
-    ones = sum(count for bound, count in zip(seen.upper_bounds, seen.counts, strict=True)
-               if bound == 1.0)  # fmt: skip
-    return Moments(seen.count, exact, squares * scale * scale, cubes * scale**3, ones)
+    return Moments(seen.count, exact, squares * scale * scale, cubes * scale**3)
 
 
 def lengths(moments: Moments, declared: Lengths, prior: float) -> Lengths:
@@ -107,7 +105,7 @@ def mix(declared: Mix, memory: Memory) -> Mix:
         Lengths(mean, answers.scv),
         declared.computed_share if computed is None else computed,
         memory.context_tokens,
-        1.0 - memory.answers.ones / max(memory.answers.count + prior, 1.0),
+        gaps.gaps(memory.answer_counts, mean, declared.answer_tokens, prior),
     )
 
 
@@ -121,6 +119,7 @@ def with_lengths(memory: Memory, delta: Delta, seconds: float) -> Memory:
         declared_requests=kept * memory.declared_requests,
         prompts=_fading(memory.prompts, _prompts(delta), kept),
         answers=_fading(memory.answers, _moments(answers, _each(generated, ended)), kept),
+        answer_counts=gaps.added(memory.answer_counts, gaps.counts(answers), kept),
         finished=kept * memory.finished + (ended or 0.0) * is_told,
         generated_tokens=kept * memory.generated_tokens + (generated or 0.0) * is_told,
         computed_share=computed_share(memory.computed_share, delta, kept),

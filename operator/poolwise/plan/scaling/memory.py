@@ -8,7 +8,7 @@ time, or at once from :meth:`Memory.as_mapping`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from typing import Any
 
 from poolwise.plan.scaling.budget import Budget
@@ -40,8 +40,6 @@ class Moments:
     total: float = 0.0
     squares: float = 0.0
     cubes: float = 0.0
-    ones: float = 0.0
-    """Of the count: those of one token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +102,8 @@ class Memory:
     """What the declared lengths count as, fading with what was seen."""
     prompts: Moments = Moments()
     answers: Moments = Moments()
+    answer_counts: tuple[float, ...] = ()
+    """By their bucket (:mod:`.gaps`)."""
     finished: float = 0.0
     generated_tokens: float = 0.0
     """While so many finished; fading."""
@@ -182,6 +182,7 @@ class Memory:
             "declaredRequests": self.declared_requests,
             "prompts": list(astuple(self.prompts)),
             "answers": list(astuple(self.answers)),
+            "answerCounts": list(self.answer_counts),
             "finished": self.finished,
             "generatedTokens": self.generated_tokens,
             "contextTokens": self.context_tokens,
@@ -212,7 +213,8 @@ class Memory:
             since_seconds=float("-inf"),
             declared_requests=float(document.get("declaredRequests", PRIOR_REQUESTS)),  # as well
             prompts=Moments(*map(float, document["prompts"])),
-            answers=Moments(*map(float, document["answers"])),
+            answers=Moments(*map(float, document["answers"][: len(fields(Moments))])),
+            answer_counts=tuple(map(float, document.get("answerCounts", ()))),  # as well
             finished=float(document["finished"]),
             generated_tokens=float(document["generatedTokens"]),
             context_tokens=None if context is None else float(context),

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from poolwise.model.serving.queueing import Lengths, log_normal_skew
+from poolwise.plan.scaling.gaps import Gaps, distance
 
 NEAR = 0.03
 """Two mixes whose means differ by less are taken as one: capacities are remembered by mix."""
@@ -14,8 +15,6 @@ NEAR_SPREAD = 0.15
 NEAR_SKEW = 0.3
 """The same of the skew, a matter of fewer yet."""
 NEAR_SHARE = 0.02
-LEAST_SHARE = 1e-3
-"""Of requests: no target allows fewer to be late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +28,8 @@ class Mix:
     """Of a prompt's tokens: those that the prefix cache does not have."""
     context_tokens: float | None = None
     """Of a running sequence, where caches tell; None: as the lengths make it."""
-    with_gaps_share: float = 1.0
-    """Of requests: those that are answered by more than one token."""
+    gaps: Gaps = ()
+    """Between the tokens of answers."""
 
     def is_near(self, other: Mix) -> bool:
         """Whether capacities are as good as the same."""
@@ -39,12 +38,8 @@ class Mix:
             and _are_near(self.answer_tokens, other.answer_tokens)
             and abs(self.computed_share - other.computed_share) < NEAR_SHARE
             and abs(math.log((self.context_tokens or 1.0) / (other.context_tokens or 1.0))) < NEAR
-            and abs(math.log(_least(self.with_gaps_share) / _least(other.with_gaps_share))) < NEAR
+            and distance(self.gaps, other.gaps) < NEAR_SHARE
         )
-
-
-def _least(share: float) -> float:
-    return max(share, LEAST_SHARE)
 
 
 def _are_near(one: Lengths, other: Lengths) -> bool:

@@ -115,7 +115,7 @@ class Modelled:
         )
         served = replica(work, self.layout, self.machine, self.calibration)
         prompt = replace(served.prompt, skew=mix.prompt_tokens.skew)
-        return replace(served, prompt=prompt, with_gaps_share=mix.with_gaps_share)
+        return replace(served, prompt=prompt, gaps=mix.gaps)
 
 
 def _tokens(lengths: queueing.Lengths) -> Tokens:

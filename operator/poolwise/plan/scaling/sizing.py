@@ -80,7 +80,7 @@ class Need:
 def ratios(service: Service, memory: Memory, able: Capability, ahead: Outlook) -> Ratios:
     """Of the errors that are made where so much is expected, and of how late this service gets."""
     is_cache, allowed = able.limiting == KV_CACHE, service.allowed_share
-    swing = swing_of(able, memory.dispersion)
+    swing = swing_of(able)
     seen = 1.0 if is_cache else memory.cache_edge
     edge = seen / usable_share(ahead.lasting, swing) if seen else None
     mix = memory.mix_of(service)
