@@ -7,7 +7,7 @@ import pytest
 from poolwise.model.serving.load import state
 from poolwise.model.serving.queueing import Lengths
 from poolwise.plan.scaling.capability import capability
-from poolwise.plan.scaling.gaps import USUAL_GAPS, added, counts, distance, gaps
+from poolwise.plan.scaling.gaps import USUAL_GAPS, added, counts, distance, gaps, read
 from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.scaling.tails import late_share
@@ -35,6 +35,13 @@ def test_what_was_counted_before_fades():
     assert added((2.0, 4.0), (1.0, 1.0), 0.5) == (2.0, 3.0)
     assert added((2.0, 4.0), (), 0.5) == (1.0, 2.0)
     assert added((), (1.0, 1.0), 0.5) == (1.0, 1.0)
+
+
+def test_a_record_of_other_buckets_is_refused():
+    assert read([1, 0, 0, 0, 0, 0, 2.5]) == (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.5)
+    assert read([]) == ()
+    with pytest.raises(ValueError, match="answers in 3 buckets"):
+        read([1.0, 2.0, 3.0])
 
 
 def test_gaps_have_the_mean_that_is_known():

@@ -12,6 +12,7 @@ import bisect
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 from poolwise.model.serving.queueing import Lengths, normal_cdf
 from poolwise.plan.signals.sample import Histogram
@@ -42,6 +43,14 @@ def added(before: Sequence[float], now: Sequence[float], kept: float) -> tuple[f
     if not before or not now:
         return tuple(now) or tuple(kept * each for each in before)
     return tuple(kept * one + other for one, other in zip(before, now, strict=True))
+
+
+def read(listed: Sequence[Any]) -> tuple[float, ...]:
+    """From a record; ValueError where it is of other buckets."""
+    told = tuple(map(float, listed))
+    if told and len(told) != len(BOUNDS_TOKENS) + 1:
+        raise ValueError(f"answers in {len(told)} buckets are none of this version")
+    return told
 
 
 def gaps(seen: Sequence[float], mean_tokens: float, declared: Lengths, prior: float) -> Gaps:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, fields
 from typing import Any
 
+from poolwise.plan.scaling import gaps
 from poolwise.plan.scaling.budget import Budget
 from poolwise.plan.scaling.fragility import Belief, prior
 from poolwise.plan.scaling.lone import Lone
@@ -214,7 +215,7 @@ class Memory:
             declared_requests=float(document.get("declaredRequests", PRIOR_REQUESTS)),  # as well
             prompts=Moments(*map(float, document["prompts"])),
             answers=Moments(*map(float, document["answers"][: len(fields(Moments))])),
-            answer_counts=tuple(map(float, document.get("answerCounts", ()))),  # as well
+            answer_counts=gaps.read(document.get("answerCounts", ())),  # as well
             finished=float(document["finished"]),
             generated_tokens=float(document["generatedTokens"]),
             context_tokens=None if context is None else float(context),
