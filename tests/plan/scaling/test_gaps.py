@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from poolwise.model.serving.load import state
+from poolwise.model.serving.load import state_at_rate
 from poolwise.model.serving.queueing import Lengths
 from poolwise.plan.scaling.capability import capability
 from poolwise.plan.scaling.gaps import USUAL_GAPS, added, counts, distance, gaps, read
@@ -76,12 +76,9 @@ def late():
     def of(told, requests_per_second):
         mix = Mix(Lengths(1000.0, 1.0), Lengths(100.0, 1.0), gaps=told)
         served = predictor().replica(mix)
-        low, high = 0.0, served.largest_load
-        for _ in range(30):
-            middle = (low + high) / 2.0
-            is_less = state(served, middle).requests_per_second < requests_per_second
-            low, high = (middle, high) if is_less else (low, middle)
-        return late_share(served, state(served, low), LatencyTarget(Latency.TPOT, 99.0, 0.1))
+        at = state_at_rate(served, requests_per_second)
+        assert at is not None
+        return late_share(served, at, LatencyTarget(Latency.TPOT, 99.0, 0.1))
 
     return of
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from poolwise.model.serving.queueing import Lengths, normal_cdf
+from poolwise.model.serving.queueing import Lengths
 from poolwise.plan.signals.sample import Histogram
 
 BOUNDS_TOKENS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
@@ -61,8 +61,8 @@ def gaps(seen: Sequence[float], mean_tokens: float, declared: Lengths, prior: fl
     total = math.fsum(seen) + prior
     if not seen or total <= 0.0:
         return ()
-    expected = _log_normal(declared)
-    shares = [(one + prior * other) / total for one, other in zip(seen, expected, strict=True)]
+    both = zip(seen, _expected(declared), strict=True)
+    shares = [(one + prior * other) / total for one, other in both]
     short = math.fsum(map(math.prod, zip(USUAL_GAPS, shares, strict=False)))
     longest = max(mean_tokens - 1.0 - short, 0.0) / max(shares[-1], 1e-12)
     kinds = (*USUAL_GAPS, max(longest, BOUNDS_TOKENS[-1]))
@@ -77,9 +77,8 @@ def distance(one: Gaps, other: Gaps) -> float:
     return math.fsum(abs(mine.get(each, 0.0) - others.get(each, 0.0)) for each in mine | others)
 
 
-def _log_normal(declared: Lengths) -> list[float]:
+def _expected(declared: Lengths) -> list[float]:
     """Shares of the buckets by the law of that mean and spread."""
-    width = math.sqrt(math.log1p(max(declared.scv, 1e-6)))
-    middle = math.log(max(declared.mean, 1e-6)) - width**2 / 2.0
-    below = [normal_cdf((math.log(each + 0.5) - middle) / width) for each in BOUNDS_TOKENS]
+    law = declared.scaled(declared.mean)
+    below = [law.share_below(each + 0.5) for each in BOUNDS_TOKENS]
     return [after - before for before, after in pairwise((0.0, *below, 1.0))]
