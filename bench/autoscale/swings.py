@@ -3,7 +3,7 @@
 Each trace of the page is scaled to several sizes, and the fewest replicas that attain the aim are
 found for each. Printed is the slope of ln(busiest minute / replicas) on 1 / sqrt(busiest minute),
 both in full replicas, beside the root of the index of dispersion of the arrivals: what
-:data:`poolwise.plan.scaling.swings.SWING` is taken from.
+:data:`poolwise.plan.scaling.swings.SWING` is held against.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ BLUR = 0.2
 37 hours of services that miss gaps it takes 0.4 % more replicas than none, and instead of 0.15
 points they lack 0.04 of what they aim at, nearly all of it on Azure's code. Where bursts fade three
 times as fast 0.1, 0.2 and 0.3 take 0.7 % fewer, 0.3 and 1.3 % more, and lack 0.06, 0.04 and 0.03:
-it matters little."""
+it matters little. All of it before short answers were told apart (:mod:`.gaps`)."""
 MOST_BURSTS = 4.0
 """Beyond which nothing was seen."""
 LEAST_DEMAND = 1.0

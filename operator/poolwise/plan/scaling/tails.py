@@ -116,10 +116,11 @@ def _prompts_met(usual: float) -> tuple[float, float]:
 
         P(none) = exp(-2 n) * (1 + 2 n)        E[N] = n - (1 - exp(-4 n)) / 4
 
-    (Cox, Renewal Theory, 1962). On eight replicas in the simulator 0.7 to 1.4 times as many are
-    late as this tells wherever it is more than 0.3 %; on one by itself, where nothing keeps
-    requests apart, three to four times (``python -m bench.autoscale.validation``). What fleets
-    teach makes up for that (:mod:`poolwise.plan.scaling.fragility`).
+    (Cox, Renewal Theory, 1962). Of what is late on eight replicas in the simulator this tells 0.7
+    to 1.4 times at 5 and 8 requests/s each, and 0.4 to 1.3 times at 2; of what is late on one by
+    itself, where nothing keeps requests apart, a sixth to a third, and less where hardly any is
+    (``python -m bench.autoscale.validation``). What fleets teach makes up for that
+    (:mod:`poolwise.plan.scaling.fragility`).
     """
     any_share = 1.0 - math.exp(-2.0 * usual) * (1.0 + 2.0 * usual)
     mean = usual + math.expm1(-4.0 * usual) / 4.0
