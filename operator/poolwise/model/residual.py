@@ -177,6 +177,8 @@ class Sites:
     def alike(self, site: Site) -> tuple[Kin, Vector]:
         """Those with any function in common, and how many each has, faded by its distance."""
         kin = self._kin_of(site.labels)
+        if not len(kin.indices):  # of most models, of which nobody measured a run
+            return kin, kin.here
         near = self._nearness(kin, site)
         return kin, kin.alike(near, np.array(site.shares) / self._share_length)
 
@@ -235,9 +237,13 @@ class Residual:
         Raises InvalidInput for a site whose coordinates are beyond all numbers.
         """
         kin, alike = self._sites.alike(site)
+        if not len(alike):
+            return Learnt(0.0, self._spread(nearness=0.0), has_kin=False)
         found = self._kernel.variance * float(alike @ self._weights[kin.indices])
-        nearness = float(alike.max(initial=0.0)) / len(self._kernel.levels)
+        nearness = float(alike.max()) / len(self._kernel.levels)
         if math.isnan(nearness):
             raise InvalidInput("", "sizes are too large to be held against measured runs")
-        spread = next(each.spread for each in self._spreads if nearness >= each.least)
-        return Learnt(max(-BOUND, min(BOUND, found)), spread, has_kin=len(kin.indices) > 0)
+        return Learnt(max(-BOUND, min(BOUND, found)), self._spread(nearness), has_kin=True)
+
+    def _spread(self, nearness: float) -> float:
+        return next(each.spread for each in self._spreads if nearness >= each.least)
