@@ -11,7 +11,7 @@ from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, State, state
 from poolwise.model.serving.replica import replica
 from poolwise.model.serving.search import Known, last_inside
-from poolwise.model.serving.targets import SHARPNESS, excess
+from poolwise.model.serving.targets import SHARPNESS, each_miss, excess
 from poolwise.model.serving.tuning import tuned
 from poolwise.model.work import Metric, ServingLayout, Target
 from tests.model.serving_cases import CALIBRATION, machine, service
@@ -48,7 +48,7 @@ replicas = some.sampled_from(sorted(REPLICAS)).map(REPLICAS.__getitem__)
 
 
 def beyond(served: Replica, at: State, asked: tuple[Target, ...]) -> float:
-    return excess(at, latencies(served, at), asked)
+    return excess(at, asked, each_miss(latencies(served, at), asked))
 
 
 def bisected(served: Replica, asked: tuple[Target, ...]) -> float:

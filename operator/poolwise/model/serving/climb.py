@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, State, state
 from poolwise.model.serving.search import Bracket, Known
-from poolwise.model.serving.targets import excess, missed
+from poolwise.model.serving.targets import each_miss, excess
 from poolwise.model.work import Target
 
 PRECISION = 1e-4
@@ -133,12 +133,13 @@ class Climb:
 
     def _look(self, step: int) -> Known:
         at = self._state(step)
-        times = latencies(self._served, at)
-        found = Known(step, excess(at, times, self._open))
+        misses = each_miss(latencies(self._served, at), self._open)
+        found = Known(step, excess(at, self._open, misses))
         if found.excess > 0.0:
             self._outside = found
-            if len(self._open) > 1:  # what holds here holds at every load that is still looked at
-                self._open = missed(times, self._open) or self._open
+            # What holds here holds at every load that is still looked at.
+            missed = [each for each, by in zip(self._open, misses, strict=True) if by > 0.0]
+            self._open = tuple(missed) or self._open
         else:
             self._inside = found
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from poolwise.model.serving.latency import Latencies
 from poolwise.model.serving.load import State
@@ -23,8 +24,9 @@ def metric_percentile(times: Latencies, metric: Metric, percent: float) -> float
     return (times.ttft if metric is _TTFT else times.e2e).percentile(percent)
 
 
-def excess(at: State, times: Latencies, targets: tuple[Target, ...]) -> float:
-    """Above 0 where the engine reads prompts more slowly than they come, or a target is missed.
+def excess(at: State, targets: tuple[Target, ...], misses: Sequence[float]) -> float:
+    """Above 0 where the engine reads prompts more slowly than they come, or a target is missed, by
+    as much as :func:`each_miss` has it.
 
     Grows with the load. Whoever waits for a prompt's turn waits without end when it comes as fast
     as it is read, so that targets of requests are missed before, and by 1 there.
@@ -32,20 +34,18 @@ def excess(at: State, times: Latencies, targets: tuple[Target, ...]) -> float:
     busy = at.requests_per_second * at.prompt_service_seconds
     are_awaited = [target.metric is not _ITL for target in targets]
     if True in are_awaited:
-        return busy if busy >= 1.0 else miss(times, targets)
-    if busy > 1.0 or not targets:
-        return busy - 1.0
-    return max(miss(times, targets), busy - 1.0)
+        return busy if busy >= 1.0 else max(misses)
+    return busy - 1.0 if busy > 1.0 else max([*misses, busy - 1.0])
 
 
 def miss(times: Latencies, targets: tuple[Target, ...]) -> float:
     """By how much the worst of at least one is missed; below 0 where all hold."""
-    return max([_missed_by(times, target) for target in targets])
+    return max(each_miss(times, targets))
 
 
-def missed(times: Latencies, targets: tuple[Target, ...]) -> tuple[Target, ...]:
-    """Those that do not hold."""
-    return tuple([target for target in targets if _missed_by(times, target) > 0.0])
+def each_miss(times: Latencies, targets: tuple[Target, ...]) -> list[float]:
+    """By how much each is missed; below 0 where it holds."""
+    return [_missed_by(times, target) for target in targets]
 
 
 def first_missed(times: Latencies, targets: tuple[Target, ...]) -> Target | None:
