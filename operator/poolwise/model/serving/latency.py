@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from poolwise.model.serving.load import Replica, State, decode_seconds, room_tokens
+from poolwise.model.serving.load import Replica, State, decode_seconds
 from poolwise.model.serving.queueing import NEVER, Delay, mixture_percentile, total, waiting
 
 
@@ -130,7 +130,7 @@ def _prefill(replica: Replica, at: State) -> Delay:
     """A fixed step, and a part that varies with the length: its products, and steps beyond one."""
     prompt, ratio, decode = replica.prompt, replica.prompt_ratio, at.decode.seconds
     own = at.chunks * (at.mixed.seconds - decode)
-    room = room_tokens(replica, at.in_flight)
+    room = at.room_tokens
     varying = prompt.scaled(ratio * (own + prompt.mean / room * decode))
     whole = ratio * (own + prompt.mean_of_at_least(room) / room * decode)
     return Delay(whole, varying.variance_seconds2, varying.third_seconds3)
@@ -169,6 +169,6 @@ def _long_token(replica: Replica, at: State) -> Delay:
     """A step with a chunk of somebody's prompt; whole chunks are alike, short prompts vary."""
     if not replica.generates:
         return Delay(0.0)
-    mixed, filled = at.mixed.seconds, replica.prompt.mean / room_tokens(replica, at.in_flight)
+    mixed, filled = at.mixed.seconds, replica.prompt.mean / at.room_tokens
     spread = replica.prompt.scv * max(0.0, 1.0 - filled)
     return Delay.log_normal(mixed, spread * (mixed - at.decode.seconds) ** 2)

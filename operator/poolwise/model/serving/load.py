@@ -90,7 +90,9 @@ class State:
     mixed: StepTime
     """With a typical chunk of prompt."""
     full: StepTime
-    """With as much of prompts as a step takes."""
+    """With as much of prompts as a step takes,"""
+    room_tokens: float
+    """which is so much."""
     chunks: float
     """Steps that one prompt spans."""
     token_seconds: float
@@ -136,13 +138,13 @@ def decode_step(replica: Replica, in_flight: float) -> StepTime:
 def _decoding(replica: Replica, in_flight: float) -> State:
     pipeline, prompt_tokens = replica.pipeline, replica.prompt.mean
     sequences = max(1.0, in_flight / pipeline)
-    room = room_tokens(replica, in_flight)
+    room = _room_tokens(replica, sequences)
     chunk = min(room, prompt_tokens)
     chunks = prompt_tokens / chunk
     decode, mixed = _step(replica, sequences, 0.0), _step(replica, sequences, chunk)
     full = mixed if chunk == room else _step(replica, sequences, room)
     alone = decode.seconds
-    added = _added_seconds(replica, sequences, decode, mixed, full)
+    added = _added_seconds(replica, sequences, room, decode, mixed, full)
     felt = added * replica.interference / pipeline
     rate = in_flight / (replica.generated.mean * alone + in_flight * felt)
     service = prompt_tokens / room * full.seconds / pipeline
@@ -152,6 +154,7 @@ def _decoding(replica: Replica, in_flight: float) -> State:
         decode,
         mixed,
         full,
+        room,
         chunks,
         token_seconds=alone / max(1.0 - rate * felt, 1e-9),
         prompt_service_seconds=max(service, replica.serial_seconds),
@@ -160,11 +163,16 @@ def _decoding(replica: Replica, in_flight: float) -> State:
 
 
 def _added_seconds(
-    replica: Replica, sequences: float, decode: StepTime, mixed: StepTime, full: StepTime
+    replica: Replica,
+    sequences: float,
+    room: float,
+    decode: StepTime,
+    mixed: StepTime,
+    full: StepTime,
 ) -> float:
     """Of one prompt, as its share of a step that several begin in: what hides behind the decoding
     of a step hides once."""
-    prompt_tokens, room = replica.prompt.mean, room_tokens(replica, sequences * replica.pipeline)
+    prompt_tokens = replica.prompt.mean
     together = max(1.0, sequences / replica.generated.mean)
     chunk = min(room, together * prompt_tokens)
     shared = full
@@ -187,15 +195,15 @@ def _reading(replica: Replica, prompts: float) -> State:
         decode=StepTime(),
         mixed=mixed,
         full=full,
+        room_tokens=_room_tokens(replica, 0.0),
         chunks=together / chunk,
         token_seconds=0.0,
         prompt_service_seconds=max(service / replica.pipeline, replica.serial_seconds),
     )
 
 
-def room_tokens(replica: Replica, in_flight: float) -> float:
+def _room_tokens(replica: Replica, sequences: float) -> float:
     """What a step takes of prompts beside the sequences in flight."""
-    sequences = max(1.0, in_flight / replica.pipeline) if replica.generates else 0.0
     return max(LEAST_CHUNK_TOKENS, replica.batched_tokens - sequences)
 
 
