@@ -265,3 +265,11 @@ def test_cpu_replicas_are_powers_of_two_of_cores():
     for layout in found:
         assert layout.cpu_memory_bytes <= node.memory_bytes * layout.cpu_cores / node.cores
         assert serving_memory(small, layout, cpu_machine(), CALIBRATION).fits
+
+
+@pytest.mark.parametrize("device", ["H100-SXM5-80GB", "B200-SXM-180GB", "L40S"])
+def test_what_a_tuned_replica_serves_is_what_it_serves_by_itself(device):
+    """Measured runs make each chunk slower by a factor of its own."""
+    asked = search(on=machine(device))
+    chosen = [asked.tuned(each) for each in asked.layouts()[:2]]
+    assert chosen == [asked.shape(each.layout) for each in chosen]

@@ -90,9 +90,9 @@ class State:
     mixed: StepTime
     """With a typical chunk of prompt."""
     full: StepTime
-    """With as much of prompts as a step takes,"""
+    """With as much of prompts as a step takes."""
     room_tokens: float
-    """which is so much."""
+    """Of prompts, in a full step."""
     chunks: float
     """Steps that one prompt spans."""
     token_seconds: float

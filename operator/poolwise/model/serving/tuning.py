@@ -8,8 +8,8 @@ from functools import partial
 
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine
-from poolwise.model.serving.capacity import NOTHING, Capacity, told
-from poolwise.model.serving.climb import NOWHERE, PRECISION, Climb
+from poolwise.model.serving.capacity import NOTHING, Capacity, highest, told
+from poolwise.model.serving.climb import NOWHERE, PRECISION, Climb, Highest
 from poolwise.model.serving.load import Replica
 from poolwise.model.serving.memory import footprint, request_cache_bytes
 from poolwise.model.serving.replica import (
@@ -66,7 +66,16 @@ def tuned(
     if not alike:
         return layout, NOTHING
     chosen, found = max(alike, key=lambda each: each[0].layout.max_batched_tokens)
-    return chosen.layout, told(chosen.served, work.targets, found)
+    return chosen.layout, _by_itself(of(chosen.layout), chosen, found, work.targets)
+
+
+def _by_itself(
+    served: Replica, option: _Option, found: Highest, targets: tuple[Target, ...]
+) -> Capacity:
+    """With its own slowness: to compare chunks, those of the largest one's steps were enough."""
+    if served != option.served:
+        found = highest(served, targets, near=found.load)
+    return told(served, targets, found)
 
 
 def _replica(
