@@ -7,7 +7,7 @@ from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import state
 from poolwise.model.serving.replica import replica
 from poolwise.model.serving.tuning import tuned
-from poolwise.model.work import Metric, ServingLayout, Target
+from poolwise.model.work import Metric, ServingLayout, Target, percentile_name
 from tests.model.serving_cases import (
     CALIBRATION,
     CHAT,
@@ -121,3 +121,20 @@ def test_long_prompts_without_a_token_target_want_large_chunks() -> None:
 def test_a_layout_that_never_fits_stays_as_it_is() -> None:
     work = service("Llama-3.1-70B", PROMPT, OUTPUT, CHAT)
     assert tuned(work, ServingLayout(), H100, CALIBRATION) == (ServingLayout(), NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("percent", "told"),
+    [
+        (50.0, "50"),
+        (99.9, "99.9"),
+        (99.999999, "99.999999"),
+        (99.999998, "99.999998"),
+        (1e-6, "0.000001"),
+    ],
+)
+def test_no_two_percentiles_that_a_target_may_have_go_by_one_name(
+    percent: float, told: str
+) -> None:
+    assert percentile_name(percent) == told
+    assert str(Target(Metric.TTFT, percent, 1.0)) == f"TTFT p{told}"

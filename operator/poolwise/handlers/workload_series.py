@@ -10,6 +10,7 @@ from poolwise.api.quantity import parse_duration
 from poolwise.cluster import metric_table as table
 from poolwise.handlers.samples import Sample, conditions, present
 from poolwise.model.serving.prediction import REPORTED_PERCENTILE
+from poolwise.model.work import percentile_name
 from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Kind
 from poolwise.plan.live.mismatch.clue import Mismatch
@@ -108,10 +109,10 @@ def _service(workload: Object, status: Told, told: Told) -> Iterator[Sample]:
         yield from present(table.WORKLOAD_REPLICAS, (*name, state), count)
     targets = list(_targets(workload))
     for metric, percentile, limit_seconds in targets:
-        yield table.WORKLOAD_TARGET, (*name, metric, f"{percentile:g}"), limit_seconds
+        yield table.WORKLOAD_TARGET, (*name, metric, percentile_name(percentile)), limit_seconds
     for metric, field in _LATENCIES.items():
         asked = [percentile for about, percentile, _ in targets if about == metric]
-        labels = (*name, metric, f"{max(asked, default=REPORTED_PERCENTILE):g}")
+        labels = (*name, metric, percentile_name(max(asked, default=REPORTED_PERCENTILE)))
         seconds = number(mapping(told, "predicted"), field)
         yield from present(table.WORKLOAD_LATENCY, labels, seconds)
     yield from _scaling(name, status)
@@ -133,7 +134,7 @@ def _scaling(name: tuple[str, str], status: Told) -> Iterator[Sample]:
     for signal in scaling.get("signals") or ():
         percentile, late = number(signal, "percentile"), number(signal, "lateShareHigh")
         if percentile is not None and percentile < 100.0 and late is not None:
-            labels = (*name, str(signal.get("metric")), f"{percentile:g}")
+            labels = (*name, str(signal.get("metric")), percentile_name(percentile))
             yield table.SERVICE_ATTAINMENT, labels, 1.0 - late
             yield table.SERVICE_BURN_RATE, labels, late / (1.0 - percentile / 100.0)
 

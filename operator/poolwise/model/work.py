@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from poolwise.model.shapes import Model
 
+PERCENTILE_DECIMALS = 6
+"""As many as the API takes."""
+
 
 class Optimizer(enum.StrEnum):
     """Optimizers by the state they keep."""
@@ -102,6 +105,16 @@ class Metric(enum.StrEnum):
     E2E = "E2E"
 
 
+def percentile_name(percent: float) -> str:
+    """As in ``p99.9``, with every digit that a target may have: rounded to six, 99.999999 would be
+    told as p100, which nothing can keep.
+
+    >>> percentile_name(99.0), percentile_name(99.999999)
+    ('99', '99.999999')
+    """
+    return f"{percent:.{PERCENTILE_DECIMALS}f}".rstrip("0").rstrip(".")
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A tail that must hold: the ``percentile``-th of ``metric`` stays below ``seconds``."""
@@ -110,6 +123,10 @@ class Target:
     percentile: float
     """In percent, between 0 and 100, both excluded."""
     seconds: float
+
+    def __str__(self) -> str:
+        """As in ``TTFT p99``."""
+        return f"{self.metric} p{percentile_name(self.percentile)}"
 
 
 @dataclass(frozen=True, slots=True)

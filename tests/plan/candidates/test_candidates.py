@@ -252,6 +252,20 @@ def test_training(nodes, spec, pools, code, says):
             id="maxCostPerHour at an unknown price",
         ),
         pytest.param(
+            cpu_nodes("cpu", 1, cores=0),
+            {},
+            Verdict.NO_USABLE_NODE,
+            "has no usable node: cpu-0 allocates no cpu",
+            id="a node without cores",
+        ),
+        pytest.param(
+            cpu_nodes("cpu", 1),
+            {"slo": [{"metric": "ITL", "percentile": "99.999999", "target": "300ms"}]},
+            Verdict.TARGET_UNREACHABLE,
+            " ms, target 300 ms, and it is missed as soon as a second request comes",
+            id="a tail that only a lone request keeps",
+        ),
+        pytest.param(
             l40s(1),
             {"slo": [{"metric": "ITL", "percentile": 99, "target": "1ms"}]},
             Verdict.TARGET_UNREACHABLE,

@@ -76,4 +76,4 @@ def _limiting(served: Replica, load: float, targets: tuple[Target, ...]) -> str:
         return "Rate"
     if missed.metric is not Metric.ITL and times.slot_wait.high_seconds > times.queue.high_seconds:
         return _ceiling(served)
-    return f"{missed.metric} p{missed.percentile:g}"
+    return str(missed)

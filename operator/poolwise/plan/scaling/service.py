@@ -16,7 +16,7 @@ from poolwise.model.hardware import Machine
 from poolwise.model.serving import queueing
 from poolwise.model.serving.load import Replica
 from poolwise.model.serving.replica import replica
-from poolwise.model.work import ServingLayout, ServingWork, Tokens
+from poolwise.model.work import ServingLayout, ServingWork, Tokens, percentile_name
 from poolwise.plan.scaling.mix import Mix
 
 
@@ -53,7 +53,7 @@ class LatencyTarget:
 
     def __str__(self) -> str:
         """As in ``TTFT p99``."""
-        return f"{self.latency} p{self.percentile:g}"
+        return f"{self.latency} p{percentile_name(self.percentile)}"
 
     @property
     def allowed_share(self) -> float:

@@ -295,6 +295,8 @@ class _Assessment:
         """What a lone request would take at the layout that comes nearest to its targets."""
         misses = ((*self._worst_miss(layout), layout) for layout in layouts)
         of_target, told, layout = min(misses, key=itemgetter(0))
+        if of_target <= 1.0:  # so few may be late that one more prompt makes too many of them so
+            told += ", and it is missed as soon as a second request comes"
         missed = Exclusion(Verdict.TARGET_UNREACHABLE, told, of_target)
         return replace(
             excluded(self.pool, missed),
@@ -309,8 +311,5 @@ class _Assessment:
 
     def _miss(self, layout: ServingLayout, target: Target) -> tuple[float, str]:
         reached = self.answers.alone_seconds(layout, target)
-        told = (
-            f"{target.metric} p{target.percentile:g} at one request is {duration(reached)},"
-            f" target {duration(target.seconds)}"
-        )
+        told = f"{target} at one request is {duration(reached)}, target {duration(target.seconds)}"
         return reached / target.seconds, told
