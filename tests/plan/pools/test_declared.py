@@ -193,6 +193,25 @@ def test_a_node_that_contradicts_itself_does_not_stop_the_others() -> None:
     assert "bad" in condition(pool, "HardwareKnown")[2]
 
 
+def test_a_node_without_accelerators_yet_does_not_stop_the_others() -> None:
+    """One that has just joined: its device plugin and its labels come minutes later."""
+    pool = only_pool([*NODES, node("new", GROUP)], [declared("mine", nodeSelector=GROUP)])
+    assert [each.name for each in pool.usable_nodes] == ["n0", "n1"]
+    assert (pool.accelerator, pool.accelerators_per_node) == ("H100-SXM5-80GB", 8)
+    told = "2 of 3 nodes can take work: new has no H100-SXM5-80GB"
+    assert condition(pool, "Ready") == (True, "NodesReady", told)
+
+
+def test_a_node_that_allocates_nothing_yet_does_not_stop_the_others() -> None:
+    new = {"metadata": {"name": "new", "labels": {"kubernetes.io/arch": "amd64", **GROUP}}}
+    pool = only_pool([node("n", GROUP), new], [declared("mine", nodeSelector=GROUP)])
+    assert [each.name for each in pool.usable_nodes] == ["n"]
+    assert pool.machine is not None
+    assert (pool.machine.device.cores, pool.machine.host.cores) == (32, 64)
+    told = "1 of 2 nodes can take work: new allocates no cpu and no memory"
+    assert condition(pool, "Ready") == (True, "NodesReady", told)
+
+
 def test_cpu_nodes_may_differ_and_the_weakest_counts() -> None:
     key = "node.kubernetes.io/instance-type"
     nodes = [

@@ -82,7 +82,7 @@ def _of_any(request: Request, pool: Pool) -> tuple[str, str] | None:
     if pool.unusable_reason is not None:
         return _code_of_unusable(pool), pool.unusable_reason
     if pool.machine is None:
-        return Verdict.UNKNOWN_HARDWARE, "its hardware is unknown"
+        return _without_machine(pool)
     if pool.allowed_namespaces and where.namespace not in pool.allowed_namespaces:
         return Verdict.NAMESPACE_NOT_ALLOWED, f"does not admit namespace {where.namespace}"
     if where.pools and pool.name not in where.pools:
@@ -194,6 +194,13 @@ def _code_of_unusable(pool: Pool) -> str:
     """The reason of the pool's own condition, else a general one."""
     ready = next((each for each in pool.conditions if each.type == "Ready"), None)
     return ready.reason if ready else Verdict.POOL_UNUSABLE
+
+
+def _without_machine(pool: Pool) -> tuple[str, str]:
+    """A named CPU is no machine before there is a node that says how many cores it has."""
+    if not pool.usable_nodes:
+        return Verdict.NO_USABLE_NODE, _no_usable_node(pool)
+    return Verdict.UNKNOWN_HARDWARE, "its hardware is unknown"
 
 
 def _no_usable_node(pool: Pool) -> str:

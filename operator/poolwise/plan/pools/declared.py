@@ -177,11 +177,13 @@ def _whole_or_slice(row: AcceleratorRow, profile: str) -> AcceleratorRow | Probl
 
 def _common(offers: Sequence[Offer], members: Sequence[Member]) -> Offer:
     """What a pool's nodes have in common. Nodes that do not know what they are, or contradict
-    themselves, do not stop the others; CPUs may differ, and the weakest counts."""
+    themselves, do not stop the others, nor do those without any accelerator, as a node is before
+    its device plugin and its labels have come; CPUs may differ, and the weakest counts."""
     known = [offer for offer in offers if offer.problem is None]
     if not known:
         return offers[0]
-    if all(offer.cpu is not None for offer in known):
+    known = [offer for offer in known if offer.cpu is None] or known
+    if known[0].cpu is not None:
         return weakest_cpu(known) or known[0]
     head, *tail = sorted(known, key=lambda offer: offer.product)
     if all(is_same_hardware(head, other) for other in tail):
@@ -191,6 +193,7 @@ def _common(offers: Sequence[Offer], members: Sequence[Member]) -> Offer:
 
 def _differing(members: Sequence[Member]) -> Problem:
     """Of one product, as a person named it, they differ in the resource that pods ask for."""
+    members = [member for member in members if member.offer.cpu is None]
     is_one_product = len({member.offer.product for member in members}) == 1
     by_kind: dict[str, list[str]] = {}
     for member in members:

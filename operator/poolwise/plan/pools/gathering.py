@@ -124,6 +124,8 @@ def _unusable_reason(
         return member.node.unusable_reason
     if offer.problem is not None:
         return f"is not used: {offer.problem.message}"
+    if not draft.is_cpu and offer.cpu is not None:
+        return f"has no {draft.offer.product}"
     if not draft.is_cpu and not is_same_hardware(offer, draft.offer):
         return f"has {offer.product} and not {draft.offer.product}"
     if offer.nominal_count and not offer.count:

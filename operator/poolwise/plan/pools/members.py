@@ -126,8 +126,11 @@ def _accelerator(offer: Offer, row: AcceleratorRow) -> Device:
 
 def _cpu(draft: Draft) -> Device | None:
     row = draft.offer.cpu
-    if row is None or not draft.members:
+    if row is None:
         return None
-    cores = min(physical_cores(member.node, row.architecture) for member in draft.members)
-    memory = min(member.node.memory_bytes for member in draft.members)
-    return cpu_device(row, cores, memory) if cores and memory else None
+    sizes = [(physical_cores(m.node, row.architecture), m.node.memory_bytes) for m in draft.members]
+    told = [(cores, memory) for cores, memory in sizes if cores and memory]
+    if not told:
+        return None
+    cores, memory = map(min, zip(*told, strict=True))
+    return cpu_device(row, cores, memory)
