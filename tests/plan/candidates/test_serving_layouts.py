@@ -131,6 +131,15 @@ def test_what_cannot_be_is_named(fixed, says):
     assert says in found.problem
 
 
+def test_a_model_that_is_not_divided_is_told_as_such():
+    of = work("resnet-50", longest=None)
+    found = refusal(of, tensor=2, pipeline=1)
+    assert found.problem == (
+        "only a transformer is divided over accelerators,"
+        " the spec gives parallelism.tensor 2, parallelism.pipeline 1"
+    )
+
+
 def test_a_node_of_one_accelerator_is_told_as_one():
     found = refusal(node=replace(EIGHT, accelerators=1), tensor=2)
     assert "does not fit a node of 1 accelerator and the model's heads" in found.problem
@@ -254,6 +263,13 @@ def cpu_machine(cores=32.0, memory_bytes=128e9):
     return Machine(
         cpu_device(row, cores / 2, memory_bytes), link, Host(cores, memory_bytes, 1e9, 1e10, 1e9)
     )
+
+
+def test_a_node_of_less_than_a_core_holds_no_replica():
+    """As small machines of clouds, which allocate 940m of their cores."""
+    found = refusal(on=cpu_machine(), node=Node(accelerators=0, cores=0.94, memory_bytes=2e9))
+    assert found.verdict is Verdict.SHAPE_DOES_NOT_FIT
+    assert found.problem == "a replica takes one core at least, the largest node allocates 0.94"
 
 
 def test_cpu_replicas_are_powers_of_two_of_cores():

@@ -131,6 +131,16 @@ def test_a_level_that_no_node_has_is_told_with_those_that_there_are():
     assert "none: no label tells the fabric" in hidden
 
 
+def test_a_level_that_only_a_spec_lists_is_not_told_as_one_that_there_is():
+    spec = {"nodeSelector": {"group": "a"}, "interconnect": {"topologyKeys": ["rack", BLOCK]}}
+    declared = {"metadata": {"name": "mine"}, "spec": spec}
+    known = pools(labelled(h100(2, group="a"), **{BLOCK: 1}), [declared], TABLES, Settings())
+    assert unknown_level(replace(AUTO, topology_level="rack"), known) == (
+        "spec.placement.topology.level: no node of any pool has the label rack;"
+        f" levels there are: {BLOCK}"
+    )
+
+
 @pytest.mark.parametrize("mode", ["Required", "Preferred", "Auto"])
 def test_a_slip_of_the_spec_stops_only_who_insists(mode):
     """And nobody else: the other job runs."""

@@ -91,7 +91,7 @@ def unknown_level(where: Where, pools: Iterable[Pool]) -> str | None:
     given = where.topology_level
     if not given or any(_is_carried(given, pool) for pool in known):
         return None
-    levels = _levels(known)
+    levels = [key for key in _levels(known) if any(_is_carried(key, pool) for pool in known)]
     near = _nearest(given, known)
     there = ", ".join(levels) or "none: no label tells the fabric"
     meant = f"; did you mean {near}?" if near else ";"
@@ -137,9 +137,10 @@ def _levels(pools: Iterable[Pool]) -> list[str]:
 
 
 def _nearest(level: str, pools: Sequence[Pool]) -> str | None:
-    """The label that was most likely meant, levels of the fabric before all others."""
-    levels = _levels(pools)
+    """The label that was most likely meant, levels of the fabric before all others. A level that
+    a pool's spec lists and no node has helps nobody: it may be the very one that was given."""
     labels = {key for pool in pools for node in pool.nodes for key in node.labels}
+    levels = [key for key in _levels(pools) if key in labels]
     near = difflib.get_close_matches(level, [*levels, *sorted(labels - set(levels))], n=1)
     return near[0] if near else None
 

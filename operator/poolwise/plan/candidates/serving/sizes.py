@@ -13,7 +13,7 @@ from poolwise.model.shapes import Transformer
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.serving.groups import sizes_over_nodes
 from poolwise.plan.requests.request import FixedReplica
-from poolwise.plan.wording import plural
+from poolwise.plan.wording import plural, three_digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,9 @@ class Sizes:
     def why_none(self) -> str:
         """What was fixed, and what it does not fit, as a clause."""
         fixed, shape = self.fixed, self.shape
+        if self.is_cpu:
+            most = three_digits(self.node.cores)
+            return f"a replica takes one core at least, the largest node allocates {most}"
         if isinstance(shape, Transformer) and fixed.tensor and shape.heads % fixed.tensor:
             return (
                 f"parallelism.tensor {fixed.tensor} does not divide the model's {shape.heads} heads"
@@ -103,6 +106,8 @@ class Sizes:
             "parallelism.expert": fixed.expert,
         }
         listed = ", ".join(f"{name} {size}" for name, size in given.items() if size is not None)
+        if not isinstance(shape, Transformer):
+            return f"only a transformer is divided over accelerators, the spec gives {listed}"
         return (
             f"a replica with the given {listed} does not fit a node of "
             f"{plural(self.node.accelerators, 'accelerator')} and the model's heads"
