@@ -140,6 +140,11 @@ def test_a_model_that_is_not_divided_is_told_as_such():
     )
 
 
+def test_an_engine_without_stages_is_told_as_the_reason():
+    found = refusal(may_pipeline=False, pipeline=2)
+    assert found.problem == "parallelism.pipeline is 2, and the engine has no stages"
+
+
 def test_a_node_of_one_accelerator_is_told_as_one():
     found = refusal(node=replace(EIGHT, accelerators=1), tensor=2)
     assert "does not fit a node of 1 accelerator and the model's heads" in found.problem

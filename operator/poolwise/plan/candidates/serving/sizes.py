@@ -99,6 +99,8 @@ class Sizes:
             return (
                 f"parallelism.tensor {fixed.tensor} does not divide the model's {shape.heads} heads"
             )
+        if (fixed.pipeline or 1) > 1 and not self.may_pipeline:
+            return f"parallelism.pipeline is {fixed.pipeline}, and the engine has no stages"
         given = {
             "accelerators.perReplica": fixed.accelerators,
             "parallelism.tensor": fixed.tensor,
