@@ -51,5 +51,10 @@ def with_slowness(
     )
 
 
+def as_slow(served: Replica, known: Replica) -> Replica:
+    """One replica with the factors of another."""
+    return replace(served, slowness=known.slowness, first_token_slowness=known.first_token_slowness)
+
+
 def _factor(residual: Residual | None, site: Site | None) -> float:
     return 1.0 if residual is None or site is None else residual.at(site).factor

@@ -15,6 +15,7 @@ from poolwise.model.serving.capacity import NOTHING, Capacity, highest
 from poolwise.model.serving.memory import footprint
 from poolwise.model.serving.prediction import Known, predict_serving
 from poolwise.model.serving.replica import replica
+from poolwise.model.serving.slowness import as_slow
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
 from poolwise.plan.candidates.machines import felt_by_replica
 from poolwise.plan.candidates.serving.groups import nodes_of, remark, why_not_over_nodes
@@ -134,12 +135,15 @@ class ServingAnswers:
         )
 
     def _bottleneck(self, layout: ServingLayout) -> Bottleneck:
+        """Of the formulas alone: what measured runs add is kept as it is. It follows from how a
+        step is made up, so that by a tenth more bandwidth a replica could seem to lose."""
         search, base = self.search, self._capacity(layout)
 
         def rate(machine: Machine) -> float:
             if machine is search.machine:
                 return base.requests_per_second
-            grown = replica(search.work, layout, machine, search.calibration)
+            other = replica(search.work, layout, machine, search.calibration)
+            grown = as_slow(other, search.replica(layout))
             return highest(grown, search.work.targets, near=base.load).requests_per_second
 
         return bottleneck(rate, search.machine, list(_felt(layout)))
