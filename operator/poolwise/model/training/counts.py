@@ -17,6 +17,7 @@ from poolwise.model.shapes import Custom, Experts, Transformer
 from poolwise.model.training import activations, eager
 from poolwise.model.training.eager import is_eager
 from poolwise.model.training.maturity import is_folded
+from poolwise.model.training.memory import layer_weight_bytes
 from poolwise.model.training.shard import Shard, sequence_tokens
 from poolwise.model.work import Method, Recompute, TrainingLayout, TrainingWork
 
@@ -25,6 +26,8 @@ LOSS_BYTES = 20.0
 """Moved per token and vocabulary entry: logits written and read in 16 bits and fp32, and back."""
 EXCHANGE_BYTES = 12.0
 """Moved per routed token and hidden element: sorted out and back, forward, in 16 bits."""
+UNPACKED_BYTES = 2.0
+"""Of a packed weight that a product is about to read."""
 
 
 class Part(NamedTuple):
@@ -53,7 +56,7 @@ class Counts:
     scanned_bytes: float = 0.0
     """and the part of it that mixers keep which scan (Mamba)."""
     carried_bytes: float = 0.0
-    """Moved beside: to experts and back, and by operators that run one by one."""
+    """Moved beside: to experts and back, to unpack weights, by operators that run one by one."""
     head: Part = NOTHING
     """Output projection, forward and backward; on the last stage only, which waits."""
     loss: Part = NOTHING
@@ -103,7 +106,8 @@ def counts(work: TrainingWork, layout: TrainingLayout, share: Shard) -> Counts:
     """Forward and backward through the layers of the fullest stage, taken as alike."""
     shape = work.model.shape
     if isinstance(shape, Custom):
-        return Counts(_of_custom(work, shape, layout, share))
+        unpacked = _unpacked_bytes(work, share, passes(work, layout.recompute))
+        return Counts(_of_custom(work, shape, layout, share), carried_bytes=unpacked)
     tokens, tensor, times = share.tokens, layout.tensor, passes(work, layout.recompute)
     token = _token(shape, sequence_tokens(work), share.routed_width)
     products = times.products * share.stage_layers
@@ -117,7 +121,8 @@ def counts(work: TrainingWork, layout: TrainingLayout, share: Shard) -> Counts:
         kept_bytes=token.kept_bytes / tensor * elementwise,
         scanned_bytes=token.scanned_bytes / tensor * elementwise,
         carried_bytes=token.exchanged_bytes * elementwise
-        + _eager_bytes(work, shape, layout, share, times),
+        + _eager_bytes(work, shape, layout, share, times)
+        + _unpacked_bytes(work, share, times),
         head=Part(_head_flops(work, share)),
         loss=Part(0.0, LOSS_BYTES * tokens * shape.vocab / tensor),
         last_stage_fill=share.last_stage_fill,
@@ -178,6 +183,16 @@ def _eager_bytes(
     if not is_eager(work):
         return 0.0
     return eager.moved_bytes(eager.traffic_counts(work, shape, layout, share, times.elementwise))
+
+
+def _unpacked_bytes(work: TrainingWork, share: Shard, times: Passes) -> float:
+    """QLoRA multiplies in 16 bits: each pass over a layer reads its packed matrices and writes
+    them out for the products, which read them as any others (arXiv 2305.14314, equation 5)."""
+    if work.method is not Method.QLORA:
+        return 0.0
+    layer_parameters = share.dense_parameters + share.expert_parameters
+    packed = share.stage_layers * layer_parameters
+    return (layer_weight_bytes(work) + UNPACKED_BYTES) * packed * times.products
 
 
 def _head_flops(work: TrainingWork, share: Shard) -> float:
