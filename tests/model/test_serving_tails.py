@@ -7,8 +7,10 @@ import pytest
 
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, state, state_at_rate
+from poolwise.model.serving.queueing import Lengths
 from poolwise.model.serving.replica import replica
-from poolwise.model.work import ServingLayout
+from poolwise.model.serving.targets import metric_percentile
+from poolwise.model.work import Metric, ServingLayout
 from tests.model.serving_cases import CALIBRATION, machine, service
 from tests.model.simulation import simulate
 
@@ -58,3 +60,16 @@ def test_the_first_tokens_tail_has_no_step_where_prompts_leave_one_chunk() -> No
     growth = [after / before for before, after in itertools.pairwise(tails)]
     assert max(growth) < 1.05
     assert min(growth) > 0.999
+
+
+@pytest.mark.parametrize("percent", [50.0, 90.0, 99.0])
+def test_more_slots_make_no_request_later(percent: float) -> None:
+    """At the same load. A wait for a slot that is rare and long took up to 20 % off the median, and
+    2 % off the 90th percentile: a device with a tenth more memory seemed to serve 7 % less."""
+    full = replace(served(), generated=Lengths(450.0, 1.0))
+    slots = [100.0 * 1.02**step for step in range(60)]
+    fewer = [replace(full, cache_slots=each) for each in slots]
+    times = [latencies(each, state(each, 90.0)) for each in fewer]
+    for metric in (Metric.TTFT, Metric.E2E):
+        told = [metric_percentile(each, metric, percent) for each in times]
+        assert all(more <= less * (1 + 2e-4) for less, more in itertools.pairwise(told)), told
