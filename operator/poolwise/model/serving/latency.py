@@ -18,8 +18,6 @@ class _RequestTimes:
     slot_wait: Delay
     queue: Delay
     prefill: Delay
-    admitted: Delay
-    """From its slot to the first token."""
     ttft: Delay
     rest: Delay
     """From the first token to the last."""
@@ -93,14 +91,11 @@ class Latencies:
 
     def ttft_percentile(self, percent: float) -> float:
         """From arrival to the first token."""
-        times = self._request
-        return _percentile(times.ttft, times.admitted, times.slot_wait, percent)
+        return _percentile(self.ttft, self._request, (), percent)
 
     def e2e_percentile(self, percent: float) -> float:
         """From arrival to the last token."""
-        times = self._request
-        admitted = total((times.admitted, times.rest))
-        return _percentile(self.e2e, admitted, times.slot_wait, percent)
+        return _percentile(self.e2e, self._request, (self._request.rest,), percent)
 
     @property
     def longest_token_seconds(self) -> float:
@@ -128,19 +123,21 @@ def _request_times(replica: Replica, at: State) -> _RequestTimes:
     fixed = Delay(replica.request_seconds + replica.serial_seconds)
     queue = total((fixed, prompt_wait, _steps_before(replica, at))).scaled(slower)
     ttft = total((slot_wait, queue, prefill))
-    return _RequestTimes(slot_wait, queue, prefill, total((queue, prefill)), ttft, rest)
+    return _RequestTimes(slot_wait, queue, prefill, ttft, rest)
 
 
-def _percentile(whole: Delay, admitted: Delay, slot_wait: Delay, percent: float) -> float:
-    """No earlier than if nobody waited for a slot.
+def _percentile(
+    whole: Delay, times: _RequestTimes, after: tuple[Delay, ...], percent: float
+) -> float:
+    """No earlier than if nobody waited for a slot; ``after`` is what follows the first token.
 
     A wait that is rare and long has a third moment that leaves the law of the sum too little of
     those who do not wait, so that by more slots a request would be later.
     """
     seconds = whole.percentile(percent)
-    if slot_wait.mean_seconds <= 0.0 or math.isinf(seconds):
+    if times.slot_wait.mean_seconds <= 0.0 or math.isinf(seconds):
         return seconds
-    return max(seconds, admitted.percentile(percent))
+    return max(seconds, total((times.queue, times.prefill, *after)).percentile(percent))
 
 
 def _token_times(replica: Replica, at: State) -> TokenTimes:

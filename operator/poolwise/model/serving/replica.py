@@ -36,12 +36,21 @@ def replica(
     work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
 ) -> Replica:
     """One replica of this layout; it has no slots when the model does not fit."""
+    served = by_formulas(work, layout, machine, calibration)
+    device = replica_machine(layout, machine).device
+    return with_slowness(served, work, layout, device, calibration)
+
+
+def by_formulas(
+    work: ServingWork, layout: ServingLayout, machine: Machine, calibration: Calibration
+) -> Replica:
+    """The same without what measured runs alike tell beside the formulas."""
     held = replica_machine(layout, machine)
     ends = front_end(work, held, calibration)
     held_requests = cache_slots(
         footprint(work, layout, machine, calibration), slot_bytes(work, layout)
     )
-    served = Replica(
+    return Replica(
         costs=step_costs(work, layout, machine, calibration),
         prompt=_prompt(work, layout),
         generated=_generated(work),
@@ -57,7 +66,6 @@ def replica(
         held_steps=ends.held_steps,
         interference=calibration.value(PHASE, "interference", held.device, work.engine),
     )
-    return with_slowness(served, work, layout, held.device, calibration)
 
 
 def recosted(

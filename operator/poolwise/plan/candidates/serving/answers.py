@@ -14,7 +14,7 @@ from poolwise.model.prediction import Bottleneck, ServingPrediction
 from poolwise.model.serving.capacity import NOTHING, Capacity, highest
 from poolwise.model.serving.memory import footprint
 from poolwise.model.serving.prediction import Known, predict_serving
-from poolwise.model.serving.replica import replica
+from poolwise.model.serving.replica import by_formulas
 from poolwise.model.serving.slowness import as_slow
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
 from poolwise.plan.candidates.machines import felt_by_replica
@@ -142,7 +142,7 @@ class ServingAnswers:
         def rate(machine: Machine) -> float:
             if machine is search.machine:
                 return base.requests_per_second
-            other = replica(search.work, layout, machine, search.calibration)
+            other = by_formulas(search.work, layout, machine, search.calibration)
             grown = as_slow(other, search.replica(layout))
             return highest(grown, search.work.targets, near=base.load).requests_per_second
 
