@@ -91,9 +91,8 @@ def unknown_level(where: Where, pools: Iterable[Pool]) -> str | None:
     given = where.topology_level
     if not given or any(_is_carried(given, pool) for pool in known):
         return None
-    levels = [key for key in _levels(known) if any(_is_carried(key, pool) for pool in known)]
     near = _nearest(given, known)
-    there = ", ".join(levels) or "none: no label tells the fabric"
+    there = ", ".join(_levels(known)) or "none: no label tells the fabric"
     meant = f"; did you mean {near}?" if near else ";"
     told = sentence(given, LABEL_LIMIT)
     return (
@@ -132,15 +131,17 @@ def _auto(levels: tuple[str, ...], gang: Gang, pool: Pool, share: float) -> Wish
     return Wish(levels, False, f"nodes as close as there is room: {told}", share)
 
 
-def _levels(pools: Iterable[Pool]) -> list[str]:
-    return list(dict.fromkeys(key for pool in pools for key in pool.topology_keys))
+def _levels(pools: Sequence[Pool]) -> list[str]:
+    """Labels of the fabric that nodes carry. One that a pool's spec lists and no node has helps
+    nobody: it may be the very one that was given."""
+    listed = dict.fromkeys(key for pool in pools for key in pool.topology_keys)
+    return [key for key in listed if any(_is_carried(key, pool) for pool in pools)]
 
 
 def _nearest(level: str, pools: Sequence[Pool]) -> str | None:
-    """The label that was most likely meant, levels of the fabric before all others. A level that
-    a pool's spec lists and no node has helps nobody: it may be the very one that was given."""
+    """The label that was most likely meant, levels of the fabric before all others."""
+    levels = _levels(pools)
     labels = {key for pool in pools for node in pool.nodes for key in node.labels}
-    levels = [key for key in _levels(pools) if key in labels]
     near = difflib.get_close_matches(level, [*levels, *sorted(labels - set(levels))], n=1)
     return near[0] if near else None
 
