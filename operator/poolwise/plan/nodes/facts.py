@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,12 @@ class Facts:
     unusable_reason: str | None
     """Why no pod can start on it now, whatever the pod tolerates; None: it can."""
 
+    @property
+    def unallocated(self) -> list[str]:
+        """Of cores and memory, what pods can take none of: its kubelet has not told yet, say."""
+        there = {"cpu": self.cores, "memory": self.memory_bytes}
+        return [name for name, amount in there.items() if not amount]
+
 
 def facts(node: Object, tables: Tables) -> Facts:
     """Facts of one node; nothing in it can make this fail."""
@@ -71,7 +77,7 @@ def facts(node: Object, tables: Tables) -> Facts:
         cloud_pool="=".join(grouped) if grouped else None,
         capacity_type=bought[0] if bought else nodes_labels.DEFAULT_CAPACITY_TYPE,
         capacity_type_evidence=bought[1] if bought else None,
-        unusable_reason=_unusable(node) or _without_cores(node, offered),
+        unusable_reason=_unusable(node),
     )
 
 
@@ -82,14 +88,6 @@ def _unusable(node: Object) -> str | None:
         return "is cordoned"
     system = texts(node, "metadata", "labels").get("kubernetes.io/os", "linux")
     return f"runs {system}" if system != "linux" else _not_ready(node)
-
-
-def _without_cores(node: Object, offered: Iterable[Offer]) -> str | None:
-    """A node that offers CPU only, and none of it: its kubelet has not told yet, say."""
-    if any(each.cpu is None for each in offered):
-        return None
-    missing = [name for name in ("cpu", "memory") if not allocatable(node, name)]
-    return f"allocates no {' and no '.join(missing)}" if missing else None
 
 
 def _not_ready(node: Object) -> str | None:

@@ -131,6 +131,8 @@ def _unusable_reason(
     if offer.nominal_count and not offer.count:
         device = offer.resource or "device"
         return f"advertises none of its {offer.nominal_count} {device}: no device plugin runs there"
+    if offer.cpu is not None and member.node.unallocated:
+        return f"allocates no {' and no '.join(member.node.unallocated)}"
     taint = untolerated(member.node.taints, tolerated)
     return f"has the taint {taint}, which nothing tolerates" if taint else None
 

@@ -56,8 +56,9 @@ def interconnect(draft: Draft, per_node: int) -> tuple[Interconnect, Sources]:
 def host(draft: Draft, tables: Tables, settings: Settings) -> tuple[Host, Sources]:
     """The least host among the pool's nodes; of a pool without nodes, the least that carries it."""
     given = draft.spec.storage
-    usable = [m.node for m in draft.members if m.node.unusable_reason is None]
-    nodes = usable or [member.node for member in draft.members]
+    known = [member.node for member in draft.members]
+    usable = [each for each in known if each.unusable_reason is None and not each.unallocated]
+    nodes = usable or known
     cores = min((node.cores for node in nodes), default=0.0)
     memory = min((node.memory_bytes for node in nodes), default=0.0)
     if not nodes:
