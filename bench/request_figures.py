@@ -117,6 +117,6 @@ def _tail_seconds(run: Run, name: str, calibration: Calibration) -> float:
         return math.inf
     times = latencies(served, at)
     if name == "ttft_p99":
-        return times.ttft_percentile(99.0)
+        return times.ttft.percentile(99.0)
     usual = times.tokens.usual
     return at.token_seconds * usual.percentile(99.0) / usual.mean_seconds

@@ -73,3 +73,7 @@ def test_more_slots_make_no_request_later(percent: float) -> None:
     for metric in (Metric.TTFT, Metric.E2E):
         told = [metric_percentile(each, metric, percent) for each in times]
         assert all(more <= less * (1 + 2e-4) for less, more in itertools.pairwise(told)), told
+        laws = [each.ttft if metric is Metric.TTFT else each.e2e for each in times]
+        below = [law.share_below(told[-1]) for law in laws]
+        assert all(more >= less - 2e-4 for less, more in itertools.pairwise(below)), below
+        assert below[-1] == pytest.approx(percent / 100.0)

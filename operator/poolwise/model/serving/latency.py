@@ -10,7 +10,14 @@ import math
 from dataclasses import dataclass
 
 from poolwise.model.serving.load import Replica, State, decode_seconds
-from poolwise.model.serving.queueing import NEVER, Delay, mixture_percentile, total, waiting
+from poolwise.model.serving.queueing import (
+    NEVER,
+    AfterWait,
+    Delay,
+    mixture_percentile,
+    total,
+    waiting,
+)
 
 
 @dataclass(slots=True)  # not frozen, as TokenTimes: a search makes thousands
@@ -18,7 +25,6 @@ class _RequestTimes:
     slot_wait: Delay
     queue: Delay
     prefill: Delay
-    ttft: Delay
     rest: Delay
     """From the first token to the last."""
 
@@ -80,22 +86,16 @@ class Latencies:
         return self._request.prefill
 
     @property
-    def ttft(self) -> Delay:
+    def ttft(self) -> AfterWait:
         """From arrival to the first token."""
-        return self._request.ttft
+        times = self._request
+        return AfterWait(times.slot_wait, total((times.queue, times.prefill)))
 
     @property
-    def e2e(self) -> Delay:
+    def e2e(self) -> AfterWait:
         """From arrival to the last token."""
-        return total((self._request.ttft, self._request.rest))
-
-    def ttft_percentile(self, percent: float) -> float:
-        """From arrival to the first token."""
-        return _percentile(self.ttft, self._request, (), percent)
-
-    def e2e_percentile(self, percent: float) -> float:
-        """From arrival to the last token."""
-        return _percentile(self.e2e, self._request, (self._request.rest,), percent)
+        times = self._request
+        return AfterWait(times.slot_wait, total((times.queue, times.prefill, times.rest)))
 
     @property
     def longest_token_seconds(self) -> float:
@@ -122,22 +122,7 @@ def _request_times(replica: Replica, at: State) -> _RequestTimes:
     slot_wait = _slot_wait(replica, rate, total((prompt_wait, prefill, rest)))
     fixed = Delay(replica.request_seconds + replica.serial_seconds)
     queue = total((fixed, prompt_wait, _steps_before(replica, at))).scaled(slower)
-    ttft = total((slot_wait, queue, prefill))
-    return _RequestTimes(slot_wait, queue, prefill, ttft, rest)
-
-
-def _percentile(
-    whole: Delay, times: _RequestTimes, after: tuple[Delay, ...], percent: float
-) -> float:
-    """No earlier than if nobody waited for a slot; ``after`` is what follows the first token.
-
-    A wait that is rare and long has a third moment that leaves the law of the sum too little of
-    those who do not wait, so that by more slots a request would be later.
-    """
-    seconds = whole.percentile(percent)
-    if times.slot_wait.mean_seconds <= 0.0 or math.isinf(seconds):
-        return seconds
-    return max(seconds, total((times.queue, times.prefill, *after)).percentile(percent))
+    return _RequestTimes(slot_wait, queue, prefill, rest)
 
 
 def _token_times(replica: Replica, at: State) -> TokenTimes:

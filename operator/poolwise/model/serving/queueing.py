@@ -106,6 +106,36 @@ class Delay:
 NEVER = Delay(math.inf, math.inf, math.inf)
 
 
+@dataclass(slots=True)  # not frozen, as Delay
+class AfterWait:
+    """A random time that begins with a wait, as a rule for nothing: never less than without it.
+
+    A wait that few have, and have for long, has a third moment so large that the law of the sum
+    leaves too little of those who do not wait: of two queues the longer one would be the earlier.
+    """
+
+    wait: Delay
+    rest: Delay
+
+    @property
+    def mean_seconds(self) -> float:
+        """With the wait."""
+        return self.wait.mean_seconds + self.rest.mean_seconds
+
+    def percentile(self, percent: float) -> float:
+        """Seconds that ``percent`` of 100 samples stay below."""
+        if self.wait.mean_seconds <= 0.0:
+            return self.rest.percentile(percent)
+        return max(total((self.wait, self.rest)).percentile(percent), self.rest.percentile(percent))
+
+    def share_below(self, seconds: float) -> float:
+        """Of samples."""
+        if self.wait.mean_seconds <= 0.0:
+            return self.rest.share_below(seconds)
+        whole = total((self.wait, self.rest))
+        return min(whole.share_below(seconds), self.rest.share_below(seconds))
+
+
 @dataclass(frozen=True, slots=True)
 class Lengths:
     """A distribution of sizes by its mean and squared coefficient of variation."""

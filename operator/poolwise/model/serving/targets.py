@@ -21,8 +21,7 @@ def metric_percentile(times: Latencies, metric: Metric, percent: float) -> float
     """Seconds of a metric at a percentile."""
     if metric is _ITL:
         return times.token_percentile(percent)
-    of_request = times.ttft_percentile if metric is _TTFT else times.e2e_percentile
-    return of_request(percent)
+    return (times.ttft if metric is _TTFT else times.e2e).percentile(percent)
 
 
 def excess(at: State, targets: tuple[Target, ...], misses: Sequence[float]) -> float:
