@@ -189,18 +189,30 @@ def test_bad_input_names_file_document_and_field(
     document = example("training-llama-8b")
     change(document["spec"])
     file = written(tmp_path / "bad.yaml", example("inference-chat"), document)
-    result = run("-f", file, "--nodes", nodes)
+    result = run("-f", file, "--nodes", nodes, "-o", "json")
     assert result.exit_code == 2
     assert f"{file}: document 2 (TrainingJob/llama-8b): " in result.stderr
     assert sentence.lower() in result.stderr.lower()
+    placed = {each["name"]: each["placed"] for each in json.loads(result.stdout)["workloads"]}
+    assert placed.pop("chat"), "what is refused holds up no other"
+    assert not any(placed.values())
+
+
+def test_nothing_is_planned_where_everything_is_refused(tmp_path: Path, nodes: Path) -> None:
+    document = example("inference-chat")
+    document["spec"]["accelerators"] = -1
+    result = run("-f", written(tmp_path / "bad.yaml", document), "--nodes", nodes)
+    assert result.exit_code == 2
+    assert "document 1 (InferenceService/chat): " in result.stderr
     assert result.stdout == ""
 
 
 def test_one_name_twice_is_refused(tmp_path: Path, nodes: Path) -> None:
     file = written(tmp_path / "twice.yaml", example("inference-chat"), example("inference-chat"))
-    result = run("-f", file, "--nodes", nodes)
+    result = run("-f", file, "--nodes", nodes, "-o", "json")
     assert result.exit_code == 2
     assert "document 2 (InferenceService/chat): given before in" in result.stderr
+    assert [each["name"] for each in json.loads(result.stdout)["workloads"]] == ["chat"]
 
 
 def test_other_kinds_in_the_file_are_left_alone(tmp_path: Path, nodes: Path) -> None:

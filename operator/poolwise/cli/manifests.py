@@ -188,10 +188,12 @@ def _expanded(path: str, index: int, content: dict[str, Any]) -> Iterator[Docume
 
 def of_kind(documents: Iterable[Document], kind: str) -> list[Mapping[str, Any]]:
     """The objects, each of which must be a ``kind`` with a name of its own."""
-    checked = [_checked(document, kind) for document in documents]
-    for document, earlier in repeated(checked):
-        raise InvalidInput(document.where, f"given before in {earlier.where}")
-    return [document.content for document in checked]
+    found: dict[tuple[str, str, str], Document] = {}
+    for document in documents:
+        earlier = found.setdefault(identity(_checked(document, kind).content), document)
+        if earlier is not document:
+            raise InvalidInput(document.where, f"given before in {earlier.where}")
+    return [document.content for document in found.values()]
 
 
 def _checked(document: Document, kind: str) -> Document:
@@ -201,15 +203,6 @@ def _checked(document: Document, kind: str) -> Document:
     if not isinstance(_metadata(document.content).get("name"), str):
         raise InvalidInput(document.where, "metadata.name is missing")
     return document
-
-
-def repeated(documents: Iterable[Document]) -> Iterator[tuple[Document, Document]]:
-    """Those whose kind, namespace and name an earlier one has, with that one."""
-    first: dict[tuple[str, str, str], Document] = {}
-    for document in documents:
-        earlier = first.setdefault(identity(document.content), document)
-        if earlier is not document:
-            yield document, earlier
 
 
 def identity(content: Mapping[str, Any]) -> tuple[str, str, str]:

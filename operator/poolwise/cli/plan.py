@@ -15,7 +15,7 @@ import typer
 from poolwise import tables
 from poolwise.api.validation import defaulted, problems
 from poolwise.cli import table
-from poolwise.cli.manifests import Document, identity, of_kind, read, repeated
+from poolwise.cli.manifests import Document, identity, of_kind, read
 from poolwise.cli.observations import read_corrections
 from poolwise.cli.own_pods import unplanned, without_planned
 from poolwise.cli.unranked import unranked
@@ -77,14 +77,17 @@ def plan(  # noqa: PLR0913  # an option each
 
     Exits 0 also when something cannot be placed, or could be and would not run for want of an
     image or of weights, or names a PriorityClass that no file has (a line on standard error says
-    so), and 2 for bad input.
+    so), and 2 for bad input. An object that is refused holds up no other, as in a cluster: a line
+    on standard error says why, and the others are planned without it.
     """
     paths = [*files, *(more_files or [])]
     given = list(read(paths))
-    documents = [document for document in given if _is_ours(document.content)]
-    if not documents:
+    ours = [document for document in given if _is_ours(document.content)]
+    if not ours:
         _refuse([f"{', '.join(paths)}: no TrainingJob, InferenceService or AcceleratorPool found"])
-    _refuse(_refusals(documents))
+    documents, refusals = _judged(ours)
+    if not documents:
+        _refuse(refusals)
     now, known = utc_now(), tables.load()
     stored = [_stored(document.content) for document in documents]
     observed = replace(_observed(given, stored, nodes, pods), apis=_served(api or ()))
@@ -92,7 +95,6 @@ def plan(  # noqa: PLR0913  # an option each
         observed = replace(observed, corrections=read_corrections(measured, known, now))
     settings = from_environment(os.environ)
     answer = decide(observed, known, settings, shipped(known), now)
-    _refuse(_rejections(documents, answer))
     told = unrunnable(documents, stored, answer, settings)
     ranks = unranked(documents, observed.priority_classes)
     for sentence in chain(told, ranks, unplanned(observed.pods)):
@@ -101,6 +103,7 @@ def plan(  # noqa: PLR0913  # an option each
         typer.echo(json.dumps(rounded(report(answer)), indent=2, ensure_ascii=False))
     else:
         table.show(report(answer))
+    _refuse([*refusals, *_rejections(documents, answer)])
 
 
 def _served(apis: Iterable[Api]) -> dict[str, str]:
@@ -109,23 +112,25 @@ def _served(apis: Iterable[Api]) -> dict[str, str]:
 
 
 def _refuse(sentences: list[str]) -> None:
+    """Ends the program where there are any."""
+    for sentence in sentences:
+        typer.echo(f"poolwise: {sentence}", err=True)
     if sentences:
-        for sentence in sentences:
-            typer.echo(f"poolwise: {sentence}", err=True)
         raise typer.Exit(2)
 
 
-def _refusals(documents: list[Document]) -> list[str]:
-    """What the API server would say to each object, and to two objects of one name."""
-    sentences = [
-        f"{document.where}: {problem}"
-        for document in documents
-        for problem in problems(document.content)
-    ]
-    return sentences or [
-        f"{document.where}: given before in {earlier.where}"
-        for document, earlier in repeated(documents)
-    ]
+def _judged(documents: Iterable[Document]) -> tuple[list[Document], list[str]]:
+    """Objects that the API server would take, and what it would say to the others; of two of one
+    name it is the first."""
+    taken: dict[tuple[str, str, str], Document] = {}
+    sentences = []
+    for document in documents:
+        told = problems(document.content)
+        if not told:
+            earlier = taken.setdefault(identity(document.content), document)
+            told = [] if earlier is document else [f"given before in {earlier.where}"]
+        sentences += [f"{document.where}: {each}" for each in told]
+    return list(taken.values()), sentences
 
 
 def _is_ours(content: Mapping[str, Any]) -> bool:
