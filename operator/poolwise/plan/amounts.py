@@ -31,6 +31,12 @@ Held = Mapping[str, Mapping[str, float]]
 _NOTHING: Mapping[str, float] = {}
 
 
+def is_whole(resource: str) -> bool:
+    """Devices and huge pages: Kubernetes wants their limit, and wants it equal to the request."""
+    is_device = "/" in resource and "kubernetes.io/" not in resource
+    return is_device or resource.startswith("hugepages-")
+
+
 def left(told: Told, resource: str) -> float | None:
     """What there is of a resource; None: no limit is known."""
     if told is None:

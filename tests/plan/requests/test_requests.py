@@ -13,7 +13,7 @@ from poolwise.model.shapes import Custom, Transformer
 from poolwise.model.work import Execution, Method, Metric, Recompute, Target, Tokens
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.requests.reading import identity, priority_classes, workload
-from poolwise.plan.requests.request import FixedLayout, Goal, PodResources, Topology
+from poolwise.plan.requests.request import FixedLayout, Goal, Topology
 from poolwise.settings import Settings
 from tests.plan.junk import broken
 
@@ -184,22 +184,6 @@ def test_limits_and_places():
 def test_a_short_name_of_a_product_means_all_that_it_names(given, meant):
     document = changed(TRAINING, "accelerators", {"count": 8, "products": [given]})
     assert read(document).request.where.products == meant
-
-
-def test_pod_resources_are_what_the_scheduler_counts():
-    run = {
-        "image": "x",
-        "resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": 4, "memory": "1Gi"}},
-    }
-    assert read(changed(TRAINING, "run", run)).request.pod == PodResources(0.5, 2.0**30)
-
-
-def test_pods_may_ask_for_any_resource():
-    asked = {"smarter-devices/fuse": 1, "ephemeral-storage": "1Gi", "rdma/hca": "0"}
-    run = {"image": "x", "resources": {"limits": asked}}
-    assert read(changed(TRAINING, "run", run)).request.pod == PodResources(
-        others=(("ephemeral-storage", 2.0**30), ("smarter-devices/fuse", 1.0))
-    )
 
 
 def test_lora():

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from poolwise.api.run import Run
+from poolwise.plan.amounts import is_whole
 from poolwise.plan.children.metadata import without_empty
 from poolwise.plan.children.quantity import canonical, size
 from poolwise.plan.observed import Manifest
@@ -98,7 +99,7 @@ def resources(run: Run, pool: Pool, accelerators: int, own: Mapping[str, str]) -
     """Requests and limits: the user's, then ours; what cannot be overcommitted is both."""
     devices = {pool.resource: str(accelerators)} if pool.resource and accelerators else {}
     requests, limits = _canonical(run.resources.requests), _canonical(run.resources.limits)
-    whole = {name: text for name, text in requests.items() if _is_whole(name)}
+    whole = {name: text for name, text in requests.items() if is_whole(name)}
     return without_empty(
         {
             "requests": {**requests, **own, **devices},
@@ -141,11 +142,6 @@ def literal(text: str) -> str:
 
 def _is_reserved(name: str) -> bool:
     return name.startswith("POOLWISE_")
-
-
-def _is_whole(resource: str) -> bool:
-    """Devices and huge pages: their limit must be there, and equal the request."""
-    return "/" in resource or resource.startswith("hugepages-")
 
 
 def _canonical(quantities: Mapping[str, str]) -> dict[str, str]:

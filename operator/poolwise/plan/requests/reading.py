@@ -7,7 +7,6 @@ and nothing else is ever raised.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,17 +14,14 @@ from pydantic import ValidationError
 
 from poolwise.api import InferenceService, TrainingJob, TrainingJobSpec
 from poolwise.api.placement import Placement
-from poolwise.api.quantity import parse_quantity
-from poolwise.api.run import Run
 from poolwise.errors import InvalidInput
-from poolwise.plan.amounts import OWN_FIELDS
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import CPU
 from poolwise.plan.requests.model import unknown
+from poolwise.plan.requests.pod_resources import pod_resources
 from poolwise.plan.requests.request import (
     Identity,
-    PodResources,
     Priority,
     ServingRequest,
     Topology,
@@ -110,7 +106,7 @@ _MODELS: Mapping[Kind, type[TrainingJob] | type[InferenceService]] = {
 def _request(
     parsed: TrainingJob | InferenceService, tables: Tables, settings: Settings, where: Where
 ) -> TrainingRequest | ServingRequest:
-    pod = _pod_resources(parsed.spec.run)
+    pod = pod_resources(parsed.spec.run.resources)
     if isinstance(parsed, TrainingJob):
         return read_training(parsed.spec, tables, where, pod)
     return read_service(parsed.spec, tables, settings, where, pod)
@@ -142,29 +138,6 @@ def _products(name: str, tables: Tables) -> tuple[str, ...]:
         return (CPU,)
     known = [spelling for each in tables.accelerators for spelling in (each.name, *each.aliases)]
     raise InvalidInput("spec.accelerators.products", unknown(name, "a known accelerator", known))
-
-
-def _pod_resources(run: Run) -> PodResources:
-    """What the scheduler will count: requests, and limits where they stand alone."""
-    asked = {**run.resources.limits, **run.resources.requests}
-    others = ((name, _amount(asked, name)) for name in sorted(asked) if name not in OWN_FIELDS)
-    return PodResources(
-        _amount(asked, "cpu"),
-        _amount(asked, "memory"),
-        tuple((name, amount) for name, amount in others if amount),
-    )
-
-
-def _amount(asked: Mapping[str, str], resource: str) -> float:
-    where = f"spec.run.resources.requests.{resource}"
-    try:
-        amount = float(parse_quantity(asked.get(resource, 0)))
-    except (ValueError, OverflowError) as error:
-        raise InvalidInput(where, str(error)) from error
-    if not 0 <= amount < math.inf:
-        shown = sentence(str(asked[resource]), VALUE_LIMIT)
-        raise InvalidInput(where, f"must be a positive quantity, is {shown}")
-    return amount
 
 
 def _sentence(error: ValidationError) -> InvalidInput:
