@@ -155,6 +155,18 @@ def test_what_must_fit_is_the_upper_end_of_what_is_predicted() -> None:
     assert most.with_cache(told.kv_cache_bytes).needed_bytes == pytest.approx(told.most_bytes)
 
 
+def test_a_cache_in_use_has_what_the_rest_leaves_however_much_that_takes() -> None:
+    layout, where = ServingLayout(max_model_tokens=8192), machine("H100-SXM5-80GB")
+    likely = footprint(CHAT, layout, where, CALIBRATION)
+    calm = likely.under_load(likely.cache_bytes / 2)
+    assert calm.more_bytes == likely.more_bytes
+    full = likely.under_load(likely.cache_bytes)
+    assert full.needed_bytes == pytest.approx(full.usable_bytes)
+    assert full.most_bytes == pytest.approx(full.usable_bytes)
+    busy = likely.under_load(likely.cache_bytes - likely.more_bytes / 2)
+    assert busy.most_bytes == pytest.approx(busy.usable_bytes)
+
+
 def spreads(weights: float, working: float) -> Calibration:
     """The shipped constants with other spreads of memory, for every engine and format."""
     of_terms = {"weights_bytes": weights, "working_bytes": working}

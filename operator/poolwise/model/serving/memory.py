@@ -86,6 +86,13 @@ class Footprint:
             more_bytes=self.more_bytes,
         )
 
+    def under_load(self, kv_cache_bytes: float) -> Memory:
+        """The need while the cache holds that much. An engine's cache has what the rest leaves, so
+        that where the rest takes more there is less of it, and never more of the whole."""
+        needed = self.with_cache(kv_cache_bytes)
+        left = max(needed.usable_bytes - needed.needed_bytes, 0.0)
+        return replace(needed, more_bytes=min(needed.more_bytes, left))
+
 
 def replica_machine(layout: ServingLayout, machine: Machine) -> Machine:
     """The machine as one replica sees it: on CPU, its share of the node's cores.

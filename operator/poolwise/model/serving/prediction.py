@@ -189,7 +189,7 @@ def _memory(
     one = request_cache_bytes(work, layout, context_tokens(work, layout))
     longest = request_cache_bytes(work, layout, layout.max_model_tokens)
     cache = max(at.in_flight * one, longest)
-    return footprint(work, layout, machine, calibration).with_cache(cache)
+    return footprint(work, layout, machine, calibration).under_load(cache)
 
 
 def _power_watts(device: Device, served: Replica, at: State) -> float:

@@ -124,7 +124,7 @@ class ServingAnswers:
         search, found = self.search, self._uncorrected(shape.layout, requests_per_second)
         layout = search.in_time(shape, bounded(shape, search.work.arrival_dispersion))
         taken = footprint(search.work, layout, search.machine, search.calibration)
-        return layout, replace(found, memory=taken.with_cache(found.memory.kv_cache_bytes))
+        return layout, replace(found, memory=taken.under_load(found.memory.kv_cache_bytes))
 
     def _predict(
         self, work: ServingWork, layout: ServingLayout, requests_per_second: float, most: Capacity
