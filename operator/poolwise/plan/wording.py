@@ -92,12 +92,12 @@ def time_unit(seconds: float) -> tuple[float, str]:
 def amount_of(resource: str, amount: float) -> str:
     """So much of a resource, bytes where it is storage.
 
-    >>> amount_of("rdma/hca", 2.0), amount_of("hugepages-2Mi", 2.0**30)
-    ('2 rdma/hca', '1.0 GiB of hugepages-2Mi')
+    >>> amount_of("rdma/hca", 2.0), amount_of("hugepages-2Mi", 2.0**30), amount_of("a/b", 1e12)
+    ('2 rdma/hca', '1.0 GiB of hugepages-2Mi', '1,000,000,000,000 a/b')
     """
     if resource.endswith("storage") or resource.startswith("hugepages-"):
         return f"{gib(amount)} of {resource}"
-    return f"{amount:g} {resource}"
+    return f"{amount:,.15g} {resource}"
 
 
 def percent(fraction: float) -> str:

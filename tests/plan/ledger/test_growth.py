@@ -6,7 +6,7 @@ import pytest
 
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Kind
-from poolwise.plan.ledger.growth import grown
+from poolwise.plan.ledger.growth import grown, startup_words
 from poolwise.plan.pools.gathering import pools
 from poolwise.settings import Settings
 from tests.plan.cluster_given import NOW, h100, job, key, plan_of, service
@@ -229,3 +229,10 @@ def test_daemons_come_to_new_nodes_too(cores, kind, is_placed):
     nodes, agents = [node("a"), node("b")], [daemon("a", kind=kind), daemon("b", "3", kind)]
     plan = plan_of(nodes, job(count=24, run=run), pools=[growing(max_nodes=8)], pods=agents)
     assert plan.placed == is_placed
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(45, "45 s"), (250, "4 min"), (5400, "90 min"), (86400, "24 h")]
+)
+def test_the_time_of_a_start_is_told_in_its_unit(seconds, told):
+    assert startup_words(seconds) == f"nodes start in about {told}"

@@ -20,8 +20,8 @@ MARK = "~"
 """First character of their names: none of a DNS name, and behind all of those in order."""
 MOST_NODES = 4096
 """To come at once, to bound the time of a pass: 32,768 accelerators in nodes of eight."""
-LEAST_MINUTES = 1.5
-"""Of a start that is told in minutes; a shorter one in seconds."""
+LEAST_MINUTES, MOST_MINUTES = 1.5, 120.0
+"""Of a start that is told in minutes; a shorter one in seconds, a longer one in hours."""
 ALLOCATABLE_CORES, ALLOCATABLE_MEMORY = 0.95, 0.9
 """Of what a machine type has, what pods may take: the rest is kept for kubelet, system and daemons.
 GKE keeps 7 % of 128 GB and 0.4 % of 32 cores, agents for logs, network and devices ask for more.
@@ -110,8 +110,9 @@ def _nodes_to_come(pool: Pool) -> tuple[Node, ...]:
 
 def startup_words(seconds: float) -> str:
     """``nodes start in about 4 min``: no more exact than clouds are."""
-    is_short = seconds < LEAST_MINUTES * 60
-    told = duration(seconds) if is_short else f"{round(seconds / 60)} min"
+    minutes = seconds / 60
+    in_minutes = LEAST_MINUTES <= minutes < MOST_MINUTES
+    told = f"{round(minutes)} min" if in_minutes else duration(seconds)
     return f"nodes start in about {told}"
 
 
