@@ -86,6 +86,8 @@ class Pool:
     link_level: str = ""
     """The level whose domains the accelerators' own link joins beyond the node (multi-node NVLink,
     NeuronLink, ICI); empty: the link ends at the node, or no label tells."""
+    hosts_per_slice: int = 1
+    """Nodes that run together or not at all, as the hosts of a TPU slice do."""
     allowed_namespaces: tuple[str, ...] = ()
     max_nodes: int | None = None
     node_startup_seconds: float | None = None
@@ -111,6 +113,16 @@ class Pool:
     def usable_nodes(self) -> tuple[Node, ...]:
         """Nodes that can take new pods."""
         return tuple(node for node in self.nodes if node.unusable_reason is None)
+
+    @property
+    def slice_accelerators(self) -> int:
+        """That run together or not at all: those of a slice of several hosts; else 1."""
+        per_node = max(self.accelerators_per_node, 1)
+        return self.hosts_per_slice * per_node if self.hosts_per_slice > 1 else 1
+
+    def in_whole_slices(self, accelerators: int) -> int:
+        """The least that runs of at least so many."""
+        return math.ceil(accelerators / self.slice_accelerators) * self.slice_accelerators
 
     def startup_seconds(self, usual_seconds: float) -> float:
         """Until a new node is there; the usual time where nobody told this pool's."""

@@ -123,6 +123,10 @@ def _of_training(request: TrainingRequest, pool: Pool) -> tuple[str, str] | None
             Verdict.MIG_SLICES,
             "has MIG slices, which have no links to each other: for services only",
         )
+    whole = pool.slice_accelerators
+    if request.most // whole * whole < request.least:
+        wanted = " to ".join(dict.fromkeys((f"{request.least:,}", f"{request.most:,}")))
+        return Verdict.PART_OF_SLICE, _part_of_slice(pool, f"accelerators wants {wanted}")
     device = pool.machine.device if pool.machine else None
     if device and device.inference_only_reason:
         return Verdict.INFERENCE_ONLY, f"{device.name} {device.inference_only_reason}"
@@ -165,6 +169,9 @@ def _of_service(request: ServingRequest, pool: Pool, settings: Settings) -> tupl
             Verdict.MIG_SLICES,
             f"has MIG slices, which serve alone: a replica wants {wanted} together",
         )
+    if pool.slice_accelerators not in (1, _accelerators(request)):
+        alone = f"a replica wants {_accelerators(request)}"
+        return Verdict.PART_OF_SLICE, _part_of_slice(pool, alone)
     if pool.is_cpu and (request.fixed.accelerators or _accelerators(request) > 1):
         return Verdict.CPU_POOL, f"has no accelerators, a replica wants {_accelerators(request)}"
     if request.has_image or default_image(engine, pool, settings):
@@ -174,6 +181,11 @@ def _of_service(request: ServingRequest, pool: Pool, settings: Settings) -> tupl
         return Verdict.NO_ENGINE, "needs run.image, and none is given"
     told = f"needs an image of {engine} for {hardware}, and none is known: give engine.image"
     return Verdict.NO_ENGINE, told
+
+
+def _part_of_slice(pool: Pool, wanted: str) -> str:
+    told = f"has slices of {pool.slice_accelerators} on {pool.hosts_per_slice} hosts each"
+    return f"{told}, which run as a whole: {wanted}"
 
 
 def products(pool: Pool) -> frozenset[str]:

@@ -37,6 +37,8 @@ class Verdict(enum.StrEnum):
     INFERENCE_ONLY = "InferenceOnly"
     CPU_POOL = "CpuPool"
     MIG_SLICES = "MigSlices"
+    PART_OF_SLICE = "PartOfSlice"
+    """A TPU slice of several hosts runs as a whole."""
     NAMESPACE_NOT_ALLOWED = "NamespaceNotAllowed"
     NOT_SELECTED = "NotSelected"
     EXCLUDED = "Excluded"

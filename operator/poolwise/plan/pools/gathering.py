@@ -28,6 +28,7 @@ from poolwise.plan.pools.members import (
 )
 from poolwise.plan.pools.price import OTHER_CURRENCY, price, price_conditions
 from poolwise.plan.pools.roles import with_roles
+from poolwise.plan.pools.slices import hosts_per_slice, with_whole_slices
 from poolwise.plan.pools.taints import tolerations, untolerated
 from poolwise.settings import Settings
 from poolwise.tables import Tables
@@ -64,8 +65,10 @@ def _pools(
 
 def _pool(draft: Draft, tables: Tables, settings: Settings) -> Pool:
     tolerated = tolerations(draft, tables)
-    nodes = tuple(_node(member, draft, tolerated) for member in draft.members)
     per_node = _per_node(draft)
+    hosts = hosts_per_slice(draft, per_node)
+    nodes = tuple(_node(member, draft, tolerated) for member in draft.members)
+    nodes = with_whole_slices(nodes, hosts)
     device = pool_device(draft)
     machine, sources = _machine(draft, device, per_node, tables, settings)
     barred = unusable_reason(draft)
@@ -87,6 +90,7 @@ def _pool(draft: Draft, tables: Tables, settings: Settings) -> Pool:
         ridge_points=_ridge_points(device),
         topology_keys=topology_keys(draft, per_node),
         link_level=link_level(draft, per_node),
+        hosts_per_slice=hosts,
         allowed_namespaces=spec.allowed_namespaces,
         max_nodes=spec.max_nodes,
         node_startup_seconds=spec.node_startup,

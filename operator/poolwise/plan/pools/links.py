@@ -5,7 +5,6 @@ Every figure comes with the words that say where it is from; they end up in ``st
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -14,6 +13,7 @@ from poolwise.plan.nodes import labels as nodes_labels
 from poolwise.plan.nodes import topology_labels
 from poolwise.plan.nodes.facts import Facts
 from poolwise.plan.pools.members import Draft
+from poolwise.plan.pools.slices import slice_sizes
 from poolwise.settings import Settings
 from poolwise.tables import Tables
 
@@ -84,7 +84,7 @@ def topology_keys(draft: Draft, per_node: int) -> tuple[str, ...]:
     found = topology_labels.carried(_labels(draft))
     if _built_domain(draft, per_node) <= max(per_node, 1):
         return tuple(key for key in found if key not in topology_labels.LINK_KEYS)
-    if _slice_sides(draft) and _largest(draft, topology_labels.SLICE_KEY, per_node):
+    if slice_sizes(draft) and _largest(draft, topology_labels.SLICE_KEY, per_node):
         return (topology_labels.SLICE_KEY, *found)
     return found
 
@@ -171,18 +171,11 @@ def _built_domain(draft: Draft, per_node: int) -> int:
 
 
 def _shown_domain(draft: Draft, per_node: int) -> int | None:
-    sides = _slice_sides(draft)
-    if sides:
-        return min(math.prod(each) for each in sides)
+    slices = slice_sizes(draft)
+    if slices:
+        return min(slices)
     level = link_level(draft, per_node)
     return _largest(draft, level, per_node) if level else None
-
-
-def _slice_sides(draft: Draft) -> list[list[int]]:
-    """Of the TPU slices that all nodes are of; empty: they are of none."""
-    shapes = {labels.get(nodes_labels.TPU_TOPOLOGY_KEY, "") for labels in _labels(draft)}
-    sides = [[int(side) for side in shape.split("x") if side.isdecimal()] for shape in shapes]
-    return sides if all(sides) else []
 
 
 def _largest(draft: Draft, level: str, per_node: int) -> int:

@@ -56,9 +56,10 @@ class _Assessment:
 
     def candidate(self) -> Candidate:
         most = sum(node.accelerators for node in self.pool.nodes)
-        if self.request.least > most:
-            return self._too_small(most)
-        counts = list(counts_between(self.request.least, min(self.request.most, most), self.pool))
+        least = self.pool.in_whole_slices(self.request.least)
+        if least > most:
+            return self._too_small(least, most)
+        counts = list(counts_between(least, min(self.request.most, most), self.pool))
         searches = {count: self.answers.shape(count) for count in counts}
         offers = [
             self._offer(count, found)
@@ -188,8 +189,7 @@ class _Assessment:
             offers=tuple(each.of_count(goal) for each in offers),
         )
 
-    def _too_small(self, most: int) -> Candidate:
-        least = self.request.least
+    def _too_small(self, least: int, most: int) -> Candidate:
         told = f"has {plural(most, 'accelerator')}, needs {least:,}"
         found = self.answers.shape(most) if most else None
         if isinstance(found, NoTrainingShape) and found.smallest is not None:
