@@ -77,6 +77,17 @@ def test_a_pool_of_less_than_a_slice_is_too_small():
     assert told.reason_code in (Verdict.NO_USABLE_NODE, Verdict.INSUFFICIENT_CAPACITY)
 
 
+def test_slices_to_come_are_whole_as_well():
+    selector = {
+        "cloud.google.com/gke-tpu-topology": "4x4",
+        "node.kubernetes.io/instance-type": "ct5lp-hightpu-4t",
+    }
+    growing = declared("v5e", nodeSelector=selector, accelerator="TPU-v5e", maxNodes=8)
+    (told,) = plan_of([], run(8), pools=[growing]).candidates
+    assert told.reason_code == Verdict.PART_OF_SLICE
+    assert plan_of([], run(16), pools=[growing]).chosen.count == 16
+
+
 def test_replicas_have_no_part_of_a_slice():
     image = {"run": {"image": "serve-on-tpu"}}  # no engine for TPUs is known
     (told,) = plan_of(TWO_SLICES, service(**image), pools=[V5E_POOL]).candidates

@@ -18,8 +18,9 @@ from poolwise.plan.pools.members import Draft
 
 
 def slice_sizes(draft: Draft) -> list[int]:
-    """Chips of the slices that all nodes are of; empty: they are of none."""
-    shapes = {member.node.labels.get(labels.TPU_TOPOLOGY_KEY, "") for member in draft.members}
+    """Chips of the slices that all nodes are of, or would be; empty: they are of none."""
+    every = [member.node.labels for member in draft.members] or [draft.spec.node_selector]
+    shapes = {each.get(labels.TPU_TOPOLOGY_KEY, "") for each in every}
     sides = [[int(side) for side in shape.split("x") if side.isdecimal()] for shape in shapes]
     return [math.prod(each) for each in sides] if all(sides) else []
 
