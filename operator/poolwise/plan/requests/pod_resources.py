@@ -76,14 +76,15 @@ def _check_name(where: str, name: str) -> None:
 
 def _check_whole(where: str, name: str, amount: Decimal, limits: _Amounts) -> None:
     if limits.get(name, amount) != amount:
-        told = f"must be what limits say ({limits[name]:f}), as of anything but cpu, memory and"
-        raise InvalidInput(where, f"{told} {STORAGE}, is {amount:f}")
+        most = _plain(limits[name])
+        told = f"must be what limits say ({most}), as of anything but cpu, memory and {STORAGE}"
+        raise InvalidInput(where, f"{told}, is {_plain(amount)}")
     if not name.startswith(HUGE_PAGES):
         if amount % 1:
-            raise InvalidInput(where, f"must be a whole number, is {amount:f}")
+            raise InvalidInput(where, f"must be a whole number, is {_plain(amount)}")
     elif amount % _page_bytes(where, name):
         size = name.removeprefix(HUGE_PAGES)
-        raise InvalidInput(where, f"must be whole pages of {size}, is {amount:f} bytes")
+        raise InvalidInput(where, f"must be whole pages of {size}, is {_plain(amount)} bytes")
 
 
 def _page_bytes(where: str, name: str) -> Decimal:
@@ -97,6 +98,11 @@ def _page_bytes(where: str, name: str) -> Decimal:
         told = f"must have a size of pages in its name, as {HUGE_PAGES}2Mi has; {_shown(size)} is"
         raise InvalidInput(where, f"{told} none")
     return page_bytes
+
+
+def _plain(amount: Decimal) -> str:
+    """Without a suffix, an exponent or zeros at the end."""
+    return f"{amount.normalize():f}"
 
 
 def _shown(text: str) -> str:
