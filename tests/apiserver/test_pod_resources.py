@@ -3,17 +3,20 @@
 import pytest
 
 from e2e.controlplane.client import Refused
-from poolwise.plan.amounts import is_whole
+from poolwise.api.run import Run
+from poolwise.plan.children.pods import resources
+from tests.plan.nodes_given import H100, node, only_pool
 from tests.plan.requests.test_pod_resources import REFUSED, TAKEN
 
 pytestmark = pytest.mark.apiserver
 
 
+POOL = only_pool([node("h100", H100, gpus=8)])
+
+
 def pod(given, namespace):
-    """As children are made: what needs a limit gets its request for one."""
-    requests, limits = given.get("requests", {}), given.get("limits", {})
-    whole = {name: amount for name, amount in requests.items() if is_whole(name)}
-    asked = {"requests": requests, "limits": {**whole, **limits}}
+    """As children ask for these resources, without an accelerator beside them."""
+    asked = resources(Run.model_validate({"resources": given}), POOL, 0, {})
     return {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -188,12 +188,10 @@ def _expanded(path: str, index: int, content: dict[str, Any]) -> Iterator[Docume
 
 def of_kind(documents: Iterable[Document], kind: str) -> list[Mapping[str, Any]]:
     """The objects, each of which must be a ``kind`` with a name of its own."""
-    found: dict[tuple[str, str, str], Document] = {}
-    for document in documents:
-        earlier = found.setdefault(identity(_checked(document, kind).content), document)
-        if earlier is not document:
-            raise InvalidInput(document.where, f"given before in {earlier.where}")
-    return [document.content for document in found.values()]
+    first, again = told_apart(_checked(document, kind) for document in documents)
+    for document, problem in again:
+        raise InvalidInput(document.where, problem)
+    return [document.content for document in first]
 
 
 def _checked(document: Document, kind: str) -> Document:
@@ -203,6 +201,19 @@ def _checked(document: Document, kind: str) -> Document:
     if not isinstance(_metadata(document.content).get("name"), str):
         raise InvalidInput(document.where, "metadata.name is missing")
     return document
+
+
+def told_apart(
+    documents: Iterable[Document],
+) -> tuple[list[Document], list[tuple[Document, str]]]:
+    """The first of each kind, namespace and name, and the others with what is wrong with them."""
+    first: dict[tuple[str, str, str], Document] = {}
+    again = []
+    for document in documents:
+        earlier = first.setdefault(identity(document.content), document)
+        if earlier is not document:
+            again.append((document, f"given before in {earlier.where}"))
+    return list(first.values()), again
 
 
 def identity(content: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -15,7 +15,7 @@ import typer
 from poolwise import tables
 from poolwise.api.validation import defaulted, problems
 from poolwise.cli import table
-from poolwise.cli.manifests import Document, identity, of_kind, read
+from poolwise.cli.manifests import Document, identity, of_kind, read, told_apart
 from poolwise.cli.observations import read_corrections
 from poolwise.cli.own_pods import unplanned, without_planned
 from poolwise.cli.unranked import unranked
@@ -122,15 +122,10 @@ def _refuse(sentences: list[str]) -> None:
 def _judged(documents: Iterable[Document]) -> tuple[list[Document], list[str]]:
     """Objects that the API server would take, and what it would say to the others; of two of one
     name it is the first."""
-    taken: dict[tuple[str, str, str], Document] = {}
-    sentences = []
-    for document in documents:
-        told = problems(document.content)
-        if not told:
-            earlier = taken.setdefault(identity(document.content), document)
-            told = [] if earlier is document else [f"given before in {earlier.where}"]
-        sentences += [f"{document.where}: {each}" for each in told]
-    return list(taken.values()), sentences
+    found = [(document, problems(document.content)) for document in documents]
+    first, again = told_apart(document for document, told in found if not told)
+    refused = [(document, problem) for document, told in found for problem in told]
+    return first, [f"{document.where}: {problem}" for document, problem in (*refused, *again)]
 
 
 def _is_ours(content: Mapping[str, Any]) -> bool:

@@ -12,6 +12,8 @@ from typing import TypeVar
 
 PODS = "pods"
 STORAGE = "ephemeral-storage"
+HUGE_PAGES = "hugepages-"
+"""Before the size of the pages."""
 UNTOLD_IS_FREE = frozenset({PODS, STORAGE})
 """Every kubelet tells these; a node that does not was written by hand, and has no limit. Any other
 resource that a node does not tell it does not have."""
@@ -34,7 +36,7 @@ _NOTHING: Mapping[str, float] = {}
 def is_whole(resource: str) -> bool:
     """Devices and huge pages: Kubernetes wants their limit, and wants it equal to the request."""
     is_device = "/" in resource and "kubernetes.io/" not in resource
-    return is_device or resource.startswith("hugepages-")
+    return is_device or resource.startswith(HUGE_PAGES)
 
 
 def left(told: Told, resource: str) -> float | None:

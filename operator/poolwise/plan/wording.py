@@ -6,6 +6,8 @@ import math
 import unicodedata
 from collections.abc import Sequence
 
+from poolwise.plan.amounts import HUGE_PAGES
+
 MIB, GIB = 2**20, 2**30
 MOST_DECIMALS = 6
 """Of an amount in GiB: kibibytes."""
@@ -13,6 +15,8 @@ LEAST_MONEY = 1e-4
 """That is told in digits."""
 MESSAGE_LIMIT = 1024
 """Characters of one sentence in a status; Kubernetes allows 32768 in a condition's message."""
+VALUE_LIMIT = 80
+"""Characters of a wrong value that are repeated to its author."""
 
 _SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£"}
 _LARGE = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -95,7 +99,7 @@ def amount_of(resource: str, amount: float) -> str:
     >>> amount_of("rdma/hca", 2.0), amount_of("hugepages-2Mi", 2.0**30), amount_of("a/b", 1e12)
     ('2 rdma/hca', '1.0 GiB of hugepages-2Mi', '1,000,000,000,000 a/b')
     """
-    if resource.endswith("storage") or resource.startswith("hugepages-"):
+    if resource.endswith("storage") or resource.startswith(HUGE_PAGES):
         return f"{gib(amount)} of {resource}"
     return f"{amount:,.15g} {resource}"
 

@@ -123,8 +123,7 @@ def _of_training(request: TrainingRequest, pool: Pool) -> tuple[str, str] | None
             Verdict.MIG_SLICES,
             "has MIG slices, which have no links to each other: for services only",
         )
-    whole = pool.slice_accelerators
-    if request.most // whole * whole < request.least:
+    if pool.in_whole_slices(request.least) > request.most:
         wanted = " to ".join(dict.fromkeys((f"{request.least:,}", f"{request.most:,}")))
         return Verdict.PART_OF_SLICE, _part_of_slice(pool, f"accelerators wants {wanted}")
     device = pool.machine.device if pool.machine else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from poolwise.plan.amounts import HUGE_PAGES
 from poolwise.plan.nodes.reading import capacity, resources
 from poolwise.plan.observed import Object
 from poolwise.tables import Tables
@@ -33,7 +34,7 @@ KINDS = re.compile(
 )
 """What names of accelerators say, from the start of a word: ``vgpu``, ``npu-core``, ``mlu370``."""
 OTHER_DOMAINS = re.compile(r"(?:^|\.)(?:kubernetes\.io|kubevirt\.io|openshift\.io|cncf\.io)$")
-OTHER_PREFIXES = ("rdma/", "smarter-devices/", "hugepages-", "attachable-volumes-")
+OTHER_PREFIXES = ("rdma/", "smarter-devices/", HUGE_PAGES, "attachable-volumes-")
 OTHER_KINDS = re.compile(
     r"(?<![a-z])(?:\w*nics?|rdma|roce|sriov|sr-iov|hca|hostdev|vf|efa|eni|ib|infiniband|\w*netdevice"
     r"|kvm|vhost\w*|monitoring|qat|sgx)(?![a-z])"

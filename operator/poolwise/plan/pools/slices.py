@@ -32,16 +32,18 @@ def hosts_per_slice(draft: Draft, per_node: int) -> int:
 
 def with_whole_slices(nodes: tuple[Node, ...], hosts: int) -> tuple[Node, ...]:
     """Nodes of slices that lack a host take no work either, until it is there."""
-    usable = [node for node in nodes if node.unusable_reason is None]
-    there = Counter(node.labels.get(SLICE_KEY, "") for node in usable)
-    if all(count % hosts == 0 for count in there.values()):
+    if hosts == 1:
         return nodes
+    there = Counter(_slice(node) for node in nodes if node.unusable_reason is None)
+    return tuple(_while_missing(-there[_slice(node)] % hosts, node, hosts) for node in nodes)
 
-    def told(node: Node) -> Node:
-        missing = -there[node.labels.get(SLICE_KEY, "")] % hosts
-        if node.unusable_reason is not None or not missing:
-            return node
-        reason = f"is of a slice of {hosts} hosts, which run as one, and {missing} cannot be used"
-        return replace(node, unusable_reason=reason)
 
-    return tuple(told(node) for node in nodes)
+def _slice(node: Node) -> str:
+    return node.labels.get(SLICE_KEY, "")
+
+
+def _while_missing(missing: int, node: Node, hosts: int) -> Node:
+    if not missing or node.unusable_reason is not None:
+        return node
+    reason = f"is of a slice of {hosts} hosts, which run as one, and {missing} cannot be used"
+    return replace(node, unusable_reason=reason)

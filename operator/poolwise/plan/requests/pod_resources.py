@@ -14,14 +14,11 @@ from decimal import Decimal
 from poolwise.api.quantity import parse_quantity
 from poolwise.api.resources import Resources
 from poolwise.errors import InvalidInput
-from poolwise.plan.amounts import OWN_FIELDS, STORAGE, is_whole
+from poolwise.plan.amounts import HUGE_PAGES, OWN_FIELDS, STORAGE, is_whole
 from poolwise.plan.requests.request import PodResources
-from poolwise.plan.wording import sentence
+from poolwise.plan.wording import VALUE_LIMIT, sentence
 
 WHERE = "spec.run.resources"
-VALUE_LIMIT = 80
-"""Characters of a wrong value that are repeated to its author."""
-HUGE_PAGES = "hugepages-"
 PLAIN = frozenset({*OWN_FIELDS, STORAGE})
 """Names without a domain that containers may ask for, beside huge pages."""
 
@@ -43,12 +40,9 @@ def pod_resources(resources: Resources) -> PodResources:
             _check_whole(where, name, asked[name], limits)
     if any(name.startswith(HUGE_PAGES) for name in asked) and not OWN_FIELDS & asked.keys():
         raise InvalidInput(WHERE, "must ask for cpu or memory where it asks for huge pages")
-    others = tuple((name, float(asked[name])) for name in sorted(asked) if name not in OWN_FIELDS)
-    return PodResources(
-        float(asked.get("cpu", 0)),
-        float(asked.get("memory", 0)),
-        tuple((name, amount) for name, amount in others if amount),
-    )
+    counted = {name: float(asked[name]) for name in sorted(asked)}
+    cores, memory_bytes = counted.pop("cpu", 0.0), counted.pop("memory", 0.0)
+    return PodResources(cores, memory_bytes, tuple(each for each in counted.items() if each[1]))
 
 
 def _amounts(kind: str, given: Mapping[str, str]) -> _Amounts:

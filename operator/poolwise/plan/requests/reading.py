@@ -31,12 +31,9 @@ from poolwise.plan.requests.request import (
 )
 from poolwise.plan.requests.serving import read_service
 from poolwise.plan.requests.training import read_training, with_zone
-from poolwise.plan.wording import sentence
+from poolwise.plan.wording import VALUE_LIMIT, sentence
 from poolwise.settings import Settings
 from poolwise.tables import Tables
-
-VALUE_LIMIT = 80
-"""Characters of a wrong value that are repeated to its author."""
 
 
 def identity(resource: Object, kind: Kind) -> Identity:

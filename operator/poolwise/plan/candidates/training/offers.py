@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from poolwise.model.prediction import Interval
@@ -75,23 +75,17 @@ def counts_between(least: int, most: int, pool: Pool) -> Iterable[int]:
     """Counts worth a search: the ends, parts of a node, and whole nodes in steps of a quarter or
     less, so that a pool with a node more than divides well still offers what one less would; of
     nodes that run together or not at all only whole slices."""
-    if pool.hosts_per_slice > 1:
-        whole = pool.slice_accelerators
-        least, most = pool.in_whole_slices(least), most // whole * whole
-        return sorted({least, most, *_multiples(whole, least, most)})
-    node = max(pool.accelerators_per_node, 1)
-    parts = [d for d in divisors(node) if least < d < most]
-    return sorted({least, most, *parts, *_multiples(node, least, most)})
-
-
-def _multiples(unit: int, above: int, below: int) -> Iterator[int]:
-    count, step = 1, 1
-    while count * unit < below:
-        if count * unit > above:
-            yield count * unit
+    whole = pool.slice_accelerators
+    unit = max(pool.accelerators_per_node, whole)
+    least, most = pool.in_whole_slices(least), most // whole * whole
+    parts = [d for d in divisors(unit) if least < d < most and d % whole == 0]
+    wholes, count, step = [], 1, 1
+    while count * unit < most:
+        wholes.append(count * unit)
         count += step
         if count == STEPS_PER_DOUBLING * 2 * step:
             step *= 2
+    return sorted({least, most, *parts, *(size for size in wholes if size > least)})
 
 
 def preferred(offers: Sequence[Offer], goal: Goal, marginal_efficiency: float) -> Offer:
