@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent.parent
 ROWS = re.findall(
     r"^\| `(\w+)` \|", (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8"), re.MULTILINE
 )
-WORDS = {*Type, *Reason, *Verdict, *claims.Reason}
+WORDS = {*Type, *Reason, *Verdict, *claims.HardwareReason}
 
 
 def plan_nodes():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolwise.plan.nodes.claims import Claim, Reason, narrow
+from poolwise.plan.nodes.claims import HardwareReason, LabelClaim, narrow
 from poolwise.plan.nodes.facts import Facts, facts
 from poolwise.plan.nodes.hardware import Offer
 from poolwise.plan.reading import amount
@@ -102,14 +102,14 @@ def test_labels_that_contradict_each_other_are_both_named(
 ) -> None:
     problem = offer(node(labels=H100 | change, gpus=8)).problem
     assert problem is not None
-    assert problem.reason is Reason.CONFLICTING_LABELS
+    assert problem.reason is HardwareReason.CONFLICTING_LABELS
     assert all(value in problem.message for value in both)
 
 
 def test_a_product_of_another_vendor_than_the_resource_is_a_conflict() -> None:
     problem = offer(node(labels=H100, resources={"amd.com/gpu": "8"})).problem
     assert problem is not None
-    assert problem.reason is Reason.CONFLICTING_LABELS
+    assert problem.reason is HardwareReason.CONFLICTING_LABELS
     assert "amd.com/gpu" in problem.message
 
 
@@ -138,7 +138,7 @@ def test_partitions_are_shared_devices_whatever_memory_their_label_tells() -> No
 def test_unknown_hardware_is_never_guessed(labels: dict[str, str], words: str) -> None:
     found = offer(node(labels=labels, gpus=8))
     assert found.problem is not None
-    assert found.problem.reason is Reason.UNKNOWN_HARDWARE
+    assert found.problem.reason is HardwareReason.UNKNOWN_HARDWARE
     assert words in found.problem.message
     assert found.accelerator is None
 
@@ -298,7 +298,7 @@ def test_cpus(labels: dict[str, str], product: str, is_estimated: bool) -> None:
 def test_a_cpu_of_another_architecture_is_a_conflict() -> None:
     problem = offer(node(labels={MACHINE: "m7g.4xlarge"})).problem
     assert problem is not None
-    assert problem.reason is Reason.CONFLICTING_LABELS
+    assert problem.reason is HardwareReason.CONFLICTING_LABELS
 
 
 @pytest.mark.parametrize(
@@ -375,7 +375,7 @@ def test_no_object_breaks_a_node(metadata: Any, spec: Any, status: Any) -> None:
 
 
 def test_a_label_that_the_table_does_not_know_takes_nothing_from_one_that_it_does():
-    claims = [Claim("known", frozenset({"H100-SXM5-80GB"})), Claim("new", frozenset())]
+    claims = [LabelClaim("known", frozenset({"H100-SXM5-80GB"})), LabelClaim("new", frozenset())]
     found = narrow(claims, TABLES)
     assert isinstance(found, AcceleratorRow)
     assert found.name == "H100-SXM5-80GB"

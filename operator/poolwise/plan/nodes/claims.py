@@ -34,7 +34,7 @@ _NOTHING = frozenset({""})
 """What a claim allows that no device of the table meets."""
 
 
-class Reason(enum.StrEnum):
+class HardwareReason(enum.StrEnum):
     """Why hardware is not known; reasons of the condition ``HardwareKnown``."""
 
     UNKNOWN_HARDWARE = "UnknownHardware"
@@ -43,15 +43,15 @@ class Reason(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class HardwareProblem:
     """A reason, and one sentence with the values behind it."""
 
-    reason: Reason
+    reason: HardwareReason
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class LabelClaim:
     """What one label says: its text, and the devices that it allows."""
 
     text: str
@@ -64,47 +64,55 @@ class Claim:
         return self.allows != _NOTHING
 
 
-def narrow(claims: list[Claim], tables: Tables) -> AcceleratorRow | Problem:
+def narrow(claims: list[LabelClaim], tables: Tables) -> AcceleratorRow | HardwareProblem:
     """The one device that all claims allow, or why there is none."""
     if not claims:
-        return Problem(Reason.UNKNOWN_HARDWARE, "no label says which device this is")
+        return HardwareProblem(
+            HardwareReason.UNKNOWN_HARDWARE, "no label says which device this is"
+        )
     trusted, *others = claims
     if not trusted.allows:
         rest = next((f"; {each.text}" for each in others if len(each.allows) == 1), "")
         text = f"{trusted.text}, which is no device of the shipped table{rest}"
-        return Problem(Reason.UNKNOWN_HARDWARE, text)
+        return HardwareProblem(HardwareReason.UNKNOWN_HARDWARE, text)
     if trusted.allows == _NOTHING:
-        return Problem(Reason.UNKNOWN_HARDWARE, trusted.text)
+        return HardwareProblem(HardwareReason.UNKNOWN_HARDWARE, trusted.text)
     left, narrowed_by = trusted.allows, trusted
     for claim in others:
         if claim.allows and not left & claim.allows:
-            return Problem(Reason.CONFLICTING_LABELS, f"{narrowed_by.text}, but {claim.text}")
+            return HardwareProblem(
+                HardwareReason.CONFLICTING_LABELS, f"{narrowed_by.text}, but {claim.text}"
+            )
         if claim.allows and not left <= claim.allows:
             left, narrowed_by = left & claim.allows, claim
     if len(left) > 1:
         names = ", ".join(sorted(left))
-        return Problem(Reason.UNKNOWN_HARDWARE, f"{trusted.text}, which can be any of {names}")
+        return HardwareProblem(
+            HardwareReason.UNKNOWN_HARDWARE, f"{trusted.text}, which can be any of {names}"
+        )
     row = tables.accelerator(next(iter(left)))
     assert row is not None, "claims only name rows of the table"
     return row
 
 
-def product_claims(labels: Mapping[str, str], tables: Tables) -> Iterator[Claim]:
+def product_claims(labels: Mapping[str, str], tables: Tables) -> Iterator[LabelClaim]:
     """What product labels say, the most trusted first, then the machine type."""
     for key in PRODUCT_KEYS:
         if value := labels.get(key):
             rows = tables.accelerators.labelled(_whole_product(value))
-            yield Claim(f"label {key} says {value}", _names(rows))
+            yield LabelClaim(f"label {key} says {value}", _names(rows))
     typed = first(labels, MACHINE_TYPE_KEYS)
     machine = tables.machine_type(typed[1]) if typed else None
     if typed and machine and machine.accelerator:
         text = f"machine type {typed[1]} has {machine.accelerator}"
-        yield Claim(text, frozenset({machine.accelerator}))
+        yield LabelClaim(text, frozenset({machine.accelerator}))
     elif typed and machine and machine.accelerators == 0:
-        yield Claim(f"machine type {typed[1]} has no accelerator", _NOTHING)
+        yield LabelClaim(f"machine type {typed[1]} has no accelerator", _NOTHING)
 
 
-def property_claims(labels: Mapping[str, str], tables: Tables, is_cut: bool) -> Iterator[Claim]:
+def property_claims(
+    labels: Mapping[str, str], tables: Tables, is_cut: bool
+) -> Iterator[LabelClaim]:
     """What labels of memory, compute capability and family leave possible.
 
     Where devices are cut into slices, the memory label speaks of a slice: no claim.
@@ -114,15 +122,15 @@ def property_claims(labels: Mapping[str, str], tables: Tables, is_cut: bool) -> 
     if stated is not None:
         text, size_bytes = stated
         fits = frozenset(row.name for row in rows if _has_memory(row, size_bytes))
-        yield Claim(f"{text} ({gib(size_bytes)})", fits or _NOTHING)
+        yield LabelClaim(f"{text} ({gib(size_bytes)})", fits or _NOTHING)
     major, minor = (labels.get(key) for key in CAPABILITY_KEYS)
     if major and minor:
         able = frozenset(r.name for r in rows if r.compute_capability == f"{major}.{minor}")
         text = f"labels nvidia.com/gpu.compute.* say {major}.{minor}"
-        yield Claim(text, able or _NOTHING)
+        yield LabelClaim(text, able or _NOTHING)
     if family := labels.get(FAMILY_KEY):
         related = frozenset(r.name for r in rows if fold(family) in fold(r.architecture))
-        yield Claim(f"label {FAMILY_KEY} says {family}", related)
+        yield LabelClaim(f"label {FAMILY_KEY} says {family}", related)
 
 
 def memory_bytes(labels: Mapping[str, str]) -> tuple[str, float] | None:

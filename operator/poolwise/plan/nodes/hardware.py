@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from poolwise.errors import InvalidInput
 from poolwise.plan.nodes import labels as nodes_labels
 from poolwise.plan.nodes.claims import (
-    Claim,
-    Problem,
-    Reason,
+    HardwareProblem,
+    HardwareReason,
+    LabelClaim,
     memory_bytes,
     mig_profile,
     narrow,
@@ -57,7 +57,7 @@ class Offer:
     """The CPU is not known, and the weakest of its architecture stands in."""
     sharing: str | None = None
     """How several pods share one device, in words; None: they do not."""
-    problem: Problem | None = None
+    problem: HardwareProblem | None = None
     """Why the hardware is not known."""
     evidence: str = ""
     """The label or machine type that named the hardware."""
@@ -74,7 +74,7 @@ def _believed(offer: Offer) -> Offer:
     if told <= MOST_DEVICES or offer.problem is not None:
         return offer
     text = f"the node tells of {told:.3g} {offer.resource}, and none has more than {MOST_DEVICES}"
-    problem = Problem(Reason.UNKNOWN_HARDWARE, text)
+    problem = HardwareProblem(HardwareReason.UNKNOWN_HARDWARE, text)
     return replace(offer, count=0, nominal_count=0, accelerator=None, problem=problem)
 
 
@@ -108,8 +108,8 @@ def cpu_offer(node: Object, labels: Mapping[str, str], tables: Tables) -> Offer:
     row, evidence = _known_cpu(labels, tables)
     if row is None:
         weakest = tables.cpus.weakest(architecture)
-        unknown = Problem(
-            Reason.UNKNOWN_HARDWARE, f"no CPU of architecture {architecture!r} is known"
+        unknown = HardwareProblem(
+            HardwareReason.UNKNOWN_HARDWARE, f"no CPU of architecture {architecture!r} is known"
         )
         return Offer(
             resource=None,
@@ -125,7 +125,7 @@ def cpu_offer(node: Object, labels: Mapping[str, str], tables: Tables) -> Offer:
         cpu=row,
         problem=None
         if architecture in ("", row.architecture)
-        else Problem(Reason.CONFLICTING_LABELS, f"{conflict} is {architecture}"),
+        else HardwareProblem(HardwareReason.CONFLICTING_LABELS, f"{conflict} is {architecture}"),
         evidence=evidence,
     )
 
@@ -152,7 +152,7 @@ def _offer(
     return _identified(offer, device)
 
 
-def _unplugged(claims: list[Claim], labels: Mapping[str, str], tables: Tables) -> Offer:
+def _unplugged(claims: list[LabelClaim], labels: Mapping[str, str], tables: Tables) -> Offer:
     """Devices that labels promise and no plugin advertises."""
     device = narrow([*claims, *property_claims(labels, tables, _is_cut(labels))], tables)
     is_known = isinstance(device, AcceleratorRow)
@@ -173,24 +173,26 @@ def _unlisted(node: Object, resource: str) -> Offer:
         product=resource,
         count=int(allocatable(node, resource)),
         nominal_count=int(capacity(node, resource)),
-        problem=Problem(Reason.UNKNOWN_HARDWARE, text),
+        problem=HardwareProblem(HardwareReason.UNKNOWN_HARDWARE, text),
     )
 
 
-def _identified(offer: Offer, device: AcceleratorRow | Problem) -> Offer:
-    if isinstance(device, Problem):
+def _identified(offer: Offer, device: AcceleratorRow | HardwareProblem) -> Offer:
+    if isinstance(device, HardwareProblem):
         return replace(offer, problem=device)
     if offer.profile:
         try:
             mig_slice(device, offer.profile)
         except InvalidInput as error:
-            return replace(offer, problem=Problem(Reason.UNKNOWN_HARDWARE, str(error)))
+            return replace(
+                offer, problem=HardwareProblem(HardwareReason.UNKNOWN_HARDWARE, str(error))
+            )
     return replace(offer, accelerator=device)
 
 
 def _claims(
     resource: str, beside: list[str], labels: Mapping[str, str], tables: Tables, is_cut: bool
-) -> list[Claim]:
+) -> list[LabelClaim]:
     """All claims about the devices behind one resource; none where nothing names them."""
     vendor = vendor_resource(resource, tables)
     own = frozenset(row.name for row in tables.accelerators if row.resource == vendor)
@@ -199,11 +201,11 @@ def _claims(
         named = [claim for claim in named if claim.allows & own]
     if not named:
         return []
-    advertised = Claim(f"the node advertises {resource}", own)
+    advertised = LabelClaim(f"the node advertises {resource}", own)
     return [*named, advertised, *property_claims(labels, tables, is_cut)]
 
 
-def _unnamed(resource: str, labels: Mapping[str, str]) -> Problem:
+def _unnamed(resource: str, labels: Mapping[str, str]) -> HardwareProblem:
     typed = nodes_labels.first(labels, nodes_labels.MACHINE_TYPE_KEYS)
     told = f"the node advertises {resource}, but no label names"
     message = (
@@ -211,11 +213,11 @@ def _unnamed(resource: str, labels: Mapping[str, str]) -> Problem:
         if typed
         else f"{told} the device or the machine type"
     )
-    return Problem(Reason.UNKNOWN_HARDWARE, message)
+    return HardwareProblem(HardwareReason.UNKNOWN_HARDWARE, message)
 
 
 def _product(
-    device: AcceleratorRow | Problem, profile: str | None, labels: Mapping[str, str]
+    device: AcceleratorRow | HardwareProblem, profile: str | None, labels: Mapping[str, str]
 ) -> str:
     if isinstance(device, AcceleratorRow):
         return f"{device.name}-MIG-{profile}" if profile else device.name

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from poolwise.api.acceleratorpool import AcceleratorPool, AcceleratorPoolSpec
 from poolwise.errors import InvalidInput
 from poolwise.plan.names import DISCOVERED
-from poolwise.plan.nodes.claims import Problem, Reason
+from poolwise.plan.nodes.claims import HardwareProblem, HardwareReason
 from poolwise.plan.nodes.devices import vendor_resource
 from poolwise.plan.nodes.facts import Facts, facts
 from poolwise.plan.nodes.hardware import Offer
@@ -91,7 +91,7 @@ def _offer_of(node: Facts, spec: AcceleratorPoolSpec, tables: Tables) -> Offer:
     if not spec.accelerator:
         return best
     row, profile = _named(spec.accelerator, tables)
-    if isinstance(row, Problem):
+    if isinstance(row, HardwareProblem):
         return replace(best, problem=row, accelerator=None, cpu=None)
     if isinstance(row, CpuRow):
         return _as_cpu(best, row, tables)
@@ -108,7 +108,9 @@ def _promised(node: Facts, spec: AcceleratorPoolSpec, tables: Tables) -> Offer:
     if offer.problem is not None or not offer.is_estimated:
         return offer
     text = "it has no node yet, and neither its nodeSelector nor spec.accelerator tells what it is"
-    return Offer(resource=None, product="", problem=Problem(Reason.UNKNOWN_HARDWARE, text))
+    return Offer(
+        resource=None, product="", problem=HardwareProblem(HardwareReason.UNKNOWN_HARDWARE, text)
+    )
 
 
 def _as_accelerator(offer: Offer, row: AcceleratorRow, profile: str | None) -> Offer:
@@ -138,11 +140,13 @@ def _as_cpu(offer: Offer, row: CpuRow, tables: Tables) -> Offer:
 def _contradicted(offer: Offer, named: str) -> Offer:
     """No word of a person's makes one maker's device another's."""
     text = f"spec.accelerator is {named}, but the node offers {offer.resource}"
-    problem = Problem(Reason.CONFLICTING_LABELS, text)
+    problem = HardwareProblem(HardwareReason.CONFLICTING_LABELS, text)
     return replace(offer, accelerator=None, cpu=None, problem=problem)
 
 
-def _named(name: str, tables: Tables) -> tuple[AcceleratorRow | CpuRow | Problem, str | None]:
+def _named(
+    name: str, tables: Tables
+) -> tuple[AcceleratorRow | CpuRow | HardwareProblem, str | None]:
     """What ``spec.accelerator`` means, with the profile of a MIG slice."""
     whole, mark, profile = name.partition("-MIG-")
     meant = tables.accelerators.labelled(whole)
@@ -153,10 +157,10 @@ def _named(name: str, tables: Tables) -> tuple[AcceleratorRow | CpuRow | Problem
         return cpu, None
     text = f"spec.accelerator: {sentence(name, 63)!r} is not in the shipped table"
     if name.upper() == CPU:
-        return Problem(Reason.UNKNOWN_ACCELERATOR, f"{text}: {WHICH_CPU}"), None
+        return HardwareProblem(HardwareReason.UNKNOWN_ACCELERATOR, f"{text}: {WHICH_CPU}"), None
     near = [row.name for row in meant] or _near(whole, tables)
     hint = f"; did you mean {' or '.join(near)}?" if near else f": {WHERE_NAMES_ARE}"
-    return Problem(Reason.UNKNOWN_ACCELERATOR, text + hint), None
+    return HardwareProblem(HardwareReason.UNKNOWN_ACCELERATOR, text + hint), None
 
 
 def _near(name: str, tables: Tables) -> list[str]:
@@ -167,11 +171,11 @@ def _near(name: str, tables: Tables) -> list[str]:
     return [known[near] for near in difflib.get_close_matches(name.lower(), known, n=2)]
 
 
-def _whole_or_slice(row: AcceleratorRow, profile: str) -> AcceleratorRow | Problem:
+def _whole_or_slice(row: AcceleratorRow, profile: str) -> AcceleratorRow | HardwareProblem:
     try:
         mig_slice(row, profile) if profile else None
     except InvalidInput as error:
-        return Problem(Reason.UNKNOWN_ACCELERATOR, f"spec.accelerator: {error}")
+        return HardwareProblem(HardwareReason.UNKNOWN_ACCELERATOR, f"spec.accelerator: {error}")
     return row
 
 
@@ -191,7 +195,7 @@ def _common(offers: Sequence[Offer], members: Sequence[Member]) -> Offer:
     return replace(head, problem=_differing(members), accelerator=None, cpu=None)
 
 
-def _differing(members: Sequence[Member]) -> Problem:
+def _differing(members: Sequence[Member]) -> HardwareProblem:
     """Of one product, as a person named it, they differ in the resource that pods ask for."""
     members = [member for member in members if member.offer.cpu is None]
     is_one_product = len({member.offer.product for member in members}) == 1
@@ -202,7 +206,7 @@ def _differing(members: Sequence[Member]) -> Problem:
     told = [f"{kind} ({first_of(names, NAMED_AT_MOST)})" for kind, names in sorted(by_kind.items())]
     hint = "" if is_one_product else ", or name spec.accelerator"
     text = f"its nodes differ: {', '.join(told)}; select them apart{hint}"
-    return Problem(Reason.CONFLICTING_LABELS, text)
+    return HardwareProblem(HardwareReason.CONFLICTING_LABELS, text)
 
 
 def _taken(selected: Iterable[Facts], owners: Mapping[str, str]) -> Condition | None:
