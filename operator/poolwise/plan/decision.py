@@ -18,7 +18,7 @@ from poolwise.model.prediction import (
 from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.amounts import Held
 from poolwise.plan.closeness import ANYWHERE, Wish
-from poolwise.plan.joint.outcome import Price
+from poolwise.plan.joint.outcome import ShadowPrice
 from poolwise.plan.kueue.record import Admission, Queueing
 from poolwise.plan.nodes.labels import DEFAULT_CAPACITY_TYPE
 from poolwise.plan.pool import Pool
@@ -259,7 +259,7 @@ class Plan:
     is_significant: bool = True
     """False where the error of prediction may turn the order round, so that the cheaper was
     taken."""
-    prices: tuple[Price, ...] = ()
+    prices: tuple[ShadowPrice, ...] = ()
     """What the use of its candidates' pools costs everybody else; only pools that are scarce."""
     expected_start: datetime | None = None
     """While waiting: when it may start; None where nobody can tell."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolwise.plan.joint.outcome import Price
+from poolwise.plan.joint.outcome import ShadowPrice
 from poolwise.plan.status.explain import explain
 from tests.plan.children.given import placed_job, training_job
 from tests.plan.status.test_status import SITUATIONS, live_job, told, waiting_job
@@ -263,7 +263,9 @@ def test_what_spot_nodes_cost_it_is_told():
 
 
 def test_scarce_pools_and_the_start_are_told():
-    price = Price("h100-ib", 2.5, 38.0, "each accelerator-hour here delays the 3 that wait by 3 h")
+    price = ShadowPrice(
+        "h100-ib", 2.5, 38.0, "each accelerator-hour here delays the 3 that wait by 3 h"
+    )
     start = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
     waiting = replace(waiting_job(), prices=(price,), expected_start=start)
     shown = told(training_job(), waiting)

@@ -11,7 +11,7 @@ from poolwise.model.hardware import Resource
 from poolwise.model.prediction import Bottleneck, Interval, Term
 from poolwise.model.work import ServingLayout
 from poolwise.plan.decision import Kind, Rejection
-from poolwise.plan.joint.outcome import Price
+from poolwise.plan.joint.outcome import ShadowPrice
 from poolwise.plan.observed import Decisions
 from poolwise.plan.pool import Condition
 from poolwise.plan.rounding import rounded
@@ -215,7 +215,7 @@ def test_is_json():
 
 
 def test_a_pool_tells_what_is_left_idle_and_what_its_use_costs_others():
-    price = Price("h100-ib", 2.5, 38.04, "each accelerator-hour here delays 3 workloads")
+    price = ShadowPrice("h100-ib", 2.5, 38.04, "each accelerator-hour here delays 3 workloads")
     plan = replace(placed_job(), prices=(price,))
     idle = {"h100-ib": ("a3-2", "a3-3"), "cpu": ()}
     h100, cpu = report(Decisions(POOLS, {JOB: plan}, idle_nodes=idle))["pools"]

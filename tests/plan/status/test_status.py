@@ -12,7 +12,7 @@ from poolwise.model.work import ServingLayout
 from poolwise.plan.children.manifests import children, record_of
 from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Candidate, Plan, Rejection
-from poolwise.plan.joint.outcome import Price
+from poolwise.plan.joint.outcome import ShadowPrice
 from poolwise.plan.live.telling import Measured
 from poolwise.plan.names import PAUSED
 from poolwise.plan.status.pods import Live
@@ -265,7 +265,9 @@ def test_a_kept_plan_keeps_its_story():
 
 @pytest.mark.parametrize("live", [RUNNING, COMPLETE], ids=["runs", "is over"])
 def test_what_others_waited_for_is_not_told_for_ever(live):
-    price = Price("h100-ib", 2.5, 38.0, "each accelerator-hour here delays the 3 that wait by 3 h")
+    price = ShadowPrice(
+        "h100-ib", 2.5, 38.0, "each accelerator-hour here delays the 3 that wait by 3 h"
+    )
     first = told(training_job(), replace(placed_job(), prices=(price,)))
     again = told({**training_job(), "status": first}, kept(placed_job()), seen=[live_job(**live)])
     assert first["plan"].pop("prices")

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from poolwise.plan.joint.outcome import Price
+from poolwise.plan.joint.outcome import ShadowPrice
 from poolwise.plan.status.steady import is_same
 from tests.plan.children.given import training_job
 from tests.plan.status.test_status import NOON, hopeless_job, told, waiting_job
@@ -42,7 +42,7 @@ def test_what_is_otherwise_is_told(before, after):
 
 
 def waiting(minutes, **changes):
-    price = Price("h100-ib", minutes / 10, minutes, f"delays others by {minutes} min")
+    price = ShadowPrice("h100-ib", minutes / 10, minutes, f"delays others by {minutes} min")
     reason = f"needs 16, 8 are free; may start in about {minutes} min"
     start = NOON + timedelta(minutes=minutes)
     return replace(waiting_job(), reason=reason, prices=(price,), expected_start=start, **changes)

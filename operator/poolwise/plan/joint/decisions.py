@@ -10,7 +10,7 @@ from poolwise.plan.joint.bids import FREE, Bid, weight_of_all
 from poolwise.plan.joint.items import Assignment, Taken
 from poolwise.plan.joint.losses import Losses
 from poolwise.plan.joint.moves import Move
-from poolwise.plan.joint.outcome import Act, Decision, Price
+from poolwise.plan.joint.outcome import Act, Decision, ShadowPrice
 from poolwise.plan.joint.problem import Problem, Share, Workload
 from poolwise.plan.joint.promotion import Walked
 from poolwise.plan.joint.walk import EXTERNALITY, Turn
@@ -64,7 +64,7 @@ class Story:
             because=self._teller.why_not_best(turn, option),
         )  # fmt: skip
 
-    def _priced(self) -> tuple[Price, ...]:
+    def _priced(self) -> tuple[ShadowPrice, ...]:
         bids = [turn.bid for turn in self._turns.values() if not turn.bid.is_hopeless]
         waiting, worth = weight_of_all(bids), _worth_per_hour(bids)
         found = []
@@ -72,7 +72,7 @@ class Story:
             share = self._shares.get(pool.name, FREE)
             delay = significant(EXTERNALITY * waiting * share.of_all, DIGITS)
             reason = self._losses.price(pool.name, delay, delay * worth, len(bids))
-            found.append(Price(pool.name, delay, delay * worth, reason))
+            found.append(ShadowPrice(pool.name, delay, delay * worth, reason))
         return tuple(found)
 
     def _waiting(self, turn: Turn) -> Decision:

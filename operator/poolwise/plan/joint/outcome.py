@@ -45,7 +45,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class ShadowPrice:
     """What the use of a pool costs everybody else."""
 
     pool: str
@@ -84,7 +84,7 @@ class JointPlan:
 
     decisions: tuple[Decision, ...]
     """For every workload, by key."""
-    prices: tuple[Price, ...]
+    prices: tuple[ShadowPrice, ...]
     """For every pool, in the order of the problem."""
     reservations: tuple[Reservation, ...]
     objective: float

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable
 from poolwise.plan.joint.bids import LEVEL, Offer
 from poolwise.plan.joint.losses import Losses
 from poolwise.plan.joint.moves import Move
-from poolwise.plan.joint.outcome import Price
+from poolwise.plan.joint.outcome import ShadowPrice
 from poolwise.plan.joint.problem import Option, Problem, Workload
 from poolwise.plan.joint.promotion import Walked
 from poolwise.plan.joint.walk import Chance, Turn
@@ -26,7 +26,7 @@ class Teller:
         self,
         problem: Problem,
         losses: Losses,
-        prices: Iterable[Price],
+        prices: Iterable[ShadowPrice],
         queue: Walked,
         started: Container[str],
     ) -> None:

@@ -18,7 +18,7 @@ from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.candidates.topology import shared_domain, unknown_level
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Candidate, Claim, PlacementRecord, Plan
-from poolwise.plan.joint.outcome import Act, Decision, Price
+from poolwise.plan.joint.outcome import Act, Decision, ShadowPrice
 from poolwise.plan.joint.problem import Option
 from poolwise.plan.ledger.capacity import Ledger
 from poolwise.plan.pool import Pool
@@ -42,7 +42,7 @@ class Turn:
     """Its candidates before anybody in the queue was placed."""
     nodes: Mapping[str, int]
     """Pods by node, where it starts."""
-    prices: tuple[Price, ...] = ()
+    prices: tuple[ShadowPrice, ...] = ()
     """Of its candidates' pools, where they are scarce."""
     kept: tuple[Claim, ...] = ()
     """Room that is for others who start before it would end."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from poolwise.plan.conditions import WORDS
 from poolwise.plan.decision import Key, Outcome, Plan
-from poolwise.plan.joint.outcome import Price
+from poolwise.plan.joint.outcome import ShadowPrice
 from poolwise.plan.observed import Decisions
 from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.rounding import present
@@ -83,7 +83,7 @@ def _left_idle(nodes: tuple[str, ...] | None) -> Document:
     return {} if nodes is None else {"idleNodeCount": len(nodes)}
 
 
-def _scarcity(price: Price | None) -> Document:
+def _scarcity(price: ShadowPrice | None) -> Document:
     """What an accelerator-hour costs all who wait, where any of them would lose by it."""
     if price is None:
         return {}

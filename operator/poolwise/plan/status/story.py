@@ -12,7 +12,7 @@ from poolwise.model.prediction import ServingPrediction, TrainingPrediction
 from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.decision import Candidate, Plan
-from poolwise.plan.joint.outcome import Price
+from poolwise.plan.joint.outcome import ShadowPrice
 from poolwise.plan.pool import CPU, Pool
 from poolwise.plan.records.shape import Layout, shape
 from poolwise.plan.rounding import Story, present
@@ -49,7 +49,7 @@ def story(plan: Plan, pool: Pool | None, candidate_limit: int | None = None) -> 
     )
 
 
-def _price(price: Price) -> Story:
+def _price(price: ShadowPrice) -> Story:
     """What an hour of a scarce pool costs everybody else; in money where that is known."""
     return present(
         {
