@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from poolwise.plan.decision import Key
 from poolwise.plan.live.look import Look
-from poolwise.plan.live.telling import Measured, measured
+from poolwise.plan.live.telling import MeasuredStatus, measured
 from poolwise.plan.reading import Told, mapping
 from poolwise.plan.steps.telling import RunLook, measured_run
 
@@ -19,7 +19,7 @@ class Looks:
     services: dict[Key, Look] = field(default_factory=dict)
     runs: dict[Key, RunLook] = field(default_factory=dict)
 
-    def measured(self, key: Key, status: Told) -> Measured | None:
+    def measured(self, key: Key, status: Told) -> MeasuredStatus | None:
         """What a status is to tell, which stands as ``status``; None before the first look."""
         service, run = self.services.get(key), self.runs.get(key)
         if run is not None:

@@ -29,7 +29,7 @@ from poolwise.plan.decision import Key, Kind, PlacementRecord, Plan
 from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.learning import Rated, is_undescribed
 from poolwise.plan.learning.corrections import alike, name_of, workload_of
-from poolwise.plan.live.telling import Measured
+from poolwise.plan.live.telling import MeasuredStatus
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import mapping
 from poolwise.plan.requests.reading import workload
@@ -63,7 +63,7 @@ class _Known:
     """Pool, and what is the same for runs alike, that ``progress`` was measured of."""
     failures: Failing = field(default_factory=Failing)
     """Looks in a row that told nothing."""
-    told: Measured | None = None
+    told: MeasuredStatus | None = None
     """What the status says of the last look."""
 
 

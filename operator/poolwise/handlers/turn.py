@@ -28,7 +28,7 @@ from poolwise.plan.live.seen import (
     without_surge,
 )
 from poolwise.plan.live.service import Placed
-from poolwise.plan.live.telling import Measured
+from poolwise.plan.live.telling import MeasuredStatus
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import mapping, number
 from poolwise.plan.requests.request import ServingRequest
@@ -70,7 +70,7 @@ class Known:
     """Looks in a row of which something that was read is not believed."""
     looks: int = 0
     """Made by this process: a single one tells of no load."""
-    told: Measured | None = None
+    told: MeasuredStatus | None = None
     """What the status says of the last look."""
     holding: Holding | None = None
     """What is known of the gateway before it; None: nobody has looked."""

@@ -64,7 +64,7 @@ from poolwise.plan.requests.request import Workload
 from poolwise.plan.selection.placement import Placement
 from poolwise.plan.standing import Standing
 from poolwise.plan.steps.remaining import ends, unsaved_since
-from poolwise.plan.steps.told import Measured, measured
+from poolwise.plan.steps.told import MeasuredRun, measured
 from poolwise.settings import Settings
 from poolwise.tables import Tables
 
@@ -228,7 +228,7 @@ class _Pass:
 
 
 def _learned(
-    observed: Observed, runs: Sequence[Measured | None], start: Starts, memo: Memo
+    observed: Observed, runs: Sequence[MeasuredRun | None], start: Starts, memo: Memo
 ) -> Corrections:
     """What statuses tell of runs and services, worked out again where any tells something else."""
     lessons = [*of_runs(runs), *_of_services(observed, start.entries, memo)]

@@ -13,7 +13,7 @@ from poolwise.plan.children.manifests import children, record_of
 from poolwise.plan.conditions import Type
 from poolwise.plan.decision import Candidate, Plan, Rejection
 from poolwise.plan.joint.outcome import ShadowPrice
-from poolwise.plan.live.telling import Measured
+from poolwise.plan.live.telling import MeasuredStatus
 from poolwise.plan.names import PAUSED
 from poolwise.plan.status.pods import Live
 from poolwise.plan.status.workload import CANDIDATE_LIMIT, status
@@ -242,7 +242,7 @@ def test_a_ratio_stands_until_another_is_told():
     scaling = {"desiredReplicas": 3}
 
     def after(before, observed):
-        measured = None if observed is None else Measured(scaling, (), observed)
+        measured = None if observed is None else MeasuredStatus(scaling, (), observed)
         resource_now = {**resource, "status": before}
         return status(resource_now, outcome, {POOL.name: POOL}, Live(seen, ()), NOON, measured)
 

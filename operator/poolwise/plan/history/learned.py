@@ -23,7 +23,7 @@ from poolwise.plan.learning.corrections import Corrections, Subject
 from poolwise.plan.live.remembering import read
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import mapping, moment_of
-from poolwise.plan.steps.told import Measured
+from poolwise.plan.steps.told import MeasuredRun
 from poolwise.plan.wording import significant
 
 LEAST_WINDOWS = 3
@@ -52,14 +52,14 @@ def learned(lessons: Iterable[Lesson], paces: Paces, known: Corrections) -> Corr
     return Corrections(corrections, paces)
 
 
-def of_runs(runs: Iterable[Measured | None]) -> Iterator[Lesson]:
+def of_runs(runs: Iterable[MeasuredRun | None]) -> Iterator[Lesson]:
     """What TrainingJobs tell of the model, those that have ended included."""
     for told in _well_measured(runs):
         if told.basis.rated is None:
             yield from _of_run(told)
 
 
-def paces(runs: Iterable[Measured | None]) -> Iterator[Pace]:
+def paces(runs: Iterable[MeasuredRun | None]) -> Iterator[Pace]:
     """What those tell whose model is not described, the newest runs."""
     found = [
         (told.time, Pace(rated, told.basis.pool, significant(step_seconds, _DIGITS)))
@@ -70,13 +70,13 @@ def paces(runs: Iterable[Measured | None]) -> Iterator[Pace]:
     yield from (pace for _, pace in newest[:MOST_RATES])
 
 
-def _well_measured(runs: Iterable[Measured | None]) -> Iterator[Measured]:
+def _well_measured(runs: Iterable[MeasuredRun | None]) -> Iterator[MeasuredRun]:
     for told in runs:
         if told is not None and told.samples >= LEAST_WINDOWS:
             yield told
 
 
-def _of_run(told: Measured) -> Iterator[Lesson]:
+def _of_run(told: MeasuredRun) -> Iterator[Lesson]:
     basis, ratio = told.basis, told.ratio
     if ratio is not None:
         sample = Sample(told.time.timestamp(), significant(ratio, _DIGITS))

@@ -24,7 +24,7 @@ _SENTENCE = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredStatus:
     """What a status tells of a look."""
 
     scaling: Mapping[str, Any]
@@ -33,10 +33,10 @@ class Measured:
     """For ``status.observed``."""
 
 
-def measured(look: Look, before: Told) -> Measured:
+def measured(look: Look, before: Told) -> MeasuredStatus:
     """``status.scaling`` and its conditions; ``before`` is ``status.scaling`` as it stands."""
     scaling = steady(before, _scaling(look, before), look.now)
-    return Measured(scaling, conditions(look), {} if scaling is before else _observed(look))
+    return MeasuredStatus(scaling, conditions(look), {} if scaling is before else _observed(look))
 
 
 def _observed(look: Look) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from poolwise.plan.observed import Object
 from poolwise.plan.reading import mapping, number
 from poolwise.plan.status.pods import Observation
 from poolwise.plan.steps.remaining import share_ahead
-from poolwise.plan.steps.told import FIELD, Measured, read
+from poolwise.plan.steps.told import FIELD, MeasuredRun, read
 
 
 def expected_finish(
@@ -39,7 +39,7 @@ def expected_finish(
 
 
 def _done_seconds(
-    resource: Object, seen: Observation, run: Measured | None, total_seconds: float
+    resource: Object, seen: Observation, run: MeasuredRun | None, total_seconds: float
 ) -> float:
     """What the plan need not do again once the newest pod is there. Without a word of its steps:
     what was done since the Job's start but one checkpoint's interval, since how often its pods were

@@ -14,7 +14,7 @@ from poolwise.plan.children.metadata import selector_text
 from poolwise.plan.children.serving import progress_deadline_seconds
 from poolwise.plan.conditions import Reason, Type, condition, merged, timestamp
 from poolwise.plan.decision import Kind, Outcome, Plan, chosen_pool
-from poolwise.plan.live.telling import Measured
+from poolwise.plan.live.telling import MeasuredStatus
 from poolwise.plan.names import PAUSED
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Pool
@@ -47,7 +47,7 @@ def status(
     pools: Mapping[str, Pool],
     live: Live,
     now: datetime,
-    measured: Measured | None = None,
+    measured: MeasuredStatus | None = None,
 ) -> dict[str, Any]:
     """Everything that ``status`` should say.
 

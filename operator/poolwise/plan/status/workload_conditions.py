@@ -17,7 +17,7 @@ from poolwise.plan.kueue.status import is_waiting, queue_conditions
 from poolwise.plan.kueue.status import placed as placed_later
 from poolwise.plan.live.following import cut_short
 from poolwise.plan.live.look import Mode, mode_of
-from poolwise.plan.live.telling import Measured
+from poolwise.plan.live.telling import MeasuredStatus
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.reading import condition_of, mapping, number
@@ -44,7 +44,7 @@ class View:
     """The chosen one, while there is one."""
     money: Money
     """What it has cost, and will."""
-    measured: Measured | None = None
+    measured: MeasuredStatus | None = None
     """What the newest look at a service's replicas told."""
 
     @property

@@ -15,7 +15,7 @@ from poolwise.plan.observed import Object
 from poolwise.plan.reading import mapping
 from poolwise.plan.records.meter import Meter, read
 from poolwise.plan.requests.request import History, TrainingRequest, Workload
-from poolwise.plan.steps.told import Measured, measured
+from poolwise.plan.steps.told import MeasuredRun, measured
 
 LEAST_AHEAD = 0.01
 """Of a run that is not over."""
@@ -36,7 +36,7 @@ def with_history(wanted: Workload, resource: Object, currency: str) -> Workload:
     return replace(wanted, request=_left(request, run, _spent(meter, currency)))
 
 
-def kept_steps(run: Measured | None, keeps_checkpoints: bool) -> float:
+def kept_steps(run: MeasuredRun | None, keeps_checkpoints: bool) -> float:
     """Steps of a run that need not be done again."""
     if run is None or not keeps_checkpoints:
         return 0.0
@@ -48,7 +48,7 @@ def left_of(steps: float, kept: float) -> float:
     return max(steps - kept, steps * LEAST_AHEAD)
 
 
-def _left(request: TrainingRequest, run: Measured | None, spent: float) -> TrainingRequest:
+def _left(request: TrainingRequest, run: MeasuredRun | None, spent: float) -> TrainingRequest:
     work = request.work
     steps = work.steps or 0.0
     kept = min(_still_kept(request, run), steps)
@@ -67,7 +67,7 @@ def _left(request: TrainingRequest, run: Measured | None, spent: float) -> Train
     )
 
 
-def _still_kept(request: TrainingRequest, run: Measured | None) -> float:
+def _still_kept(request: TrainingRequest, run: MeasuredRun | None) -> float:
     """Steps as the spec counts them now: while a run is suspended its batch or its length may be
     changed. Which of both nobody tells, so the fewer count."""
     kept = kept_steps(run, _keeps(request))
@@ -77,7 +77,7 @@ def _still_kept(request: TrainingRequest, run: Measured | None) -> float:
     return min(kept, kept * now / then) if then else kept
 
 
-def _why_lost(request: TrainingRequest, run: Measured | None) -> str:
+def _why_lost(request: TrainingRequest, run: MeasuredRun | None) -> str:
     if not _keeps(request):
         return "spec.checkpoint is not set"
     if run is None or run.checkpoint is None:

@@ -20,7 +20,7 @@ from poolwise.plan.decision import Key, Kind
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import mapping, moment_of, number
 from poolwise.plan.steps.ahead import kept_steps, left_of
-from poolwise.plan.steps.told import Measured, measured
+from poolwise.plan.steps.told import MeasuredRun, measured
 
 LEAST_SPREAD, MOST_SPREAD = 0.05, 10.0
 """Deviation of the logarithm of a run's time, however sure its step is: restarts, stragglers; and
@@ -69,7 +69,7 @@ def ends(resources: Iterable[Object], now: datetime) -> dict[Key, Interval]:
 
 
 def unsaved_since(
-    resources: Iterable[Object], runs: Iterable[Measured | None], now: datetime
+    resources: Iterable[Object], runs: Iterable[MeasuredRun | None], now: datetime
 ) -> dict[Key, datetime]:
     """Since when each TrainingJob that still tells its steps has done what a stop would lose: since
     its last checkpoint, or its start where none was seen.
@@ -98,13 +98,13 @@ def about(seconds: float) -> str:
     return f"about {near / unit_seconds:g} {unit}"
 
 
-def _at_its_pace(run: Measured, now: datetime) -> Interval:
+def _at_its_pace(run: MeasuredRun, now: datetime) -> Interval:
     left, pace = run.remaining_seconds or 0.0, run.progress.pace_seconds or 0.0
     passed = max(0.0, (now - run.time).total_seconds())
     return _left(max(left, pace), LEAST_SPREAD, passed)
 
 
-def share_ahead(resource: Object, run: Measured | None, started: datetime | None) -> float:
+def share_ahead(resource: Object, run: MeasuredRun | None, started: datetime | None) -> float:
     """Of what the plan predicted, what was ahead of the run at its start: Kueue may stop a run and
     start it again by the same plan, and then its checkpoint has steps that the plan does not know
     of."""
@@ -119,7 +119,7 @@ def _started(resource: Object) -> datetime | None:
     return moment_of(mapping(resource, "status", "observed").get("startTime"))
 
 
-def _is_fresh(told: Measured, now: datetime) -> bool:
+def _is_fresh(told: MeasuredRun, now: datetime) -> bool:
     return (now - told.time).total_seconds() <= FRESH_SECONDS
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from poolwise.plan.conditions import Reason, Type, condition
-from poolwise.plan.live.telling import Measured
+from poolwise.plan.live.telling import MeasuredStatus
 from poolwise.plan.pool import Condition
 from poolwise.plan.reading import Told, mapping
 from poolwise.plan.signals.adapters import Fault
@@ -41,10 +41,10 @@ class RunLook:
     """Whether it says that the run goes operator by operator."""
 
 
-def measured_run(look: RunLook, status: Told, interval_seconds: float) -> Measured:
+def measured_run(look: RunLook, status: Told, interval_seconds: float) -> MeasuredStatus:
     """What a status tells of a look; ``status`` is that as it stands."""
     shown = observed(look, mapping(status, "observed"), mapping(status, "plan"), interval_seconds)
-    return Measured({}, (available(look), *as_planned(shown, status, look.is_eager)), shown)
+    return MeasuredStatus({}, (available(look), *as_planned(shown, status, look.is_eager)), shown)
 
 
 def observed(look: RunLook, before: Told, plan: Told, interval_seconds: float) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredRun:
     """What a status tells of a run."""
 
     basis: Basis
@@ -102,7 +102,7 @@ def told(progress: Progress, basis: Basis) -> dict[str, Any]:
     return {name: value for name, value in figures.items() if value is not None}
 
 
-def read(document: Told) -> Measured | None:
+def read(document: Told) -> MeasuredRun | None:
     """What :func:`told` made; None for what nobody can read."""
     time, steps = moment_of(document.get("time")), _positive(document, "steps")
     model, pool = document.get("model"), document.get("pool")
@@ -128,10 +128,10 @@ def read(document: Told) -> Measured | None:
         _positive(document, "modelStepSeconds"),
         _read_rated(mapping(document, "rated")),
     )
-    return Measured(basis, progress, len(progress.windows), time)
+    return MeasuredRun(basis, progress, len(progress.windows), time)
 
 
-def measured(resource: Object) -> Measured | None:
+def measured(resource: Object) -> MeasuredRun | None:
     """What the status of a TrainingJob tells of its run."""
     return read(mapping(resource, "status", "observed", FIELD))
 
