@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from poolwise.cluster.clock import utc_now
 from poolwise.cluster.prometheus import PODS_PER_QUERY, Prometheus
-from poolwise.cluster.scraping import Look, Target
+from poolwise.cluster.scraping import Reply, Target
 from poolwise.environment import from_environment
 from poolwise.errors import InvalidInput
 from poolwise.plan.gateway import reading as gateway
@@ -95,8 +95,8 @@ def _selects(query: str, labels: dict[str, str]) -> bool:
     )
 
 
-def looks(handler: Handler, *targets: Target, **settings: Any) -> list[Look]:
-    async def run() -> list[Look]:
+def looks(handler: Handler, *targets: Target, **settings: Any) -> list[Reply]:
+    async def run() -> list[Reply]:
         application = web.Application()
         application.router.add_post("/api/v1/query", handler)
         runner = web.AppRunner(application, handle_signals=False, shutdown_timeout=0.1)

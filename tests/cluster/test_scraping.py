@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from poolwise.cluster import scraping
-from poolwise.cluster.scraping import Look, Scraper, Target, look_of, sentence, url_of
+from poolwise.cluster.scraping import Reply, Scraper, Target, reply_of, sentence, url_of
 from poolwise.plan.gateway import reading as gateway
 from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.signals.adapters import Fault
@@ -102,7 +102,7 @@ def settings_for(handler: Handler) -> Settings:
     return HASTY if handler in (silent, dripping) else PATIENT
 
 
-async def looks_at(targets: list[Target], settings: Settings = PATIENT) -> Mapping[Target, Look]:
+async def looks_at(targets: list[Target], settings: Settings = PATIENT) -> Mapping[Target, Reply]:
     scraper = Scraper(settings)
     try:
         return await scraper.look(targets)
@@ -110,8 +110,8 @@ async def looks_at(targets: list[Target], settings: Settings = PATIENT) -> Mappi
         await scraper.close()
 
 
-def look_at(handler: Handler) -> Look:
-    async def run() -> Look:
+def look_at(handler: Handler) -> Reply:
+    async def run() -> Reply:
         async with serving(handler) as target:
             return (await looks_at([target], settings_for(handler)))[target]
 
@@ -179,10 +179,10 @@ def test_a_service_whose_replicas_take_long_to_read_costs_another_a_few_of_them(
     and what waits holds its connection, so that memory is bounded."""
     read: list[str] = []
 
-    def slowly(text: str, target: Target, at_seconds: float) -> Look:
+    def slowly(text: str, target: Target, at_seconds: float) -> Reply:
         time.sleep(0.01)
         read.append(target.replica)
-        return look_of(text, target, at_seconds)
+        return reply_of(text, target, at_seconds)
 
     async def run() -> int:
         asked = 0
@@ -209,21 +209,21 @@ def test_a_service_whose_replicas_take_long_to_read_costs_another_a_few_of_them(
             assert all(isinstance(look, Sample) for look in looks.values())
             return between
 
-    monkeypatch.setattr(scraping, "look_of", slowly)
+    monkeypatch.setattr(scraping, "reply_of", slowly)
     assert asyncio.run(run()) <= 40
 
 
 def test_one_that_the_reader_fails_on_costs_its_own_look(monkeypatch):
-    def fails_on_one(text: str, target: Target, at_seconds: float) -> Look:
+    def fails_on_one(text: str, target: Target, at_seconds: float) -> Reply:
         if target.uid == "bad":
             raise OverflowError("int too large to convert to float")
-        return look_of(text, target, at_seconds)
+        return reply_of(text, target, at_seconds)
 
-    async def run() -> Mapping[Target, Look]:
+    async def run() -> Mapping[Target, Reply]:
         async with serving(honest) as good:
             return await looks_at([replace(good, uid="bad"), good])
 
-    monkeypatch.setattr(scraping, "look_of", fails_on_one)
+    monkeypatch.setattr(scraping, "reply_of", fails_on_one)
     bad, good = asyncio.run(run()).values()
     assert bad == Fault("tells what cannot be read: int too large to convert to float")
     assert isinstance(good, Sample)
@@ -257,7 +257,7 @@ def test_what_speaks_no_http_is_one_sentence_without_the_words_of_a_library(answ
         await writer.drain()
         writer.close()
 
-    async def run() -> Look:
+    async def run() -> Reply:
         async with await asyncio.start_server(speak, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
             [found] = (await looks_at([Target("u", "p", "127.0.0.1", port, "vllm")])).values()
@@ -279,7 +279,7 @@ def test_ipv6_addresses_are_asked():
 def test_honest_ones_are_read_beside_many_that_hang():
     """Hundreds that hang cost their own looks: with turns for all, one timeout altogether."""
 
-    async def run() -> Mapping[Target, Look]:
+    async def run() -> Mapping[Target, Reply]:
         async with AsyncExitStack() as stack:
             hanging = await stack.enter_async_context(serving(silent))
             several = [
@@ -300,7 +300,7 @@ def test_honest_ones_are_read_beside_many_that_hang():
 
 
 def test_a_dead_replica_leaves_the_scraper_usable():
-    async def run() -> list[Look]:
+    async def run() -> list[Reply]:
         scraper = Scraper(PATIENT)
         async with serving(honest) as target:
             nobody = Target("u", "p", "127.0.0.1", 1, "vllm")
@@ -320,7 +320,7 @@ def test_a_dead_replica_leaves_the_scraper_usable():
     [(training, None), (html, "no Prometheus metrics"), (endless, "more than 65536 bytes")],
 )
 def test_rank_0_of_a_run_is_read_by_the_same_rules(handler, told):
-    async def run() -> Look:
+    async def run() -> Reply:
         async with serving(handler) as at:
             target = replace(at, engine=ENGINE)
             return (await looks_at([target], settings_for(handler)))[target]
@@ -346,7 +346,7 @@ def test_rank_0_of_a_run_is_read_by_the_same_rules(handler, told):
 )
 @pytest.mark.parametrize("engine", [gateway.ENGINE, gateway.QUEUE_ALONE])
 def test_an_endpoint_picker_is_read_by_the_same_rules(handler, told, engine):
-    async def run() -> Look:
+    async def run() -> Reply:
         async with serving(handler) as at:
             target = replace(at, engine=engine)
             return (await looks_at([target], settings_for(handler)))[target]

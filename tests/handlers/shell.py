@@ -23,7 +23,7 @@ from poolwise.cluster.resources import (
     Resource,
     resource_of,
 )
-from poolwise.cluster.scraping import Look, Target
+from poolwise.cluster.scraping import Reply, Target
 from poolwise.cluster.writer import Writer
 from poolwise.handlers.decider import decider
 from poolwise.handlers.engine import Engine
@@ -138,7 +138,7 @@ class Looking(Shell, ABC):
         """The loop that is meant."""
 
     @abstractmethod
-    async def tell(self, targets: Iterable[Target]) -> Mapping[Target, Look]:
+    async def tell(self, targets: Iterable[Target]) -> Mapping[Target, Reply]:
         """What pods say."""
 
     async def _start(self) -> Engine:

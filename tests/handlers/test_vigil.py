@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from poolwise.cluster.scraping import Look, Target
+from poolwise.cluster.scraping import Reply, Target
 from poolwise.handlers.vigil import Vigil
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.gateway.reading import PickerTold
@@ -21,11 +21,11 @@ def told(queues: Mapping[str, float]) -> PickerTold:
     return PickerTold("epp-0", 0.0, True, queues)
 
 
-def woken(look: Look, wakes_meanwhile: bool = False) -> list[Key]:
+def woken(look: Reply, wakes_meanwhile: bool = False) -> list[Key]:
     """By one look; meanwhile somebody else may wake it."""
     found: list[Key] = []
 
-    async def source(_: object) -> Mapping[Target, Look]:
+    async def source(_: object) -> Mapping[Target, Reply]:
         if wakes_meanwhile:
             vigil.watched.clear()
         return {PICKER: look}
@@ -50,7 +50,7 @@ def woken(look: Look, wakes_meanwhile: bool = False) -> list[Key]:
     ],
 )
 def test_a_request_that_is_held_wakes_a_sleeper_and_nothing_else_does(
-    look: Look, expected: list[Key]
+    look: Reply, expected: list[Key]
 ) -> None:
     assert woken(look) == expected
 

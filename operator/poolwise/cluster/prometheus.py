@@ -19,7 +19,7 @@ import structlog
 
 from poolwise.cluster import clock
 from poolwise.cluster.connection import USER_AGENT
-from poolwise.cluster.scraping import Look, Target, look_of, sentence
+from poolwise.cluster.scraping import Reply, Target, reply_of, sentence
 from poolwise.plan.gateway import reading as gateway
 from poolwise.plan.signals.adapters import Fault, loads, own_labels, series_names
 from poolwise.plan.signals.exposition import Nonsense
@@ -49,10 +49,10 @@ class Prometheus:
         self._session: aiohttp.ClientSession | None = None
         self._reader = ThreadPoolExecutor(1, "metrics")
 
-    async def look(self, targets: Iterable[Target]) -> Mapping[Target, Look]:
+    async def look(self, targets: Iterable[Target]) -> Mapping[Target, Reply]:
         """One look at each of them; never raises for what the server does."""
         groups = list(_groups(targets))
-        found: dict[Target, Look] = {}
+        found: dict[Target, Reply] = {}
         for looks in await asyncio.gather(*(self._look(group) for group in groups)):
             found.update(looks)
         return found
@@ -63,7 +63,7 @@ class Prometheus:
             await self._session.close()
         self._reader.shutdown(wait=False, cancel_futures=True)
 
-    async def _look(self, group: Sequence[Target]) -> Mapping[Target, Look]:
+    async def _look(self, group: Sequence[Target]) -> Mapping[Target, Reply]:
         seconds = self._settings.request_timeout_seconds
         try:
             async with asyncio.timeout(seconds):
@@ -77,7 +77,7 @@ class Prometheus:
             problem = f"Prometheus cannot be asked: {type(error).__name__}: {sentence(error)}"
         return dict.fromkeys(group, Fault(problem))
 
-    async def _asked(self, group: Sequence[Target]) -> Mapping[Target, Look]:
+    async def _asked(self, group: Sequence[Target]) -> Mapping[Target, Reply]:
         where = _selector(group)
         engine = group[0].engine
         every, always = _asked_for(engine)
@@ -168,7 +168,7 @@ def _looks(
     ages: Sequence[object],
     now_seconds: float,
     settings: Settings,
-) -> Mapping[Target, Look]:
+) -> Mapping[Target, Reply]:
     found = texts(told, ages, _own_labels(group[0].engine))
     return {
         target: _look(target, found.get(target.replica), now_seconds, settings) for target in group
@@ -183,7 +183,7 @@ def _own_labels(engine: str) -> Collection[str]:
 
 def _look(
     target: Target, told: Told | Nonsense | None, now_seconds: float, settings: Settings
-) -> Look:
+) -> Reply:
     if told is None:
         return Fault("Prometheus has no series of it")
     if isinstance(told, Nonsense):
@@ -191,7 +191,7 @@ def _look(
     off_seconds = now_seconds - told.at_seconds
     if abs(off_seconds) > settings.prometheus_max_age_seconds:
         return Fault(f"Prometheus read it {off_seconds:.0f} s ago, or its clock differs")
-    return look_of(told.text, target, told.at_seconds)
+    return reply_of(told.text, target, told.at_seconds)
 
 
 def _result(status: int, body: bytes) -> list[object]:

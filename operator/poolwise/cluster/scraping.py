@@ -65,8 +65,9 @@ class Target:
         return Target(metadata["uid"], metadata["name"], address, port, engine, namespace)
 
 
-Look = Sample | RunSample | PickerTold | Fault
-Source = Callable[[Iterable[Target]], Awaitable[Mapping[Target, Look]]]
+Reply = Sample | RunSample | PickerTold | Fault
+"""What one target told, or why that cannot be had."""
+Source = Callable[[Iterable[Target]], Awaitable[Mapping[Target, Reply]]]
 """What tells the newest sample of each target, or why there is none."""
 
 
@@ -80,7 +81,7 @@ class Scraper:
         self._readings = Turns(1)
         self._reader = ThreadPoolExecutor(1, "metrics")  # beside the loop, and beside the planner
 
-    async def look(self, targets: Iterable[Target]) -> Mapping[Target, Look]:
+    async def look(self, targets: Iterable[Target]) -> Mapping[Target, Reply]:
         """One look at each of them; never raises for what one of them does, and shares connections
         and the reader of what is answered alike with other calls that are under way."""
         session, call = self._opened(), object()
@@ -103,7 +104,7 @@ class Scraper:
             )
         return self._session
 
-    async def _look(self, session: aiohttp.ClientSession, target: Target, call: object) -> Look:
+    async def _look(self, session: aiohttp.ClientSession, target: Target, call: object) -> Reply:
         async with self._turns.turn(call):  # until it is read: no more answers than that wait
             body = await self._answered(session, target)
             if isinstance(body, Fault):
@@ -141,17 +142,17 @@ class Scraper:
                 return Fault(f"answers more than {limit_bytes} bytes")
         return bytes(body)
 
-    async def _parsed(self, body: bytes, target: Target, at_seconds: float) -> Look:
+    async def _parsed(self, body: bytes, target: Target, at_seconds: float) -> Reply:
         text = body.decode("utf-8", errors="replace")
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._reader, look_of, text, target, at_seconds)
+            return await loop.run_in_executor(self._reader, reply_of, text, target, at_seconds)
         except Exception as error:  # ours to mend: nobody else's look ends with it
             _log.exception("the metrics of one replica could not be read", replica=target.replica)
             return Fault(f"tells what cannot be read: {sentence(error)}")
 
 
-def look_of(text: str, target: Target, at_seconds: float) -> Look:
+def reply_of(text: str, target: Target, at_seconds: float) -> Reply:
     """What the target's text tells: of a run's rank 0, of a gateway's endpoint picker, or of a
     replica of its engine."""
     if target.engine == steps.ENGINE:

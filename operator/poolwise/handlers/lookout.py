@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import structlog
 
-from poolwise.cluster.scraping import Look, Source, Target
+from poolwise.cluster.scraping import Reply, Source, Target
 from poolwise.cluster.under_way import UnderWay
 from poolwise.handlers.turn import Turn
 from poolwise.plan.decision import Key
@@ -16,7 +16,7 @@ from poolwise.plan.signals.sample import Sample
 
 _log = structlog.get_logger(__name__)
 
-Take = Callable[[Turn, Mapping[Target, Look]], Awaitable[None]]
+Take = Callable[[Turn, Mapping[Target, Reply]], Awaitable[None]]
 """What is made of a look at one service."""
 
 
@@ -63,7 +63,7 @@ class Lookout:
             for turn in turns:
                 self.under_way.end(turn.key)
 
-    async def _taken(self, turn: Turn, told: Mapping[Target, Look]) -> None:
+    async def _taken(self, turn: Turn, told: Mapping[Target, Reply]) -> None:
         try:
             async with self._deciding:
                 await self._take(turn, told)

@@ -16,7 +16,7 @@ from poolwise.api import TrainingJobSpec
 from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.resources import TRAINING_JOBS
-from poolwise.cluster.scraping import Look, Source, Target
+from poolwise.cluster.scraping import Reply, Source, Target
 from poolwise.cluster.under_way import UnderWay
 from poolwise.errors import PoolwiseError
 from poolwise.handlers.planner import Planner
@@ -164,7 +164,7 @@ class Measurer:
             self._known[key] = known
         return known
 
-    def _take(self, turn: _Turn, told: Mapping[Target, Look]) -> None:
+    def _take(self, turn: _Turn, told: Mapping[Target, Reply]) -> None:
         known, basis = turn.known, self._basis(turn)
         if self._known.get(turn.key) is not known:
             return  # it went while it was asked

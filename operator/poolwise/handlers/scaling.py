@@ -17,8 +17,7 @@ import structlog
 from poolwise.cluster import clock
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.resources import AUTOSCALERS, INFERENCE_SERVICES
-from poolwise.cluster.scraping import Look as Told
-from poolwise.cluster.scraping import Source, Target
+from poolwise.cluster.scraping import Reply, Source, Target
 from poolwise.cluster.under_way import UnderWay
 from poolwise.handlers.asking import Asking
 from poolwise.handlers.kinds import Kinds
@@ -138,7 +137,7 @@ class Scaler:
         known = self._known.get(turn.key)
         return known if known and known.version[0] == turn.resource["metadata"]["uid"] else None
 
-    async def _take(self, turn: Turn, told: Mapping[Target, Told]) -> None:
+    async def _take(self, turn: Turn, told: Mapping[Target, Reply]) -> None:
         known, now = self._known_of(turn), clock.utc_now()
         if known is None:
             return  # it went while its replicas were asked

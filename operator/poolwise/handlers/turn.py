@@ -8,8 +8,7 @@ from typing import Any
 
 import structlog
 
-from poolwise.cluster.scraping import Look as Told
-from poolwise.cluster.scraping import Target
+from poolwise.cluster.scraping import Reply, Target
 from poolwise.handlers.gateways import Gateway
 from poolwise.plan.decision import Key
 from poolwise.plan.gateway.clients import Clients
@@ -141,7 +140,7 @@ class Turn:
         key, spans_nodes = self.key, self.placed.record.nodes_per_replica > 1
         return self.gateway.front.takes_all(pod_labels(key, each, spans_nodes) for each in pools)
 
-    def hear(self, told: Mapping[Target, Told], known: Known, now_seconds: float) -> None:
+    def hear(self, told: Mapping[Target, Reply], known: Known, now_seconds: float) -> None:
         """What its gateway told goes into what is known."""
         looks = [
             look
@@ -235,14 +234,14 @@ class Turn:
         return {each.pool.name: each.record.replicas or 0 for each in self.parts}
 
     def seen(
-        self, told: Mapping[Target, Told], known: Known, late: Overdue, now_seconds: float
+        self, told: Mapping[Target, Reply], known: Known, late: Overdue, now_seconds: float
     ) -> tuple[Seen, Mapping[str, str]]:
         """What is seen, and which replicas have not told for several looks in a row."""
         replicas = {
             pod["metadata"]["uid"]: by_our_clock(replica_seen(pod, self._pool_of(pod)), now_seconds)
             for pod in self.pods
         }
-        looks: dict[str, Told] = {target.uid: told[target] for target in self.targets}
+        looks: dict[str, Reply] = {target.uid: told[target] for target in self.targets}
         looks |= {uid: Fault("has no address yet") for uid in replicas if uid not in looks}
         ready = {uid for uid, each in replicas.items() if each.phase is Phase.READY}
         faults = {

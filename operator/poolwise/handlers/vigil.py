@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import structlog
 
-from poolwise.cluster.scraping import Look, Source, Target
+from poolwise.cluster.scraping import Reply, Source, Target
 from poolwise.cluster.under_way import UnderWay
 from poolwise.plan.decision import Key
 from poolwise.plan.gateway.reading import PickerTold
@@ -47,6 +47,6 @@ class Vigil:
             self.under_way.end(key)
 
 
-def _holds_any(told: Mapping[Target, Look]) -> bool:
+def _holds_any(told: Mapping[Target, Reply]) -> bool:
     queues: Iterable[PickerTold] = (each for each in told.values() if isinstance(each, PickerTold))
     return any(sum(each.queues.values()) > 0.0 for each in queues)

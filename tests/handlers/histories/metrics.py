@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from poolwise.cluster.scraping import Look, Target
+from poolwise.cluster.scraping import Reply, Target
 from poolwise.plan.gateway.reading import ENGINE as PICKER
 from poolwise.plan.gateway.reading import QUEUE_ALONE, read, read_queue
 from poolwise.plan.signals.adapters import Fault
@@ -47,7 +47,7 @@ class Told:
         """Whether nobody can tell what load there is of any service."""
         return not LOADS.keys() & self.states.values()
 
-    async def look(self, targets: Iterable[Target]) -> Mapping[Target, Look]:
+    async def look(self, targets: Iterable[Target]) -> Mapping[Target, Reply]:
         targets = list(targets)
         if any(self._state(each) == "slow" for each in targets):
             await asyncio.sleep(3.0)
@@ -60,7 +60,7 @@ class Told:
             self._requests[service] += LOADS.get(state, 0.0) * (now - self._counted_at)
         self._counted_at = now
 
-    def _of(self, index: int, target: Target) -> Look:
+    def _of(self, index: int, target: Target) -> Reply:
         now, state = self._loop.utc_now().timestamp(), self._state(target)
         if target.engine in (PICKER, QUEUE_ALONE):
             return self._picker(target, now)
@@ -74,7 +74,7 @@ class Told:
     def _state(self, target: Target) -> str:
         return self.states.get(_service(target.replica), self._of_runs)
 
-    def _picker(self, target: Target, now: float) -> Look:
+    def _picker(self, target: Target, now: float) -> Reply:
         if self._state(target) in ("silent", "slow"):
             return SILENT
         pool = target.replica.removesuffix("-epp-0")
