@@ -15,7 +15,7 @@ from bench.placement.engine import exactly, shape
 from poolwise.plan.decision import Candidate
 from poolwise.plan.joint.problem import Option
 from poolwise.plan.learning import Place, PoolSpec, Rates
-from poolwise.plan.learning.rates import Told as Believed
+from poolwise.plan.learning.rates import Belief
 from poolwise.plan.requests.request import Goal
 from poolwise.plan.selection.ranking import losses, rank
 from poolwise.sim.fleet import Placement, Pool
@@ -25,7 +25,7 @@ NOISE = 0.05
 """Of a measured rate."""
 ENOUGH = 5
 """Measurements of one kind at one place."""
-Known = Mapping[str, Believed]
+Known = Mapping[str, Belief]
 """What is believed of the rate by pool."""
 
 
@@ -103,11 +103,11 @@ class Told(Strangers):
         if key not in self._truth:
             pools = [option.pool for option in self._shaped(job.accelerators)]
             rates = {pool: exactly(self._rate(*key, pool, True)) for pool in pools}
-            self._truth[key] = {pool: Believed(rate, 0.0) for pool, rate in rates.items()}
+            self._truth[key] = {pool: Belief(rate, 0.0) for pool, rate in rates.items()}
         return self._truth[key]
 
 
-def _candidate(option: Option, believed: Believed) -> Candidate:
+def _candidate(option: Option, believed: Belief) -> Candidate:
     """As far as it is ranked."""
     seconds = option.seconds
     assert seconds is not None, "runs end"

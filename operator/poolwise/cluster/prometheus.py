@@ -24,7 +24,7 @@ from poolwise.plan.gateway import reading as gateway
 from poolwise.plan.signals.adapters import Fault, loads, own_labels, series_names
 from poolwise.plan.signals.exposition import Nonsense
 from poolwise.plan.signals.names import ADAPTERS
-from poolwise.plan.signals.vector import UP, Told, texts
+from poolwise.plan.signals.vector import UP, ScrapedText, texts
 from poolwise.plan.steps.reading import ENGINE
 from poolwise.plan.steps.sample import METRICS, RANK_LABELS, STEP_SECONDS
 from poolwise.settings import Settings
@@ -182,7 +182,7 @@ def _own_labels(engine: str) -> Collection[str]:
 
 
 def _look(
-    target: Target, told: Told | Nonsense | None, now_seconds: float, settings: Settings
+    target: Target, told: ScrapedText | Nonsense | None, now_seconds: float, settings: Settings
 ) -> Reply:
     if told is None:
         return Fault("Prometheus has no series of it")

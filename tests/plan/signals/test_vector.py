@@ -13,7 +13,7 @@ from poolwise.plan.signals.exposition import Nonsense
 from poolwise.plan.signals.histogram import native as exponential
 from poolwise.plan.signals.percentile import percentile_of
 from poolwise.plan.signals.sample import Histogram, Sample
-from poolwise.plan.signals.vector import Told, texts
+from poolwise.plan.signals.vector import ScrapedText, texts
 from poolwise.plan.signals.window import Delta, between
 from poolwise.plan.steps.reading import read as read_run
 from poolwise.plan.steps.sample import RANK_LABELS, RunSample
@@ -36,7 +36,7 @@ def age(at_seconds: float = NOW, **labels: str) -> dict[str, Any]:
 
 def sample_of(told: list[Any], ages: list[Any], at_seconds: float = NOW) -> Sample:
     found = texts(told, ages, OWN)["chat-0"]
-    assert isinstance(found, Told), found
+    assert isinstance(found, ScrapedText), found
     sample = read(found.text, "vllm", "chat-0", at_seconds)
     assert isinstance(sample, Sample), sample
     return sample
@@ -136,7 +136,7 @@ def test_buckets_that_fill_in_later_lose_nothing():
 def test_steps_of_a_run_are_timed_by_native_histograms_of_both_kinds(ends):
     told = series("training_step_seconds", native([0, *ends, "8"], count=8, total=6.5))
     found = texts([told], [age()], RANK_LABELS)["chat-0"]
-    assert isinstance(found, Told)
+    assert isinstance(found, ScrapedText)
     run = read_run(found.text, "chat-0", NOW)
     assert isinstance(run, RunSample)
     assert (run.timed_steps, run.timed_seconds) == (8, 6.5)
@@ -162,7 +162,7 @@ def test_a_broken_native_histogram_is_of_its_pod_alone(broken):
     found = texts(told, [age(), age(pod="chat-1")], OWN)
     assert isinstance(found["chat-0"], Nonsense)
     assert str(found["chat-0"]).startswith(TTFT)
-    assert isinstance(found["chat-1"], Told)
+    assert isinstance(found["chat-1"], ScrapedText)
 
 
 def copies(*targets: dict[str, str], names: tuple[str, ...] = (RUNNING,)) -> list[Any]:
@@ -212,7 +212,7 @@ def test_the_freshest_copy_is_taken_and_of_others_what_it_lacks():
     ]
     ages = [age(NOW - 9, replica="a"), age(NOW - 2, replica="b")]
     found = texts(told, ages, OWN)["chat-0"]
-    assert isinstance(found, Told)
+    assert isinstance(found, ScrapedText)
     assert found.at_seconds == NOW - 2
     sample = sample_of(told, ages)
     assert (sample.running, sample.generated_tokens) == (5, 70)
@@ -227,7 +227,7 @@ def test_a_copy_is_as_fresh_as_its_freshest_series(order):
         age(NOW - 40, replica="b", engine="1"),
     ]
     found = texts(told, ages[::order], OWN)["chat-0"]
-    assert isinstance(found, Told)
+    assert isinstance(found, ScrapedText)
     assert found.at_seconds == NOW - 2
     assert sample_of(told, ages[::order]).running == 5
 
@@ -260,6 +260,6 @@ def test_no_answer_breaks_it(metric, value, histogram):
     told += [{"metric": of, "value": value}, {"metric": of, "histogram": [0, histogram]}]
     for part in (told, *([each] for each in told)):
         found = texts(part, [*part, age()], OWN)["chat-0"]
-        assert isinstance(found, Told | Nonsense)
-        if isinstance(found, Told):
+        assert isinstance(found, ScrapedText | Nonsense)
+        if isinstance(found, ScrapedText):
             assert isinstance(read(found.text, "vllm", "chat-0", NOW), Sample | Fault)

@@ -60,7 +60,7 @@ class Seen:
         return NOISE**2 / self.count
 
 
-class Told(NamedTuple):
+class Belief(NamedTuple):
     """What is believed of one workload in one pool."""
 
     rate: Interval
@@ -150,7 +150,7 @@ class Rates:
         """Nothing but datasheets without ``known``. ValueError where a figure is not positive."""
         self.specs = specs
         self.seen, self._map, self._inverse = known or _Known({}, _Map(specs, ()), np.zeros((0, 0)))
-        self._told: dict[tuple[str, int], Mapping[str, Told]] = {}
+        self._told: dict[tuple[str, int], Mapping[str, Belief]] = {}
 
     @staticmethod
     def measured(specs: tuple[PoolSpec, ...], rates: Iterable[tuple[Place, float]]) -> Rates:
@@ -206,12 +206,12 @@ class Rates:
         """
         return _intervals(*self._believed(self._map.asked(places)))
 
-    def among(self, workload: str, accelerators: int) -> Mapping[str, Told]:
+    def among(self, workload: str, accelerators: int) -> Mapping[str, Belief]:
         """Of one workload on so many accelerators, close together, in every pool."""
         asked = workload, accelerators
         if asked not in self._told:
             mean, spread = self._believed(self._map.among(*asked))
-            told = map(Told, _intervals(mean, spread), own_spreads(spread))
+            told = map(Belief, _intervals(mean, spread), own_spreads(spread))
             names = (spec.name for spec in self.specs)
             self._told[asked] = dict(zip(names, told, strict=True))
         return self._told[asked]

@@ -18,7 +18,7 @@ from poolwise.model.hardware import Device
 from poolwise.model.prediction import CHECKPOINT, OVERHEAD, Interval, Term, TrainingPrediction
 from poolwise.model.shapes import Custom, Model
 from poolwise.model.work import TrainingLayout, TrainingWork
-from poolwise.plan.learning.rates import Place, PoolSpec, Rates, Told
+from poolwise.plan.learning.rates import Belief, Place, PoolSpec, Rates
 
 UTILISATION = 0.3
 """Of peak, in the guess of a step that nobody measured: round, as the next is."""
@@ -159,7 +159,7 @@ class Undescribed:
         is_measured = self.rates.runs(self.workload, self.pool) > 0
         return Provenance.MEASURED if is_measured else Provenance.SPECIFICATION
 
-    def _step_seconds(self, told: Told, accelerators: int, host_seconds: float) -> Interval:
+    def _step_seconds(self, told: Belief, accelerators: int, host_seconds: float) -> Interval:
         """A guess by FLOPs has the host's part beside them, which a measured time has in it: few
         FLOPs make no step of nanoseconds."""
         rate = told.rate

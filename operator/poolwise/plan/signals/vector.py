@@ -47,7 +47,7 @@ Copy = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ScrapedText:
     """One pod, as Prometheus read it last."""
 
     text: str
@@ -66,7 +66,7 @@ class _Point:
 
 def texts(
     told: Iterable[object], ages: Iterable[object], own_labels: Collection[str]
-) -> Mapping[str, Told | Nonsense]:
+) -> Mapping[str, ScrapedText | Nonsense]:
     """By pod, what it told; pods of which no time is known are left out.
 
     :param told: series as Prometheus answers them, and ``up`` of the same pods.
@@ -74,7 +74,7 @@ def texts(
     :param own_labels: labels that engines put on these themselves.
     """
     series, times = _by_pod(told), _by_pod(ages)
-    found: dict[str, Told | Nonsense] = {}
+    found: dict[str, ScrapedText | Nonsense] = {}
     for pod, points in times.items():
         try:
             found[pod] = _text(series.get(pod, []), points, own_labels)
@@ -95,7 +95,9 @@ def _by_pod(answer: Iterable[object]) -> Mapping[str, list[_Point]]:
     return found
 
 
-def _text(points: Sequence[_Point], times: Sequence[_Point], own_labels: Collection[str]) -> Told:
+def _text(
+    points: Sequence[_Point], times: Sequence[_Point], own_labels: Collection[str]
+) -> ScrapedText:
     targets = [point for point in points if point.name == UP]
     added = _added(targets or times, own_labels)
     read_at: dict[Copy, float] = {}
@@ -113,7 +115,7 @@ def _text(points: Sequence[_Point], times: Sequence[_Point], own_labels: Collect
     for copies in metrics.values():
         newest = max(copies, key=lambda copy: (read_at.get(copy, -math.inf), copy))
         lines += _lines(copies[newest], added)
-    return Told("\n".join(lines) + "\n", max(read_at.values()))
+    return ScrapedText("\n".join(lines) + "\n", max(read_at.values()))
 
 
 def _added(points: Iterable[_Point], own_labels: Collection[str]) -> frozenset[str]:
