@@ -19,7 +19,7 @@ from poolwise.handlers.admissions import Admissions
 from poolwise.handlers.planner import Guest
 from poolwise.plan.kueue.words import CONTROLLER, GATE, PLANNER, QUEUE_LABEL
 from poolwise.plan.names import KUEUE, PLACEMENT
-from poolwise.plan.observed import Answer
+from poolwise.plan.observed import CheckAnswer
 from tests.fake_kube import FakeKube
 from tests.handlers.shell import Shell, condition, h100_node, training_job
 from tests.plan.kueue.given import cluster_queue, flavor, local_queue
@@ -298,7 +298,7 @@ def test_only_a_check_that_waits_is_answered(shell, state):
     document = guest()
     document["status"]["admissionChecks"][0]["state"] = state
     cache.put(QUEUED, kube.put(document))
-    answer = Answer("poolwise", "Ready", "1 pod in h100")
+    answer = CheckAnswer("poolwise", "Ready", "1 pod in h100")
     shell.run()
     planner = shell.engine.planner
     planner.decisions = replace(planner.decisions, answers={("b", "guest"): answer})

@@ -17,7 +17,7 @@ from poolwise.cluster.resources import TRAINING_JOBS
 from poolwise.handlers.planner import Guest, Planner, Target
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind, Outcome, Plan, Rejection
-from poolwise.plan.observed import Answer, Decisions, Observed
+from poolwise.plan.observed import CheckAnswer, Decisions, Observed
 from poolwise.plan.pool import Price
 from poolwise.plan.standing import Standing
 from poolwise.settings import Settings
@@ -270,7 +270,7 @@ def _pool_of(plan: Plan) -> str:
 
 
 def test_what_kueue_is_to_hear_is_written_as_soon_as_it_is_another():
-    waits, ready = (Answer("check", state, "") for state in ("Retry", "Ready"))
+    waits, ready = (CheckAnswer("check", state, "") for state in ("Retry", "Ready"))
     told = looked_at(
         *(Decisions((), {}, answers={("a", "w"): each}) for each in (waits, waits, ready))
     )

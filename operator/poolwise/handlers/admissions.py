@@ -13,7 +13,7 @@ from poolwise.cluster.writer import Writer
 from poolwise.handlers.planner import Guest, Planner
 from poolwise.plan.conditions import merged, timestamp
 from poolwise.plan.kueue.words import CONTROLLER, CheckState
-from poolwise.plan.observed import Answer, Object
+from poolwise.plan.observed import CheckAnswer, Object
 from poolwise.plan.pool import Condition
 
 ACTIVE = Condition(
@@ -61,7 +61,7 @@ class Admissions:
         changes = {"metadata": version, "status": {"admissionChecks": after}}
         await self.writer.patch(workload, changes, "status")
 
-    def _stated(self, state: dict[str, Any], answer: Answer) -> Object:
+    def _stated(self, state: dict[str, Any], answer: CheckAnswer) -> Object:
         if state.get("name") != answer.check or state.get("state") != CheckState.PENDING:
             return state
         told: dict[str, Any] = {

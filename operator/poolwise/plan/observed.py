@@ -74,7 +74,7 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CheckAnswer:
     """What a Workload of Kueue is told by one AdmissionCheck of ours."""
 
     check: str
@@ -104,7 +104,7 @@ class Decisions:
     """What the next pass has to know, as :attr:`Observed.standing`."""
     apis: Mapping[str, str] = field(default_factory=dict)
     """As observed: what children may be made of."""
-    answers: Mapping[tuple[str, str], Answer] = field(default_factory=dict)
+    answers: Mapping[tuple[str, str], CheckAnswer] = field(default_factory=dict)
     """By namespace and name of Kueue's Workloads that wait for our AdmissionCheck."""
     training_runtimes: Sequence[Object] = ()
     """The same, for TrainJobs."""

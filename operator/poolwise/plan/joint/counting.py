@@ -37,7 +37,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Solution:
     """What the programme takes."""
 
     columns: tuple[Column, ...]
@@ -77,7 +77,7 @@ class Counting:
             elif mine:
                 self._count_slots(mine, pool)
 
-    def answer(self, seconds: float, start: Assignment) -> Answer:
+    def answer(self, seconds: float, start: Assignment) -> Solution:
         """The best in so many seconds, from an answer that is known."""
         found = self.programme.whole(seconds, self._start(start))
         values = found.columns or (0.0,) * len(self.programme.values)
@@ -86,7 +86,7 @@ class Counting:
         for (owner, node), index in self.pods.items():
             if owner in nodes and values[index] > _HALF:
                 nodes[owner][node] = round(values[index])
-        return Answer(taken, nodes, found.is_optimal, found.seconds)
+        return Solution(taken, nodes, found.is_optimal, found.seconds)
 
     def _add(self, item: Item, pools: Mapping[str, PoolState]) -> None:
         row = self.programme.row(most=1.0)
@@ -190,7 +190,7 @@ def optimised(items: Sequence[Item], floor: Floor, start: Assignment, seconds: f
     return Assignment(best.taken, STOPPED)
 
 
-def _packed(answer: Answer, floor: Floor) -> tuple[Assignment, frozenset[str]]:
+def _packed(answer: Solution, floor: Floor) -> tuple[Assignment, frozenset[str]]:
     """The answer on nodes, and the pools in which something found no room."""
     rooms, taken, failed = floor.rooms(), {}, set()
     for each in sorted(answer.columns, key=_largest_pods_first):

@@ -20,7 +20,7 @@ from poolwise.plan.kueue.reading import Flavor
 from poolwise.plan.kueue.words import ADMITTED, CheckState
 from poolwise.plan.ledger.capacity import Gang, Ledger
 from poolwise.plan.names import POOL
-from poolwise.plan.observed import Answer
+from poolwise.plan.observed import CheckAnswer
 from poolwise.plan.pool import Pool
 from poolwise.plan.wording import amount_of, are_free, plural
 
@@ -45,7 +45,9 @@ class Desk:
                     ledger = ledger.with_claim(claim)
         return ledger
 
-    def answers(self, ledger: Ledger, guests: Iterable[Guest]) -> dict[tuple[str, str], Answer]:
+    def answers(
+        self, ledger: Ledger, guests: Iterable[Guest]
+    ) -> dict[tuple[str, str], CheckAnswer]:
         """To all who wait for one."""
         found = {}
         for guest in guests:
@@ -67,7 +69,7 @@ class Desk:
             if nodes is not None:
                 yield gang.claim(_key(guest), pool.name, nodes)
 
-    def _answer(self, ledger: Ledger, guest: Guest) -> tuple[Answer, Ledger]:
+    def _answer(self, ledger: Ledger, guest: Guest) -> tuple[CheckAnswer, Ledger]:
         updates, told = [], []
         for each in guest.pod_sets:
             if each.resource is None:
@@ -82,7 +84,7 @@ class Desk:
             told.append(f"{each.name}: {plural(each.pods, 'pod')} in {pool.name}")
             ledger = ledger.with_claim(_gang(each, each.pods).claim(_key(guest), pool.name, nodes))
         message = "; ".join(told) or "asks for no accelerators: nothing to place"
-        return Answer(
+        return CheckAnswer(
             guest.check, CheckState.READY, message, pod_set_updates=tuple(updates)
         ), ledger
 
@@ -102,7 +104,7 @@ class Desk:
             and covers(own, pool)
         )
 
-    def _no(self, guest: Guest, each: PodSet, pools: Sequence[Pool], ledger: Ledger) -> Answer:
+    def _no(self, guest: Guest, each: PodSet, pools: Sequence[Pool], ledger: Ledger) -> CheckAnswer:
         flavor = each.flavors.get(each.resource or "", "?")
         size = each.each.accelerators.get(each.resource or "", 0)
         largest = max((pool.accelerators_per_node for pool in pools), default=0)
@@ -110,13 +112,13 @@ class Desk:
         wanted = f"{plural(each.pods, 'pod')} with {size} x {each.resource}{''.join(beside)}"
         if pools and size > largest:
             told = f"{each.name}: {wanted}; no node of flavor {flavor} has more than {largest}"
-            return Answer(guest.check, CheckState.REJECTED, told)
+            return CheckAnswer(guest.check, CheckState.REJECTED, told)
         if not pools:
             told = f"{each.name}: {wanted}; no pool that Poolwise can use is of flavor {flavor}"
         else:
             free = ", ".join(f"{pool.name} has {_room(ledger, pool, each)}" for pool in pools)
             told = f"{each.name}: {wanted}; {free}"
-        return Answer(guest.check, CheckState.RETRY, told, requeue_after_seconds=RETRY_SECONDS)
+        return CheckAnswer(guest.check, CheckState.RETRY, told, requeue_after_seconds=RETRY_SECONDS)
 
 
 def _placed(

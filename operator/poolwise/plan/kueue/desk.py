@@ -10,7 +10,7 @@ from poolwise.plan.kueue.guests import guests
 from poolwise.plan.kueue.reading import books
 from poolwise.plan.kueue.status import is_waiting
 from poolwise.plan.ledger.capacity import Ledger
-from poolwise.plan.observed import Answer, Observed
+from poolwise.plan.observed import CheckAnswer, Observed
 
 
 def with_guests(ledger: Ledger, observed: Observed) -> Ledger:
@@ -21,7 +21,7 @@ def with_guests(ledger: Ledger, observed: Observed) -> Ledger:
 
 def answers(
     ledger: Ledger, observed: Observed, outcomes: Mapping[Key, Outcome]
-) -> dict[tuple[str, str], Answer]:
+) -> dict[tuple[str, str], CheckAnswer]:
     """To all Workloads that wait for our check, on what the pass has left of ``ledger``."""
     known = list(guests(observed))
     if not known:
