@@ -16,7 +16,7 @@ from poolwise.cluster.resources import ADMISSION_CHECKS, JOBS, QUEUED
 from poolwise.cluster.writer import Writer
 from poolwise.errors import Conflict, Forbidden
 from poolwise.handlers.admissions import Admissions
-from poolwise.handlers.planner import Guest
+from poolwise.handlers.planner import KueueObject
 from poolwise.plan.kueue.words import CONTROLLER, GATE, PLANNER, QUEUE_LABEL
 from poolwise.plan.names import KUEUE, PLACEMENT
 from poolwise.plan.observed import CheckAnswer
@@ -303,7 +303,7 @@ def test_only_a_check_that_waits_is_answered(shell, state):
     planner = shell.engine.planner
     planner.decisions = replace(planner.decisions, answers={("b", "guest"): answer})
     admissions = Admissions(cache, Writer(kube, cache, lambda: math.inf), planner, utc_now)
-    asyncio.run(admissions.reconcile(Guest("b", "guest")))
+    asyncio.run(admissions.reconcile(KueueObject("b", "guest")))
     assert kube.writes == (["patch status workloads/guest"] if state == "Pending" else [])
 
 

@@ -14,7 +14,7 @@ from poolwise.cluster.cache import Cache
 from poolwise.cluster.metrics import Metrics
 from poolwise.cluster.queue import WorkQueue
 from poolwise.cluster.resources import TRAINING_JOBS
-from poolwise.handlers.planner import Guest, Planner, Target
+from poolwise.handlers.planner import KueueObject, Planner, Target
 from poolwise.plan.conditions import Reason
 from poolwise.plan.decision import Key, Kind, Outcome, Plan, Rejection
 from poolwise.plan.observed import CheckAnswer, Decisions, Observed
@@ -274,7 +274,7 @@ def test_what_kueue_is_to_hear_is_written_as_soon_as_it_is_another():
     told = looked_at(
         *(Decisions((), {}, answers={("a", "w"): each}) for each in (waits, waits, ready))
     )
-    assert told == [{Guest("a", "w")}, set(), {Guest("a", "w")}]
+    assert told == [{KueueObject("a", "w")}, set(), {KueueObject("a", "w")}]
 
 
 def test_what_a_pass_that_failed_was_to_look_at_the_next_one_does():

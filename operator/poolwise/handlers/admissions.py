@@ -10,7 +10,7 @@ from typing import Any
 from poolwise.cluster.cache import Cache
 from poolwise.cluster.resources import ADMISSION_CHECKS, QUEUED
 from poolwise.cluster.writer import Writer
-from poolwise.handlers.planner import Guest, Planner
+from poolwise.handlers.planner import KueueObject, Planner
 from poolwise.plan.conditions import merged, timestamp
 from poolwise.plan.kueue.words import CONTROLLER, CheckState
 from poolwise.plan.observed import CheckAnswer, Object
@@ -30,7 +30,7 @@ class Admissions:
     planner: Planner
     now: Callable[[], datetime]
 
-    async def reconcile(self, guest: Guest) -> None:
+    async def reconcile(self, guest: KueueObject) -> None:
         """Make what Kueue reads what the newest pass decided."""
         if guest.namespace:
             await self._answer(guest)
@@ -47,7 +47,7 @@ class Admissions:
         if before != after:
             await self.writer.patch(check, {"status": {"conditions": after}}, "status")
 
-    async def _answer(self, guest: Guest) -> None:
+    async def _answer(self, guest: KueueObject) -> None:
         workload = self.cache.get(QUEUED, guest.namespace, guest.name)
         answer = self.planner.decisions.answers.get((guest.namespace, guest.name))
         if workload is None or answer is None:

@@ -38,7 +38,7 @@ from poolwise.handlers.draining import Draining
 from poolwise.handlers.isolation import Decide
 from poolwise.handlers.looks import Looks
 from poolwise.handlers.measuring import Measurer
-from poolwise.handlers.planner import Guest, Planner, Target
+from poolwise.handlers.planner import KueueObject, Planner, Target
 from poolwise.handlers.pools import Pools
 from poolwise.handlers.reconciler import Reconciler, manifests, workload_of
 from poolwise.handlers.refusals import REFUSALS, internal_error, reason_of
@@ -183,7 +183,7 @@ class Engine:
         try:
             if isinstance(target, Key):
                 await self._reconciler.reconcile(target)
-            elif isinstance(target, Guest):
+            elif isinstance(target, KueueObject):
                 await self._admissions.reconcile(target)
             else:
                 await self._pools.reconcile(target)

@@ -36,7 +36,7 @@ _PASS = "pass"
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
+class KueueObject:
     """A Workload of Kueue, or without a namespace an AdmissionCheck of ours."""
 
     namespace: str
@@ -51,10 +51,10 @@ class Guest:
         return f"{self.kind}/{self.namespace}/{self.name}"
 
 
-Target = Key | str | Guest
+Target = Key | str | KueueObject
 """A workload, the name of a pool, or what Kueue asks."""
 
-Children = Callable[[Plan, Decisions], tuple[Object, ...]]
+MakeChildren = Callable[[Plan, Decisions], tuple[Object, ...]]
 """Manifests of a placed plan; none when its pool or its workload is gone."""
 
 
@@ -76,7 +76,7 @@ class Planner:
         cache: Cache,
         queue: WorkQueue[Target],
         decide: Decide,
-        children: Children,
+        children: MakeChildren,
         settings: Settings,
         metrics: Metrics,
     ) -> None:
@@ -319,7 +319,7 @@ def _changed(before: Decisions, after: Decisions) -> set[Target]:
         *(key for key in keys if before.outcomes.get(key) != after.outcomes.get(key)),
         *(name for name in then.keys() | now.keys() if then.get(name) != now.get(name)),
         *(
-            Guest(*name)
+            KueueObject(*name)
             for name, answer in after.answers.items()
             if before.answers.get(name) != answer
         ),

@@ -18,7 +18,7 @@ from poolwise.cluster.resources import (
     WORKLOADS,
     Resource,
 )
-from poolwise.handlers.planner import Guest, Target
+from poolwise.handlers.planner import KueueObject, Target
 from poolwise.plan.children.metadata import key_of
 from poolwise.plan.decision import Key, Kind
 from poolwise.plan.kueue.guests import our_checks
@@ -42,7 +42,7 @@ def targets_of(cache: Cache, resource: Resource, document: Object) -> Iterator[T
     elif resource == QUEUED:
         yield from _queued(cache, document)
     elif resource == ADMISSION_CHECKS and document["metadata"]["name"] in ours(cache):
-        yield Guest("", document["metadata"]["name"])
+        yield KueueObject("", document["metadata"]["name"])
     elif resource is FAILED_CREATIONS:
         job = cache.get(JOBS, document["metadata"]["namespace"], document["regarding"]["name"])
         # By labels: the Job may be a JobSet's.
@@ -65,7 +65,7 @@ def _queued(cache: Cache, workload: Object) -> Iterator[Target]:
                 yield from _owners(child)
     states = (workload.get("status") or {}).get("admissionChecks") or []
     if {each.get("name") for each in states} & {*ours(cache)}:
-        yield Guest(metadata["namespace"], metadata["name"])
+        yield KueueObject(metadata["namespace"], metadata["name"])
 
 
 def _scaled(cache: Cache, autoscaler: Object) -> Iterator[Key]:
