@@ -10,7 +10,7 @@ from poolwise.model.serving.capacity import highest
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, State, state
 from poolwise.model.serving.replica import replica
-from poolwise.model.serving.search import Known, last_inside
+from poolwise.model.serving.search import Probe, last_inside
 from poolwise.model.serving.targets import SHARPNESS, each_miss, excess
 from poolwise.model.serving.tuning import tuned
 from poolwise.model.work import Metric, ServingLayout, Target
@@ -133,13 +133,13 @@ def test_smooth_quantities_take_few_looks(root: float) -> None:
         looks.append(step)
         return (step / 100.0) ** 3 - (root / 100.0) ** 3
 
-    ends = Known(0, cubic(0)), Known(100_000, cubic(100_000))
+    ends = Probe(0, cubic(0)), Probe(100_000, cubic(100_000))
     assert last_inside(cubic, *ends) == math.floor(root)
     assert len(looks) < 40
 
 
 def test_a_jump_is_found_too() -> None:
-    found = last_inside(lambda step: 1.0 if step > 77 else -1.0, Known(0, -1.0), Known(1024, 1.0))
+    found = last_inside(lambda step: 1.0 if step > 77 else -1.0, Probe(0, -1.0), Probe(1024, 1.0))
     assert found == 77
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, State, state
-from poolwise.model.serving.search import Bracket, Known
+from poolwise.model.serving.search import Bracket, Probe
 from poolwise.model.serving.targets import each_miss, excess
 from poolwise.model.work import Target
 
@@ -54,8 +54,8 @@ class Climb:
         self._last = _step_of(self._most) + 1 if self._most > 0.0 else 0
         self._least = _step_of(self._most * LEAST_LOAD) if self._most > 0.0 else 0
         self._states: dict[int, State] = {}
-        self._inside: Known | None = None
-        self._outside: Known | None = None
+        self._inside: Probe | None = None
+        self._outside: Probe | None = None
 
     def strain(self, load: float) -> float:
         """How far a load is from missing a target; infinite where nothing fits."""
@@ -131,10 +131,10 @@ class Climb:
             return False
         return self._state(self._outside.step).requests_per_second < worth
 
-    def _look(self, step: int) -> Known:
+    def _look(self, step: int) -> Probe:
         at = self._state(step)
         misses = each_miss(latencies(self._served, at), self._open)
-        found = Known(step, excess(at, self._open, misses))
+        found = Probe(step, excess(at, self._open, misses))
         if found.excess > 0.0:
             self._outside = found
             # What holds here holds at every load that is still looked at.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from poolwise.model.serving.iteration import Batch, StepCosts, StepTime
 from poolwise.model.serving.queueing import Lengths
-from poolwise.model.serving.search import Known, last_inside
+from poolwise.model.serving.search import Probe, last_inside
 
 LOAD_STEPS = 2**40
 """That the largest load is divided into, to find the one that serves a rate."""
@@ -118,10 +118,10 @@ def state_at_rate(replica: Replica, requests_per_second: float) -> State | None:
         at = state(replica, most * step / LOAD_STEPS)
         return at.requests_per_second - requests_per_second
 
-    full = Known(LOAD_STEPS, above(LOAD_STEPS))
+    full = Probe(LOAD_STEPS, above(LOAD_STEPS))
     if full.excess <= 0.0:
         return None
-    step = last_inside(above, Known(0, -requests_per_second), full) + 1
+    step = last_inside(above, Probe(0, -requests_per_second), full) + 1
     return state(replica, most * step / LOAD_STEPS)
 
 

@@ -57,7 +57,7 @@ generate) and reading prompts (1.01 peak of the same runs; Splitwise, arXiv 2311
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class SearchedLayout:
     """What a search has worked out of a layout."""
 
     served: Replica
@@ -70,7 +70,7 @@ def predict_serving(
     machine: Machine,
     calibration: Calibration,
     requests_per_second: float,
-    known: Known | None = None,
+    known: SearchedLayout | None = None,
 ) -> ServingPrediction:
     """One replica at a rate. Beyond saturation latencies are infinite, at the saturated state.
 

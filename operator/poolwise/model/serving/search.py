@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Probe:
     """A step of the grid with the quantity there; beyond is above 0."""
 
     step: int
@@ -26,11 +26,11 @@ class Bracket:
     bisection at most.
     """
 
-    def __init__(self, inside: Known, outside: Known) -> None:
+    def __init__(self, inside: Probe, outside: Probe) -> None:
         self._newest, self._opposite, self._previous = outside, inside, inside
 
     @property
-    def inside(self) -> Known:
+    def inside(self) -> Probe:
         """The last step that is known not to be beyond."""
         return min(self._newest, self._opposite, key=lambda each: each.step)
 
@@ -45,7 +45,7 @@ class Bracket:
         guess = round(start + _share(self._newest, self._opposite, self._previous) * (end - start))
         return min(max(guess, min(start, end) + 1), max(start, end) - 1)
 
-    def add(self, found: Known) -> None:
+    def add(self, found: Probe) -> None:
         """What was found there."""
         if (found.excess > 0.0) == (self._newest.excess > 0.0):
             self._previous = self._newest
@@ -54,16 +54,16 @@ class Bracket:
         self._newest = found
 
 
-def last_inside(excess: Callable[[int], float], inside: Known, outside: Known) -> int:
+def last_inside(excess: Callable[[int], float], inside: Probe, outside: Probe) -> int:
     """The last step before the quantity is above 0, between one inside and one outside."""
     bracket = Bracket(inside, outside)
     while not bracket.is_closed:
         step = bracket.next_step()
-        bracket.add(Known(step, excess(step)))
+        bracket.add(Probe(step, excess(step)))
     return bracket.inside.step
 
 
-def _share(newest: Known, opposite: Known, previous: Known) -> float:
+def _share(newest: Probe, opposite: Probe, previous: Probe) -> float:
     """Of the way from the newest to the opposite point: where the inverse parabola through all
     three is 0, if it is sure to be monotone, or the line through two, if that is all there is."""
     f1, f2, f3 = newest.excess, opposite.excess, previous.excess

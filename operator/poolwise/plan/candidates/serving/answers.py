@@ -13,7 +13,7 @@ from poolwise.model.hardware import Machine, Resource
 from poolwise.model.prediction import Bottleneck, ServingPrediction
 from poolwise.model.serving.capacity import NOTHING, Capacity, highest
 from poolwise.model.serving.memory import footprint
-from poolwise.model.serving.prediction import Known, predict_serving
+from poolwise.model.serving.prediction import SearchedLayout, predict_serving
 from poolwise.model.serving.replica import by_formulas
 from poolwise.model.serving.slowness import as_slow
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
@@ -129,7 +129,7 @@ class ServingAnswers:
     def _predict(
         self, work: ServingWork, layout: ServingLayout, requests_per_second: float, most: Capacity
     ) -> ServingPrediction:
-        search, known = self.search, Known(self.search.replica(layout), most)
+        search, known = self.search, SearchedLayout(self.search.replica(layout), most)
         return predict_serving(
             work, layout, search.machine, search.calibration, requests_per_second, known
         )

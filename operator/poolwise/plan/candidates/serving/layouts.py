@@ -24,7 +24,7 @@ from poolwise.model.serving.memory import (
     tokens_beside,
 )
 from poolwise.model.serving.replica import replica
-from poolwise.model.serving.search import Known, last_inside
+from poolwise.model.serving.search import Probe, last_inside
 from poolwise.model.serving.targets import miss
 from poolwise.model.serving.tuning import tuned
 from poolwise.model.work import Metric, ServingLayout, ServingWork, Tokens
@@ -154,9 +154,9 @@ class ServingSearch:
             return layout
         served = self.replica(shape.layout)
 
-        def late(sequences: int) -> Known:
+        def late(sequences: int) -> Probe:
             at = state(served, min(float(sequences), served.slots))
-            return Known(sequences, miss(latencies(served, at), limits))
+            return Probe(sequences, miss(latencies(served, at), limits))
 
         fullest, emptiest = late(most), late(least)
         if fullest.excess <= 0.0:
