@@ -55,7 +55,7 @@ from poolwise.plan.pool import Pool
 from poolwise.plan.pools.gathering import pools
 from poolwise.plan.provisioning.daemons import with_daemons
 from poolwise.plan.provisioning.landing import landed
-from poolwise.plan.provisioning.starts import Starts, starts
+from poolwise.plan.provisioning.starts import FailedStarts, starts
 from poolwise.plan.provisioning.telling import told
 from poolwise.plan.queueing.holders import Holder, is_movable
 from poolwise.plan.queueing.rounds import Carried, Rounds
@@ -228,7 +228,7 @@ class _Pass:
 
 
 def _learned(
-    observed: Observed, runs: Sequence[MeasuredRun | None], start: Starts, memo: Memo
+    observed: Observed, runs: Sequence[MeasuredRun | None], start: FailedStarts, memo: Memo
 ) -> Corrections:
     """What statuses tell of runs and services, worked out again where any tells something else."""
     lessons = [*of_runs(runs), *_of_services(observed, start.entries, memo)]

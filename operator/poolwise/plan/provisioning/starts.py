@@ -39,7 +39,7 @@ from poolwise.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Overdue:
+class FailedStart:
     """A placement that did not start in time."""
 
     entry: Entry
@@ -50,14 +50,14 @@ class Overdue:
 
 
 @dataclass(frozen=True, slots=True)
-class Starts:
+class FailedStarts:
     """What a pass has to know of starts that failed, before it places anything."""
 
     entries: tuple[Entry, ...]
     """Without those that are overdue; each keeps away from where it did not start."""
     pools: tuple[Pool, ...]
     """Grown by the nodes that may come."""
-    overdue: tuple[Overdue, ...] = ()
+    overdue: tuple[FailedStart, ...] = ()
     look_again_at: datetime | None = None
     """When the next placement is overdue, or something may be tried again."""
 
@@ -73,7 +73,7 @@ def starts(
     grown: Iterable[Pool],
     settings: Settings,
     now: datetime,
-) -> Starts:
+) -> FailedStarts:
     """Look at every placement; ``everything`` and ``grown`` as they are without any memory."""
     grown = tuple(grown)
     look = _Look.of(observed, grown, settings, now)
@@ -83,12 +83,12 @@ def starts(
     for entry in avoiding:
         found = look.judged(entry)
         if isinstance(found, GivenUp):
-            overdue.append(Overdue(look.avoiding(_without_place(entry), found), found, entry))
+            overdue.append(FailedStart(look.avoiding(_without_place(entry), found), found, entry))
             moments.append(found.until(settings))
         else:
             entries.append(entry)
             moments += [found] if found else []
-    return Starts(
+    return FailedStarts(
         entries=tuple(entries),
         pools=tuple(map(look.growing, grown)),
         overdue=tuple(overdue),

@@ -18,7 +18,7 @@ from poolwise.plan.ledger.growth import (
 from poolwise.plan.observed import Decisions
 from poolwise.plan.pool import Condition, Pool
 from poolwise.plan.provisioning.landing import awaited
-from poolwise.plan.provisioning.starts import Overdue, Starts, moment_words
+from poolwise.plan.provisioning.starts import FailedStart, FailedStarts, moment_words
 from poolwise.plan.selection.placement import Placement
 from poolwise.plan.wording import are, plural, sentence
 from poolwise.settings import Settings
@@ -31,7 +31,7 @@ NODES_ON_DEMAND = "NodesOnDemand"
 
 
 def told(
-    found: Decisions, known: Iterable[Pool], start: Starts, claims: Mapping[Holding, Claim],
+    found: Decisions, known: Iterable[Pool], start: FailedStarts, claims: Mapping[Holding, Claim],
     situation: Situation,
 ) -> Decisions:  # fmt: skip
     """The decisions of a pass, with the placements that were given up, and pools as they are.
@@ -58,7 +58,7 @@ def told(
     )
 
 
-def _given_up(overdue: Overdue, start: Starts, situation: Situation) -> Plan:
+def _given_up(overdue: FailedStart, start: FailedStarts, situation: Situation) -> Plan:
     """The end of a placement; where it would go next is only told, and decided once its pods are
     gone."""
     plan = Placement(overdue.entry.workload, start.pools, situation).plan()
