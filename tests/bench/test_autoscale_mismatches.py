@@ -11,7 +11,7 @@ from bench.autoscale import ours
 from bench.autoscale.policy import View
 from bench.autoscale.replay import replay
 from bench.autoscale.scene import Scene
-from poolwise.plan.live.mismatch.cache import Room
+from poolwise.plan.live.mismatch.cache import CacheRoom
 from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.live.mismatch.detect import Circumstances, clues
 from poolwise.plan.live.mismatch.history import History
@@ -47,7 +47,7 @@ class Watched(ours.Ours):
     def _known(self) -> Circumstances:
         pool = self._service.pools[0]
         assert isinstance(pool.predictor, Modelled)
-        room = Room(pool.predictor.layout, pool.predictor.machine.device, "vllm", 8, False)
+        room = CacheRoom(pool.predictor.layout, pool.predictor.machine.device, "vllm", 8, False)
         slowness = self._memory.log_slowness.get(pool.name, 0.0)
         return Circumstances(self._service.targets, room, slowness, LOG_BAND, Overdue())
 

@@ -333,7 +333,7 @@ class Further:
 
 
 @dataclass(frozen=True, slots=True)
-class Rooms:
+class RoomToGrow:
     """Where a service that runs could have more replicas."""
 
     here: int

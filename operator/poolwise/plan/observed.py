@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from poolwise.plan.decision import Key, Outcome, Rooms
+from poolwise.plan.decision import Key, Outcome, RoomToGrow
 from poolwise.plan.learning.corrections import Corrections
 from poolwise.plan.pool import Pool
 from poolwise.plan.standing import Standing
@@ -95,7 +95,7 @@ class Decisions:
     """By pool, before anything this pass placed."""
     idle_nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By pool: nodes whose accelerators nobody holds, once this pass has placed."""
-    rooms: Mapping[Key, Rooms] = field(default_factory=dict)
+    rooms: Mapping[Key, RoomToGrow] = field(default_factory=dict)
     """Where services could have more replicas that asked, or did not get all that they need."""
     look_again_at: datetime | None = None
     """When time alone may change a decision: a start is overdue, or may be tried again, a run may

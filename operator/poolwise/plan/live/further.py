@@ -20,7 +20,7 @@ from poolwise.plan.candidates.serving.groups import gang_of_replicas, nodes_of
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.children.budget import record_of
 from poolwise.plan.conditions import Reason
-from poolwise.plan.decision import Candidate, Claim, Further, PlacementRecord, Plan, Rooms
+from poolwise.plan.decision import Candidate, Claim, Further, PlacementRecord, Plan, RoomToGrow
 from poolwise.plan.entries import Entry
 from poolwise.plan.ledger.capacity import Ledger
 from poolwise.plan.pool import Pool
@@ -40,7 +40,7 @@ def room(layout: ServingLayout, request: ServingRequest, pool: Pool, ledger: Led
     return sum(count for node, count in slots.items() if node in there) // many.group
 
 
-def rooms(plan: Plan, request: ServingRequest, situation: Situation) -> Rooms | None:
+def rooms(plan: Plan, request: ServingRequest, situation: Situation) -> RoomToGrow | None:
     """Where a service that runs as planned could have more replicas; None where its pool is
     gone, and on no further ones where another one has that pool's nodes."""
     record = plan.record
@@ -49,8 +49,8 @@ def rooms(plan: Plan, request: ServingRequest, situation: Situation) -> Rooms | 
         return None
     here = room(record.layout, request, pool, situation.ledger)
     if record.nodes_per_replica > 1 or pool.taken_over_by:
-        return Rooms(here)
-    return Rooms(here, tuple(_elsewhere(plan, request, situation)))
+        return RoomToGrow(here)
+    return RoomToGrow(here, tuple(_elsewhere(plan, request, situation)))
 
 
 def _elsewhere(plan: Plan, request: ServingRequest, situation: Situation) -> Iterator[Further]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from poolwise.model.serving.memory import footprint
 from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.situation import Situation
-from poolwise.plan.decision import Claim, Holding, Key, Outcome, PlacementRecord, Plan, Rooms
+from poolwise.plan.decision import Claim, Holding, Key, Outcome, PlacementRecord, Plan, RoomToGrow
 from poolwise.plan.entries import Entry
 from poolwise.plan.ledger.capacity import Ledger
 from poolwise.plan.live.further import rooms
@@ -63,13 +63,13 @@ def carried_on(
     wanted: Wanted,
     outcomes: dict[Key, Outcome],
     situation: Situation,
-) -> tuple[Situation, dict[Key, Rooms]]:
+) -> tuple[Situation, dict[Key, RoomToGrow]]:
     """What is left once services on pools that are gone have the replicas that their load asks for,
     and where they could have more. ``outcomes`` gets their new plans.
 
     A number that others set is an edit of the spec, which places a service anew.
     """
-    found: dict[Key, Rooms] = {}
+    found: dict[Key, RoomToGrow] = {}
     for entry in entries:
         key, request = entry.identity.key, entry.serving
         plan = outcomes.get(key)

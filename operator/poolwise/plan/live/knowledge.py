@@ -9,7 +9,7 @@ from typing import Any
 
 from poolwise.model import correction
 from poolwise.plan.live.keeping import Record
-from poolwise.plan.live.mismatch.cache import Room
+from poolwise.plan.live.mismatch.cache import CacheRoom
 from poolwise.plan.live.mismatch.detect import Circumstances, clues
 from poolwise.plan.live.mismatch.history import History
 from poolwise.plan.live.mismatch.watch import Watch
@@ -125,7 +125,7 @@ class Place:
     pools the first: those on others are not judged."""
 
     pool: str
-    room: Room
+    room: CacheRoom
     log_band: float
     redundancy: int
 

@@ -21,7 +21,7 @@ from poolwise.plan.decision import (
     Outcome,
     PlacementRecord,
     Plan,
-    Rooms,
+    RoomToGrow,
 )
 from poolwise.plan.entries import Entry
 from poolwise.plan.ledger.capacity import Gang
@@ -63,7 +63,7 @@ def rescaled(
     wanted: Wanted,
     outcomes: dict[Key, Outcome],
     situation: Situation,
-) -> tuple[Situation, dict[Key, Rooms]]:
+) -> tuple[Situation, dict[Key, RoomToGrow]]:
     """What is left once services that are kept have the replicas of ``wanted``; and where those
     could have more that asked, or that did not get as many as they need.
 

@@ -11,7 +11,7 @@ from poolwise.model.serving.prediction import predict_serving
 from poolwise.model.shapes import Transformer
 from poolwise.model.work import ServingLayout, Target
 from poolwise.plan.decision import PlacementRecord
-from poolwise.plan.live.mismatch.cache import Room
+from poolwise.plan.live.mismatch.cache import CacheRoom
 from poolwise.plan.pool import Pool as PlacedPool
 from poolwise.plan.records.hourly import cost_per_hour
 from poolwise.plan.requests.request import ServingRequest
@@ -56,11 +56,11 @@ class Placed:
         assert self.pool.machine is not None
         return Modelled(self.request.work, self.layout, self.pool.machine, calibration)
 
-    def room(self, engine: str, is_at_most: bool) -> Room:
+    def room(self, engine: str, is_at_most: bool) -> CacheRoom:
         """What decides how much a replica's cache holds."""
         assert self.pool.machine is not None
         device, per_node = self.pool.machine.device, self.pool.accelerators_per_node
-        return Room(self.layout, device, engine, per_node, is_at_most)
+        return CacheRoom(self.layout, device, engine, per_node, is_at_most)
 
     def log_band(self, calibration: Calibration) -> float:
         """Half-width of ln(measured / predicted) time of a token, nine in ten; 0: no tokens."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from poolwise.model.work import ServingLayout
-from poolwise.plan.live.mismatch.cache import Room
+from poolwise.plan.live.mismatch.cache import CacheRoom
 from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.live.mismatch.detect import Circumstances, clues
 from poolwise.plan.live.mismatch.history import History
@@ -113,10 +113,10 @@ def _more(
     return Histogram(before.upper_bounds, summed, before.total + total)
 
 
-def room(accelerator: str = "H100-SXM5-80GB", **more: Any) -> Room:
+def room(accelerator: str = "H100-SXM5-80GB", **more: Any) -> CacheRoom:
     """One accelerator of eight."""
     layout = ServingLayout(max_num_seqs=256, max_model_tokens=8192)
-    return replace(Room(layout, machine(accelerator).device, "vllm", 8, False), **more)
+    return replace(CacheRoom(layout, machine(accelerator).device, "vllm", 8, False), **more)
 
 
 def known(**more: Any) -> Circumstances:

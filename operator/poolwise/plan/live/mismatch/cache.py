@@ -29,7 +29,7 @@ LEAST_PREEMPTIONS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class CacheRoom:
     """What decides how much a replica's cache holds."""
 
     layout: ServingLayout
@@ -40,7 +40,7 @@ class Room:
     """Whether more replicas than there may be are wanted."""
 
 
-def cache_pressure(history: History, room: Room) -> Clue | None:
+def cache_pressure(history: History, room: CacheRoom) -> Clue | None:
     """Full caches for much of the time while requests wait; None where that is not told."""
     recent = history.within(WINDOW_SECONDS)
     gauges = sum((each.gauges for each in recent), Gauges())
@@ -56,7 +56,7 @@ def cache_pressure(history: History, room: Room) -> Clue | None:
     return Clue(Mismatch.CACHE_PRESSURE, share >= PRESSED, share <= RELIEVED, told)
 
 
-def preemptions(history: History, room: Room) -> Clue | None:
+def preemptions(history: History, room: CacheRoom) -> Clue | None:
     """Requests that lost their cache to others; None where that is not told."""
     recent = history.within(WINDOW_SECONDS)
     delta = settled(recent)
@@ -81,14 +81,14 @@ _SEQUENCES = {
 _CACHE_FORMATS = {"vllm": "--kv-cache-dtype=fp8", "sglang": "--kv-cache-dtype=fp8_e5m2"}
 
 
-def _sequences(room: Room) -> str:
+def _sequences(room: CacheRoom) -> str:
     flag = _SEQUENCES.get(room.engine)
     if flag is None:
         return "how many sequences the engine runs at once"
     return f"{flag} (now {room.layout.max_num_seqs}) in engine.args"
 
 
-def _more(room: Room) -> str:
+def _more(room: CacheRoom) -> str:
     """What would give more room, of what is possible here."""
     ways = []
     if room.is_at_most:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from poolwise.plan.live.mismatch.cache import Room, cache_pressure, preemptions
+from poolwise.plan.live.mismatch.cache import CacheRoom, cache_pressure, preemptions
 from poolwise.plan.live.mismatch.clue import Clue, Mismatch
 from poolwise.plan.live.mismatch.history import History, settled
 from poolwise.plan.live.mismatch.speed import mispredicted
@@ -24,7 +24,7 @@ class Circumstances:
     """What is known of a service beside its history."""
 
     targets: Sequence[LatencyTarget]
-    room: Room
+    room: CacheRoom
     log_slowness: float
     """ln(measured / predicted) time of a token, as the controller has learned it."""
     log_band: float
