@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -47,6 +48,20 @@ from poolwise.tables import load
 _log = structlog.get_logger(__name__)
 
 LEAST_LOOKS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a round came to for one service."""
+
+    seen: Seen
+    decision: Decision
+    knowledge: Knowledge
+    """All that is known from now on."""
+    standstill: Standstill | None
+    """Why the number of replicas stays, whatever was seen; None: it was decided."""
+    refused: str
+    """As :func:`poolwise.handlers.turn.refused`."""
 
 
 class Scaler:
@@ -146,61 +161,68 @@ class Scaler:
         turn.hear(told, known, now.timestamp())
         seen, failing = turn.seen(told, known, late, now.timestamp())
         known.looks += 1
-        decision, after, standstill = await self._found(turn, known, seen, overdue, late)
+        found = await self._found(turn, known, seen, overdue, late)
         if self._known_of(turn) is not known:
             return  # it went while it was decided
-        unbelieved, targets = refused(known, decision, seen), turn.placed.reported
         self._watch(turn)
         if known.looks < _least_looks(turn, known):
             return  # what was decided and told before a restart stands till then
-        self._looks[turn.key] = look = Look(
-            decision=decision,
+        self._looks[turn.key] = look = self._look(turn, known, found, failing, now)
+        if not self._asking.carry_out(turn, look) and self._says_more(turn, look):
+            self._planner.look_again(turn.key, 0)
+        if found.standstill:
+            self._asking.leave(turn.key, None)
+        elif found.knowledge.least is not None:
+            self._asking.leave(turn.key, found.knowledge.least.replicas)
+
+    def _look(
+        self, turn: Turn, known: Known, found: _Found, failing: Mapping[str, str], now: datetime
+    ) -> Look:
+        """What is told of the round."""
+        knowledge, standstill, placed = found.knowledge, found.standstill, turn.placed
+        now_seconds, zero = now.timestamp(), self._kinds.zero(turn, known)
+        autoscalers = self._cache.stores[AUTOSCALERS]
+        return Look(
+            decision=found.decision,
             mode=turn.mode,
             declared=sum(turn.asked.values()),
-            told=len(seen.samples),
+            told=len(found.seen.samples),
             failing=failing,
             missed=missed(known),
-            refused=unbelieved,
-            conflict=rival(
-                turn.key, turn.mode, self._cache.stores[AUTOSCALERS], turn.held_elsewhere
-            ),
+            refused=found.refused,
+            conflict=rival(turn.key, turn.mode, autoscalers, turn.held_elsewhere),
             now=now,
-            signals=() if standstill else after.record.signals(targets, now.timestamp()),
-            mismatches=() if standstill else after.watch.told,
-            memory=after.text,
+            signals=() if standstill else knowledge.record.signals(placed.reported, now_seconds),
+            mismatches=() if standstill else knowledge.watch.told,
+            memory=knowledge.text,
             by_pool=turn.held,
-            least=turn.placed.request.least_replicas,
-            most=turn.placed.request.most_replicas,
+            least=placed.request.least_replicas,
+            most=placed.request.most_replicas,
             standstill=standstill,
             is_asleep=turn.is_asleep,
             is_heard=known.holding is not None and known.holding.is_told,
-            zero=zero.condition() if (zero := self._kinds.zero(turn, known)) else None,
-            gateway=self._kinds.gateway(turn, known, now.timestamp()),
+            zero=zero.condition() if zero else None,
+            gateway=self._kinds.gateway(turn, known, now_seconds),
         )
-        if not self._asking.carry_out(turn, look) and self._says_more(turn, look):
-            self._planner.look_again(turn.key, 0)
-        if standstill:
-            self._asking.leave(turn.key, None)
-        elif after.least is not None:
-            self._asking.leave(turn.key, after.least.replicas)
 
     async def _found(
         self, turn: Turn, known: Known, seen: Seen, overdue: Mapping[str, Overdue], late: Overdue
-    ) -> tuple[Decision, Knowledge, Standstill | None]:
-        """What is decided and known from now on; or why the number stays, and all that is known."""
+    ) -> _Found:
+        standstill = None
         if turn.standstill is not None:
-            before = known.recall(turn, seen.now_seconds)
-            why = Standstill(Reason.EARLIER_SPEC, turn.standstill)
-            return standing(turn.held, why), before, why
-        try:
-            decision, after = await self._decision(turn, known, seen, overdue, late)
-        except Exception as error:
-            _log.exception("scaling failed on one service", workload=str(turn.key))
-            known.knowledge = Knowledge()  # with what was remembered it would fail again
-            why = failed(error)
-            return standing(turn.held, why), known.knowledge, why
-        known.knowledge = after
-        return decision, after, None
+            knowledge = known.recall(turn, seen.now_seconds)
+            standstill = Standstill(Reason.EARLIER_SPEC, turn.standstill)
+            decision = standing(turn.held, standstill)
+        else:
+            try:
+                decision, knowledge = await self._decision(turn, known, seen, overdue, late)
+            except Exception as error:
+                _log.exception("scaling failed on one service", workload=str(turn.key))
+                knowledge = Knowledge()  # with what was remembered it would fail again
+                standstill = failed(error)
+                decision = standing(turn.held, standstill)
+            known.knowledge = knowledge
+        return _Found(seen, decision, knowledge, standstill, refused(known, decision, seen))
 
     async def _decision(
         self, turn: Turn, known: Known, seen: Seen, overdue: Mapping[str, Overdue], late: Overdue
