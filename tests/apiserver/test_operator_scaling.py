@@ -130,7 +130,7 @@ def test_what_lies_holds_its_own_service_and_no_other(
     # The other service's engines are gone now: nobody answers, and its replicas hold.
     grown = replicas(operator, other)
     seen = operator.wait_condition(other, "MetricsAvailable", "False")
-    assert "cannot be asked" in condition(seen, "MetricsAvailable")["message"]
+    assert "cannot be scraped" in condition(seen, "MetricsAvailable")["message"]
     assert replicas(operator, other) >= grown
 
 

@@ -89,7 +89,7 @@ def test_a_run_is_measured_over_restarts_and_the_next_one_is_predicted_by_it(
     rare = {**CHECKPOINT, "interval": "24h"}  # so that they are no part of a predicted step
     run = operator.client.create(job(namespace, "run", port, checkpoint=rare))
     placed = wait(operator, run, is_so("MetricsAvailable", "False", "MetricsBroken"))
-    assert "rank 0 cannot be asked" in condition(placed, "MetricsAvailable")["message"]
+    assert "rank 0: cannot be scraped" in condition(placed, "MetricsAvailable")["message"]
     plan = wait(operator, run, lambda seen: condition(seen, "Ready").get("status") == "True")
     predicted = plan["status"]["plan"]["predicted"]["stepSeconds"]
 

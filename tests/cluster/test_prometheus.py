@@ -188,19 +188,19 @@ async def silent(_: web.Request) -> web.StreamResponse:
 @pytest.mark.parametrize(
     ("handler", "told"),
     [
-        (refusing, "Prometheus cannot be asked: it answers HTTP 401"),
-        (redirecting, "Prometheus cannot be asked: it answers HTTP 307"),
-        (html, "Prometheus cannot be asked: "),
-        (scalar, "Prometheus cannot be asked: it answers no instant vector"),
-        (list_, "Prometheus cannot be asked: it answers no instant vector"),
-        (result_of_text, "Prometheus cannot be asked: it answers no instant vector"),
+        (refusing, "Prometheus cannot be queried: it answers HTTP 401"),
+        (redirecting, "Prometheus cannot be queried: it answers HTTP 307"),
+        (html, "Prometheus cannot be queried: "),
+        (scalar, "Prometheus cannot be queried: its answer is not an instant vector"),
+        (list_, "Prometheus cannot be queried: its answer is not an instant vector"),
+        (result_of_text, "Prometheus cannot be queried: its answer is not an instant vector"),
         (
             overloaded,
-            "Prometheus cannot be asked: it answers HTTP 422: query processing would load too many"
-            " samples!!!",
+            "Prometheus cannot be queried: it answers HTTP 422: query processing would load too"
+            " many samples!!!",
         ),
-        (error_of_status_200, "Prometheus cannot be asked: it answers an error: store down"),
-        (silent, "Prometheus gives no answer within 0.5 s"),
+        (error_of_status_200, "Prometheus cannot be queried: it answers with an error: store down"),
+        (silent, "no answer from Prometheus within 0.5 s"),
     ],
 )
 def test_what_it_does_wrong_is_one_sentence(handler, told):
@@ -216,7 +216,7 @@ def test_whatever_breaks_the_reader_holds_up_no_round(monkeypatch):
         raise AttributeError("no such thing")
 
     monkeypatch.setattr("poolwise.cluster.prometheus.texts", broken)
-    told = "Prometheus cannot be asked: AttributeError: no such thing"
+    told = "Prometheus cannot be queried: AttributeError: no such thing"
     assert looks(Server().query, CHAT) == [Fault(told)]
 
 
@@ -337,7 +337,7 @@ def test_what_cannot_be_read_of_one_pod_says_nothing_of_the_others():
     good, bad = looks(native.query, CHAT, OTHER)
     assert isinstance(good, Sample)
     assert isinstance(bad, Fault)
-    assert bad.reason.startswith("Prometheus tells of it what cannot be read: vllm:time_to_first")
+    assert bad.reason.startswith("Prometheus has metrics of it that cannot be read: vllm:")
     assert "'much'" in bad.reason
 
 

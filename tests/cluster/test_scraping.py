@@ -135,7 +135,7 @@ def test_what_a_replica_tells_is_a_sample_with_its_name_and_our_time():
         (silent, "no answer within 0.5 s"),
         (dripping, "no answer within 0.5 s"),
         (endless, "answers more than 65536 bytes"),
-        (compressed, "answers compressed though it was asked not to"),
+        (compressed, "answers compressed, though asked not to"),
     ],
 )
 def test_what_lies_or_hangs_is_one_sentence(handler, told):
@@ -225,7 +225,7 @@ def test_one_that_the_reader_fails_on_costs_its_own_look(monkeypatch):
 
     monkeypatch.setattr(scraping, "reply_of", fails_on_one)
     bad, good = asyncio.run(run()).values()
-    assert bad == Fault("tells what cannot be read: int too large to convert to float")
+    assert bad == Fault("its metrics cannot be read: int too large to convert to float")
     assert isinstance(good, Sample)
 
 
@@ -235,17 +235,17 @@ def test_an_error_without_a_word_is_told_by_its_name():
 
 def test_nobody_there_is_one_sentence():
     [found] = asyncio.run(looks_at([Target("u", "p", "127.0.0.1", 1, "vllm")])).values()
-    assert found == Fault("cannot be asked: 127.0.0.1 port 1: Connection refused")
+    assert found == Fault("cannot be scraped: 127.0.0.1 port 1: Connection refused")
 
 
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
         (b"", "it closes the connection without an answer"),
-        (b"\x16\x03\x01 hello\r\n\r\n", "it answers no HTTP that can be read: Bad status line"),
+        (b"\x16\x03\x01 hello\r\n\r\n", "its answer is not valid HTTP: Bad status line"),
         (
             b"HTTP/1.1 200 OK\r\nX: " + b"a" * 20_000 + b"\r\n\r\n",
-            "it answers no HTTP that can be read: Got more than 8190 bytes when reading",
+            "its answer is not valid HTTP: Got more than 8190 bytes when reading",
         ),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nvllm", "its answer ends too early"),
     ],
@@ -263,7 +263,7 @@ def test_what_speaks_no_http_is_one_sentence_without_the_words_of_a_library(answ
             [found] = (await looks_at([Target("u", "p", "127.0.0.1", port, "vllm")])).values()
             return found
 
-    assert asyncio.run(run()) == Fault(f"cannot be asked: {told}")
+    assert asyncio.run(run()) == Fault(f"cannot be scraped: {told}")
 
 
 @pytest.mark.parametrize("address", ["169.254.169.254", "224.0.0.1", "0.0.0.0", "example.org", ""])
@@ -317,7 +317,7 @@ def test_a_dead_replica_leaves_the_scraper_usable():
 
 @pytest.mark.parametrize(
     ("handler", "told"),
-    [(training, None), (html, "no Prometheus metrics"), (endless, "more than 65536 bytes")],
+    [(training, None), (html, "not Prometheus' text format"), (endless, "more than 65536 bytes")],
 )
 def test_rank_0_of_a_run_is_read_by_the_same_rules(handler, told):
     async def run() -> Reply:
@@ -337,7 +337,7 @@ def test_rank_0_of_a_run_is_read_by_the_same_rules(handler, told):
     ("handler", "told"),
     [
         (flow_control, None),
-        (html, "no Prometheus metrics"),
+        (html, "not Prometheus' text format"),
         (endless, "more than 65536 bytes"),
         (refusing, "HTTP 401"),
         (redirecting, "HTTP 302"),

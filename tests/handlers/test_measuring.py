@@ -183,13 +183,13 @@ def test_a_rank_that_has_no_address_yet_is_not_asked(cluster):
 def test_one_that_lies_is_told_so_and_nothing_else_happens(cluster):
     train(cluster)
     before = cluster.status(run())
-    cluster.loops["run"] = Fault("answers '<html>', which are no Prometheus metrics")
+    cluster.loops["run"] = Fault("answers '<html>', which is not Prometheus' text format")
     cluster.looks(LOOKS_UNTIL_TOLD - 1)
     assert condition(cluster.look(run()), "MetricsAvailable")["status"] == "True"
     cluster.looks(LOOKS_UNTIL_TOLD)
     found = condition(cluster.look(run()), "MetricsAvailable")
     assert (found["status"], found["reason"]) == ("False", "MetricsBroken")
-    assert "rank 0 answers '<html>'" in found["message"]
+    assert "rank 0: answers '<html>'" in found["message"]
     after = cluster.status(run())
     assert after["observed"] == before["observed"]
     ready = [condition({"status": each}, "Ready") for each in (before, after)]

@@ -152,7 +152,7 @@ def test_each_pod_is_asked_at_its_own_address_and_port(cluster):
 
 
 def test_one_that_lies_holds_its_own_service_alone(cluster):
-    cluster.fleet.looks["chat"] = Fault("answers '<html>'..., which are no Prometheus metrics")
+    cluster.fleet.looks["chat"] = Fault("answers '<html>'..., which is not Prometheus' text format")
     cluster.looks(LOOKS_UNTIL_TOLD - 1)
     assert condition(service(cluster), "MetricsAvailable")["status"] == "Unknown"
     before = deployment(cluster)["spec"]["replicas"]

@@ -69,12 +69,12 @@ class Prometheus:
             async with asyncio.timeout(seconds):
                 return await self._asked(group)
         except TimeoutError:
-            problem = f"Prometheus gives no answer within {seconds:g} s"
+            problem = f"no answer from Prometheus within {seconds:g} s"
         except _UNREADABLE as error:
-            problem = f"Prometheus cannot be asked: {sentence(error)}"
+            problem = f"Prometheus cannot be queried: {sentence(error)}"
         except Exception as error:  # what one server answers holds up no round of all services
             _log.exception("an answer of Prometheus breaks its reader", pods=len(group))
-            problem = f"Prometheus cannot be asked: {type(error).__name__}: {sentence(error)}"
+            problem = f"Prometheus cannot be queried: {type(error).__name__}: {sentence(error)}"
         return dict.fromkeys(group, Fault(problem))
 
     async def _asked(self, group: Sequence[Target]) -> Mapping[Target, Reply]:
@@ -123,7 +123,7 @@ async def _bounded(response: aiohttp.ClientResponse) -> bytes:
     async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
         body += chunk
         if len(body) > LIMIT_BYTES:
-            raise ValueError(f"it answers more than {LIMIT_BYTES} bytes")
+            raise ValueError(f"its answer has more than {LIMIT_BYTES} bytes")
     return bytes(body)
 
 
@@ -187,7 +187,7 @@ def _look(
     if told is None:
         return Fault("Prometheus has no series of it")
     if isinstance(told, Nonsense):
-        return Fault(f"Prometheus tells of it what cannot be read: {told}")
+        return Fault(f"Prometheus has metrics of it that cannot be read: {told}")
     off_seconds = now_seconds - told.at_seconds
     if abs(off_seconds) > settings.prometheus_max_age_seconds:
         return Fault(f"Prometheus read it {off_seconds:.0f} s ago, or its clock differs")
@@ -204,13 +204,13 @@ def _result(status: int, body: bytes) -> list[object]:
         raise ValueError(f"it answers HTTP {status}" + (f": {error}" if error else ""))
     document = _document(body)
     if isinstance(document, dict) and document.get("status") == "error":
-        raise ValueError(f"it answers an error: {_told_error(body)}")
+        raise ValueError(f"it answers with an error: {_told_error(body)}")
     data = document.get("data") if isinstance(document, dict) else None
     if not isinstance(data, dict) or data.get("resultType") != "vector":
-        raise ValueError("it answers no instant vector")
+        raise ValueError("its answer is not an instant vector")
     result = data.get("result")
     if not isinstance(result, list):
-        raise ValueError("it answers no instant vector")
+        raise ValueError("its answer is not an instant vector")
     return result
 
 

@@ -121,14 +121,14 @@ class Scraper:
         except TimeoutError:
             return Fault(f"no answer within {seconds:g} s")
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Fault(f"cannot be asked: {_why(error, target)}")
+            return Fault(f"cannot be scraped: {_why(error, target)}")
 
     async def _asked(self, session: aiohttp.ClientSession, target: Target) -> bytes | Fault:
         async with session.get(url_of(target), allow_redirects=False) as response:
             if response.status != 200:
                 return Fault(f"answers HTTP {response.status} instead of metrics")
             if response.headers.get("Content-Encoding", "identity") != "identity":
-                return Fault("answers compressed though it was asked not to")
+                return Fault("answers compressed, though asked not to")
             return await self._body(response)
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytes | Fault:
@@ -149,7 +149,7 @@ class Scraper:
             return await loop.run_in_executor(self._reader, reply_of, text, target, at_seconds)
         except Exception as error:  # ours to mend: nobody else's look ends with it
             _log.exception("the metrics of one replica could not be read", replica=target.replica)
-            return Fault(f"tells what cannot be read: {sentence(error)}")
+            return Fault(f"its metrics cannot be read: {sentence(error)}")
 
 
 def reply_of(text: str, target: Target, at_seconds: float) -> Reply:
@@ -171,7 +171,7 @@ def url_of(target: Target) -> URL:
     """
     address = ipaddress.ip_address(target.address)
     if address.is_link_local or address.is_multicast or address.is_unspecified:
-        raise ValueError(f"{address} is no address of a pod")
+        raise ValueError(f"{address} is not the address of a pod")
     return URL.build(scheme="http", host=str(address), port=target.port, path=PATH)
 
 
@@ -183,7 +183,7 @@ def _why(error: Exception, target: Target) -> str:
         return "its answer ends too early"
     if isinstance(error, aiohttp.ClientResponseError):
         told = error.message.partition(": b'")[0].strip().partition("\n")[0]
-        return f"it answers no HTTP that can be read: {told.rstrip(':')}"
+        return f"its answer is not valid HTTP: {told.rstrip(':')}"
     if isinstance(error, OSError) and error.errno:
         return f"{target.address} port {target.port}: {os.strerror(error.errno)}"
     return sentence(error)

@@ -67,9 +67,17 @@ def test_whom_nobody_picks_for_waits_in_the_same_way():
         ),
         (Fault("answers HTTP 403 instead of metrics"), Reason.PICKER_REFUSES, "Prometheus"),
         (Fault("answers HTTP 500 instead of metrics"), Reason.PICKER_SILENT, "HTTP 500"),
-        (PickerTold("e", 0.0, False), Reason.HOLDING_NOT_TOLD, "no queue: turn its feature gate"),
-        (PickerTold("e", 0.0, False, {"chat": 0.0}), Reason.HOLDING_NOT_TOLD, "a queue, and not"),
-        (good(pool="other"), Reason.HOLDING_NOT_TOLD, "tells of InferencePool other alone"),
+        (
+            PickerTold("e", 0.0, False),
+            Reason.HOLDING_NOT_TOLD,
+            "no metrics of a queue: turn on",
+        ),
+        (
+            PickerTold("e", 0.0, False, {"chat": 0.0}),
+            Reason.HOLDING_NOT_TOLD,
+            "the length of its queue, but no",
+        ),
+        (good(pool="other"), Reason.HOLDING_NOT_TOLD, "serves metrics of InferencePool other only"),
     ],
 )
 def test_what_stands_against_it_is_one_sentence_with_what_to_do(look, reason, told):

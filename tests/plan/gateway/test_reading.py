@@ -77,10 +77,10 @@ def test_queues_are_told_apart_by_their_pool():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("<html>no</html>", "no Prometheus metrics"),
-        (f"{NEW}flow_control_queue_size{FLOW} NaN\n", "no count can be"),
+        ("<html>no</html>", "not Prometheus' text format"),
+        (f"{NEW}flow_control_queue_size{FLOW} NaN\n", "not a possible count"),
         (f"{NEW}flow_control_queue_size{FLOW} 1e300\n", "more than a gateway can hold"),
-        (f"{NEW}flow_control_queue_size{FLOW} many\n", "no number"),
+        (f"{NEW}flow_control_queue_size{FLOW} many\n", "not a number"),
         (
             "".join(f'{NEW}flow_control_queue_size{{a="{n}"}} 1\n' for n in range(20_001)),
             "more than 4000 series",

@@ -127,20 +127,23 @@ def test_gauge_without_a_value_is_not_told():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "tells no metric that engine vllm is known by, such as vllm:num_requests_running"),
-        ("python_info 1\n", "tells no metric that engine vllm is known by"),
+        ("", "serves none of the metrics of engine vllm, such as vllm:num_requests_running"),
+        ("python_info 1\n", "serves none of the metrics of engine vllm"),
         ("<html><body>502 Bad Gateway</body></html>", "answers '<html>"),
         ('{"error": "not found"}', "answers '{"),
-        ("vllm:generation_tokens_total -3\n", "is -3, which no count or share can be"),
+        ("vllm:generation_tokens_total -3\n", "is -3, which is not a possible count or share"),
         ("vllm:generation_tokens_total NaN\n", "is nan"),
         ("vllm:generation_tokens_total +Inf\n", "is inf"),
-        ("vllm:num_requests_running many\n", "is 'many', which is no number"),
+        ("vllm:num_requests_running many\n", "is 'many', which is not a number"),
         ("vllm:kv_cache_usage_perc 35\n", "is 35, a share must lie between 0 and 1"),
-        (f"vllm:num_requests_running 3 {'9' * 400}\n", "which is no series"),
-        ("vllm:num_requests_running 3 1790000000000\n", "bears a time that differs by -10000000 s"),
-        ('vllm:num_requests_running{a="b 3\n', "is no series"),
+        (f"vllm:num_requests_running 3 {'9' * 400}\n", "which is not a series"),
+        (
+            "vllm:num_requests_running 3 1790000000000\n",
+            "timestamp that differs by -10000000 s",
+        ),
+        ('vllm:num_requests_running{a="b 3\n', "is not a series"),
         ('vllm:num_requests_running{a="b} 3\n', "cannot be read"),
-        ("vllm:num_requests_running{ 3\n", "is no series"),
+        ("vllm:num_requests_running{ 3\n", "is not a series"),
         (
             'vllm:time_to_first_token_seconds_bucket{le="1"} 4\n',
             "vllm:time_to_first_token_seconds has no bucket up to +Inf",
@@ -155,7 +158,7 @@ def test_gauge_without_a_value_is_not_told():
         ),
         (
             texts.family("vllm:time_to_first_token_seconds", {"x": 1, "+Inf": 3}, 1),
-            "a bucket up to 'x', which is no number",
+            "a bucket up to 'x', which is not a number",
         ),
         (
             texts.family("vllm:time_to_first_token_seconds", {"+Inf": 3}, -1),
@@ -192,12 +195,15 @@ def test_what_cannot_be_used_is_one_sentence(text, told):
 
 def test_a_million_series_are_refused_at_once():
     lines = (f'vllm:num_requests_running{{user="{n}"}} 1\n' for n in range(1_000_000))
-    assert fault_of("".join(lines)) == f"tells more than {MOST_NEW} series that nobody told before"
+    assert (
+        fault_of("".join(lines))
+        == f"serves more than {MOST_NEW} series that were never seen before"
+    )
 
 
 def test_one_series_told_a_million_times_is_refused_at_once():
     assert fault_of("vllm:num_requests_running 1\n" * 1_000_000) == (
-        f"tells more than {MOST_LINES} series of the metrics that are read"
+        f"serves more than {MOST_LINES} series of the metrics that are read"
     )
 
 

@@ -75,20 +75,20 @@ def test_one_checkpoint_is_one_at_each_look(at_seconds):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("<html><h1>It works!</h1></html>", "no Prometheus metrics"),
-        ("", f"tells none of {METRICS[0]}"),
-        ("python_info 1\n", "tells none of"),
+        ("<html><h1>It works!</h1></html>", "not Prometheus' text format"),
+        ("", f"serves none of {METRICS[0]}"),
+        ("python_info 1\n", "serves none of"),
         ("training_steps_total -1\n", "training_steps_total is -1"),
         ("training_steps_total NaN\n", "training_steps_total is nan"),
         ("training_samples_total +Inf\n", "training_samples_total is inf"),
-        ("training_steps_total many\n", "no number"),
+        ("training_steps_total many\n", "not a number"),
         (
             f"training_last_checkpoint_timestamp_seconds {NOW * 1000}\n",
             "s in the future",
         ),
         (
             'training_samples_total{r="0"} 1e308\ntraining_samples_total{r="1"} 1e308\n',
-            "training_samples_total is 1e+308, which no count",
+            "training_samples_total is 1e+308, which is not a possible",
         ),
         (
             "training_step_seconds {count:4e300,sum:1,schema:0,zero_threshold:0,zero_count:0,"

@@ -133,7 +133,7 @@ def test_what_was_told_stands_while_nobody_answers():
     status = status_after(RunLook(after(900.0), BASIS, Loop().sample()), {"plan": PLAN})
     silent = RunLook(Progress(), BASIS, Fault("no answer within 3 s"))
     assert status_after(silent, status) == status
-    assert available(silent).message.startswith("rank 0 no answer within 3 s")
+    assert available(silent).message.startswith("rank 0: no answer within 3 s")
 
 
 def test_the_condition():

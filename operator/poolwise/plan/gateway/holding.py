@@ -94,21 +94,22 @@ def _of_one(told: Told, pool: str) -> tuple[Reason, str] | None:
     if isinstance(told, Fault):
         if any(each in told.reason for each in LOGIN):
             return Reason.PICKER_REFUSES, (
-                f"{picker} {told.reason}: it wants a login, and Poolwise shows its token to nobody;"
-                " start it with --metrics-endpoint-auth=false, or name a Prometheus that reads it"
+                f"{picker}: {told.reason}; it requires a login, and Poolwise sends its token to"
+                " nobody: start it with --metrics-endpoint-auth=false, or name a Prometheus that"
+                " reads it"
             )
-        return Reason.PICKER_SILENT, f"{picker} {told.reason}"
+        return Reason.PICKER_SILENT, f"{picker}: {told.reason}"
     if told.pools and pool not in told.pools:
         named = ", ".join(sorted(told.pools)[:3])
-        return Reason.HOLDING_NOT_TOLD, f"{picker} tells of InferencePool {named} alone"
+        return Reason.HOLDING_NOT_TOLD, f"{picker} serves metrics of InferencePool {named} only"
     if not told.runs_flow_control:
-        what = "no queue"
+        what = "no metrics of a queue"
         if told.queues:
-            what = "a queue, and not that it holds requests while there is no endpoint"
+            what = "the length of its queue, but no sign that it holds requests without an endpoint"
         return Reason.HOLDING_NOT_TOLD, (
-            f"{picker} tells {what}: turn its feature gate flowControl on, in a release that tells"
-            " its dispatch cycles (Gateway API Inference Extension 1.4 and 1.5 from their first"
-            " request on, llm-d router 0.9 at once)"
+            f"{picker} serves {what}: turn on its feature gate flowControl, in a release that"
+            " counts its dispatch cycles (Gateway API Inference Extension 1.4 and 1.5 from their"
+            " first request on, llm-d router 0.9 at once)"
         )
     return None
 

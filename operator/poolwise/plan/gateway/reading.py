@@ -95,7 +95,7 @@ def _queues(told: Mapping[str, Sequence[Series]]) -> dict[str, float]:
     name = next((each + QUEUE for each in PREFIXES if told.get(each + QUEUE)), "")
     for series in told.get(name, ()):
         if not math.isfinite(series.value):
-            raise Nonsense(f"{name} is {series.value:g}, which no count can be")
+            raise Nonsense(f"{name} is {series.value:g}, which is not a possible count")
         # Below zero for a moment, where a flow was forgotten while a request revived it.
         found[_pool(series)] = found.get(_pool(series), 0.0) + max(series.value, 0.0)
     if sum(found.values()) > MOST_IN_FLIGHT:

@@ -44,7 +44,7 @@ def read(text: str, engine: str, replica: str, at_seconds: float) -> Sample | Fa
     found = sample(text, ADAPTERS[engine], replica, at_seconds)
     if found is None:
         example = _example(engine)
-        return Fault(f"tells no metric that engine {engine} is known by, such as {example}")
+        return Fault(f"serves none of the metrics of engine {engine}, such as {example}")
     return found
 
 
@@ -145,7 +145,7 @@ def _number(series: Iterable[Series], name: str, source: Source, field: str) -> 
         return None
     for value in values:
         if not math.isfinite(value) or value < 0:
-            raise Nonsense(f"{name} is {value:g}, which no count or share can be")
+            raise Nonsense(f"{name} is {value:g}, which is not a possible count or share")
     result = source.unit * (max(values) if source.fold is Fold.MOST else sum(values))
     if field == "kv_cache_usage":
         if result > FULL:
@@ -183,7 +183,7 @@ def _bound(series: Series, name: str) -> float:
     except ValueError:
         bound = math.nan
     if math.isnan(bound):
-        raise Nonsense(f"{name} has a bucket up to {text[:20]!r}, which is no number")
+        raise Nonsense(f"{name} has a bucket up to {text[:20]!r}, which is not a number")
     return bound
 
 

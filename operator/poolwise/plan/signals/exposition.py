@@ -59,14 +59,14 @@ def series_of(text: str, names: Collection[str], now_seconds: float) -> Mapping[
     :raises Nonsense: for text that is no exposition, or more than anybody should tell.
     """
     if text.lstrip()[:1] in ("<", "{", "["):
-        raise Nonsense(f"answers {text.strip()[:40]!r}..., which are no Prometheus metrics")
+        raise Nonsense(f"answers {text.strip()[:40]!r}..., which is not Prometheus' text format")
     found: dict[tuple[str, Labels], Series] = {}
     known = _HEADS.read
     for line in _lines(text, names):
         series = _series(line, now_seconds)
         found[series.name, series.labels] = series
         if _HEADS.read - known > MOST_NEW:
-            raise Nonsense(f"tells more than {MOST_NEW} series that nobody told before")
+            raise Nonsense(f"serves more than {MOST_NEW} series that were never seen before")
     result: dict[str, list[Series]] = {}
     for series in found.values():
         result.setdefault(series.name, []).append(series)
@@ -77,7 +77,7 @@ def _lines(text: str, names: Collection[str]) -> Iterator[str]:
     pattern = _pattern(frozenset(names))
     for number, match in enumerate(pattern.finditer(text)):
         if number >= MOST_LINES:
-            raise Nonsense(f"tells more than {MOST_LINES} series of the metrics that are read")
+            raise Nonsense(f"serves more than {MOST_LINES} series of the metrics that are read")
         if match.end() - match.start() > LINE_CHARACTERS:
             raise Nonsense(f"has a line of more than {LINE_CHARACTERS} characters")
         yield match.group().partition(" # {")[0]  # without an exemplar
@@ -94,12 +94,14 @@ def _series(line: str, now_seconds: float) -> Series:
         return _native(line)
     match = _LINE.match(line)
     if match is None:
-        raise Nonsense(f"has the line {line[:80]!r}, which is no series")
+        raise Nonsense(f"has the line {line[:80]!r}, which is not a series")
     head, number, time_ms = match.groups()
     name, labels = _HEADS.of(head)
     if time_ms is not None and abs(int(time_ms) / 1000 - now_seconds) > MOST_SKEW_SECONDS:
         off_seconds = int(time_ms) / 1000 - now_seconds
-        raise Nonsense(f"{name} bears a time that differs by {off_seconds:+.0f} s from ours")
+        raise Nonsense(
+            f"{name} has a timestamp that differs by {off_seconds:+.0f} s from our clock"
+        )
     return Series(name, labels, _value(name, number))
 
 
@@ -107,7 +109,7 @@ def _value(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise Nonsense(f"{name} is {text[:40]!r}, which is no number") from None
+        raise Nonsense(f"{name} is {text[:40]!r}, which is not a number") from None
 
 
 def _head(head: str) -> Head:

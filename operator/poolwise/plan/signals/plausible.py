@@ -32,7 +32,7 @@ def implausible(sample: Sample) -> str | None:
 
 def _problems(sample: Sample) -> Iterator[str]:
     if not math.isfinite(sample.at_seconds):
-        yield f"bears the time {sample.at_seconds:g}"
+        yield f"has the timestamp {sample.at_seconds:g}"
     for name, most in _MOST.items():
         value = getattr(sample, name)
         if value is not None and not 0.0 <= value <= most:

@@ -261,4 +261,4 @@ def _number(point: _Point, what: str) -> float:
     try:
         return float(point.series["value"][1])
     except (LookupError, TypeError, ValueError, OverflowError):
-        raise Nonsense(f"{what} is no number") from None
+        raise Nonsense(f"{what} is not a number") from None

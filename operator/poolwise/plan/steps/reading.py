@@ -43,7 +43,7 @@ def read(text: str, replica: str, at_seconds: float) -> RunSample | Fault:
     except Nonsense as error:
         return Fault(str(error))
     if sample.missing == METRICS:
-        return Fault(f"tells none of {', '.join(METRICS)}")
+        return Fault(f"serves none of {', '.join(METRICS)}")
     return sample
 
 
@@ -86,5 +86,5 @@ def _checked(name: str, series: Iterable[Series]) -> list[float]:
 def _plausible(name: str, values: list[float]) -> list[float]:
     for value in values:
         if not 0 <= value <= MOST_COUNTED:
-            raise Nonsense(f"{name} is {value:g}, which no count or time can be")
+            raise Nonsense(f"{name} is {value:g}, which is not a possible count or time")
     return values

@@ -85,7 +85,7 @@ def available(look: RunLook) -> Condition:
         )
         return condition(Type.METRICS_AVAILABLE, False, Reason.NO_METRICS_PORT, message)
     if isinstance(look.told, Fault):
-        message = f"rank 0 {look.told.reason}: all figures are predictions, or as last measured"
+        message = f"rank 0: {look.told.reason}; all figures are predictions, or as last measured"
         return condition(Type.METRICS_AVAILABLE, False, Reason.METRICS_BROKEN, message)
     if look.told is None:
         message = "rank 0 has not told its metrics yet: all figures are predictions"
