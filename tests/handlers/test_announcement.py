@@ -19,7 +19,7 @@ def status(*conditions, pool=None):
 
 PLACED = ("Placed", "True", "Placed", "runs on h100")
 BROKEN = ("MetricsAvailable", "False", "MetricsBroken", "chat-0: answers HTML")
-HELD = ("ScalingActive", "False", "MetricsBroken", "replicas are added at most")
+HELD = ("ScalingActive", "False", "MetricsBroken", "replicas may be added, none is removed")
 UNREACHABLE = ("SLOMet", "False", "SLOUnreachable", "ITL p99")
 CONFLICT = ("ScalingActive", "False", "AutoscalerConflict", "another one scales it too")
 WAITS = ("Placed", "False", "InsufficientCapacity", "needs 64, 48 are free")

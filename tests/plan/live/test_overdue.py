@@ -58,8 +58,8 @@ def test_it_is_told_while_there_are_such_replicas_and_no_longer():
     assert (late.is_there, late.is_gone) == (True, False)
     assert (none.is_there, none.is_gone) == (False, True)
     assert late.told.startswith(
-        "x and 1 more replica did not become ready within 5 min, and counts as no capacity; "
-        "2 others asked for instead"
+        "x and 1 more replica did not become ready within 5 min (not counted as capacity; 2 "
+        "others asked for instead)"
     )
 
 

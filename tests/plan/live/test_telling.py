@@ -328,7 +328,7 @@ def test_what_was_learned_is_told_anew_now_and_then(seconds, kept):
         (Mode.DIRECT, "the number of replicas follows the load"),
         (
             Mode.EXTERNAL,
-            "the number of replicas is told as a metric, spec.replicas is followed",
+            "the number of replicas is published as a metric; spec.replicas is followed",
         ),
     ],
 )
@@ -343,11 +343,15 @@ FAILING = {"chat-0": "no answer within 3 s"}
 @pytest.mark.parametrize(
     ("mode", "metrics", "active"),
     [
-        (Mode.DIRECT, ": the number of replicas does not fall", "replicas are added at most"),
+        (
+            Mode.DIRECT,
+            ": the number of replicas does not fall",
+            "replicas may be added, none is removed",
+        ),
         (
             Mode.EXTERNAL,
-            ": the number of replicas that is told does not fall",
-            "the number of replicas that is told does not fall",
+            ": the published number of replicas does not fall",
+            "the published number of replicas does not fall",
         ),
         (Mode.OFF, "", None),
     ],
@@ -361,5 +365,5 @@ def test_what_broken_metrics_mean_is_said_for_who_sets_the_number(mode, metrics,
 
 
 def test_a_load_that_nobody_told_is_no_reason():
-    assert told(look(3, told=0))["reason"] == "3 as before: no replica tells its metrics"
+    assert told(look(3, told=0))["reason"] == "3 as before: no replica reports metrics"
     assert told(replace(look(3, told=0), missed=1))["reason"] == decision(3).reason

@@ -37,7 +37,7 @@ def test_a_slow_run_has_its_numbers_and_the_likeliest_cause_first():
     assert found is not None
     assert (found.type, found.status, found.reason) == ("AsPlanned", False, "Mispredicted")
     assert found.message.startswith(
-        "a step takes 1.6 times what was predicted; the model claims 0.8 to 1.25 times: "
+        "a step takes 1.6 times what was predicted, outside the range of 0.8 to 1.25 times: "
         "spec.training.execution: Eager"
     )
     assert "throttled" in found.message

@@ -22,8 +22,8 @@ from poolwise.plan.live.rescaling import Wanted, resized
 from poolwise.plan.requests.request import ServingRequest
 
 STANDSTILL = (
-    "what runs is of an earlier spec, and could not hold the model of the present one: the number"
-    " of replicas stays"
+    "the running replicas are of an earlier spec and could not hold the model of this one: their"
+    " number stays"
 )
 
 

@@ -45,14 +45,15 @@ class Rival:
     def clause(self) -> str:
         """Why the number is what it is."""
         if self.acts:
-            return f", as {self.who} has it"
+            return f", as set by {self.who}"
         return f" as before: {self.who} sets spec.replicas, which has no effect in the mode Direct"
 
     @property
     def problem(self) -> str:
         """What is wrong about it and what to do, in a sentence."""
         if self.acts:
-            return f"{self.who} scales it too: their number is left to it until one of both goes"
+            told = f"{self.who} scales it too: it sets the number of replicas until one of the two"
+            return f"{told} is removed"
         remedy = "set scaling.mode to External to have it followed, or delete that autoscaler"
         return f"their number stays{self.clause}, and so nobody scales them; {remedy}"
 
@@ -118,7 +119,7 @@ class Look:
         if self.conflict:
             return f"{self.declared}{self.conflict.clause}"
         if self.standstill is None and self.is_blind:
-            return f"{self.replicas} as before: no replica tells its metrics"
+            return f"{self.replicas} as before: no replica reports metrics"
         return self.decision.reason
 
     @property

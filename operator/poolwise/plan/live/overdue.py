@@ -68,7 +68,7 @@ def start_overdue(found: Overdue) -> Clue:
     more = f" and {plural(len(others), 'more replica')}" if others else ""
     made_up = f"; {plural(found.missing, 'other')} asked for instead" if found.missing else ""
     told = (
-        f"{first}{more} did not become ready within {duration(found.limit_seconds)}, and counts as "
-        f"no capacity{made_up}: see its events and log"
+        f"{first}{more} did not become ready within {duration(found.limit_seconds)} (not "
+        f"counted as capacity{made_up}): see its events and log"
     )
     return Clue(Mismatch.START_OVERDUE, bool(found.names), not found.names, told)

@@ -19,10 +19,10 @@ def conditions(look: Look) -> tuple[Condition, ...]:
     return (_metrics(look), *_targets(look), *_active(look), *zero, *_as_planned(look))
 
 
-_SILENT = "no replica has told its metrics yet"
+_SILENT = "no replica has reported metrics yet"
 _HELD = {
     Mode.DIRECT: ": the number of replicas does not fall",
-    Mode.EXTERNAL: ": the number of replicas that is told does not fall",
+    Mode.EXTERNAL: ": the published number of replicas does not fall",
     Mode.OFF: "",
 }
 """What follows for the number where replicas cannot be read."""
@@ -42,7 +42,7 @@ def _metrics(look: Look) -> Condition:
         return condition(Type.METRICS_AVAILABLE, None, Reason.SCALED_TO_ZERO, message)
     if not look.is_measured:
         return condition(Type.METRICS_AVAILABLE, None, Reason.NOT_MEASURED, _SILENT)
-    message = "the replicas tell their metrics"
+    message = "the metrics of its replicas are read"
     return condition(Type.METRICS_AVAILABLE, True, Reason.METRICS_READ, message)
 
 
@@ -133,7 +133,7 @@ def _active(look: Look) -> Sequence[Condition]:
         return [_never_read(look)]
     message = "the number of replicas follows the load"
     if look.mode is Mode.EXTERNAL:
-        message = "the number of replicas is told as a metric, spec.replicas is followed"
+        message = "the number of replicas is published as a metric; spec.replicas is followed"
     return [condition(Type.SCALING_ACTIVE, True, Reason.FOLLOWS_LOAD, message)]
 
 
@@ -148,7 +148,7 @@ def _unread(look: Look) -> Condition:
     elif Remark.AT_MAXIMUM in look.decision.remarks:
         message += f", and {_NO_MORE}"
     else:
-        message += ": replicas are added at most"
+        message += ": replicas may be added, none is removed"
     return condition(Type.SCALING_ACTIVE, False, Reason.METRICS_BROKEN, message)
 
 
@@ -168,5 +168,5 @@ def _as_planned(look: Look) -> Sequence[Condition]:
         return [condition(Type.AS_PLANNED, False, Reason(first), message)]
     if not look.is_measured or look.standstill:
         return []
-    message = "nothing that the replicas told speaks against the plan"
+    message = "nothing that the replicas report contradicts the plan"
     return [condition(Type.AS_PLANNED, True, Reason.NO_MISMATCH, message)]

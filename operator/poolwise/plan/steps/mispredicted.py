@@ -35,12 +35,12 @@ def as_planned(observed: Told, status: Told, is_eager: bool) -> tuple[Condition,
     before = condition_of(status, Type.AS_PLANNED)
     kept = SURELY_BACK if before.get("reason") == Reason.MISPREDICTED else 1.0
     if math.log(ratio) / log_bound <= kept:
-        message = f"a step takes {three_digits(ratio)} times what was predicted, as may be"
+        message = f"a step takes {three_digits(ratio)} times what was predicted, inside its range"
         return (condition(Type.AS_PLANNED, True, Reason.NO_MISMATCH, message),)
     message = (
-        f"a step takes {three_digits(ratio)} times what was predicted; the model claims "
-        f"{three_digits(low)} to {three_digits(high)} times: {_why(ratio, is_eager)}. When it ends "
-        "and what it costs is told by what is measured"
+        f"a step takes {three_digits(ratio)} times what was predicted, outside the range of "
+        f"{three_digits(low)} to {three_digits(high)} times: {_why(ratio, is_eager)}. Its end and "
+        "its cost are worked out from what is measured"
     )
     return (condition(Type.AS_PLANNED, False, Reason.MISPREDICTED, message),)
 
@@ -64,4 +64,4 @@ def _why(ratio: float, is_eager: bool) -> str:
     if is_eager or ratio < LEAST_OF_EAGER:
         return sick
     eager = "spec.training.execution: Eager is for runs without compiled or fused layers, which"
-    return f"{eager} take so long, and more memory than was planned; else {sick}"
+    return f"{eager} take this long, and more memory than was planned; otherwise {sick}"

@@ -88,16 +88,16 @@ def available(look: RunLook) -> Condition:
         message = f"rank 0: {look.told.reason}; all figures are predictions, or as last measured"
         return condition(Type.METRICS_AVAILABLE, False, Reason.METRICS_BROKEN, message)
     if look.told is None:
-        message = "rank 0 has not told its metrics yet: all figures are predictions"
+        message = "rank 0 has not reported metrics yet: all figures are predictions"
         return condition(Type.METRICS_AVAILABLE, None, Reason.NOT_MEASURED, message)
-    message = "rank 0 tells its metrics" + _lacks(look.told)
+    message = "the metrics of rank 0 are read" + _lacks(look.told)
     return condition(Type.METRICS_AVAILABLE, True, Reason.METRICS_READ, message)
 
 
 def _lacks(sample: RunSample) -> str:
     """What it does not tell, and what is guessed for that."""
     if set(sample.missing) >= set(METRICS) - {CHECKPOINT}:
-        return ", but no steps: progress is predicted"
+        return ", which count no steps: progress is predicted"
     lacks = [
         *([f"{STEP_SECONDS}: a step is timed by looks"] if STEP_SECONDS in sample.missing else []),
         *([f"{CHECKPOINT}: what a stop loses is guessed"] if CHECKPOINT in sample.missing else []),

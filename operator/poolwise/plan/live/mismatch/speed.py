@@ -27,9 +27,9 @@ def mispredicted(log_slowness: float, log_band: float) -> Clue | None:
         else "the hardware or the model is better than described"
     )
     told = (
-        f"a token takes {three_digits(factor)} times what the model predicts at this batch; it "
-        f"claims {three_digits(1.0 / most)} to {three_digits(most)} times: {why}. Replicas are "
-        "counted by what is measured; other pools are still compared by what is predicted"
+        f"a token takes {three_digits(factor)} times what is predicted at this batch, outside the "
+        f"range of {three_digits(1.0 / most)} to {three_digits(most)} times: {why}. The number of "
+        "replicas follows the measurements; other pools are still compared by predictions"
     )
     is_there = abs(log_slowness) > log_band
     is_gone = abs(log_slowness) < SURELY_BACK * log_band

@@ -117,7 +117,7 @@ def _clue(
     loads = f" at {three_digits(rate)} instead of {three_digits(before)}" if before and rate else ""
     told = (
         f"{target.latency} p{baseline.percentile:.3g} is {duration(seconds)}, "
-        f"{three_digits(growth)} times the {duration(baseline.seconds)} of before,"
+        f"{three_digits(growth)} times the earlier {duration(baseline.seconds)},"
         f"{loads} requests/s per replica and no longer prompts or answers: look for a noisy "
         "neighbour, thermal or power throttling, or a new version of the engine"
     )
