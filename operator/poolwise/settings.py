@@ -30,13 +30,13 @@ class Settings(BaseModel):
     # Placement
     currency: _Currency = Field(
         "USD",
-        description="Currency of all costs, ISO 4217. A price in another one is never converted, "
-        "and tells no cost; the shipped prices are in USD.",
+        description="Currency of all costs, ISO 4217. A price in another one is never converted: "
+        "it gives no cost. The shipped prices are in USD.",
     )
     default_input_tokens: tuple[float, float] = Field(
         (1015, 4085),
-        description="Median and 95th percentile of prompts where a service tells none: those of "
-        "14,176 conversations of Azure's public trace of 2023.",
+        description="Median and 95th percentile of prompt lengths where a service gives none: "
+        "those of 14,176 conversations of Azure's public trace of 2023.",
     )
     default_output_tokens: tuple[float, float] = Field(
         (115, 448), description="The same for answers, of the same trace."
@@ -45,36 +45,37 @@ class Settings(BaseModel):
         0.5,
         gt=0,
         le=1,
-        description="A run that may grow takes more accelerators while each new one yields at "
-        "least this share of what one of the fewest yields.",
+        description="A run that may grow takes more accelerators while each further one adds at "
+        "least this share of the speed that each has at the smallest count.",
     )
     spot_interruptions_per_node_hour: float = Field(
         0.23,
         ge=0,
-        description="How often a spot node is taken away: 802 times in 3,497 node-hours of V100s, "
+        description="How often a Spot node is taken away: 802 times in 3,497 node-hours of V100s, "
         "measured by the authors of Can't Be Late (NSDI 2024, skypilot-org/spot-traces) in seven "
-        "zones of AWS in 2023, from 0.06 to 0.74 by zone. Yours may differ much; 0 turns it off.",
+        "zones of AWS in 2023, from 0.06 to 0.74 by zone. Yours may differ much; 0 means never.",
     )
     restart_seconds: float = Field(
         600,
         ge=0,
-        description="Time of a run from the loss of a node to its next step, beside the node's own "
-        "start-up: images, rendezvous, reading the checkpoint. The 466 interruptions of Llama 3's "
-        "54 days left more than 90 % of the time effective: at most 17 min each, lost work "
-        "included.",
+        description="Time of a run from the loss of a node to its next step, without the start-up "
+        "of the new node: images, rendezvous, reading the checkpoint. The 466 interruptions of "
+        "Llama 3's 54 days left more than 90 % of the time effective: at most 17 min each, lost "
+        "work included.",
     )
 
     # The queue: whose turn it is, and who gives way
     aging_seconds: float = Field(
         7 * 86400.0,
         gt=0,
-        description="Who has waited so long counts twice beside others of the same priority, and "
-        "twice again after as long.",
+        description="A workload that has waited this long counts double among those of its "
+        "priority, and doubles again each time as much more has passed.",
     )
     namespace_shares: tuple[_Share, ...] = Field(
         (),
-        description="Most of all accelerators that a namespace may hold, as namespace=share with a "
-        "share from 0 to 1, separated by commas; a namespace without one may hold all.",
+        description="Largest share of all accelerators that a namespace may hold, as "
+        "namespace=share with a share from 0 to 1, separated by commas; a namespace that is not "
+        "listed may hold all.",
     )
     may_move: bool = Field(
         False,
@@ -84,23 +85,23 @@ class Settings(BaseModel):
     may_preempt: bool = Field(
         False,
         description="Stop runs that keep checkpoints for work of a higher PriorityClass that "
-        "would else wait longer than the stop costs.",
+        "would otherwise wait longer than the stop costs.",
     )
     move_margin: float = Field(
         1.5,
         ge=1,
-        description="What a move or a stop gains must exceed so many times what it loses.",
+        description="A move or a stop must gain more than this many times what it loses.",
     )
     settle_seconds: float = Field(
         3600,
         ge=0,
-        description="Nothing is moved or stopped for others within so long of its start.",
+        description="A run is not moved or stopped for others until it has run this long.",
     )
     optimise_seconds: float = Field(
         60,
         gt=0,
-        description="Prices are worked out and the optimiser is asked this often while something "
-        "waits; passes in between follow the queue.",
+        description="While something waits, shadow prices are worked out and the optimiser runs "
+        "this often; passes in between follow the queue.",
     )
     optimise_limit_seconds: float = Field(
         0.5, gt=0, le=60, description="Longest that the optimiser may take in one pass."
@@ -110,23 +111,23 @@ class Settings(BaseModel):
     node_startup_seconds: float = Field(
         300,
         gt=0,
-        description="Time of a new node from request to Ready where its pool tells none "
+        description="Time of a new node from request to Ready where its AcceleratorPool gives none "
         "(nodeStartup): machine, drivers and device plugin of a cloud's GPU node.",
     )
     start_timeout_seconds: float = Field(
         1800,
         gt=0,
-        description="A service whose pods find no node for so long is given another place; jobs "
+        description="A service whose pods find no node within this time is placed elsewhere; jobs "
         "have startTimeout, with the same default.",
     )
     start_retry_seconds: float = Field(
         600,
         gt=0,
-        description="A place where pods did not start in time is left alone for so long at first; "
-        "twice as long after each further attempt.",
+        description="A pool where the pods of a workload did not start in time is avoided for this "
+        "long; twice as long after each further attempt.",
     )
     start_retry_limit_seconds: float = Field(
-        14400, gt=0, description="Longest that such a place is left alone."
+        14400, gt=0, description="Longest that such a pool is avoided."
     )
 
     # Hardware that neither labels, tables nor an AcceleratorPool describe
@@ -156,20 +157,23 @@ class Settings(BaseModel):
     engine_start_seconds: float = Field(
         600,
         gt=0,
-        description="Time that an engine may take to start beside loading weights (imports, "
-        "compilation, graph capture); what KServe's templates allow in all.",
+        description="Time that an engine may take to start, without loading weights (imports, "
+        "compilation, graph capture); KServe's templates allow as much for everything.",
     )
     load_margin: float = Field(
-        3, ge=1, description="Loading weights may take so many times its prediction."
+        3, ge=1, description="Loading weights may take this many times its predicted time."
     )
     endpoint_removal_seconds: int = Field(
         15,
         ge=1,
         le=300,
-        description="A replica that stops still answers for so long, until no proxy sends to it.",
+        description="A replica that stops goes on answering for this long, until no proxy sends "
+        "requests to it.",
     )
     drain_limit_seconds: int = Field(
-        600, ge=1, description="Longest that requests in flight may hold up the end of a replica."
+        600,
+        ge=1,
+        description="Longest that a replica that stops may wait for its requests in flight.",
     )
 
     # Scaling of services
@@ -177,46 +181,48 @@ class Settings(BaseModel):
         10,
         ge=0,
         le=60,
-        description="The replicas of services are looked at, and their number is decided, this "
-        "often; 0 turns scaling off: services keep the replicas that they were placed with.",
+        description="How often the metrics of replicas are read and the number of replicas is "
+        "decided; 0 turns scaling off: services keep the replicas that they were placed with.",
     )
     gateway_seconds: float = Field(
         1,
         ge=0.2,
         le=60,
-        description="While a service has no replica, the queue of the gateway before it is looked "
-        "at this often; through a Prometheus as often as replicas.",
+        description="While a service has no replica, the queue of the gateway in front of it is "
+        "read this often; through a Prometheus as often as the metrics of replicas.",
     )
     scrape_timeout_seconds: float = Field(
-        3, gt=0, le=30, description="Longest that a replica may take to tell its metrics."
+        3, gt=0, le=30, description="Longest that a replica may take to answer with its metrics."
     )
     scrape_limit_bytes: int = Field(
         2**20,
         ge=2**14,
         le=2**26,
-        description="Most that a replica may answer; an engine's metrics take 20 to 200 kB.",
+        description="Largest answer that is read; an engine's metrics take 20 to 200 kB.",
     )
     scrape_connections: int = Field(
         128,
         ge=1,
         le=1000,
-        description="Replicas that are asked at the same time, or whose answers wait to be read; "
-        "times `scrape_limit_bytes` it bounds the memory that answers take.",
+        description="Replicas that are scraped at the same time, or whose answers wait to be read; "
+        "times `scrape_limit_bytes` it bounds the memory of these answers.",
     )
     prometheus_url: str = Field(
         "",
         description="A Prometheus that has the metrics of replicas, as https://prometheus.example; "
-        "it is asked instead of the replicas. Set scaling_interval_seconds to twice its scrape "
-        "interval.",
+        "it is queried instead of scraping the replicas. Set scaling_interval_seconds to twice "
+        "its scrape interval.",
     )
     prometheus_ca_file: str = Field(
-        "", description="Certificates that its server's must be signed by; the system's when empty."
+        "",
+        description="File with the certificate authorities to trust for it; the system's when "
+        "empty.",
     )
     prometheus_token_file: str = Field(
-        "", description="File with the bearer token that it is asked with; none when empty."
+        "", description="File with the bearer token to send to it; none when empty."
     )
     prometheus_max_age_seconds: float = Field(
-        60, gt=0, description="Samples that it read longer ago are none."
+        60, gt=0, description="Samples that it scraped longer ago than this are ignored."
     )
 
     # Measuring of runs
@@ -224,9 +230,9 @@ class Settings(BaseModel):
         15,
         ge=0,
         le=60,
-        description="Rank 0 of every run that has a port named metrics is looked at this often; a "
-        "measurement of its step takes four looks, its warm-up eight. 0 turns it off: progress and "
-        "step times are predictions.",
+        description="How often rank 0 of every run with a port named metrics is scraped; measuring "
+        "its step takes four scrapes, its warm-up eight. 0 turns it off: progress and step times "
+        "are predictions.",
     )
 
     # Scope
@@ -237,7 +243,9 @@ class Settings(BaseModel):
 
     # Leader election: client-go's defaults, by which a standby acts within 18 s of a crash
     leader_election: bool = Field(
-        True, description="Wait for the Lease before writing; off only where one replica is sure."
+        True,
+        description="Wait for the Lease before writing; turn off only where there is surely one "
+        "replica.",
     )
     lease_name: _Label = Field("poolwise", description="Name of the Lease.")
     lease_namespace: str = Field(
@@ -269,7 +277,7 @@ class Settings(BaseModel):
 
     # Reconciling
     queue_workers: int = Field(
-        16, ge=1, le=256, description="Workloads whose writes are in flight together."
+        16, ge=1, le=256, description="Workloads that are written at the same time."
     )
     debounce_seconds: float = Field(
         0.03, ge=0, le=5, description="Wait for more events before a planning pass: one per burst."
@@ -281,14 +289,14 @@ class Settings(BaseModel):
     status_seconds: float = Field(
         1,
         ge=0,
-        description="Least time between two status writes of one workload that tell of no "
-        "decision: pods that start one by one are counted together.",
+        description="Least time between two status writes of one workload without a new decision: "
+        "pods that start one by one are reported together.",
     )
     accrual_seconds: float = Field(
         3600,
         ge=0,
         description="What a workload has cost so far is written to its status this often while "
-        "nothing else changes; metrics and `poolwise explain` tell it to the second anyway. 0: "
+        "nothing else changes; metrics and `poolwise explain` show it to the second anyway. 0: "
         "only when its rate changes, and at the end.",
     )
     resync_seconds: float = Field(
@@ -302,8 +310,8 @@ class Settings(BaseModel):
     pulse_seconds: float = Field(
         3,
         gt=0,
-        description="One object of one kind is asked for this often, kind after kind: a right that "
-        "is taken away is told after one round of the dozen.",
+        description="One object of one kind is read this often, kind after kind: a right that is "
+        "taken away is noticed after one round of about a dozen kinds.",
     )
     discovery_seconds: float = Field(
         10,
@@ -319,8 +327,8 @@ class Settings(BaseModel):
     )
     workload_metrics: bool = Field(
         True,
-        description="Metrics that bear the names of workloads; off where there are tens of "
-        "thousands: 10 to 20 series each.",
+        description="Metrics with the names of workloads as labels; turn off where there are tens "
+        "of thousands: each has 10 to 20 series.",
     )
     liveness_listen: str = Field(
         "0.0.0.0:8081",
@@ -329,7 +337,7 @@ class Settings(BaseModel):
     watch_stale_seconds: float = Field(
         180,
         gt=0,
-        description="A watch without event or bookmark for so long is dead: bookmarks come each "
+        description="A watch without event or bookmark for this long is dead: bookmarks come every "
         "60 s, and kopf reopens a silent stream after 70 s.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
