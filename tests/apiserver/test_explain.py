@@ -53,7 +53,7 @@ def test_a_plan_of_an_earlier_spec_is_none(
         operator.client.patch(job, {"spec": {"accelerators": {"count": 8}}})
         told = explain(kubeconfig, "tj/asks", "-n", namespace, "--wait", "1")
     assert told.returncode == 1
-    assert "nothing has looked at its newest spec" in told.stderr
+    assert "has not seen its newest spec" in told.stderr
 
 
 def test_why_there_is_no_plan_is_said_when_the_time_is_over(
@@ -77,7 +77,7 @@ def test_without_an_operator_it_asks_for_one(
         told = explain(kubeconfig, "tj/alone", "-n", namespace, "--wait", "1")
     assert told.returncode == 1
     [line] = told.stderr.splitlines()
-    assert line.endswith("it has no status yet, nothing has looked at it; does the operator run?")
+    assert line.endswith("it has no status yet; is the operator running?")
 
 
 def test_what_is_not_there_is_not_waited_for(

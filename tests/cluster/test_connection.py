@@ -53,11 +53,11 @@ def test_a_new_token_is_picked_up_by_logging_in_again(tmp_path):
     ("text", "context", "says"),
     [
         pytest.param(None, None, "no such file", id="missing"),
-        pytest.param("{", None, ": is no kubeconfig: line 1, column 2: ", id="not-yaml"),
+        pytest.param("{", None, ": is not a kubeconfig: line 1, column 2: ", id="not-yaml"),
         pytest.param("{}", None, "names no current-context.*; it has none$", id="empty-object"),
-        pytest.param("", None, ": is no kubeconfig: it is empty$", id="empty"),
-        pytest.param("nonsense", None, ": is no kubeconfig: it is not a mapping", id="text"),
-        pytest.param("[]", None, ": is no kubeconfig: it is not a mapping", id="list"),
+        pytest.param("", None, ": is not a kubeconfig: it is empty$", id="empty"),
+        pytest.param("nonsense", None, ": is not a kubeconfig: it is not a mapping", id="text"),
+        pytest.param("[]", None, ": is not a kubeconfig: it is not a mapping", id="list"),
         pytest.param(
             KUBECONFIG.replace("{name: u, user: {token: secret}}", ""),
             None,

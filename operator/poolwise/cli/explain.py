@@ -33,14 +33,25 @@ _POLL_SECONDS = 1.0
 
 
 def explain(
-    target: Annotated[str, typer.Argument(metavar="KIND/NAME", help="As tj/llama-70b.")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND/NAME", help="The workload, such as tj/llama-70b or isvcp/chat."
+        ),
+    ],
     namespace: Annotated[
-        str | None, typer.Option("--namespace", "-n", help="Else the kubeconfig's own.")
+        str | None,
+        typer.Option(
+            "--namespace",
+            "-n",
+            help="Namespace of the workload; by default that of the kubeconfig.",
+        ),
     ] = None,
     kubeconfig: Annotated[str | None, typer.Option(help="File to use, as kubectl does.")] = None,
     context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None,
     wait: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="Wait so long until it is planned.")
+        float,
+        typer.Option(metavar="SECONDS", min=0, help="Wait up to this long until it is planned."),
     ] = 0.0,
 ) -> None:
     """Say where a workload runs, why, how fast, for how much, and why not elsewhere."""
@@ -58,7 +69,7 @@ def parse_target(target: str) -> tuple[Resource, str]:
     resource = KINDS.get(kind.lower())
     if resource is None or not name or "/" in name:
         allowed = "tj/NAME (TrainingJob) or isvcp/NAME (InferenceService)"
-        raise InvalidInput("", f'"{target}" names no workload; write {allowed}')
+        raise InvalidInput("", f'"{target}" is not the name of a workload; write {allowed}')
     return resource, name
 
 
@@ -71,9 +82,9 @@ def last(workload: Object) -> str:
     """Why it is not planned, as its status says."""
     told = objects(workload, "status", "conditions")
     if not told:
-        return "it has no status yet, nothing has looked at it; does the operator run?"
+        return "it has no status yet; is the operator running?"
     if not _is_current(workload):
-        return "nothing has looked at its newest spec yet; does the operator run?"
+        return "the operator has not seen its newest spec yet; is it running?"
     known = {each["type"]: each for each in told if each["status"] != "True"}
     types = (Type.ACCEPTED, Type.PLANNED, Type.READY)
     found = next((known[type_] for type_ in types if type_ in known), None)

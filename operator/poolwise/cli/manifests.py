@@ -52,7 +52,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str | int | float | bool):
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key!r} is no string", key_node.start_mark
+                    None, None, f"key {key!r} is not a string", key_node.start_mark
                 )
             if key in seen:
                 raise yaml.constructor.ConstructorError(
@@ -168,7 +168,7 @@ def _unparsable(where: str, error: Exception) -> InvalidInput:
     if mark is not None:
         where += f", line {mark.line + 1}, column {mark.column + 1}"
     told = " ".join(str(error).split())
-    return InvalidInput(where, getattr(error, "problem", None) or f"is no YAML: {told}")
+    return InvalidInput(where, getattr(error, "problem", None) or f"is not YAML: {told}")
 
 
 def _expanded(path: str, index: int, content: dict[str, Any]) -> Iterator[Document]:

@@ -75,7 +75,7 @@ def _sentence(path: str, error: ErrorDetails) -> InvalidInput:
             return InvalidInput(where, "is missing")
         case "extra_forbidden":
             known = ", ".join(_Measurement.model_fields)
-            return InvalidInput(where, f"is no field; there are {known}")
+            return InvalidInput(where, f"is not a field; there are {known}")
         case "model_type":
             return InvalidInput(where, f"is {named(error['input'])}, expected an object")
     problem = error["msg"]

@@ -49,7 +49,8 @@ class Api(enum.StrEnum):
 
 def plan(  # noqa: PLR0913  # an option each
     files: Annotated[
-        list[str], typer.Option("--file", "-f", help="Manifests; folders and - work too.")
+        list[str],
+        typer.Option("--file", "-f", help="Manifests: files, folders, or - for standard input."),
     ],
     nodes: Annotated[str, typer.Option(help="Nodes, as `kubectl get nodes -o yaml` prints them.")],
     more_files: Annotated[
@@ -58,18 +59,18 @@ def plan(  # noqa: PLR0913  # an option each
     pods: Annotated[
         str | None,
         typer.Option(
-            help="Running pods, subtracted from the nodes but for those of what -f names."
+            help="Running pods, which take room on the nodes; those of workloads of -f are ignored."
         ),
     ] = None,
     measured: Annotated[
         str | None,
         typer.Option(
             "--observed",
-            help="A list of measured times over predicted ones, {model, phase, pool, ratio, at}.",
+            help="A list of measured over predicted times, each {model, phase, pool, ratio, at}.",
         ),
     ] = None,
     api: Annotated[
-        list[Api] | None, typer.Option(help="What the cluster has beside Kubernetes; repeatable.")
+        list[Api] | None, typer.Option(help="An optional API that the cluster serves; repeatable.")
     ] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
 ) -> None:

@@ -109,7 +109,7 @@ class Connection:
         except (config.ConfigException, OSError) as error:
             raise InvalidInput(f"kubeconfig {where}", " ".join(str(error).split())) from error
         except _MALFORMED as error:
-            raise InvalidInput(f"kubeconfig {where}", f"is no kubeconfig: {error}") from error
+            raise InvalidInput(f"kubeconfig {where}", f"is not a kubeconfig: {error}") from error
 
     @property
     def namespace(self) -> str:

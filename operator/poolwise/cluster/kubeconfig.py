@@ -49,19 +49,19 @@ def _paths(where: str) -> list[Path]:
 
 
 def _read(path: Path) -> Mapping[str, Any] | str:
-    """What stands in a file, or why that is no kubeconfig."""
+    """What stands in a file, or why that is not a kubeconfig."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError:
-        return "is no kubeconfig: it is not text in UTF-8"
+        return "is not a kubeconfig: it is not text in UTF-8"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
     except yaml.YAMLError as error:
-        return f"is no kubeconfig: {_not_yaml(error)}"
+        return f"is not a kubeconfig: {_not_yaml(error)}"
     if document is None:
-        return "is no kubeconfig: it is empty"
+        return "is not a kubeconfig: it is empty"
     if not isinstance(document, Mapping):
-        return "is no kubeconfig: it is not a mapping with clusters, users and contexts"
+        return "is not a kubeconfig: it is not a mapping with clusters, users and contexts"
     return document
 
 

@@ -75,7 +75,10 @@ def test_what_is_spent_is_spent():
     operator = running(5000, 2, 60)
     found = budget(operator)
     assert (found["status"], found["reason"]) == ("False", "CostExceeded")
-    assert "that much was spent by 2026-11-23 10:27 UTC; $110 per hour goes on" in found["message"]
+    assert (
+        "which was spent by 2026-11-23 10:27 UTC; it goes on costing $110 per hour"
+        in found["message"]
+    )
     assert not operator.look(61, [live_job(**RUNS)], GANG)  # and that is told once
     operator.look(71, [live_job(**over(71))], [pod("a", 1, ended=71), pod("b", 1.5, ended=71)])
     assert budget(operator)["message"] == "maxCost is $5,000, and it has cost $7,700"

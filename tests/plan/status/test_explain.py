@@ -134,7 +134,9 @@ def test_what_stands_behind_the_times_is_told(more, says):
 
 
 def test_a_capacity_has_a_range():
-    assert "up to 5.1 (4.07-6.39) requests/s per replica (ITL p99 stops it)" in explained("serving")
+    assert "up to 5.1 (4.07-6.39) requests/s per replica (limited by ITL p99)" in explained(
+        "serving"
+    )
 
 
 def test_what_an_engine_is_told_to_do_at_once():
@@ -155,7 +157,7 @@ def test_the_speed_of_tokens_is_told():
     resource, outcome, seen = SITUATIONS["serving"]
     status = told(resource, outcome, seen=seen)
     shown = explain({**resource, "status": {**status, "observed": {"ratio": 1.04}}})
-    says = "a token takes 1.04x of what is predicted at the batch that is seen"
+    says = "a token takes 1.04x the time predicted at the measured batch"
     assert f"  measured   {says}\n" in f"{shown}\n"
 
 

@@ -49,7 +49,7 @@ class Losses:
     def price(self, pool: str, delay: float, per_hour: float, waiting: int) -> str:
         """The price in words."""
         if not delay:
-            return "free: nobody who waits would lose by its use"
+            return "free: no workload that waits would lose by its use"
         told = (
             f"each accelerator-hour here delays the {plural(waiting, 'workload')} that"
             f" {'waits' if waiting == 1 else 'wait'} by {duration(delay * 3600.0)} in sum"

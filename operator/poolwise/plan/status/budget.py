@@ -72,7 +72,7 @@ def _overrun(spent: Money, reached: datetime | None) -> str:
         return f", and it has cost {money(spent.meter.cost, currency)}"
     rate = money(spent.meter.rate.cost or 0.0, currency)
     return (
-        f", and that much was spent by {_moment(reached)}; {rate} per hour goes on."
+        f", which was spent by {_moment(reached)}; it goes on costing {rate} per hour."
         " Nothing stops it: raise objective.maxCost, or set spec.suspend"
     )
 

@@ -64,7 +64,7 @@ def _head(resource: Object, status: Told, told: Told) -> str:
     name = str(resource["metadata"]["name"])
     accepted, ready = condition_of(status, Type.ACCEPTED), condition_of(status, Type.READY)
     if not status:
-        return f"{name} has no status yet: the operator has not seen it. Does it run?"
+        return f"{name} has no status yet. Is the operator running?"
     if accepted.get("status") == "False":
         return _ended(f"{name} is not accepted: {accepted.get('message')}")
     if not told.get("pool"):
@@ -168,7 +168,7 @@ def _measured(status: Told) -> str:
         times = f", {ratio:.2f}x of the prediction" if ratio is not None else ""
         phrases.append(f"{duration(step)} per step{times} ({plural(round(samples), 'sample')})")
     elif ratio is not None and not run:
-        phrases.append(f"a token takes {ratio:.2f}x of what is predicted at the batch that is seen")
+        phrases.append(f"a token takes {ratio:.2f}x the time predicted at the measured batch")
     if done is not None and of:
         phrases.append(f"step {done:,.0f} of {of:,.0f}, {percent(min(done / of, 1.0))}")
     saved, ends = run.get("lastCheckpointTime"), observed.get("expectedFinishTime")

@@ -77,7 +77,7 @@ def _capacity(predicted: Told) -> str:
     if capacity is None:
         return ""
     limiting = predicted.get("limiting")
-    stop = f" ({limiting} stops it)" if isinstance(limiting, str) and limiting else ""
+    stop = f" (limited by {limiting})" if isinstance(limiting, str) and limiting else ""
     ends = (number(predicted, f"requestsPerSecondPerReplica{end}") for end in ("Low", "High"))
     known = [three_digits(end) for end in ends if end is not None]
     span = f" ({'-'.join(known)})" if len(known) == 2 else ""
