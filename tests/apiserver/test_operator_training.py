@@ -168,7 +168,7 @@ def test_a_run_whose_flops_nobody_told_goes_by_runs_of_it(
 
     run = operator.client.create(run)
     first = plan_of(wait(operator, run, is_so("MetricsAvailable", "False", "MetricsBroken")))
-    assert "a guess by datasheets until a run is measured" in first["reason"]
+    assert "estimated from data sheets until a run is measured" in first["reason"]
     seconds = first["predicted"]
     assert seconds["stepSecondsHigh"] > 20 * seconds["stepSeconds"]
 

@@ -117,7 +117,7 @@ def test_a_job_goes_to_the_nodes_of_a_pool_that_have_it():
     nodes[1:2] = with_hca(nodes[1:2])
     assert set(plan_of(nodes, asking()).claim.accelerators_by_node) == {"h100-1"}
     plan = plan_of(nodes, asking(job, "job", 16))
-    assert "has room for 1 pod like this at most, needs 2" in plan.candidates[0].reason
+    assert "has room for at most 1 pod like this, needs 2" in plan.candidates[0].reason
 
 
 # What others hold of it.

@@ -387,7 +387,7 @@ def test_a_pool_too_weak_for_an_even_share_takes_no_part():
     """Five H100 would bear 120 requests a second, and two do not with four L40S beside them."""
     refused = plan_of(decided(nodes(), chat(requests_per_second="120")))
     assert not refused.placed
-    assert "has room for 2 replicas like this at most, needs 5" in refused.reason
+    assert "has room for at most 2 replicas like this, needs 5" in refused.reason
     mixed = [*alike(), *l40s(1, per_node=1)]
     told = plan_of(decided(mixed, chat(requests_per_second="80")))
     (weak,) = (each for each in told.candidates if each.accelerator == "L40S")

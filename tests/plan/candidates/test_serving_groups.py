@@ -79,7 +79,7 @@ def test_a_model_that_fits_a_node_stays_there():
 
 def test_too_few_nodes_are_told():
     plan = plan_of(h100(1), large(), apis=APIS)
-    assert candidate(plan, H100).reason == "has room for 1 pod like this at most, needs 2"
+    assert candidate(plan, H100).reason == "has room for at most 1 pod like this, needs 2"
 
 
 def test_a_group_is_whole_or_waits():

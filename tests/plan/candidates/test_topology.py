@@ -128,7 +128,7 @@ def test_a_level_that_no_node_has_is_told_with_those_that_there_are():
     assert unknown_level(AUTO, known) is None
     hidden = unknown_level(replace(where, topology_level="x"), [pool_of(h100(1))])
     assert hidden is not None
-    assert "none: no label tells the fabric" in hidden
+    assert "none: no label describes the fabric" in hidden
 
 
 def test_a_level_that_only_a_spec_lists_is_not_told_as_one_that_there_is():

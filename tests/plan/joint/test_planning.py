@@ -365,7 +365,7 @@ def test_a_service_that_starts_has_no_end_either(optimise):
     assert starts(found) == {"chat": "p", "long": "p"}
     waits = by_key(found)["wide"]
     assert (waits.act, waits.starts) == (Act.WAIT, None)
-    assert "nobody can tell when more will be" in waits.reason
+    assert "it is not known when more will be free" in waits.reason
     assert not found.reservations
 
 
@@ -397,7 +397,7 @@ def test_a_wait_without_end_is_told_as_such(optimise):
     busy = running("busy", option("fast", None), {"fast-0": 1})
     goes = job("goes", option("fast", 10), option("slow", 30))
     found = by_key(plan(problem([pool("fast", 0), pool("slow", 8)], busy, goes), optimise))
-    assert "loses 200 % against fast, where nobody can tell how long" in found["goes"].because
+    assert "loses 200 % against fast, where the wait is of unknown length" in found["goes"].because
 
 
 def test_an_answer_says_whether_others_start_than_the_queue_had_counted_on():

@@ -70,7 +70,7 @@ def test_at_first_sight_datasheets_say_which_is_faster_and_nobody_how_fast():
     assert 2.0 < predicted(found[FAST]).step_seconds.spread < 2.5
     assert found[FAST].own_spread < 1.0  # what the pools share is no doubt between them
     assert found[FAST].chosen
-    assert "a guess by datasheets until a run is measured" in found[FAST].reason
+    assert "estimated from data sheets until a run is measured" in found[FAST].reason
     assert predicted(found[FAST]).provenance == "specification"
 
 

@@ -357,7 +357,7 @@ def test_gang_that_no_rack_has_room_for(mode, placed):
     plan = plan_of(racks(1, 1), job(count=16, placement={"topology": {"mode": mode}}))
     assert plan.placed == placed
     if not placed:
-        assert "no one domain of network.topology.nvidia.com/leaf" in plan.reason
+        assert "no single domain of network.topology.nvidia.com/leaf" in plan.reason
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,7 @@ def test_reasons_of_a_tie(goal):
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"because": "others would lose 700 % away from it"}, "and left to others"),
+        ({"because": "others would lose 700 % away from it"}, "and left to other workloads"),
         ({"stays": True}, "where it runs"),
     ],
 )
@@ -355,5 +355,5 @@ def test_a_cheaper_pool_that_is_left_to_others_is_no_faster_one():
     )
     ranking = replace(ranked([better, taken]), winner=taken, because="loses 191 % against a")
     told = {each.pool: each.reason for each in judged([better, taken], ranking, Goal.COST, "USD")}
-    assert "against $40.00" in told["a"] and told["a"].endswith(", and left to others")
+    assert "against $40.00" in told["a"] and told["a"].endswith(", and left to other workloads")
     assert "fast" not in told["a"]

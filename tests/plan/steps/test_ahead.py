@@ -110,7 +110,7 @@ def test_what_was_spent_counts_against_the_limit():
     assert plan_of(h100(1), stopped(750, spent={"cost": 0.7 * whole}, **limit)).placed
     refused = plan_of(h100(1), stopped(750, spent={"cost": 0.8 * whole}, **limit))
     assert refused.reason_code == "NoFeasiblePool"
-    assert f"after the {money(0.8 * whole, 'USD')} that are spent" in refused.reason
+    assert f"after the {money(0.8 * whole, 'USD')} already spent" in refused.reason
     francs = {"cost": 0.8 * whole, "currency": "CHF"}
     assert plan_of(h100(1), stopped(750, spent=francs, **limit)).placed
 

@@ -50,7 +50,7 @@ def _beside_spent(found: Candidate, request: Request, currency: str) -> Candidat
     history = request.history if isinstance(request, TrainingRequest) else None
     if found.reason_code != Verdict.TOO_EXPENSIVE or history is None or not history.spent:
         return found
-    told = f"{found.reason} after the {money(history.spent, currency)} that are spent"
+    told = f"{found.reason} after the {money(history.spent, currency)} already spent"
     return replace(found, reason=told)
 
 

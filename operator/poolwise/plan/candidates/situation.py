@@ -113,12 +113,12 @@ class Situation:
         room = self.ledger.most_pods(pool, gang)
         if room < gang.pods:
             pods = plural(room, "pod" if gang.one_per_node else "replica")
-            told = f"has room for {pods} like this at most, needs {gang.pods}"
+            told = f"has room for at most {pods} like this, needs {gang.pods}"
             return told, gang.pods / max(room, 1)
         if wish.levels and not any(self.ledger.domains(pool, level) for level in wish.levels):
             return f"has no node with the label {_named(wish)}", math.inf
         nodes = plural(gang.pods, "node")
-        return f"has no one domain of {_named(wish)} that takes {nodes}", math.inf
+        return f"has no single domain of {_named(wish)} that takes {nodes}", math.inf
 
     def why_no_room(self, gang: Gang, pool: Pool, wish: Wish = ANYWHERE) -> str:
         """One sentence: what is missing, who holds it, and when that ends."""
@@ -127,7 +127,7 @@ class Situation:
 
 
 def _named(wish: Wish) -> str:
-    return " or ".join(wish.levels) or "the fabric, which no label tells,"
+    return " or ".join(wish.levels) or "the fabric, which no label describes,"
 
 
 def _too_large_pod(gang: Gang, pool: Pool) -> tuple[str, float] | None:

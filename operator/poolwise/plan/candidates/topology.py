@@ -92,7 +92,7 @@ def unknown_level(where: Where, pools: Iterable[Pool]) -> str | None:
     if not given or any(_is_carried(given, pool) for pool in known):
         return None
     near = _nearest(given, known)
-    there = ", ".join(_levels(known)) or "none: no label tells the fabric"
+    there = ", ".join(_levels(known)) or "none: no label describes the fabric"
     meant = f"; did you mean {near}?" if near else ";"
     told = sentence(given, LABEL_LIMIT)
     return (
@@ -170,4 +170,4 @@ def _takes_pod(node: Node, gang: Gang) -> bool:
 
 
 def _named(levels: tuple[str, ...]) -> str:
-    return levels[0] if levels else "the fabric, which no label tells"
+    return levels[0] if levels else "the fabric, which no label describes"

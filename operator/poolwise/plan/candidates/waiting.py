@@ -100,7 +100,7 @@ class Obstacle:
         """Enough nodes have room, only not in one domain."""
         level = self._level()
         if not level:
-            return "needs nodes in one domain of the fabric, which no label tells"
+            return "needs nodes in one domain of the fabric, which no label describes"
         rooms = self._rooms(level)
         most = max(rooms.values(), default=0)
         told = f"{plural(room, 'free node')} are in {plural(len(rooms), level_word(level))}"

@@ -16,7 +16,7 @@ from poolwise.plan.wording import are_free, duration, money, percent, plural
 
 MOST_NAMED = 3
 """Of those who are passed over."""
-ENDLESS = ", where nobody can tell how long it would wait"
+ENDLESS = ", where the wait is of unknown length"
 
 
 class Teller:
@@ -165,13 +165,13 @@ class Teller:
         within = f" in one {option.level}" if option.level else ""
         return (
             f"{are_free(free)}, but it needs {plural(option.pods, 'pod')} of {size}{within}, and"
-            f" {plural(fitting, 'node')} would take one, less what this pass gives others"
+            f" {plural(fitting, 'node')} would take one, minus what this pass gives to others"
         )
 
     def _when(self, chance: Chance) -> str:
         wait = chance.starts - self._problem.now
         if not 0 < wait < math.inf:
-            return ", and nobody can tell when more will be" if wait else ""
+            return ", and it is not known when more will be free" if wait else ""
         return f", may start in about {duration(wait)}"
 
     def _blocker(self, option: Option) -> str:

@@ -151,8 +151,8 @@ class Undescribed:
         elif self.kin:
             rests_on = "its speed follows from runs of its model with other batches"
         else:
-            rests_on = "its speed is a guess by datasheets until a run is measured"
-        return f"nobody told its FLOPs: {rests_on}"
+            rests_on = "its speed is estimated from data sheets until a run is measured"
+        return f"its FLOPs are not given: {rests_on}"
 
     @property
     def _provenance(self) -> str:

@@ -110,7 +110,7 @@ class _Words:
         if ranking.because and self._goal is not Goal.TIME:
             prices = "" if self._goal is Goal.COST else f", for {self._prices(candidate)}"
             against = f"{told} against {self._measure(winner)}{self._in_doubt(candidate)}"
-            return f"{against}{prices}, and left to others"
+            return f"{against}{prices}, and left to other workloads"
         is_level = candidate in ranking.level and winner in ranking.level
         if is_level and not ranking.is_for_idleness:
             level = f"{told} against {self._measure(winner)}{self._in_doubt(candidate)}"
@@ -124,7 +124,7 @@ class _Words:
         if is_before and ranking.stays:
             return "where it runs"
         if is_before and ranking.because:
-            return "and left to others"
+            return "and left to other workloads"
         return _edge(winner, candidate)[1]
 
     def _in_doubt(self, candidate: Candidate) -> str:
