@@ -42,25 +42,29 @@ def _gauge(name: str, meaning: str, *labels: str) -> Definition:
 
 BUILD_INFO = _gauge("build_info", "1; its label is the running version.", "version")
 READY = _gauge("ready", "1 while /readyz says ok.")
-LEADER = _gauge("leader", "1 while this process is the one that writes.")
+LEADER = _gauge("leader", "1 while this process is the leader: the only one that writes.")
 DECISIONS = _counter("decisions", "Decisions that were told to users.", "kind", "reason")
 REQUESTS = _counter(
-    "api_requests", "Requests to the API server, watches apart.", "verb", "resource", "code"
+    "api_requests", "Requests to the API server, without watches.", "verb", "resource", "code"
 )
 FAILURES = _counter("reconcile_failures", "Objects whose reconciliation failed.", "kind", "error")
-GHOSTS = _counter("cache_ghosts", "Objects whose deletion no watch told of.", "resource")
+GHOSTS = _counter(
+    "cache_ghosts", "Objects that a relist found deleted, though no watch reported it.", "resource"
+)
 PLAN_SECONDS = Definition(
     "histogram", "plan_duration_seconds", "Time of one planning pass over the whole cluster."
 )
 QUEUE_DEPTH = _gauge("queue_depth", "Workloads that wait for a worker.")
 LONGEST_RUNNING = _gauge(
     "longest_running_seconds",
-    "How long the oldest pass, look or write of a loop has been under way; 0 while it rests.",
+    "How long the oldest unfinished pass, look or write of a loop has taken; 0 while it is idle.",
     "loop",
 )
 LOOP_LAG_SECONDS = _gauge("loop_lag_seconds", "How late the event loop ran its last timer.")
 WATCH_AGE_SECONDS = _gauge(
-    "watch_age_seconds", "Time since the oldest watch of the kind saw anything.", "resource"
+    "watch_age_seconds",
+    "Time since the watch of the kind that was silent longest received anything.",
+    "resource",
 )
 
 # Pools
@@ -71,13 +75,15 @@ POOL_INFO = _gauge(
 POOL_CONDITION = _gauge(
     "pool_condition", "1 while the condition is True, else 0.", "pool", "condition"
 )
-POOL_NODES = _gauge("pool_nodes", "Nodes that can take work (usable), or cannot.", "pool", "state")
+POOL_NODES = _gauge(
+    "pool_nodes", "Nodes by whether they can take work (usable) or not.", "pool", "state"
+)
 POOL_ACCELERATORS = _gauge(
     "pool_accelerators", "Accelerators of usable nodes: all, and free.", "pool", "state"
 )
 POOL_RIDGE = _gauge(
     "pool_ridge_flops_per_byte",
-    "Ridge point: where compute and memory bandwidth balance.",
+    "Ridge point: FLOPs per byte at which compute and memory bandwidth take equally long.",
     *("pool", "precision"),
 )
 POOL_PEAK = _gauge(
@@ -86,20 +92,24 @@ POOL_PEAK = _gauge(
     *("pool", "precision"),
 )
 POOL_BANDWIDTH = _gauge(
-    "pool_memory_bandwidth_bytes_per_second", "Of one accelerator, or of a CPU node.", "pool"
+    "pool_memory_bandwidth_bytes_per_second",
+    "Memory bandwidth of one accelerator, or of a CPU node.",
+    "pool",
 )
-POOL_MEMORY = _gauge("pool_memory_bytes", "Of one accelerator, or of a CPU node.", "pool")
+POOL_MEMORY = _gauge("pool_memory_bytes", "Memory of one accelerator, or of a CPU node.", "pool")
 POOL_PRICE = _gauge("pool_price_per_hour", "Price of one node.", "pool", "currency")
 POOL_IDLE_NODES = _gauge("pool_idle_nodes", "Usable nodes whose accelerators nobody holds.", "pool")
 POOL_IDLE_COST = _gauge(
-    "pool_idle_cost_per_hour", "What these nodes cost together.", "pool", "currency"
+    "pool_idle_cost_per_hour", "Cost of the idle nodes of the pool together.", "pool", "currency"
 )
 
 # Workloads, as sums
 
 WORKLOADS = _gauge("workloads", "Workloads by the reason of their state.", "kind", "reason")
 COST = _gauge("cost_per_hour", "Predicted cost of placed workloads.", "kind", "pool")
-TOKENS = _gauge("predicted_tokens_per_second", "Of placed workloads.", "kind", "pool")
+TOKENS = _gauge(
+    "predicted_tokens_per_second", "Predicted tokens of placed workloads.", "kind", "pool"
+)
 
 # Workloads, each
 
@@ -125,22 +135,22 @@ WORKLOAD_REPLICAS = _gauge(
     "workload_replicas", "Replicas of a service: planned, and ready.", "namespace", "name", "state"
 )
 WORKLOAD_COST = _gauge("workload_cost_per_hour", "Predicted cost of a placed workload.", *_KEY)
-WORKLOAD_PREDICTED_COST = _gauge("workload_predicted_cost", "Predicted, of a whole run.", *_KEY)
+WORKLOAD_PREDICTED_COST = _gauge("workload_predicted_cost", "Predicted cost of a whole run.", *_KEY)
 WORKLOAD_ACCRUED_COST = _counter(
     "workload_cost",
-    "What it has cost so far; it grows while its pods are on nodes.",
+    "What a workload has cost so far; grows while its pods are on nodes.",
     *(*_KEY, "currency"),
 )
 WORKLOAD_ACCRUED_ENERGY = _counter(
     "workload_energy_joules",
-    "What its accelerators have used so far, by their predicted power.",
+    "Energy that its accelerators have used so far, from their predicted power.",
     *_KEY,
 )
 WORKLOAD_STEP = _gauge(
     "workload_predicted_step_seconds", "Predicted time of one training step.", "namespace", "name"
 )
 WORKLOAD_TOKENS = _gauge(
-    "workload_predicted_tokens_per_second", "Predicted, of all replicas together.", *_KEY
+    "workload_predicted_tokens_per_second", "Predicted tokens of all replicas together.", *_KEY
 )
 WORKLOAD_LATENCY = _gauge(
     "workload_predicted_latency_seconds",
@@ -149,13 +159,13 @@ WORKLOAD_LATENCY = _gauge(
 )
 WORKLOAD_TARGET = _gauge(
     "workload_target_latency_seconds",
-    "The longest that spec.slo allows.",
+    "Latency target of spec.slo.",
     *("namespace", "name", "metric", "percentile"),
 )
 SERVICE_DESIRED = _gauge(
     "service_desired_replicas",
-    "Replicas that the load of a service asks for; in mode External for HPA or KEDA to carry out,"
-    " in mode Off absent.",
+    "Replicas that the load of a service needs; in mode External for HPA or KEDA to follow, absent"
+    " in mode Off.",
     *("namespace", "name"),
 )
 SERVICE_REPLICAS = _gauge(
@@ -163,17 +173,18 @@ SERVICE_REPLICAS = _gauge(
 )
 SERVICE_HELD = _gauge(
     "service_held_requests",
-    "Requests that waited in the queue of the gateway before a service, as its status tells.",
+    "Requests in the queue of the gateway in front of a service, as in its status.",
     *("namespace", "name"),
 )
 SERVICE_ATTAINMENT = _gauge(
     "service_slo_attainment",
-    "Share of requests (of gaps between tokens for ITL) inside a target: at least this.",
+    "Lower bound of the share of requests (for ITL of gaps between tokens) inside a target.",
     *("namespace", "name", "metric", "percentile"),
 )
 SERVICE_BURN_RATE = _gauge(
     "service_slo_burn_rate",
-    "Share beyond a target over the share that its percentile allows: at 1 the budget just lasts.",
+    "Share of requests beyond a target over the share that its percentile allows; above 1 the"
+    " error budget runs out.",
     *("namespace", "name", "metric", "percentile"),
 )
 SERVICE_MISMATCH = _gauge(
@@ -183,7 +194,7 @@ SERVICE_MISMATCH = _gauge(
 )
 WORKLOAD_INTENSITY = _gauge(
     "workload_arithmetic_intensity_flops_per_byte",
-    "What it computes for each byte of memory that it reads; the ridge point divides.",
+    "FLOPs for each byte of memory read; below the ridge point memory bandwidth is the limit.",
     *_KEY,
 )
 

@@ -13,29 +13,29 @@ _HEAD = """# Metrics
 
 Made from the operator's own table of metrics by `make generate`; do not edit.
 
-`/metrics` on `POOLWISE_METRICS_LISTEN` serves them in Prometheus' text format. The leader alone
-tells of pools and workloads, so that sums over replicas are right; what is gone leaves no series
-behind. Figures are those of the statuses, at the moment of the scrape.
+`/metrics` on `POOLWISE_METRICS_LISTEN` serves them in Prometheus' text format. Only the
+leader has metrics of pools and workloads, so that sums over replicas are right; a deleted pool or
+workload leaves no series behind. Figures are those of the statuses, at the moment of the scrape.
 """
 
 _RUNS = """## What a training container may tell
 
 Poolwise reads `/metrics` of a TrainingJob's rank 0, on the port of `spec.run.ports` that is named
-`metrics`, every `POOLWISE_TRAINING_INTERVAL_SECONDS` (15 s). All are optional; what is not told is
-predicted, or guessed. Where `POOLWISE_PROMETHEUS_URL` is set, that Prometheus is asked instead, and
-has to scrape these pods (the chart's PodMonitor is for engines).
+`metrics`, every `POOLWISE_TRAINING_INTERVAL_SECONDS` (15 s). All are optional; what is missing is
+predicted or assumed. Where `POOLWISE_PROMETHEUS_URL` is set, that Prometheus is queried instead,
+and has to scrape these pods (the chart's PodMonitor is for engines).
 
 - `training_steps_total` (counter): optimizer steps done, for progress; counted from 0, or from the
   checkpoint's step, after a restart.
-- `training_step_seconds` (histogram or summary): held against the model. Without it a step is timed
-  by looks, which takes 20 steps.
+- `training_step_seconds` (histogram or summary): compared with the model. Without it a step is
+  timed by the count of steps, which takes 20 of them.
 - `training_samples_total` (counter): samples of all ranks; divided by `globalBatchSize` they are
-  the progress where steps are not told.
+  the progress where `training_steps_total` is missing.
 - `training_last_checkpoint_timestamp_seconds` (gauge, Unix time): what a stop would lose, and
-  where the run goes on from after one. A run that tells its steps and no checkpoint has kept none;
-  of one that tells nothing, half of `checkpoint.interval` is taken to be lost.
+  where the run goes on from after one. A run that counts steps but lacks this metric has kept no
+  checkpoint; where both are missing, half of `checkpoint.interval` is assumed to be lost.
 
-`status.observed` tells what came of it ([concepts](concepts.md#what-was-measured)):
+`status.observed` shows the result ([concepts](concepts.md#what-was-measured)):
 `training.steps` of `training.ofSteps`, `training.stepSeconds`, and `ratio` to the prediction. With
 `prometheus_client`:
 
@@ -56,13 +56,14 @@ for batch in loader:
 
 _NOTES: Mapping[str, str] = {
     "The process": "Every replica serves these, and `process_*` (memory, CPU, start).",
-    "Pools": "One AcceleratorPool each. What a label says of hardware is per accelerator.",
+    "Pools": "One AcceleratorPool each. Hardware figures are per accelerator.",
     "Workloads, each": (
         "`POOLWISE_WORKLOAD_METRICS=false` turns them off. A workload has 10 to 20 series. "
-        "What it has cost and used is counted to the moment of the scrape. "
+        "Its cost and energy are counted up to the moment of the scrape. "
         "`namespace` is the workload's own: scrape with `honorLabels: true`, else Prometheus "
-        "renames it to `exported_namespace`. What the engines tell of themselves, scraped by the "
-        "chart's PodMonitor for workloads, has the same two labels, and so meets its target."
+        "renames it to `exported_namespace`. The metrics of engines, scraped by the chart's "
+        "PodMonitor for workloads, have the same two labels, so that queries can join them with "
+        "the target."
     ),
 }
 

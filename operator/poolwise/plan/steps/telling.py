@@ -99,7 +99,11 @@ def _lacks(sample: RunSample) -> str:
     if set(sample.missing) >= set(METRICS) - {CHECKPOINT}:
         return ", which count no steps: progress is predicted"
     lacks = [
-        *([f"{STEP_SECONDS}: a step is timed by looks"] if STEP_SECONDS in sample.missing else []),
+        *(
+            [f"{STEP_SECONDS}: a step is timed by the count of steps"]
+            if STEP_SECONDS in sample.missing
+            else []
+        ),
         *([f"{CHECKPOINT}: what a stop loses is guessed"] if CHECKPOINT in sample.missing else []),
     ]
     return f", without {' and '.join(lacks)}" if lacks else ""
