@@ -19,7 +19,7 @@ import structlog
 
 from poolwise.cluster import clock
 from poolwise.cluster.connection import USER_AGENT
-from poolwise.cluster.scraping import Reply, Target, reply_of, sentence
+from poolwise.cluster.scraping import Reply, Target, bounded, reply_of, sentence
 from poolwise.plan.gateway import reading as gateway
 from poolwise.plan.signals.adapters import Fault, loads, own_labels, series_names
 from poolwise.plan.signals.exposition import Nonsense
@@ -35,7 +35,6 @@ PODS_PER_QUERY = 50
 """Of 150 to 300 series each."""
 LIMIT_BYTES = 2**25
 """Of one answer."""
-_CHUNK_BYTES = 65_536
 _ERROR_BYTES = 65_536
 """Of an answer that refuses: a sentence of it is told on."""
 _UNREADABLE = (aiohttp.ClientError, OSError, ValueError, LookupError, TypeError)
@@ -94,8 +93,9 @@ class Prometheus:
         session, headers = self._opened(), self._headers()
         form = {"query": query}
         async with session.post(url, data=form, headers=headers, allow_redirects=False) as response:
-            body = await _bounded(response)
-            status = response.status
+            body, status = await bounded(response, LIMIT_BYTES), response.status
+        if body is None:
+            raise ValueError(f"its answer has more than {LIMIT_BYTES} bytes")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._reader, _result, status, body)
 
@@ -116,15 +116,6 @@ class Prometheus:
                 headers={"User-Agent": USER_AGENT},
             )
         return self._session
-
-
-async def _bounded(response: aiohttp.ClientResponse) -> bytes:
-    body = bytearray()
-    async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
-        body += chunk
-        if len(body) > LIMIT_BYTES:
-            raise ValueError(f"its answer has more than {LIMIT_BYTES} bytes")
-    return bytes(body)
 
 
 def _groups(targets: Iterable[Target]) -> Iterator[list[Target]]:

@@ -129,18 +129,9 @@ class Scraper:
                 return Fault(f"answers HTTP {response.status} instead of metrics")
             if response.headers.get("Content-Encoding", "identity") != "identity":
                 return Fault("answers compressed, though asked not to")
-            return await self._body(response)
-
-    async def _body(self, response: aiohttp.ClientResponse) -> bytes | Fault:
-        """What it answers, unless that is more than metrics can be; the rest is never read."""
-        limit_bytes = self._settings.scrape_limit_bytes
-        body = bytearray()
-        async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
-            body += chunk
-            if len(body) > limit_bytes:
-                response.close()
-                return Fault(f"answers more than {limit_bytes} bytes")
-        return bytes(body)
+            limit_bytes = self._settings.scrape_limit_bytes
+            body = await bounded(response, limit_bytes)
+            return Fault(f"answers more than {limit_bytes} bytes") if body is None else body
 
     async def _parsed(self, body: bytes, target: Target, at_seconds: float) -> Reply:
         text = body.decode("utf-8", errors="replace")
@@ -150,6 +141,17 @@ class Scraper:
         except Exception as error:  # ours to mend: nobody else's look ends with it
             _log.exception("the metrics of one replica could not be read", replica=target.replica)
             return Fault(f"its metrics cannot be read: {sentence(error)}")
+
+
+async def bounded(response: aiohttp.ClientResponse, limit_bytes: int) -> bytes | None:
+    """The body of an answer; None where it is larger, and the rest is never read."""
+    body = bytearray()
+    async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
+        body += chunk
+        if len(body) > limit_bytes:
+            response.close()
+            return None
+    return bytes(body)
 
 
 def reply_of(text: str, target: Target, at_seconds: float) -> Reply:
