@@ -196,8 +196,7 @@ class Measurer:
             self._planner.look_again(turn.key, 0)
 
     def _basis(self, turn: _Turn) -> Basis:
-        work, layout = turn.known.request.work, turn.record.layout
-        assert isinstance(layout, TrainingLayout)
+        work, layout = turn.known.request.work, turn.record.training_layout
         plan = mapping(turn.resource, "status", "plan")
         is_here = plan.get("pool") == turn.record.pool
         return Basis(

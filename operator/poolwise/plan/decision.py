@@ -193,6 +193,18 @@ class PlacementRecord:
     """Services: nodes that one replica spans."""
 
     @property
+    def training_layout(self) -> TrainingLayout:
+        """Of a job: how it is laid over accelerators."""
+        assert isinstance(self.layout, TrainingLayout), "a run has a training layout"
+        return self.layout
+
+    @property
+    def serving_layout(self) -> ServingLayout:
+        """Of a service: how a replica is laid over accelerators or cores."""
+        assert isinstance(self.layout, ServingLayout), "a service has a serving layout"
+        return self.layout
+
+    @property
     def selector(self) -> Mapping[str, str]:
         """Labels of nodes that the pods ask for beside the pool's own."""
         return {**self.domain, **(self.queue.selector if self.queue else {})}

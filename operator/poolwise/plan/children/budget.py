@@ -9,7 +9,7 @@ from dataclasses import replace
 from poolwise.api import InferenceServiceSpec
 from poolwise.model.prediction import ServingPrediction
 from poolwise.model.serving.prediction import REPORTED_PERCENTILE
-from poolwise.model.work import Metric, ServingLayout
+from poolwise.model.work import Metric
 from poolwise.plan.decision import Candidate, PlacementRecord, Plan
 from poolwise.plan.pool import Pool
 from poolwise.plan.records.runtimes import Runtime
@@ -96,9 +96,7 @@ def _nodes_per_replica(chosen: Candidate, pool: Pool) -> int:
 def _with_budgets(
     record: PlacementRecord, prediction: ServingPrediction, pool: Pool, settings: Settings
 ) -> PlacementRecord:
-    layout = record.layout
-    assert isinstance(layout, ServingLayout)
-    memory = prediction.memory
+    layout, memory = record.serving_layout, prediction.memory
     on_cpu = bool(layout.cpu_cores)
     return replace(
         record,

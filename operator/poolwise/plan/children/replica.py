@@ -65,8 +65,7 @@ class Replica:
     @property
     def layout(self) -> ServingLayout:
         """How it is laid over accelerators or cores."""
-        assert isinstance(self.record.layout, ServingLayout)
-        return self.record.layout
+        return self.record.serving_layout
 
     @property
     def nodes(self) -> int:

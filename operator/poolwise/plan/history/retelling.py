@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from poolwise.model.work import ServingLayout, TrainingLayout
 from poolwise.plan.candidates.assessment import candidates
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.situation import Situation
@@ -66,22 +65,21 @@ def _retold(plan: Plan, record: PlacementRecord, wanted: Workload, situation: Si
 
 def _as_it_runs(request: Request, record: PlacementRecord) -> Request:
     """Of the shape and size that runs, and no other, whatever it costs by now."""
-    layout = record.layout
     if isinstance(request, TrainingRequest):
-        assert isinstance(layout, TrainingLayout), "a run has a training layout"
+        run = record.training_layout
         fixed = FixedLayout(
-            data=layout.data,
-            tensor=layout.tensor,
-            pipeline=layout.pipeline,
-            expert=layout.expert,
-            context=layout.context,
-            zero_stage=layout.zero_stage,
-            micro_batch_size=layout.micro_batch_size,
-            recompute=layout.recompute,
+            data=run.data,
+            tensor=run.tensor,
+            pipeline=run.pipeline,
+            expert=run.expert,
+            context=run.context,
+            zero_stage=run.zero_stage,
+            micro_batch_size=run.micro_batch_size,
+            recompute=run.recompute,
         )
         return replace(request, fixed=fixed, least=record.count, most=record.count)
     assert isinstance(request, ServingRequest)
-    assert isinstance(layout, ServingLayout), "a service has a serving layout"
+    layout = record.serving_layout
     if not layout.count:
         return replace(request, given_replicas=record.replicas, max_cost_per_hour=None)
     shape = replace(

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from poolwise.model.work import ServingLayout
 from poolwise.plan.candidates.serving.groups import gang_of_replicas, wish_of_replicas
 from poolwise.plan.candidates.situation import Situation
 from poolwise.plan.decision import (
@@ -240,7 +239,7 @@ class Rescaling:
         room = self._situation.ledger.most_pods(pool, wished) // wished.group
         for count in range(min(more, room), 0, -1):
             gang = self._gang(count, pool)
-            wish = wish_of_replicas(count, self._layout, self.request, pool)
+            wish = wish_of_replicas(count, self._record.serving_layout, self.request, pool)
             nodes = self._situation.nodes_for(gang, pool, wish)
             if nodes is not None:
                 return self._grown(count, gang, nodes, pool)
@@ -264,14 +263,9 @@ class Rescaling:
         )
         return record, left
 
-    @property
-    def _layout(self) -> ServingLayout:
-        assert isinstance(self._record.layout, ServingLayout)
-        return self._record.layout
-
     def _gang(self, replicas: int, pool: Pool) -> Gang:
         nodes = self._record.nodes_per_replica
-        return gang_of_replicas(replicas, self._layout, self.request, pool, nodes)
+        return gang_of_replicas(replicas, self._record.serving_layout, self.request, pool, nodes)
 
     def _pods(self, gang: Gang) -> dict[str, int]:
         """By node: how many pods the claim stands for."""

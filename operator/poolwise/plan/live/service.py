@@ -38,8 +38,7 @@ class Placed:
     @property
     def layout(self) -> ServingLayout:
         """How a replica is laid out."""
-        assert isinstance(self.record.layout, ServingLayout)
-        return self.record.layout
+        return self.record.serving_layout
 
     @property
     def targets(self) -> tuple[LatencyTarget, ...]:
