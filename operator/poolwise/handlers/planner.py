@@ -281,7 +281,7 @@ class Planner:
     def _expect(self, outcome: Outcome | None) -> None:
         if not isinstance(outcome, Plan):
             return
-        if outcome.placed and not outcome.kept:
+        if outcome.is_new:
             self._fresh[outcome.key] = outcome
             children = self._children_of(outcome)
         elif not (children := self._grown(outcome)):

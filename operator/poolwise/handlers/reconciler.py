@@ -251,7 +251,7 @@ def _spare(workload: Object) -> int:
 
 
 def _is_new(outcome: Outcome) -> bool:
-    return isinstance(outcome, Plan) and outcome.placed and not outcome.kept
+    return isinstance(outcome, Plan) and outcome.is_new
 
 
 def _is_stale(outcome: Outcome, workload: Object) -> bool:

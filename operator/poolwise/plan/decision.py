@@ -287,6 +287,11 @@ class Plan:
     """Of such a one: why the number of its replicas stays as it is; None: it follows the load."""
 
     @property
+    def is_new(self) -> bool:
+        """Whether this pass has placed it: it does not run there yet."""
+        return self.placed and not self.kept
+
+    @property
     def running(self) -> Plan | None:
         """By which its replicas run now; None of what does not run, or is still to be written."""
         return self if self.kept and self.placed else self.goes_on_as

@@ -37,10 +37,6 @@ def was_refused(workload: Object) -> bool:
 
 def not_refused(outcomes: Mapping[Key, Outcome], workloads: Iterable[Object]) -> Iterator[Outcome]:
     """All but new placements of those that were refused the last time."""
-    new = {key for key, outcome in outcomes.items() if _is_new(outcome)}
+    new = {key for key, each in outcomes.items() if isinstance(each, Plan) and each.is_new}
     refused = {key_of(each) for each in workloads if was_refused(each)} if new else set()
     return (outcome for key, outcome in outcomes.items() if key not in new & refused)
-
-
-def _is_new(outcome: Outcome) -> bool:
-    return isinstance(outcome, Plan) and outcome.placed and not outcome.kept

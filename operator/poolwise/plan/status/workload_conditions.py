@@ -242,7 +242,7 @@ def _is_behind(view: View, plan: Plan) -> bool:
     is_edited = status.get("observedGeneration") != metadata.get("generation")
     was_ready = view.previous(Type.READY).get("status") == "True"
     is_open = is_edited or not was_ready
-    return not view.is_job and is_open and ((plan.placed and not plan.kept) or view.seen.lags)
+    return not view.is_job and is_open and (plan.is_new or view.seen.lags)
 
 
 def _pods(seen: Observation, is_behind: bool) -> Condition:
