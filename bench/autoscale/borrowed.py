@@ -28,10 +28,9 @@ from bench.autoscale.outcome import Outcome
 from bench.autoscale.policies.laws import LAWS, Setting
 from bench.autoscale.policies.profiling import service
 from bench.autoscale.replay import replay
+from bench.autoscale.tuning import BEST_STATIC
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
-
-BEST_STATIC = "best_static"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from bench.autoscale import grid
 from bench.autoscale.cells import Cell, Standing, standings
 from bench.autoscale.grid import Case
 from bench.autoscale.suite import O1, O2, OURS
+from bench.autoscale.tuning import BEST_STATIC, FLEETS
 
-FLEETS = ("static_mean", "best_static", "hourly")
 NOTHING = "not run"
 
 
@@ -38,7 +38,7 @@ def _start(cells: Sequence[Cell], case: Case) -> str:
         case.trace,
         f"{case.start_delay_seconds:g}",
         *_mean(ours),
-        *_attained(there.of("best_static")),
+        *_attained(there.of(BEST_STATIC)),
         rival.name if rival else NOTHING,
         *_attained(rival),
         *_attained(there.of(O2)),
@@ -67,7 +67,7 @@ def _slower(cells: Sequence[Cell], case: Case) -> str:
         _lost(_ours(cells, right), _ours(cells, case)),
         _over(cells, case),
         _over(cells, right),
-        *_attained(_of(cells, case).of("best_static")),
+        *_attained(_of(cells, case).of(BEST_STATIC)),
     )
     return f"| {' | '.join(columns)} |"
 

@@ -21,9 +21,11 @@ from pathlib import Path
 import numpy as np
 
 from bench.autoscale import drawn, suite
+from bench.autoscale.drawn import TRACES
 from bench.autoscale.numbers import count
 from bench.autoscale.outcome import Outcome
 from bench.autoscale.scene import Scene
+from bench.autoscale.tuning import BEST_STATIC
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 from poolwise.sim.serving.requests import Floats
@@ -32,8 +34,7 @@ SECONDS = 4500.0
 """Longer than an hour, so that a wave of an hour has risen twice."""
 PEAK_REPLICAS = 20.0
 SEEDS = (0, 1)
-RIVALS = ("best_static", "hpa_running")
-TRACES = ("azure2023_conv", "servegen_mlarge_tail_day2", "servegen_r1_24h")
+RIVALS = (BEST_STATIC, "hpa_running")
 
 
 def wave(period_seconds: float) -> Callable[[Floats], Floats]:

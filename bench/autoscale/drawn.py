@@ -15,6 +15,8 @@ from bench.autoscale.scene import Scene
 from bench.autoscale.traces import Trace
 from poolwise.sim.serving.requests import Floats, Requests
 
+TRACES = ("azure2023_conv", "servegen_mlarge_tail_day2", "servegen_r1_24h")
+"""That give lengths."""
 LOAD = 0.7
 """Of what a replica serves inside the targets."""
 

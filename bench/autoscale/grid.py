@@ -10,6 +10,7 @@ from bench.autoscale import scene, sizing, suite, traces
 from bench.autoscale.engine import engine
 from bench.autoscale.scene import Scene
 from bench.autoscale.traces import Trace
+from bench.autoscale.tuning import BEST_STATIC, HOURLY, STATIC_MEAN
 from bench.files import BadInput, check_folder
 
 PEAKS = {
@@ -32,9 +33,9 @@ NEAREST = ("hpa_running", "kpa", "wva_queue", "dynamo_load")
 """These rivals: of those that scale, the nearest to ours on these traces with the usual start."""
 SEEDS = (1,)
 """Of the scrapes' noise, beside 0: one hour under ours is chaotic."""
-OF_SLOWNESS = (suite.OURS, "best_static", suite.O1)
+OF_SLOWNESS = (suite.OURS, BEST_STATIC, suite.O1)
 OF_STARTS = (*OF_SLOWNESS, suite.O2)
-OF_DAY = (suite.OURS, "best_static", "static_mean", "hourly", "hpa_running")
+OF_DAY = (suite.OURS, BEST_STATIC, STATIC_MEAN, HOURLY, "hpa_running")
 """Without O1, which would take hours; of those that scale, the cheapest of all that attained their
 aim on m-large's day when each was tuned for it."""
 

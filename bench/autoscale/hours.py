@@ -21,11 +21,11 @@ from bench.autoscale.numbers import count
 from bench.autoscale.outcome import Outcome
 from bench.autoscale.reach import aim
 from bench.autoscale.traces import window
+from bench.autoscale.tuning import BEST_STATIC
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 
 SEEDS = (0, 1)
-BEST_STATIC = "best_static"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from bench.autoscale import suite
 from bench.autoscale.grid import Case, scene_of
-from bench.autoscale.hours import BEST_STATIC
 from bench.autoscale.numbers import count
 from bench.autoscale.outcome import Outcome
 from bench.autoscale.reach import aim
+from bench.autoscale.tuning import BEST_STATIC
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.autoscale import drawn, suite
+from bench.autoscale.drawn import TRACES
 from bench.autoscale.numbers import count
 from bench.autoscale.ours import Ours, service
 from bench.autoscale.replay import replay
@@ -28,7 +29,6 @@ from bench.autoscale.scene import Scene
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 
-TRACES = ("azure2023_conv", "servegen_mlarge_tail_day2", "servegen_r1_24h")
 STEPS = ((4, 6), (4, 8), (4, 12), (2, 8))
 """Replicas' worth of load before and after."""
 SEEDS = 3

@@ -19,6 +19,7 @@ import numpy as np
 
 from bench.autoscale import grid, suite
 from bench.autoscale.scene import Scene
+from bench.autoscale.tuning import BEST_STATIC
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
 from poolwise.plan.scaling.swings import Dispersion
@@ -49,7 +50,7 @@ def fleets(data: Path, case: grid.Case) -> Iterator[Fleet]:
     """Of each size, the smallest first."""
     for peak in PEAKS:
         scene = grid.scene_of(data, replace(case, peak_replicas=peak))
-        best = suite.result(scene, "best_static")
+        best = suite.result(scene, BEST_STATIC)
         yield peak, float(best.setting["replicas"])
 
 

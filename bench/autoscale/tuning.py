@@ -33,7 +33,9 @@ REQUESTS_REPLAYED = 1_500_000
 """By one law in all its tries, so that a large trace ends in time too."""
 
 Play = Callable[[Policy], Outcome]
-FLEETS = ("static_mean", "best_static", "hourly")
+STATIC_MEAN, BEST_STATIC, HOURLY = "static_mean", "best_static", "hourly"
+FLEETS = (STATIC_MEAN, BEST_STATIC, HOURLY)
+"""Rivals that do not scale on what they see: fixed fleets, and one for each hour of the day."""
 NAMES = (*FLEETS, *LAWS)
 """Every rival."""
 
@@ -125,13 +127,13 @@ class Trials:
 
 def tuned(scene: Scene, name: str, play: Play) -> Tuned:
     """One rival by name on one scene."""
-    if name == "static_mean":
+    if name == STATIC_MEAN:
         mean: Setting = {"replicas": float(_mean_replicas(scene))}
         only = Complete(mean, play(_static(mean)))
         return Tuned(only, (only,))
-    if name == "best_static":
+    if name == BEST_STATIC:
         return _best_static(Trials(scene, play, _static))
-    if name == "hourly":
+    if name == HOURLY:
         return _hourly(Trials(scene, play, lambda setting: Hourly(_schedule(scene, setting))))
     return _law(scene, LAWS[name], play)
 
