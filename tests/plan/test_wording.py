@@ -79,4 +79,4 @@ def test_foreign_text_is_one_harmless_line(text):
 
 
 def test_foreign_text_is_bounded():
-    assert len(wording.sentence("x" * 10_000)) == wording.MESSAGE_LIMIT
+    assert len(wording.sentence("x" * 10_000)) == wording.SENTENCE_LIMIT

@@ -13,8 +13,8 @@ MOST_DECIMALS = 6
 """Of an amount in GiB: kibibytes."""
 LEAST_MONEY = 1e-4
 """That is told in digits."""
-MESSAGE_LIMIT = 1024
-"""Characters of one sentence in a status; Kubernetes allows 32768 in a condition's message."""
+SENTENCE_LIMIT = 1024
+"""Characters of one sentence in a status; a condition's message may hold more of them."""
 VALUE_LIMIT = 80
 """Characters of a wrong value that are repeated to its author."""
 
@@ -46,7 +46,7 @@ def significant(value: float, digits: int = 4) -> float:
 def gib(size_bytes: float) -> str:
     """Memory with one decimal: ``91.2 GiB``; small amounts in MiB."""
     if 0 < size_bytes < 0.1 * GIB:
-        return f"{size_bytes / 2**20:.0f} MiB"
+        return f"{size_bytes / MIB:.0f} MiB"
     return f"{size_bytes / GIB:.1f} GiB"
 
 
@@ -154,7 +154,7 @@ def are_free(count: int, total: int | None = None) -> str:
     return f"{counted} {are(count)} free"
 
 
-def sentence(text: str, limit: int = MESSAGE_LIMIT) -> str:
+def sentence(text: str, limit: int = SENTENCE_LIMIT) -> str:
     """Text from outside (a container, a user) on one line, without control characters, bounded.
 
     Format characters go too: they can turn the reading direction of what follows.
