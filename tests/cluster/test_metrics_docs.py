@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from pathlib import Path
 
+import prometheus_client
 import pytest
+from prometheus_client import CollectorRegistry
 
 from poolwise.cluster import metric_table as table
 from poolwise.cluster.metrics import Metrics
@@ -43,3 +47,19 @@ def test_the_process_exports_its_section_and_nothing_else():
     exported = {(each.name, each.type) for each in families}
     wanted = {(metric.full_name.removesuffix("_total"), metric.type) for metric in table.PROCESS}
     assert exported == wanted
+
+
+def test_the_example_runs_and_tells_all_that_it_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+    [example] = re.findall(r"```python\n(.*?)```", page(), re.DOTALL)
+    registry, ports = CollectorRegistry(), list[int]()
+    for kind in ("Counter", "Gauge", "Histogram"):
+        bound = partial(getattr(prometheus_client, kind), registry=registry)
+        monkeypatch.setattr(prometheus_client, kind, bound)
+    monkeypatch.setattr(prometheus_client, "start_http_server", ports.append)
+    monkeypatch.setenv("RANK", "0")
+    users = {"loader": range(3), "train": lambda _: None, "saved_a_checkpoint": lambda: True}
+    exec(compile(example, "docs/metrics.md", "exec"), users)
+    assert ports == [9090]
+    assert registry.get_sample_value("training_steps_total") == 3
+    assert registry.get_sample_value("training_step_seconds_count") == 3
+    assert (registry.get_sample_value("training_last_checkpoint_timestamp_seconds") or 0) > 0

@@ -40,6 +40,8 @@ and has to scrape these pods (the chart's PodMonitor is for engines).
 `prometheus_client`:
 
 ```python
+import os
+
 from prometheus_client import Counter, Gauge, Histogram, start_http_server
 
 STEPS = Counter("training_steps", "Optimizer steps.")  # the library appends _total
@@ -51,6 +53,8 @@ for batch in loader:
     with SECONDS.time():
         train(batch)
     STEPS.inc()
+    if saved_a_checkpoint():
+        SAVED.set_to_current_time()
 ```
 """
 
