@@ -16,6 +16,7 @@ from typing import Any
 from poolwise.api import GROUP, RESOURCES, VERSION
 from poolwise.api.base import Resource
 from poolwise.api.crd import names, validation_schema
+from poolwise.api.docs_containers import containers
 from poolwise.api.generated import Page
 from poolwise.api.markers import INT_OR_STRING, PRESERVE_UNKNOWN, VALIDATIONS
 
@@ -33,46 +34,6 @@ left out unless they are required. Quantities and durations are written as Kuber
 refused by strict clients (`kubectl` is one) and dropped otherwise. What conditions and their
 reasons mean is in [conditions.md](conditions.md).
 """
-_VARIABLES = (
-    (
-        ("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_RDZV_ENDPOINT"),
-        "For torchrun: pods, processes in each, which pod this is, where rank 0 waits.",
-    ),
-    (("MASTER_ADDR", "MASTER_PORT"), "The same place, as other launchers read it."),
-    (
-        ("WORLD_SIZE", "RANK"),
-        "Pods, and which this is, where one process runs in each: launchers of more set their own.",
-    ),
-    (("POOLWISE_NODES", "POOLWISE_NODE_RANK"), "The same, whatever runs in them."),
-    (
-        (
-            *(
-                f"POOLWISE_{each}_PARALLEL"
-                for each in ("DATA", "TENSOR", "PIPELINE", "EXPERT", "CONTEXT")
-            ),
-            "POOLWISE_ZERO_STAGE",
-            "POOLWISE_MICRO_BATCH_SIZE",
-        ),
-        "The layout that was chosen, or given.",
-    ),
-    (("POOLWISE_RECOMPUTE",), "`None`, `Selective` or `Full`."),
-    (("POOLWISE_CHECKPOINT_DIR",), "`checkpoint.path`, where checkpoints are asked for."),
-    (
-        ("POOLWISE_ATTEMPT",),
-        "How often it was started before: the failures of this pod in a Job, the restarts of all"
-        " pods in a JobSet.",
-    ),
-)
-"""Of a run's environment, and what they say."""
-_ENVIRONMENT = """\
-## What a training container gets
-
-Variables of its environment, usable as `$(NAME)` in `run.command` and `run.args`. One that
-`run.env` gives as well is the user's, but for names that begin with `POOLWISE_`.
-
-| variable | meaning |
-|---|---|
-"""
 _ROW = "| {} | {} | {} | {} |"
 _TABLE_HEAD = (_ROW.format("field", "type and bounds", "default", "meaning"), "|---|---|---|---|")
 _AS_GIVEN = re.compile(r",? (is|has|are) %\w( together)?$|, %\w is none$| \(%\w\)")
@@ -88,12 +49,7 @@ def page() -> str:
         for title, schema in _objects(resource):
             homes.setdefault(_contents(schema), title)
     kinds = (_kind(resource, homes) for resource in RESOURCES)
-    return "\n".join((_HEAD, *kinds, _ENVIRONMENT + "".join(_variables())))
-
-
-def _variables() -> Iterator[str]:
-    for names_, meaning in _VARIABLES:
-        yield f"| {', '.join(f'`{each}`' for each in names_)} | {meaning} |\n"
+    return "\n".join((_HEAD, *kinds, containers()))
 
 
 def _kind(resource: type[Resource], homes: Homes) -> str:

@@ -29,6 +29,7 @@ from tests.plan.children.given import (
     training_job,
 )
 
+API_PAGE = Path(__file__).parents[3].joinpath("docs", "api.md").read_text(encoding="utf-8")
 DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -176,8 +177,7 @@ class TestTrainingEnvironment:
         run = {"image": "i", "processesPerNode": 1}
         checkpoint = {"claimName": "c", "interval": "30m"}
         job = job_of(training_job(run=run, checkpoint=checkpoint))
-        page = Path(__file__).parents[3].joinpath("docs", "api.md").read_text(encoding="utf-8")
-        told = page.partition("## What a training container gets")[2]
+        told = API_PAGE.partition("## What a training container gets")[2].partition("\n## ")[0]
         assert set(re.findall(r"`([A-Z]+_[A-Z_]+|RANK)`", told)) == set(environment_of(job))
 
 
@@ -377,6 +377,19 @@ class TestReplica:
         layout = ServingLayout(cpu_cores=4, cpu_memory_bytes=2**33)
         with pytest.raises(InvalidInput, match="engine sglang has no default image for pool cpu"):
             deployment_of(service(engine={"type": "sglang"}), layout, cpu_pool())
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if not name.startswith("training")])
+def test_docs_say_what_a_serving_container_gets(name):
+    told = API_PAGE.partition("## What a serving container gets")[2]
+    [runner] = [each for each in manifests(CASES[name]()) if each["kind"] == "Deployment"]
+    container = container_of(runner)
+    mounts = {each["mountPath"] for each in container["volumeMounts"]}
+    ports = {str(each["containerPort"]) for each in container["ports"] if each["name"] != "http"}
+    paths = {probe.get("httpGet", {}).get("path") for probe in (container["readinessProbe"],)}
+    ours = {each["name"] for each in container.get("env", ())} - {"VLLM_LOGGING_LEVEL"}
+    for word in mounts | ports | (paths - {None}) | ours:
+        assert word in told, word
 
 
 @pytest.mark.parametrize("kind", ["job", "service"])
