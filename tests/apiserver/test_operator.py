@@ -80,7 +80,7 @@ def test_one_event_tells_of_one_decision(
     operator.settle()
     told = sorted((event["reason"], event["type"]) for event in operator.events_of(job))
     reason = condition(operator.look(job) or {}, "Placed")["reason"]
-    assert told == [("NoMetricsPort", "Warning"), (reason, "Normal")]
+    assert told == [("NoMetricsPort", "Normal"), (reason, "Normal")]
 
 
 def test_a_job_that_ends_frees_its_nodes_for_the_one_that_waits(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+from poolwise.handlers import announcement
 from poolwise.handlers.announcement import announcements
 
 
@@ -69,6 +73,12 @@ WAITS = ("Placed", "False", "InsufficientCapacity", "needs 64, 48 are free")
         ),
         pytest.param(
             None,
+            status(("MetricsAvailable", "False", "NoMetricsPort", "no port is named metrics")),
+            [("NoMetricsPort", False)],
+            id="what-asks-for-nothing-is-no-warning",
+        ),
+        pytest.param(
+            None,
             status(("Placed", "False", "NoFeasiblePool", "ITL p99"), UNREACHABLE),
             [("NoFeasiblePool", True)],
             id="a-target-that-no-pool-keeps",
@@ -92,6 +102,18 @@ WAITS = ("Placed", "False", "InsufficientCapacity", "needs 64, 48 are free")
 )
 def test_announcements(before, after, told):
     assert [(each.reason, each.is_warning) for each in announcements(before, after)] == told
+
+
+def test_the_page_of_conditions_says_which_are_events():
+    page = Path(__file__).parents[2].joinpath("docs", "conditions.md").read_text(encoding="utf-8")
+    events = page.partition("\n## Events\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (Warning|Normal) \| (True|False) \| (.*) \|$", events, re.M)
+    told = {(kind, status, name) for kind, status, names in cells for name in names.split(", ")}
+    assert told == {
+        ("Warning" if is_warning else "Normal", status, f"`{name}`")
+        for name, by_status in announcement._TOLD.items()
+        for status, is_warning in by_status.items()
+    }
 
 
 MORE = {"from": 2, "to": 3, "reason": "more comes"}

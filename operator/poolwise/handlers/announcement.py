@@ -34,6 +34,8 @@ _TOLD = {
     "Failed": {"True": True},
 }
 """By type and status of a condition: whether the Event is a warning. Others are no decisions."""
+_QUIET = (Reason.NO_METRICS_PORT,)
+"""Reasons that ask for nothing: told, and no warning."""
 _CAUSES: Mapping[str, str] = {Reason.SLO_UNREACHABLE: Reason.NO_FEASIBLE_POOL}
 """What is told with another reason alone: no pool is feasible, for a target that none keeps."""
 
@@ -48,6 +50,7 @@ def announcements(before: Object | None, after: Object) -> Iterator[Announcement
     for condition in _once_each(after.get("conditions") or []):
         if _decision(condition, after) not in known:
             is_warning = _TOLD[condition["type"]][condition["status"]]
+            is_warning = is_warning and condition["reason"] not in _QUIET
             yield Announcement(condition["reason"], condition["message"], is_warning)
     yield from _scaled(mapping(before or {}, "scaling"), mapping(after, "scaling"))
 
