@@ -68,7 +68,7 @@ def test_every_row_has_a_type_and_a_meaning() -> None:
 
 
 def test_links_lead_to_headings() -> None:
-    headings = re.findall(r"^### (.*)$", page(), re.M)
+    headings = re.findall(r"^##+ (.*)$", page(), re.M)
     anchors = {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
     assert len(anchors) == len(headings), "each heading has an anchor of its own"
     assert set(re.findall(r"\(#([^)]*)\)", page())) <= anchors

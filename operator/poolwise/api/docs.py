@@ -17,6 +17,7 @@ from poolwise.api import GROUP, RESOURCES, VERSION
 from poolwise.api.base import Resource
 from poolwise.api.crd import names, validation_schema
 from poolwise.api.docs_containers import containers
+from poolwise.api.docs_open import open_fields
 from poolwise.api.generated import Page
 from poolwise.api.markers import INT_OR_STRING, PRESERVE_UNKNOWN, VALIDATIONS
 
@@ -28,11 +29,12 @@ _HEAD = f"""\
 <!-- Generated from operator/poolwise/api by `make generate`; change the models instead. -->
 # The API: `{GROUP}/{VERSION}`
 
-Every field of the custom resources, as the API server checks it. Fields without a default may be
-left out unless they are required. Quantities and durations are written as Kubernetes writes them
-(`450G` is 450·10⁹, `32Ki` is 32,768, `500ms`, `30m`); rates count one direction. Unknown fields are
-refused by strict clients (`kubectl` is one) and dropped otherwise. What conditions and their
-reasons mean is in [conditions.md](conditions.md).
+Every field of the custom resources, as the API server checks it; what a status carries
+[beyond its schema](#what-a-status-carries-beyond-these-tables) stands at the end. Fields without a
+default may be left out unless they are required. Quantities and durations are written as Kubernetes
+writes them (`450G` is 450·10⁹, `32Ki` is 32,768, `500ms`, `30m`); rates count one direction.
+Unknown fields are refused by strict clients (`kubectl` is one) and dropped otherwise. What
+conditions and their reasons mean is in [conditions.md](conditions.md).
 """
 _ROW = "| {} | {} | {} | {} |"
 _TABLE_HEAD = (_ROW.format("field", "type and bounds", "default", "meaning"), "|---|---|---|---|")
@@ -49,7 +51,7 @@ def page() -> str:
         for title, schema in _objects(resource):
             homes.setdefault(_contents(schema), title)
     kinds = (_kind(resource, homes) for resource in RESOURCES)
-    return "\n".join((_HEAD, *kinds, containers()))
+    return "\n".join((_HEAD, *kinds, containers() + open_fields()))
 
 
 def _kind(resource: type[Resource], homes: Homes) -> str:
@@ -104,7 +106,11 @@ def _section(title: str, schema: Schema, homes: Homes) -> list[str]:
         )
         for name, child in _fields(schema)
     ]
-    more = ["It may carry more than these.", ""] if schema.get(PRESERVE_UNKNOWN) else []
+    more = (
+        ["It may carry [more than these](#what-a-status-carries-beyond-these-tables).", ""]
+        if schema.get(PRESERVE_UNKNOWN)
+        else []
+    )
     told = _about(schema).split(" Example: ")[0]
     return [f"### {title}", "", told, "", *_TABLE_HEAD, *rows, "", *more, *_rules(schema)]
 
