@@ -34,7 +34,7 @@ class _LazyGroup(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         module, function = COMMANDS[cmd_name].split(":")
-        alone = typer.Typer(add_completion=False)
+        alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
         alone.command(cmd_name)(getattr(importlib.import_module(module), function))
         return typer.main.get_command(alone)
 

@@ -50,7 +50,9 @@ class Api(enum.StrEnum):
 def plan(  # noqa: PLR0913  # an option each
     files: Annotated[
         list[str],
-        typer.Option("--file", "-f", help="Manifests: files, folders, or - for standard input."),
+        typer.Option(
+            "--file", "-f", help="Manifests: files, folders, or - for standard input; repeatable."
+        ),
     ],
     nodes: Annotated[str, typer.Option(help="Nodes, as `kubectl get nodes -o yaml` prints them.")],
     more_files: Annotated[
@@ -59,14 +61,16 @@ def plan(  # noqa: PLR0913  # an option each
     pods: Annotated[
         str | None,
         typer.Option(
-            help="Running pods, which take room on the nodes; those of workloads of -f are ignored."
+            help="Running pods, as `kubectl get pods -A -o yaml` prints them. What they hold is not"
+            " free; pods of workloads that -f names are left out."
         ),
     ] = None,
     measured: Annotated[
         str | None,
         typer.Option(
             "--observed",
-            help="A list of measured over predicted times, each {model, phase, pool, ratio, at}.",
+            help="A file with a list of measured times over predicted ones:"
+            " {model, phase, pool, ratio, at} each.",
         ),
     ] = None,
     api: Annotated[
@@ -76,10 +80,10 @@ def plan(  # noqa: PLR0913  # an option each
 ) -> None:
     """Say where each workload would run, why, and what it would cost.
 
-    Exits 0 also when something cannot be placed, or could be and would not run for want of an
-    image or of weights, or names a PriorityClass that no file has (a line on standard error says
-    so), and 2 for bad input. An object that is refused holds up no other, as in a cluster: a line
-    on standard error says why, and the others are planned without it.
+    Reads files and touches no cluster. The exit status is 2 for bad input, and 0 otherwise, also
+    when a workload cannot be placed. Standard error warns of a workload that could be placed and
+    would not run (it has no image or no weights), of a PriorityClass that no file has, and of an
+    object that is refused; the others are planned without it.
     """
     paths = [*files, *(more_files or [])]
     given = list(read(paths))
