@@ -43,12 +43,10 @@ INSIDE = {
 def keys(path: Path) -> Iterator[str]:
     """Of all dictionaries that are spelled out."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Dict):
-            yield from (
-                each.value
-                for each in node.keys
-                if isinstance(each, ast.Constant) and re.fullmatch(r"[a-z][A-Za-z]*", each.value)
-            )
+        for each in node.keys if isinstance(node, ast.Dict) else ():
+            key = each.value if isinstance(each, ast.Constant) else None
+            if isinstance(key, str) and re.fullmatch(r"[a-z][A-Za-z]*", key):
+                yield key
 
 
 @pytest.mark.parametrize("name", WRITERS)
