@@ -80,10 +80,11 @@ def plan(  # noqa: PLR0913  # an option each
 ) -> None:
     """Say where each workload would run, why, and what it would cost.
 
-    Reads files and touches no cluster. The exit status is 2 for bad input, and 0 otherwise, also
-    when a workload cannot be placed. Standard error warns of a workload that could be placed and
-    would not run (it has no image or no weights), of a PriorityClass that no file has, and of an
-    object that is refused; the others are planned without it.
+    Reads files and touches no cluster. The exit status is 2 where input cannot be read or an
+    object is refused (standard error says why, and the others are planned without it), else 0,
+    also when a workload cannot be placed. Standard error warns, too, of a workload that could be
+    placed and would not run (it has no image or no weights), and of a PriorityClass that no file
+    has.
     """
     paths = [*files, *(more_files or [])]
     given = list(read(paths))
