@@ -55,7 +55,7 @@ def test_the_demo_places_the_examples(demo: Demo) -> None:
 
 
 def test_explain_tells_what_the_readme_shows(demo: Demo) -> None:
-    command = shown("poolwise explain")
+    command = shown(".venv/bin/poolwise explain")
     explained = run(command.text, demo.folder, demo.environment)
     assert explained.returncode == 0, explained.stderr
     assert prints(command.printed, explained.stdout), explained.stdout
