@@ -24,6 +24,7 @@ from poolwise.settings import Settings
 SOURCES = ("*.py", "*.yaml", "*.toml", "*.tpl", "*.txt", "*.sh", "*.schema.json", "Makefile", ".ci")
 FOREIGN = {
     "EndpointPickerConfig": "Gateway API Inference Extension",
+    "ImageVolume": "Kubernetes",
     "IsDisruptable": "Karpenter",
     "SchedulingDisabled": "kubectl get nodes",
     "WaitingForQuota": "Kueue",
