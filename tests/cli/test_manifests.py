@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from poolwise.cli.manifests import of_kind, read
+from poolwise.cli.manifests import gathered, of_kind, read
 from poolwise.errors import InvalidInput
 
 
@@ -43,6 +43,34 @@ def test_lists_are_taken_apart_and_empty_documents_skipped(tmp_path: Path) -> No
     text = "---\n---\nkind: List\nitems: [{kind: A}, {kind: B}]\n---\nkind: C\n"
     assert contents(tmp_path, text) == [{"kind": "A"}, {"kind": "B"}, {"kind": "C"}]
     assert contents(tmp_path, "kind: NodeList\nitems:\n") == []
+
+
+def test_lists_inside_of_lists_are_taken_apart_too(tmp_path: Path) -> None:
+    file = tmp_path / "given.yaml"
+    file.write_text("{kind: List, items: [{kind: A}, {kind: BList, items: [{kind: B}, 7]}]}")
+    found, refused = gathered([str(file)])
+    assert [document.content["kind"] for document in found] == ["A", "B"]
+    assert [document.where for document in found] == [
+        f"{file}: document 1, item 1",
+        f"{file}: document 1, item 2.1",
+    ]
+    assert [str(each) for each in refused] == [
+        f"{file}: document 1, item 2.2: is 7, expected an object"
+    ]
+
+
+def test_what_cannot_be_read_holds_up_no_other_object(tmp_path: Path) -> None:
+    texts = {"a": "kind: A1\n---\n- 1\n---\nkind: A2\n---\na: [\n", "b": "kind: B\n"}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+    missing = str(tmp_path / "missing.yaml")
+    found, refused = gathered([missing, str(tmp_path)])
+    assert [document.content["kind"] for document in found] == ["A1", "A2", "B"]
+    assert [each.where for each in refused] == [
+        missing,
+        f"{tmp_path}/a.yaml: document 2",
+        f"{tmp_path}/a.yaml: document 4, line 8, column 1",
+    ]
 
 
 @pytest.mark.parametrize(

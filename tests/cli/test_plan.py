@@ -207,6 +207,18 @@ def test_nothing_is_planned_where_everything_is_refused(tmp_path: Path, nodes: P
     assert result.stdout == ""
 
 
+def test_a_file_that_is_no_yaml_holds_up_no_other(tmp_path: Path, nodes: Path) -> None:
+    written(tmp_path / "chat.yaml", example("inference-chat"))
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("spec: [\n")
+    arguments = ("-f", tmp_path / "chat.yaml", "-f", broken, "--nodes", nodes, "-o", "json")
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert [each["name"] for each in json.loads(result.stdout)["workloads"]] == ["chat"]
+    [line] = result.stderr.splitlines()
+    assert line.startswith(f"poolwise: {broken}: document 1, line 2, column 1: ")
+
+
 def test_one_name_twice_is_refused(tmp_path: Path, nodes: Path) -> None:
     file = written(tmp_path / "twice.yaml", example("inference-chat"), example("inference-chat"))
     result = run("-f", file, "--nodes", nodes, "-o", "json")

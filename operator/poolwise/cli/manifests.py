@@ -29,16 +29,15 @@ class Document:
 
     path: str
     index: int
-    """Counted from 1, items of a List as ``2.1``-style positions in ``where``."""
-    item: int | None
+    """Counted from 1."""
+    items: tuple[int, ...]
+    """Its position in a List, also counted from 1, and in each List around that one before it."""
     content: Mapping[str, Any]
 
     @property
     def where(self) -> str:
         """File, document and object, for the front of a sentence."""
-        position = f"{self.path}: document {self.index}"
-        if self.item is not None:
-            position += f", item {self.item}"
+        position = _position(self.path, self.index, self.items)
         kind, name = self.content.get("kind"), _metadata(self.content).get("name")
         return f"{position} ({kind}/{name})" if kind and name else position
 
@@ -87,9 +86,32 @@ def read(paths: Iterable[str]) -> Iterator[Document]:
 
     Raises :class:`InvalidInput` for a file that cannot be read or parsed, naming line and column.
     """
+    for found in _found(paths):
+        if isinstance(found, InvalidInput):
+            raise found
+        yield found
+
+
+def gathered(paths: Iterable[str]) -> tuple[list[Document], list[InvalidInput]]:
+    """All objects that can be read, in order, and what is wrong with the rest.
+
+    As for ``kubectl apply``, a file that cannot be parsed ends there: its documents before that,
+    and the other files, are as good as without it.
+    """
+    found = list(_found(paths))
+    return (
+        [each for each in found if isinstance(each, Document)],
+        [each for each in found if isinstance(each, InvalidInput)],
+    )
+
+
+def _found(paths: Iterable[str]) -> Iterator[Document | InvalidInput]:
     for path in paths:
-        for file in _files(path):
-            yield from _objects(file)
+        try:
+            for file in _files(path):
+                yield from _objects(file)
+        except InvalidInput as error:
+            yield error
 
 
 def _files(path: str) -> list[str]:
@@ -113,13 +135,13 @@ def _text(path: str) -> str:
         raise InvalidInput(path, f"is not UTF-8 text: byte {error.start} {error.reason}") from error
 
 
-def _objects(path: str) -> Iterator[Document]:
-    for index, content in enumerate(parsed(path), start=1):
-        if content is None:
-            continue
-        if not isinstance(content, dict):
-            raise InvalidInput(f"{path}: document {index}", _no_object(content))
-        yield from _expanded(path, index, content)
+def _objects(path: str) -> Iterator[Document | InvalidInput]:
+    try:
+        for index, content in enumerate(parsed(path), start=1):
+            if content is not None:
+                yield from _expanded(path, index, (), content)
+    except InvalidInput as error:
+        yield error
 
 
 def parsed(path: str) -> Iterator[Any]:
@@ -171,19 +193,26 @@ def _unparsable(where: str, error: Exception) -> InvalidInput:
     return InvalidInput(where, getattr(error, "problem", None) or f"is not YAML: {told}")
 
 
-def _expanded(path: str, index: int, content: dict[str, Any]) -> Iterator[Document]:
-    if not str(content.get("kind", "")).endswith("List") or "items" not in content:
-        yield Document(path, index, None, content)
-        return
-    items = content["items"] or []
-    if not isinstance(items, list):
-        told = f"items is {named(items)}, expected a list"
-        raise InvalidInput(f"{path}: document {index}", told)
-    for number, item in enumerate(items, start=1):
-        if not isinstance(item, dict):
-            where = f"{path}: document {index}, item {number}"
-            raise InvalidInput(where, _no_object(item))
-        yield Document(path, index, number, item)
+def _expanded(
+    path: str, index: int, items: tuple[int, ...], content: object
+) -> Iterator[Document | InvalidInput]:
+    """The object, or those of a List; kubectl takes apart Lists inside of Lists, too."""
+    where = _position(path, index, items)
+    if not isinstance(content, dict):
+        yield InvalidInput(where, _no_object(content))
+    elif not str(content.get("kind", "")).endswith("List") or "items" not in content:
+        yield Document(path, index, items, content)
+    elif not isinstance(inside := content["items"] or [], list):
+        yield InvalidInput(where, f"items is {named(inside)}, expected a list")
+    else:
+        for number, item in enumerate(inside, start=1):
+            yield from _expanded(path, index, (*items, number), item)
+
+
+def _position(path: str, index: int, items: tuple[int, ...]) -> str:
+    """Items of a List inside of a List as ``2.1``."""
+    position = f"{path}: document {index}"
+    return f"{position}, item {'.'.join(map(str, items))}" if items else position
 
 
 def of_kind(documents: Iterable[Document], kind: str) -> list[Mapping[str, Any]]:

@@ -15,7 +15,7 @@ import typer
 from poolwise import tables
 from poolwise.api.validation import defaulted, problems
 from poolwise.cli import table
-from poolwise.cli.manifests import Document, identity, of_kind, read, told_apart
+from poolwise.cli.manifests import Document, gathered, identity, of_kind, read, told_apart
 from poolwise.cli.observations import read_corrections
 from poolwise.cli.own_pods import unplanned, without_planned
 from poolwise.cli.unranked import unranked
@@ -80,18 +80,19 @@ def plan(  # noqa: PLR0913  # an option each
 ) -> None:
     """Say where each workload would run, why, and what it would cost.
 
-    Reads files and touches no cluster. The exit status is 2 where input cannot be read or an
-    object is refused (standard error says why, and the others are planned without it), else 0,
-    also when a workload cannot be placed. Standard error warns, too, of a workload that could be
-    placed and would not run (it has no image or no weights), and of a PriorityClass that no file
-    has.
+    Reads files and touches no cluster. The exit status is 2 where a file or a document cannot be
+    read or an object is refused (standard error says why, and the others are planned without it),
+    else 0, also when a workload cannot be placed. Standard error warns, too, of a workload that
+    could be placed and would not run (it has no image or no weights), and of a PriorityClass that
+    no file has.
     """
     paths = [*files, *(more_files or [])]
-    given = list(read(paths))
+    given, unread = gathered(paths)
     ours = [document for document in given if _is_ours(document.content)]
-    if not ours:
+    if not ours and not unread:
         _refuse([f"{', '.join(paths)}: no TrainingJob, InferenceService or AcceleratorPool found"])
     documents, refusals = _judged(ours)
+    refusals = [*map(str, unread), *refusals]
     if not documents:
         _refuse(refusals)
     now, known = utc_now(), tables.load()
