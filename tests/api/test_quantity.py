@@ -34,7 +34,7 @@ def test_a_quantity_is_a_number(text: str | int, number: int | Decimal) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1 G", "G", "1gi", "1Kib", "NaN", "Inf", "0x10", "1e", "1_000"]
+    "text", ["", "1 G", "G", "1gi", "1Kib", "NaN", "Inf", "0x10", "1e", "1_000", "١٢", "1e٢"]
 )
 def test_anything_else_is_none(text: str) -> None:
     with pytest.raises(ValueError, match="not a quantity such as"):
