@@ -39,6 +39,13 @@ def test_what_nothing_helps_is_latency(gain: float) -> None:
     assert found.resource is Resource.LATENCY
 
 
+def test_more_of_a_resource_never_loses_throughput() -> None:
+    """A search for the highest load may end a step lower on a larger machine."""
+    found = bottleneck(lambda here: 1.0 if here == H100 else 1.0 - 1e-5, H100)
+    assert found.resource is Resource.LATENCY
+    assert set(found.gains.values()) == {0.0}
+
+
 def test_what_cannot_run_has_no_gains() -> None:
     found = bottleneck(lambda here: 0.0, H100)
     assert found.resource is Resource.LATENCY

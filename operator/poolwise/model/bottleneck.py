@@ -24,14 +24,15 @@ def bottleneck(
 
     ``throughput`` is asked once for the machine as it is, and once with each of the ``felt``
     resources grown by 10 %: who knows that one cannot matter saves its question. A throughput of
-    0 has no gains and is ``Latency``.
+    0 has no gains and is ``Latency``. No resource takes throughput away by growing: what seems to
+    is the step of a search for the highest load, or the law of a tail.
     """
     base = throughput(machine)
     gains = dict.fromkeys(BUYABLE, 0.0)
     if base <= 0:
         return Bottleneck(Resource.LATENCY, gains)
     for each in felt:
-        gains[each] = throughput(machine.with_more(each, GROWTH)) / base - 1
+        gains[each] = max(throughput(machine.with_more(each, GROWTH)) / base - 1, 0.0)
     largest = max(gains, key=lambda each: gains[each])
     if gains[largest] < LEAST_GAIN:
         largest = Resource.LATENCY
