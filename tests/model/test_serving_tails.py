@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from poolwise.model.hardware import Resource
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, state, state_at_rate
 from poolwise.model.serving.queueing import Lengths
@@ -50,6 +51,32 @@ def test_tails_are_near_those_of_a_simulated_engine(rate: float) -> None:
     assert times.ttft.percentile(99) == pytest.approx(simulated.first_token(99), rel=0.25)
     assert times.token_percentile(50) == pytest.approx(simulated.token(50), rel=0.1)
     assert times.token_percentile(99) == pytest.approx(simulated.token(99), rel=0.1)
+
+
+@pytest.mark.parametrize("batched_tokens", [2048, 8192])
+def test_long_prompts_of_one_chunk_make_the_tail_of_a_simulated_engine(batched_tokens: int) -> None:
+    """Weights are read behind their arithmetic: each token takes more than of a usual prompt."""
+    shown = served(batched_tokens)
+    at = state_at_rate(shown, 1.0)
+    assert at is not None
+    times, simulated = latencies(shown, at), simulate(shown, 1.0, 2500)
+    for percent in (50, 90, 95, 99):
+        told = times.ttft.percentile(percent)
+        assert told == pytest.approx(simulated.first_token(percent), rel=0.1), percent
+
+
+def test_more_bandwidth_makes_no_first_token_later() -> None:
+    """Of the tail, at the same rate."""
+    work = service("Llama-3.1-8B", (300, 1200), (350, 900))
+    layout = ServingLayout(max_batched_tokens=8192)
+    tails = []
+    for growth in (1.0, 1.1, 1.5, 2.0, 4.0):
+        faster = machine("L40S").with_more(Resource.MEMORY_BANDWIDTH, growth)
+        shown = replica(work, layout, faster, CALIBRATION)
+        at = state_at_rate(shown, 0.1)
+        assert at is not None
+        tails.append(latencies(shown, at).ttft.percentile(99))
+    assert all(after <= before for before, after in itertools.pairwise(tails))
 
 
 def test_the_first_tokens_tail_has_no_step_where_prompts_leave_one_chunk() -> None:

@@ -19,6 +19,9 @@ from poolwise.model.serving.queueing import (
     waiting,
 )
 
+LONG_PROMPT_DEVIATIONS = 3.0
+"""Of lengths, above the mean: about one prompt in seventy of the log-normal law is longer."""
+
 
 @dataclass(slots=True)  # not frozen, as TokenTimes: a search makes thousands
 class _RequestTimes:
@@ -138,9 +141,24 @@ def _prefill(replica: Replica, at: State) -> Delay:
     prompt, ratio, decode = replica.prompt, replica.prompt_ratio, at.decode.seconds
     own = at.chunks * (at.mixed.seconds - decode)
     room = at.room_tokens
-    varying = prompt.scaled(ratio * (own + prompt.mean / room * decode))
+    varying = prompt.scaled(ratio * _varying_seconds(replica, at))
     whole = ratio * (own + prompt.mean_of_at_least(room) / room * decode)
     return Delay(whole, varying.variance_seconds2, varying.third_seconds3)
+
+
+def _varying_seconds(replica: Replica, at: State) -> float:
+    """Of a prompt of mean length, by what a token takes between that and a long one: those make the
+    tail, and reading the weights hides behind their arithmetic, or comes again with each chunk.
+    """
+    prompt, room = replica.prompt, at.room_tokens
+    usual_seconds = at.chunks * at.mixed.seconds
+    beyond = LONG_PROMPT_DEVIATIONS * prompt.mean * math.sqrt(prompt.scv)
+    if not replica.generates or beyond <= 0.0:
+        return usual_seconds
+    long = prompt.mean + beyond
+    if long < room:
+        return prompt.mean * (at.full.seconds - usual_seconds) / (room - prompt.mean)
+    return prompt.mean * (long / room * at.full.seconds - usual_seconds) / beyond
 
 
 def _slot_wait(replica: Replica, rate: float, residence: Delay) -> Delay:
