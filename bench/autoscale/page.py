@@ -27,6 +27,7 @@ from bench.autoscale import (
     llmd,
     looks,
     plots,
+    shifts,
     steps,
     suite,
 )
@@ -50,6 +51,7 @@ OF_OURS = {
     "hours": hours,
     "courses": courses,
     "looks": looks,
+    "shifts": shifts,
     "equal_cost": equal_cost,
 }
 """Programs that tell of ours in one table, by its place in the template."""

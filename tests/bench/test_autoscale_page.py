@@ -20,6 +20,7 @@ TABLES = {
     "<!-- COURSES -->": "| chat | level | 99.50 |",
     "<!-- HOURS -->": "| chat | 3 | 10 | 99.00 |",
     "<!-- LOOKS -->": "| chat | 99.00 | 99.87 @ 15.55 |",
+    "<!-- SHIFTS -->": "| answers 100 to 800 | 4.8 to 9.0 |",
     "<!-- EQUAL_COST -->": "| chat | 99.87 | 15.55 | kpa |",
 }
 
