@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
+from typing import Any
 
 from poolwise.model.borrowing import prior
 from poolwise.model.corrected import ServingEstimates, corrected_training
@@ -172,8 +174,25 @@ def workload_of(work: TrainingWork) -> str:
 
 def alike(work: TrainingWork, layout: TrainingLayout) -> str:
     """The same for runs whose steps take the same time: all of the work but its length."""
-    return _digest((replace(work, steps=None), layout))
+    return _digest(replace(work, steps=None), layout)
 
 
-def _digest(value: object) -> str:
-    return hashlib.sha256(repr(value).encode()).hexdigest()[:12]
+def _digest(*values: object) -> str:
+    """Statuses keep it over upgrades of the operator, so no name of a class is in it, nor a field
+    that has its default: one more of those would have all that was learned forgotten."""
+    spelled = json.dumps([_spelled(each) for each in values], sort_keys=True, default=str)
+    return hashlib.sha256(spelled.encode()).hexdigest()[:12]
+
+
+def _spelled(value: object) -> object:
+    """For JSON: what is not as it is by default, by its name."""
+    if is_dataclass(value):
+        named = ((each, getattr(value, each.name)) for each in fields(value))
+        return {each.name: _spelled(told) for each, told in named if told != _default(each)}
+    if isinstance(value, tuple):
+        return [_spelled(each) for each in value]
+    return value
+
+
+def _default(of: Field[Any]) -> object:
+    return of.default if of.default_factory is MISSING else of.default_factory()
