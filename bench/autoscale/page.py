@@ -3,7 +3,8 @@
 Replays what ``--results`` does not hold yet, which takes hours, and adds it there line by line;
 then the page is written of all that it holds. A change of the controller takes
 ``--again ours O2 --only ours O2``: their rows anew, and nothing that is missing of others.
-``--only`` without a name writes the page of what is there.
+``--only`` without a name writes the page of what is there. On a machine that has no results,
+:mod:`bench.autoscale.recall` takes what the page says of the others.
 """
 
 from __future__ import annotations
