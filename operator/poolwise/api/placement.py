@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, WithJsonSchema, field_validator
+from pydantic import (
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+    field_validator,
+)
 
 from poolwise.api.base import ApiModel
 from poolwise.api.markers import LIST_SET, VALIDATIONS, Rule
@@ -22,8 +29,18 @@ PoolNames = Annotated[
 _IN_BOTH = "pool in self.excludePools && pool.matches('^[-a-z0-9.]+$')"
 """Only names of a good form are repeated in the message, so that no control character is."""
 
+
+def _existing(given: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """What the API server's pattern lets pass and no calendar has: 30 February, or +25:00."""
+    try:
+        return read(given)
+    except ValidationError:
+        raise ValueError("must be a time that exists, such as 2026-12-24T00:00:00Z") from None
+
+
 Time = Annotated[
     datetime,
+    WrapValidator(_existing),
     WithJsonSchema(
         {
             "type": "string",

@@ -166,6 +166,17 @@ def test_limits_and_places():
 
 
 @pytest.mark.parametrize(
+    "moment", ["2027-02-30T00:00:00Z", "2027-02-20T00:00:00+25:00", "0000-01-01T00:00:00Z"]
+)
+def test_a_moment_that_no_calendar_has_is_told_so(moment):
+    document = changed(TRAINING, "objective", {"deadline": moment})
+    assert refusal(document) == (
+        f"spec.objective.deadline: is '{moment}': "
+        "must be a time that exists, such as 2026-12-24T00:00:00Z"
+    )
+
+
+@pytest.mark.parametrize(
     ("given", "meant"),
     [
         (
