@@ -77,7 +77,7 @@ def test_what_another_autoscaler_sets_is_what_is_told_and_held():
     assert plan(shell)["energyJoules"] == pytest.approx(4 * joules, rel=1e-3)
     assert status["observed"]["accrued"]["perHour"]["cost"] == 4 * price
     assert status["scaling"]["desiredReplicas"] == 4
-    assert status["scaling"]["reason"].startswith("4, as HorizontalPodAutoscaler theirs")
+    assert status["scaling"]["reason"].startswith("4, as set by HorizontalPodAutoscaler theirs")
     assert "costPerHour" not in status["scaling"]
     assert status["scaling"]["decisions"] == []
     assert held(shell) == (4, {"n0": 4})
