@@ -63,6 +63,12 @@ class Transformer:
         """Whether its tokens are patches of a picture, which is always cut into as many."""
         return not self.is_decoder and not self.vocab
 
+    def divides_heads(self, tensor: int) -> bool:
+        """Whether each of so many ranks gets as many heads as the others: of keys and values
+        several may have the same."""
+        keys = self.kv_heads % tensor == 0 or tensor % self.kv_heads == 0
+        return self.heads % tensor == 0 and keys
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

@@ -157,9 +157,8 @@ def _divides(
 ) -> bool:
     """Whether heads, layers and experts divide, and no tensor group takes a part of a node."""
     tensor, pipeline = layout.tensor, layout.pipeline
-    heads = shape.heads % tensor == 0
-    keys = shape.kv_heads % tensor == 0 or tensor % shape.kv_heads == 0
     larger, smaller = max(tensor, accelerators_per_node), min(tensor, accelerators_per_node)
     is_whole = larger % smaller == 0
     is_wished = fixed.pipeline in (None, pipeline) and tensor % layout.expert == 0
-    return heads and keys and is_whole and is_wished and pipeline <= shape.layers
+    is_divided = shape.divides_heads(tensor) and pipeline <= shape.layers
+    return is_divided and is_whole and is_wished

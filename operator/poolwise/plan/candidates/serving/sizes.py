@@ -70,8 +70,7 @@ class Sizes:
         return [
             size
             for size in _powers_of_two(self.node.accelerators, fixed)
-            if shape.heads % size == 0
-            and (shape.kv_heads % size == 0 or size % shape.kv_heads == 0)
+            if shape.divides_heads(size)
         ]
 
     def _pipelines(self, tensor: int) -> list[int]:

@@ -78,7 +78,7 @@ def _beyond_the_model(work: TrainingWork, fixed: FixedLayout) -> str | None:
     experts = shape.experts.count if shape.experts else 0
     if shape.heads % tensor:
         return f"parallelism.tensor {tensor} does not divide the model's {shape.heads} heads"
-    if shape.kv_heads % tensor and tensor % shape.kv_heads:
+    if not shape.divides_heads(tensor):
         return (
             f"parallelism.tensor {tensor} is no divisor and no multiple of the model's"
             f" {shape.kv_heads} key-value heads"
@@ -104,15 +104,13 @@ def _tensor_sizes(
 ) -> list[int]:
     """Sizes that divide heads and stay where links are fast: a node, or the scale-up domain."""
     shape = work.model.shape
-    heads, kv_heads = (shape.heads, shape.kv_heads) if isinstance(shape, Transformer) else (1, 1)
     domain = max(link.domain_accelerators, link.accelerators_per_node, 1)
     return [
         size
         for size in divisors(count)
         if fixed.tensor in (None, size)
         and size <= domain
-        and heads % size == 0
-        and (kv_heads % size == 0 or size % kv_heads == 0)
+        and (shape.divides_heads(size) if isinstance(shape, Transformer) else size == 1)
         and _nests(size, min(count, link.accelerators_per_node))
     ]
 
