@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
 from bench.autoscale import grid
 from bench.autoscale.cells import Cell, Standing, standings
+from bench.autoscale.document import of_one, of_seeds
 from bench.autoscale.grid import Case
 from bench.autoscale.suite import O1, O2, OURS
 from bench.autoscale.tuning import BEST_STATIC, FLEETS
@@ -105,16 +106,12 @@ def _best_other(there: Standing) -> Cell | None:
     return max(scaling, key=lambda each: each.attainment, default=None)
 
 
-def _mean(ours: Sequence[Cell]) -> Iterator[str]:
-    if not ours:
-        return iter((NOTHING, NOTHING))
-    shares = [100 * each.attainment for each in ours]
-    hours = fmean(each.replica_hours for each in ours)
-    return iter((f"{fmean(shares):.2f} ({min(shares):.2f})", f"{hours:.2f}"))
+def _mean(ours: Sequence[Cell]) -> tuple[str, str]:
+    return of_seeds(ours) if ours else (NOTHING, NOTHING)
 
 
 def _attained(cell: Cell | None) -> tuple[str, str]:
-    return (f"{100 * cell.attainment:.2f}" if cell else NOTHING), _hours(cell)
+    return of_one(cell) if cell else (NOTHING, NOTHING)
 
 
 def _hours(cell: Cell | None) -> str:

@@ -9,7 +9,6 @@ hindsight.
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -21,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.autoscale import drawn, suite
+from bench.autoscale.document import of_one, of_seeds
 from bench.autoscale.drawn import TRACES
 from bench.autoscale.numbers import count
 from bench.autoscale.outcome import Outcome
@@ -112,14 +112,11 @@ def text(found: Iterable[Found]) -> str:
 
 
 def _cells(found: Found) -> Iterator[str]:
-    attained = [each.attainment for each in found.ours]
     yield found.trace
     yield found.course
-    yield f"{100 * statistics.fmean(attained):.2f} ({100 * min(attained):.2f})"
-    yield f"{statistics.fmean(each.replica_hours for each in found.ours):.2f}"
+    yield from of_seeds(found.ours)
     for each in found.rivals:
-        yield f"{100 * each.attainment:.2f}"
-        yield f"{each.replica_hours:.2f}"
+        yield from of_one(each)
 
 
 if __name__ == "__main__":

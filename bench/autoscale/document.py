@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from statistics import fmean
+from typing import Any, Protocol
 
 from bench.autoscale.outcome import Outcome
 from bench.autoscale.scene import Scene
@@ -84,6 +85,30 @@ def _line(each: Result, o1: float | None) -> str:
         f"{1e3 * found.p99_tpot_seconds:.1f}",
     )
     return f"| {' | '.join(cells)} |"
+
+
+class Attained(Protocol):
+    """What became of one replay."""
+
+    @property
+    def attainment(self) -> float:
+        """Share of requests that met both targets."""
+
+    @property
+    def replica_hours(self) -> float:
+        """Paid for."""
+
+
+def of_seeds(outcomes: Sequence[Attained]) -> tuple[str, str]:
+    """Two cells of a table: the mean attainment in percent with the least, and replica-hours."""
+    shares = [100 * each.attainment for each in outcomes]
+    hours = fmean(each.replica_hours for each in outcomes)
+    return f"{fmean(shares):.2f} ({min(shares):.2f})", f"{hours:.2f}"
+
+
+def of_one(outcome: Attained) -> tuple[str, str]:
+    """The same of a single replay."""
+    return f"{100 * outcome.attainment:.2f}", f"{outcome.replica_hours:.2f}"
 
 
 def setting(values: Mapping[str, float | str]) -> str:

@@ -7,7 +7,6 @@ mean of a few seeds of the scrapes' noise, beside the best static fleet in hinds
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -16,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.autoscale import suite
+from bench.autoscale.document import of_one, of_seeds
 from bench.autoscale.grid import HOUR_SECONDS, sized, trace_of
 from bench.autoscale.numbers import count
 from bench.autoscale.outcome import Outcome
@@ -99,15 +99,12 @@ def _row(found: Found) -> str:
 
 
 def _cells(found: Found) -> Iterator[str]:
-    attained = [each.attainment for each in found.ours]
     yield found.hour.trace
     yield f"{found.hour.begin_hours:g}"
     yield f"{found.hour.peak_replicas:g}"
     yield f"{100 * found.aim:.2f}"
-    yield f"{100 * statistics.fmean(attained):.2f} ({100 * min(attained):.2f})"
-    yield f"{statistics.fmean(each.replica_hours for each in found.ours):.2f}"
-    yield f"{100 * found.static.attainment:.2f}"
-    yield f"{found.static.replica_hours:.2f}"
+    yield from of_seeds(found.ours)
+    yield from of_one(found.static)
 
 
 if __name__ == "__main__":

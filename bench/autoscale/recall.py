@@ -25,6 +25,7 @@ from statistics import fmean
 
 from bench.autoscale import cells, grid, kept
 from bench.autoscale.cells import Cell
+from bench.autoscale.circumstances import NOTHING
 from bench.autoscale.grid import Case
 from bench.autoscale.kept import RESULTS
 from bench.autoscale.page import DOCS, OF_OURS, TEMPLATE
@@ -168,11 +169,11 @@ def _started(section: str, ours: Mapping[str, Cell]) -> Iterator[Cell]:
             yield from _seeds(case, aim, told[0], told[1], usual)
             continue
         yield from _seeds(case, aim, told[0], told[1], None)
-        yield _cell(case, BEST_STATIC, aim, told[2], told[3])
-        if told[5] != "not run":
-            yield _cell(case, told[4], aim, told[5], told[6])
-        yield _cell(case, O2, aim, told[7], told[8])
-        yield replace(_cell(case, O1, aim, "0", told[9]), attainment=aim)
+        yield _cell(case, BEST_STATIC, aim, _share(told[2]), told[3])
+        if told[4] != NOTHING:
+            yield _cell(case, told[4], aim, _share(told[5]), told[6])
+        yield _cell(case, O2, aim, _share(told[7]), told[8])
+        yield _cell(case, O1, aim, aim, told[9])
 
 
 def _is_ours(cell: Cell, case: Case) -> bool:
@@ -181,16 +182,16 @@ def _is_ours(cell: Cell, case: Case) -> bool:
 
 
 def _slower(section: str, timely: Mapping[Case, float]) -> Iterator[Cell]:
-    """The aim follows from what is lost of the ``timely`` share with a right model."""
+    """The aim follows from what is lost of the ``timely`` share with a right model, what O1 takes
+    from ours over it."""
     for trace, slowness, *told in _columns(section):
         right = Case(trace, grid.PEAKS[trace])
         case = replace(right, slowness=float(slowness))
         mean = _share(told[0].partition(" ")[0])
         aim = ATTAINMENT * mean / (timely[right] - _share(told[2]))
         yield from _seeds(case, aim, told[0], told[1], None)
-        yield _cell(case, BEST_STATIC, aim, told[5], told[6])
-        hours = float(told[1]) / float(told[3])
-        yield replace(_cell(case, O1, aim, "0", "0"), attainment=aim, replica_hours=hours)
+        yield _cell(case, BEST_STATIC, aim, _share(told[5]), told[6])
+        yield _cell(case, O1, aim, aim, float(told[1]) / float(told[3]))
 
 
 def _seeds(case: Case, aim: float, shares: str, hours: str, first: Cell | None) -> Iterator[Cell]:
@@ -200,7 +201,7 @@ def _seeds(case: Case, aim: float, shares: str, hours: str, first: Cell | None) 
     if spread is None:
         raise BadInput(f"{shares!r} is not a mean with the least of the seeds")
     mean, least = _share(spread[1]), _share(spread[2])
-    zero = first or replace(_cell(case, OURS, aim, "0", hours), attainment=least)
+    zero = first or _cell(case, OURS, aim, least, hours)
     if first is None:
         yield zero
     yield replace(
@@ -211,10 +212,10 @@ def _seeds(case: Case, aim: float, shares: str, hours: str, first: Cell | None) 
     )
 
 
-def _cell(case: Case, name: str, aim: float, share: str, hours: str) -> Cell:
+def _cell(case: Case, name: str, aim: float, attainment: float, hours: str | float) -> Cell:
     """Of which no more is told."""
     unknown = (UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)
-    return Cell(case, name, {}, aim, _share(share), float(hours), *unknown)
+    return Cell(case, name, {}, aim, attainment, float(hours), *unknown)
 
 
 def _share(percent: str) -> float:

@@ -9,7 +9,6 @@ beside the best static fleet of the first. Who comes within a start of the chang
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -20,11 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.autoscale import sizing, suite
+from bench.autoscale.document import of_one, of_seeds
 from bench.autoscale.engine import engine
 from bench.autoscale.numbers import count
 from bench.autoscale.outcome import Outcome
 from bench.autoscale.scene import Scene
 from bench.autoscale.traces import Trace
+from bench.autoscale.tuning import BEST_STATIC
 from bench.programs import ends_on_bad_input
 from poolwise.sim.serving.requests import Requests
 
@@ -85,7 +86,7 @@ def replayed(shift: str) -> Found:
     scenes = [scene(shift, seed) for seed in SEEDS]
     ours = tuple(suite.result(each, suite.OURS).outcome for each, _ in scenes)
     first, needed = scenes[0]
-    return Found(shift, needed, ours, suite.result(first, "best_static").outcome)
+    return Found(shift, needed, ours, suite.result(first, BEST_STATIC).outcome)
 
 
 def scene(shift: str, seed: int) -> tuple[Scene, tuple[float, float]]:
@@ -143,13 +144,10 @@ def text(found: Iterable[Found]) -> str:
 
 
 def _cells(found: Found) -> Iterator[str]:
-    attained = [each.attainment for each in found.ours]
     yield found.shift
     yield " to ".join(f"{each:.1f}" for each in found.needed)
-    yield f"{100 * statistics.fmean(attained):.2f} ({100 * min(attained):.2f})"
-    yield f"{statistics.fmean(each.replica_hours for each in found.ours):.2f}"
-    yield f"{100 * found.best_static.attainment:.2f}"
-    yield f"{found.best_static.replica_hours:.2f}"
+    yield from of_seeds(found.ours)
+    yield from of_one(found.best_static)
 
 
 if __name__ == "__main__":
