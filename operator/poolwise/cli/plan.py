@@ -47,32 +47,37 @@ class Api(enum.StrEnum):
     LEADER_WORKER_SET = "LeaderWorkerSet"
 
 
+Files = Annotated[
+    list[str],
+    typer.Option(
+        "--file", "-f", help="Manifests: files, folders, or - for standard input; repeatable."
+    ),
+]
+Pods = Annotated[
+    str | None,
+    typer.Option(
+        help="Running pods, as `kubectl get pods -A -o yaml` prints them. What they hold is not"
+        " free; pods of workloads that -f names are left out."
+    ),
+]
+Measured = Annotated[
+    str | None,
+    typer.Option(
+        "--observed",
+        help="A file with a list of measured times over predicted ones:"
+        " {model, phase, pool, ratio, at} each.",
+    ),
+]
+
+
 def plan(  # noqa: PLR0913  # an option each
-    files: Annotated[
-        list[str],
-        typer.Option(
-            "--file", "-f", help="Manifests: files, folders, or - for standard input; repeatable."
-        ),
-    ],
+    files: Files,
     nodes: Annotated[str, typer.Option(help="Nodes, as `kubectl get nodes -o yaml` prints them.")],
     more_files: Annotated[
         list[str] | None, typer.Argument(metavar="FILE", help="More manifests.")
     ] = None,
-    pods: Annotated[
-        str | None,
-        typer.Option(
-            help="Running pods, as `kubectl get pods -A -o yaml` prints them. What they hold is not"
-            " free; pods of workloads that -f names are left out."
-        ),
-    ] = None,
-    measured: Annotated[
-        str | None,
-        typer.Option(
-            "--observed",
-            help="A file with a list of measured times over predicted ones:"
-            " {model, phase, pool, ratio, at} each.",
-        ),
-    ] = None,
+    pods: Pods = None,
+    measured: Measured = None,
     api: Annotated[
         list[Api] | None, typer.Option(help="An optional API that the cluster serves; repeatable.")
     ] = None,
