@@ -105,3 +105,17 @@ def test_the_load_of_the_moment_is_that_of_a_usual_look(of_arrivals, seconds, sh
     assert felt({name: before["0"]}, taken, of_arrivals, UNEVEN)[name].now == pytest.approx(
         share * new.now
     )
+
+
+@pytest.mark.parametrize("waiting", [0.0, 500.0])
+def test_the_worst_load_lasts_as_long_as_the_queue_that_it_left(of_arrivals, waiting):
+    """Nothing comes any more, and whoever is late now came when everything did."""
+    fleet = Fleet.of(1)
+    memory = Memory(samples=intake(Memory(), fleet.seen(0.0, 0.0), {}).samples)
+    seen = fleet.seen(STEP_SECONDS, 0.0)
+    samples = {name: replace(each, waiting=waiting) for name, each in seen.samples.items()}
+    taken = intake(memory, replace(seen, samples=samples), {})
+    before = dict.fromkeys(taken.by_replica, Felt(0.0, 1.0, 1.0, 5.0))
+    [found] = felt(before, taken, of_arrivals, EVEN).values()
+    assert (found.worst == 5.0) is (waiting > 0.0)
+    assert found.worst <= 5.0

@@ -86,3 +86,42 @@ def test_histograms_tell_how_many_answers_have_more_than_one_token(share):
     assert 1.0 - told.get(0.0, 0.0) == pytest.approx(share, abs=1e-6)
     silent = with_lengths(Memory(), _delta(finished_requests=9.0, generated_tokens=9.0), 15.0)
     assert mix(declared, silent).gaps == ()
+
+
+def _of_length(prompt_tokens: float, count: float) -> Delta:
+    """Half of them a third shorter, half a third longer."""
+    short, long = prompt_tokens / 1.5, prompt_tokens / 0.75
+    lengths = Histogram(
+        (0.9 * short, short, 0.9 * long, long, math.inf),
+        (0.0, count / 2.0, count / 2.0, count, count),
+        count * prompt_tokens,
+    )
+    return _delta(
+        finished_requests=count,
+        generated_tokens=200.0 * count,
+        prompt_tokens=count * prompt_tokens,
+        prompt_lengths_tokens=lengths,
+    )
+
+
+def _mean_after(prompt_tokens: float, count: float) -> float:
+    """One look at others, after half an hour of 500 tokens each."""
+    declared = Mix(Lengths(500.0, 2.0), Lengths(200.0, 1.0))
+    memory = Memory()
+    for _ in range(120):
+        memory = with_lengths(memory, _of_length(500.0, 120.0), 15.0)
+    memory = with_lengths(memory, _of_length(prompt_tokens, count), 15.0)
+    return mix(declared, memory).prompt_tokens.mean
+
+
+def test_prompts_of_another_kind_are_no_mixture_with_those_before():
+    """What both together need is several times what either kind does."""
+    assert _mean_after(6_000.0, 40.0) == pytest.approx(6_000.0)
+    assert _mean_after(100.0, 40.0) == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize(
+    ("prompt_tokens", "count"), [(550.0, 400.0), (1_200.0, 400.0), (2_000.0, 1.0)]
+)
+def test_drifts_and_few_requests_are_no_other_kind(prompt_tokens, count):
+    assert _mean_after(prompt_tokens, count) < 0.7 * 500.0 + 0.3 * prompt_tokens

@@ -9,7 +9,7 @@ import pytest
 
 from poolwise.plan.scaling.capability import Capability, capability
 from poolwise.plan.scaling.level import Level
-from poolwise.plan.scaling.outlook import MOST_BACKLOG, Flow, outlook
+from poolwise.plan.scaling.outlook import Flow, outlook
 from poolwise.plan.scaling.service import Latency, LatencyTarget
 from tests.plan.scaling.given import predictor
 
@@ -24,8 +24,14 @@ def able() -> Capability:
     return capability(predictor(), predictor().prior_mix, (TARGET,), 1.0)
 
 
-def backlog(load: float, queue_seconds: float, joining_seconds: tuple[float, ...] = ()) -> float:
-    """With arrivals of so many full replicas, and a queue of so many seconds of all that serve."""
+def backlog(
+    load: float,
+    queue_seconds: float,
+    joining_seconds: tuple[float, ...] = (),
+    queued: float = SERVING,
+) -> float:
+    """With arrivals of so many full replicas, and a queue of so many seconds of all that serve,
+    which waits for ``queued`` of them."""
     each = able().requests_per_second
     rate, served = load * each, SERVING * each
     flow = Flow(
@@ -37,6 +43,7 @@ def backlog(load: float, queue_seconds: float, joining_seconds: tuple[float, ...
         joining_seconds=joining_seconds,
         waiting=queue_seconds * served,
         each_per_second=each,
+        queued=queued,
     )
     return outlook(able(), Level(rate, 0.0, 60.0), flow, HORIZON_SECONDS).backlog
 
@@ -65,13 +72,22 @@ def test_nobody_serves_what_waits_for_another() -> None:
     assert backlog(5.0, queue_seconds, 20 * (0.0,)) == backlog(5.0, queue_seconds, 5 * (0.0,))
 
 
-def test_no_more_are_added_than_serve() -> None:
+def test_no_more_are_added_than_have_a_queue() -> None:
+    """Others take what comes to these meanwhile, and none of what waits for them."""
     share = able().arrivals_share
-    assert backlog(50.0, 1000.0) == pytest.approx(share * MOST_BACKLOG * SERVING)
+    assert backlog(50.0, 1000.0) == pytest.approx(share * SERVING)
+    assert backlog(3.0, 1000.0, queued=1.0) == pytest.approx(share)
+
+
+def test_those_without_a_queue_take_what_comes() -> None:
+    """Its own queue then runs off as fast as one replica serves it."""
+    just_enough_seconds = HORIZON_SECONDS / SERVING - 1.0
+    assert backlog(3.0, just_enough_seconds, queued=1.0) == 0.0
+    assert backlog(4.0, just_enough_seconds, queued=1.0) > 0.0
 
 
 def test_nobody_who_serves_tells_of_no_queue() -> None:
     each = able().requests_per_second
-    flow = Flow(5 * each, 0.0, 0.0, None, 0, (0.0, 0.0), 100.0 * each, each)
+    flow = Flow(5 * each, 0.0, 0.0, None, 0, (0.0, 0.0), 100.0 * each, each, 0.0)
     assert outlook(able(), Level(each, 0.0, 60.0), flow, HORIZON_SECONDS).backlog == 0.0
     assert outlook(able(), Level(each, 0.0, 60.0), replace(flow, waiting=0.0), 65.0).backlog == 0.0

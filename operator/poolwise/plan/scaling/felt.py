@@ -22,7 +22,7 @@ from poolwise.plan.scaling.capability import KV_CACHE, Capability
 from poolwise.plan.scaling.fading import blended
 from poolwise.plan.scaling.intake import Intake, Told
 from poolwise.plan.scaling.memory import Felt
-from poolwise.plan.scaling.outlook import LEAST_RATE, slowing
+from poolwise.plan.scaling.outlook import LEAST_RATE, is_queue, slowing
 from poolwise.plan.signals.sample import Sample
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 15.0, 300.0
@@ -117,11 +117,14 @@ def _after(before: Felt | None, load: float, told: Told, able: Capability) -> Fe
     longest = min(LONGER * usual, LONGEST_SECONDS)
     recent = _towards(before.recent, load, seconds / FELT_SECONDS)
     newest = min(steps(seconds), 1.0)
+    # Who is late now came before all those that still wait here, however little comes by now.
+    is_left = is_queue(told.sample.waiting or 0.0, able.most_per_second)
+    worst = before.worst if is_left else _towards(before.worst, recent, seconds / longest)
     return Felt(
         before.now + newest * (load - before.now),
         recent,
         _towards(before.mean, load, seconds / usual),
-        max(recent, _towards(before.worst, recent, seconds / longest)),
+        max(recent, worst),
     )
 
 

@@ -17,6 +17,12 @@ from poolwise.plan.signals.window import Delta
 
 LENGTHS_HALF_LIFE_SECONDS, LENGTHS_HALF_LIFE_REQUESTS = 120.0, 1500.0
 """Whichever is longer: enough for a mean of heavy tails, and no more, since lengths drift."""
+OTHER_DEVIATIONS, OTHER_TIMES = 4.0, 3.0
+"""By which the mean of prompts has to differ for them to be of another kind: in errors of both
+means, and in times. Bursts of prompts that are two or three times as long come and go within
+recorded hours."""
+LEAST_OTHERS = 10.0
+"""Of whom a mean is told: one long prompt is no other kind."""
 LEAST_RUNNING = 4.0
 """Sequences from which their mean context can be told."""
 CONTEXT_HALF_LIFE_SECONDS = 120.0
@@ -37,6 +43,20 @@ def _kept(delta: Delta, seconds: float) -> float:
     ended = delta.finished_requests or 0.0
     passed = seconds / LENGTHS_HALF_LIFE_SECONDS, ended / LENGTHS_HALF_LIFE_REQUESTS
     return float(0.5 ** min(passed))
+
+
+def _are_others(before: Moments, now: Moments) -> bool:
+    """Whether prompts are of another kind than before: an application that puts documents before
+    its questions does so from one minute to the next, and a mixture of both kinds, which nobody
+    ever sent, has the worst of spreads: what it is taken to need would be several times too much.
+    """
+    if min(before.count, now.count) < LEAST_OTHERS or not (before.squares and now.squares):
+        return False
+    usual, mean = before.total / before.count, now.total / now.count
+    square = max(before.squares / before.count / usual**2, now.squares / now.count / mean**2)
+    error = math.sqrt(max(square - 1.0, 0.0) * (1.0 / before.count + 1.0 / now.count))
+    is_far = abs(math.log(mean / usual)) > math.log(OTHER_TIMES)
+    return is_far and abs(mean / usual - 1.0) > OTHER_DEVIATIONS * error
 
 
 def _prompts(delta: Delta) -> Moments:
@@ -110,14 +130,15 @@ def mix(declared: Mix, memory: Memory) -> Mix:
 
 
 def with_lengths(memory: Memory, delta: Delta, seconds: float) -> Memory:
-    """With the requests that were told of since."""
-    kept = _kept(delta, seconds)
+    """With the requests told of since; where these are of another kind, without those before."""
+    prompts = _prompts(delta)
+    kept = 0.0 if _are_others(memory.prompts, prompts) else _kept(delta, seconds)
     ended, generated = delta.finished_requests, delta.generated_tokens
     is_told, answers = ended is not None and generated is not None, delta.answer_lengths_tokens
     return replace(
         memory,
         declared_requests=kept * memory.declared_requests,
-        prompts=_fading(memory.prompts, _prompts(delta), kept),
+        prompts=_fading(memory.prompts, prompts, kept),
         answers=_fading(memory.answers, _moments(answers, _each(generated, ended)), kept),
         answer_counts=gaps.added(memory.answer_counts, gaps.counts(answers), kept),
         finished=kept * memory.finished + (ended or 0.0) * is_told,

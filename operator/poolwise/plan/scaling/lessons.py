@@ -31,11 +31,14 @@ from poolwise.plan.scaling.swings import Dispersion, blur_of
 from poolwise.plan.signals.histogram import with_faded
 from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.signals.state import State
-from poolwise.plan.signals.window import Delta
+from poolwise.plan.signals.window import Delta, joined
 
 OBSERVED_HALF_LIFE_SECONDS = 300.0
 JOINED_SECONDS = SETTLED_STAYS * LONGEST_STAY_SECONDS
 """After which a replica is as full as others, however long its requests stay."""
+OVERFULL_SECONDS = 30.0
+"""That a queue takes on a replica whose speed is not taken for that of the others: as long as a
+busy one's never is while it keeps any target."""
 LONE_PER_SECOND = 1.0
 """A single request that waits is no queue, however few come."""
 USUAL_SHARE = 0.02
@@ -94,17 +97,36 @@ def _with_time(memory: Memory, seen: Seen, taken: Intake) -> Memory:
 
 def _slowness(memory: Memory, taken: Intake, able: Mapping[str, Capability]) -> dict[str, float]:
     found = dict(memory.log_slowness)
-    for pool, delta in taken.by_pool.items():
+    for pool in taken.by_pool:
         if pool in able:
+            delta, running = _of_speed(taken, pool, able[pool])
             found[pool] = learning.log_slowness(
                 found.get(pool, 0.0),
                 able[pool].served,
                 delta,
-                taken.running.get(pool, 0.0),
+                running,
                 taken.seconds,
                 _is_one_idle(taken, pool),
             )
     return found
+
+
+def _of_speed(taken: Intake, pool: str, able: Capability) -> tuple[Delta, float]:
+    """What tells of a pool's speed, and the sequences that run on one replica.
+
+    No load makes the mean gap of a replica that is far too full and of many that have next to
+    nothing: where they came to help it, it is left out until its queue is worked off.
+    """
+    warm = [each for each in taken.by_replica.values() if each.pool == pool and each.is_warm]
+    usual = [
+        each
+        for each in warm
+        if not is_queue(each.sample.waiting or 0.0, able.most_per_second, OVERFULL_SECONDS)
+    ]
+    delta = joined([each.delta for each in usual])
+    if delta is None or len(usual) == len(warm):
+        return taken.by_pool[pool], taken.running.get(pool, 0.0)
+    return delta, math.fsum(each.sample.running or 0.0 for each in usual) / len(usual)
 
 
 def _is_one_idle(taken: Intake, pool: str) -> bool:

@@ -21,8 +21,6 @@ BACKLOG_SECONDS = 45.0
 """In which a queue should be worked off once the replicas are there."""
 USUAL_WAIT_SECONDS = 1.0
 """Prompts wait for each other for so long without being a queue."""
-MOST_BACKLOG = 1.0
-"""Of the replicas there."""
 LEAST_RATE = 1e-9
 SLOPE_SECONDS = 120.0
 """Over which what is in flight is seen to grow, and for which it is taken to go on: a fleet that
@@ -80,6 +78,8 @@ class Flow:
     """Requests that new ones wait for."""
     each_per_second: float
     """Requests that each of those serves while others wait for it."""
+    queued: float
+    """Of ``serving``, those that requests wait for: no other one can take these."""
     filling: float = 0.0
     """Change of what is in flight, in full replicas a second, where it is above chance."""
 
@@ -139,20 +139,22 @@ def _backlog(flow: Flow, rate: float, horizon_seconds: float) -> float:
     """A replica with a queue serves as fast as it can: so much is served by each that is added.
 
     Who waits too long is late already, and delays those that come after: the sooner the queue is
-    worked off the fewer. Who joins until then works on it too. No more are added than serve.
+    worked off the fewer. Who joins until then works on it too. No more are added than have a queue:
+    they take what comes meanwhile to those, and what waits for one no other can serve.
     """
     served = flow.each_per_second * flow.serving
     if served <= 0.0 or not is_queue(flow.waiting, served):
         return 0.0
     left = _queue_after(flow, rate, horizon_seconds)
-    return min(left / (flow.each_per_second * BACKLOG_SECONDS), MOST_BACKLOG * flow.serving)
+    return min(left / (flow.each_per_second * BACKLOG_SECONDS), flow.queued)
 
 
 def _queue_after(flow: Flow, rate: float, horizon_seconds: float) -> float:
-    """Who joins takes what arrives, and so the queues of the others run off; what waits for one
-    replica is served by that one alone."""
+    """Who joins takes what arrives, as do those without a queue, and so the queues of the others
+    run off; what waits for one replica is served by that one alone."""
     queue, now, each = flow.waiting, 0.0, flow.each_per_second
+    free = flow.serving - flow.queued
     for joined, until in enumerate((*flow.joining_seconds, horizon_seconds)):
-        growth = max(rate - each * joined, 0.0) - each * flow.serving
+        growth = max(rate - each * (free + joined), 0.0) - each * flow.queued
         queue, now = max(queue + (until - now) * growth, 0.0), until
     return queue

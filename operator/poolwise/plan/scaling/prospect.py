@@ -90,6 +90,8 @@ def _flow(
         joining_seconds=(*joined * (0.0,), *_starting_seconds(service, seen)),
         waiting=waiting,
         each_per_second=each_per_second,
+        # What a gateway holds goes to whoever is free first.
+        queued=serving if seen.held_requests else min(_queued(seen, taken, able, first), serving),
         filling=_filling(memory, seen.now_seconds),
     )
 
@@ -116,6 +118,24 @@ def _held(
         if each.name in taken.samples
     ]
     return len(ready) / max(len(told), 1) * math.fsum(told)
+
+
+def _queued(seen: Seen, taken: Intake, able: Mapping[str, Capability], first: Capability) -> float:
+    """Replicas that requests wait for, as those that did not tell are like the others."""
+    ready = [each for each in seen.replicas if each.phase is Phase.READY]
+    told = [
+        _has_queue(taken.samples[each.name], able.get(each.pool, first), first)
+        for each in ready
+        if each.name in taken.samples
+    ]
+    return len(ready) / max(len(told), 1) * sum(told)
+
+
+def _has_queue(sample: Sample, able: Capability, first: Capability) -> bool:
+    """Those that run beyond the most that a replica bears delay new ones as a queue does."""
+    if is_queue(sample.waiting or 0.0, able.most_per_second):
+        return True
+    return first.is_of_gaps and _held_by(sample, able, first, math.inf) > FULLEST
 
 
 def _held_by(sample: Sample, able: Capability, first: Capability, most: float) -> float:
