@@ -335,6 +335,14 @@ def test_measurements_correct_the_plan(tmp_path: Path, nodes: Path) -> None:
     assert same["predicted"]["stepSeconds"] > before["predicted"]["stepSeconds"]
 
 
+def test_measurements_of_pools_that_are_not_there_are_told(tmp_path: Path, nodes: Path) -> None:
+    seen = tmp_path / "seen.yaml"
+    seen.write_text("- {model: llama-3.1-8b, phase: training, pool: moon, ratio: 1.2}")
+    shown = run("-f", EXAMPLES / "training-llama-8b.yaml", "--nodes", nodes, "--observed", seen)
+    assert shown.exit_code == 0
+    assert f"{seen}: what was measured on 'moon' is not used: the pools are " in shown.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -11,6 +11,7 @@ over the predicted one; without ``at`` it was measured now.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -20,6 +21,7 @@ from poolwise.cli.manifests import named, parsed
 from poolwise.errors import InvalidInput
 from poolwise.model.correction import Correction, Phase, Sample
 from poolwise.plan.learning.corrections import Corrections, Subject
+from poolwise.plan.observed import Decisions
 from poolwise.tables import Tables
 
 
@@ -55,6 +57,13 @@ def read_corrections(path: str, tables: Tables, now: datetime) -> Corrections:
         before = known.get(subject, Correction(each.phase))
         known[subject] = before.with_samples([sample])
     return Corrections(known)
+
+
+def elsewhere(path: str, corrections: Corrections, answer: Decisions) -> Iterator[str]:
+    """A sentence for each pool of a file that the plan does not have."""
+    have = ", ".join(sorted(answer.places)) or "none"
+    for pool in sorted({subject.pool for subject in corrections.known} - answer.places.keys()):
+        yield f"{path}: what was measured on {pool!r} is not used: the pools are {have}"
 
 
 def _foremost(error: ValidationError) -> ErrorDetails:

@@ -16,7 +16,7 @@ from poolwise import tables
 from poolwise.api.validation import defaulted, problems
 from poolwise.cli import table
 from poolwise.cli.manifests import Document, gathered, identity, of_kind, read, told_apart
-from poolwise.cli.observations import read_corrections
+from poolwise.cli.observations import elsewhere, read_corrections
 from poolwise.cli.own_pods import unplanned, without_planned
 from poolwise.cli.unranked import unranked
 from poolwise.cli.unrunnable import unrunnable
@@ -109,7 +109,8 @@ def plan(  # noqa: PLR0913  # an option each
     answer = decide(observed, known, settings, shipped(known), now)
     told = unrunnable(documents, stored, answer, settings)
     ranks = unranked(documents, observed.priority_classes)
-    for sentence in chain(told, ranks, unplanned(observed.pods)):
+    unused = elsewhere(measured, observed.corrections, answer) if measured else ()
+    for sentence in chain(told, ranks, unused, unplanned(observed.pods)):
         typer.echo(f"poolwise: {sentence}", err=True)
     if output is Output.JSON:
         typer.echo(json.dumps(rounded(report(answer)), indent=2, ensure_ascii=False))
