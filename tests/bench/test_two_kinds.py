@@ -12,7 +12,7 @@ from bench.autoscale.engine import Engine, engine
 from poolwise.model.serving import queueing
 from poolwise.model.work import Tokens
 from poolwise.plan.scaling.capability import capability
-from poolwise.plan.scaling.portfolio import Offer, worth
+from poolwise.plan.scaling.portfolio import PoolOffer, worth
 from poolwise.plan.scaling.service import Latency, LatencyTarget, Modelled
 from poolwise.sim.serving.fleet import Fleet
 from poolwise.sim.serving.requests import Requests
@@ -61,7 +61,7 @@ def counted(is_even: bool) -> float:
     """Requests per second that the controller takes the fleet to bear."""
     first, second = capacities()
     offers = [
-        Offer(pool, rate / first, 1.0, COUNTS[pool], 9, is_even)
+        PoolOffer(pool, rate / first, 1.0, COUNTS[pool], 9, is_even)
         for pool, rate in zip(COUNTS, (first, second), strict=True)
     ]
     return first * worth(COUNTS, offers)

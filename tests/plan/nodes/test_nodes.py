@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from poolwise.plan.nodes.claims import HardwareReason, LabelClaim, narrow
 from poolwise.plan.nodes.facts import Facts, facts
-from poolwise.plan.nodes.hardware import Offer
+from poolwise.plan.nodes.hardware import DeviceOffer
 from poolwise.plan.reading import amount
 from poolwise.tables import AcceleratorRow
 from tests.plan.nodes_given import H100, TABLES, node
@@ -18,7 +18,7 @@ def of(raw: dict[str, Any]) -> Facts:
     return facts(raw, TABLES)
 
 
-def offer(raw: dict[str, Any]) -> Offer:
+def offer(raw: dict[str, Any]) -> DeviceOffer:
     (only,) = of(raw).offers
     return only
 

@@ -19,7 +19,7 @@ from poolwise.plan.scaling.lone import Known
 from poolwise.plan.scaling.memory import Felt, Memory
 from poolwise.plan.scaling.momentum import MOST_GROWTH, Momentum
 from poolwise.plan.scaling.persistence import Persistence
-from poolwise.plan.scaling.portfolio import Offer, grown, shrunk, weights
+from poolwise.plan.scaling.portfolio import PoolOffer, grown, shrunk, weights
 from poolwise.plan.scaling.restraint import hold_seconds, restrained
 from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.scaling.surprise import Checked
@@ -346,8 +346,8 @@ def test_chance_in_who_is_late_at_any_load_spends_nothing():
     assert saved.late_share(ALLOWED) >= 0.0 and saved.factor(ALLOWED) == MOST_FACTOR
 
 
-CHEAP = Offer("l40s", 0.25, 1.0, 2, 6)
-DEAR = Offer("h100", 1.0, 10.0, 3, 100)
+CHEAP = PoolOffer("l40s", 0.25, 1.0, 2, 6)
+DEAR = PoolOffer("h100", 1.0, 10.0, 3, 100)
 
 
 def test_fleets_grow_by_the_cheapest_that_closes_and_shrink_by_the_dearest():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from poolwise.plan.scaling.controller import decide
 from poolwise.plan.scaling.decision import Remark
 from poolwise.plan.scaling.portfolio import (
-    Offer,
+    PoolOffer,
     cost_per_hour,
     filled,
     grown,
@@ -27,9 +27,11 @@ QUIET = [5.0] * 24
 """Requests per second, for longer than the five minutes in which nothing is taken away."""
 
 
-def offers(*rows: tuple[float, float, int, int]) -> tuple[Offer, ...]:
+def offers(*rows: tuple[float, float, int, int]) -> tuple[PoolOffer, ...]:
     """(worth, cost per hour, held, most) of pools ``a``, ``b``, ``c``."""
-    return tuple(Offer(pool, *row, is_even=True) for pool, row in zip("abc", rows, strict=False))
+    return tuple(
+        PoolOffer(pool, *row, is_even=True) for pool, row in zip("abc", rows, strict=False)
+    )
 
 
 def test_the_least_capable_bounds_what_each_may_get():

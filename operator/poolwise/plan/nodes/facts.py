@@ -8,7 +8,7 @@ from typing import Any
 
 from poolwise.plan.amounts import PODS
 from poolwise.plan.nodes import labels as nodes_labels
-from poolwise.plan.nodes.hardware import Offer, offers
+from poolwise.plan.nodes.hardware import DeviceOffer, offers
 from poolwise.plan.nodes.reading import allocatable, capacity, most_pods, others, resources
 from poolwise.plan.observed import Object
 from poolwise.plan.reading import mapping, objects, texts
@@ -23,7 +23,7 @@ class Facts:
 
     name: str
     labels: Mapping[str, str]
-    offers: tuple[Offer, ...]
+    offers: tuple[DeviceOffer, ...]
     """At least one: its accelerators by kind, or its CPU cores."""
     vcpus: float
     """As the node has them; pods may take a little less."""

@@ -36,7 +36,7 @@ MOST_DEVICES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class DeviceOffer:
     """Devices of one kind on one node."""
 
     resource: str | None
@@ -63,22 +63,22 @@ class Offer:
     """The label or machine type that named the hardware."""
 
 
-def offers(node: Object, tables: Tables) -> tuple[Offer, ...]:
+def offers(node: Object, tables: Tables) -> tuple[DeviceOffer, ...]:
     """Everything that a node offers; CPU cores only where it has no accelerator at all."""
     return tuple(map(_believed, _told(node, tables)))
 
 
-def _believed(offer: Offer) -> Offer:
+def _believed(offer: DeviceOffer) -> DeviceOffer:
     """A kubelet tells of its own node whatever it likes, and counts are gone through one by one."""
     told = max(offer.count, offer.nominal_count)
     if told <= MOST_DEVICES or offer.problem is not None:
         return offer
-    text = f"the node tells of {told:.3g} {offer.resource}, and none has more than {MOST_DEVICES}"
+    text = f"the node tells of {told:g} {offer.resource}, and none has more than {MOST_DEVICES}"
     problem = HardwareProblem(HardwareReason.UNKNOWN_HARDWARE, text)
     return replace(offer, count=0, nominal_count=0, accelerator=None, problem=problem)
 
 
-def _told(node: Object, tables: Tables) -> tuple[Offer, ...]:
+def _told(node: Object, tables: Tables) -> tuple[DeviceOffer, ...]:
     labels = texts(node, "metadata", "labels")
     known = devices(node, tables)
     if known:
@@ -101,7 +101,7 @@ def stated_count(labels: Mapping[str, str], tables: Tables) -> int:
     return max([by_machine, *(int(each) for each in digits if each.isdecimal())])
 
 
-def cpu_offer(node: Object, labels: Mapping[str, str], tables: Tables) -> Offer:
+def cpu_offer(node: Object, labels: Mapping[str, str], tables: Tables) -> DeviceOffer:
     """The cores of a node: as Feature Discovery read them, as its machine type has them, or else
     the weakest known CPU of the architecture."""
     architecture = _architecture(node, labels)
@@ -111,7 +111,7 @@ def cpu_offer(node: Object, labels: Mapping[str, str], tables: Tables) -> Offer:
         unknown = HardwareProblem(
             HardwareReason.UNKNOWN_HARDWARE, f"no CPU of architecture {architecture!r} is known"
         )
-        return Offer(
+        return DeviceOffer(
             resource=None,
             product=architecture or "cpu",
             cpu=weakest,
@@ -119,7 +119,7 @@ def cpu_offer(node: Object, labels: Mapping[str, str], tables: Tables) -> Offer:
             problem=None if weakest else unknown,
         )
     conflict = f"{evidence} means {row.name} ({row.architecture}), but label kubernetes.io/arch"
-    return Offer(
+    return DeviceOffer(
         resource=None,
         product=row.name,
         cpu=row,
@@ -132,14 +132,14 @@ def cpu_offer(node: Object, labels: Mapping[str, str], tables: Tables) -> Offer:
 
 def _offer(
     node: Object, resource: str, beside: list[str], labels: Mapping[str, str], tables: Tables
-) -> Offer:
+) -> DeviceOffer:
     profile, shared = _profile(resource, labels), sharing(resource, labels)
     claims = _claims(resource, beside, labels, tables, is_cut=_is_cut(labels))
     device = narrow(claims, tables) if claims else _unnamed(resource, labels)
     replicas = shared.replicas if shared else 1
     total = int(capacity(node, resource)) // replicas
     is_whole = profile is None and len(beside) == 1
-    offer = Offer(
+    offer = DeviceOffer(
         resource=resource,
         product=_product(device, profile, labels),
         count=int(allocatable(node, resource)) // replicas,
@@ -152,11 +152,11 @@ def _offer(
     return _identified(offer, device)
 
 
-def _unplugged(claims: list[LabelClaim], labels: Mapping[str, str], tables: Tables) -> Offer:
+def _unplugged(claims: list[LabelClaim], labels: Mapping[str, str], tables: Tables) -> DeviceOffer:
     """Devices that labels promise and no plugin advertises."""
     device = narrow([*claims, *property_claims(labels, tables, _is_cut(labels))], tables)
     is_known = isinstance(device, AcceleratorRow)
-    offer = Offer(
+    offer = DeviceOffer(
         resource=device.resource if isinstance(device, AcceleratorRow) else None,
         product=_product(device, None, labels),
         nominal_count=max(1, stated_count(labels, tables)) if is_known else 0,
@@ -165,10 +165,10 @@ def _unplugged(claims: list[LabelClaim], labels: Mapping[str, str], tables: Tabl
     return _identified(offer, device)
 
 
-def _unlisted(node: Object, resource: str) -> Offer:
+def _unlisted(node: Object, resource: str) -> DeviceOffer:
     """An accelerator that no table lists: its node is no CPU node, and nothing is known of it."""
     text = f"the node advertises {resource}, an accelerator that the shipped table does not list"
-    return Offer(
+    return DeviceOffer(
         resource=resource,
         product=resource,
         count=int(allocatable(node, resource)),
@@ -177,7 +177,7 @@ def _unlisted(node: Object, resource: str) -> Offer:
     )
 
 
-def _identified(offer: Offer, device: AcceleratorRow | HardwareProblem) -> Offer:
+def _identified(offer: DeviceOffer, device: AcceleratorRow | HardwareProblem) -> DeviceOffer:
     if isinstance(device, HardwareProblem):
         return replace(offer, problem=device)
     if offer.profile:

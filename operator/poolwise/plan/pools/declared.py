@@ -14,7 +14,7 @@ from poolwise.plan.names import DISCOVERED
 from poolwise.plan.nodes.claims import HardwareProblem, HardwareReason
 from poolwise.plan.nodes.devices import vendor_resource
 from poolwise.plan.nodes.facts import Facts, facts
-from poolwise.plan.nodes.hardware import Offer
+from poolwise.plan.nodes.hardware import DeviceOffer
 from poolwise.plan.nodes.machines import mig_slice
 from poolwise.plan.observed import Object
 from poolwise.plan.pool import CPU, Condition
@@ -84,7 +84,7 @@ def _draft(
     )
 
 
-def _offer_of(node: Facts, spec: AcceleratorPoolSpec, tables: Tables) -> Offer:
+def _offer_of(node: Facts, spec: AcceleratorPoolSpec, tables: Tables) -> DeviceOffer:
     """What of a node belongs to the pool: as the spec names it, else whole devices before slices,
     and of slices the most."""
     best = max(node.offers, key=lambda each: (each.profile is None, each.count, each.product))
@@ -103,17 +103,17 @@ def _offer_of(node: Facts, spec: AcceleratorPoolSpec, tables: Tables) -> Offer:
     return _as_accelerator(chosen, row, profile)
 
 
-def _promised(node: Facts, spec: AcceleratorPoolSpec, tables: Tables) -> Offer:
+def _promised(node: Facts, spec: AcceleratorPoolSpec, tables: Tables) -> DeviceOffer:
     offer = _offer_of(node, spec, tables)
     if offer.problem is not None or not offer.is_estimated:
         return offer
     text = "it has no node yet, and neither its nodeSelector nor spec.accelerator tells what it is"
-    return Offer(
+    return DeviceOffer(
         resource=None, product="", problem=HardwareProblem(HardwareReason.UNKNOWN_HARDWARE, text)
     )
 
 
-def _as_accelerator(offer: Offer, row: AcceleratorRow, profile: str | None) -> Offer:
+def _as_accelerator(offer: DeviceOffer, row: AcceleratorRow, profile: str | None) -> DeviceOffer:
     """The offer as the spec names it. A node without any device of the kind offers none of it."""
     nominal = offer.nominal_count if offer.resource or offer.accelerator else 0
     return replace(
@@ -130,14 +130,14 @@ def _as_accelerator(offer: Offer, row: AcceleratorRow, profile: str | None) -> O
     )
 
 
-def _as_cpu(offer: Offer, row: CpuRow, tables: Tables) -> Offer:
+def _as_cpu(offer: DeviceOffer, row: CpuRow, tables: Tables) -> DeviceOffer:
     """The cores beside an accelerator that no table lists may be used by a person's word."""
     if offer.resource is not None and vendor_resource(offer.resource, tables):
         return _contradicted(offer, f"the CPU {row.name}")
-    return Offer(resource=None, product=row.name, cpu=row, evidence="spec.accelerator")
+    return DeviceOffer(resource=None, product=row.name, cpu=row, evidence="spec.accelerator")
 
 
-def _contradicted(offer: Offer, named: str) -> Offer:
+def _contradicted(offer: DeviceOffer, named: str) -> DeviceOffer:
     """No word of a person's makes one maker's device another's."""
     text = f"spec.accelerator is {named}, but the node offers {offer.resource}"
     problem = HardwareProblem(HardwareReason.CONFLICTING_LABELS, text)
@@ -179,7 +179,7 @@ def _whole_or_slice(row: AcceleratorRow, profile: str) -> AcceleratorRow | Hardw
     return row
 
 
-def _common(offers: Sequence[Offer], members: Sequence[Member]) -> Offer:
+def _common(offers: Sequence[DeviceOffer], members: Sequence[Member]) -> DeviceOffer:
     """What a pool's nodes have in common. Nodes that do not know what they are, or contradict
     themselves, do not stop the others, nor do those without any accelerator, as a node is before
     its device plugin and its labels have come; CPUs may differ, and the weakest counts."""

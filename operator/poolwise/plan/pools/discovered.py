@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from poolwise.api.acceleratorpool import AcceleratorPoolSpec
 from poolwise.plan.names import LABEL_LIMIT
 from poolwise.plan.nodes.facts import Facts
-from poolwise.plan.nodes.hardware import Offer
+from poolwise.plan.nodes.hardware import DeviceOffer
 from poolwise.plan.pools.members import Draft, Member
 from poolwise.plan.pools.selectors import node_expressions, node_selector
 
@@ -48,7 +48,7 @@ def pool_name(identity: Identity, taken_names: Collection[str] = ()) -> str:
     return digest[:LABEL_LIMIT]
 
 
-def _identity(node: Facts, offer: Offer) -> Identity:
+def _identity(node: Facts, offer: DeviceOffer) -> Identity:
     """Product and count first: they are read in the name."""
     count = offer.nominal_count or (0 if offer.resource else int(node.vcpus))
     return (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from poolwise.api.acceleratorpool import AcceleratorPoolSpec
 from poolwise.model.hardware import Device
 from poolwise.plan.nodes.facts import Facts
-from poolwise.plan.nodes.hardware import Offer
+from poolwise.plan.nodes.hardware import DeviceOffer
 from poolwise.plan.nodes.labels import DEFAULT_CAPACITY_TYPE, LEAST_ASSURED
 from poolwise.plan.nodes.machines import cpu_device, device, mig_slice
 from poolwise.plan.pool import Condition
@@ -24,7 +24,7 @@ class Member:
     """One node of a pool with what it offers there."""
 
     node: Facts
-    offer: Offer
+    offer: DeviceOffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Draft:
     """What a person declared; of a discovered pool only the selector."""
     members: tuple[Member, ...]
     """By name of the node."""
-    offer: Offer
+    offer: DeviceOffer
     """What every usable member offers; ``problem`` says why that is not known."""
     node_expressions: tuple[Mapping[str, object], ...] = ()
     conditions: tuple[Condition, ...] = ()
@@ -62,13 +62,13 @@ class Draft:
         return min(fitting, key=lambda row: (row.network_bytes_per_second, row.name), default=None)
 
 
-def is_same_hardware(one: Offer, other: Offer) -> bool:
+def is_same_hardware(one: DeviceOffer, other: DeviceOffer) -> bool:
     """Whether two offers are devices of one kind that pods ask for by one name."""
     is_known = one.problem is None and other.problem is None
     return is_known and (one.product, one.resource) == (other.product, other.resource)
 
 
-def usual_count(offers: Sequence[Offer]) -> int:
+def usual_count(offers: Sequence[DeviceOffer]) -> int:
     """Devices of most nodes when all work; of two counts equally common the smaller."""
     counts = [offer.nominal_count for offer in offers]
     return min(set(counts), key=lambda count: (-counts.count(count), count), default=0)
@@ -105,20 +105,20 @@ def physical_cores(node: Facts, architecture: str) -> float:
     return node.vcpus / (by_machine or THREADS_PER_CORE[architecture])
 
 
-def weakest_cpu(offers: Iterable[Offer]) -> Offer | None:
+def weakest_cpu(offers: Iterable[DeviceOffer]) -> DeviceOffer | None:
     """The slowest CPU, core for core, of those offered; None: no offer has a known one."""
     known = [offer for offer in offers if offer.cpu is not None and offer.problem is None]
     return min(known, key=_strength, default=None)
 
 
-def _strength(offer: Offer) -> tuple[float, float, str]:
+def _strength(offer: DeviceOffer) -> tuple[float, float, str]:
     cpu = offer.cpu
     assert cpu is not None, "only offers with a CPU are compared"
     per_core = cpu.bf16_flops_per_second / cpu.cores_per_socket
     return per_core, cpu.memory_bandwidth_per_core, cpu.name
 
 
-def _accelerator(offer: Offer, row: AcceleratorRow) -> Device:
+def _accelerator(offer: DeviceOffer, row: AcceleratorRow) -> Device:
     if offer.profile:
         return mig_slice(row, offer.profile, offer.slice_memory_bytes)
     return device(row)

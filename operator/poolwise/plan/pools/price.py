@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from poolwise.plan.nodes.facts import Facts
-from poolwise.plan.nodes.hardware import Offer
+from poolwise.plan.nodes.hardware import DeviceOffer
 from poolwise.plan.nodes.labels import DEFAULT_CAPACITY_TYPE
 from poolwise.plan.nodes.machines import mig_shares
 from poolwise.plan.pool import Condition, Price
@@ -107,7 +107,7 @@ def _shipped(draft: Draft, amount: float, source: str) -> Price:
 
 
 def _of_node(
-    machine: MachineTypeRow | None, offer: Offer, draft: Draft, vcpus: float, devices: float
+    machine: MachineTypeRow | None, offer: DeviceOffer, draft: Draft, vcpus: float, devices: float
 ) -> tuple[float, str] | None:
     """Price of a whole node and where it is from: its machine type's, else its devices' or cores'.
 
@@ -124,7 +124,7 @@ def _of_node(
     return None
 
 
-def _devices_of(node: Facts, offer: Offer) -> float:
+def _devices_of(node: Facts, offer: DeviceOffer) -> float:
     """Whole devices behind all that a node offers. Slices that leave some of a device over, such
     as three of a ``3g.40gb``'s seven compute slices, take the device all the same."""
     if len(node.offers) == 1:
@@ -135,20 +135,20 @@ def _devices_of(node: Facts, offer: Offer) -> float:
     return math.ceil(round(max(compute, memory), 6))
 
 
-def _share_of(node: Facts, offer: Offer) -> float:
+def _share_of(node: Facts, offer: DeviceOffer) -> float:
     if len(node.offers) == 1:
         return 1.0
     every = sum(each.nominal_count * max(_shares(each)) for each in node.offers)
     return offer.nominal_count * max(_shares(offer)) / every if every else 1.0
 
 
-def _alone(offer: Offer) -> tuple[float, float]:
+def _alone(offer: DeviceOffer) -> tuple[float, float]:
     """What a slice takes of its device where all slices are like it: a whole part of it."""
     compute, memory = _shares(offer)
     return 1.0 / math.floor(round(1.0 / compute, 6)), 1.0 / math.floor(round(1.0 / memory, 6))
 
 
-def _shares(offer: Offer) -> tuple[float, float]:
+def _shares(offer: DeviceOffer) -> tuple[float, float]:
     """Of a device's compute and memory; a whole device has all of both."""
     if offer.profile and offer.accelerator:
         return mig_shares(offer.accelerator, offer.profile)

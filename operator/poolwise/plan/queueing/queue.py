@@ -28,7 +28,7 @@ from poolwise.plan.pool import Pool
 from poolwise.plan.queueing.holders import Holder, ends_of, pool_state, told, unqualified
 from poolwise.plan.queueing.options import MILLICORES, options
 from poolwise.plan.requests.request import TrainingRequest
-from poolwise.plan.selection.placement import Turn
+from poolwise.plan.selection.placement import Allotment
 from poolwise.plan.standing import Departure, Promise, Standing
 from poolwise.settings import Settings
 
@@ -136,12 +136,13 @@ class Queue:
     def _due(self) -> float:
         return self.before.due(self.situation.settings.optimise_seconds)
 
-    def turns(self, joint: JointPlan) -> list[tuple[Waiting, Turn]]:
+    def allotments(self, joint: JointPlan) -> list[tuple[Waiting, Allotment]]:
         """What each has to know of the joint plan; who starts comes first."""
         by_key = {each.key: each for each in joint.decisions}
         kept = self._kept(joint)
         found = [
-            (each, self._turn(each, by_key[told(each.key)], joint, kept)) for each in self.waiting
+            (each, self._allotment(each, by_key[told(each.key)], joint, kept))
+            for each in self.waiting
         ]
         return sorted(found, key=lambda pair: not pair[1].starts)
 
@@ -151,10 +152,12 @@ class Queue:
         departing = {**self.before.leaving, **leaving(joint)}
         return [(by_key[key], why) for key, why in departing.items() if key in by_key]
 
-    def _turn(self, each: Waiting, decision: Decision, joint: JointPlan, kept: Kept) -> Turn:
+    def _allotment(
+        self, each: Waiting, decision: Decision, joint: JointPlan, kept: Kept
+    ) -> Allotment:
         pool = decision.option.pool if decision.option else ""
         pools = {option.pool for option in each.found if option.feasible or option.waits}
-        return Turn(
+        return Allotment(
             decision=decision,
             found=each.found,
             nodes=unqualified(pool, decision.nodes),

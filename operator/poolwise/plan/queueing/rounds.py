@@ -22,13 +22,13 @@ from poolwise.plan.live.beyond import fitted, with_parts
 from poolwise.plan.pool import Pool
 from poolwise.plan.queueing.holders import Holder
 from poolwise.plan.queueing.queue import Queue, Waiting, leaving
-from poolwise.plan.selection.placement import Placement, Turn
+from poolwise.plan.selection.placement import Allotment, Placement
 from poolwise.plan.standing import Standing
 
 MOST_ROUNDS = 4
 """Of one pass; nearly all that may start does in the second."""
 
-Turns = Sequence[tuple[Waiting, Turn]]
+Allotments = Sequence[tuple[Waiting, Allotment]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +67,17 @@ class Rounds:
             outcomes |= {each.key: each.left(why) for each, why in queue.departures(joint)}
             asks_at = queue.looks_again_at(joint)
             standing = queue.standing(joint)
-            turns = queue.turns(joint)
-            started, situation = self._started(turns, situation, outcomes)
+            allotments = queue.allotments(joint)
+            started, situation = self._started(allotments, situation, outcomes)
             entries = [entry for entry in entries if entry.identity.key not in started]
             if not started or leaving(joint):
                 break
             waiting = self._sized(entries, situation)
-            if not _may_start(waiting, turns, joint.is_as_queued):
+            if not _may_start(waiting, allotments, joint.is_as_queued):
                 break
             holders = [*holders, *started.values()]
-        waits = (pair for pair in turns if pair[0].key not in started)
-        outcomes |= {each.key: self._plan(each, turn, situation) for each, turn in waits}
+        waits = (pair for pair in allotments if pair[0].key not in started)
+        outcomes |= {each.key: self._plan(each, allotment, situation) for each, allotment in waits}
         return Carried(standing, situation, outcomes, asks_at)
 
     def _sized(self, entries: Iterable[Entry], situation: Situation) -> list[Waiting]:
@@ -88,36 +88,36 @@ class Rounds:
         return list(map(Waiting, fits, found))
 
     def _started(
-        self, turns: Turns, situation: Situation, outcomes: dict[Key, Outcome]
+        self, allotments: Allotments, situation: Situation, outcomes: dict[Key, Outcome]
     ) -> tuple[dict[Key, Holder], Situation]:
         """Those whose turn it is, on their nodes; what is left."""
         found: dict[Key, Holder] = {}
-        for each, turn in turns:
-            if not turn.starts:
+        for each, allotment in allotments:
+            if not allotment.starts:
                 break
-            plan = self._plan(each, turn, situation)
+            plan = self._plan(each, allotment, situation)
             if plan.claim is not None:
                 found[plan.key] = Holder(each.entry, plan.claim)
-                situation = situation.with_start(plan.key, plan.claim, turn.seconds)
+                situation = situation.with_start(plan.key, plan.claim, allotment.seconds)
                 plan, situation = with_parts(each.fit, plan, self.claims, situation)
                 outcomes[plan.key] = plan
         return found, situation
 
-    def _plan(self, each: Waiting, turn: Turn, situation: Situation) -> Plan:
-        return Placement(each.entry.workload, self.pools, situation, turn=turn).plan()
+    def _plan(self, each: Waiting, allotment: Allotment, situation: Situation) -> Plan:
+        return Placement(each.entry.workload, self.pools, situation, allotment=allotment).plan()
 
 
-def _may_start(waiting: Iterable[Waiting], turns: Turns, is_as_queued: bool) -> bool:
+def _may_start(waiting: Iterable[Waiting], allotments: Allotments, is_as_queued: bool) -> bool:
     """Whether something has room in what is left for somebody who was not asked about it: for
     anybody, where others start than the queue had counted on."""
-    told = {each.key: turn for each, turn in turns}
+    told = {each.key: allotment for each, allotment in allotments}
     is_other = not is_as_queued or any(told[each.key].starts for each in waiting)
     return any(is_other or _is_news(each, told[each.key]) for each in waiting if each.able)
 
 
-def _is_news(each: Waiting, turn: Turn) -> bool:
+def _is_news(each: Waiting, allotment: Allotment) -> bool:
     """Whether it is a service, of a size that was not weighed, or waits for what has room: the
     queue, which knows accelerators alone, had counted on other nodes."""
     is_service = each.key.kind is Kind.INFERENCE_SERVICE
-    awaited = turn.decision.option.pool if turn.decision.option else None
+    awaited = allotment.decision.option.pool if allotment.decision.option else None
     return is_service or awaited in each.able

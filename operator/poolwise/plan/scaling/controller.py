@@ -20,7 +20,7 @@ from poolwise.plan.scaling.intake import Intake, intake
 from poolwise.plan.scaling.lessons import learned
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import LEAST_RATE, Outlook
-from poolwise.plan.scaling.portfolio import Offer
+from poolwise.plan.scaling.portfolio import PoolOffer
 from poolwise.plan.scaling.prospect import prospect
 from poolwise.plan.scaling.restraint import Held, hold_seconds, restrained
 from poolwise.plan.scaling.seen import Phase, Seen
@@ -45,7 +45,7 @@ class _Situation:
     seen: Seen
     taken: Intake
     able: Mapping[str, Capability]
-    offers: tuple[Offer, ...]
+    offers: tuple[PoolOffer, ...]
 
     @property
     def first(self) -> Capability:
@@ -114,11 +114,11 @@ def _with_mix(pool: Pool, memory: Memory) -> Memory:
     return memory if memory.mix and memory.mix.is_near(now) else replace(memory, mix=now)
 
 
-def _offers(service: Service, seen: Seen, able: Mapping[str, Capability]) -> tuple[Offer, ...]:
+def _offers(service: Service, seen: Seen, able: Mapping[str, Capability]) -> tuple[PoolOffer, ...]:
     first = max(able[service.first.name].requests_per_second, LEAST_RATE)
     there = _counts(seen, Phase.READY, Phase.STARTING)
     return tuple(
-        Offer(
+        PoolOffer(
             pool.name,
             able[pool.name].requests_per_second / first if index else 1.0,
             pool.cost_per_replica_hour,
@@ -156,7 +156,7 @@ def _decided(situation: _Situation, memory: Memory, ahead: Outlook) -> Decision:
     return _told(situation, result, ahead, needed.borne, choice)
 
 
-def _whole(wanted: float, least: int, offers: tuple[Offer, ...]) -> float:
+def _whole(wanted: float, least: int, offers: tuple[PoolOffer, ...]) -> float:
     """Of one pool there are only whole replicas; several are rounded when they are mixed."""
     return float(max(whole(wanted), least)) if len(offers) == 1 else wanted
 
@@ -213,7 +213,7 @@ def _counts_for(situation: _Situation, wanted: float, there: float, least: int) 
     return portfolio.filled(counts, offers, least)
 
 
-def _without_dearest(counts: Mapping[str, int], offers: tuple[Offer, ...]) -> dict[str, int]:
+def _without_dearest(counts: Mapping[str, int], offers: tuple[PoolOffer, ...]) -> dict[str, int]:
     dearest = max((each for each in offers if counts[each.pool]), key=lambda each: each.price)
     return {**counts, dearest.pool: counts[dearest.pool] - 1}
 

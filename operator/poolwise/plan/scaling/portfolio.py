@@ -23,7 +23,7 @@ DRAG = 1.1
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class PoolOffer:
     """Replicas of one pool."""
 
     pool: str
@@ -47,12 +47,12 @@ class Offer:
         return self.cost_per_hour / self.worth if self.worth > 0.0 else math.inf
 
 
-def held(offers: Sequence[Offer]) -> dict[str, int]:
+def held(offers: Sequence[PoolOffer]) -> dict[str, int]:
     """What is there."""
     return {each.pool: each.held for each in offers}
 
 
-def worth(counts: Mapping[str, int], offers: Sequence[Offer]) -> float:
+def worth(counts: Mapping[str, int], offers: Sequence[PoolOffer]) -> float:
     """Of so many replicas by pool together."""
     if not is_even(offers):
         return _sum(counts, offers)
@@ -61,24 +61,24 @@ def worth(counts: Mapping[str, int], offers: Sequence[Offer]) -> float:
     return weakest.worth * count if weakest else 0.0
 
 
-def hardest(counts: Mapping[str, int], offers: Sequence[Offer]) -> Offer | None:
+def hardest(counts: Mapping[str, int], offers: Sequence[PoolOffer]) -> PoolOffer | None:
     """The pool whose replicas are fullest. Where all get the same share, those are the ones that
     bear least; None where each gets as much as it bears, so that all are equally full."""
     present = [each for each in offers if counts.get(each.pool)]
     return min(present, key=lambda each: each.worth) if present and is_even(offers) else None
 
 
-def is_even(offers: Sequence[Offer]) -> bool:
+def is_even(offers: Sequence[PoolOffer]) -> bool:
     """Whether all replicas get the same share."""
     return any(each.is_even for each in offers)
 
 
-def _sum(counts: Mapping[str, int], offers: Sequence[Offer]) -> float:
+def _sum(counts: Mapping[str, int], offers: Sequence[PoolOffer]) -> float:
     return math.fsum(counts.get(each.pool, 0) * each.worth for each in offers)
 
 
 def grown(
-    offers: Sequence[Offer], needed: float, most: int, most_cost_per_hour: float = math.inf
+    offers: Sequence[PoolOffer], needed: float, most: int, most_cost_per_hour: float = math.inf
 ) -> dict[str, int]:
     """What is there and so many more that all are worth ``needed``, or as many as there may be."""
     if is_even(offers):
@@ -95,7 +95,7 @@ def grown(
     return counts
 
 
-def shrunk(offers: Sequence[Offer], needed: float, least: int) -> dict[str, int]:
+def shrunk(offers: Sequence[PoolOffer], needed: float, least: int) -> dict[str, int]:
     """What is there without all that can go while the rest is worth ``needed``."""
     if is_even(offers):
         return _shrunk_evenly(offers, needed, least)
@@ -108,7 +108,7 @@ def shrunk(offers: Sequence[Offer], needed: float, least: int) -> dict[str, int]
     return counts
 
 
-def weights(counts: Mapping[str, int], offers: Sequence[Offer]) -> dict[str, float]:
+def weights(counts: Mapping[str, int], offers: Sequence[PoolOffer]) -> dict[str, float]:
     """Share of the requests for one replica of each pool, as a router that knows them would spread
     them; they sum to 1 over all replicas."""
     together = _sum(counts, offers)
@@ -119,13 +119,13 @@ def weights(counts: Mapping[str, int], offers: Sequence[Offer]) -> dict[str, flo
     }
 
 
-def cost_per_hour(counts: Mapping[str, int], offers: Sequence[Offer]) -> float:
+def cost_per_hour(counts: Mapping[str, int], offers: Sequence[PoolOffer]) -> float:
     """Of all replicas."""
     return math.fsum(counts.get(each.pool, 0) * each.cost_per_hour for each in offers)
 
 
 def affordable(
-    counts: Mapping[str, int], offers: Sequence[Offer], most_cost_per_hour: float
+    counts: Mapping[str, int], offers: Sequence[PoolOffer], most_cost_per_hour: float
 ) -> dict[str, int]:
     """So many more of each pool, if it were the only one to grow, as have room and money."""
     left = most_cost_per_hour - cost_per_hour(counts, offers)
@@ -138,7 +138,7 @@ def affordable(
 
 def filled(
     counts: Mapping[str, int],
-    offers: Sequence[Offer],
+    offers: Sequence[PoolOffer],
     total: int,
     most_cost_per_hour: float = math.inf,
 ) -> dict[str, int]:
@@ -152,7 +152,7 @@ def filled(
 
 
 def _grown_evenly(
-    offers: Sequence[Offer], needed: float, most: int, most_cost_per_hour: float
+    offers: Sequence[PoolOffer], needed: float, most: int, most_cost_per_hour: float
 ) -> dict[str, int]:
     """The cheapest of what each least capability leads to; where none is enough, what is worth
     most: one more weak replica may be worth less than none."""
@@ -170,7 +170,7 @@ def _grown_evenly(
     return min(found, key=merit)
 
 
-def _without_drags(offers: Sequence[Offer]) -> dict[str, int]:
+def _without_drags(offers: Sequence[PoolOffer]) -> dict[str, int]:
     """What is there, without weak replicas if the others alone are worth clearly more: what they
     turned out to bear bounds all of them."""
     there = held(offers)
@@ -182,7 +182,7 @@ def _without_drags(offers: Sequence[Offer]) -> dict[str, int]:
     return best
 
 
-def _shrunk_evenly(offers: Sequence[Offer], needed: float, least: int) -> dict[str, int]:
+def _shrunk_evenly(offers: Sequence[PoolOffer], needed: float, least: int) -> dict[str, int]:
     """The cheapest part of what is there that is enough; one of the first pool stays, where the
     service is placed."""
     there, (first, *_) = held(offers), offers
@@ -197,12 +197,12 @@ def _shrunk_evenly(offers: Sequence[Offer], needed: float, least: int) -> dict[s
     return min(found, key=lambda each: (cost_per_hour(each, offers), sum(each.values())))
 
 
-def _bounds(offers: Sequence[Offer], most: float) -> list[float]:
+def _bounds(offers: Sequence[PoolOffer], most: float) -> list[float]:
     """What the least capable replica may bear."""
     return sorted({each.worth for each in offers if 0.0 < each.worth <= most})
 
 
-def _closing(offer: Offer, left: float) -> tuple[float, float, str]:
+def _closing(offer: PoolOffer, left: float) -> tuple[float, float, str]:
     """Cost of closing the rest with this pool alone."""
     count = math.ceil(left / offer.worth - SLACK)
     return count * offer.cost_per_hour, -offer.worth, offer.pool

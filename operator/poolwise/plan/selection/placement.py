@@ -34,7 +34,7 @@ OTHERS_FIRST = "what is free goes to those ahead of it"
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Allotment:
     """What the queue decided for one workload."""
 
     decision: Decision
@@ -74,31 +74,31 @@ class Placement:
     situation: Situation
     current: PlacementRecord | None = None
     """Where the workload runs already, when its spec has changed."""
-    turn: Turn | None = None
+    allotment: Allotment | None = None
     """What the queue decided for it; None for what is placed alone."""
 
     def plan(self) -> Plan:
         """Placed, waiting, or impossible; with every candidate."""
-        turn = self.turn
-        if turn is None:
+        allotment = self.allotment
+        if allotment is None:
             return self._alone(self._candidates())
-        found = turn.found if turn.starts else self._candidates()
-        return replace(self._directed(found, turn), prices=turn.prices)
+        found = allotment.found if allotment.starts else self._candidates()
+        return replace(self._directed(found, allotment), prices=allotment.prices)
 
     def _candidates(self) -> tuple[Candidate, ...]:
         return candidates(self.workload.request, self.pools, self.situation)
 
-    def _directed(self, found: tuple[Candidate, ...], turn: Turn) -> Plan:
+    def _directed(self, found: tuple[Candidate, ...], allotment: Allotment) -> Plan:
         """As the queue decided; a start that finds no nodes any more waits."""
-        decision = turn.decision
+        decision = allotment.decision
         if decision.act is Act.REFUSE or decision.option is None:
             return self._refused(found, decision)
         found, taken = self._at_count(found, decision.option)
-        if not turn.starts:
-            return self._queued(found, taken, turn)
-        nodes = self._nodes(taken, turn)
+        if not allotment.starts:
+            return self._queued(found, taken, allotment)
+        nodes = self._nodes(taken, allotment)
         if nodes is None:
-            return self._queued(*self._at_count(self._candidates(), decision.option), turn)
+            return self._queued(*self._at_count(self._candidates(), decision.option), allotment)
         return self._placed(found, self._ranking(found, taken, decision.because), nodes)
 
     def _refused(self, found: tuple[Candidate, ...], decision: Decision) -> Plan:
@@ -119,36 +119,38 @@ class Placement:
         (again,) = candidates(exactly, [self._pool(taken)], self.situation)
         return tuple(again if each is taken else each for each in found), again
 
-    def _nodes(self, taken: Candidate, turn: Turn) -> dict[str, int] | None:
+    def _nodes(self, taken: Candidate, allotment: Allotment) -> dict[str, int] | None:
         """Where it starts: as the ledger fills nodes, beside what is kept for others; else where
         the queue has found room, which it has where several gangs share nodes just so."""
         if not taken.feasible:
             return None
         pool = self._pool(taken)
         pods = gang(self.workload.request, taken, pool)
-        nodes = self.situation.with_ledger(turn.beside_kept(self.situation.ledger)).nodes_for(
+        nodes = self.situation.with_ledger(allotment.beside_kept(self.situation.ledger)).nodes_for(
             pods, pool, taken.wish
         )
         if nodes is not None:
             return nodes
-        has_room = self.situation.ledger.has_room(pool, pods, turn.nodes)
-        return dict(turn.nodes) if has_room else None
+        has_room = self.situation.ledger.has_room(pool, pods, allotment.nodes)
+        return dict(allotment.nodes) if has_room else None
 
     def _ranking(self, found: tuple[Candidate, ...], taken: Candidate, because: str) -> Ranking:
         ranking = rank([each for each in found if each.feasible], self.workload.request.goal)
         assert ranking is not None, "what is taken is feasible"
         return replace(ranking, winner=taken, because=because)
 
-    def _queued(self, found: tuple[Candidate, ...], awaited: Candidate, turn: Turn) -> Plan:
+    def _queued(
+        self, found: tuple[Candidate, ...], awaited: Candidate, allotment: Allotment
+    ) -> Plan:
         """What it waits for, and why it does not take what is free."""
         told = _waits_for(awaited)
         if awaited.waits:
             told += f": {awaited.reason}"
-        because = turn.decision.because or ("" if awaited.waits else OTHERS_FIRST)
+        because = allotment.decision.because or ("" if awaited.waits else OTHERS_FIRST)
         told += ("; " if awaited.waits else ": ") + because if because else ""
         found = self._spurned(found, awaited, because or OTHERS_FIRST)
         plan = self._plan(Verdict.INSUFFICIENT_CAPACITY, told, awaited, found)
-        return replace(plan, expected_start=turn.expected_start)
+        return replace(plan, expected_start=allotment.expected_start)
 
     def _spurned(
         self, found: tuple[Candidate, ...], awaited: Candidate, because: str

@@ -21,7 +21,7 @@ from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving.answers import ServingAnswers, serving_answers
 from poolwise.plan.candidates.serving.groups import gang_of_replicas, wish_of_replicas
 from poolwise.plan.candidates.serving.layouts import NoReplicaShape, ReplicaShape
-from poolwise.plan.candidates.serving.offers import ALIKE, Offer, preferred
+from poolwise.plan.candidates.serving.offers import ALIKE, ServingOffer, preferred
 from poolwise.plan.candidates.serving.replicas import (
     is_load_assumed,
     planned_capacity,
@@ -68,14 +68,14 @@ class _Assessment:
             return self._judged(best)
         return self._too_weak(found) or self._target_missed(found)
 
-    def _best_of(self, layouts: list[ServingLayout]) -> Offer | None:
+    def _best_of(self, layouts: list[ServingLayout]) -> ServingOffer | None:
         """The best of all sizes, each at its best chunk of prompts.
 
         No size is inferred from another: cache grows faster than devices, replicas are whole, and
         so the cost of a size has no single valley. One that cannot come near the cheapest even
         with the fewest replicas is not tuned.
         """
-        offers: list[Offer] = []
+        offers: list[ServingOffer] = []
         fewest = replicas_needed(self.request, math.inf)
         least_held = [(self._price_share(layout) * fewest, layout) for layout in layouts]
         for least, layout in sorted(least_held, key=itemgetter(0)):
@@ -102,13 +102,13 @@ class _Assessment:
         weak = Exclusion(Verdict.TARGET_UNREACHABLE, told, least / most)
         return excluded(self.pool, weak)
 
-    def _is_beyond(self, least_held: float, offers: list[Offer]) -> bool:
+    def _is_beyond(self, least_held: float, offers: list[ServingOffer]) -> bool:
         """Whether an offer with room costs surely less than a size that holds so much can."""
         if self.request.goal is not Goal.COST:
             return False
         return any(offer.has_room and offer.held * ALIKE < least_held for offer in offers)
 
-    def _judged(self, offer: Offer) -> Candidate:
+    def _judged(self, offer: ServingOffer) -> Candidate:
         where = offer.gang, self.pool, offer.wish
         if offer.broken:
             return self._described(offer, self._explained(offer, offer.broken))
@@ -123,7 +123,7 @@ class _Assessment:
         without_room = self._described(offer, Exclusion(Verdict.INSUFFICIENT_CAPACITY, told))
         return replace(without_room, waits=True)
 
-    def _offer(self, shape: ReplicaShape) -> Offer:
+    def _offer(self, shape: ReplicaShape) -> ServingOffer:
         planned = planned_capacity(shape, self.request.work)
         rate = self.request.work.requests_per_second or 0.0
         share = self._price_share(shape.layout)
@@ -137,7 +137,7 @@ class _Assessment:
         gang, wish = gang_of_replicas(*asked), wish_of_replicas(*asked)
         weighed = replicas_weighed(self.request, planned, shape.in_flight)
         is_short = weighed > replicas and not is_load_assumed(self.request)
-        return Offer(
+        return ServingOffer(
             shape=shape,
             replicas=replicas,
             weighed=weighed,
@@ -174,7 +174,7 @@ class _Assessment:
             return layout.cpu_cores / max(node.cores for node in self.pool.usable_nodes)
         return layout.count / max(self.pool.accelerators_per_node, 1)
 
-    def _objective(self, offer: Offer) -> float:
+    def _objective(self, offer: ServingOffer) -> float:
         """What the goal minimises; nodes' worth stand for cost, which a pool may not know."""
         goal = self.request.goal
         if goal is Goal.COST:
@@ -184,11 +184,11 @@ class _Assessment:
             return prediction.e2e_seconds.mid
         return self._watts(offer, prediction, offer.weighed)
 
-    def _predicted(self, offer: Offer) -> ServingPrediction:
+    def _predicted(self, offer: ServingOffer) -> ServingPrediction:
         """At the planned load."""
         return self.answers.predicted(offer.shape.layout, offer.load_requests_per_second)
 
-    def _watts(self, offer: Offer, prediction: ServingPrediction, replicas: int) -> float:
+    def _watts(self, offer: ServingOffer, prediction: ServingPrediction, replicas: int) -> float:
         devices = max(offer.shape.layout.count, 1) * replicas
         return prediction.power_watts * devices
 
@@ -206,7 +206,7 @@ class _Assessment:
         limit, name = request.max_cost_per_hour, "maxCostPerHour"
         return too_dear(self.pool, cost, limit, name, currency, " per hour")
 
-    def _explained(self, offer: Offer, broken: Exclusion) -> Exclusion:
+    def _explained(self, offer: ServingOffer, broken: Exclusion) -> Exclusion:
         """With the target that leaves next to no room for load, where that is why so many are
         needed."""
         if broken.reason_code != Verdict.TOO_MANY_REPLICAS or not self.request.work.targets:
@@ -214,7 +214,7 @@ class _Assessment:
         of_target, told = self._worst_miss(offer.shape.layout)
         return replace(broken, reason=f"{broken.reason}; {told}") if of_target > NEAR else broken
 
-    def _remark(self, offer: Offer) -> str:
+    def _remark(self, offer: ServingOffer) -> str:
         """What a user must know who set fewer replicas than the targets need."""
         capacity = planned_capacity(offer.shape, self.request.work)
         rate = self.request.work.requests_per_second
@@ -226,7 +226,9 @@ class _Assessment:
             f" there are to be {offer.replicas}"
         )
 
-    def _described(self, offer: Offer, told: Exclusion, broken_accelerators: int = 0) -> Candidate:
+    def _described(
+        self, offer: ServingOffer, told: Exclusion, broken_accelerators: int = 0
+    ) -> Candidate:
         feasible, where = offer.has_room, (offer.gang, self.pool, offer.wish)
         rate = offer.load_requests_per_second
         layout, prediction = self.answers.bounded(offer.shape, rate)
@@ -266,7 +268,7 @@ class _Assessment:
         )
 
     def _own_spread(
-        self, offer: Offer, prediction: ServingPrediction, bottleneck: Bottleneck
+        self, offer: ServingOffer, prediction: ServingPrediction, bottleneck: Bottleneck
     ) -> float:
         """Of the objective: of the latency, or of the replicas that the capacity asks for, which
         are whole and so often the same at both its ends."""

@@ -19,7 +19,7 @@ loads grow beyond what was declared."""
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ServingOffer:
     """One replica shape on one pool, as often as the traffic needs it."""
 
     shape: ReplicaShape
@@ -53,7 +53,9 @@ class Offer:
         return self.shape.capacity_requests_per_second / self.price_share
 
 
-def preferred(offers: Sequence[Offer], objective: Callable[[Offer], float]) -> Offer | None:
+def preferred(
+    offers: Sequence[ServingOffer], objective: Callable[[ServingOffer], float]
+) -> ServingOffer | None:
     """With room inside the limits if any has; of those alike, the smallest replica, and of as
     small ones the one that serves most.
 

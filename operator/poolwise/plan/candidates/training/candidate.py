@@ -27,7 +27,7 @@ from poolwise.plan.candidates.training.answers import (
     training_answers,
 )
 from poolwise.plan.candidates.training.layouts import NoTrainingShape, TrainingShape
-from poolwise.plan.candidates.training.offers import Offer, counts_between, preferred
+from poolwise.plan.candidates.training.offers import TrainingOffer, counts_between, preferred
 from poolwise.plan.decision import Candidate
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import Goal, TrainingRequest
@@ -73,7 +73,7 @@ class _Assessment:
             return self._beyond_limits(offers)
         return self._best(allowed)
 
-    def _best(self, offers: list[Offer]) -> Candidate:
+    def _best(self, offers: list[TrainingOffer]) -> Candidate:
         """The best count that fits now, else the best one to wait for."""
         fitting = [offer for offer in offers if self._has_room(offer)]
         if fitting:
@@ -93,7 +93,7 @@ class _Assessment:
         told = Exclusion(Verdict.INSUFFICIENT_CAPACITY, reason)
         return replace(self._described(offer, told, offers), waits=True)
 
-    def _remark(self, offer: Offer) -> str:
+    def _remark(self, offer: TrainingOffer) -> str:
         assert self.pool.machine is not None, "pools without a machine are excluded"
         remark = precision_remark(self.request.work.precision, self.pool.machine.device)
         told = offer.interruptions.words() if offer.interruptions else ""
@@ -104,13 +104,13 @@ class _Assessment:
     def _taste(self) -> tuple[Goal, float]:
         return self.request.goal, self.situation.settings.marginal_efficiency
 
-    def _has_room(self, offer: Offer) -> bool:
+    def _has_room(self, offer: TrainingOffer) -> bool:
         return self.situation.has_room(offer.gang, self.pool, offer.wish)
 
-    def _why_never(self, offer: Offer) -> Exclusion | None:
+    def _why_never(self, offer: TrainingOffer) -> Exclusion | None:
         return self.situation.why_never(offer.gang, self.pool, offer.wish)
 
-    def _offer(self, count: int, shape: TrainingShape) -> Offer:
+    def _offer(self, count: int, shape: TrainingShape) -> TrainingOffer:
         work, gang = self.request.work, gang_of(count, self.request, self.pool)
         seconds = (work.steps or 0.0) * shape.prediction.step_seconds.mid
         lost = interruptions(
@@ -119,7 +119,7 @@ class _Assessment:
         seconds = lost.expected_seconds if lost else seconds
         price = self.pool.price
         share = count / max(self.pool.accelerators_per_node, 1)
-        return Offer(
+        return TrainingOffer(
             count=count,
             gang=gang,
             shape=shape,
@@ -131,7 +131,7 @@ class _Assessment:
             interruptions=lost,
         )
 
-    def _limit_broken(self, offer: Offer) -> Exclusion | None:
+    def _limit_broken(self, offer: TrainingOffer) -> Exclusion | None:
         request, currency = self.request, self.situation.settings.currency
         if offer.interruptions is not None and offer.interruptions.is_hopeless:
             return Exclusion(Verdict.TOO_INTERRUPTED, offer.interruptions.words())
@@ -144,7 +144,7 @@ class _Assessment:
                 return Exclusion(Verdict.DEADLINE_MISSED, told, shortfall)
         return too_dear(self.pool, offer.total_cost, request.max_cost, "maxCost", currency)
 
-    def _beyond_limits(self, offers: list[Offer]) -> Candidate:
+    def _beyond_limits(self, offers: list[TrainingOffer]) -> Candidate:
         nearest = min(offers, key=lambda offer: offer.total_seconds)
         if all(self._broken_code(offer) == Verdict.TOO_EXPENSIVE for offer in offers):
             nearest = min(offers, key=lambda offer: offer.total_cost or 0.0)
@@ -152,15 +152,15 @@ class _Assessment:
         assert broken is not None, "only called when every offer breaks a limit"
         return self._described(nearest, broken)
 
-    def _broken_code(self, offer: Offer) -> str | None:
+    def _broken_code(self, offer: TrainingOffer) -> str | None:
         broken = self._limit_broken(offer)
         return broken.reason_code if broken else None
 
     def _described(
         self,
-        offer: Offer,
+        offer: TrainingOffer,
         told: Exclusion,
-        offers: Iterable[Offer] = (),
+        offers: Iterable[TrainingOffer] = (),
         broken_accelerators: int = 0,
     ) -> Candidate:
         prediction, goal = offer.shape.prediction, self.request.goal

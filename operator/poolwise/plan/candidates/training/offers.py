@@ -22,7 +22,7 @@ AS_CHEAP = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class TrainingOffer:
     """One count on one pool with what the whole run would take."""
 
     count: int
@@ -88,7 +88,9 @@ def counts_between(least: int, most: int, pool: Pool) -> Iterable[int]:
     return sorted({least, most, *parts, *(size for size in wholes if size > least)})
 
 
-def preferred(offers: Sequence[Offer], goal: Goal, marginal_efficiency: float) -> Offer:
+def preferred(
+    offers: Sequence[TrainingOffer], goal: Goal, marginal_efficiency: float
+) -> TrainingOffer:
     """The best of at least one: of all on Time, else of the cheapest, the fastest that yields.
 
     Where a pool is free all of them are the cheapest.
@@ -105,7 +107,7 @@ def preferred(offers: Sequence[Offer], goal: Goal, marginal_efficiency: float) -
     return _grown(level, marginal_efficiency)
 
 
-def _grown(offers: Sequence[Offer], marginal_efficiency: float) -> Offer:
+def _grown(offers: Sequence[TrainingOffer], marginal_efficiency: float) -> TrainingOffer:
     """The fastest count whose last accelerators still yield their share.
 
     The share is of what one accelerator of the smallest count yields; growth that yields less is
