@@ -104,3 +104,30 @@ def test_more_slots_make_no_request_later(percent: float) -> None:
         below = [law.share_below(told[-1]) for law in laws]
         assert all(more >= less - 2e-4 for less, more in itertools.pairwise(below)), below
         assert below[-1] == pytest.approx(percent / 100.0)
+
+
+@pytest.mark.parametrize("prompt", [(1, 1), (300, 1200)], ids=["short", "long"])
+@pytest.mark.parametrize("slots", [4, 64, 256])
+def test_tokens_come_no_sooner_when_load_grows(prompt: tuple[float, float], slots: int) -> None:
+    """With nine tenths of all slots taken the tail was beyond the step of all of them, and shrank
+    to it; with hardly one, the median was less than a sequence takes alone, and sank further."""
+    work = service("Llama-3.1-8B", prompt, (350, 900))
+    layout = ServingLayout(max_num_seqs=slots, max_batched_tokens=2048, max_model_tokens=8192)
+    shown = replica(work, layout, machine("L40S"), CALIBRATION)
+    for percent in (10, 50, 90, 99):
+        loads = [shown.slots * 2.0 ** (-step / 8) for step in range(72, -1, -1)]
+        told = [latencies(shown, state(shown, load)).token_percentile(percent) for load in loads]
+        assert all(after >= before * 0.9999 for before, after in itertools.pairwise(told)), percent
+        assert told[0] >= shown.decode_range_seconds[0] * 0.9999
+
+
+def test_the_share_of_late_tokens_is_that_of_their_percentile() -> None:
+    """Also at both ends, where no token is sooner than one alone, and no usual one later than
+    with every slot taken."""
+    shown = served()
+    for load in (0.001, 0.5, 0.9, 0.99, 1.0):
+        times = latencies(shown, state(shown, shown.slots * load))
+        for percent in (50, 90, 99):
+            seconds = times.tokens.percentile(percent)
+            assert times.tokens.share_later(seconds * 1.0001) <= 1.0 - percent / 100 + 1e-6
+            assert times.tokens.share_later(seconds * 0.9999) >= 1.0 - percent / 100 - 1e-6

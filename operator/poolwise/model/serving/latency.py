@@ -13,6 +13,7 @@ from poolwise.model.serving.load import Replica, State, decode_seconds
 from poolwise.model.serving.queueing import (
     NEVER,
     AfterWait,
+    Between,
     Delay,
     mixture_percentile,
     total,
@@ -39,15 +40,23 @@ class TokenTimes:
     usual: Delay
     long: Delay
     long_share: float
+    usual_range_seconds: tuple[float, float]
+    """Of a sequence alone, and with every slot taken: no usual time is outside. Their law knows
+    neither end: its median would sink below the one while load grows, and its tail from beyond the
+    other down to it."""
 
     def percentile(self, percent: float) -> float:
         """However long the longest step is."""
-        return mixture_percentile(self.usual, self.long, self.long_share, percent)
+        return mixture_percentile(self._bounded, self.long, self.long_share, percent)
 
     def share_later(self, seconds: float) -> float:
         """Of all tokens; no search is needed for it, as for a percentile."""
-        usual, long = self.usual.share_below(seconds), self.long.share_below(seconds)
+        usual, long = self._bounded.share_below(seconds), self.long.share_below(seconds)
         return 1.0 - usual - self.long_share * (long - usual)
+
+    @property
+    def _bounded(self) -> Between:
+        return Between(self.usual, *self.usual_range_seconds)
 
 
 class Latencies:
@@ -129,10 +138,12 @@ def _request_times(replica: Replica, at: State) -> _RequestTimes:
 
 
 def _token_times(replica: Replica, at: State) -> TokenTimes:
+    alone, all_taken = replica.decode_range_seconds if replica.generates else (0.0, 0.0)
     return TokenTimes(
         _usual_token(replica, at),
         _long_token(replica, at),
         min(1.0, at.requests_per_second * at.chunks * at.token_seconds),
+        (alone, max(all_taken, at.decode.seconds)),
     )
 
 

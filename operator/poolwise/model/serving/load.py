@@ -14,7 +14,7 @@ k prompts that one step takes together, ``r = k / T(k)``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from poolwise.model.serving.iteration import Batch, StepCosts, StepTime
 from poolwise.model.serving.queueing import Lengths
@@ -60,6 +60,14 @@ class Replica:
     slowness: float = 1.0
     """Of its steps, beside the formulas (:mod:`poolwise.model.serving.slowness`)."""
     first_token_slowness: float = 1.0
+    _range: tuple[float, float] | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def decode_range_seconds(self) -> tuple[float, float]:
+        """Of a step without any prompt: with one sequence alone, and with every slot taken."""
+        if self._range is None:
+            self._range = decode_seconds(self, 1.0), decode_seconds(self, self.slots)
+        return self._range
 
     @property
     def generates(self) -> bool:

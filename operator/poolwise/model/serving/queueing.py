@@ -136,6 +136,25 @@ class AfterWait:
         return min(whole.share_below(seconds), self.rest.share_below(seconds))
 
 
+@dataclass(slots=True)  # not frozen, as Delay
+class Between:
+    """A random time that is never shorter or longer than these, though its law would be."""
+
+    law: Delay
+    least_seconds: float
+    most_seconds: float
+
+    def percentile(self, percent: float) -> float:
+        """Seconds that ``percent`` of 100 samples stay below."""
+        return min(max(self.law.percentile(percent), self.least_seconds), self.most_seconds)
+
+    def share_below(self, seconds: float) -> float:
+        """Of samples."""
+        if seconds >= self.most_seconds:
+            return 1.0
+        return self.law.share_below(seconds) if seconds >= self.least_seconds else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Lengths:
     """A distribution of sizes by its mean and squared coefficient of variation."""
@@ -226,7 +245,9 @@ def _zero_or_gamma(probability: float, mean: float, scv: float) -> Delay:
     return Delay(first, second - first**2, third - 3.0 * first * second + 2.0 * first**3)
 
 
-def mixture_percentile(usual: Delay, rare: Delay, rare_share: float, percent: float) -> float:
+def mixture_percentile(
+    usual: Delay | Between, rare: Delay, rare_share: float, percent: float
+) -> float:
     """Percentile of a time that is ``rare`` with probability ``rare_share``; by bisection."""
     ends = usual.percentile(percent), rare.percentile(percent)
     low, high = min(ends), max(ends)
