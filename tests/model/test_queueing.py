@@ -137,3 +137,22 @@ def test_waiting_grows_with_load_bursts_and_spread(
 def test_percentiles_rise(mean: float, scv: float, percent: float) -> None:
     delay = Delay.log_normal(mean, scv * mean**2)
     assert delay.percentile(percent) <= delay.percentile(percent + 0.9)
+
+
+@given(st.floats(1.0, 5000.0), st.floats(1.0, 500.0), st.integers(6, 17))
+def test_lengths_that_have_an_end_are_possible(p50: float, ratio: float, power: int) -> None:
+    """Two figures of a wide law say that lengths vary more than any between none and all can."""
+    most = 2.0**power
+    wide = log_normal(p50, p50 * ratio)
+    lengths = wide.at_most(most)
+    second = lengths.mean**2 * (1.0 + lengths.scv)
+    third = lengths.scaled(lengths.mean).third_moment_seconds3
+    assert lengths.mean <= most
+    assert second <= most * lengths.mean * (1.0 + 1e-9)
+    assert third <= most**2 * lengths.mean * (1.0 + 1e-9)
+    assert lengths.biased_mean <= most * (1.0 + 1e-9)
+
+
+def test_usual_lengths_are_left_as_they_are() -> None:
+    for p50, p95 in ((300, 1200), (350, 900), (4000, 4000)):
+        assert log_normal(p50, p95).at_most(8192.0) == log_normal(p50, p95)

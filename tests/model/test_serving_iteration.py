@@ -202,8 +202,6 @@ def test_what_is_computed_of_a_cached_prompt_attends_to_all_of_it() -> None:
     """The last block is computed whatever the cache has, and it sees the whole prompt."""
     long = service("Llama-3.1-8B", (100_000, 100_000), (100, 100))
     most, all_of_it = (replace(long, prefix_hit_fraction=hit) for hit in (0.99, 1.0))
-    keys = [
-        step_costs(each, ServingLayout(), H100, CALIBRATION).prompt_keys
-        for each in (most, all_of_it)
-    ]
+    layout = ServingLayout(max_model_tokens=131_072)
+    keys = [step_costs(each, layout, H100, CALIBRATION).prompt_keys for each in (most, all_of_it)]
     assert keys == pytest.approx([32 * 100_000 * 0.995] * 2)

@@ -58,7 +58,7 @@ def _transformer_costs(
         key_read_seconds=cache_bytes / rates.cache_bandwidth,
         key_attend_seconds=transformer.decode_attention_flops_per_key(shape) / attention_flops,
         prompt_key_seconds=transformer.attention_flops_per_key(shape) / attention_flops,
-        prompt_keys=_prompt_keys(work, shape),
+        prompt_keys=_prompt_keys(work, layout, shape),
         all_reduces=2.0 * shape.layers if layout.tensor > 1 else 0.0,
         all_reduce=all_reduce(shape, layout, machine, calibration),
         exchange_row_seconds=exchange_row_seconds(shape, layout, machine, calibration),
@@ -70,9 +70,10 @@ def _transformer_costs(
     )
 
 
-def _prompt_keys(work: ServingWork, shape: Transformer) -> float:
+def _prompt_keys(work: ServingWork, layout: ServingLayout, shape: Transformer) -> float:
     """Keys per computed token of a prompt, of which a leading part may come from the cache."""
     lengths = log_normal(work.input_tokens.p50, work.input_tokens.p95)
+    lengths = lengths.at_most(float(layout.max_model_tokens))
     tokens, computed = max(lengths.biased_mean, 1.0), computed_share(work)
     whole, hit = transformer.attended_keys(shape, tokens), 1.0 - computed
     if hit <= 0.0:

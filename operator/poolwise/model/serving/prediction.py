@@ -85,7 +85,7 @@ def predict_serving(
     device = replica_machine(layout, machine).device
     where = serving_site(work, layout, device, served, at.in_flight)
     spreads = _Spreads(work, device, where, calibration)
-    tokens = served_tokens(work)
+    tokens = served_tokens(work, layout)
 
     def told(metric: Metric, is_overloaded: bool) -> Interval:
         return spreads.interval(metric, _reported(work, times, metric, is_overloaded))

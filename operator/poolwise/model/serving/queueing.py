@@ -176,6 +176,23 @@ class Lengths:
         """Mean over what is in service at an instant, E[X²]/E[X]: long ones stay longer."""
         return self.mean * (1.0 + self.scv)
 
+    def at_most(self, most: float) -> Lengths:
+        """Where no size is larger: moments that a wide law has of sizes beyond are cut to those
+        that are possible.
+
+        ``E[X**2] <= most * E[X]`` and ``E[X**3] <= most**2 * E[X]`` for sizes from 0 to ``most``.
+        """
+        if self.mean <= 0.0:
+            return self
+        mean = min(self.mean, most)
+        larger = most / mean
+        scv = min(self.scv, larger - 1.0)
+        most_skew = larger**2 - 3.0 * (1.0 + scv) + 2.0
+        skew = self.skew
+        if (log_normal_skew(scv) if skew is None else skew) > most_skew:
+            skew = most_skew
+        return Lengths(mean, scv, skew)
+
     def mean_of_at_least(self, least: float) -> float:
         """Mean of max(least, X) for the log-normal law (Black and Scholes' formula)."""
         if self.scv <= 0.0 or self.mean <= 0.0:

@@ -53,7 +53,7 @@ def by_formulas(
     return Replica(
         costs=step_costs(work, layout, machine, calibration),
         prompt=_prompt(work, layout),
-        generated=_generated(work),
+        generated=_generated(work, layout),
         context_tokens=context_tokens(work, layout),
         batched_tokens=float(batch_limit(work, layout)),
         cache_slots=held_requests,
@@ -98,7 +98,7 @@ def context_tokens(work: ServingWork, layout: ServingLayout) -> float:
 
     Long answers stay longer, so what is in flight at an instant is biased towards them.
     """
-    tokens = _input(work).mean + _generated(work).biased_mean / 2.0
+    tokens = _input(work, layout).mean + _generated(work, layout).biased_mean / 2.0
     return min(tokens, float(layout.max_model_tokens))
 
 
@@ -106,14 +106,16 @@ def slot_tokens(work: ServingWork, layout: ServingLayout) -> float:
     """Cached tokens that admitting one request takes."""
     if work.engine not in RESERVING_ENGINES:
         return context_tokens(work, layout)
-    return min(_input(work).mean + _generated(work).mean, float(layout.max_model_tokens))
+    tokens = _input(work, layout).mean + _generated(work, layout).mean
+    return min(tokens, float(layout.max_model_tokens))
 
 
-def served_tokens(work: ServingWork) -> float | None:
+def served_tokens(work: ServingWork, layout: ServingLayout) -> float | None:
     """Prompt and generated tokens of one request on average; None where items have no tokens."""
     if isinstance(work.model.shape, Custom):
         return None
-    return _input(work).mean + _generated(work).mean + (1.0 if work.model.generates else 0.0)
+    first = 1.0 if work.model.generates else 0.0
+    return _input(work, layout).mean + first + _generated(work, layout).mean
 
 
 def arithmetic_intensity(
@@ -159,26 +161,27 @@ def _request_traffic_bytes(
     return weights * steps + per_key * keys
 
 
-def _generated(work: ServingWork) -> Lengths:
+def _generated(work: ServingWork, layout: ServingLayout) -> Lengths:
     """Tokens after the first, which the prompt's own step gives."""
     tokens = work.output_tokens
     if not work.model.generates or tokens.p95 <= 1.0:
         return Lengths(0.0, 0.0)
-    lengths = log_normal(tokens.p50, tokens.p95)
-    return Lengths(max(lengths.mean - 1.0, 0.0), lengths.scv)
+    lengths = log_normal(tokens.p50, tokens.p95).at_most(float(layout.max_model_tokens))
+    return replace(lengths, mean=max(lengths.mean - 1.0, 0.0))
 
 
-def _input(work: ServingWork) -> Lengths:
-    return log_normal(max(work.input_tokens.p50, 1.0), work.input_tokens.p95)
+def _input(work: ServingWork, layout: ServingLayout) -> Lengths:
+    """Of prompts, none of which is longer than a context."""
+    lengths = log_normal(max(work.input_tokens.p50, 1.0), work.input_tokens.p95)
+    return lengths.at_most(float(layout.max_model_tokens))
 
 
 def _prompt(work: ServingWork, layout: ServingLayout) -> Lengths:
     """Tokens that are computed: those that the prefix cache does not have."""
     if isinstance(work.model.shape, Custom):
         return ONE_ITEM
-    lengths = _input(work)
-    longest = float(layout.max_model_tokens)
-    return Lengths(max(1.0, min(lengths.mean, longest) * computed_share(work)), lengths.scv)
+    lengths = _input(work, layout)
+    return replace(lengths, mean=max(1.0, lengths.mean * computed_share(work)))
 
 
 def slot_bytes(work: ServingWork, layout: ServingLayout) -> float:
