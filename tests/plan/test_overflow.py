@@ -22,6 +22,7 @@ from tests.plan.cluster_given import (
     foreign_pod,
     gpu_nodes,
     h100,
+    job,
     key,
     l40s,
     pods_of,
@@ -299,6 +300,17 @@ def test_a_new_service_that_is_too_large_for_each_pool_alone_takes_several(pools
     assert not plan_of(
         decided(nodes(), service("chat", scaling={"minReplicas": 7, "maxReplicas": 12}))
     ).placed
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_who_starts_in_the_same_pass_takes_no_room_on_its_further_pools(count):
+    """An older run took nodes first: a service that needs five replicas started with four."""
+    wanted = service("chat", scaling={"minReplicas": 5, "maxReplicas": 12})
+    training = {"globalBatchSize": 64, "sequenceLength": 512, "tokens": "1G", "method": "Qlora"}
+    older = job("older", count, age_seconds=3600, training=training)
+    answer = decided(nodes(), wanted, older)
+    assert not plan_of(answer).placed or sum(by_pool(answer).values()) == 5
+    assert any(each.placed for each in answer.outcomes.values())
 
 
 def alike():

@@ -137,14 +137,22 @@ class Queue:
         return self.before.due(self.situation.settings.optimise_seconds)
 
     def allotments(self, joint: JointPlan) -> list[tuple[Waiting, Allotment]]:
-        """What each has to know of the joint plan; who starts comes first."""
+        """What each has to know of the joint plan; who starts comes first, and of equals who takes
+        several pools: the joint plan knows of the first pool alone, and who starts before would
+        take the room on the others."""
         by_key = {each.key: each for each in joint.decisions}
         kept = self._kept(joint)
         found = [
             (each, self._allotment(each, by_key[told(each.key)], joint, kept))
             for each in self.waiting
         ]
-        return sorted(found, key=lambda pair: not pair[1].starts)
+
+        def turn(pair: tuple[Waiting, Allotment]) -> tuple[bool, int, bool]:
+            each, allotment = pair
+            is_on_one = each.fit.replicas is None
+            return not allotment.starts, -each.entry.workload.priority.value, is_on_one
+
+        return sorted(found, key=turn)
 
     def departures(self, joint: JointPlan) -> list[tuple[Holder, Departure]]:
         """What stops running, to move or to make room, or was told to and is still there."""
