@@ -131,6 +131,7 @@ def sample(member: Member, now_seconds: float, noise: list[float]) -> Sample:
         finished_requests=told.finished,
         preemptions=told.preemptions,
         prompt_tokens=told.prompt_tokens,
+        begun_prompt_tokens=told.prompt_tokens,
         cached_prompt_tokens=told.cached_prompt_tokens,
         generated_tokens=engine.generated_by(now_seconds),
         ttft_seconds=_histogram(told.ttft),

@@ -120,6 +120,7 @@ def sample(
         finished_requests=count,
         preemptions=0.0,
         prompt_tokens=count * PROMPT_TOKENS,
+        begun_prompt_tokens=count * PROMPT_TOKENS,
         cached_prompt_tokens=0.0,
         generated_tokens=count * ANSWER_TOKENS,
         ttft_seconds=Histogram(

@@ -39,6 +39,7 @@ def test_all_that_vllm_tells():
         finished_requests=10,
         preemptions=1,
         prompt_tokens=1000,
+        begun_prompt_tokens=1000,
         cached_prompt_tokens=100,
         generated_tokens=500,
         ttft_seconds=times,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from poolwise.model.serving.load import Replica
 from poolwise.model.serving.queueing import Lengths
-from poolwise.plan.scaling import gaps
+from poolwise.plan.scaling import gaps, kinds
 from poolwise.plan.scaling.fading import blended
 from poolwise.plan.scaling.memory import Memory, Moments
 from poolwise.plan.scaling.mix import Mix
@@ -17,12 +17,6 @@ from poolwise.plan.signals.window import Delta
 
 LENGTHS_HALF_LIFE_SECONDS, LENGTHS_HALF_LIFE_REQUESTS = 120.0, 1500.0
 """Whichever is longer: enough for a mean of heavy tails, and no more, since lengths drift."""
-OTHER_DEVIATIONS, OTHER_TIMES = 4.0, 3.0
-"""By which the mean of prompts has to differ for them to be of another kind: in errors of both
-means, and in times. Bursts of prompts that are two or three times as long come and go within
-recorded hours."""
-LEAST_OTHERS = 10.0
-"""Of whom a mean is told: one long prompt is no other kind."""
 LEAST_RUNNING = 4.0
 """Sequences from which their mean context can be told."""
 CONTEXT_HALF_LIFE_SECONDS = 120.0
@@ -43,20 +37,6 @@ def _kept(delta: Delta, seconds: float) -> float:
     ended = delta.finished_requests or 0.0
     passed = seconds / LENGTHS_HALF_LIFE_SECONDS, ended / LENGTHS_HALF_LIFE_REQUESTS
     return float(0.5 ** min(passed))
-
-
-def _are_others(before: Moments, now: Moments) -> bool:
-    """Whether prompts are of another kind than before: an application that puts documents before
-    its questions does so from one minute to the next, and a mixture of both kinds, which nobody
-    ever sent, has the worst of spreads: what it is taken to need would be several times too much.
-    """
-    if min(before.count, now.count) < LEAST_OTHERS or not (before.squares and now.squares):
-        return False
-    usual, mean = before.total / before.count, now.total / now.count
-    square = max(before.squares / before.count / usual**2, now.squares / now.count / mean**2)
-    error = math.sqrt(max(square - 1.0, 0.0) * (1.0 / before.count + 1.0 / now.count))
-    is_far = abs(math.log(mean / usual)) > math.log(OTHER_TIMES)
-    return is_far and abs(mean / usual - 1.0) > OTHER_DEVIATIONS * error
 
 
 def _prompts(delta: Delta) -> Moments:
@@ -121,7 +101,7 @@ def mix(declared: Mix, memory: Memory) -> Mix:
     generated = memory.generated_tokens + prior * declared.answer_tokens.mean
     mean = generated / (memory.finished + prior) if memory.finished else answers.mean
     return Mix(
-        lengths(memory.prompts, declared.prompt_tokens, prior),
+        lengths(kinds.newest(memory.prompts, memory.begun), declared.prompt_tokens, prior),
         Lengths(mean, answers.scv),
         declared.computed_share if computed is None else computed,
         memory.context_tokens,
@@ -131,14 +111,17 @@ def mix(declared: Mix, memory: Memory) -> Mix:
 
 def with_lengths(memory: Memory, delta: Delta, seconds: float) -> Memory:
     """With the requests told of since; where these are of another kind, without those before."""
-    prompts = _prompts(delta)
-    kept = 0.0 if _are_others(memory.prompts, prompts) else _kept(delta, seconds)
+    prompts, begun, usual = _prompts(delta), kinds.begun(delta), _kept(delta, seconds)
+    wider = max(memory.prompts, prompts, key=lambda each: each.relative_square)
+    kept = 0.0 if kinds.are_others(memory.prompts, prompts, wider) else usual
+    begun_kept = 0.0 if kinds.are_others(memory.begun, begun, wider) else usual
     ended, generated = delta.finished_requests, delta.generated_tokens
     is_told, answers = ended is not None and generated is not None, delta.answer_lengths_tokens
     return replace(
         memory,
         declared_requests=kept * memory.declared_requests,
         prompts=_fading(memory.prompts, prompts, kept),
+        begun=_fading(memory.begun, begun, begun_kept),
         answers=_fading(memory.answers, _moments(answers, _each(generated, ended)), kept),
         answer_counts=gaps.added(memory.answer_counts, gaps.counts(answers), kept),
         finished=kept * memory.finished + (ended or 0.0) * is_told,

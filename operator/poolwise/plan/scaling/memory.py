@@ -42,6 +42,11 @@ class Moments:
     squares: float = 0.0
     cubes: float = 0.0
 
+    @property
+    def relative_square(self) -> float:
+        """Mean of squares over the square of the mean: 1 where all are alike; 0: not told."""
+        return self.squares * self.count / self.total**2 if self.total else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class Bin:
@@ -102,6 +107,9 @@ class Memory:
     declared_requests: float = PRIOR_REQUESTS
     """What the declared lengths count as, fading with what was seen."""
     prompts: Moments = Moments()
+    """Of requests that ended."""
+    begun: Moments = Moments()
+    """Prompts whose first token came, without their spread (:mod:`.kinds`)."""
     answers: Moments = Moments()
     answer_counts: tuple[float, ...] = ()
     """By their bucket (:mod:`.gaps`)."""
@@ -182,6 +190,7 @@ class Memory:
         return {
             "declaredRequests": self.declared_requests,
             "prompts": list(astuple(self.prompts)),
+            "begun": list(astuple(self.begun)),
             "answers": list(astuple(self.answers)),
             "answerCounts": list(self.answer_counts),
             "finished": self.finished,
@@ -214,6 +223,7 @@ class Memory:
             since_seconds=float("-inf"),
             declared_requests=float(document.get("declaredRequests", PRIOR_REQUESTS)),  # as well
             prompts=Moments(*map(float, document["prompts"])),
+            begun=Moments(*map(float, document.get("begun", ()))),  # as well
             answers=Moments(*map(float, document["answers"][: len(fields(Moments))])),
             answer_counts=gaps.read(document.get("answerCounts", ())),  # as well
             finished=float(document["finished"]),

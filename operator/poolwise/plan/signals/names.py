@@ -71,6 +71,7 @@ VLLM = Adapter(
         "finished_requests": named("request_success_total", "request_success"),
         "preemptions": named("num_preemptions_total", "num_preemptions"),
         "prompt_tokens": named("prompt_tokens_total"),
+        "begun_prompt_tokens": named("prompt_tokens_total"),
         "cached_prompt_tokens": named(
             "prompt_tokens_cached_total", "prefix_cache_hits_total", "gpu_prefix_cache_hits_total"
         ),

@@ -35,6 +35,8 @@ class Counted:
     preemptions: float | None = None
     prompt_tokens: float | None = None
     """Tokens of prompts, those found in the prefix cache included."""
+    begun_prompt_tokens: float | None = None
+    """The same where a prompt is known to count with its first token, not with its last."""
     cached_prompt_tokens: float | None = None
     generated_tokens: float | None = None
     ttft_seconds: Histogram | None = None

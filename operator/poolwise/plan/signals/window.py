@@ -19,6 +19,7 @@ COUNTERS = (
     "finished_requests",
     "preemptions",
     "prompt_tokens",
+    "begun_prompt_tokens",
     "cached_prompt_tokens",
     "generated_tokens",
 )

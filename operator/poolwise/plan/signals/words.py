@@ -13,6 +13,7 @@ WORDS: Mapping[str, str] = {
     "finished_requests": "the count of ended requests",
     "preemptions": "the count of preemptions",
     "prompt_tokens": "the count of prompt tokens",
+    "begun_prompt_tokens": "the count of prompt tokens",
     "cached_prompt_tokens": "the count of prompt tokens found in the prefix cache",
     "generated_tokens": "the count of generated tokens",
     "ttft_seconds": "the histogram of TTFT",
