@@ -129,6 +129,7 @@ def _sample(
         finished_requests=requests,
         preemptions=0.0,
         prompt_tokens=prompt_tokens,
+        begun_prompt_tokens=prompt_tokens,
         cached_prompt_tokens=0.0,
         generated_tokens=answer_tokens,
         ttft_seconds=_all_in(0, requests, 0.04 * requests),
