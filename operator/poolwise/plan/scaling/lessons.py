@@ -123,8 +123,9 @@ def _of_speed(taken: Intake, pool: str, able: Capability) -> tuple[Delta, float]
         for each in warm
         if not is_queue(each.sample.waiting or 0.0, able.most_per_second, OVERFULL_SECONDS)
     ]
-    delta = joined([each.delta for each in usual])
-    if delta is None or len(usual) == len(warm):
+    is_split = len(usual) < len(warm)
+    delta = joined([each.delta for each in usual]) if is_split else None
+    if delta is None:
         return taken.by_pool[pool], taken.running.get(pool, 0.0)
     return delta, math.fsum(each.sample.running or 0.0 for each in usual) / len(usual)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -110,25 +110,26 @@ def _is_late(waiting: float, ready: float, able: Capability, service: Service) -
 def _held(
     seen: Seen, taken: Intake, able: Mapping[str, Capability], first: Capability, most: float
 ) -> float:
-    """As those that did not tell hold as much as the others."""
-    ready = [each for each in seen.replicas if each.phase is Phase.READY]
-    told = [
-        _held_by(taken.samples[each.name], able.get(each.pool, first), first, most)
-        for each in ready
-        if each.name in taken.samples
-    ]
-    return len(ready) / max(len(told), 1) * math.fsum(told)
+    """In flight, in full replicas of the first pool."""
+    return _of_all(
+        seen,
+        taken,
+        lambda pool, sample: _held_by(sample, able.get(pool, first), first, most),
+    )
 
 
 def _queued(seen: Seen, taken: Intake, able: Mapping[str, Capability], first: Capability) -> float:
-    """Replicas that requests wait for, as those that did not tell are like the others."""
+    """Replicas that requests wait for."""
+    return _of_all(
+        seen, taken, lambda pool, sample: _has_queue(sample, able.get(pool, first), first)
+    )
+
+
+def _of_all(seen: Seen, taken: Intake, of: Callable[[str, Sample], float]) -> float:
+    """Sum over ready replicas, by their pool; those that did not tell are like the others."""
     ready = [each for each in seen.replicas if each.phase is Phase.READY]
-    told = [
-        _has_queue(taken.samples[each.name], able.get(each.pool, first), first)
-        for each in ready
-        if each.name in taken.samples
-    ]
-    return len(ready) / max(len(told), 1) * sum(told)
+    told = [of(each.pool, taken.samples[each.name]) for each in ready if each.name in taken.samples]
+    return len(ready) / max(len(told), 1) * math.fsum(told)
 
 
 def _has_queue(sample: Sample, able: Capability, first: Capability) -> bool:
