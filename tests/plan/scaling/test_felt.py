@@ -107,6 +107,27 @@ def test_the_load_of_the_moment_is_that_of_a_usual_look(of_arrivals, seconds, sh
     )
 
 
+@pytest.mark.parametrize("is_of_prompts", [True, False])
+def test_a_first_token_feels_what_comes_while_it_is_waited_for(of_arrivals, is_of_prompts):
+    """However long the answer is: what stays for minutes feels a rush of half a minute less."""
+    able = of_arrivals[POOL.name]
+    first, gap = GIVEN.targets
+    slow = replace(
+        able,
+        at=replace(able.at, in_flight=100.0 * able.at.requests_per_second),
+        limit=first if is_of_prompts else gap,
+    )
+    rush = 3.0 * STEP_SECONDS * slow.requests_per_second
+    taken = looks([rush])
+    before = dict.fromkeys(taken.by_replica, Felt(0.0, 0.0, 0.0, 0.0))
+    [found] = felt(before, taken, {POOL.name: slow}, UNEVEN).values()
+    assert slow.is_of_prompts is is_of_prompts
+    assert (found.mean > found.recent / 2.0) is is_of_prompts
+    later = felt(dict.fromkeys(taken.by_replica, Felt(0.0, 0.0, 0.0, 5.0)), looks([1.0]),
+                 {POOL.name: slow}, UNEVEN)  # fmt: skip
+    assert (next(iter(later.values())).worst < 4.5) is is_of_prompts
+
+
 @pytest.mark.parametrize("waiting", [0.0, 500.0])
 def test_the_worst_load_lasts_as_long_as_the_queue_that_it_left(of_arrivals, waiting):
     """Nothing comes any more, and whoever is late now came when everything did."""

@@ -15,7 +15,7 @@ from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, State, decode_seconds, state
 from poolwise.model.serving.queueing import Lengths
 from poolwise.plan.scaling.mix import Mix
-from poolwise.plan.scaling.service import LatencyTarget, Predictor
+from poolwise.plan.scaling.service import Latency, LatencyTarget, Predictor
 from poolwise.plan.scaling.tails import floor_seconds, holds, late_share, lone_load, tail_seconds
 
 KV_CACHE = "KV cache"
@@ -75,6 +75,13 @@ class Capability:
     def is_of_gaps(self) -> bool:
         """Whether gaps between tokens are what is late first."""
         return self.limit is not None and not self.limit.latency.is_from_arrival
+
+    @property
+    def is_of_prompts(self) -> bool:
+        """Whether first tokens are what is late first, since prompts wait for each other: not for
+        a slot."""
+        is_first = self.limit is not None and self.limit.latency is Latency.TTFT
+        return is_first and self.arrivals_share >= 1.0
 
     @cached_property
     def most_per_second(self) -> float:

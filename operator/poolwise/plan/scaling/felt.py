@@ -113,7 +113,7 @@ def _after(before: Felt | None, load: float, told: Told, able: Capability) -> Fe
     if before is None:
         return Felt(load, load, load, load)
     seconds = told.delta.seconds
-    usual = felt_seconds(able)
+    usual = own_seconds(able)
     longest = min(LONGER * usual, LONGEST_SECONDS)
     recent = _towards(before.recent, load, seconds / FELT_SECONDS)
     newest = min(steps(seconds), 1.0)
@@ -133,8 +133,18 @@ def _towards(before: float | None, now: float, constants: float) -> float:
     return blended(before, now, math.exp(-constants))
 
 
+def own_seconds(able: Capability) -> float:
+    """Over which a load is a request's own: as long as it stays, or where prompts wait for each
+    other as long as that takes.
+
+    An answer of minutes would else have a rush that nobody was late in count as none, and put
+    whoever is late now down to a rush that had long been read.
+    """
+    return FELT_SECONDS if able.is_of_prompts else felt_seconds(able)
+
+
 def felt_seconds(able: Capability) -> float:
-    """Over which a load is a request's own: as long as it stays."""
+    """As long as a request stays."""
     stay = able.in_flight / max(able.requests_per_second, LEAST_RATE)
     return min(max(stay, SHORTEST_SECONDS), LONGEST_SECONDS)
 
