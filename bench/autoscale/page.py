@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 from bench.autoscale import (
+    between,
     borrowed,
     cells,
     circumstances,
@@ -27,6 +28,7 @@ from bench.autoscale import (
     hours,
     llmd,
     looks,
+    others,
     plots,
     shifts,
     steps,
@@ -53,6 +55,8 @@ OF_OURS = {
     "courses": courses,
     "looks": looks,
     "shifts": shifts,
+    "others": others,
+    "between": between,
     "equal_cost": equal_cost,
 }
 """Programs that tell of ours in one table, by its place in the template."""

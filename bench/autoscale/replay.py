@@ -26,12 +26,25 @@ SETTLED_SECONDS = 900.0
 
 def replay(scene: Scene, policy: Policy) -> Outcome:
     """The whole trace under a policy, until every request has its answer."""
-    requests = scene.trace.requests
-    fleet = Fleet(requests, scene.engine.costs, scene.engine.limits, router(scene))
-    fleet.request(scene.first_replicas, 0.0)
+    fleet = _new(scene, scene.first_replicas)
     steps = list(_driven(scene, policy, fleet))
     fleet.finish()
     return outcome(scene, fleet, steps)
+
+
+def played(scene: Scene, policy: Policy, initial_replicas: int) -> Fleet:
+    """The fleet that has answered all of it, for who looks at single answers."""
+    fleet = _new(scene, initial_replicas)
+    for _ in _driven(scene, policy, fleet):
+        pass
+    fleet.finish()
+    return fleet
+
+
+def _new(scene: Scene, replicas: int) -> Fleet:
+    fleet = Fleet(scene.trace.requests, scene.engine.costs, scene.engine.limits, router(scene))
+    fleet.request(replicas, 0.0)
+    return fleet
 
 
 def router(scene: Scene) -> Router:

@@ -14,7 +14,7 @@ from poolwise.plan.scaling.capability import KV_CACHE, capability
 from poolwise.plan.scaling.evidence import evidence, lessons, rise
 from poolwise.plan.scaling.fragility import Belief, Lateness
 from poolwise.plan.scaling.intake import intake
-from poolwise.plan.scaling.learning import log_slowness
+from poolwise.plan.scaling.learning import late_requests, lateness, log_slowness
 from poolwise.plan.scaling.lone import Known
 from poolwise.plan.scaling.memory import Felt, Memory
 from poolwise.plan.scaling.momentum import MOST_GROWTH, Momentum
@@ -188,6 +188,39 @@ def test_a_fleet_that_idles_tells_little_of_how_uneven_it_is():
 
 def _deviation(told):
     return math.sqrt(told.log_variance)
+
+
+def _of_gaps(*counts):
+    """By buckets up to 10, 25, 50 and 100 ms, and beyond."""
+    gaps = Histogram((0.01, 0.025, 0.05, 0.1, math.inf), tuple(np.cumsum(counts)), 1.0)
+    return Delta(
+        since_seconds=10.0, until_seconds=20.0, replica_seconds=10.0, tpot_seconds=gaps,
+        finished_requests=float(sum(counts)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seconds", "late"), [(0.025, 100.0), (0.035, 10.0), (0.05, 1.0), (0.1, 1.0), (0.2, 1.0)]
+)
+def test_of_gaps_in_the_bucket_of_their_target_few_are_long(seconds, late):
+    """Those beyond the last bound are late wherever the target is: nothing tells how long."""
+    given = service(targets=(LatencyTarget(Latency.TPOT, 99.0, seconds),))
+    found, count = late_requests(given, given.targets, _of_gaps(0.0, 900.0, 99.0, 0.0, 1.0))
+    assert found == pytest.approx(late, rel=0.1)
+    assert count == 1000.0
+
+
+@pytest.mark.parametrize(("of_lone", "told"), [(0.95, 1), (0.5, 2)])
+def test_whom_no_load_keeps_below_a_bound_tells_nothing_of_the_edge(of_lone, told):
+    """Else who is in time would speak for an edge at a thousand times the load."""
+    served = predictor().replica(predictor().prior_mix)
+    alone_seconds = state(served, 1.0).decode.seconds
+    given = service(targets=(LatencyTarget(Latency.TPOT, 99.0, 4.0 * alone_seconds),))
+    able = capability(predictor(), predictor().prior_mix, given.targets, 1.0)
+    bounds = (alone_seconds * of_lone, alone_seconds / of_lone, 4.0 * alone_seconds, math.inf)
+    gaps = Histogram(bounds, (10.0, 60.0, 100.0, 100.0), 1.0)
+    delta = replace(_of_gaps(100.0), tpot_seconds=gaps)
+    assert len(list(lateness(given, delta, able))) == told
 
 
 def test_a_belief_fades_to_the_prior_and_is_read_again():

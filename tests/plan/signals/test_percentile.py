@@ -48,7 +48,25 @@ def test_share_is_exact_at_the_edge_of_a_bucket():
     assert exact is not None and between is not None
     assert (exact.lower, exact.upper, exact.estimate) == (0.8, 0.8, 0.8)
     assert (between.lower, between.upper) == (0.8, 0.95)
-    assert between.estimate == pytest.approx(0.9)
+    assert 0.8 < between.estimate < 0.95
+
+
+@pytest.mark.parametrize("middle", [0.3, 0.8, 1.5])
+@pytest.mark.parametrize("target", [0.4, 0.7, 1.8])
+def test_between_two_bounds_a_log_normal_law_is_met(middle, target):
+    """By a straight line between the shares up to three times as many would be late."""
+    times = middle * np.exp(0.4 * np.random.default_rng(3).standard_normal(20_000))
+    found = share_within(of_values(times), target)
+    true = float(np.mean(times > target))
+    assert found is not None
+    assert 1.0 - found.estimate == pytest.approx(true, rel=0.25, abs=2e-3)
+
+
+@pytest.mark.parametrize("count", [1, 2, 30])
+def test_a_few_observations_of_one_bucket_are_neither_all_late_nor_all_in_time(count):
+    found = share_within(histogram(0, 0, 0, 0, count), 2.0)
+    assert found is not None
+    assert 0.0 < found.estimate < 1.0
 
 
 def test_share_beyond_the_last_bound_promises_nothing():

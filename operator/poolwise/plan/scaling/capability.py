@@ -20,7 +20,7 @@ from poolwise.plan.scaling.tails import floor_seconds, holds, late_share, lone_l
 
 KV_CACHE = "KV cache"
 SHARED_FLOOR = 2.5
-"""Times as many late in all as alone, where more are late alone than a target allows."""
+"""Times as many late in all as alone, where that is more than a target allows."""
 HOPELESS = 0.9
 """Share of late ones even alone from which on a target asks for no replicas: none would help."""
 BISECTIONS = 13
@@ -177,10 +177,9 @@ def _floor(served: Replica, target: LatencyTarget) -> float:
 
 
 def _beside_floor(target: LatencyTarget, floor: float) -> LatencyTarget:
-    """Where many are late even alone, load may make three times as many late: long prompts delay
-    each other on one replica, which a router with several hardly ever lets happen."""
-    allowed = target.allowed_share
-    most = allowed if floor <= allowed / 2.0 else max(allowed + floor, SHARED_FLOOR * floor)
+    """Where many are late even alone, load may make more late than that: long prompts delay each
+    other on one replica, which a router with several hardly ever lets happen."""
+    most = max(target.allowed_share, SHARED_FLOOR * floor)
     return replace(target, percentile=100.0 * (1.0 - min(most, HOPELESS)))
 
 

@@ -10,7 +10,7 @@ from poolwise.plan.scaling.capability import Capability, relative_strength
 from poolwise.plan.scaling.fading import blended
 from poolwise.plan.scaling.fragility import Lateness
 from poolwise.plan.scaling.service import Latency, LatencyTarget, Service
-from poolwise.plan.signals.percentile import share_within
+from poolwise.plan.signals.percentile import share_within, tail_share
 from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.signals.window import Delta
 
@@ -19,6 +19,10 @@ MOST_SLOWNESS = 3.0
 """Either way. What lasts beyond it is rather another machine or model than was described."""
 TAILS, TAIL_WEIGHT = 2, 0.25
 """Bounds of buckets below the target that are read as well, and what each counts."""
+LEAST_STRENGTH = 0.25
+"""Of the load that the target leaves: what hardly any load makes late tells of a lone request, and
+not of the edge. Of a bound that no request stays below, whoever was in time would speak for an edge
+at a thousand times the load."""
 LEAST_TOKENS = 100.0
 """Gaps between tokens from which their mean tells a speed."""
 
@@ -91,7 +95,7 @@ def _shorter(delta: Delta, limit: LatencyTarget, able: Capability) -> Iterator[L
     for bound in bounds[len(bounds) - TAILS :]:
         beyond = seen.count - seen.counts[seen.upper_bounds.index(bound)]
         strength = relative_strength(able, limit, bound)
-        if strength < 1.0:
+        if LEAST_STRENGTH <= strength < 1.0:
             yield Lateness(beyond, seen.count, strength, TAIL_WEIGHT)
 
 
@@ -107,16 +111,26 @@ def late_requests(
     late, later, count = [0.0], [], 0.0
     for target in targets:
         seen = histogram_of(delta, target)
-        share = share_within(seen, target.seconds) if seen is not None else None
-        if share is None:
+        if seen is None or not seen.count:
             continue
-        used = (1.0 - share.estimate) * service.allowed_share / target.allowed_share
+        used = late_share(seen, target) * service.allowed_share / target.allowed_share
         if target.latency is Latency.TTFT:
-            late.append(used * share.samples)
+            late.append(used * seen.count)
         else:
             later.append(used)
-        count = max(count, share.samples if target.latency is not Latency.ITL else 0.0)
+        count = max(count, seen.count if target.latency is not Latency.ITL else 0.0)
     if not count and delta.ttft_seconds is not None:
         count = delta.ttft_seconds.count
     late += [used * count for used in later]
     return min(sum(late) if service.is_joint else max(late), count), count
+
+
+def late_share(seen: Histogram, target: LatencyTarget) -> float:
+    """Of what was observed. Within a bucket gaps fall off by a power: most are of steps that are
+    all alike, and few are longer (``python -m bench.autoscale.between``)."""
+    share = share_within(seen, target.seconds)
+    late = 1.0 - share.estimate if share else 0.0
+    longest = max(filter(math.isfinite, seen.upper_bounds), default=0.0)
+    if target.latency.is_from_arrival or target.seconds > longest:
+        return late
+    return tail_share(seen, target.seconds)
