@@ -12,7 +12,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from bench.autoscale.policies.static import Static
 from bench.autoscale.replay import played
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
-from poolwise.plan.scaling.learning import late_share
+from poolwise.plan.scaling.learning import observed_late_share
 from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.signals.sample import Histogram
 from poolwise.sim.serving.metrics import GAP_BOUNDS_SECONDS, TTFT_BOUNDS_SECONDS, Tally
@@ -95,9 +95,10 @@ def _row(trace: str, latency: Latency, minutes: list[Estimated]) -> str:
 
 def _minutes(data: Path, case: Case, replicas: int) -> Iterator[tuple[Latency, list[Estimated]]]:
     """Of a fixed fleet."""
-    scene = scene_of(data, case)
+    scene = replace(scene_of(data, case), initial_replicas=replicas)
     requests = scene.trace.requests
-    answers = played(scene, Static(replicas), replicas).answers()
+    fleet, _ = played(scene, Static(replicas))
+    answers, first = fleet.answers(), int(scene.warm_up_seconds // MINUTE_SECONDS)
     minute = (requests.arrival_seconds // MINUTE_SECONDS).astype(int)
     seen = {
         Latency.TTFT: answers.ttft_seconds(requests),
@@ -105,7 +106,7 @@ def _minutes(data: Path, case: Case, replicas: int) -> Iterator[tuple[Latency, l
     }
     for latency, seconds in seen.items():
         is_there = np.isfinite(seconds) & (seconds > 0.0)
-        groups = (seconds[is_there & (minute == each)] for each in range(5, minute.max()))
+        groups = (seconds[is_there & (minute == each)] for each in range(first, minute.max()))
         yield latency, [told for group in groups for told in _estimated(latency, group)]
 
 
@@ -123,7 +124,8 @@ def _estimated(latency: Latency, seconds: Floats) -> Iterator[Estimated]:
         late = float(np.mean(seconds > target))
         if LEAST_SHARE <= late <= MOST_SHARE:
             straight = 1.0 - float(np.interp(target, bounds, shares))
-            yield Estimated(late, straight, late_share(seen, LatencyTarget(latency, 99.0, target)))
+            ours = observed_late_share(seen, LatencyTarget(latency, 99.0, target))
+            yield Estimated(late, straight, ours)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.autoscale import scene, sizing, suite, traces
-from bench.autoscale.engine import engine
+from bench.autoscale.engine import Engine, engine
 from bench.autoscale.scene import Scene
 from bench.autoscale.traces import Trace
 from bench.autoscale.tuning import BEST_STATIC, HOURLY, STATIC_MEAN
@@ -23,6 +23,7 @@ PEAKS = {
 """Traces of the page, and how many replicas their busiest minute needs: few for those of short
 answers, of which forty replicas serve half a million an hour."""
 HOUR_SECONDS = 3600.0
+USUAL_TARGETS = sizing.Targets()
 BEFORE_PEAK = 2.0 / 3.0
 """Share of the hour that lies before the busiest minute."""
 SLOWNESSES = (0.7, 1.3)
@@ -96,19 +97,34 @@ def path_of(data: Path, name: str) -> Path:
     return path
 
 
-def sized(trace: Trace, peak_replicas: float) -> Scene:
-    """A trace before the usual engine, with its busiest minute as large as is said."""
-    on, targets = engine(), sizing.Targets()
+def sized(
+    trace: Trace,
+    peak_replicas: float,
+    on: Engine | None = None,
+    targets: sizing.Targets = USUAL_TARGETS,
+) -> Scene:
+    """A trace before an engine (None: the usual one), with its busiest minute as large as is said.
+
+    :param targets: of each request.
+    """
+    on = on or engine()
     work = sizing.measured(on, trace.requests, targets)
     return scene.of_peak(trace, on, targets, work, peak_replicas)
+
+
+def busiest_hour(found: Scene) -> Scene:
+    """Of a long trace; others as they are."""
+    if found.trace.seconds <= HOUR_SECONDS:
+        return found
+    return scene.around_peak(found, HOUR_SECONDS, BEFORE_PEAK)
 
 
 def scene_of(data: Path, case: Case) -> Scene:
     """To be replayed."""
     trace = trace_of(data, case.trace)
     found = sized(trace, case.peak_replicas)
-    if trace.seconds > HOUR_SECONDS and not case.is_whole:
-        found = scene.around_peak(found, HOUR_SECONDS, BEFORE_PEAK)
+    if not case.is_whole:
+        found = busiest_hour(found)
     return scene.with_settings(
         found,
         case.start_delay_seconds,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from bench.autoscale import grid, scene, sizing, suite
+from bench.autoscale import grid, suite
 from bench.autoscale.engine import Engine, engine
 from bench.autoscale.numbers import count
 from bench.autoscale.outcome import Outcome
@@ -35,7 +35,6 @@ PEAKS = {
     "azure2023_conv": 8.0,
 }
 """Replicas that the busiest minute needs."""
-USUAL = Targets()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Circumstance:
     """What is not as on the page."""
 
     name: str
-    targets: Targets = USUAL
+    targets: Targets = grid.USUAL_TARGETS
     model: str | None = None
     accelerator: str = ""
     routing: Routing = Routing.LEAST_OUTSTANDING
@@ -103,12 +102,9 @@ def run(data: Path, processes: int, peaks: Mapping[str, float] = PEAKS) -> list[
 
 def scene_of(data: Path, circumstance: Circumstance, name: str, peak: float) -> Scene:
     """To be replayed."""
-    trace, on, targets = grid.trace_of(data, name), circumstance.engine, circumstance.targets
-    work = sizing.measured(on, trace.requests, targets)
-    found = scene.of_peak(trace, on, targets, work, peak)
-    if trace.seconds > grid.HOUR_SECONDS:
-        found = scene.around_peak(found, grid.HOUR_SECONDS, grid.BEFORE_PEAK)
-    return replace(found, routing=circumstance.routing)
+    trace = grid.trace_of(data, name)
+    found = grid.sized(trace, peak, circumstance.engine, circumstance.targets)
+    return replace(grid.busiest_hour(found), routing=circumstance.routing)
 
 
 def _found(data: Path, circumstance: Circumstance, name: str, peak: float) -> Found:

@@ -26,25 +26,17 @@ SETTLED_SECONDS = 900.0
 
 def replay(scene: Scene, policy: Policy) -> Outcome:
     """The whole trace under a policy, until every request has its answer."""
-    fleet = _new(scene, scene.first_replicas)
-    steps = list(_driven(scene, policy, fleet))
-    fleet.finish()
+    fleet, steps = played(scene, policy)
     return outcome(scene, fleet, steps)
 
 
-def played(scene: Scene, policy: Policy, initial_replicas: int) -> Fleet:
+def played(scene: Scene, policy: Policy) -> tuple[Fleet, list[Step]]:
     """The fleet that has answered all of it, for who looks at single answers."""
-    fleet = _new(scene, initial_replicas)
-    for _ in _driven(scene, policy, fleet):
-        pass
-    fleet.finish()
-    return fleet
-
-
-def _new(scene: Scene, replicas: int) -> Fleet:
     fleet = Fleet(scene.trace.requests, scene.engine.costs, scene.engine.limits, router(scene))
-    fleet.request(replicas, 0.0)
-    return fleet
+    fleet.request(scene.first_replicas, 0.0)
+    steps = list(_driven(scene, policy, fleet))
+    fleet.finish()
+    return fleet, steps
 
 
 def router(scene: Scene) -> Router:

@@ -161,13 +161,15 @@ def _at_context(served: Replica, context_tokens: float | None) -> Replica:
 
 @lru_cache(maxsize=1024)
 def relative_strength(able: Capability, target: LatencyTarget, seconds: float) -> float:
-    """How much less load makes as many requests late beyond a shorter time than the target's."""
+    """How much less load makes as many requests late beyond a shorter time than the target's; 0
+    where any load does."""
     shorter = replace(target, seconds=seconds / able.slowness)
     if late_share(able.served, able.at, shorter) <= shorter.allowed_share:
         return 1.0
     load = highest_load(able.served, (shorter,))
-    rate = state(able.served, load).requests_per_second if load > 0.0 else 0.0
-    return max(rate / able.at.requests_per_second, 1e-3)
+    if load <= 0.0:
+        return 0.0
+    return state(able.served, load).requests_per_second / able.at.requests_per_second
 
 
 def _floor(served: Replica, target: LatencyTarget) -> float:

@@ -111,9 +111,9 @@ def late_requests(
     late, later, count = [0.0], [], 0.0
     for target in targets:
         seen = histogram_of(delta, target)
-        if seen is None or not seen.count:
+        if seen is None or seen.count <= 0.0:
             continue
-        used = late_share(seen, target) * service.allowed_share / target.allowed_share
+        used = observed_late_share(seen, target) * service.allowed_share / target.allowed_share
         if target.latency is Latency.TTFT:
             late.append(used * seen.count)
         else:
@@ -125,12 +125,11 @@ def late_requests(
     return min(sum(late) if service.is_joint else max(late), count), count
 
 
-def late_share(seen: Histogram, target: LatencyTarget) -> float:
-    """Of what was observed. Within a bucket gaps fall off by a power: most are of steps that are
-    all alike, and few are longer (``python -m bench.autoscale.between``)."""
-    share = share_within(seen, target.seconds)
-    late = 1.0 - share.estimate if share else 0.0
+def observed_late_share(seen: Histogram, target: LatencyTarget) -> float:
+    """Of what was observed; 0 where nothing was. Within a bucket gaps fall off by a power: most are
+    of steps that are all alike, and few are longer (``python -m bench.autoscale.between``)."""
     longest = max(filter(math.isfinite, seen.upper_bounds), default=0.0)
-    if target.latency.is_from_arrival or target.seconds > longest:
-        return late
-    return tail_share(seen, target.seconds)
+    if not target.latency.is_from_arrival and target.seconds <= longest:
+        return tail_share(seen, target.seconds)
+    share = share_within(seen, target.seconds)
+    return 1.0 - share.estimate if share else 0.0

@@ -86,12 +86,13 @@ def share_within(histogram: Histogram, target: float) -> Share | None:
         return Share(above, above, above, histogram.count)
     below = histogram.counts[index - 1] / histogram.count if index else 0.0
     lower, upper = _edges(histogram, index)
-    estimate = below
-    if math.isfinite(upper) and above > below:
+    if math.isinf(upper):
+        estimate = below
+    elif lower <= 0.0:  # has no logarithm
         estimate = below + (above - below) * target / upper
-        if lower > 0.0:
-            part = math.log(target / lower) / math.log(upper / lower)
-            estimate = _between(below, above, part, histogram.count)
+    else:
+        part = math.log(target / lower) / math.log(upper / lower)
+        estimate = _between(below, above, part, histogram.count)
     return Share(below, above, estimate, histogram.count)
 
 
