@@ -25,7 +25,7 @@ _Share = Annotated[
 class Settings(BaseModel):
     """One flat table; sections are comments."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     # Placement
     currency: _Currency = Field(
@@ -355,6 +355,21 @@ class Settings(BaseModel):
     def _split(cls, value: Any) -> Any:
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("default_input_tokens", "default_output_tokens")
+    @classmethod
+    def _are_lengths(cls, value: tuple[float, float]) -> tuple[float, float]:
+        median, most = value
+        if not 1.0 <= median <= most:
+            raise ValueError("must be a median of at least 1 and a 95th percentile no smaller")
+        return value
+
+    @field_validator("namespace_shares")
+    @classmethod
+    def _are_of_different_namespaces(cls, value: tuple[_Share, ...]) -> tuple[_Share, ...]:
+        if len({each.partition("=")[0] for each in value}) < len(value):
+            raise ValueError("must name each namespace once")
         return value
 
     @model_validator(mode="after")

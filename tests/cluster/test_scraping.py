@@ -142,6 +142,7 @@ def test_what_lies_or_hangs_is_one_sentence(handler, told):
     found = look_at(handler)
     assert isinstance(found, Fault)
     assert found.reason.startswith(told)
+    assert found.asks_for_login == (handler is refusing)
 
 
 def test_a_service_whose_replicas_all_hang_costs_another_one_timeout_at_most():

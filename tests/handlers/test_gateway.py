@@ -29,7 +29,7 @@ from tests.handlers.shell import chat_service, condition, h100_node
 from tests.handlers.test_overflow import Wishes, a100_node
 from tests.plan.gateway.told import router
 
-UNAUTHORISED = Fault("answers HTTP 401 instead of metrics")
+UNAUTHORISED = Fault("answers HTTP 401 instead of metrics", asks_for_login=True)
 IDLE_LOOKS = 70
 """Five minutes in which a process has only just met the service, and five in which it is idle."""
 

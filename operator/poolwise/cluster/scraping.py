@@ -34,6 +34,8 @@ from poolwise.settings import Settings
 _log = structlog.get_logger(__name__)
 
 PATH = "/metrics"
+LOGIN_STATUSES = frozenset({401, 403})
+"""Of HTTP: who are you, and not for you."""
 _CHUNK_BYTES = 65_536
 _HEADERS = {
     "Accept": "text/plain;version=0.0.4;q=1,*/*;q=0.1",
@@ -126,7 +128,8 @@ class Scraper:
     async def _asked(self, session: aiohttp.ClientSession, target: Target) -> bytes | Fault:
         async with session.get(url_of(target), allow_redirects=False) as response:
             if response.status != 200:
-                return Fault(f"answers HTTP {response.status} instead of metrics")
+                problem = f"answers HTTP {response.status} instead of metrics"
+                return Fault(problem, asks_for_login=response.status in LOGIN_STATUSES)
             if response.headers.get("Content-Encoding", "identity") != "identity":
                 return Fault("answers compressed, though asked not to")
             limit_bytes = self._settings.scrape_limit_bytes

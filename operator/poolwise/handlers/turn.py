@@ -181,8 +181,8 @@ class Turn:
         placed = self.placed
         limits = {Remark.AT_MAXIMUM, Remark.AT_CAPACITY, Remark.AT_COST_LIMIT}
         is_at_most = bool(limits & decision.remarks.keys())
-        room = placed.room(placed.request.work.engine, is_at_most)
-        return Place(placed.pool.name, room, log_band, placed.request.redundancy)
+        room, redundancy = placed.room(is_at_most), placed.request.redundancy
+        return Place(placed.pool.name, room, log_band, redundancy)
 
     def in_full(self, decision: Decision, late: Mapping[str, Overdue], is_blind: bool) -> Decision:
         """With replicas in place of those that do not start, by pool; and whatever was decided, who

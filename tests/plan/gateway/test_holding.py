@@ -61,11 +61,15 @@ def test_whom_nobody_picks_for_waits_in_the_same_way():
     ("look", "reason", "told"),
     [
         (
-            Fault("answers HTTP 401 instead of metrics"),
+            Fault("answers HTTP 401 instead of metrics", asks_for_login=True),
             Reason.PICKER_REFUSES,
             "--metrics-endpoint-auth=false",
         ),
-        (Fault("answers HTTP 403 instead of metrics"), Reason.PICKER_REFUSES, "Prometheus"),
+        (
+            Fault("Prometheus cannot be queried: it answers HTTP 401"),
+            Reason.PICKER_SILENT,
+            "Prometheus cannot be queried",
+        ),
         (Fault("answers HTTP 500 instead of metrics"), Reason.PICKER_SILENT, "HTTP 500"),
         (
             PickerTold("e", 0.0, False),

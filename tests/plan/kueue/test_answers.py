@@ -160,6 +160,17 @@ def test_two_jobs_are_never_promised_the_same_room():
     assert [found[name].state for name in ("a", "b")] == ["Ready", "Retry"]
 
 
+def test_who_is_sent_back_leaves_all_its_room_to_the_next():
+    """Also what its first pod sets would have had."""
+    large = guest(pods=1, name="large")
+    (first,) = large["spec"]["podSets"]
+    large["spec"]["podSets"].append({**first, "name": "workers", "count": 3})
+    assignments = large["status"]["admission"]["podSetAssignments"]
+    assignments.append({**assignments[0], "name": "workers", "count": 3})
+    found = answers(h100(2), large, guest(pods=2, name="small"))
+    assert {name: each.state for name, each in found.items()} == {"large": "Retry", "small": "Ready"}
+
+
 def test_what_pods_of_others_and_our_own_jobs_hold_is_not_promised():
     busy = [foreign_pod("h100-0", 8)]
     assert answers(h100(2), guest(), pods=busy)["guest"].state == "Retry"

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from poolwise.plan.pool import Pool
 from poolwise.settings import Settings
@@ -211,5 +212,15 @@ def without_overridden(planned: Sequence[str], users: Sequence[str]) -> list[str
 
     Engines differ in what a repeated flag means, so the user's is the only one left.
     """
-    given = {argument.partition("=")[0] for argument in users if argument.startswith("--")}
+    given = flags_of(users)
     return [argument for argument in planned if argument.partition("=")[0] not in given]
+
+
+def flags_of(arguments: Sequence[str]) -> dict[str, str]:
+    """Flag by flag its value, whether that follows ``=`` or is the next argument; empty: none."""
+    found = {}
+    for argument, following in pairwise([*arguments, "--"]):
+        if argument.startswith("--"):
+            name, _, value = argument.partition("=")
+            found[name] = value or ("" if following.startswith("--") else following)
+    return found

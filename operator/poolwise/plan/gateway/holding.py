@@ -18,7 +18,6 @@ from poolwise.plan.wording import duration
 PATIENCE_SECONDS = 30.0
 """Without word of an endpoint picker, until it is taken to hold nothing any more: it restarts in
 less, and packets get lost."""
-LOGIN = ("HTTP 401", "HTTP 403")
 
 Told = PickerTold | Fault
 
@@ -92,7 +91,7 @@ def _problem(told: Sequence[Told] | str, pool: str) -> tuple[Reason, str] | None
 def _of_one(told: Told, pool: str) -> tuple[Reason, str] | None:
     picker = f"the endpoint picker of InferencePool {pool}"
     if isinstance(told, Fault):
-        if any(each in told.reason for each in LOGIN):
+        if told.asks_for_login:
             return Reason.PICKER_REFUSES, (
                 f"{picker}: {told.reason}; it requires a login, and Poolwise sends its token to"
                 " nobody: start it with --metrics-endpoint-auth=false, or name a Prometheus that"

@@ -69,8 +69,9 @@ class Desk:
             if nodes is not None:
                 yield gang.claim(_key(guest), pool.name, nodes)
 
-    def _answer(self, ledger: Ledger, guest: Guest) -> tuple[CheckAnswer, Ledger]:
-        updates, told = [], []
+    def _answer(self, before: Ledger, guest: Guest) -> tuple[CheckAnswer, Ledger]:
+        """With what it leaves to the next: all of it, unless the whole job is let in."""
+        ledger, updates, told = before, list[dict[str, Any]](), list[str]()
         for each in guest.pod_sets:
             if each.resource is None:
                 updates.append({"name": each.name})
@@ -78,7 +79,7 @@ class Desk:
             fitting = [pool for pool in self.pools if self._is_meant(pool, each, guest)]
             placed = _placed(ledger, fitting, each)
             if placed is None:
-                return self._no(guest, each, fitting, ledger), ledger
+                return self._no(guest, each, fitting, ledger), before
             pool, nodes = placed
             updates.append(_update(guest, each, pool, nodes, self._flavor(each)))
             told.append(f"{each.name}: {plural(each.pods, 'pod')} in {pool.name}")

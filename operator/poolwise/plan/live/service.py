@@ -10,6 +10,7 @@ from poolwise.model.prediction import NINE_IN_TEN
 from poolwise.model.serving.prediction import predict_serving
 from poolwise.model.shapes import Transformer
 from poolwise.model.work import ServingLayout, Target
+from poolwise.plan.children.engines import flags_of
 from poolwise.plan.decision import PlacementRecord
 from poolwise.plan.live.mismatch.cache import CacheRoom
 from poolwise.plan.pool import Pool as PlacedPool
@@ -55,11 +56,12 @@ class Placed:
         assert self.pool.machine is not None
         return Modelled(self.request.work, self.layout, self.pool.machine, calibration)
 
-    def room(self, engine: str, is_at_most: bool) -> CacheRoom:
+    def room(self, is_at_most: bool) -> CacheRoom:
         """What decides how much a replica's cache holds."""
         assert self.pool.machine is not None
         device, per_node = self.pool.machine.device, self.pool.accelerators_per_node
-        return CacheRoom(self.layout, device, engine, per_node, is_at_most)
+        engine, flags = self.request.work.engine, flags_of(self.request.arguments)
+        return CacheRoom(self.layout, device, engine, per_node, is_at_most, flags)
 
     def log_band(self, calibration: Calibration) -> float:
         """Half-width of ln(measured / predicted) time of a token, nine in ten; 0: no tokens."""

@@ -160,6 +160,8 @@ class ServingRequest:
     hub_id: str | None
     """Of the preset's weights on Hugging Face."""
     pod: PodResources
+    arguments: tuple[str, ...] = ()
+    """That the user gives the engine."""
     least_requests_per_second: float = 0.0
     """That a replica must bear where several pools share the load: a Service spreads it evenly."""
     live_replicas: int | None = None

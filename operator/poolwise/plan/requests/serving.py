@@ -57,6 +57,7 @@ def read_service(
         has_image=bool(spec.run.image or spec.engine.image),
         hub_id=row.hf_id if row else None,
         pod=pod,
+        arguments=(*spec.run.args, *spec.engine.args),
     )
 
 

@@ -33,6 +33,8 @@ class Fault:
     """Why a replica's metrics cannot be used: one sentence, without the replica's name."""
 
     reason: str
+    asks_for_login: bool = False
+    """Whether it was the replica itself that let nobody read it who does not log in."""
 
 
 def read(text: str, engine: str, replica: str, at_seconds: float) -> Sample | Fault:

@@ -141,6 +141,8 @@ def test_pressure_that_comes_and_goes_does_not_flicker(shares):
         (room("A100-SXM4-80GB"), "maxModelLength (now 8192)", "fp8"),
         (room(accelerators_per_node=1), "fp8", "parallelism.tensor"),
         (room(engine="custom"), "maxModelLength", "--kv-cache-dtype"),
+        (room(flags={"--kv-cache-dtype": "fp8_e4m3"}), "maxModelLength", "fp8"),
+        (room(flags={"--kv-cache-dtype": "auto"}), "--kv-cache-dtype=fp8 ", "!"),
     ],
 )
 def test_advice_is_what_is_possible_there(about, there, absent):
@@ -168,6 +170,12 @@ def test_preemptions_are_told(share):
 def test_engines_that_preempt_are_lowered_by_their_own_flag(engine, advice):
     told = play([HEALTHY, Stage(15, preempted=0.5)], known(room=room(engine=engine)))
     assert advice in told[-1].sentences[0]
+
+
+def test_the_number_that_a_user_gave_is_the_one_of_now():
+    about = known(room=room(flags={"--max-num-seqs": "512"}))
+    told = play([HEALTHY, Stage(15, preempted=0.5)], about)
+    assert "--max-num-seqs (now 512)" in told[-1].sentences[0]
 
 
 def test_a_few_preemptions_are_what_a_full_cache_costs():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from poolwise.model.formats import native_arithmetic
 from poolwise.model.hardware import Device
@@ -38,6 +39,8 @@ class CacheRoom:
     accelerators_per_node: int
     is_at_most: bool
     """Whether more replicas than there may be are wanted."""
+    flags: Mapping[str, str] = field(default_factory=dict)
+    """That the user gives the engine: they win over what was planned."""
 
 
 def cache_pressure(history: History, room: CacheRoom) -> Clue | None:
@@ -78,14 +81,16 @@ _SEQUENCES = {
     "sglang": "--max-running-requests",
     "tgi": "--max-batch-size",
 }
-_CACHE_FORMATS = {"vllm": "--kv-cache-dtype=fp8", "sglang": "--kv-cache-dtype=fp8_e5m2"}
+_CACHE_FORMAT = "--kv-cache-dtype"
+_SMALL_CACHES = {"vllm": "fp8", "sglang": "fp8_e5m2"}
 
 
 def _sequences(room: CacheRoom) -> str:
     flag = _SEQUENCES.get(room.engine)
     if flag is None:
         return "how many sequences the engine runs at once"
-    return f"{flag} (now {room.layout.max_num_seqs}) in engine.args"
+    now = room.flags.get(flag) or room.layout.max_num_seqs
+    return f"{flag} (now {now}) in engine.args"
 
 
 def _more(room: CacheRoom) -> str:
@@ -96,9 +101,9 @@ def _more(room: CacheRoom) -> str:
     layout = room.layout
     if not layout.cpu_cores and 2 * layout.count <= room.accelerators_per_node:
         ways.append(f"a larger parallelism.tensor (now {layout.tensor})")
-    flag = _CACHE_FORMATS.get(room.engine)
+    small = _SMALL_CACHES.get(room.engine)
     has_fp8 = native_arithmetic("fp8", room.device.peak_flops_per_second) is not None
-    if flag and has_fp8 and layout.kv_format != "fp8":
-        ways.append(f"a cache in fp8 ({flag} in engine.args)")
+    if small and has_fp8 and "fp8" not in room.flags.get(_CACHE_FORMAT, ""):
+        ways.append(f"a cache in fp8 ({_CACHE_FORMAT}={small} in engine.args)")
     ways.append(f"a smaller model.maxModelLength (now {layout.max_model_tokens})")
     return ", ".join(ways[:-1]) + f"{' or ' if ways[:-1] else ''}{ways[-1]}"
