@@ -168,7 +168,10 @@ def test_who_is_sent_back_leaves_all_its_room_to_the_next():
     assignments = large["status"]["admission"]["podSetAssignments"]
     assignments.append({**assignments[0], "name": "workers", "count": 3})
     found = answers(h100(2), large, guest(pods=2, name="small"))
-    assert {name: each.state for name, each in found.items()} == {"large": "Retry", "small": "Ready"}
+    assert {name: each.state for name, each in found.items()} == {
+        "large": "Retry",
+        "small": "Ready",
+    }
 
 
 def test_what_pods_of_others_and_our_own_jobs_hold_is_not_promised():

@@ -112,10 +112,10 @@ def test_equal_looks_give_equal_decisions():
 @given(
     requests=st.sampled_from([0.0, LOW * STEP_SECONDS, 40.0 * STEP_SECONDS]),
     skipped=st.sets(st.integers(0, 5), min_size=1, max_size=6),
-    is_broken=st.booleans(),
+    is_told=st.booleans(),
     steps=st.integers(1, 4),
 )
-def test_it_never_shrinks_while_metrics_are_missing_or_broken(requests, skipped, is_broken, steps):
+def test_it_never_shrinks_while_metrics_are_missing_or_broken(requests, skipped, is_told, steps):
     told, so_far = service(), busy()
     fleet, memory, now = so_far.fleet, so_far.memory, so_far.now_seconds
     for _ in range(steps):
@@ -123,11 +123,7 @@ def test_it_never_shrinks_while_metrics_are_missing_or_broken(requests, skipped,
         held, fleet = len(fleet.counts), fleet.after(requests)
         names = {f"h100-{index % held}": "timed out" for index in skipped}
         seen = fleet.seen(now, 0.0, [index % held for index in skipped])
-        seen = (
-            dataclasses.replace(seen, broken=names)
-            if is_broken
-            else dataclasses.replace(seen, missing=names)
-        )
+        seen = dataclasses.replace(seen, broken=names if is_told else {})
         decision = decide(told, memory, seen)
         assert decision.replicas >= held
         memory, fleet = decision.memory, fleet.resized(dict(decision.by_pool))

@@ -9,7 +9,7 @@ import pytest
 from poolwise.plan.scaling import fragility
 from poolwise.plan.scaling.capability import capability
 from poolwise.plan.scaling.evidence import evidence
-from poolwise.plan.scaling.felt import felt
+from poolwise.plan.scaling.felt import cache_edge, felt
 from poolwise.plan.scaling.fragility import Lateness
 from poolwise.plan.scaling.intake import intake
 from poolwise.plan.scaling.memory import Felt, Memory
@@ -140,3 +140,20 @@ def test_the_worst_load_lasts_as_long_as_the_queue_that_it_left(of_arrivals, wai
     [found] = felt(before, taken, of_arrivals, EVEN).values()
     assert (found.worst == 5.0) is (waiting > 0.0)
     assert found.worst <= 5.0
+
+
+def _with_caches(taken, usage):
+    told = {
+        name: replace(each, sample=replace(each.sample, kv_cache_usage=usage))
+        for name, each in taken.by_replica.items()
+    }
+    return replace(taken, by_replica=told)
+
+
+def test_caches_tell_at_which_load_they_would_be_full_unless_they_are_next_to_empty(of_arrivals):
+    taken = looks([20.0, 20.0])
+    bears = felt({}, taken, of_arrivals, EVEN)
+    load = math.fsum(each.recent for each in bears.values()) / len(bears)
+    half = cache_edge(None, bears, _with_caches(taken, 0.5), of_arrivals)
+    assert half is not None and load < half < 2.5 * load, "the fuller, the longer requests stay"
+    assert cache_edge(half, bears, _with_caches(taken, 0.05), of_arrivals) is None

@@ -1,16 +1,18 @@
 """What is learned of the lengths of requests."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from poolwise.model.serving.queueing import Lengths
-from poolwise.plan.scaling.lengths import mix, with_lengths
+from poolwise.plan.scaling.lengths import context_tokens, mix, with_lengths
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.mix import Mix
 from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.signals.window import Delta
+from tests.plan.scaling.given import predictor, sample
 
 
 def _delta(**told: Any) -> Delta:
@@ -86,3 +88,15 @@ def test_histograms_tell_how_many_answers_have_more_than_one_token(share):
     assert 1.0 - told.get(0.0, 0.0) == pytest.approx(share, abs=1e-6)
     silent = with_lengths(Memory(), _delta(finished_requests=9.0, generated_tokens=9.0), 15.0)
     assert mix(declared, silent).gaps == ()
+
+
+def test_contexts_are_told_alike_by_caches_of_any_size():
+    tokens, running = 1_000.0, 20.0
+    looks = []
+    for accelerator in ("H100-SXM5-80GB", "H200-SXM-141GB"):
+        served = predictor(accelerator).replica(predictor(accelerator).prior_mix)
+        room = served.cache_slots * served.context_tokens
+        told = sample("one", 0.0, 0.0, running=running)
+        looks.append((replace(told, kv_cache_usage=running * tokens / room), served))
+    for some in (looks[:1], looks[1:], looks):
+        assert context_tokens(None, some, 15.0) == pytest.approx(tokens)

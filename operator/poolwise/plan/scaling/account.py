@@ -15,7 +15,6 @@ from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.learning import SLOWNESS_HALF_LIFE_SECONDS
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import Outlook
-from poolwise.plan.scaling.seen import Seen
 from poolwise.plan.scaling.service import LatencyTarget, Service
 from poolwise.plan.scaling.tails import tail_seconds
 from poolwise.plan.signals.percentile import samples_needed
@@ -82,7 +81,7 @@ def forecast(ahead: Outlook, now_seconds: float) -> Forecast:
 
 
 def remarks(
-    service: Service, memory: Memory, seen: Seen, taken: Intake, able: Capability
+    service: Service, memory: Memory, taken: Intake, able: Capability
 ) -> Iterator[tuple[Remark, str]]:
     """What a user should know whatever the number is."""
     for target, floor in able.unreachable:
@@ -91,9 +90,7 @@ def remarks(
             f"{target} is to be {target.seconds:g} s, and takes {floor:.3g} s for a request alone",
         )
     if taken.state is State.BROKEN:
-        names = set(seen.missing) - set(seen.broken)
-        is_missing = bool(names) and not seen.broken
-        yield Remark.METRICS_MISSING if is_missing else Remark.METRICS_BROKEN, taken.reason
+        yield Remark.METRICS_BROKEN, taken.reason
     elif taken.state is State.UNKNOWN:
         yield Remark.METRICS_MISSING, taken.reason
     for target in service.targets:

@@ -241,7 +241,7 @@ def _told(
     )  # fmt: skip
     replicas = sum(choice.paced.values())
     fullest = portfolio.hardest(choice.paced, offers) or offers[0]
-    remarks = dict(account.remarks(service, memory, situation.seen, situation.taken, able))
+    remarks = dict(account.remarks(service, memory, situation.taken, able))
     remarks |= _limits(situation, choice)
     return Decision(
         replicas=replicas,

@@ -58,7 +58,11 @@ def felt(
 def cache_edge(
     before: float | None, loads: Mapping[str, Felt], taken: Intake, able: Mapping[str, Capability]
 ) -> float | None:
-    """The load at which caches would be full, were requests to stay as long as in full replicas."""
+    """The load at which caches would be full, were requests to stay as long as in full replicas.
+
+    None where they are next to empty: what they told before was of other loads, and at the very
+    beginning of requests as they were declared and not as they are.
+    """
     stretch = _stretch(taken, able)
     full = load = 0.0
     for name, told in taken.by_replica.items():
@@ -66,7 +70,7 @@ def cache_edge(
         if usage and name in loads and is_settled(told, able[told.pool]):
             full, load = full + usage * stretch[told.pool], load + loads[name].recent
     if full < LEAST_FULL * len(taken.by_replica) or load <= 0.0:
-        return before
+        return None
     return _towards(before, load / full, taken.seconds / EDGE_SECONDS)
 
 

@@ -209,10 +209,7 @@ def _faults(read: _Read, seen: Seen) -> dict[str, str]:
         sample = read.fresh.get(name)
         if name in unbelieved:
             faults[name] = unbelieved[name]
-        elif sample is None:
-            if name in seen.missing:
-                faults[name] = seen.missing[name]
-        elif seen.now_seconds - sample.at_seconds > STALE_SECONDS:
+        elif sample is not None and seen.now_seconds - sample.at_seconds > STALE_SECONDS:
             faults[name] = f"{name}: last read {seen.now_seconds - sample.at_seconds:.0f} s ago"
     return faults
 

@@ -130,17 +130,21 @@ def with_lengths(memory: Memory, delta: Delta, seconds: float) -> Memory:
     )
 
 
-def context_tokens(before: float | None, samples: Iterable[Sample], served: Replica,
-                   seconds: float) -> float | None:  # fmt: skip
-    """Cached tokens of a running sequence, from how full caches are; fading."""
+def context_tokens(
+    before: float | None, looks: Iterable[tuple[Sample, Replica]], seconds: float
+) -> float | None:
+    """Cached tokens of a running sequence, from how full caches are; fading.
+
+    :param looks: at replicas, each with what its pool's serve: caches differ in size.
+    """
     held = running = 0.0
-    for each in samples:
-        if each.kv_cache_usage is not None and each.running is not None:
-            held, running = held + each.kv_cache_usage, running + each.running
-    room = served.cache_slots * served.context_tokens
-    if running < LEAST_RUNNING or not math.isfinite(room) or held <= 0.0:
+    for sample, served in looks:
+        room = served.cache_slots * served.context_tokens
+        if sample.kv_cache_usage is not None and sample.running and math.isfinite(room):
+            held, running = held + sample.kv_cache_usage * room, running + sample.running
+    if running < LEAST_RUNNING or held <= 0.0:
         return before
-    return blended(before, held * room / running, 0.5 ** (seconds / CONTEXT_HALF_LIFE_SECONDS))
+    return blended(before, held / running, 0.5 ** (seconds / CONTEXT_HALF_LIFE_SECONDS))
 
 
 def computed_share(before: float | None, delta: Delta, kept: float) -> float | None:

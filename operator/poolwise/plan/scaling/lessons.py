@@ -53,10 +53,9 @@ def learned(
     delta, seconds = taken.warm, taken.seconds
     if seconds <= 0.0 or delta is None:
         return replace(memory, samples=taken.samples)
-    first = able[service.first.name]
-    contexts = lengths.context_tokens(
-        memory.context_tokens, taken.samples.values(), first.served, seconds
-    )
+    served = {each.name: able[each.pool].served for each in seen.replicas if each.pool in able}
+    looks = [(each, served[name]) for name, each in taken.samples.items() if name in served]
+    contexts = lengths.context_tokens(memory.context_tokens, looks, seconds)
     memory = _with_lateness(service, memory, seen, taken, able)
     memory = replace(memory, dispersion=_dispersion(memory, taken))
     return replace(

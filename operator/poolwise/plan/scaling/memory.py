@@ -137,7 +137,7 @@ class Memory:
     momentum: Momentum = field(default_factory=Momentum)
     """How far arrivals that grew go on to grow."""
     cache_edge: float | None = None
-    """The load at which caches would be full, by how full they are; fading."""
+    """The load at which caches would be full, by how full they are; fading. None: not told."""
     peak: float = 0.0
     """The highest demand there was, in full replicas, slowly forgotten."""
     budget: Budget = field(default_factory=Budget)

@@ -38,11 +38,9 @@ class Seen:
     replicas: tuple[ReplicaSeen, ...]
     samples: Mapping[str, Sample]
     """The newest of each replica that answered, by name of the replica."""
-    missing: Mapping[str, str] = field(default_factory=dict)
-    """Replicas without metrics, and why: not scraped yet, timed out, no such series."""
     broken: Mapping[str, str] = field(default_factory=dict)
-    """Replicas whose metrics cannot be believed, and why: no metrics at all, too large, in the
-    future."""
+    """Replicas whose metrics cannot be used, and why: timed out, no such series, too large, in the
+    future. One that is in neither was not read yet."""
     expected_requests_per_second: float | None = None
     """When a start would end, from who knows it (a schedule); None: to be forecast."""
     held_requests: float = 0.0
