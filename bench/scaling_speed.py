@@ -19,14 +19,14 @@ from bench.many_accelerators import DENSE, LATENT, MIXTURE, SMALL, observed
 from bench.placement_speed import CALIBRATION, NOW, TABLES
 from poolwise.handlers.garbage import settle
 from poolwise.model.presets import model
-from poolwise.model.work import ServingLayout, ServingWork, Tokens
+from poolwise.model.work import Metric, ServingLayout, ServingWork, Target, Tokens
 from poolwise.plan.cluster import decide as placed
 from poolwise.plan.live.further import MOST_OFFERED
 from poolwise.plan.pool import Pool as Nodes
 from poolwise.plan.scaling.controller import decide
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen, Seen
-from poolwise.plan.scaling.service import Latency, LatencyTarget, Modelled, Pool, Service
+from poolwise.plan.scaling.service import Modelled, Pool, Service
 from poolwise.plan.signals.sample import Histogram, Sample
 from poolwise.settings import Settings
 
@@ -43,9 +43,9 @@ REQUESTS = {
 }
 """Prompts and answers."""
 TARGETS = (
-    LatencyTarget(Latency.TTFT, 99.0, 2.0),
-    LatencyTarget(Latency.ITL, 99.0, 0.08),
-    LatencyTarget(Latency.E2E, 95.0, 60.0),
+    Target(Metric.TTFT, 99.0, 2.0),
+    Target(Metric.ITL, 99.0, 0.08),
+    Target(Metric.E2E, 95.0, 60.0),
 )
 BOUNDS = (0.05, 1.0, 100_000.0, math.inf)
 

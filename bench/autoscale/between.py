@@ -25,8 +25,8 @@ from bench.autoscale.policies.static import Static
 from bench.autoscale.replay import played
 from bench.programs import ends_on_bad_input
 from bench.tables import DEFAULT_FOLDER
+from poolwise.model.work import Metric, Target
 from poolwise.plan.scaling.learning import observed_late_share
-from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.signals.sample import Histogram
 from poolwise.sim.serving.metrics import GAP_BOUNDS_SECONDS, TTFT_BOUNDS_SECONDS, Tally
 from poolwise.sim.serving.requests import Floats
@@ -34,11 +34,11 @@ from poolwise.sim.serving.requests import Floats
 SHARES_OF_PEAK = (0.7, 0.9, 1.15)
 """Replicas of the fixed fleets, over what the busiest minute needs."""
 TARGETS_SECONDS = {
-    Latency.TTFT: (0.15, 0.35, 0.6, 0.85, 1.5, 2.0, 3.0, 4.0, 6.0, 8.5, 15.0),
-    Latency.TPOT: (0.015, 0.02, 0.03, 0.035, 0.04, 0.06, 0.085, 0.12, 0.17, 0.25),
+    Metric.TTFT: (0.15, 0.35, 0.6, 0.85, 1.5, 2.0, 3.0, 4.0, 6.0, 8.5, 15.0),
+    Metric.TPOT: (0.015, 0.02, 0.03, 0.035, 0.04, 0.06, 0.085, 0.12, 0.17, 0.25),
 }
 """Inside vLLM's buckets."""
-BOUNDS_SECONDS = {Latency.TTFT: TTFT_BOUNDS_SECONDS, Latency.TPOT: GAP_BOUNDS_SECONDS}
+BOUNDS_SECONDS = {Metric.TTFT: TTFT_BOUNDS_SECONDS, Metric.TPOT: GAP_BOUNDS_SECONDS}
 MINUTE_SECONDS, FEWEST = 60.0, 50
 LEAST_SHARE, MOST_SHARE = 1e-3, 0.2
 
@@ -80,20 +80,20 @@ def text(rows: Iterable[str]) -> str:
 
 
 def _rows(data: Path, case: Case) -> list[str]:
-    found: dict[Latency, list[Estimated]] = {latency: [] for latency in TARGETS_SECONDS}
+    found: dict[Metric, list[Estimated]] = {latency: [] for latency in TARGETS_SECONDS}
     for share in SHARES_OF_PEAK:
         for latency, minutes in _minutes(data, case, max(round(share * case.peak_replicas), 1)):
             found[latency] += minutes
     return [_row(case.trace, latency, each) for latency, each in found.items() if each]
 
 
-def _row(trace: str, latency: Latency, minutes: list[Estimated]) -> str:
+def _row(trace: str, latency: Metric, minutes: list[Estimated]) -> str:
     late = sum(each.late for each in minutes)
     straight, ours = sum(each.straight for each in minutes), sum(each.ours for each in minutes)
     return f"| {trace} | {latency} | {len(minutes)} | {straight / late:.2f} | {ours / late:.2f} |"
 
 
-def _minutes(data: Path, case: Case, replicas: int) -> Iterator[tuple[Latency, list[Estimated]]]:
+def _minutes(data: Path, case: Case, replicas: int) -> Iterator[tuple[Metric, list[Estimated]]]:
     """Of a fixed fleet."""
     scene = replace(scene_of(data, case), initial_replicas=replicas)
     requests = scene.trace.requests
@@ -101,8 +101,8 @@ def _minutes(data: Path, case: Case, replicas: int) -> Iterator[tuple[Latency, l
     answers, first = fleet.answers(), int(scene.warm_up_seconds // MINUTE_SECONDS)
     minute = (requests.arrival_seconds // MINUTE_SECONDS).astype(int)
     seen = {
-        Latency.TTFT: answers.ttft_seconds(requests),
-        Latency.TPOT: answers.tpot_seconds(requests),
+        Metric.TTFT: answers.ttft_seconds(requests),
+        Metric.TPOT: answers.tpot_seconds(requests),
     }
     for latency, seconds in seen.items():
         is_there = np.isfinite(seconds) & (seconds > 0.0)
@@ -110,7 +110,7 @@ def _minutes(data: Path, case: Case, replicas: int) -> Iterator[tuple[Latency, l
         yield latency, [told for group in groups for told in _estimated(latency, group)]
 
 
-def _estimated(latency: Latency, seconds: Floats) -> Iterator[Estimated]:
+def _estimated(latency: Metric, seconds: Floats) -> Iterator[Estimated]:
     """At each target that few enough of a minute's requests miss."""
     if len(seconds) < FEWEST:
         return
@@ -124,7 +124,7 @@ def _estimated(latency: Latency, seconds: Floats) -> Iterator[Estimated]:
         late = float(np.mean(seconds > target))
         if LEAST_SHARE <= late <= MOST_SHARE:
             straight = 1.0 - float(np.interp(target, bounds, shares))
-            ours = observed_late_share(seen, LatencyTarget(latency, 99.0, target))
+            ours = observed_late_share(seen, Target(latency, 99.0, target))
             yield Estimated(late, straight, ours)
 
 

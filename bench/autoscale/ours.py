@@ -17,7 +17,7 @@ from poolwise.plan.scaling.controller import decide
 from poolwise.plan.scaling.decision import Decision
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen, Seen
-from poolwise.plan.scaling.service import Latency, LatencyTarget, Modelled, Pool, Service
+from poolwise.plan.scaling.service import Modelled, Pool, Service
 
 POOL = "pool"
 DECLARED = Tokens(400.0, 1500.0), Tokens(200.0, 600.0)
@@ -80,25 +80,23 @@ def informed(scene: Scene) -> Ours:
 
 
 def service(scene: Scene) -> Service:
-    """As a user would declare it: both targets for the wanted share of the requests together.
+    """As a user would declare it: each target for the wanted share of the requests.
 
     As the operator does, it decides with every look.
     """
-    engine, targets = scene.engine, scene.targets
-    percentile = 100.0 * targets.attainment
-    ttft = Target(Metric.TTFT, percentile, targets.ttft_seconds)
-    work = engine.work(*DECLARED, (ttft,))  # one at all: of a service without, only the rate counts
+    engine, percentile = scene.engine, 100.0 * scene.targets.attainment
+    targets = (
+        Target(Metric.TTFT, percentile, scene.targets.ttft_seconds),
+        Target(Metric.TPOT, percentile, scene.targets.tpot_seconds),
+    )
+    work = engine.work(*DECLARED, targets)
     predictor = Modelled(work, engine.layout, engine.machine, engine.calibration)
     return Service(
         name=scene.trace.name,
-        targets=(
-            LatencyTarget(Latency.TTFT, percentile, targets.ttft_seconds),
-            LatencyTarget(Latency.TPOT, percentile, targets.tpot_seconds),
-        ),
+        targets=targets,
         pools=(Pool(POOL, predictor, scene.start_delay_seconds),),
         least_replicas=scene.least_replicas,
         most_replicas=scene.most_replicas,
-        is_joint=True,
         interval_seconds=scene.scraping.interval_seconds,
     )
 

@@ -16,10 +16,10 @@ import numpy as np
 from bench.autoscale.engine import Engine, engine
 from poolwise.model.serving.load import state_at_rate
 from poolwise.model.serving.queueing import Lengths
-from poolwise.model.work import Tokens
+from poolwise.model.work import Metric, Target, Tokens
 from poolwise.plan.scaling.capability import DISPERSION
 from poolwise.plan.scaling.mix import Mix
-from poolwise.plan.scaling.service import Latency, LatencyTarget, Modelled
+from poolwise.plan.scaling.service import Modelled
 from poolwise.plan.scaling.tails import late_share
 from poolwise.sim.serving.fleet import Fleet
 from poolwise.sim.serving.requests import Integers, Requests
@@ -33,7 +33,7 @@ SHORT_SHARE = 0.2
 PROMPT_TOKENS, LONG_TOKENS = 800.0, 150.0
 """Means of log-normal lengths that spread as exponential ones do."""
 SCV = 1.0
-TARGET = LatencyTarget(Latency.TPOT, 99.0, 0.1)
+TARGET = Target(Metric.TPOT, 99.0, 0.1)
 SEED = 1
 
 

@@ -53,7 +53,7 @@ class Wish:
             "traffic": traffic,
             "slo": [
                 _target("TTFT", self.targets.ttft_seconds),
-                _target("ITL", self.targets.tpot_seconds),
+                _target("TPOT", self.targets.tpot_seconds),
             ],
             "scaling": {"minReplicas": 1, "maxReplicas": self.most_replicas},
             "engine": {"type": "vllm", "metricsPort": self.metrics_port},

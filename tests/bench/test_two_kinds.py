@@ -10,18 +10,18 @@ import pytest
 
 from bench.autoscale.engine import Engine, engine
 from poolwise.model.serving import queueing
-from poolwise.model.work import Tokens
+from poolwise.model.work import Metric, Target, Tokens
 from poolwise.plan.scaling.capability import capability
 from poolwise.plan.scaling.portfolio import PoolOffer, worth
-from poolwise.plan.scaling.service import Latency, LatencyTarget, Modelled
+from poolwise.plan.scaling.service import Modelled
 from poolwise.sim.serving.fleet import Fleet
 from poolwise.sim.serving.requests import Requests
 from poolwise.sim.serving.router import LeastOutstanding, PlainService, Router
 
 TTFT_SECONDS, TPOT_SECONDS = 2.0, 0.05
 TARGETS = (
-    LatencyTarget(Latency.TTFT, 99.0, TTFT_SECONDS),
-    LatencyTarget(Latency.TPOT, 99.0, TPOT_SECONDS),
+    Target(Metric.TTFT, 99.0, TTFT_SECONDS),
+    Target(Metric.TPOT, 99.0, TPOT_SECONDS),
 )
 PROMPTS, ANSWERS = Tokens(400.0, 1200.0), Tokens(180.0, 400.0)
 COUNTS = {"h100": 2, "a100": 3}

@@ -37,8 +37,8 @@ percentiles = some.sampled_from((50.0, 90.0, 99.0))
 @some.composite
 def targets(draw: some.DrawFn) -> tuple[Target, ...]:
     """One to three, from out of reach to never missed."""
-    usual = {Metric.TTFT: 0.5, Metric.ITL: 0.04, Metric.E2E: 6.0}
-    metrics = draw(some.sets(some.sampled_from(list(Metric)), min_size=1, max_size=3))
+    usual = {Metric.TTFT: 0.5, Metric.ITL: 0.04, Metric.TPOT: 0.03, Metric.E2E: 6.0}
+    metrics = draw(some.sets(some.sampled_from(list(Metric)), min_size=1, max_size=4))
     return tuple(
         Target(each, draw(percentiles), usual[each] * draw(ratios)) for each in sorted(metrics)
     )

@@ -50,7 +50,7 @@ _ROWS = (
     ),
     (
         "`predicted` of these",
-        "ttftSeconds itlSeconds e2eSeconds meanRequestSeconds concurrency limiting"
+        "ttftSeconds itlSeconds tpotSeconds e2eSeconds meanRequestSeconds concurrency limiting"
         " plannedRequestsPerSecondPerReplica requestsPerSecondPerReplica",
         "Of a service: percentiles and mean at the planned load, requests in flight there, and what"
         " a replica bears inside all targets, with the target that ends it.",

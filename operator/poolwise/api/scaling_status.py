@@ -65,7 +65,7 @@ class PredictedTail(OpenModel):
     """One target's percentile at several numbers of replicas."""
 
     metric: Word
-    """TTFT, ITL or E2E. Example: `TTFT`."""
+    """TTFT, ITL, TPOT or E2E. Example: `TTFT`."""
     percentile: float
     """Of the target. Example: `99`."""
     tails: Annotated[tuple[PredictedReplicas, ...], Field(max_length=16)] = ()

@@ -81,8 +81,9 @@ class _Percentile:
 class LatencyTarget(ApiModel):
     """A tail that must hold."""
 
-    metric: Literal["TTFT", "ITL", "E2E"]
-    """Time to first token, between tokens, or of the whole request. Example: `TTFT`."""
+    metric: Literal["TTFT", "ITL", "TPOT", "E2E"]
+    """Time to the first token, of each gap between tokens (ITL), of a request's mean gap (TPOT), or
+    of the whole request. Example: `TTFT`."""
     percentile: Annotated[float, _Percentile()]
     """Percentile that must stay below the target. Example: `99`."""
     target: Annotated[float, Duration("1us", "1h", "500ms")]

@@ -22,7 +22,7 @@ WHY_COLUMNS = 56
 ESTIMATED = "Estimated"
 """End of the types of conditions that are True where something had to be assumed."""
 
-_TAILS = (("TTFT", "ttftSeconds"), ("ITL", "itlSeconds"))
+_TAILS = (("TTFT", "ttftSeconds"), ("ITL", "itlSeconds"), ("TPOT", "tpotSeconds"))
 
 Row = Mapping[str, Any]
 
@@ -149,8 +149,9 @@ def predicted(row: Row) -> str:
     figures: Mapping[str, float] = row.get("predicted", {})
     if "stepSeconds" in figures:
         return f"{duration(figures['stepSeconds'])} per step"
-    if all(key in figures for _, key in _TAILS):
-        return ", ".join(f"{name} {duration(figures[key])}" for name, key in _TAILS)
+    if "itlSeconds" in figures:
+        told = ((name, figures[key]) for name, key in _TAILS if key in figures)
+        return ", ".join(f"{name} {duration(seconds)}" for name, seconds in told)
     return f"E2E {duration(figures['e2eSeconds'])}" if "e2eSeconds" in figures else "-"
 
 

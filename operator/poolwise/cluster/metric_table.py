@@ -154,7 +154,7 @@ WORKLOAD_TOKENS = _gauge(
 )
 WORKLOAD_LATENCY = _gauge(
     "workload_predicted_latency_seconds",
-    "Predicted TTFT, ITL or E2E at the strictest percentile asked for, else at the 95th.",
+    "Predicted TTFT, ITL, TPOT or E2E at the strictest percentile asked for, else at the 95th.",
     *("namespace", "name", "metric", "percentile"),
 )
 WORKLOAD_TARGET = _gauge(

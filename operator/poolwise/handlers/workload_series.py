@@ -22,7 +22,12 @@ from poolwise.plan.status.further import FIELD
 UNTOLD = "Untold"
 """Reason of a workload without a status."""
 _TOLD_CONDITIONS = (Type.READY, Type.STALLED, Type.PLANNED, Type.PLACED, Type.SCALING_ACTIVE)
-_LATENCIES = {"TTFT": "ttftSeconds", "ITL": "itlSeconds", "E2E": "e2eSeconds"}
+_LATENCIES = {
+    "TTFT": "ttftSeconds",
+    "ITL": "itlSeconds",
+    "TPOT": "tpotSeconds",
+    "E2E": "e2eSeconds",
+}
 
 
 def sums(workloads: Iterable[Object]) -> Iterator[Sample]:

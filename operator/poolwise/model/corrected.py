@@ -77,6 +77,7 @@ def corrected_serving(
         capacity_requests_per_second=prediction.capacity_requests_per_second / slowdown,
         ttft_seconds=corrected(prediction.ttft_seconds, first),
         itl_seconds=corrected(prediction.itl_seconds, token),
+        tpot_seconds=prediction.tpot_seconds and corrected(prediction.tpot_seconds, token),
         e2e_seconds=corrected(prediction.e2e_seconds, _of_request(prediction, estimates)),
         ledger=_scaled(prediction.ledger, lambda name: _of_term(name, prediction, estimates)),
         tokens_per_second=None if tokens is None else tokens / slowdown,

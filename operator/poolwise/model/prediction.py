@@ -166,8 +166,8 @@ class ServingPrediction:
     itl_seconds: Interval
     e2e_seconds: Interval
     limiting: str
-    """What stops the capacity: ``TTFT p99``, ``ITL p99``, ``E2E p99``, ``KV cache``, ``Batch``
-    (max_num_seqs) or ``Rate`` (prompts come faster than they are read)."""
+    """What stops the capacity: ``TTFT p99`` and the like, ``KV cache``, ``Batch`` (max_num_seqs) or
+    ``Rate`` (prompts come faster than they are read)."""
     concurrency: float
     """Requests in flight at that rate."""
     ledger: tuple[Term, ...]
@@ -181,6 +181,8 @@ class ServingPrediction:
     corrected_by: Mapping[str, float] = field(default_factory=dict)
     """As for training; rates and ledger are corrected too."""
     measured: Mapping[str, Measured] = field(default_factory=dict)
+    tpot_seconds: Interval | None = None
+    """None where no target is of it."""
 
     @property
     def generates(self) -> bool:

@@ -101,8 +101,18 @@ class Metric(enum.StrEnum):
     """Latencies a target can name."""
 
     TTFT = "TTFT"
+    """From arrival to the first token."""
     ITL = "ITL"
+    """Every gap between two tokens."""
+    TPOT = "TPOT"
+    """The mean gap of one request."""
     E2E = "E2E"
+    """From arrival to the last token."""
+
+    @property
+    def is_from_arrival(self) -> bool:
+        """Whether who waits longer for a replica has it later."""
+        return self is Metric.TTFT or self is Metric.E2E
 
 
 def percentile_name(percent: float) -> str:
@@ -117,7 +127,8 @@ def percentile_name(percent: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A tail that must hold: the ``percentile``-th of ``metric`` stays below ``seconds``."""
+    """A tail that must hold: ``percentile`` of 100 requests (of 100 gaps for ITL) stay below
+    ``seconds``."""
 
     metric: Metric
     percentile: float
@@ -127,6 +138,11 @@ class Target:
     def __str__(self) -> str:
         """As in ``TTFT p99``."""
         return f"{self.metric} p{percentile_name(self.percentile)}"
+
+    @property
+    def allowed_share(self) -> float:
+        """That may be later."""
+        return 1.0 - self.percentile / 100.0
 
 
 @dataclass(frozen=True, slots=True)

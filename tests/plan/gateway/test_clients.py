@@ -2,12 +2,12 @@
 
 import pytest
 
+from poolwise.model.work import Metric, Target
 from poolwise.plan.gateway.clients import Clients, words
 from poolwise.plan.gateway.reading import PickerTold, read
-from poolwise.plan.scaling.service import Latency, LatencyTarget
 from tests.plan.gateway.told import E2E, OLD, durations, extension, router
 
-TTFT, E2E_P90 = LatencyTarget(Latency.TTFT, 99, 1.0), LatencyTarget(Latency.E2E, 90, 0.5)
+TTFT, E2E_P90 = Target(Metric.TTFT, 99, 1.0), Target(Metric.E2E, 90, 0.5)
 EVERY_SECONDS = 10.0
 
 
@@ -21,7 +21,7 @@ def after(*texts: str, replica: str = "epp-0") -> tuple[Clients, float]:
     return found, at - EVERY_SECONDS
 
 
-def signals(known: tuple[Clients, float], *targets: LatencyTarget):
+def signals(known: tuple[Clients, float], *targets: Target):
     found, now = known
     return {each["metric"]: each for each in found.told(targets, now).get("signals", ())}
 

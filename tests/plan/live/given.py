@@ -3,16 +3,16 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from poolwise.model.work import Metric, Target
 from poolwise.plan.conditions import timestamp
 from poolwise.plan.live.keeping import Signal
 from poolwise.plan.live.look import Look, Mode
 from poolwise.plan.scaling.decision import Decision, Forecast, Tail
 from poolwise.plan.scaling.memory import Memory
-from poolwise.plan.scaling.service import Latency, LatencyTarget
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
-TTFT = LatencyTarget(Latency.TTFT, 99, 2.0)
-ITL = LatencyTarget(Latency.ITL, 99, 0.08)
+TTFT = Target(Metric.TTFT, 99, 2.0)
+ITL = Target(Metric.ITL, 99, 0.08)
 
 
 def pod(name="chat-0", ready_after_seconds: float | None = 60.0, leaves=False, **more: Any):

@@ -2,12 +2,12 @@
 
 import pytest
 
+from poolwise.model.work import Metric, Target
 from poolwise.plan.live.keeping import LONGEST_SECONDS, Record
-from poolwise.plan.scaling.service import Latency, LatencyTarget
 from tests.plan.signals.given import histogram, sample
 
-TTFT = LatencyTarget(Latency.TTFT, 99, 1.0)
-P90 = LatencyTarget(Latency.TTFT, 90, 1.0)
+TTFT = Target(Metric.TTFT, 99, 1.0)
+P90 = Target(Metric.TTFT, 90, 1.0)
 
 
 def record(per_look, looks=10, replicas=("a",), every_seconds=10.0, then=()):
@@ -38,7 +38,7 @@ def test_enough_samples_tell_with_bounds():
 def test_a_target_inside_a_bucket_leaves_open_who_of_it_is_late():
     """A fifth are in the bucket from 0.5 to 1 s: nobody of them to all."""
     found, now = record((0, 0, 400, 100))
-    [signal] = found.signals([LatencyTarget(Latency.TTFT, 99, 0.7)], now)
+    [signal] = found.signals([Target(Metric.TTFT, 99, 0.7)], now)
     assert signal.late_share == pytest.approx((0.0, 0.2))
 
 
@@ -77,9 +77,9 @@ def test_what_is_old_is_forgotten():
     assert later.spans == ()
 
 
-@pytest.mark.parametrize("latency", Latency)
+@pytest.mark.parametrize("latency", Metric)
 def test_what_an_engine_does_not_tell_is_not_known(latency):
-    target = LatencyTarget(latency, 99, 1.0)
+    target = Target(latency, 99, 1.0)
     empty = Record().after({"a": sample(0)}, 0).after({"a": sample(10)}, 10)
     [signal] = empty.signals([target], 10)
     assert (signal.low_seconds, signal.samples) == (None, 0)

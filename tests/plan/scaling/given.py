@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from poolwise import tables
 from poolwise.model.calibration import shipped
 from poolwise.model.presets import model
-from poolwise.model.work import ServingLayout, ServingWork, Tokens
+from poolwise.model.work import Metric, ServingLayout, ServingWork, Target, Tokens
 from poolwise.plan.scaling.controller import decide
 from poolwise.plan.scaling.decision import Decision
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen, Seen
-from poolwise.plan.scaling.service import Latency, LatencyTarget, Modelled, Pool, Service
+from poolwise.plan.scaling.service import Modelled, Pool, Service
 from poolwise.plan.signals.sample import Histogram, Sample
 from tests.plan.machines import machine
 
@@ -36,16 +36,16 @@ def predictor(accelerator: str = "H100-SXM5-80GB") -> Modelled:
     return Modelled(work, layout, machine(accelerator), shipped(known))
 
 
-def target(seconds: float = 2.0, percentile: float = 99.0) -> LatencyTarget:
+def target(seconds: float = 2.0, percentile: float = 99.0) -> Target:
     """Of the first token."""
-    return LatencyTarget(Latency.TTFT, percentile, seconds)
+    return Target(Metric.TTFT, percentile, seconds)
 
 
 def service(**changes: object) -> Service:
     """One pool, 1 to 20 replicas, starts of a minute."""
     told = Service(
         "chat",
-        (target(), LatencyTarget(Latency.TPOT, 99.0, 0.1)),
+        (target(), Target(Metric.TPOT, 99.0, 0.1)),
         (Pool("h100", predictor(), 60.0, 10.0),),
         least_replicas=1,
         most_replicas=20,

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from poolwise.model.work import Metric, Target
 from poolwise.plan.scaling.controller import decide
 from poolwise.plan.scaling.decision import Remark
 from poolwise.plan.scaling.memory import Memory
-from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.signals.adapters import Fault, read
 from poolwise.plan.signals.plausible import LEAST_BOUND, MOST_COUNTED, MOST_IN_FLIGHT
 from poolwise.plan.signals.sample import Histogram, Sample
@@ -31,10 +31,10 @@ from tests.plan.scaling.given import (
 RATE, BEGUN, LULL_LOOKS = 20.0, 1e6, 40
 CHAT = service(
     targets=(
-        LatencyTarget(Latency.TTFT, 99.0, 2.0),
-        LatencyTarget(Latency.TPOT, 99.0, 0.1),
-        LatencyTarget(Latency.ITL, 95.0, 0.1),
-        LatencyTarget(Latency.E2E, 99.0, 30.0),
+        Target(Metric.TTFT, 99.0, 2.0),
+        Target(Metric.TPOT, 99.0, 0.1),
+        Target(Metric.ITL, 95.0, 0.1),
+        Target(Metric.E2E, 99.0, 30.0),
     )
 )
 NUMBERS = (0.0, 5e-324, 1e-9, 0.3, 1.0, 7.0, 1e3, 1e5, 1e7, 1e12)

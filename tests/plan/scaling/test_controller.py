@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from poolwise.model.work import Metric, Target
 from poolwise.plan.scaling import account, surprise
 from poolwise.plan.scaling.controller import LEAST_IDLE_SECONDS, decide, idle_seconds
 from poolwise.plan.scaling.decision import Remark
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.momentum import Momentum
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen, Seen
-from poolwise.plan.scaling.service import Latency, LatencyTarget, Loading, Pool
+from poolwise.plan.scaling.service import Loading, Pool
 from tests.plan.scaling.given import STEP_SECONDS, Course, Fleet, course, predictor, service, target
 
 LOW, HIGH = 5.0, 120.0
@@ -334,7 +335,7 @@ def test_a_target_below_the_floor_is_told_with_the_floor():
 
 def test_a_target_that_no_number_of_replicas_helps_asks_for_none():
     """Below the floor every request is late, whatever runs: the other targets count alone."""
-    gaps = LatencyTarget(Latency.ITL, 99.0, 0.075)
+    gaps = Target(Metric.ITL, 99.0, 0.075)
     hopeless = course(service(targets=(target(0.001), gaps)), [LOW] * 30, late_share=1.0).decision
     without = course(service(targets=(gaps,)), [LOW] * 30).decision
     assert hopeless.replicas == without.replicas < 8

@@ -6,10 +6,10 @@ import pytest
 
 from poolwise.model.serving.load import state_at_rate
 from poolwise.model.serving.queueing import Lengths
+from poolwise.model.work import Metric, Target
 from poolwise.plan.scaling.capability import capability
 from poolwise.plan.scaling.gaps import USUAL_GAPS, added, counts, distance, gaps, read
 from poolwise.plan.scaling.mix import Mix
-from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.scaling.tails import late_share
 from poolwise.plan.signals.sample import Histogram
 from tests.plan.scaling.given import predictor
@@ -78,7 +78,7 @@ def late():
         served = predictor().replica(mix)
         at = state_at_rate(served, requests_per_second)
         assert at is not None
-        return late_share(served, at, LatencyTarget(Latency.TPOT, 99.0, 0.1))
+        return late_share(served, at, Target(Metric.TPOT, 99.0, 0.1))
 
     return of
 
@@ -96,7 +96,7 @@ def test_kinds_are_late_by_their_shares_and_those_without_gaps_never(late):
 
 
 def test_a_service_of_short_answers_bears_less():
-    targets = (LatencyTarget(Latency.TPOT, 99.0, 0.1),)
+    targets = (Target(Metric.TPOT, 99.0, 0.1),)
     prompts, answers = Lengths(1000.0, 1.0), Lengths(100.0, 1.0)
     kinds = (), ((99.0, 1.0),), ((3.0, 0.2), (123.0, 0.8))
     bears = [

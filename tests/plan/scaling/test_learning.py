@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from poolwise.model.serving.load import state
+from poolwise.model.work import Metric, Target
 from poolwise.plan.scaling import fragility, surprise
 from poolwise.plan.scaling.budget import LEAST_FACTOR, MOST_FACTOR, Budget
 from poolwise.plan.scaling.capability import KV_CACHE, capability
@@ -21,7 +22,6 @@ from poolwise.plan.scaling.momentum import MOST_GROWTH, Momentum
 from poolwise.plan.scaling.persistence import Persistence
 from poolwise.plan.scaling.portfolio import PoolOffer, grown, shrunk, weights
 from poolwise.plan.scaling.restraint import hold_seconds, restrained
-from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.scaling.surprise import Checked
 from poolwise.plan.scaling.swings import swing_of, usable_share
 from poolwise.plan.scaling.unevenness import Unevenness, even
@@ -129,7 +129,7 @@ def test_who_is_late_in_a_sudden_rise_is_put_down_to_the_load_of_the_moment():
 
 @pytest.mark.parametrize(
     ("limiting", "latency", "load"),
-    [(KV_CACHE, None, 1.0), ("TPOT", Latency.TPOT, 0.9), ("TTFT", Latency.TTFT, 0.5)],
+    [(KV_CACHE, None, 1.0), ("TPOT", Metric.TPOT, 0.9), ("TTFT", Metric.TTFT, 0.5)],
 )
 def test_whose_load_it_is_goes_by_what_delays(limiting, latency, load):
     """Of a look at two replicas that have just filled: a full cache is told as it is, a rate is a
@@ -137,7 +137,7 @@ def test_whose_load_it_is_goes_by_what_delays(limiting, latency, load):
     given, fleet = service(), Fleet.of(2)
     memory = replace(Memory(), samples=intake(Memory(), fleet.seen(0.0, 0.0), {}).samples)
     taken = intake(memory, fleet.after(100.0, 0.1).seen(STEP_SECONDS, 0.0), {})
-    target = latency and LatencyTarget(latency, 99.0, 0.1)
+    target = latency and Target(latency, 99.0, 0.1)
     pool = given.pools[0]
     able = capability(pool.predictor, pool.predictor.prior_mix, given.targets, 1.0)
     able = replace(able, limiting=limiting, limit=target)
@@ -204,7 +204,7 @@ def _of_gaps(*counts):
 )
 def test_of_gaps_in_the_bucket_of_their_target_few_are_long(seconds, late):
     """Those beyond the last bound are late wherever the target is: nothing tells how long."""
-    given = service(targets=(LatencyTarget(Latency.TPOT, 99.0, seconds),))
+    given = service(targets=(Target(Metric.TPOT, 99.0, seconds),))
     found, count = late_requests(given, given.targets, _of_gaps(0.0, 900.0, 99.0, 0.0, 1.0))
     assert found == pytest.approx(late, rel=0.1)
     assert count == 1000.0
@@ -215,7 +215,7 @@ def test_whom_no_load_keeps_below_a_bound_tells_nothing_of_the_edge(of_lone, tol
     """Else who is in time would speak for an edge at a thousand times the load."""
     served = predictor().replica(predictor().prior_mix)
     alone_seconds = state(served, 1.0).decode.seconds
-    given = service(targets=(LatencyTarget(Latency.TPOT, 99.0, 4.0 * alone_seconds),))
+    given = service(targets=(Target(Metric.TPOT, 99.0, 4.0 * alone_seconds),))
     able = capability(predictor(), predictor().prior_mix, given.targets, 1.0)
     bounds = (alone_seconds * of_lone, alone_seconds / of_lone, 4.0 * alone_seconds, math.inf)
     gaps = Histogram(bounds, (10.0, 60.0, 100.0, 100.0), 1.0)

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from poolwise.model.work import Metric, Target
 from poolwise.plan.scaling.capability import capability
 from poolwise.plan.scaling.learning import late_requests
 from poolwise.plan.scaling.lone import Known, Lone, alone_share, known_share, longest_in_time
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.mix import Mix
-from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.scaling.tails import floor_seconds
 from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.signals.window import Delta
@@ -81,7 +81,7 @@ def test_where_nothing_is_above_the_bucket_the_sum_tells_how_many_may_be_late_al
 
 def test_where_gaps_are_late_lengths_of_prompts_do_not_tell_who():
     _, able = told()
-    gaps = replace(able, limit=LatencyTarget(Latency.TPOT, 99.0, 0.1))
+    gaps = replace(able, limit=Target(Metric.TPOT, 99.0, 0.1))
     lone = Lone(lengths=lengths(0, 500, 900, 1000, 1000))
     assert known(0.1, able, lone) == Known(0.1, 0.0)
     assert known(0.1, gaps, lone) is None
@@ -97,7 +97,7 @@ def test_before_lengths_are_told_the_declared_ones_count():
 
 def test_an_allowance_of_a_laxer_target_is_worth_less():
     lone = Lone(lengths=lengths(0, 500, 500, 1000, 1000))
-    given = service(targets=(target(0.1, 90.0), LatencyTarget(Latency.TPOT, 99.0, 0.1)))
+    given = service(targets=(target(0.1, 90.0), Target(Metric.TPOT, 99.0, 0.1)))
     able = capability(predictor(), MIX, given.targets, 1.0)
     strict, _ = told(lone=lone)
     assert alone_share(given, able, MIX, lone) == pytest.approx(strict / 10.0)
@@ -145,8 +145,5 @@ def test_first_tokens_are_counted_and_those_under_way_are_as_late_as_those_that_
         tpot_seconds=Histogram((0.1, math.inf), (9.0, 10.0), 0.5),
     )
     assert late_requests(service(), service().targets, delta) == (10.0, 40.0)
-    assert late_requests(
-        replace(service(), is_joint=True), service().targets, delta
-    ) == pytest.approx((14.0, 40.0))
     ended = replace(delta, ttft_seconds=Histogram((2.0, math.inf), (3.0, 4.0), 9.0))
     assert late_requests(service(), service().targets, ended) == pytest.approx((1.0, 10.0))

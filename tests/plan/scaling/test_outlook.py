@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
+from poolwise.model.work import Metric, Target
 from poolwise.plan.scaling.capability import Capability, capability
 from poolwise.plan.scaling.level import Level
 from poolwise.plan.scaling.outlook import Flow, outlook
-from poolwise.plan.scaling.service import Latency, LatencyTarget
 from tests.plan.scaling.given import predictor
 
 HORIZON_SECONDS = 65.0
 SERVING = 4
-TARGET = LatencyTarget(Latency.TPOT, 99.0, 0.02)
+TARGET = Target(Metric.TPOT, 99.0, 0.02)
 
 
 @functools.cache

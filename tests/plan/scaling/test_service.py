@@ -6,9 +6,9 @@ import pytest
 
 from poolwise.model.serving.load import state
 from poolwise.model.serving.queueing import Lengths
+from poolwise.model.work import Metric, Target
 from poolwise.plan.scaling.capability import capability, highest_load
 from poolwise.plan.scaling.mix import Mix
-from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.scaling.tails import holds, late_share
 from tests.plan.scaling.given import predictor, service
 
@@ -42,7 +42,7 @@ def test_of_answers_of_few_tokens_the_highest_load_is_found_too(tokens):
     """Hardly a request is between its first and last token, of hundreds that could be."""
     long = Lengths(4_000.0, 0.3)
     served = predictor().replica(Mix(long, Lengths(tokens, 0.0)))
-    targets = (LatencyTarget(Latency.TPOT, 99.0, 0.1),)
+    targets = (Target(Metric.TPOT, 99.0, 0.1),)
     load = highest_load(served, targets)
     assert 0.0 < load < 0.01 * served.largest_load
     assert holds(served, state(served, load), targets)
@@ -53,7 +53,7 @@ def test_no_more_requests_have_late_tokens_than_have_any():
     """Of a hundred answers at most two have a second token, where the mean is 1.02."""
     served = predictor().replica(Mix(USUAL.prompt_tokens, Lengths(1.02, 0.0)))
     crowded = state(served, served.largest_load)
-    assert late_share(served, crowded, LatencyTarget(Latency.TPOT, 99.0, 0.001)) <= 0.021
+    assert late_share(served, crowded, Target(Metric.TPOT, 99.0, 0.001)) <= 0.021
 
 
 @pytest.mark.parametrize("few", [0.0, 0.005])
@@ -61,8 +61,8 @@ def test_targets_of_gaps_do_not_matter_where_too_few_answers_have_any(few):
     """A classifier's answers are one token; a few longer ones are no more than may be late."""
     longer = 400.0
     mostly_one = replace(USUAL, answer_tokens=Lengths(1.0 + few * longer, 50.0))
-    ttft = LatencyTarget(Latency.TTFT, 99.0, 2.0)
-    tight = (ttft, LatencyTarget(Latency.TPOT, 99.0, 0.02))
+    ttft = Target(Metric.TTFT, 99.0, 2.0)
+    tight = (ttft, Target(Metric.TPOT, 99.0, 0.02))
     told = replace(mostly_one, gaps=((0.0, 1.0 - few), (longer, few)))
     both, one = (capability(predictor(), told, each, 1.0) for each in (tight, (ttft,)))
     assert both.requests_per_second == one.requests_per_second
@@ -71,7 +71,7 @@ def test_targets_of_gaps_do_not_matter_where_too_few_answers_have_any(few):
 
 def test_half_as_many_are_late_where_half_of_the_answers_have_gaps():
     served = predictor().replica(USUAL)
-    crowded, target = state(served, served.largest_load), LatencyTarget(Latency.TPOT, 99.0, 1e-3)
+    crowded, target = state(served, served.largest_load), Target(Metric.TPOT, 99.0, 1e-3)
     assert late_share(served, crowded, target) == pytest.approx(1.0)
     half = replace(served, gaps=((0.0, 0.5), (200.0, 0.5)))
     assert late_share(half, crowded, target) == pytest.approx(0.5)

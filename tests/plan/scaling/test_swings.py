@@ -6,11 +6,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from poolwise.model.work import Metric, Target
 from poolwise.plan.scaling.capability import capability
 from poolwise.plan.scaling.evidence import evidence
 from poolwise.plan.scaling.fragility import LOG_RATIOS, Lateness, curve_of, observed, prior, summary
 from poolwise.plan.scaling.memory import Felt, Memory
-from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.scaling.sizing import need, ratios
 from poolwise.plan.scaling.swings import (
     BLUR,
@@ -32,7 +32,7 @@ from tests.plan.scaling.test_sizing import ahead
 @pytest.fixture(scope="module")
 def of_gaps():
     able = capability_of(service())
-    return replace(able, limit=LatencyTarget(Latency.TPOT, 99.0, 0.1))
+    return replace(able, limit=Target(Metric.TPOT, 99.0, 0.1))
 
 
 def capability_of(given):
@@ -48,10 +48,10 @@ def test_a_larger_fleet_bears_more_of_its_load():
     assert usable_share(USUAL_DEMAND, SWING) == 1.0
 
 
-@pytest.mark.parametrize("latency", [Latency.TTFT, Latency.E2E])
+@pytest.mark.parametrize("latency", [Metric.TTFT, Metric.E2E])
 def test_who_waits_on_one_replica_is_not_helped_by_the_others(of_gaps, latency):
     assert swing_of(of_gaps) == SWING
-    waits = replace(of_gaps, limit=LatencyTarget(latency, 99.0, 2.0))
+    waits = replace(of_gaps, limit=Target(latency, 99.0, 2.0))
     for able in (waits, replace(of_gaps, limit=None)):
         assert swing_of(able) == 0.0
     assert {usable_share(demand, 0.0) for demand in (1.0, 20.0)} == {1.0}

@@ -291,12 +291,23 @@ def test_cost_is_the_share_of_the_nodes():
     assert plan_of(h100(1), job(count=4), pools=[declared]).chosen.cost_per_hour == 20.0
 
 
-def test_sequences_are_bounded_by_the_targets():
+@pytest.mark.parametrize("metric", ["ITL", "TPOT"])
+def test_sequences_are_bounded_by_the_targets(metric):
     def sequences(target):
-        slo = [{"metric": "ITL", "percentile": 99, "target": target}]
+        slo = [{"metric": metric, "percentile": 99, "target": target}]
         return plan_of(h100(1), service(slo=slo)).chosen.layout.max_num_seqs
 
     assert sequences("12ms") < sequences("200ms")
+
+
+def test_the_mean_gap_of_a_request_varies_less_than_single_gaps_and_is_told_where_asked_for():
+    def predicted(*metrics):
+        slo = [{"metric": each, "percentile": 99, "target": "100ms"} for each in metrics]
+        return plan_of(h100(1), service(slo=slo)).chosen.prediction
+
+    assert predicted("ITL").tpot_seconds is None
+    both = predicted("ITL", "TPOT")
+    assert 0.0 < both.tpot_seconds.mid < both.itl_seconds.mid
 
 
 def test_each_class_of_traffic_has_an_engine_of_its_own():

@@ -13,7 +13,7 @@ from poolwise.model.serving.climb import LEAST_LOAD, PRECISION, Climb, Highest
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, state
 from poolwise.model.serving.targets import first_missed
-from poolwise.model.work import Metric, Target
+from poolwise.model.work import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,6 @@ def _limiting(served: Replica, load: float, targets: tuple[Target, ...]) -> str:
     missed = first_missed(times, targets)
     if missed is None:
         return "Rate"
-    if missed.metric is not Metric.ITL and times.slot_wait.high_seconds > times.queue.high_seconds:
+    if missed.metric.is_from_arrival and times.slot_wait.high_seconds > times.queue.high_seconds:
         return _ceiling(served)
     return str(missed)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from poolwise.model.serving import mean_gap
 from poolwise.model.serving.load import Replica, State, decode_seconds
 from poolwise.model.serving.queueing import (
     NEVER,
@@ -117,6 +118,14 @@ class Latencies:
     def token_percentile(self, percent: float) -> float:
         """Of the time between two tokens."""
         return min(self.tokens.percentile(percent), self.longest_token_seconds)
+
+    def mean_gap_percentile(self, percent: float) -> float:
+        """Of requests' mean times between two tokens."""
+        return mean_gap.percentile(self._replica, self._at, percent)
+
+    def mean_gap_share_later(self, seconds: float) -> float:
+        """Of requests, those whose mean time between two tokens is longer."""
+        return mean_gap.share_later(self._replica, self._at, seconds)
 
 
 def latencies(replica: Replica, at: State) -> Latencies:

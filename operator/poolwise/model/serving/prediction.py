@@ -47,7 +47,7 @@ from poolwise.model.serving.site import serving_site
 from poolwise.model.serving.slowness import FIRST_TOKEN, TOKEN
 from poolwise.model.serving.targets import metric_percentile
 from poolwise.model.site import Site
-from poolwise.model.work import Metric, ServingLayout, ServingWork
+from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
 
 REPORTED_PERCENTILE = 95.0
 """Of a latency that no target names."""
@@ -96,6 +96,7 @@ def predict_serving(
         ttft_seconds=told(Metric.TTFT, is_overloaded),
         itl_seconds=told(Metric.ITL, False),
         e2e_seconds=told(Metric.E2E, is_overloaded),
+        tpot_seconds=told(Metric.TPOT, False) if _is_asked(work, Metric.TPOT) else None,
         limiting=most.limiting,
         concurrency=at.requests_per_second * times.e2e.mean_seconds,
         ledger=_ledger(served, at, times),
@@ -108,7 +109,7 @@ def predict_serving(
     )
 
 
-FIGURES = {Metric.TTFT: FIRST_TOKEN, Metric.ITL: TOKEN, Metric.E2E: TOKEN}
+FIGURES = {each: FIRST_TOKEN if each is Metric.TTFT else TOKEN for each in Metric}
 """Whose residual tells how sure a metric is."""
 
 
@@ -144,7 +145,8 @@ class _Spreads:
 
     def _constant(self, metric: Metric) -> Efficiency:
         phase = REQUESTS if metric is Metric.TTFT else PHASE
-        term = f"{metric.value.lower()}_ratio"
+        is_token = metric is Metric.TPOT  # what is published of tokens are means of gaps
+        term = f"{(Metric.ITL if is_token else metric).lower()}_ratio"
         return self._calibration.efficiency(phase, term, self._device, self._work.engine)
 
 
@@ -154,9 +156,16 @@ def _reported(work: ServingWork, times: Latencies, metric: Metric, is_overloaded
         return 0.0
     if is_overloaded:
         return math.inf
-    told = work.targets or work.reported
-    asked = [target.percentile for target in told if target.metric is metric]
+    asked = [each.percentile for each in _told(work) if each.metric is metric]
     return metric_percentile(times, metric, max(asked, default=REPORTED_PERCENTILE))
+
+
+def _is_asked(work: ServingWork, metric: Metric) -> bool:
+    return any(target.metric is metric for target in _told(work))
+
+
+def _told(work: ServingWork) -> tuple[Target, ...]:
+    return work.targets or work.reported
 
 
 def _ledger(served: Replica, at: State, times: Latencies) -> tuple[Term, ...]:

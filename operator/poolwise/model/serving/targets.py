@@ -14,14 +14,26 @@ NEVER_LATE = 1e-300
 SHARPNESS = 20.0
 """Of the longest step, where it passes a target that nearly all tokens miss at once."""
 
-_TTFT, _ITL = Metric.TTFT, Metric.ITL  # looking up a member takes longer than a comparison
+# Looking up a member takes longer than a comparison.
+_TTFT, _ITL, _TPOT = Metric.TTFT, Metric.ITL, Metric.TPOT
 
 
 def metric_percentile(times: Latencies, metric: Metric, percent: float) -> float:
     """Seconds of a metric at a percentile."""
     if metric is _ITL:
         return times.token_percentile(percent)
+    if metric is _TPOT:
+        return times.mean_gap_percentile(percent)
     return (times.ttft if metric is _TTFT else times.e2e).percentile(percent)
+
+
+def share_later(times: Latencies, metric: Metric, seconds: float) -> float:
+    """Of requests (of gaps, for ITL), those that take longer."""
+    if metric is _ITL:
+        return times.tokens.share_later(seconds)
+    if metric is _TPOT:
+        return times.mean_gap_share_later(seconds)
+    return 1.0 - (times.ttft if metric is _TTFT else times.e2e).share_below(seconds)
 
 
 def excess(at: State, targets: tuple[Target, ...], misses: Sequence[float]) -> float:
@@ -32,8 +44,7 @@ def excess(at: State, targets: tuple[Target, ...], misses: Sequence[float]) -> f
     as it is read, so that targets of requests are missed before, and by 1 there.
     """
     busy = at.requests_per_second * at.prompt_service_seconds
-    are_awaited = [target.metric is not _ITL for target in targets]
-    if True in are_awaited:
+    if any(target.metric.is_from_arrival for target in targets):
         return busy if busy >= 1.0 else max(misses)
     return busy - 1.0 if busy > 1.0 else max([*misses, busy - 1.0])
 
@@ -56,19 +67,18 @@ def first_missed(times: Latencies, targets: tuple[Target, ...]) -> Target | None
 def _missed_by(times: Latencies, target: Target) -> float:
     """How far a tail is beyond its target: straight in a load that makes waits ``1 / (1 - rho)``.
 
-    Of tokens, how many are late over those that may be, which needs no search, as a percentile of
+    Of gaps, how many are late over those that may be, which needs no search, as a percentile of
     theirs does: by the logarithm, since a share of next to none or of nearly all says little of how
     far off a load is; or how much the longest step is, if that is less.
     """
-    if target.metric is not _ITL:
+    if target.metric.is_from_arrival:
         seconds = metric_percentile(times, target.metric, target.percentile)
         return 1.0 - target.seconds / seconds if seconds > 0.0 else -1.0
     longest = _beyond(times.longest_token_seconds, target.seconds)
     if longest <= 0.0:
         return longest
-    late = times.tokens.share_later(target.seconds)
-    allowed = 1.0 - target.percentile / 100.0
-    return min(SHARPNESS * longest, math.log(max(late, NEVER_LATE) / allowed))
+    late = share_later(times, target.metric, target.seconds)
+    return min(SHARPNESS * longest, math.log(max(late, NEVER_LATE) / target.allowed_share))
 
 
 def _beyond(value: float, allowed: float) -> float:

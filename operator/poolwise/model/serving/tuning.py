@@ -19,7 +19,7 @@ from poolwise.model.serving.replica import (
     resized,
     slot_bytes,
 )
-from poolwise.model.work import Metric, ServingLayout, ServingWork, Target
+from poolwise.model.work import ServingLayout, ServingWork, Target
 
 CHUNK_TOKENS = (8192, 4096, 2048, 1024, 512, 256)
 """Chunks worth trying: 8192 and 2048 are vLLM's defaults for large and small devices."""
@@ -113,8 +113,8 @@ def _options(
 
 def _likeliest_first(options: list[_Option], targets: tuple[Target, ...]) -> list[_Option]:
     """By how far they are from missing a target at one load; the largest chunk without a target
-    for tokens, as they come."""
-    if not any(target.metric is Metric.ITL for target in targets):
+    for gaps between tokens, as they come."""
+    if all(target.metric.is_from_arrival for target in targets):
         return options
     probe = PROBED * max((option.served.largest_load for option in options), default=0.0)
     return sorted(options, key=lambda option: option.climb.strain(probe))

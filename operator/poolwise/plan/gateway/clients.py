@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from poolwise.model.work import Metric, Target
 from poolwise.plan.gateway.reading import PickerTold
 from poolwise.plan.live.keeping import Record
 from poolwise.plan.live.telling import figures_told, signal_told
 from poolwise.plan.reading import Told, number, objects
-from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.signals.percentile import percentile_of
 from poolwise.plan.wording import duration, plural, sentence
 
@@ -40,7 +40,7 @@ class Clients:
         problems = (f"{each.replica}: {each.problem}" for each in own if each.problem)
         return Clients(self.record.after(samples, now_seconds), next(problems, ""))
 
-    def told(self, targets: Sequence[LatencyTarget], now_seconds: float) -> dict[str, Any]:
+    def told(self, targets: Sequence[Target], now_seconds: float) -> dict[str, Any]:
         """For ``status.scaling.gateway``: each target that is measured, the wait in the queue."""
         signals = self.record.signals(targets, now_seconds)
         found = [signal_told(each) for each in signals if each.samples]
@@ -48,9 +48,9 @@ class Clients:
         told = {"signals": found, "problem": sentence(self.problem)}
         return {name: value for name, value in told.items() if value}
 
-    def _queue(self, targets: Sequence[LatencyTarget], now_seconds: float) -> list[dict[str, Any]]:
+    def _queue(self, targets: Sequence[Target], now_seconds: float) -> list[dict[str, Any]]:
         """At the strictest percentile: of first tokens, which it delays, else of any."""
-        first = [each.percentile for each in targets if each.latency is Latency.TTFT]
+        first = [each.percentile for each in targets if each.metric is Metric.TTFT]
         percentile = max(first or [each.percentile for each in targets], default=None)
         if percentile is None:
             return []

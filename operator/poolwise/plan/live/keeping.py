@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from poolwise.plan.scaling.service import LatencyTarget
+from poolwise.model.work import Target
 from poolwise.plan.signals.histogram import pooled
 from poolwise.plan.signals.percentile import percentile_of, samples_needed, share_within
-from poolwise.plan.signals.sample import Histogram, Sample
+from poolwise.plan.signals.sample import HISTOGRAMS, Histogram, Sample
 from poolwise.plan.signals.window import Delta, between, joined
 
 LONGEST_SECONDS = 1800.0
@@ -25,7 +25,7 @@ SHORTEST_SECONDS = 60.0
 class Signal:
     """What was measured of one target lately."""
 
-    target: LatencyTarget
+    target: Target
     low_seconds: float | None
     """Lower bound of the percentile; None where too few samples tell."""
     high_seconds: float | None
@@ -53,12 +53,12 @@ class Record:
         kept = tuple(each for each in self.spans if each.until_seconds >= since)
         return Record((*kept, span) if span else kept, dict(samples))
 
-    def signals(self, targets: Sequence[LatencyTarget], now_seconds: float) -> tuple[Signal, ...]:
+    def signals(self, targets: Sequence[Target], now_seconds: float) -> tuple[Signal, ...]:
         """How each target is kept."""
         return tuple(self._signal(each, now_seconds) for each in targets)
 
-    def _signal(self, target: LatencyTarget, now_seconds: float) -> Signal:
-        seen = self.observed(target.latency.histogram, target.percentile, now_seconds)
+    def _signal(self, target: Target, now_seconds: float) -> Signal:
+        seen = self.observed(HISTOGRAMS[target.metric], target.percentile, now_seconds)
         found = percentile_of(seen, target.percentile) if seen else None
         if seen is None or found is None:
             return Signal(target, None, None, 0.0, None)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from poolwise.model import correction
+from poolwise.model.work import Target
 from poolwise.plan.live.keeping import Record
 from poolwise.plan.live.mismatch.cache import CacheRoom
 from poolwise.plan.live.mismatch.detect import Circumstances, clues
@@ -20,7 +21,6 @@ from poolwise.plan.scaling.decision import Decision, Remark
 from poolwise.plan.scaling.learning import MOST_SLOWNESS
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.seen import Phase, Seen
-from poolwise.plan.scaling.service import LatencyTarget
 
 LOWERED_SECONDS = 600.0
 """For which fewer replicas have to be enough before drains of nodes may take more at once."""
@@ -73,7 +73,7 @@ class Knowledge:
         seen: Seen,
         decision: Decision,
         overdue: Overdue,
-        targets: Sequence[LatencyTarget],
+        targets: Sequence[Target],
         place: Place,
     ) -> Knowledge:
         """With one look more, and what was decided by it."""

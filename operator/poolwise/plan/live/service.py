@@ -16,15 +16,7 @@ from poolwise.plan.live.mismatch.cache import CacheRoom
 from poolwise.plan.pool import Pool as PlacedPool
 from poolwise.plan.records.hourly import cost_per_hour
 from poolwise.plan.requests.request import ServingRequest
-from poolwise.plan.scaling.service import (
-    Latency,
-    LatencyTarget,
-    Loading,
-    Modelled,
-    Pool,
-    Predictor,
-    Service,
-)
+from poolwise.plan.scaling.service import Loading, Modelled, Pool, Predictor, Service
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +34,14 @@ class Placed:
         return self.record.serving_layout
 
     @property
-    def targets(self) -> tuple[LatencyTarget, ...]:
+    def targets(self) -> tuple[Target, ...]:
         """That it is scaled by."""
-        return _latencies(self.request.work.targets)
+        return self.request.work.targets
 
     @property
-    def reported(self) -> tuple[LatencyTarget, ...]:
+    def reported(self) -> tuple[Target, ...]:
         """That are measured and told: also where only the rate counts."""
-        return _latencies(self.request.work.targets or self.request.work.reported)
+        return self.request.work.targets or self.request.work.reported
 
     def predictor(self, calibration: Calibration) -> Predictor:
         """How a replica behaves; keep it while the placement stays."""
@@ -137,9 +129,3 @@ class Placed:
             replica_bytes_per_second=host.model_load_bytes_per_second,
             shared_bytes_per_second=host.shared_read_bytes_per_second,
         )
-
-
-def _latencies(targets: tuple[Target, ...]) -> tuple[LatencyTarget, ...]:
-    return tuple(
-        LatencyTarget(Latency(each.metric.value), each.percentile, each.seconds) for each in targets
-    )

@@ -127,7 +127,7 @@ def signal_told(signal: Signal) -> dict[str, Any]:
     shares = signal.late_share
     return figures_told(
         {
-            "metric": signal.target.latency.value,
+            "metric": signal.target.metric.value,
             "percentile": signal.target.percentile,
             "targetSeconds": signal.target.seconds,
             "lowSeconds": signal.low_seconds,
@@ -146,7 +146,7 @@ def _tail(tail: Tail) -> dict[str, Any]:
         for replicas, seconds in sorted(tail.seconds.items())
     ]
     return {
-        "metric": tail.target.latency.value,
+        "metric": tail.target.metric.value,
         "percentile": tail.target.percentile,
         "targetSeconds": tail.target.seconds,
         "tails": told,

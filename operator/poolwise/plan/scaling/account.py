@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from poolwise.model.serving.load import State as ModelState
 from poolwise.model.serving.load import state_at_rate
+from poolwise.model.work import Target
 from poolwise.plan.scaling import fragility
 from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.decision import Forecast, Remark, Tail
@@ -15,7 +16,7 @@ from poolwise.plan.scaling.intake import Intake
 from poolwise.plan.scaling.learning import SLOWNESS_HALF_LIFE_SECONDS
 from poolwise.plan.scaling.memory import Memory
 from poolwise.plan.scaling.outlook import Outlook
-from poolwise.plan.scaling.service import LatencyTarget, Service
+from poolwise.plan.scaling.service import Service
 from poolwise.plan.scaling.tails import tail_seconds
 from poolwise.plan.signals.percentile import samples_needed
 from poolwise.plan.signals.state import State
@@ -51,7 +52,7 @@ def _rounded(load: float) -> float:
 
 
 @lru_cache(maxsize=2048)
-def _tail(able: Capability, target: LatencyTarget, load: float) -> float:
+def _tail(able: Capability, target: Target, load: float) -> float:
     """At a load of one replica, in full ones as they have turned out to be."""
     at = _state(able, load)
     return math.inf if at is None else tail_seconds(able.served, at, target) * able.slowness
@@ -94,7 +95,7 @@ def remarks(
     elif taken.state is State.UNKNOWN:
         yield Remark.METRICS_MISSING, taken.reason
     for target in service.targets:
-        told = memory.observed.get(target.latency.value)
+        told = memory.observed.get(target.metric.value)
         needed = samples_needed(target.percentile)
         if told is not None and 0.0 < told.count < needed:
             yield (

@@ -14,8 +14,9 @@ from functools import cached_property, lru_cache
 from poolwise.model.serving.latency import latencies
 from poolwise.model.serving.load import Replica, State, decode_seconds, state
 from poolwise.model.serving.queueing import Lengths
+from poolwise.model.work import Metric, Target
 from poolwise.plan.scaling.mix import Mix
-from poolwise.plan.scaling.service import Latency, LatencyTarget, Predictor
+from poolwise.plan.scaling.service import Predictor
 from poolwise.plan.scaling.tails import floor_seconds, holds, late_share, lone_load, tail_seconds
 
 KV_CACHE = "KV cache"
@@ -49,14 +50,14 @@ class Capability:
     at: State
     """By the model's clock, at the highest load at which all targets hold."""
     limiting: str
-    limit: LatencyTarget | None
+    limit: Target | None
     """The target that stops it, or whose requests wait for a slot."""
     arrivals_share: float
     """Of the strain on the limiting target that follows the arrivals at once; the rest follows
     what is in flight."""
     prompts_per_second: float
     """Beyond which reading prompts delays tokens too much, however empty the cache is."""
-    unreachable: tuple[tuple[LatencyTarget, float], ...]
+    unreachable: tuple[tuple[Target, float], ...]
     """Targets that even a lone request misses, with the least seconds that it takes."""
     floors: tuple[float, ...]
     """Shares of requests that are late even alone, by target."""
@@ -66,7 +67,7 @@ class Capability:
         """At the highest load."""
         return self.at.requests_per_second / self.slowness
 
-    def helped(self, targets: tuple[LatencyTarget, ...]) -> tuple[LatencyTarget, ...]:
+    def helped(self, targets: tuple[Target, ...]) -> tuple[Target, ...]:
         """Of the service's targets, those that replicas can keep; all where they can keep none."""
         told = zip(targets, self.floors, strict=True)
         return tuple(target for target, floor in told if floor < HOPELESS) or targets
@@ -74,13 +75,13 @@ class Capability:
     @property
     def is_of_gaps(self) -> bool:
         """Whether gaps between tokens are what is late first."""
-        return self.limit is not None and not self.limit.latency.is_from_arrival
+        return self.limit is not None and not self.limit.metric.is_from_arrival
 
     @property
     def is_of_prompts(self) -> bool:
         """Whether first tokens are what is late first, since prompts wait for each other: not for
         a slot."""
-        is_first = self.limit is not None and self.limit.latency is Latency.TTFT
+        is_first = self.limit is not None and self.limit.metric is Metric.TTFT
         return is_first and self.arrivals_share >= 1.0
 
     @cached_property
@@ -119,7 +120,7 @@ class Capability:
 
 @lru_cache(maxsize=512)
 def capability(
-    predictor: Predictor, mix: Mix, targets: tuple[LatencyTarget, ...], slowness: float
+    predictor: Predictor, mix: Mix, targets: tuple[Target, ...], slowness: float
 ) -> Capability:
     """At the highest load; remembered, so mixes and slownesses should come rounded."""
     served = _at_context(
@@ -160,7 +161,7 @@ def _at_context(served: Replica, context_tokens: float | None) -> Replica:
 
 
 @lru_cache(maxsize=1024)
-def relative_strength(able: Capability, target: LatencyTarget, seconds: float) -> float:
+def relative_strength(able: Capability, target: Target, seconds: float) -> float:
     """How much less load makes as many requests late beyond a shorter time than the target's; 0
     where any load does."""
     shorter = replace(target, seconds=seconds / able.slowness)
@@ -172,20 +173,20 @@ def relative_strength(able: Capability, target: LatencyTarget, seconds: float) -
     return state(able.served, load).requests_per_second / able.at.requests_per_second
 
 
-def _floor(served: Replica, target: LatencyTarget) -> float:
+def _floor(served: Replica, target: Target) -> float:
     if served.largest_load <= 0.0:
         return 1.0
     return late_share(served, state(served, lone_load(served)), target)
 
 
-def _beside_floor(target: LatencyTarget, floor: float) -> LatencyTarget:
+def _beside_floor(target: Target, floor: float) -> Target:
     """Where many are late even alone, load may make more late than that: long prompts delay each
     other on one replica, which a router with several hardly ever lets happen."""
     most = max(target.allowed_share, SHARED_FLOOR * floor)
     return replace(target, percentile=100.0 * (1.0 - min(most, HOPELESS)))
 
 
-def highest_load(served: Replica, targets: tuple[LatencyTarget, ...]) -> float:
+def highest_load(served: Replica, targets: tuple[Target, ...]) -> float:
     """At which all targets hold; 0 where none does."""
     most = served.largest_load
     if most <= 0.0:
@@ -202,29 +203,27 @@ def highest_load(served: Replica, targets: tuple[LatencyTarget, ...]) -> float:
     return low
 
 
-def _nearest(
-    served: Replica, at: State, targets: tuple[LatencyTarget, ...]
-) -> LatencyTarget | None:
+def _nearest(served: Replica, at: State, targets: tuple[Target, ...]) -> Target | None:
     """The target that the load is nearest to missing."""
     return max(
         targets, key=lambda each: tail_seconds(served, at, each) / each.seconds, default=None
     )
 
 
-def _slots(served: Replica, at: State, nearest: LatencyTarget | None) -> str:
+def _slots(served: Replica, at: State, nearest: Target | None) -> str:
     """What slots are made of, where they are all taken or waiting for one is what takes long."""
     ceiling = KV_CACHE if served.cache_slots <= served.batch_slots else "Batch"
     if served.generates and at.in_flight >= served.largest_load * (1.0 - 1e-6):
         return ceiling
-    if nearest is None or not nearest.latency.is_from_arrival:
+    if nearest is None or not nearest.metric.is_from_arrival:
         return ""
     times = latencies(served, at)
     return ceiling if times.slot_wait.high_seconds > times.queue.high_seconds else ""
 
 
-def _arrivals_share(served: Replica, at: State, limit: LatencyTarget | None) -> float:
+def _arrivals_share(served: Replica, at: State, limit: Target | None) -> float:
     """By the elasticities of a token's time, ``D(b) / (1 - busy)``, in the arrivals and in b."""
-    if limit is None or not served.generates or limit.latency.is_from_arrival:
+    if limit is None or not served.generates or limit.metric.is_from_arrival:
         return 1.0
     busy = min(1.0 - at.decode.seconds / max(at.token_seconds, 1e-12), 0.99)
     of_arrivals = busy / (1.0 - busy)
@@ -232,11 +231,11 @@ def _arrivals_share(served: Replica, at: State, limit: LatencyTarget | None) -> 
     return of_arrivals / (of_arrivals + more / 0.01 + 1e-9)
 
 
-def _prompts_per_second(served: Replica, at: State, asked: Sequence[LatencyTarget]) -> float:
+def _prompts_per_second(served: Replica, at: State, asked: Sequence[Target]) -> float:
     """At which tokens, ``D / (1 - rate * added)``, take as long as their target on average."""
     most = 1.0 / max(at.prompt_service_seconds, 1e-12)
     added = at.added_seconds * served.interference
-    gaps = [each.seconds for each in asked if not each.latency.is_from_arrival]
+    gaps = [each.seconds for each in asked if not each.metric.is_from_arrival]
     if not gaps or not served.generates or added <= 0.0:
         return most
     share = max(1.0 - at.decode.seconds / min(gaps), LEAST_PROMPTS_SHARE)

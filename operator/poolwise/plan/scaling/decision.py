@@ -6,8 +6,8 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from poolwise.model.work import Target
 from poolwise.plan.scaling.memory import Memory
-from poolwise.plan.scaling.service import LatencyTarget
 
 
 class Remark(enum.StrEnum):
@@ -44,7 +44,7 @@ class Forecast:
 class Tail:
     """One target's percentile at several numbers of replicas, under the high forecast."""
 
-    target: LatencyTarget
+    target: Target
     seconds: Mapping[int, float]
     """By number of replicas; infinite where they cannot keep up."""
 

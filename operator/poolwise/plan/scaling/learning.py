@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 
 from poolwise.model.serving.load import Replica, state
+from poolwise.model.work import Metric, Target
 from poolwise.plan.scaling.capability import Capability, relative_strength
 from poolwise.plan.scaling.fading import blended
 from poolwise.plan.scaling.fragility import Lateness
-from poolwise.plan.scaling.service import Latency, LatencyTarget, Service
+from poolwise.plan.scaling.service import Service
 from poolwise.plan.signals.percentile import share_within, tail_share
-from poolwise.plan.signals.sample import Histogram
+from poolwise.plan.signals.sample import HISTOGRAMS, Histogram
 from poolwise.plan.signals.window import Delta
 
 SLOWNESS_HALF_LIFE_SECONDS = 120.0
@@ -68,9 +69,9 @@ def observed_gap_seconds(delta: Delta) -> float | None:
     return gaps.mean if gaps is not None else None
 
 
-def histogram_of(delta: Delta, target: LatencyTarget) -> Histogram | None:
+def histogram_of(delta: Delta, target: Target) -> Histogram | None:
     """What was observed of a target's latency."""
-    found: Histogram | None = getattr(delta, target.latency.histogram)
+    found: Histogram | None = getattr(delta, HISTOGRAMS[target.metric])
     return found
 
 
@@ -85,11 +86,11 @@ def lateness(service: Service, delta: Delta, able: Capability) -> Iterator[Laten
     yield from shorter
 
 
-def _shorter(delta: Delta, limit: LatencyTarget, able: Capability) -> Iterator[Lateness]:
+def _shorter(delta: Delta, limit: Target, able: Capability) -> Iterator[Lateness]:
     """Of mean gaps alone, which grow with the load all along: the first token of a long prompt
     takes long at any load, and waiting for a full cache begins at once."""
     seen = histogram_of(delta, limit)
-    if seen is None or limit.latency is not Latency.TPOT:
+    if seen is None or limit.metric is not Metric.TPOT:
         return
     bounds = [each for each in seen.upper_bounds if each < limit.seconds]
     for bound in bounds[len(bounds) - TAILS :]:
@@ -99,14 +100,12 @@ def _shorter(delta: Delta, limit: LatencyTarget, able: Capability) -> Iterator[L
             yield Lateness(beyond, seen.count, strength, TAIL_WEIGHT)
 
 
-def late_requests(
-    service: Service, targets: Sequence[LatencyTarget], delta: Delta
-) -> tuple[float, float]:
+def late_requests(service: Service, targets: Sequence[Target], delta: Delta) -> tuple[float, float]:
     """Requests that were late, in units of the strictest target's allowance, and all of them.
 
-    Of several targets the one that uses up most of its allowance counts; all together where one
-    request has to meet them all. First tokens are counted as they come; of what comes later, those
-    that are under way are taken to be as late as those that ended.
+    Of several targets the one that uses up most of its allowance counts. First tokens are counted
+    as they come; of what comes later, those that are under way are taken to be as late as those
+    that ended.
     """
     late, later, count = [0.0], [], 0.0
     for target in targets:
@@ -114,22 +113,22 @@ def late_requests(
         if seen is None or seen.count <= 0.0:
             continue
         used = observed_late_share(seen, target) * service.allowed_share / target.allowed_share
-        if target.latency is Latency.TTFT:
+        if target.metric is Metric.TTFT:
             late.append(used * seen.count)
         else:
             later.append(used)
-        count = max(count, seen.count if target.latency is not Latency.ITL else 0.0)
+        count = max(count, seen.count if target.metric is not Metric.ITL else 0.0)
     if not count and delta.ttft_seconds is not None:
         count = delta.ttft_seconds.count
     late += [used * count for used in later]
-    return min(sum(late) if service.is_joint else max(late), count), count
+    return min(max(late), count), count
 
 
-def observed_late_share(seen: Histogram, target: LatencyTarget) -> float:
+def observed_late_share(seen: Histogram, target: Target) -> float:
     """Of what was observed; 0 where nothing was. Within a bucket gaps fall off by a power: most are
     of steps that are all alike, and few are longer (``python -m bench.autoscale.between``)."""
     longest = max(filter(math.isfinite, seen.upper_bounds), default=0.0)
-    if not target.latency.is_from_arrival and target.seconds <= longest:
+    if not target.metric.is_from_arrival and target.seconds <= longest:
         return tail_share(seen, target.seconds)
     share = share_within(seen, target.seconds)
     return 1.0 - share.estimate if share else 0.0

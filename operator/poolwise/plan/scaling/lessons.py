@@ -141,11 +141,11 @@ def _observed(
     """Latencies of the last minutes, for the signals."""
     kept, found = 0.5 ** (seconds / OBSERVED_HALF_LIFE_SECONDS), {}
     for target in service.targets:
-        before = memory.observed.get(target.latency.value)
+        before = memory.observed.get(target.metric.value)
         now = learning.histogram_of(delta, target)
         both = with_faded(before, kept, now)
         if both is not None:
-            found[target.latency.value] = both
+            found[target.metric.value] = both
     return found
 
 

@@ -16,9 +16,10 @@ from functools import lru_cache
 from typing import Any
 
 from poolwise.model.serving.queueing import Lengths
+from poolwise.model.work import Metric, Target
 from poolwise.plan.scaling.capability import Capability
 from poolwise.plan.scaling.mix import Mix
-from poolwise.plan.scaling.service import Latency, LatencyTarget, Predictor, Service
+from poolwise.plan.scaling.service import Predictor, Service
 from poolwise.plan.scaling.tails import floor_seconds
 from poolwise.plan.signals.histogram import with_faded
 from poolwise.plan.signals.percentile import tail_share, tilted_share
@@ -111,7 +112,7 @@ def alone_share(service: Service, able: Capability, mix: Mix, lone: Lone) -> flo
         if target not in helped:
             continue
         share = floor
-        if lone.lengths and lone.is_told and target.latency is Latency.TTFT:
+        if lone.lengths and lone.is_told and target.metric is Metric.TTFT:
             predictor = service.first.predictor
             longest = longest_in_time(predictor, target, mix.computed_share, able.slowness)
             share = tail_share(lone.lengths, longest)
@@ -125,7 +126,7 @@ def known_share(
     """The same where nothing else can make requests late at any load: where first tokens are what
     is late, and lengths are told."""
     target = able.limit
-    if target is None or target.latency is not Latency.TTFT or not (lone.lengths and lone.is_told):
+    if target is None or target.metric is not Metric.TTFT or not (lone.lengths and lone.is_told):
         return None
     longest = longest_in_time(service.first.predictor, target, mix.computed_share, able.slowness)
     most = tilted_share(lone.lengths, longest)
@@ -137,7 +138,7 @@ def known_share(
 
 @lru_cache(maxsize=256)
 def longest_in_time(
-    predictor: Predictor, target: LatencyTarget, computed_share: float, slowness: float
+    predictor: Predictor, target: Target, computed_share: float, slowness: float
 ) -> float:
     """Tokens of a prompt whose first token just is, on an idle replica; infinite where each is."""
 

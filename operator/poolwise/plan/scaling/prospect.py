@@ -103,7 +103,7 @@ def _is_late(waiting: float, ready: float, able: Capability, service: Service) -
     return any(
         is_queue(waiting, served, each.seconds)
         for each in service.targets
-        if each.latency.is_from_arrival
+        if each.metric.is_from_arrival
     )
 
 

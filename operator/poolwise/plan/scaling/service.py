@@ -6,7 +6,6 @@ its pool.
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -16,49 +15,8 @@ from poolwise.model.hardware import Machine
 from poolwise.model.serving import queueing
 from poolwise.model.serving.load import Replica
 from poolwise.model.serving.replica import replica
-from poolwise.model.work import ServingLayout, ServingWork, Tokens, percentile_name
+from poolwise.model.work import ServingLayout, ServingWork, Target, Tokens
 from poolwise.plan.scaling.mix import Mix
-
-
-class Latency(enum.StrEnum):
-    """What a target is of."""
-
-    TTFT = "TTFT"
-    """From arrival to the first token."""
-    ITL = "ITL"
-    """Every gap between two tokens."""
-    TPOT = "TPOT"
-    """The mean gap of one request."""
-    E2E = "E2E"
-    """From arrival to the last token."""
-
-    @property
-    def is_from_arrival(self) -> bool:
-        """Whether who waits longer for a replica has it later."""
-        return self in (Latency.TTFT, Latency.E2E)
-
-    @property
-    def histogram(self) -> str:
-        """Field of :class:`poolwise.plan.signals.sample.Counted` with what was measured of it."""
-        return "inter_token_seconds" if self is Latency.ITL else f"{self.lower()}_seconds"
-
-
-@dataclass(frozen=True, slots=True)
-class LatencyTarget:
-    """``percentile`` of 100 requests (of 100 gaps for ITL) stay below ``seconds``."""
-
-    latency: Latency
-    percentile: float
-    seconds: float
-
-    def __str__(self) -> str:
-        """As in ``TTFT p99``."""
-        return f"{self.latency} p{percentile_name(self.percentile)}"
-
-    @property
-    def allowed_share(self) -> float:
-        """That may be later."""
-        return 1.0 - self.percentile / 100.0
 
 
 class Predictor(Protocol):
@@ -161,7 +119,7 @@ class Service:
     """What the controller has to keep."""
 
     name: str
-    targets: tuple[LatencyTarget, ...]
+    targets: tuple[Target, ...]
     pools: tuple[Pool, ...]
     """At least one."""
     least_replicas: int = 1
@@ -172,8 +130,6 @@ class Service:
     """Replicas that may fail without a target being missed."""
     can_scale_to_zero: bool = False
     """Allowed, and something holds the requests that come meanwhile."""
-    is_joint: bool = False
-    """Whether one request has to meet all targets, and the allowance is one for all of them."""
     interval_seconds: float = 15.0
     """Between two decisions."""
     is_even: bool = False

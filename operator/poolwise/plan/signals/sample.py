@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from poolwise.model.work import Metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,15 @@ class Histogram:
     def mean(self) -> float | None:
         """Of the observations; None without any, and where their sum is not known."""
         return None if self.total is None or self.count <= 0.0 else self.total / self.count
+
+
+HISTOGRAMS: Mapping[Metric, str] = {
+    Metric.TTFT: "ttft_seconds",
+    Metric.ITL: "inter_token_seconds",
+    Metric.TPOT: "tpot_seconds",
+    Metric.E2E: "e2e_seconds",
+}
+"""Fields of :class:`Counted` with what was measured of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

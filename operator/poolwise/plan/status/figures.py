@@ -21,7 +21,7 @@ from poolwise.plan.wording import (
     time_unit,
 )
 
-_TAILS = {"ttft": "TTFT", "itl": "ITL", "e2e": "E2E"}
+_TAILS = {"ttft": "TTFT", "itl": "ITL", "tpot": "TPOT", "e2e": "E2E"}
 _BASES = {
     "measured": "measured on this accelerator",
     "fitted": "fitted on runs of this accelerator",

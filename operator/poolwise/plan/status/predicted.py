@@ -119,6 +119,7 @@ def _serving(prediction: ServingPrediction) -> Story:
     return {
         **_interval("ttft", prediction.ttft_seconds),
         **_interval("itl", prediction.itl_seconds),
+        **(_interval("tpot", prediction.tpot_seconds) if prediction.tpot_seconds else {}),
         **_interval("e2e", prediction.e2e_seconds),
         "meanRequestSeconds": prediction.mean_request_seconds,
         "requestsPerSecondPerReplica": prediction.capacity_requests_per_second,

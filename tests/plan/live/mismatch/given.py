@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from poolwise.model.work import ServingLayout
+from poolwise.model.work import Metric, ServingLayout, Target
 from poolwise.plan.live.mismatch.cache import CacheRoom
 from poolwise.plan.live.mismatch.clue import Mismatch
 from poolwise.plan.live.mismatch.detect import Circumstances, clues
@@ -18,12 +18,11 @@ from poolwise.plan.live.mismatch.history import History
 from poolwise.plan.live.mismatch.watch import Watch
 from poolwise.plan.live.overdue import Overdue
 from poolwise.plan.scaling.seen import Phase, ReplicaSeen
-from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.signals.sample import Histogram, Sample
 from tests.plan.machines import machine
 
-TTFT = LatencyTarget(Latency.TTFT, 99, 2.5)
-TPOT = LatencyTarget(Latency.TPOT, 99, 0.1)
+TTFT = Target(Metric.TTFT, 99, 2.5)
+TPOT = Target(Metric.TPOT, 99, 0.1)
 LOOK_SECONDS = 10.0
 BEGIN_SECONDS = 1_000_000.0
 BOUNDS = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, math.inf)

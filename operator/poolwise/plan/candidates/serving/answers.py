@@ -88,9 +88,12 @@ class ServingAnswers:
         of_metric = {
             Metric.TTFT: prediction.ttft_seconds,
             Metric.ITL: prediction.itl_seconds,
+            Metric.TPOT: prediction.tpot_seconds,
             Metric.E2E: prediction.e2e_seconds,
         }
-        return of_metric[target.metric].mid
+        told = of_metric[target.metric]
+        assert told is not None, "what is asked for is predicted"
+        return told.mid
 
     def bottleneck(self, layout: ServingLayout) -> Bottleneck:
         """Elasticities of the capacity."""

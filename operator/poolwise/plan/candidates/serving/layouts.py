@@ -27,7 +27,7 @@ from poolwise.model.serving.replica import replica
 from poolwise.model.serving.search import Probe, last_inside
 from poolwise.model.serving.targets import miss
 from poolwise.model.serving.tuning import tuned
-from poolwise.model.work import Metric, ServingLayout, ServingWork, Tokens
+from poolwise.model.work import ServingLayout, ServingWork, Tokens
 from poolwise.plan.candidates.reasons import Verdict
 from poolwise.plan.candidates.serving.groups import nearest
 from poolwise.plan.candidates.serving.sizes import Node, Sizes
@@ -148,7 +148,7 @@ class ServingSearch:
 
         Never fewer than are in flight at the capacity, where all targets hold.
         """
-        limits = tuple(each for each in self.work.targets if each.metric is Metric.ITL)
+        limits = tuple(each for each in self.work.targets if not each.metric.is_from_arrival)
         least, most = math.ceil(shape.in_flight), layout.max_num_seqs
         if not limits or not shape.serves or least >= most:
             return layout

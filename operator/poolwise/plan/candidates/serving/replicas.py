@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from poolwise.model.work import Metric, ServingWork
+from poolwise.model.work import ServingWork
 from poolwise.plan.candidates.serving.layouts import ReplicaShape
 from poolwise.plan.limits import SLACK
 from poolwise.plan.requests.request import ServingRequest
@@ -20,7 +20,7 @@ def planned_capacity(shape: ReplicaShape, work: ServingWork) -> float:
 
     Without a target that feels the queue, the capacity is saturation, where waiting has no end.
     """
-    feels_queue = any(target.metric is not Metric.ITL for target in work.targets)
+    feels_queue = any(target.metric.is_from_arrival for target in work.targets)
     return shape.capacity_requests_per_second * (1.0 if feels_queue else MOST_SATURATION)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from poolwise.model.work import Target
 from poolwise.plan.live.mismatch.cache import CacheRoom, cache_pressure, preemptions
 from poolwise.plan.live.mismatch.clue import Clue, Mismatch
 from poolwise.plan.live.mismatch.history import History, settled
@@ -13,7 +14,6 @@ from poolwise.plan.live.mismatch.tail import RECENT_SECONDS, tail_outgrows_load
 from poolwise.plan.live.mismatch.warm_up import warm_up_breaches
 from poolwise.plan.live.mismatch.watch import Watch
 from poolwise.plan.live.overdue import Overdue, start_overdue
-from poolwise.plan.scaling.service import LatencyTarget
 
 LEAST_TOKENS = 1000.0
 """Of the last minutes, from which they tell a speed."""
@@ -23,7 +23,7 @@ LEAST_TOKENS = 1000.0
 class Circumstances:
     """What is known of a service beside its history."""
 
-    targets: Sequence[LatencyTarget]
+    targets: Sequence[Target]
     room: CacheRoom
     log_slowness: float
     """ln(measured / predicted) time of a token, as the controller has learned it."""

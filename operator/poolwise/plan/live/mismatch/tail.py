@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from poolwise.model.work import Target
 from poolwise.plan.live.mismatch.burden import REQUESTS, burden, has_grown
 from poolwise.plan.live.mismatch.clue import Baseline, Clue, Mismatch
 from poolwise.plan.live.mismatch.history import (
@@ -20,7 +21,6 @@ from poolwise.plan.live.mismatch.history import (
     settled,
 )
 from poolwise.plan.scaling.learning import histogram_of
-from poolwise.plan.scaling.service import LatencyTarget
 from poolwise.plan.signals.percentile import TAIL_SAMPLES, percentile_of, share_within
 from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.wording import duration, three_digits
@@ -44,7 +44,7 @@ MOST_SHORT = 0.2
 
 
 def tail_outgrows_load(
-    targets: Iterable[LatencyTarget], history: History, baseline: Baseline | None
+    targets: Iterable[Target], history: History, baseline: Baseline | None
 ) -> Clue | None:
     """The target whose tail grew most; None where too little was seen to compare.
 
@@ -59,7 +59,7 @@ def tail_outgrows_load(
 
 
 def _grown(
-    targets: Iterable[LatencyTarget], history: History, recent: Sequence[Minute]
+    targets: Iterable[Target], history: History, recent: Sequence[Minute]
 ) -> Iterator[tuple[float, Clue]]:
     past = history.within(KEPT_SECONDS, RECENT_SECONDS + REST_SECONDS)
     if not recent or covered_seconds(past) < LEAST_BEFORE_SECONDS or not _was_at_rest(past):
@@ -84,7 +84,7 @@ def _grown(
         yield growth, _clue(target, baseline, is_.estimate, load.get(REQUESTS), is_there)
 
 
-def _against(baseline: Baseline, target: LatencyTarget, recent: Sequence[Minute]) -> Clue | None:
+def _against(baseline: Baseline, target: Target, recent: Sequence[Minute]) -> Clue | None:
     """While it is told: against what was before, however long ago."""
     delta = settled(recent)
     seen = histogram_of(delta, target) if delta is not None else None
@@ -106,7 +106,7 @@ def _far_more(before: Histogram, now: Histogram, seconds: float, percentile: flo
 
 
 def _clue(
-    target: LatencyTarget,
+    target: Target,
     baseline: Baseline,
     seconds: float,
     rate: float | None,
@@ -116,7 +116,7 @@ def _clue(
     before = baseline.load.get(REQUESTS)
     loads = f" at {three_digits(rate)} instead of {three_digits(before)}" if before and rate else ""
     told = (
-        f"{target.latency} p{baseline.percentile:.3g} is {duration(seconds)}, "
+        f"{target.metric} p{baseline.percentile:.3g} is {duration(seconds)}, "
         f"{three_digits(growth)} times the earlier {duration(baseline.seconds)},"
         f"{loads} requests/s per replica and no longer prompts or answers: look for a noisy "
         "neighbour, thermal or power throttling, or a new version of the engine"
@@ -132,7 +132,7 @@ def _was_at_rest(past: Sequence[Minute]) -> bool:
 
 
 def _compared(
-    target: LatencyTarget, past: Sequence[Minute], recent: Sequence[Minute]
+    target: Target, past: Sequence[Minute], recent: Sequence[Minute]
 ) -> tuple[float, Histogram, Histogram] | None:
     """The highest percentile, up to the target's, that both windows suffice for, and both."""
     found = [settled(past), settled(recent)]

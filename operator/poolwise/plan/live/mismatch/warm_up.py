@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from poolwise.model.work import Metric, Target
 from poolwise.plan.live.mismatch.clue import Clue, Mismatch
 from poolwise.plan.live.mismatch.history import WARMING_SECONDS, History, Minute, settled
 from poolwise.plan.scaling.learning import histogram_of
-from poolwise.plan.scaling.service import Latency, LatencyTarget
 from poolwise.plan.signals.percentile import share_within
 from poolwise.plan.signals.sample import Histogram
 from poolwise.plan.signals.window import joined
@@ -22,15 +22,13 @@ SPENT = 0.5
 """Of the allowance that is used up in all: less is what targets allow."""
 
 
-def warm_up_breaches(targets: Iterable[LatencyTarget], history: History) -> Clue | None:
+def warm_up_breaches(targets: Iterable[Target], history: History) -> Clue | None:
     """The target of which warm-ups spoil most; None where no replica came lately, or none told."""
     found = _found(targets, history.minutes)
     return max(found, key=lambda each: each[0], default=(0.0, None))[1]
 
 
-def _found(
-    targets: Iterable[LatencyTarget], minutes: tuple[Minute, ...]
-) -> Iterator[tuple[float, Clue]]:
+def _found(targets: Iterable[Target], minutes: tuple[Minute, ...]) -> Iterator[tuple[float, Clue]]:
     warm = settled(minutes)
     cold = joined([each.warming for each in minutes if each.warming is not None])
     count = len(frozenset[str]().union(*(each.newcomers for each in minutes)))
@@ -46,7 +44,7 @@ def _found(
 
 
 def _clue(
-    target: LatencyTarget, theirs: Histogram, others: Histogram, count: int
+    target: Target, theirs: Histogram, others: Histogram, count: int
 ) -> tuple[float, Clue] | None:
     """By bounds that speak against it: the fewest late of theirs, the most of others."""
     cold, warm = share_within(theirs, target.seconds), share_within(others, target.seconds)
@@ -59,7 +57,7 @@ def _clue(
     is_there = (
         late >= LEAST_LATE and share >= CONCENTRATED and served <= MOST_SERVED and spent >= SPENT
     )
-    what = "gaps between tokens" if target.latency is Latency.ITL else "requests"
+    what = "gaps between tokens" if target.metric is Metric.ITL else "requests"
     told = (
         f"{percent(share)} of the {what} beyond the target of {target} came from "
         f"{plural(count, 'new replica')} in the first {WARMING_SECONDS / 60:.0f} min of being "
