@@ -1,4 +1,4 @@
-"""Services that declare no peak: one request under way is what pools and shapes are compared by."""
+"""What pools and shapes are compared by where a service declares no peak, and what they bear."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tests.plan.cluster_given import gpu_nodes, h100, plan_of, service
+from tests.plan.cluster_given import cpu_nodes, gpu_nodes, h100, plan_of, service
 
 H100, L40S = "NVIDIA-H100-80GB-HBM3", "NVIDIA-L40S"
 SPARE = 1.005
@@ -76,3 +76,36 @@ def test_a_declared_peak_is_all_that_counts():
     chosen = plan_of(nodes, asked(target, **rate)).chosen
     assert chosen.weighed_replicas == chosen.replicas == 1
     assert chosen.count == 4
+
+
+def test_where_only_the_rate_counts_the_cheapest_request_wins_and_not_the_cheapest_replica():
+    """A CPU costs least by the hour and most by the request."""
+    nodes = [*cpu_nodes("xeon", 1), *gpu_nodes("l40s", 1, L40S, per_node=8)]
+    spec = {"model": {"preset": "llama-3.1-8b"}, "slo": [], "trafficClass": "Throughput"}
+    plan = plan_of(nodes, service(**spec, traffic={}))
+    by_rate = {
+        each.accelerator: each.weighed_cost_per_hour
+        for each in plan.candidates
+        if each.weighed_cost_per_hour
+    }
+    assert plan.chosen.accelerator == min(by_rate, key=by_rate.get) == "L40S"
+    assert "at 100 requests/s" in plan.reason
+
+
+@pytest.mark.parametrize("requests_per_second", ["0.4", "1.39", "3", "7", "20", "55"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"slo": [{"metric": "ITL", "percentile": 99, "target": "500ms"}]},
+        {"slo": [], "trafficClass": "Throughput"},
+    ],
+)
+def test_no_replica_is_planned_for_more_than_its_queue_bears(spec, requests_per_second):
+    nodes = [*gpu_nodes("a10g", 4, "NVIDIA-A10G", per_node=4), *h100(2)]
+    traffic = {"requestsPerSecond": requests_per_second}
+    plan = plan_of(nodes, service(model={"preset": "llama-3.1-8b"}, traffic=traffic, **spec))
+    told = [each.prediction for each in plan.candidates if each.prediction]
+    assert told
+    for prediction in told:
+        assert math.isfinite(prediction.e2e_seconds.mid)
+        assert prediction.requests_per_second <= prediction.capacity_requests_per_second

@@ -82,9 +82,9 @@ class Candidate:
     replicas: int | None = None
     weighed_replicas: int | None = None
     """By which it is compared: more than ``replicas`` where somebody set fewer than the targets
-    need, or where they need more for a single request under way."""
-    is_load_assumed: bool = False
-    """Whether that one request is all that is known of the load."""
+    need, or where nobody knows the load."""
+    assumed_load: str = ""
+    """What they are for then, as ``with one request under way``."""
     layout: TrainingLayout | ServingLayout | None = None
     prediction: TrainingPrediction | ServingPrediction | None = None
     """Where a target is out of reach, of one request."""

@@ -27,6 +27,8 @@ class Capacity:
 
 
 NOTHING = Capacity(0.0, 0.0, "")
+BISECTIONS = 12
+"""To a four-thousandth of a load."""
 
 
 def capacity(served: Replica, targets: tuple[Target, ...]) -> Capacity:
@@ -50,6 +52,26 @@ def ceiling_requests_per_second(served: Replica) -> float:
     """With every slot taken, whatever the targets: no capacity is above it."""
     load = served.largest_load
     return state(served, load).requests_per_second if load > 0.0 else 0.0
+
+
+def sustained_requests_per_second(served: Replica, load: float) -> float:
+    """The rate below which waiting has an end, of loads up to a given one.
+
+    A batch is the fuller the better for who only computes; but who waits for a prompt's turn holds
+    a slot meanwhile, so that requests that come by chance run out of slots before the batch is
+    full, and of time where prompts come as fast as they are read.
+    """
+    if load <= 0.0 or _ends(served, load):
+        return state(served, load).requests_per_second if load > 0.0 else 0.0
+    ends, endless = 0.0, load
+    for _ in range(BISECTIONS):
+        middle = (ends + endless) / 2.0
+        ends, endless = (middle, endless) if _ends(served, middle) else (ends, middle)
+    return state(served, ends).requests_per_second if ends else 0.0
+
+
+def _ends(served: Replica, load: float) -> bool:
+    return math.isfinite(latencies(served, state(served, load)).e2e.mean_seconds)
 
 
 def _stopped_by(served: Replica, targets: tuple[Target, ...], load: float) -> str:

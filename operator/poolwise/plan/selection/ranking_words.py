@@ -223,7 +223,7 @@ def _weighed(candidate: Candidate) -> str:
     weighed, held = candidate.weighed_replicas, candidate.replicas
     if weighed == held:
         return ""
-    load = " with one request under way" if candidate.is_load_assumed else ""
+    load = f" {candidate.assumed_load}" if candidate.assumed_load else ""
     return f" for the {plural(weighed or 0, 'replica')} that it needs{load}"
 
 

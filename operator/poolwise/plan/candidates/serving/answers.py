@@ -11,7 +11,12 @@ from poolwise.model.corrected import ServingEstimates, asked_targets, corrected_
 from poolwise.model.efficiency import Calibration
 from poolwise.model.hardware import Machine, Resource
 from poolwise.model.prediction import Bottleneck, ServingPrediction
-from poolwise.model.serving.capacity import NOTHING, Capacity, highest
+from poolwise.model.serving.capacity import (
+    NOTHING,
+    Capacity,
+    highest,
+    sustained_requests_per_second,
+)
 from poolwise.model.serving.memory import footprint
 from poolwise.model.serving.prediction import SearchedLayout, predict_serving
 from poolwise.model.serving.replica import by_formulas
@@ -31,6 +36,10 @@ from poolwise.plan.children.engines import ENGINES
 from poolwise.plan.memo import Page
 from poolwise.plan.pool import Pool
 from poolwise.plan.requests.request import FixedReplica, ServingRequest
+
+MOST_SATURATION = 0.9
+"""Of the rate at which waiting has no end: a single-server queue then waits 9 services (M/M/1,
+rho / (1 - rho))."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,14 @@ class ServingAnswers:
         found = self.page.get(("tuned", layout), lambda: self.search.tuned(layout))
         self.page.get(("shape", found.layout), lambda: found)
         return self._corrected(found)
+
+    def planned_requests_per_second(self, shape: ReplicaShape) -> float:
+        """That a replica is planned for: all that it serves inside its targets, or where none of
+        them feels the queue, most of what leaves the queue an end."""
+        if any(target.metric.is_from_arrival for target in self.search.work.targets):
+            return shape.capacity_requests_per_second
+        found = self.page.get(("sustained", shape.layout), lambda: self._sustained(shape.layout))
+        return MOST_SATURATION * found / self._slowdown
 
     def predicted(self, layout: ServingLayout, requests_per_second: float) -> ServingPrediction:
         """One replica at a rate."""
@@ -112,6 +129,10 @@ class ServingAnswers:
     def _capacity(self, layout: ServingLayout) -> Capacity:
         """As the model has it, without any correction."""
         return self.page.get(("shape", layout), lambda: self.search.shape(layout)).capacity
+
+    def _sustained(self, layout: ServingLayout) -> float:
+        replica = self.search.replica(layout)
+        return sustained_requests_per_second(replica, self._capacity(layout).load)
 
     def _uncorrected(self, layout: ServingLayout, requests_per_second: float) -> ServingPrediction:
         return self.rated.get(

@@ -23,8 +23,8 @@ from poolwise.plan.candidates.serving.groups import gang_of_replicas, wish_of_re
 from poolwise.plan.candidates.serving.layouts import NoReplicaShape, ReplicaShape
 from poolwise.plan.candidates.serving.offers import ALIKE, ServingOffer, preferred
 from poolwise.plan.candidates.serving.replicas import (
+    assumed_load,
     is_load_assumed,
-    planned_capacity,
     replicas_needed,
     replicas_paid,
     replicas_weighed,
@@ -88,13 +88,13 @@ class _Assessment:
 
     def _bears(self, shape: ReplicaShape) -> bool:
         least = self.request.least_requests_per_second
-        return planned_capacity(shape, self.request.work) >= least
+        return self.answers.planned_requests_per_second(shape) >= least
 
     def _too_weak(self, layouts: list[ServingLayout]) -> Candidate | None:
         """What the largest replica bears, where each must bear more; None: none has to."""
         least = self.request.least_requests_per_second
         shapes = [self.answers.tuned(layout) for layout in layouts] if least else []
-        most = max((planned_capacity(each, self.request.work) for each in shapes), default=0.0)
+        most = max((self.answers.planned_requests_per_second(each) for each in shapes), default=0.0)
         if not most:
             return None
         told = f"a replica bears {three_digits(most)} requests/s, and each gets"
@@ -124,7 +124,7 @@ class _Assessment:
         return replace(without_room, waits=True)
 
     def _offer(self, shape: ReplicaShape) -> ServingOffer:
-        planned = planned_capacity(shape, self.request.work)
+        planned = self.answers.planned_requests_per_second(shape)
         rate = self.request.work.requests_per_second or 0.0
         share = self._price_share(shape.layout)
         price = self.pool.price
@@ -216,7 +216,7 @@ class _Assessment:
 
     def _remark(self, offer: ServingOffer) -> str:
         """What a user must know who set fewer replicas than the targets need."""
-        capacity = planned_capacity(offer.shape, self.request.work)
+        capacity = self.answers.planned_requests_per_second(offer.shape)
         rate = self.request.work.requests_per_second
         if self.request.given_replicas is None or rate is None or rate <= capacity * offer.replicas:
             return ""
@@ -251,7 +251,7 @@ class _Assessment:
             count=layout.count,
             replicas=offer.replicas,
             weighed_replicas=offer.weighed,
-            is_load_assumed=is_load_assumed(self.request),
+            assumed_load=assumed_load(self.request),
             layout=layout,
             prediction=prediction,
             bottleneck=bottleneck,
@@ -278,7 +278,7 @@ class _Assessment:
         capacity = capacity_range(prediction, bottleneck)
         own = own_spread(capacity, limiting_phase(prediction), prediction.provenance)
         factor = math.exp(NINE_IN_TEN * own)
-        planned = planned_capacity(offer.shape, self.request.work)
+        planned = self.answers.planned_requests_per_second(offer.shape)
         in_flight = offer.shape.in_flight
         most, least = (
             replicas_weighed(self.request, planned * times, in_flight * times)

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import math
 
-from poolwise.model.work import ServingWork
-from poolwise.plan.candidates.serving.layouts import ReplicaShape
 from poolwise.plan.limits import SLACK
 from poolwise.plan.requests.request import ServingRequest
 
 ASSUMED_IN_FLIGHT = 1.0
 """Requests under way on average where neither a peak is declared nor the load known."""
-MOST_SATURATION = 0.9
-"""Of the saturated rate: a single-server queue then waits 9 services (M/M/1, rho / (1 - rho))."""
-
-
-def planned_capacity(shape: ReplicaShape, work: ServingWork) -> float:
-    """Requests per second that a replica is planned for.
-
-    Without a target that feels the queue, the capacity is saturation, where waiting has no end.
-    """
-    feels_queue = any(target.metric.is_from_arrival for target in work.targets)
-    return shape.capacity_requests_per_second * (1.0 if feels_queue else MOST_SATURATION)
+ASSUMED_REQUESTS_PER_SECOND = 100.0
+"""The same where only the rate counts: so many that replicas of all kinds are filled, and the least
+for it is the least for each request."""
 
 
 def replicas_needed(request: ServingRequest, planned_requests_per_second: float) -> int:
@@ -56,14 +46,17 @@ def replicas_weighed(
     many as the targets need. One that is cheap for too few would win else, and stay when more come.
 
     Where nobody knows the load, one request under way is assumed: a replica that keeps a target for
-    a lone request alone costs least, and would be needed ten times over as soon as users come.
+    a lone request alone costs least, and would be needed ten times over as soon as users come. Of
+    who has no target, and waits for hours, it is a rate that fills any replica.
 
     :param in_flight: of one replica at the rate that it is planned for.
     """
     held = replicas_needed(request, planned_requests_per_second)
     rate = request.work.requests_per_second
     if is_load_assumed(request):
-        return max(held, math.ceil(ASSUMED_IN_FLIGHT / in_flight) + request.redundancy)
+        by_flight = math.ceil(ASSUMED_IN_FLIGHT / in_flight) + request.redundancy
+        by_rate = _for_rate(ASSUMED_REQUESTS_PER_SECOND, planned_requests_per_second, request)
+        return max(held, by_flight if request.work.targets else by_rate)
     if request.given_replicas is None or rate is None:
         return held
     return max(held, _for_rate(rate, planned_requests_per_second, request))
@@ -74,6 +67,15 @@ def is_load_assumed(request: ServingRequest) -> bool:
     their requests are under way for no longer than they are read."""
     is_known = request.work.requests_per_second is not None or request.live_replicas is not None
     return request.work.model.generates and not is_known
+
+
+def assumed_load(request: ServingRequest) -> str:
+    """What is assumed where the load is not known, in words; empty: it is."""
+    if not is_load_assumed(request):
+        return ""
+    if request.work.targets:
+        return "with one request under way"
+    return f"at {ASSUMED_REQUESTS_PER_SECOND:g} requests/s"
 
 
 def _for_rate(rate: float, planned_requests_per_second: float, request: ServingRequest) -> int:
