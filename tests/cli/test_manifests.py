@@ -25,6 +25,9 @@ def contents(tmp_path: Path, text: str) -> list[object]:
         pytest.param("2026-12-24T00:00:00Z", "2026-12-24T00:00:00Z", id="date-stays-text"),
         pytest.param("2026-12-24", "2026-12-24", id="day-stays-text"),
         pytest.param("010", 8, id="octal"),
+        pytest.param("4:16", "4:16", id="no-base-60"),
+        pytest.param("1_000", 1000, id="underscore"),
+        pytest.param("0x1F", 31, id="hexadecimal"),
         pytest.param("yes", True, id="yaml-1.1-boolean"),
         pytest.param('"yes"', "yes", id="quoted"),
         pytest.param("~", None, id="null"),
@@ -86,7 +89,10 @@ def test_what_cannot_be_read_holds_up_no_other_object(tmp_path: Path) -> None:
         pytest.param("a: &a {b: [*a]}\n", "an anchor's value contains itself", id="endless"),
         pytest.param("a: !!python/object:os.system 1\n", "could not determine", id="python-tag"),
         pytest.param("a: \x00\n", "document 1", id="control-character"),
-        pytest.param("a: " + "[" * 5000, "document 1", id="nested-too-deep"),
+        pytest.param("a: " + "[" * 5000, "more than 200 deep", id="nested-too-deep"),
+        pytest.param("a: " + "[" * 10**5 + "]" * 10**5, "more than 200 deep", id="deep-and-whole"),
+        pytest.param("- " * 5000 + "1", "more than 200 deep", id="nested-in-blocks"),
+        pytest.param("<<: {b: 1}\nb: 2\nb: 3\n", 'key "b" already set', id="twice-beside-merged"),
     ],
 )
 def test_what_cannot_be_parsed_is_located(tmp_path: Path, text: str, sentence: str) -> None:
@@ -95,6 +101,17 @@ def test_what_cannot_be_parsed_is_located(tmp_path: Path, text: str, sentence: s
     assert str(refused.value).startswith(f"{tmp_path / 'given.yaml'}: document")
     assert sentence in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_merged_keys_count_unless_the_mapping_has_its_own(tmp_path: Path) -> None:
+    text = "a: &a {x: 1, y: 2}\nb: &b {<<: *a, y: 3}\nc: {<<: *b, z: 4}\n"
+    [found] = contents(tmp_path, text)
+    assert found == {"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 3}, "c": {"x": 1, "y": 3, "z": 4}}
+
+
+def test_brackets_in_texts_are_no_nesting(tmp_path: Path) -> None:
+    [found] = contents(tmp_path, f"a: '{'[' * 5000}'\n")
+    assert found == {"a": "[" * 5000}
 
 
 def test_an_anchor_may_be_named_twice(tmp_path: Path) -> None:

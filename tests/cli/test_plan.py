@@ -362,7 +362,7 @@ def test_measurements_of_pools_that_are_not_there_are_told(tmp_path: Path, nodes
         ),
         ("- 3", "seen.yaml: item 1: is 3, expected an object"),
         ("[", "seen.yaml: document 1, line 2"),
-        ("[" * 20_000, "seen.yaml: document 1, line 2"),
+        ("[" * 20_000, "is nested more than 200 deep"),
         ("- {ratio: " + "9" * 5_000 + "}", "seen.yaml: document 1: is not YAML"),
         ("a: 1", "seen.yaml: holds an object, must hold a list"),
         ("# nothing\n", "seen.yaml: holds 0 documents, must hold one list"),

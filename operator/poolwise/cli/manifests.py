@@ -1,13 +1,8 @@
-"""Kubernetes objects from files, read the way the API server's own YAML reader would.
-
-PyYAML alone differs from it: it turns dates into objects, leaves ``1e3`` a string, and lets the
-last of two equal keys win without a word.
-"""
+"""Kubernetes objects from files, as ``kubectl apply -f`` finds them there."""
 
 from __future__ import annotations
 
 import itertools
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from poolwise.cli import yaml_documents
 from poolwise.errors import InvalidInput
 
 STANDARD_INPUT = "-"
@@ -40,45 +36,6 @@ class Document:
         position = _position(self.path, self.index, self.items)
         kind, name = self.content.get("kind"), _metadata(self.content).get("name")
         return f"{position} ({kind}/{name})" if kind and name else position
-
-
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # chosen at run time
-    """YAML as ``sigs.k8s.io/yaml`` reads it."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, str | int | float | bool):
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key!r} is not a string", key_node.start_mark
-                )
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f'key "{key}" already set in map', key_node.start_mark
-                )
-            seen.add(key)
-        return {str(k): v for k, v in super().construct_mapping(node, deep).items()}
-
-
-def _number(loader: _Loader, node: yaml.ScalarNode) -> float:
-    """A whole float is an integer, as it is once Go has written it as JSON."""
-    value: float = loader.construct_yaml_float(node)
-    return int(value) if value.is_integer() and abs(value) < 2**53 else value
-
-
-_Loader.add_constructor("tag:yaml.org,2002:float", _number)
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in rules if not tag.endswith((":timestamp", ":float"))]
-    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(
-        r"^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$|^[-+]?\.(?:inf|Inf|INF)$|^\.(?:nan|NaN|NAN)$"
-    ),
-    list("-+0123456789."),
-)
 
 
 def read(paths: Iterable[str]) -> Iterator[Document]:
@@ -149,29 +106,15 @@ def parsed(path: str) -> Iterator[Any]:
 
     Raises :class:`InvalidInput` for one that cannot be read or parsed, naming line and column.
     """
-    stream = yaml.load_all(_text(path), _Loader)
+    documents = yaml_documents.documents(_text(path))
     for index in itertools.count(1):
         try:
-            content = next(stream)
-            _refuse_endless(content, set(), set())
+            content = next(documents)
         except StopIteration:
             return
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
+        except (yaml.YAMLError, ValueError) as error:
             raise _unparsable(f"{path}: document {index}", error) from error
         yield content
-
-
-def _refuse_endless(content: Any, above: set[int], finite: set[int]) -> None:
-    """ValueError for an anchor that an alias below it names, which the API server refuses too."""
-    if not isinstance(content, dict | list) or id(content) in finite:
-        return
-    if id(content) in above:
-        raise ValueError("an anchor's value contains itself")
-    above.add(id(content))
-    for each in content.values() if isinstance(content, dict) else content:
-        _refuse_endless(each, above, finite)
-    above.remove(id(content))
-    finite.add(id(content))
 
 
 def named(value: object) -> str:

@@ -16,6 +16,7 @@ from poolwise import tables
 from poolwise.api.validation import defaulted, problems
 from poolwise.cli import table
 from poolwise.cli.manifests import Document, gathered, identity, of_kind, read, told_apart
+from poolwise.cli.nodes import read_nodes
 from poolwise.cli.observations import elsewhere, read_corrections
 from poolwise.cli.own_pods import unplanned, without_planned
 from poolwise.cli.unranked import unranked
@@ -151,7 +152,7 @@ def _observed(
     given: list[Document], stored: list[Mapping[str, Any]], nodes: str, pods: str | None
 ) -> Observed:
     by_kind = {kind: [item for item in stored if item["kind"] == kind] for kind in KINDS}
-    found = of_kind(read([nodes]), "Node")
+    found = read_nodes(nodes)
     if not found:
         _refuse_nothing(nodes, by_kind["AcceleratorPool"])
     workloads = [*by_kind["TrainingJob"], *by_kind["InferenceService"]]
